@@ -267,7 +267,7 @@ def _evaluated(function: Callable[..., Result], name: str, inputs: dict[str, Any
 
 def _usable(key: str, value: Any, folder: Path) -> Any:
     """Return an input as the functions take it: truth as a source, detections as a file."""
-    if isinstance(value, str) and key in ("truth", "detections"):
+    if isinstance(value, str) and key in ("truth", "detections", "against"):
         return Path(value)
     if key == "truth":
         if isinstance(value, Mapping) and "images" not in value:
@@ -305,6 +305,8 @@ def _written(value: Any, folder: Path) -> Path:
             "category_id, score, bbox or x, y, w, h",
             found=shown(value),
         )
+    if rows and {"boxes", "scores", "labels"} <= set(rows[0]):
+        rows = [one for place, row in enumerate(rows) for one in _of_image(row, place)]
     if rows and "bbox" not in rows[0] and {"x", "y", "w", "h"} <= set(rows[0]):
         rows = [
             {key: one for key, one in row.items() if key not in ("x", "y", "w", "h")}
@@ -315,6 +317,26 @@ def _written(value: Any, folder: Path) -> Path:
     path = folder / f"{type(value).__name__}.json"
     path.write_bytes(msgspec.json.encode(rows, enc_hook=lambda number: number.item()))
     return path
+
+
+def _of_image(row: Mapping[str, Any], place: int) -> list[dict[str, Any]]:
+    """Return the records of one image's detections as torchmetrics and torchvision have them, with its ``image_id``."""
+    columns: list[Any] = [row.get(key) for key in ("boxes", "scores", "labels")]
+    boxes, scores, labels = (one.tolist() if hasattr(one, "tolist") else one for one in columns)
+    fit = all(isinstance(one, list | tuple) for one in (boxes, scores, labels))
+    fit = fit and len(boxes) == len(scores) == len(labels) and all(len(box) == 4 for box in boxes)
+    if not fit or "image_id" not in row:
+        raise UsageError(
+            "These are no detections of an image",
+            where=f"detections[{place}]",
+            expected="image_id, boxes of x1, y1, x2, y2 (pixels), scores and labels, as many of each",
+            found=", ".join(f"{key}: {shown(one)}" for key, one in row.items())[:300],
+        )
+    identity = row["image_id"].item() if hasattr(row["image_id"], "item") else row["image_id"]
+    return [
+        {"image_id": identity, "category_id": label, "bbox": [x1, y1, x2 - x1, y2 - y1], "score": score}
+        for (x1, y1, x2, y2), score, label in zip(boxes, scores, labels, strict=True)
+    ]
 
 
 def _with_variants(function: Callable[..., Any], inputs: Mapping[str, Any], name: str) -> dict[str, Any]:

@@ -38,11 +38,11 @@ def needs(found: Distribution, extras: Sequence[str]) -> Iterator[tuple[str, tup
 def installed(root: str = ROOT) -> dict[str, tuple[Distribution, list[str]]]:
     """Return everything that a package and all its extras need, as far as it is installed, and what each needs."""
     top = distribution(root)
-    todo = [(canonicalize_name(root), tuple(top.metadata.get_all("Provides-Extra") or ()))]
+    waiting = [(canonicalize_name(root), tuple(top.metadata.get_all("Provides-Extra") or ()))]
     found: dict[str, tuple[Distribution, list[str]]] = {}
     asked: set[tuple[str, tuple[str, ...]]] = set()
-    while todo:
-        name, extras = todo.pop()
+    while waiting:
+        name, extras = waiting.pop()
         if (name, extras) in asked:
             continue
         asked.add((name, extras))
@@ -51,7 +51,7 @@ def installed(root: str = ROOT) -> dict[str, tuple[Distribution, list[str]]]:
         except PackageNotFoundError:
             continue
         below = list(needs(one, extras))
-        todo += below
+        waiting += below
         known = found.setdefault(name, (one, []))[1]
         known += [other for other, _ in below if other not in known and other != name]
     return dict(sorted(found.items()))

@@ -77,7 +77,9 @@ class OutputFolder(Output):
             raise UsageError("Results go into a folder", where=str(path), expected="a folder", found="a file")
         for pattern in self.patterns if path.is_dir() else ():
             for file in sorted(path.glob(pattern)):
-                ledger.check_output(file)
+                # What a killed run left half written has a hidden name: it is removed when the file is written.
+                if not file.name.startswith("."):
+                    ledger.check_output(file)
 
 
 @dataclass(frozen=True, slots=True)

@@ -213,6 +213,9 @@ def _in_processes(work: _Work, blocks: Iterator[Block], workers: int | None) -> 
         except BrokenProcessPool:
             # A process was killed, often for want of memory. What it was at is not lost: it is run again.
             deaths += 1
+            # The pool ends those that it knows of when it learns of the death, and waits for ever for one begun then.
+            for process in list(pool._processes.values()):
+                process.kill()
             lost = [*running.values()]
             if deaths > _DEATHS:
                 where = f"block {lost[0].name}, or one of {len(lost)} that were run beside it"
@@ -229,10 +232,11 @@ def _submitted(
         # A step of the user's script needs that script, and its guard; no other does.
         with nullcontext() if type(work.step).__module__ == "__main__" else _unguarded_main():
             return pool.submit(_run, block)
-    except BrokenProcessPool:
+    except (BrokenProcessPool, BrokenPipeError):
+        # At work, or while it was told what it is started for.
         lost: Future[Outcome] = Future()
         running[lost] = block
-        raise
+        raise BrokenProcessPool from None
 
 
 def _finished(running: dict[Future[Outcome], Block]) -> Iterator[Outcome]:

@@ -22,6 +22,7 @@ from curation.evaluation.input_order import InputOrder, decided_by_order, sorted
 from curation.evaluation.inputs import POLICY, READING, OnePart, Policy, Reading, Truth
 from curation.evaluation.matching import overlapping_pairs
 from curation.evaluation.measures import Measure, definitions
+from curation.evaluation.other_evaluators import beside
 from curation.evaluation.problem import LARGEST_COORDINATE, Bools, Detections, Floats, GroundTruth, Int64s
 from curation.evaluation.result import Column, Report, Result, Table, inputs_table, order_table
 from curation.evaluation.voc import scored_of_plain
@@ -74,6 +75,7 @@ def evaluate(
     reading: Reading = READING,
     policy: Policy = POLICY,
     engine: Engine | None = None,
+    against: Annotated[Any, Path] = None,
 ) -> Result:
     """Score plain detection by the twelve COCO numbers, and the AP of each class.
 
@@ -90,6 +92,9 @@ def evaluate(
     policy : Policy
     engine : {"hotcoco", "pycocotools", "both"}, optional
         default: hotcoco where installed
+    against : Path, mapping or sequence, optional
+        numbers of another evaluator, told beside ours: what torchmetrics' compute() returns as JSON, an object of our
+        names, or COCOeval.stats; -1 in it is undefined
 
     Raises
     ------
@@ -101,6 +106,9 @@ def evaluate(
     given = OnePart.of(truth, detections, classes=classes, reading=reading, policy=policy)
     with stage("COCO evaluation"):
         found = coco_average_precision(given.part.truth, given.read.detections, engine=engine)
+    if against is not None:
+        known = given.part.truth
+        found["against"] = beside(found, against, dict(zip(known.class_numbers, known.classes, strict=True)))
     return Result(REPORT, given.about, {"definitions": STATISTICS, **found}, notes=given.notes)
 
 
@@ -436,7 +444,23 @@ def _tables(result: Result) -> Iterator[Table]:
         title="AP of each class in %",
         file=True,
     )
+    if "against" in data:
+        of_classes = {f"AP of {name}": row for name, row in data["against"]["per_class"].items()}
+        rows = {**data["against"]["numbers"], **of_classes}
+        yield Table(
+            "against",
+            (
+                Column("measure", head=""),
+                Column("ours", "share"),
+                Column("theirs", "share"),
+                Column("difference", "share", show="+.2%"),
+                Column("undefined", head="theirs is undefined"),
+            ),
+            [(name, *row.values()) for name, row in rows.items()],
+            title="Against another evaluator, in %",
+            file=True,
+        )
     yield order_table({"coco": data["input_order"]})
 
 
-REPORT = Report("coco", MEASURES, scored_of_plain, _tables, files=("average_precision",))
+REPORT = Report("coco", MEASURES, scored_of_plain, _tables, files=("average_precision", "against"))

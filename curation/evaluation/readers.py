@@ -293,7 +293,8 @@ def report(*, stray: int, negative: int, unknown: int = 0) -> dict[str, int]:
 def locate(ids: Sequence[int | str] | Int64s, truth: GroundTruth, columns: RawColumns) -> tuple[Int32s, Bools]:
     """Return the position of each image id in the ground truth, and whether it is there.
 
-    A text that is no id of the truth's may be the stem of a file's name, as Ultralytics writes it; never a number.
+    A text that is no id of the truth's may be the stem of a file's name, as Ultralytics writes it, and so may a number
+    where the truth has texts for ids: of `0012.jpg` it writes 12. Where the truth has numbers, a number is an id.
 
     Raises
     ------
@@ -309,17 +310,18 @@ def locate(ids: Sequence[int | str] | Int64s, truth: GroundTruth, columns: RawCo
         known = np.array([number is not None for number in numbers], np.bool_)
         position, found = find(np.array([number or 0 for number in numbers], np.int64), truth.image_numbers)
         return _by_stem(ids, truth, position, found & known)
-    place = {name: number for number, name in enumerate(truth.image_names)}
+    names: dict[int | str, int] = {name: number for number, name in enumerate(truth.image_names)}
+    place = _places_of_numerals(truth) | names
     for row, one in enumerate(ids):
-        if isinstance(one, int):
+        if isinstance(one, int) and place.get(one, _AMBIGUOUS) == _AMBIGUOUS:
             raise PredictionError(
                 "A detection names its image by a number, the ground truth by a text",
                 where=columns.place(row),
-                expected=f"an image_id such as {truth.image_names[0]!r:.80}",
-                found=str(one),
+                expected=f"an image_id such as {truth.image_names[0]!r:.80}, or the number that one file is named by",
+                found=f"{one}, {'which names several files' if one in place else 'by which no file is named'}",
                 hint="use the ids of the annotation file that the detector was given",
             )
-    position = np.array([place.get(str(one), -1) for one in ids], np.int32)
+    position = np.array([place.get(one, -1) for one in ids], np.int32)
     return _by_stem(ids, truth, np.maximum(position, 0), position >= 0)
 
 
@@ -344,6 +346,15 @@ def _places_of_stems(truth: GroundTruth) -> dict[str, int]:
     return places
 
 
+def _places_of_numerals(truth: GroundTruth) -> dict[int | str, int]:
+    """Return the position of each image whose file has a number for a name, `_AMBIGUOUS` where two have (1, 01)."""
+    places: dict[int | str, int] = {}
+    for place, stem in enumerate(truth.image_stems):
+        if stem.isascii() and stem.isdigit() and len(stem) < _NUMERAL:
+            places[int(stem)] = place if int(stem) not in places else _AMBIGUOUS
+    return places
+
+
 def take_rows(columns: RawColumns, position: Int32s, label: Int32s, rows: Bools) -> Detections:
     """Return the detections of some rows, given the image and class positions of all."""
     background = columns.background
@@ -364,6 +375,7 @@ def _list(truth: GroundTruth) -> str:
 VOC_FILE = re.compile(r"comp[0-9]+_det_[^_]+_(?P<name>.+)\.txt\Z")
 _FIELDS = 6
 _AMBIGUOUS = -2
+_NUMERAL = 19
 _LONGEST = (255, 64)
 """Characters of an image name, and of a number: one endless token would cost its length in every row."""
 

@@ -201,7 +201,7 @@ class Leaks(Result):
                 pairs.append({"evidence": one, "links": links, "value": _told(one)})
             total = sum(one.kind == kind for one in self.evidence)
             groups.append({"kind": kind, "title": TITLES[kind], "pairs": pairs, "total": total})
-        for path in sorted((folder / THUMBNAILS).glob("[0-9]*.jpg")):
+        for path in sorted((folder / THUMBNAILS).glob("[0-9][0-9][0-9][0-9]-*.jpg")):
             if int(path.stem.partition("-")[0]) > number:
                 remove_written(path)
         write_text(folder / PAGE, page("leaks.html", data=self.data, groups=groups, lines=summary_lines(self.data)))

@@ -29,6 +29,7 @@ from curation.review.images import (
     source_images,
     with_cards,
 )
+from curation.review.judging import REVIEWER_VARIABLE
 from curation.review.live_review import LiveReview, offer_own_view, open_review
 from curation.review.missing_boxes import MissingBoxes, Settled, open_boxes
 from curation.review.review_folder import LOG_FILE, REVIEW_FILE, ReviewRecord, read_record, write_record
@@ -39,8 +40,6 @@ from curation.sources.given import open_slots
 from curation.sources.photos import PhotoFolder
 from curation.sources.slots import Reading, Sources, named_slots
 
-REVIEWER_VARIABLE = "CURATION_REVIEWER"
-"""Holds who reviews, for the life of a server: every way to judge reads it, and no request changes it."""
 _PLUGINS_VARIABLE = "FIFTYONE_PLUGINS_DIR"
 
 
@@ -73,6 +72,7 @@ def review_from_files(
     only_proposed: bool = False,
     embeddings: Annotated[Path | None, "DIR"] = None,
     decode_photos: bool = False,
+    skip_missing: bool = False,
     stage: Stage = "manual",
     pool: Annotated[str, "NAME"] = "",
     name: str = "",
@@ -110,6 +110,8 @@ def review_from_files(
     decode_photos
         decode every photo (about 10 ms each): to group near-duplicates by perceptual hash, and to find what breaks in
         the middle
+    skip_missing
+        leave out images whose photo is missing, which are otherwise reviewed by a card; `review status` names them
     stage
         what the verdicts are for: images of a split, candidates for one, or the automatic stage's exceptions
     pool
@@ -138,6 +140,7 @@ def review_from_files(
     ReviewError
         See `start_review` and `resume_review`.
     """
+    _require_writable(folder)
     if not no_app:
         reviewer = _named(reviewer)
         # Said before minutes of building rather than after.
@@ -162,6 +165,7 @@ def review_from_files(
         id_photos=_folders(id_photos) or folders,
         embeddings=embedded,
         decode=decode_photos,
+        skip_missing=skip_missing,
     )
     return start_review(
         folder,
@@ -173,6 +177,20 @@ def review_from_files(
         reviewer=reviewer,
         rebuild=rebuild,
     )
+
+
+def _require_writable(folder: Path) -> None:
+    """Refuse a folder that nothing can be written to, before anything is built."""
+    place = next(one for one in (folder.absolute(), *folder.absolute().parents) if os.path.exists(one))  # noqa: PTH110  (of Path it raises)
+    effective = os.access in os.supports_effective_ids
+    if place.is_dir() and not os.access(place, os.W_OK | os.X_OK, effective_ids=effective):
+        raise ReviewError(
+            "The folder of the review may not be written",
+            where=str(folder),
+            found=f"no right to write in {place}",
+            expected="a folder of yours: the log of verdicts is kept in it",
+            hint="another --folder, or ask the owner of that one (chmod u+w, where it is you)",
+        )
 
 
 def _named(reviewer: str) -> str:

@@ -12,6 +12,7 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
+from curation.engines.places import files_below
 from curation.errors import MissingExtraError, MissingFileError
 from curation.storage import open_binary
 
@@ -56,9 +57,14 @@ class PhotoFolder:
 
     @cached_property
     def paths(self) -> tuple[Path, ...]:
-        """All photos below the folder, sorted by path."""
-        found = self.folder.absolute().rglob("*")
-        return tuple(sorted(path for path in found if path.suffix.lower() in SUFFIXES and path.is_file()))
+        """All photos below the folder, sorted by path.
+
+        Raises
+        ------
+        MissingFileError
+            A folder may not be read.
+        """
+        return tuple(sorted(Path(path) for path, _, _ in files_below(str(self.folder.absolute()), SUFFIXES)))
 
     @cached_property
     def _by_name(self) -> dict[str, Path]:

@@ -15,7 +15,7 @@ from curation.engines.running import run_step
 from curation.engines.shards import INDEX, JOURNAL, SHARDS, STEP, SUMMARY, open_shards
 from curation.engines.step import content_digest
 from curation.errors import EngineError, MissingFileError, UsageError
-from tests.engines.steps import Failing, Mortal, Rows, Squares, rows
+from tests.engines.steps import Failing, Mortal, Orphaned, Rows, Squares, rows
 
 BLOCKS = rows(2000, 100)
 
@@ -39,6 +39,13 @@ def test_the_output_is_in_the_order_of_the_blocks_and_opens_again(tmp_path: Path
 def test_processes_one_of_which_is_killed_give_the_same(tmp_path: Path, whole: str) -> None:
     mortal = Mortal(killing=730, witness=tmp_path / "killed")
     made = run_step(mortal, BLOCKS, out=tmp_path / "out", workers=2)
+    assert (tmp_path / "killed").exists()
+    assert made.digest == whole
+
+
+def test_a_process_killed_while_another_is_started_does_not_stop_the_work(tmp_path: Path, whole: str) -> None:
+    """`concurrent.futures` ends the processes that it knows of, then waits for that one too."""
+    made = run_step(Orphaned(witness=tmp_path / "killed"), BLOCKS, out=tmp_path / "out", workers=2)
     assert (tmp_path / "killed").exists()
     assert made.digest == whole
 

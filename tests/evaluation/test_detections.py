@@ -226,6 +226,22 @@ def test_a_truth_that_names_images_by_texts(tmp_path: Path, truth: GroundTruth) 
         read_coco_results(written(tmp_path, [{**GOOD, "image_id": "d"}]), named)
 
 
+def test_a_number_names_the_file_that_has_it_for_a_name(tmp_path: Path, truth: GroundTruth) -> None:
+    """Ultralytics writes 12 for 0012.jpg; ids that are texts are never told by place."""
+    named = replace(
+        truth, image_numbers=np.arange(3), image_names=("a-1", "b/2", "12"), image_stems=("0012", "7", "photo")
+    )
+    rows = [{**GOOD, "image_id": image} for image in (12, 7, "0012", "photo", "12")]
+    assert read_coco_results(written(tmp_path, rows), named).detections.image.tolist() == [0, 1, 0, 2, 2]
+    with pytest.raises(PredictionError, match="by which no file is named"):
+        read_coco_results(written(tmp_path, [{**GOOD, "image_id": 1}]), named)
+    twice = replace(named, image_stems=("0012", "12", "photo"))
+    with pytest.raises(PredictionError, match="names several files"):
+        read_coco_results(written(tmp_path, rows[:1]), twice)
+    endless = replace(named, image_stems=("9" * 5000, "7", "photo"))
+    assert read_coco_results(written(tmp_path, rows[1:2]), endless).detections.image.tolist() == [1]
+
+
 def test_a_large_plain_file_gives_the_columns_of_any_other(tmp_path: Path) -> None:
     """Columns are made of pieces; what is not plain, or not sound, is read and told as in a small file."""
     rng = np.random.default_rng(3)

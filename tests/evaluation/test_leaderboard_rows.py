@@ -1,7 +1,11 @@
+from pathlib import Path
+
 import pytest
 
 from curation.errors import UsageError
+from curation.evaluation.leaderboard.board import leaderboard
 from curation.evaluation.leaderboard.rows import Row, rows_of
+from tests.evaluation.leaderboard_cases import row_data, write_rows
 
 DIGEST = "sha256:" + "b" * 64
 
@@ -74,3 +78,21 @@ def test_one_name_for_several_classifiers_is_refused() -> None:
     assert [found.name for found in rows_of(result)] == ["a", "b"]
     with pytest.raises(UsageError, match="several classifiers"):
         rows_of(result, "mine")
+
+
+def test_minus_one_of_others_is_undefined_and_told(tmp_path: Path) -> None:
+    """torchmetrics and pycocotools write -1 where nothing qualifies: it is no share, and ranks nobody."""
+    foreign = {"mAP11": {"value": -1.0, "unit": "share", "better": "higher"}}
+    # A ratio may be -1.
+    foreign["AWI@0.3"] = {"value": -1, "unit": "ratio", "better": "lower"}
+    path = write_rows(tmp_path / "rows.jsonl", row_data("ours"), row_data("theirs", metrics=foreign))
+    made = leaderboard(path, metric="mAP11")
+    (group,) = made.groups
+    assert [(one.name, one.rank) for one in group.rows] == [("ours", 1), ("theirs", None)]
+    assert [one.row.metrics["AWI@0.3"].value for one in group.rows] == [0.5, -1]
+    assert group.notes() == [
+        "line 2: mAP11 is undefined: -1 in the file, which torchmetrics and pycocotools write for undefined"
+    ]
+    assert "which torchmetrics and pycocotools write" in made.html()
+    first, second = (one["metrics"]["mAP11"] for one in made.as_data()["groups"][0]["rows"])
+    assert (set(first), second["value"]) == ({"value", "unit", "better"}, None)

@@ -335,6 +335,16 @@ def test_the_command_and_the_audit_that_reads_it(
         audit(tmp_path / "lists", leaks=out)
 
 
+def test_what_a_killed_run_left_half_written_is_no_file_of_somebody_else(world: Path, tmp_path: Path) -> None:
+    words = ["leaks", str(world / "manifest"), "--corpus", str(world / "corpus"), "--photos", str(world / "photos")]
+    words += ["--plant", "0", "--workers", "1", "--evidence", str(tmp_path / "kept"), "--out", str(tmp_path / "out")]
+    assert main(words) == 1
+    left = tmp_path / "out/thumbnails/.0001-corpus.partial-99999999-abc.jpg"
+    left.write_bytes(b"half")
+    assert main(words) == 1
+    assert not left.exists()
+
+
 def test_a_corpus_without_the_benchmark_passes(world: Path, tmp_path: Path) -> None:
     corpus = tmp_path / "corpus"
     corpus.mkdir()

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from curation.benchmarks.building import read_parameters
 from curation.benchmarks.findmeifyoucan import BENCHMARK
+from curation.benchmarks.findmeifyoucan.layout import Category
 from curation.decisions.decision import Decision
 from curation.decisions.resolution import recorded_form
 from curation.manifest.manifest import Manifest
@@ -15,6 +16,9 @@ from tests.made_source import as_table, image_rows, make_source
 
 COCO_NAMES = [name for _, name, _ in COCO_CATEGORIES]
 OI_NAMES = ["Person", "Woman", "Dog", "Fox", "Food", "Knife", "Coin", "Duck", "Flag", "Salad", "Bird"]
+TABLE = tuple(
+    Category(100 - place, name, "Parent", "Grandparent", f"/m/{place}") for place, name in enumerate(OI_NAMES)
+)
 
 
 def source_of(
@@ -67,3 +71,15 @@ def build(sources: Mapping[str, Source], decisions: Sequence[Decision] = (), **s
 def natives(manifest: Manifest, part: str) -> list[int | str]:
     texts = [one.partition(":")[2] for one in manifest.ids(part)]
     return [int(one) if one.isdigit() and len(one) == 12 else one for one in texts]
+
+
+def decided_world() -> tuple[Manifest, dict[str, Source]]:
+    """Return a manifest with one decided image, and its sources."""
+    sources = {
+        "coco-val2017": coco("val2017", {2: ["zebra", "kite"], 1: ["kite"], 3: []}),
+        "coco-train2017": coco("train2017", {101: ["kite", "kite"]}),
+        "vos-coco-voc": listed("coco", ["000000000001", "000000000002", "000000000003"]),
+        "openimages": open_images({"bb02": ["Fox"], "aa01": ["Coin", "Flag"], "cc03": ["Fox", "Coin"]}),
+        "vos-openimages-voc": listed("openimages", ["bb02", "aa01", "cc03"]),
+    }
+    return build(sources, decided("coco", "candidate", "add_far", 101)), sources

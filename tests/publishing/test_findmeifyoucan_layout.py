@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from curation.benchmarks.findmeifyoucan.layout import (
-    Category,
     plan_findmeifyoucan,
     split_parts,
     upstream_name,
@@ -14,23 +13,12 @@ from curation.benchmarks.findmeifyoucan.layout import (
 from curation.errors import ExportError
 from curation.manifest.manifest import Manifest
 from curation.sources.source import Source
-from tests.protocols.findmeifyoucan_world import OI_NAMES, build, coco, decided, listed, open_images
-
-TABLE = tuple(
-    Category(100 - place, name, "Parent", "Grandparent", f"/m/{place}") for place, name in enumerate(OI_NAMES)
-)
+from tests.protocols.findmeifyoucan_world import TABLE, decided_world
 
 
 @pytest.fixture(scope="module")
 def made() -> tuple[Manifest, dict[str, Source]]:
-    sources = {
-        "coco-val2017": coco("val2017", {2: ["zebra", "kite"], 1: ["kite"], 3: []}),
-        "coco-train2017": coco("train2017", {101: ["kite", "kite"]}),
-        "vos-coco-voc": listed("coco", ["000000000001", "000000000002", "000000000003"]),
-        "openimages": open_images({"bb02": ["Fox"], "aa01": ["Coin", "Flag"], "cc03": ["Fox", "Coin"]}),
-        "vos-openimages-voc": listed("openimages", ["bb02", "aa01", "cc03"]),
-    }
-    return build(sources, decided("coco", "candidate", "add_far", 101)), sources
+    return decided_world()
 
 
 def contents(made: tuple[Manifest, dict[str, Source]], part: str, table: Any = ()) -> dict[str, Any]:

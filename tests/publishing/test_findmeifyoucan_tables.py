@@ -10,7 +10,6 @@ import pyarrow as pa
 import pytest
 
 from curation.benchmarks.findmeifyoucan.layout import (
-    Category,
     findmeifyoucan_tables,
     plan_findmeifyoucan,
     published_schema,
@@ -21,7 +20,7 @@ from curation.publishing.member import Member
 from curation.publishing.publication import verify_repository
 from curation.publishing.repository import Request, write_repository
 from curation.sources.source import Source
-from tests.protocols.findmeifyoucan_world import OI_NAMES, build, coco, decided, listed, open_images
+from tests.protocols.findmeifyoucan_world import TABLE, decided_world
 from tests.publishing.published_world import tiny
 
 COLUMNS = [
@@ -35,21 +34,11 @@ COLUMNS = [
     "objects",
     "categories",
 ]
-TABLE = tuple(
-    Category(100 - place, name, "Parent", "Grandparent", f"/m/{place}") for place, name in enumerate(OI_NAMES)
-)
 
 
 @pytest.fixture(scope="module")
 def made() -> tuple[Manifest, dict[str, Source]]:
-    sources = {
-        "coco-val2017": coco("val2017", {2: ["zebra", "kite"], 1: ["kite"], 3: []}),
-        "coco-train2017": coco("train2017", {101: ["kite", "kite"]}),
-        "vos-coco-voc": listed("coco", ["000000000001", "000000000002", "000000000003"]),
-        "openimages": open_images({"bb02": ["Fox"], "aa01": ["Coin", "Flag"], "cc03": ["Fox", "Coin"]}),
-        "vos-openimages-voc": listed("openimages", ["bb02", "aa01", "cc03"]),
-    }
-    return build(sources, decided("coco", "candidate", "add_far", 101)), sources
+    return decided_world()
 
 
 def rows_of(made: tuple[Manifest, dict[str, Source]]) -> dict[str, list[dict[str, Any]]]:

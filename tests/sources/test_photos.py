@@ -1,5 +1,8 @@
 """Photos: found below a folder alone, decoded under one policy, refused with a reason."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -30,6 +33,32 @@ def test_photos_are_found_by_path_name_and_stem_and_nothing_outside(tmp_path: Pa
     assert [path.name for path in photos.paths] == ["2.png", "1.JPG"]
     with pytest.raises(MissingFileError):
         PhotoFolder(tmp_path / "none")
+
+
+LISTED = """
+import sys
+from pathlib import Path
+from tests.torture.child import be_humble
+from curation.errors import CurationError
+from curation.sources.photos import PhotoFolder
+be_humble()
+try:
+    print(PhotoFolder(Path(sys.argv[1])).paths)
+except CurationError as error:
+    print(error)
+"""
+
+
+def test_a_folder_that_may_not_be_read_is_not_an_empty_one(tmp_path: Path) -> None:
+    (tmp_path / "photos/closed").mkdir(parents=True)
+    (tmp_path / "photos/1.png").write_bytes(b"x")
+    (tmp_path / "photos/closed").chmod(0)
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    command = [sys.executable, "-c", LISTED, str(tmp_path / "photos")]
+    told = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+    (tmp_path / "photos/closed").chmod(0o755)
+    assert "cannot be read" in told
+    assert "photos/closed" in told
 
 
 def test_stored_pixels_count_whatever_the_orientation_tag_says(tmp_path: Path) -> None:

@@ -4,7 +4,8 @@ It reads one JSON request a line and answers with one JSON line. A request is a 
 each a dictionary: ``words`` (of the command line) or ``call`` (``MODULE:NAME`` of a function that takes `arguments`),
 ``told`` (the file of its output), ``root`` (steps are counted below it), ``fault`` (see `Fault`), ``after`` (seconds
 until it is killed), ``humble`` (whether permissions hold for it, as for users), ``most`` (bytes of a file),
-``clock`` (a seed: its clock jumps), ``environment``.
+``clock`` (a seed: its clock jumps), ``environment``, ``folder`` (where it works), ``seconds`` (of processor time; what
+it took of that and of memory is then told in a file beside its output).
 """
 
 from __future__ import annotations
@@ -46,9 +47,9 @@ class Fault:
         sys.addaudithook(self._audit)
         fsync, write, pwrite, sync = self.real
 
-        def synced(descriptor: int) -> None:
-            self._step("fsync", _path_of(descriptor))
-            fsync(descriptor)
+        def synced(fd: Any) -> None:
+            self._step("fsync", _path_of(fd))
+            fsync(fd)
 
         def written(descriptor: int, data: Any) -> int:
             path = _path_of(descriptor)
@@ -146,6 +147,10 @@ def _live(request: dict[str, Any]) -> int:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (most, resource.RLIM_INFINITY))
     os.environ.update(request.get("environment", {}))
+    os.chdir(request.get("folder", "."))
+    if seconds := request.get("seconds"):
+        resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+        signal.signal(signal.SIGXCPU, signal.SIG_DFL)
     if (clock := request.get("clock")) is not None:
         jumping_clock(clock)
     if fault := request.get("fault"):
@@ -169,6 +174,14 @@ def _live(request: dict[str, Any]) -> int:
             os.write(1, told.getvalue().encode("utf-8", "replace"))
         sys.stdout.flush()
         sys.stderr.flush()
+        if seconds:
+            Path(f"{request['told']}.spent").write_text(f"{_peak()} {time.process_time()}")
+
+
+def _peak() -> float:
+    """Return the MiB that this process took at most."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(one.split()[1]) for one in lines if one.startswith("VmHWM")) / 1024
 
 
 def _fork(request: dict[str, Any]) -> int:

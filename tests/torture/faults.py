@@ -9,32 +9,31 @@ has changed.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import re
 import shutil
+import signal
 import subprocess
-import sys
 import tempfile
+import threading
+import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, Self
 
-from tests.torture.verbs import VERBS, Verb, filled, write_world
+from tests.torture.forks import Forks
+from tests.torture.verbs import CORPUS_VERBS, VERBS, Verb, filled, write_corpus, write_world
 
 Tree = dict[str, bytes]
+KINDS = (
+    "at_steps", "at_moments", "full_disks", "file_limits", "read_only", "denied", "clock_jumps", "two_at_once",
+)  # fmt: skip
+"""Methods of `Injection` that inject the faults of a verb."""
 ERRORS = ("ENOSPC", "EIO", "EACCES", "EROFS", "EDQUOT")
-_MODULES = (
-    "curation.cli",
-    "curation.manifest.manifest",
-    "curation.sources.opening",
-    "curation.evaluation.result",
-    "matplotlib.figure",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +54,11 @@ class Lab:
     folder : Path
         Empty.
     seed : str
+    forks : Forks, optional
+        Of another's.
     """
 
-    def __init__(self, folder: Path, seed: str = "0") -> None:
+    def __init__(self, folder: Path, seed: str = "0", forks: Forks | None = None) -> None:
         self.seed = seed
         self.scratch = folder / "scratch"
         self.out, self.cache = self.scratch / "out", self.scratch / "cache"
@@ -67,16 +68,12 @@ class Lab:
         with unpainted():
             self.inputs = write_world(folder / "in")
         self.given = tree(self.inputs)
-        environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"}
         self.told = folder / "told"
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.torture.child", *_MODULES],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment, cwd=folder,
-        )  # fmt: skip
+        self.forks = forks or Forks(folder)
 
     def close(self) -> None:
         """End the process."""
-        self._process.communicate()
+        self.forks.close()
 
     def request(self, words: str, **more: Any) -> dict[str, Any]:
         """Return a request to run a command line, with its folders."""
@@ -84,18 +81,9 @@ class Lab:
         given = filled(words, self.inputs, self.out)
         return {"words": given, "told": str(self.told), "root": str(self.scratch), "environment": environment, **more}
 
-    def fork(self, *requests: dict[str, Any]) -> list[int]:
-        """Run children side by side, and return their statuses."""
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.write(json.dumps(requests) + "\n")
-        self._process.stdin.flush()
-        statuses: list[int] = json.loads(self._process.stdout.readline())
-        return statuses
-
     def run(self, words: str, **more: Any) -> tuple[int, str]:
         """Run a command line; return exit status and output."""
-        (status,) = self.fork(self.request(words, **more))
+        (status,) = self.forks.run(self.request(words, **more))
         return status, self.told.read_text(errors="replace")
 
     def put(self, state: Tree) -> None:
@@ -135,8 +123,8 @@ class Case:
         self.old = tree(lab.out)
         lab.put(self.old)
         status, told = lab.run(verb.words, fault={"at": 0, "action": ""})
-        if status:
-            raise AssertionError(f"{verb.name}: it fails undisturbed: {told}")
+        if status != verb.done:
+            raise AssertionError(f"{verb.name}: it ends undisturbed with {status}: {told}")
         self.new = tree(lab.out)
         steps = Path(f"{lab.told}.steps")
         self.steps = steps.read_text().split("\n") if steps.exists() else []
@@ -148,24 +136,21 @@ class Case:
 
     def wrong(self, status: int, told: str, *, killed: bool = False) -> str:
         """Return what is wrong after a fault, ``""`` if nothing is; the folder of outputs may be written again."""
-        return self.wrong_message(status, told, killed=killed) or self.wrong_state() or self.wrong_after_all()
+        return self.wrong_now(status, told, killed=killed) or self.wrong_after_all()
 
-    @staticmethod
-    def wrong_message(status: int, told: str, *, killed: bool = False) -> str:
-        """Look at exit status and message."""
-        if "Traceback" in told:
-            return f"a traceback: {told[-600:]}"
-        if status not in ((0, 1, 2, -9) if killed else (0, 1, 2)):
-            return f"exit status {status}: {told[-300:]}"
-        if status in (1, 2) and "error: " not in told:
-            return f"exit status {status} without an error: {told[-300:]}"
-        return ""
+    def wrong_now(self, status: int, told: str, *, killed: bool = False) -> str:
+        """Look at exit status, message and files."""
+        return wrong_message(status, told, killed=killed, done=self.verb.done) or self.wrong_state()
 
     def wrong_state(self) -> str:
         """Look whether every file is the old or the new one, and every folder whole."""
-        if self.verb.resumes or self.verb.grows:
+        if self.verb.grows:
             return ""
-        now = visible(tree(self.lab.out))
+        now = {
+            name: data
+            for name, data in visible(tree(self.lab.out)).items()
+            if name.split("/")[0] not in self.verb.resumes
+        }
         for name, data in now.items():
             if data not in (self.old.get(name), self.new.get(name)):
                 return f"{name} is neither the old file nor the new one ({len(data)} bytes)"
@@ -181,7 +166,7 @@ class Case:
         """Run the command undisturbed, and look whether all is as if nothing had been."""
         done = tree(self.lab.out) == self.new
         status, told = self.lab.run(self.verb.words)
-        if status and not (done and status == self.verb.again):
+        if status != self.verb.done and not (done and status == self.verb.again):
             return f"the re-run fails with {status}: {told[-400:]}"
         if self.verb.grows:
             return self._wrong_growth()
@@ -201,6 +186,17 @@ class Case:
         return ""
 
 
+def wrong_message(status: int, told: str, *, killed: bool = False, done: int = 0) -> str:
+    """Look at exit status and message; `done` is the status of a run that nothing disturbs."""
+    if "Traceback" in told:
+        return f"a traceback: {told[-600:]}"
+    if status not in ((0, 1, 2, -9) if killed else (0, 1, 2)):
+        return f"exit status {status}: {told[-300:]}"
+    if status in (1, 2) and status != done and "error: " not in told:
+        return f"exit status {status} without an error: {told[-300:]}"
+    return ""
+
+
 @dataclass
 class Injection:
     """Faults of all kinds, drawn from a seed.
@@ -211,12 +207,15 @@ class Injection:
         Steps of each verb at which it is killed, cut or refused; spread over all of them.
     moments : int
         Kills at random moments, and faults of each other kind, a verb.
+    flips : int
+        Bits of each file that this tool writes.
     """
 
     lab: Lab
     steps: int = 12
     moments: int = 3
     only: str = ""
+    flips: int = 12
     skipped: dict[str, str] = field(default_factory=dict)
 
     def all(self) -> Iterator[Fault]:
@@ -224,20 +223,16 @@ class Injection:
         for name, verb in VERBS.items():
             if self.only in name:
                 yield from self.of_verb(Case(self.lab, verb))
-        for kind in (bit_flips, two_reviewers, hub_cuts):
+        for kind in (bit_flips, two_reviewers, worker_kills, hub_cuts):
             if not self.only or self.only in kind.__name__:
                 yield from kind(self)
         if tree(self.lab.inputs) != self.lab.given:
             yield Fault("any", "all", "", "an input has changed")
 
-    def of_verb(self, case: Case) -> Iterator[Fault]:
+    def of_verb(self, case: Case, kinds: Sequence[str] = KINDS) -> Iterator[Fault]:
         """Inject the faults of one verb."""
-        kinds: tuple[Callable[[Case], Iterator[Fault]], ...] = (
-            self.at_steps, self.at_moments, self.full_disks, self.file_limits, self.read_only, self.denied,
-            self.clock_jumps, self.two_at_once,
-        )  # fmt: skip
         for kind in kinds:
-            yield from kind(case)
+            yield from getattr(self, kind)(case)
 
     def rng(self, *what: object) -> Random:
         """Return the draws of a kind and verb."""
@@ -283,7 +278,7 @@ class Injection:
                     (self.lab.out / name).parent.mkdir(parents=True, exist_ok=True)
                     (self.lab.out / name).write_bytes(data)
                 status, told = self.lab.run(case.verb.words)
-                wrong = case.wrong_message(status, told) or case.wrong_state()
+                wrong = case.wrong_now(status, told)
                 left = tree(self.lab.out)
             self._restore(left)
             yield Fault("full disk", case.verb.name, f"{pages} pages", wrong or case.wrong_after_all())
@@ -308,7 +303,7 @@ class Injection:
                     (self.lab.out / name).write_bytes(data)
                 subprocess.run(["mount", "-o", "remount,ro", str(self.lab.out)], check=True)
                 status, told = self.lab.run(case.verb.words)
-                wrong = case.wrong_message(status, told) or case.wrong_state()
+                wrong = case.wrong_now(status, told)
                 wrong = wrong or ("" if status == 2 else f"exit status {status} on a read-only disk")
                 left = tree(self.lab.out)
         if mounted:
@@ -321,7 +316,7 @@ class Injection:
         status, told = self.lab.run(case.verb.words, humble=True)
         for folder in folders:
             folder.chmod(0o755)
-        wrong = case.wrong_message(status, told) or case.wrong_state()
+        wrong = case.wrong_now(status, told)
         # A file that is appended to may be written though its folder may not.
         wrong = wrong or ("" if status == 2 or case.verb.grows else f"exit status {status} in a read-only folder")
         if case.verb.grows:
@@ -340,9 +335,9 @@ class Injection:
                 status, told = self.lab.run(case.verb.words, humble=True)
             finally:
                 path.chmod(mode)
-            wrong = case.wrong_message(status, told) or case.wrong_state()
+            wrong = case.wrong_now(status, told)
             # An input that the output does not need may be passed over.
-            if status == 0 and tree(self.lab.out) != case.new:
+            if status == case.verb.done and tree(self.lab.out) != case.new:
                 wrong = wrong or f"{path.name} may not be read, and the output is another"
             yield Fault("input that may not be read", case.verb.name, path.name, wrong or case.wrong_after_all())
         if "--source" in case.verb.words:
@@ -356,25 +351,26 @@ class Injection:
 
     def clock_jumps(self, case: Case) -> Iterator[Fault]:
         """Let the clock jump by years, both ways, at every look: nothing of it may be in an output."""
-        for seed in range(2):
+        for seed in range(min(2, self.moments)):
             case.reset()
             status, told = self.lab.run(case.verb.words, clock=seed)
-            wrong = "" if status == 0 else f"exit status {status}: {told[-300:]}"
+            wrong = "" if status == case.verb.done else f"exit status {status}: {told[-300:]}"
             if not wrong and tree(self.lab.out) != case.new:
                 wrong = "the clock is in the output"
             yield Fault("clock jumps", case.verb.name, f"seed {seed}", wrong or case.wrong(status, told))
 
     def two_at_once(self, case: Case) -> Iterator[Fault]:
         """Run the command twice at the same time."""
-        for number in range(2):
+        for number in range(min(2, self.moments)):
             case.reset()
             requests = [self.lab.request(case.verb.words, told=f"{self.lab.told}-{one}") for one in range(2)]
             for one, request in enumerate(requests):
                 request["told"] = f"{self.lab.told}-{one}"
-            statuses = self.lab.fork(*requests)
-            told = [Path(request["told"]).read_text(errors="replace") for request in requests]
-            wrong = next(filter(None, map(case.wrong_message, statuses, told)), "")
-            if 0 not in statuses:
+            statuses = self.lab.forks.run(*requests)
+            told = [Path(str(request["told"])).read_text(errors="replace") for request in requests]
+            messages = (wrong_message(*one, done=case.verb.done) for one in zip(statuses, told, strict=True))
+            wrong = next(filter(None, messages), "")
+            if case.verb.done not in statuses:
                 wrong = wrong or f"neither succeeded: {told[0][-300:]}"
             if not case.verb.grows:
                 yield Fault(
@@ -423,36 +419,56 @@ def _short(step: str) -> str:
     return f"{event} {re.sub(r'partial-[0-9]+-[0-9a-f]+', 'partial', Path(path).name)}"
 
 
-_READERS: tuple[tuple[str, tuple[str, ...], str, bool], ...] = (
-    ("manifest", ("manifest/manifest.json",), "show {out}/manifest", True),
-    ("id list", ("manifest/ids/closed.txt", "manifest/ids/wr1.txt"), "verify {out}/manifest", True),
+_NEIGHBORS = "neighbors --queries {} --references {} -k 2 --engine numpy --json"
+_STEPS = ("shards/*.parquet", "index.jsonl", "shards.json", "step.json")
+_READERS: tuple[tuple[str, str, tuple[str, ...], str, str], ...] = (
+    ("manifest", "manifest", ("manifest.json",), "show {made}", "told"),
+    ("id list", "manifest", ("ids/closed.txt", "ids/wr1.txt"), "verify {made}", "told"),
+    ("annotation overlay", "overlaid", ("overlay.jsonl", "overlay.jsonl", "manifest.json"), "verify {made}", "told"),
+    ("embedding shard", "store", ("vectors-*.npy",), _NEIGHBORS.format("{made}", "{made}"), "told"),
+    ("embedding rows", "store", ("rows.json", "store.json"), _NEIGHBORS.format("{made}", "{made}"), "read"),
     (
-        "embedding shard",
-        ("store/vectors-*.npy", "store/rows.json", "store/store.json"),
-        "neighbors --queries {out}/store --references {out}/store -k 2 --engine numpy --json",
-        False,
+        "corpus shard",
+        "vectors",
+        _STEPS,
+        _NEIGHBORS.format("{in}/store", "{made}").replace("numpy", "local --workers 1"),
+        "right",
     ),
-    ("leaderboard", ("board.jsonl",), "leaderboard {out}/board.jsonl", False),
-    ("decisions", ("decisions.jsonl",), "decisions {out}/decisions.jsonl", False),
+    ("presence shard", "scanned", _STEPS, "presence {in}/shown --workers 1 --out {made} --json", "right"),
+    ("leaderboard", "board.jsonl", ("",), "leaderboard {made}", "read"),
+    ("decisions", "decisions.jsonl", ("",), "decisions {made}", "read"),
 )
-"""What bits are flipped in, where it lies, what reads it, and whether every bit is under a digest."""
+"""What bits are flipped in, where it lies, in which of its files, what reads it, and what becomes of the change.
+
+``told``: every bit is under a digest, and the change is an error; ``right``: an error, or the same answer as before;
+``read``: an error or an answer, since the file is its user's.
+"""
 
 
 def bit_flips(injection: Injection) -> Iterator[Fault]:
     """Flip a bit of what this tool wrote, and read it; and of the cache, which a build then does without."""
     lab = injection.lab
-    for what, patterns, words, pinned in _READERS:
+    for what, name, patterns, words, becomes in _READERS:
         rng = injection.rng("flip", what)
-        for number in range(injection.moments * 4):
+        words = words.replace("{made}", f"{{out}}/{name}")
+        right = ""
+        for number in range(injection.flips + 1):
             lab.put({})
-            top = patterns[0].split("/")[0]
-            copy = shutil.copytree if (lab.inputs / top).is_dir() else shutil.copy
-            copy(lab.inputs / top, lab.out / top)
-            path = rng.choice(sorted(lab.out.glob(patterns[number % len(patterns)])))
+            copy = shutil.copytree if (lab.inputs / name).is_dir() else shutil.copy
+            copy(lab.inputs / name, lab.out / name)
+            if not number and becomes != "right":
+                continue
+            if not number:
+                status, right = lab.run(words)
+                if status:
+                    raise AssertionError(f"{what}: it cannot be read undisturbed: {right}")
+                continue
+            pattern = patterns[number % len(patterns)]
+            path = rng.choice(sorted(lab.out.glob(f"{name}/{pattern}".rstrip("/"))))
             where = _flip(path, rng)
             status, told = lab.run(words)
-            wrong = Case.wrong_message(status, told)
-            if not wrong and status == 0 and (pinned or path.suffix == ".npy"):
+            wrong = wrong_message(status, told)
+            if not wrong and not status and (becomes == "told" or (becomes == "right" and told != right)):
                 wrong = "a changed file passed as whole"
             yield Fault("bit flip", what, where, wrong)
     yield from _cache_flips(injection)
@@ -462,7 +478,7 @@ def _cache_flips(injection: Injection) -> Iterator[Fault]:
     case = Case(injection.lab, VERBS["build"])
     cache = tree(injection.lab.cache)
     rng = injection.rng("flip", "cache")
-    for _ in range(injection.moments * 4):
+    for _ in range(injection.flips):
         case.reset()
         for name, data in cache.items():
             path = injection.lab.cache / name
@@ -517,15 +533,112 @@ def two_reviewers(injection: Injection) -> Iterator[Fault]:
             }
             for name, wait in (("Ann", None), ("Ben", after))
         ]
-        statuses = lab.fork(*requests)
-        confirmed = [len(Path(one["told"]).read_text().split()) for one in requests]
+        statuses = lab.forks.run(*requests)
+        confirmed = [len(Path(str(one["told"])).read_text().split()) for one in requests]
         wrong = "" if statuses[0] == 0 and statuses[1] in (0, -9) else f"exit statuses {statuses}"
-        (last,) = lab.fork(requests[0] | {"after": None})
+        (last,) = lab.forks.run(requests[0] | {"after": None})
         rows = read_decisions(path).decisions
         found = Counter(row.reviewer for row in rows)
         if not wrong and (last or found["Ann"] != 2 * count or found["Ben"] not in (confirmed[1], confirmed[1] + 1)):
             wrong = f"confirmed {confirmed}, found {dict(found)}"
         yield Fault("two reviewers, one killed", "decisions log", f"{after:.3f} s", wrong)
+
+
+def worker_kills(injection: Injection) -> Iterator[Fault]:
+    """Kill a worker process in the middle of each step over a corpus, on either engine: it changes nothing."""
+    lab = injection.lab
+    corpus = lab.told.parent / "corpus"
+    write_corpus(corpus, shards=6, photos=12, rows=60_000)
+    with _cluster(injection) as cluster:
+        for verb, words in CORPUS_VERBS.items():
+            words = words.replace("{in}", str(corpus))
+            lab.put({})
+            done, told = lab.run(f"{words} --workers 1")
+            if done == 2:
+                raise AssertionError(f"{verb} fails undisturbed: {told}")
+            new = tree(lab.out)
+            for engine in ("local", "ray") if cluster else ("local",):
+                rng = injection.rng("workers", verb, engine)
+                environment = cluster if engine == "ray" else {}
+                for _ in range(injection.moments):
+                    lab.put({})
+                    again = f"{words} --engine {engine} --workers 2"
+                    with _Killer(lab, engine, rng.uniform(0.0, 0.4)) as killer:
+                        status, told = lab.run(again, environment=environment)
+                    wrong = wrong_message(status, told, done=done) or ("" if killer.hit else "no worker was met")
+                    if not wrong and status != done:
+                        status, told = lab.run(again, environment=environment)
+                        wrong = "" if status == done else f"the re-run fails: {told[-300:]}"
+                    if not wrong and tree(lab.out) != new:
+                        wrong = "the output is not that of an undisturbed run"
+                    yield Fault(f"worker killed, {engine}", verb, killer.hit, wrong)
+
+
+@contextmanager
+def _cluster(injection: Injection) -> Iterator[dict[str, str]]:
+    """Start Ray for all commands; yield the environment that leads them to it, empty where there is no Ray."""
+    try:
+        import ray
+    except ImportError:
+        injection.skipped["Ray worker killed"] = "Ray is not installed"
+        yield {}
+        return
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    os.environ["PYTHONPATH"] = str(Path(__file__).parents[2])
+    ray.init("local", num_cpus=2, object_store_memory=100 << 20, include_dashboard=False, log_to_driver=False)
+    try:
+        # Its token is in the environment.
+        own = {name: value for name, value in os.environ.items() if name.startswith("RAY_")}
+        yield {**own, "RAY_ADDRESS": ray.get_runtime_context().gcs_address}
+    finally:
+        ray.shutdown()
+
+
+class _Killer:
+    """While it is entered, waits for a worker process at work, and some seconds more, and kills it.
+
+    Attributes
+    ----------
+    hit : str
+        Which process was killed; ``""`` where none was.
+    """
+
+    def __init__(self, lab: Lab, engine: str, after: float) -> None:
+        self.hit = ""
+        # Ray calls a process at a task by the name of the task.
+        self._mark = b"ray::MapBatches" if engine == "ray" else b"multiprocessing.spawn"
+        self._parent = os.getpid() if engine == "ray" else lab.forks.pid
+        self._after = after
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._look)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def _look(self) -> None:
+        began = 0.0
+        while not self._over.wait(0.003):
+            working = [process for process, words in _below(self._parent) if self._mark in words]
+            began = began or (time.monotonic() if working else 0.0)
+            if working and time.monotonic() - began >= self._after:
+                with suppress(ProcessLookupError):
+                    os.kill(working[-1], signal.SIGKILL)
+                    self.hit = f"after {self._after:.3f} s"
+                    return
+
+
+def _below(parent: int) -> Iterator[tuple[int, bytes]]:
+    """Yield number and command line of every process below a process."""
+    with suppress(OSError):
+        for listed in Path(f"/proc/{parent}/task").glob("*/children"):
+            for process in map(int, listed.read_text().split()):
+                yield process, Path(f"/proc/{process}/cmdline").read_bytes()
+                yield from _below(process)
 
 
 def hub_cuts(injection: Injection) -> Iterator[Fault]:
@@ -564,7 +677,7 @@ def hub_cuts(injection: Injection) -> Iterator[Fault]:
                     hub.break_at, hub.break_after, hub.breaks = route, answered, 1_000
                     status, told = lab.run(words, environment=environment)
                     hub.breaks = 0
-                    wrong = Case.wrong_message(status, told)
+                    wrong = wrong_message(status, told)
                     if not wrong and status == 0 and verb == "pull" and tree(lab.out) != new:
                         wrong = "it says that it succeeded, and has not"
                     if not wrong and status and visible(tree(lab.out)):

@@ -204,7 +204,7 @@ def _run(name: str, seed: str, numbers: list[int], tally: Tally) -> list[int]:
     with tempfile.TemporaryDirectory(prefix="torture-", dir=_quick_folder()) as folder:
         progress = Path(folder, "progress")
         progress.write_text(f"{numbers[0]:>12}")
-        (Path(folder) / "work").mkdir()
+        (Path(folder) / "held").mkdir()
         command = [
             sys.executable,
             "-m",
@@ -215,7 +215,7 @@ def _run(name: str, seed: str, numbers: list[int], tally: Tally) -> list[int]:
             str(len(numbers)),
             folder,
         ]
-        environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "CURATION_CACHE": f"{folder}/work/input/cache"}
+        environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "CURATION_CACHE": f"{folder}/held/input/cache"}
         done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
         rows = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
         for row in rows:
@@ -303,7 +303,7 @@ def line_of(name: str, tally: Tally) -> str:
 def main() -> None:
     """Be a worker: NAME SEED START COUNT FOLDER."""
     name, seed, start, count, folder = sys.argv[1:]
-    place = Path(folder, "work")
+    place = Path(folder, "held")
     os.chdir(place)
     progress = os.open(Path(folder, "progress"), os.O_RDWR)
     for row in work(name, seed, range(int(start), int(start) + int(count)), progress, place):

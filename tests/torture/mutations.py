@@ -71,13 +71,13 @@ def _alike(value: Any, rng: Random) -> Any:
 def _places(value: Any, most: int = 4000) -> list[tuple[Any, Any]]:
     """Return (container, key) of everything inside a JSON value."""
     found: list[tuple[Any, Any]] = []
-    todo = [value]
-    while todo and len(found) < most:
-        one = todo.pop()
+    waiting = [value]
+    while waiting and len(found) < most:
+        one = waiting.pop()
         inside = list(one.items()) if isinstance(one, dict) else list(enumerate(one)) if isinstance(one, list) else ()
         for key, below in inside:
             found.append((one, key))
-            todo.append(below)
+            waiting.append(below)
     return found
 
 

@@ -1,42 +1,49 @@
 """A little of the torture: a few faults in a few verbs; ``make torture`` injects hundreds into all of them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from random import Random
 
 import pytest
 
-from tests.torture.faults import Case, Injection, Lab, bit_flips, spread, table, two_reviewers
+from tests.torture.faults import KINDS, Case, Injection, Lab, bit_flips, spread, table, two_reviewers
+from tests.torture.forks import Forks
 from tests.torture.verbs import VERBS
 
 
 @pytest.fixture(scope="module")
-def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+def lab(tmp_path_factory: pytest.TempPathFactory, forks: Forks) -> Iterator[Lab]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CURATION_CACHE", str(tmp_path_factory.mktemp("cache")))
-        made = Lab(tmp_path_factory.mktemp("lab"), "short")
-        yield made
-        made.close()
+        yield Lab(tmp_path_factory.mktemp("lab"), "short", forks)
+
+
+SHORT: Mapping[str, tuple[str, ...]] = {
+    "build": ("at_steps", "denied"),
+    "export txt": ("full_disks", "file_limits", "read_only"),
+    "evaluate --append": ("two_at_once",),
+    "embed": ("at_moments", "clock_jumps"),
+}
+"""Every kind of fault once: in a folder, a file over another, a file that grows, and work that goes on."""
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["build", "evaluate --append", "embed"])
+@pytest.mark.parametrize("name", SHORT)
 def test_the_old_state_or_the_new_one(lab: Lab, name: str) -> None:
-    faults = list(Injection(lab, steps=2, moments=1).of_verb(Case(lab, VERBS[name])))
+    faults = list(Injection(lab, steps=1, moments=1).of_verb(Case(lab, VERBS[name]), SHORT[name]))
     assert [fault for fault in faults if fault.wrong] == []
-    assert {fault.kind for fault in faults} >= {
-        "kill -9 at a step",
-        "kill -9 at a moment",
-        "clock jumps",
-        "two at once",
-    }
+    assert faults
     assert name in table(faults)
+
+
+def test_the_short_form_has_every_kind() -> None:
+    assert set(KINDS) == {kind for kinds in SHORT.values() for kind in kinds}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", [bit_flips, two_reviewers])
 def test_what_is_changed_or_written_at_once_is_told_or_kept(lab: Lab, kind: object) -> None:
     assert callable(kind)
-    assert [fault for fault in kind(Injection(lab, steps=1, moments=1)) if fault.wrong] == []
+    assert [fault for fault in kind(Injection(lab, steps=1, moments=1, flips=1)) if fault.wrong] == []
 
 
 def test_a_case_sees_what_is_wrong(lab: Lab) -> None:

@@ -12,6 +12,7 @@ import pytest
 from defusedxml import ElementTree
 
 from curation.cli import main
+from tests.torture.forks import Forks
 from tests.torture.security import CASES, Case, outcome
 
 NAMES = (
@@ -27,8 +28,8 @@ TERMINAL = ("\x1b[2Jred", "a\u202eb", "a\x07b", "x\ny", "a\x9b31mb")
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
-def test_a_hostile_file_is_refused_in_little_memory(case: Case, tmp_path: Path) -> None:
-    found = outcome(case, tmp_path)
+def test_a_hostile_file_is_refused_in_little_memory(case: Case, tmp_path: Path, forks: Forks) -> None:
+    found = outcome(case, tmp_path, forks)
     assert found.wrong == ""
 
 

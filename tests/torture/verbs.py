@@ -14,6 +14,8 @@ import numpy as np
 
 from curation.cli import main
 from tests.cli.test_propose import coco as coco_of
+from tests.decisions.box_logs import Scribe, write_log
+from tests.leaks.leak_world import copies_of, jpeg, picture, write_benchmark, write_tar
 from tests.small_world import write_detections, write_small_world
 
 
@@ -32,10 +34,12 @@ class Verb:
         Folders below the outputs that appear whole or not at all.
     again : int
         Exit status of a run after a finished one: 2 where a folder is never written twice.
-    resumes : bool
-        Whether what a kill leaves is gone on with, and is then neither the old state nor the new one.
+    resumes : tuple of str
+        Folders below the outputs in which what a kill leaves is gone on with: neither the old state nor the new one.
     grows : bool
         Whether each run adds to its output, so that a second one does not give the same bytes.
+    done : int
+        Exit status of an undisturbed run: 1 where what it found is no error.
     """
 
     name: str
@@ -43,8 +47,9 @@ class Verb:
     before: str = ""
     whole: tuple[str, ...] = ()
     again: int = 0
-    resumes: bool = False
+    resumes: tuple[str, ...] = ()
     grows: bool = False
+    done: int = 0
 
 
 RECIPE = "owod/s-owodb-published"
@@ -62,6 +67,16 @@ _TRUTH = f"export {{in}}/manifest --format coco {_SOURCES} --out {{out}}/t.json"
 _IDS = "export {in}/manifest --format txt --out {out}/ids.txt"
 _INIT = f"init --source {_BOXES} --out {{out}}/tasks.toml"
 _APPLY = f"apply {{in}}/manifest --decisions {{in}}/decisions.jsonl --version 2.0.0 {_SOURCES}"
+_APPLY_BOXES = f"apply {{in}}/manifest --boxes {{in}}/boxes.jsonl --boxes-rule union --version 2.0.0 {_SOURCES}"
+
+CORPUS_VERBS = {
+    "embed": "embed --corpus {in}/shards --encoder colour --out {out}/made",
+    "presence": "presence {in}/shown --out {out}/made",
+    "duplicates": "duplicates --images {in}/shards --hashes {out}/made --out {out}/pairs",
+    "leaks": "leaks {in}/benchmark/manifest --corpus {in}/shards --photos {in}/benchmark/photos --plant 2 "
+    "--evidence {out}/made --out {out}/leaks",
+}
+"""Commands that run a step over the blocks of a corpus, on whichever engine, into the folder ``made``."""
 
 VERBS: dict[str, Verb] = {
     one.name: one
@@ -69,6 +84,11 @@ VERBS: dict[str, Verb] = {
         Verb("build", f"build elephant {_SOURCES} --out {{out}}/m", whole=("m",)),
         Verb("import", f"import {RECIPE} --lists {{in}}/lists --header-only --out {{out}}/m", whole=("m",)),
         Verb("apply", f"{_APPLY} --out {{out}}/m", whole=("m",)),
+        Verb(
+            "apply --boxes",
+            f"{_APPLY_BOXES} --out {{out}}/m",
+            whole=("m",),
+        ),
         Verb("export coco", f"{_TRUTH} --part closed", before=f"{_TRUTH} --part wilderness"),
         Verb(
             "export voc",
@@ -87,7 +107,12 @@ VERBS: dict[str, Verb] = {
         Verb("leaderboard", _BOARD, before=f"{_BOARD} --metric mAP11"),
         Verb("decisions", "decisions {in}/decisions.jsonl --out {out}/d.csv"),
         Verb("scores", _SCORES, before=f"{_SCORES} --method knn"),
-        Verb("embed", "embed --images {in}/photos --encoder colour --batch 2 --out {out}/store", resumes=True),
+        Verb("embed", "embed --images {in}/photos --encoder colour --batch 2 --out {out}/store", resumes=("store",)),
+        Verb("embed --corpus", f"{CORPUS_VERBS['embed']} --workers 1", resumes=("made",)),
+        Verb("presence", f"{CORPUS_VERBS['presence']} --workers 1", resumes=("made",)),
+        Verb("duplicates", f"{CORPUS_VERBS['duplicates']} --workers 1", resumes=("made",)),
+        Verb("leaks", f"{CORPUS_VERBS['leaks']} --workers 1", resumes=("made",), done=1),
+        Verb("audits", "audits {in}/lists --workers 1 --out {out}/made", resumes=("made",)),
         Verb("neighbors", f"{_NEIGHBORS} -k 2", before=f"{_NEIGHBORS} -k 3"),
         Verb("propose", _PROPOSE, before=f"{_PROPOSE} --set near_wup=1"),
         Verb(
@@ -145,6 +170,15 @@ def write_world(folder: Path) -> Path:
     np.savez(folder / "train.npz", features=rng.normal(size=(30, 4)), labels=np.arange(30) % 3)
     write_photos(folder / "photos", 5)
     _run(["embed", "--images", str(folder / "photos"), "--encoder", "colour", "--out", str(folder / "store")])
+    write_corpus(folder, shards=2, photos=6, rows=40)
+    people = [Scribe("Ann", (320, 320)), Scribe("Ben", (320, 320))]
+    for scribe in people:
+        scribe.add(f"coco:{image}", 1, "10.5 20 30 12.25")
+        scribe.complete(f"coco:{image}")
+    write_log(folder / "boxes.jsonl", people)
+    _run(filled(f"{_APPLY_BOXES} --out {{out}}/overlaid", folder, folder))
+    for verb, name in (("presence", "scanned"), ("embed", "vectors")):
+        _run([*filled(CORPUS_VERBS[verb].replace("{out}/made", f"{{out}}/{name}"), folder, folder), "--workers", "1"])
     lists = folder / "lists/Main"
     lists.mkdir(parents=True)
     for number, file in enumerate(
@@ -153,6 +187,19 @@ def write_world(folder: Path) -> Path:
         (lists / file).write_text("".join(f"{97 * number + 13 * line:012d}\n" for line in (3, 1, 2)))
     shutil.rmtree(world.coco_json.parents[2] / "cache", ignore_errors=True)
     return folder
+
+
+def write_corpus(folder: Path, *, shards: int, photos: int, rows: int) -> None:
+    """Write what the verbs of a corpus read: a benchmark, tar shards that hold copies of it, and annotation files."""
+    _, known = write_benchmark(folder / "benchmark", 4)
+    for name in ("shards", "shown"):
+        (folder / name).mkdir()
+    copies = list(copies_of(known).items())
+    for number in range(shards):
+        members = [(f"{one}.jpg", jpeg(picture(1000 + photos * number + one))) for one in range(photos)]
+        write_tar(folder / f"shards/{number:05d}.tar", [*members, *copies[number::shards]])
+        lines = [f"{number:06x}{row // 3:010x},/m/{row * row % 7}\n" for row in range(rows)]
+        (folder / f"shown/{number:05d}.csv").write_text("".join(("ImageID,LabelName\n", *lines)))
 
 
 def _run(words: list[str]) -> None:

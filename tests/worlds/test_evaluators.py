@@ -1,5 +1,6 @@
 """Every evaluator, in every variant, on the synthetic worlds: each number through the command line."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -191,3 +192,48 @@ def test_coco(tmp_path: Path, engine: str) -> None:
     pytest.importorskip("hotcoco", reason="hotcoco is not installed")
     run = coco_run(tmp_path, engine)
     assert differences(run.result(), run.expected) == []
+
+
+@pytest.mark.parametrize("stem", ["{:07d}", "photo_{:07d}"], ids=["digits", "words"])
+def test_every_evaluator_takes_images_named_by_the_stems_of_their_files(tmp_path: Path, stem: str) -> None:
+    """As Ultralytics names them where ids are texts: ``photo_0000012`` by the stem, ``0000012`` by the number 12."""
+
+    def named(image: int) -> int | str:
+        text = stem.format(image)
+        return int(text) if text.isnumeric() else text
+
+    detector_runs = (
+        lambda folder: elephant_run(folder, "--profile", "all"),
+        lambda folder: voc_run(folder, "json"),
+        lambda folder: coco_run(folder, "pycocotools"),
+        lambda folder: owod_run(folder, "once", "all"),
+        lambda folder: owod_run(folder, "rwd", "all", "rwd"),
+        lambda folder: owod_run(folder, "nuowodb", "all", "nuowodb"),
+        lambda folder: ovcoco_run(folder, "pycocotools"),
+        lambda folder: osod3_run(folder, next(iter(OUTSIDE)), "pycocotools"),
+        lambda folder: findmeifyoucan_run(folder, "all", next(iter(findmeifyoucan.THRESHOLDS))),
+    )
+    for place, made in enumerate(detector_runs):
+        (folder := tmp_path / str(place)).mkdir()
+        run = made(folder)
+        files = [Path(word.rpartition("=")[2]) for word in map(str, run.words) if word.endswith(".json")]
+        contents = {path: json.loads(path.read_text()) for path in files}
+        truths = [one for one in contents.values() if isinstance(one, dict) and "annotations" in one]
+        results = [one for one in contents.values() if isinstance(one, list) and one and "image_id" in one[0]]
+        assert truths
+        assert results, run.protocol
+        # Ids in the order of the numbers, and no numbers: what a file of one's own may have.
+        number = {key: n for n, key in enumerate(sorted(one["id"] for truth in truths for one in truth["images"]), 11)}
+        for truth in truths:
+            for one in truth["images"]:
+                one |= {
+                    "id": f"id-{number[one['id']]:09d}",
+                    "file_name": f"photos/{stem.format(number[one['id']])}.jpg",
+                }
+            for one in truth["annotations"]:
+                one["image_id"] = f"id-{number[one['image_id']]:09d}"
+        for one in (one for found in results for one in found):
+            one["image_id"] = named(number[one["image_id"]])
+        for path, content in contents.items():
+            path.write_text(json.dumps(content))
+        assert differences(run.result(), run.expected) == [], run.protocol

@@ -25,6 +25,7 @@ MAX_BYTES = 64 << 20
 MAX_TEXT = 200
 MAX_ENTRIES = 64
 MAX_COUNT = 2**63 - 1
+_FOREIGN = "-1 in the file, which torchmetrics and pycocotools write for undefined"
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 
 
@@ -47,12 +48,13 @@ class Evaluator(_Record, frozen=True):
     algorithm: int
 
 
-class Metric(_Record, frozen=True):
-    """One number; None where it is undefined."""
+class Metric(_Record, frozen=True, omit_defaults=True):
+    """One number; None where it is undefined, with the reason where the file says -1 for that, as others do."""
 
     value: int | float | None
     unit: str
     better: Better
+    undefined: str = ""
 
 
 class Row(_Record, frozen=True):
@@ -240,7 +242,7 @@ def _texts(row: Row) -> Iterator[str]:
         yield from entries.values()
     yield from row.reported
     for name, metric in row.metrics.items():
-        yield from (name, metric.unit)
+        yield from (name, metric.unit, metric.undefined)
 
 
 def _refuse(what: str, where: str, expected: str, found: str) -> NoReturn:
@@ -312,4 +314,10 @@ def _parsed(text: bytes, where: str) -> Row:
     except msgspec.ValidationError as error:
         _refuse("A line is no row of a leaderboard", where, "the fields of docs/leaderboard.md", _plain(str(error)))
     _check_row(row, where)
-    return row
+    # Our own rows say null. A row that was made of torchmetrics' or pycocotools' numbers holds their -1: no share is.
+    foreign = {
+        name: msgspec.structs.replace(one, value=None, undefined=_FOREIGN)
+        for name, one in row.metrics.items()
+        if one.value == -1 and one.unit in ("share", "%")
+    }
+    return msgspec.structs.replace(row, metrics=row.metrics | foreign) if foreign else row

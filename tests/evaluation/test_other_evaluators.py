@@ -1,0 +1,137 @@
+"""Numbers of another evaluator beside ours: those of pycocotools itself, and the documented shapes of torchmetrics."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import curation
+from curation.cli import main
+from curation.errors import EvaluationError, UsageError
+from curation.evaluation.other_evaluators import TORCHMETRICS, beside
+from tests.worlds import coco
+
+TRUTH: dict[str, Any] = {
+    "images": [{"id": 1, "width": 50, "height": 50, "file_name": "1.jpg"}],
+    "annotations": [
+        {"id": 1, "image_id": 1, "category_id": 3, "bbox": [0, 0, 9, 9], "area": 81, "iscrowd": 0},
+    ],
+    "categories": [{"id": 3, "name": "owl"}, {"id": 7, "name": "cat"}],
+}
+FOUND = [{"image_id": 1, "category_id": 3, "bbox": [0, 0, 9, 9], "score": 0.9}]
+# What compute() returned, arrays for tensors; extended_summary adds names that are no numbers of the summary.
+COMPUTED = {
+    **dict.fromkeys(TORCHMETRICS, np.array(-1.0)),
+    "map": np.array(0.75),
+    "map_small": np.array(1.0),
+    "map_per_class": np.array([1.0, -1.0]),
+    "classes": np.array([3, 7]),
+    "ious": {},
+}
+
+
+def plain(value: Any) -> Any:
+    return value.tolist() if isinstance(value, np.ndarray) else value
+
+
+def test_minus_one_is_undefined_with_the_reason_and_never_a_number() -> None:
+    result = curation.evaluate("coco", truth=TRUTH, detections=FOUND, against=COMPUTED)
+    rows = result.data["against"]["numbers"]
+    assert list(rows) == list(TORCHMETRICS.values())
+    assert rows["AP"]["theirs"] == 0.75
+    assert rows["AP"]["difference"] == pytest.approx(-0.25)
+    assert rows["APs"]["undefined"] == ""
+    for name in ("AP50", "APm", "AR100"):
+        assert rows[name]["theirs"] is rows[name]["difference"] is None
+        assert "-1" in rows[name]["undefined"]
+    per_class = result.data["against"]["per_class"]
+    assert {name: row["theirs"] for name, row in per_class.items()} == {"owl": 1.0, "cat": None}
+    assert result.data["against"]["passed_over"] == ["ious"]
+    assert not (result.table("against")["theirs"] < 0).any()
+    # Our own numbers, and what is logged and ranked, are what they are without.
+    alone = curation.evaluate("coco", truth=TRUTH, detections=FOUND)
+    assert result.flat() == alone.flat()
+    assert "against" not in alone.data
+
+
+def test_the_numbers_of_pycocotools_itself_are_ours(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    paths = coco.files(tmp_path)
+    words = ["evaluate", "coco", "--no-cache", "--truth", str(paths["truth"]), "--detections", str(paths["detections"])]
+    from pycocotools.coco import COCO
+    from pycocotools.cocoeval import COCOeval
+
+    truth = COCO(str(paths["truth"]))
+    evaluation = COCOeval(truth, truth.loadRes(str(paths["detections"])), "bbox")
+    evaluation.evaluate()
+    evaluation.accumulate()
+    evaluation.summarize()
+    (stats := tmp_path / "stats.json").write_text(json.dumps(evaluation.stats.tolist()))
+    capsys.readouterr()
+    assert main([*words, "--against", str(stats), "--out", str(tmp_path / "out"), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["against"]
+    assert found["file"]["name"] == "stats.json"
+    assert len(found["numbers"]) == 12
+    for name, row in found["numbers"].items():
+        assert (row["ours"] is None) == (row["theirs"] is None), name
+        assert row["difference"] is None or abs(row["difference"]) < 1e-12
+    assert (tmp_path / "out" / "against.csv").read_text().startswith("measure,ours,theirs,difference,undefined")
+
+
+def test_one_class_and_no_classes_as_torchmetrics_squeezes_them() -> None:
+    ours = curation.evaluate("coco", truth=TRUTH, detections=FOUND).data
+    one = beside(ours, {"map": 1.0, "map_per_class": 0.5, "classes": 3}, {3: "owl", 7: "cat"})
+    assert list(one["per_class"]) == ["owl"]
+    # Without class_metrics: -1 for all classes together.
+    none = beside(ours, {"map": 1.0, "map_per_class": -1.0, "classes": [3, 7]}, {3: "owl", 7: "cat"})
+    assert none["per_class"] == {}
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"map": 75.0}, "no share"),
+        ({"map": -0.5}, "no share"),
+        ({"map": "high"}, "no share"),
+        ({"map": True}, "no share"),
+        ({"fitness": 0.5}, "no number of COCO's summary"),
+        ([0.5] * 11, "not the twelve"),
+        ({"map": 0.5, "map_per_class": [0.5], "classes": ["owl"]}, "no category id"),
+    ],
+)
+def test_what_is_no_share_is_refused(tmp_path: Path, given: Any, said: str) -> None:
+    (path := tmp_path / "theirs.json").write_text(json.dumps(given))
+    with pytest.raises(EvaluationError, match=said):
+        curation.evaluate("coco", truth=TRUTH, detections=FOUND, against=path)
+
+
+@pytest.mark.parametrize("text", ["", "{", "0.5", '{"map": NaN}'])
+def test_what_is_no_such_file_is_refused(tmp_path: Path, text: str) -> None:
+    (path := tmp_path / "theirs.json").write_text(text)
+    with pytest.raises(EvaluationError, match="cannot be read"):
+        curation.evaluate("coco", truth=TRUTH, detections=FOUND, against=str(path))
+
+
+def test_detections_of_images_as_torchmetrics_has_them() -> None:
+    of_images = [
+        {
+            "image_id": 1,
+            "boxes": np.array([[0.0, 0.0, 9.0, 9.0], [1.0, 2.0, 4.0, 6.0]], np.float32),
+            "scores": np.array([0.5, 0.25], np.float32),
+            "labels": np.array([3, 7]),
+        }
+    ]
+    flat = [
+        {"image_id": 1, "category_id": 3, "bbox": [0, 0, 9, 9], "score": 0.5},
+        {"image_id": 1, "category_id": 7, "bbox": [1, 2, 3, 4], "score": 0.25},
+    ]
+    one, other = (curation.evaluate("coco", truth=TRUTH, detections=rows) for rows in (of_images, flat))
+    assert one.numbers() == other.numbers()
+    assert one["AP"] == pytest.approx(1)
+    empty = [{**of_images[0], "boxes": np.zeros((0, 4)), "scores": np.zeros(0), "labels": np.zeros(0, int)}]
+    assert curation.evaluate("coco", truth=TRUTH, detections=empty)["AP"] == 0
+    for broken in ({"boxes": [[0, 0, 9]]}, {"scores": [0.5]}, {"image_id": None, "labels": [1, 2, 3]}):
+        with pytest.raises(UsageError, match="no detections of an image") as caught:
+            curation.evaluate("coco", truth=TRUTH, detections=[of_images[0], {**of_images[0], **broken}])
+        assert caught.value.where == "detections[1]"
