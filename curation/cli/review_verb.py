@@ -11,7 +11,8 @@ from curation.cli.output import Answer, Table, table_lines, warn
 from curation.cli.outputs import OutputFile, OwnFolder
 from curation.decisions.box_overlay import BoxReport, report_boxes
 from curation.review.bad_photos import BAD_PHOTOS
-from curation.review.session import REVIEWER_VARIABLE, Started, review_from_files
+from curation.review.judging import REVIEWER_VARIABLE
+from curation.review.session import Started, review_from_files
 
 if TYPE_CHECKING:
     from curation.review.progress import Progress

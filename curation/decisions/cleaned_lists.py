@@ -198,7 +198,7 @@ def judged_counts(header: Header) -> dict[str, int]:
     """Return how many images of each part were judged, as a cleaned list says; nothing for other manifests."""
     stated = header.rule.parameters.get("review_judged")
     texts = [str(one).rpartition("=") for one in stated] if isinstance(stated, tuple) else []
-    return {part: int(count) for part, _, count in texts if count.isdigit()}
+    return {part: int(count) for part, _, count in texts if count.isascii() and count.isdigit() and len(count) < 19}
 
 
 def _name(base: str, coverage: Sequence[Coverage], variant: Variant, reviewers: Sequence[str]) -> str:

@@ -33,8 +33,6 @@ _WAVE = 4096
 """Blocks that Ray is told of at a time: what the driver holds does not grow with the corpus."""
 _DEATHS = 3
 """So often may processes die in a row without one block finished in between; on Ray, at one block."""
-_DIED = (BrokenProcessPool, BrokenPipeError)
-"""What a pool raises where a process was killed: at work, or while it is told what it is started for."""
 _KILLED = "Worker processes were killed again and again"
 _LACKS_MEMORY = "mostly for want of memory: try fewer --workers"
 
@@ -212,7 +210,7 @@ def _in_processes(work: _Work, blocks: Iterator[Block], workers: int | None) -> 
                     deaths = 0
                     yield outcome
             return
-        except _DIED:
+        except BrokenProcessPool:
             # A process was killed, often for want of memory. What it was at is not lost: it is run again.
             deaths += 1
             # The pool ends those that it knows of when it learns of the death, and waits for ever for one begun then.
@@ -234,10 +232,11 @@ def _submitted(
         # A step of the user's script needs that script, and its guard; no other does.
         with nullcontext() if type(work.step).__module__ == "__main__" else _unguarded_main():
             return pool.submit(_run, block)
-    except _DIED:
+    except (BrokenProcessPool, BrokenPipeError):
+        # At work, or while it was told what it is started for.
         lost: Future[Outcome] = Future()
         running[lost] = block
-        raise
+        raise BrokenProcessPool from None
 
 
 def _finished(running: dict[Future[Outcome], Block]) -> Iterator[Outcome]:

@@ -19,6 +19,8 @@ from curation.review.edit_requests import Refusal
 MEDIA = "/media"
 GRAPHQL = "/graphql"
 OPERATORS = "/operators"
+JUDGE = "/review/judge"
+"""A verdict by key: the server of the review answers it itself (`curation.review.judging`)."""
 
 _FILES = r"/(datasets/)?(assets/.+|index\.html|favicon\.ico|[a-z_]+\.svg)"
 """What FiftyOne's own page loads; a page of a dataset may ask for it below its own address."""
@@ -27,7 +29,7 @@ _ASSETS = r"/plugins/.+\.(js|mjs|css|map|json|svg|png|wasm|woff2?)"
 
 _READ = re.compile(rf"/|/fiftyone|/features|{MEDIA}|/plugins|/ontologies(/.+)?|{_FILES}|{_ASSETS}")
 _POST = re.compile(
-    rf"{GRAPHQL}|{OPERATORS}(/execute(/generator)?|/resolve-(type|placements|execution-options)"
+    rf"{JUDGE}|{GRAPHQL}|{OPERATORS}(/execute(/generator)?|/resolve-(type|placements|execution-options)"
     r"|/subscribe-execution-store)?"
     r"|/aggregate|/events?|/sort|/tagging|/values|/geo|/embeddings/.+"
 )

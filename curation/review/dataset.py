@@ -89,6 +89,12 @@ DRAWING_FIELDS = (Field(BOXED_FIELD, "texts", "reviewers who say that every unkn
 FIELDS = EVIDENCE_FIELDS + VERDICT_FIELDS + DRAWING_FIELDS
 
 
+_FIRST = ("image_id", "batch")
+"""Fields that the sidebar shows after what is on the tiles.
+
+The App takes time for each that it shows, at each image; the others stand in a group that opens with a click, and
+beside the image as evidence.
+"""
 _INNER = ("evidence_rows", "nearest_path", "decided_by")
 """Fields that the App reads and a reviewer need not."""
 
@@ -126,14 +132,15 @@ TAG_COLOURS = {
 def arrange_app(fiftyone: Any, dataset: Any, classes: Iterable[str] = ()) -> None:
     """Give the sidebar a group of the review's fields, show boxes and tags on tiles, and fix every colour."""
     config = dataset.app_config
-    ours = [*TAG_COLOURS, *(field.name for field in FIELDS if field.name not in (*TAG_COLOURS, *_INNER))]
+    ours = [*TAG_COLOURS, *_FIRST]
+    others = [*(field.name for field in FIELDS if field.name not in (*ours, *_INNER)), *_INNER]
     groups = fiftyone.DatasetAppConfig.default_sidebar_groups(dataset)
     for group in groups:
-        group.paths = [path for path in group.paths if path not in (*ours, *_INNER)]
+        group.paths = [path for path in group.paths if path not in (*ours, *others)]
         group.expanded = group.name == "labels"
     review = fiftyone.SidebarGroupDocument(name="review", paths=ours, expanded=True)
-    inner = fiftyone.SidebarGroupDocument(name="review, inner", paths=list(_INNER), expanded=False)
-    config.sidebar_groups = [review, *groups, inner]
+    more = fiftyone.SidebarGroupDocument(name="review, more", paths=others, expanded=False)
+    config.sidebar_groups = [review, *groups, more]
     # Older releases of FiftyOne show labels only, whatever is asked.
     if hasattr(config, "active_fields") and hasattr(fiftyone.core.odm.dataset, "ActiveFields"):
         shown = [*BOX_FIELDS, *TAG_COLOURS]

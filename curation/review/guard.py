@@ -17,7 +17,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, MutableMap
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from curation.review.app_requests import MEDIA, Reviewed, parameters, refuse, refuse_body
+from curation.review.app_requests import JUDGE, MEDIA, Reviewed, parameters, refuse, refuse_body
 from curation.review.edit_requests import Edits, Refusal, read_edit
 
 Scope = MutableMapping[str, Any]
@@ -25,6 +25,7 @@ Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
+Judge = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 
 TOKEN = "token"  # noqa: S105  (the name of a parameter)
 KNOWN_BY = "This is a curation review"
@@ -65,6 +66,8 @@ class Guard:
         Gives the real paths of all files that `/media` may hand out; asked once, when the first one is.
     edits : Edits, optional
         Hears of every edit of the drawn boxes; without it none passes.
+    judge : callable, optional
+        Answers a verdict by key, outside the event loop; without it none is taken.
     """
 
     def __init__(
@@ -76,6 +79,7 @@ class Guard:
         reviewed: Reviewed,
         files: Callable[[], Collection[str]],
         edits: Edits | None = None,
+        judge: Judge | None = None,
     ) -> None:
         self.token = secrets.token_urlsafe(32)
         self.ticket = secrets.token_urlsafe(32)
@@ -88,6 +92,7 @@ class Guard:
         self._find_files = files
         self._files: frozenset[str] | None = None
         self._edits = edits
+        self._judge = judge
         self._one_edit = asyncio.Lock()
         self._finding = asyncio.Lock()
 
@@ -132,7 +137,23 @@ class Guard:
         if refusal is not None:
             await send.refuse(refusal)
             return
+        if scope["path"] == JUDGE:
+            await self._judged(body, send)
+            return
         await self._pass(scope, receive, send)
+
+    async def _judged(self, body: bytes, send: _Answered) -> None:
+        """Answer a key ourselves: FiftyOne's way to an operator would load the dataset first."""
+        if self._judge is None:
+            await send.refuse(Refusal("This review takes no verdicts"))
+            return
+        try:
+            said = await asyncio.to_thread(self._judge, json.loads(body or b"{}"))
+        except Exception:
+            _log.exception("A verdict could not be given")
+            await send.fail()
+            return
+        await send.say(200, json.dumps(said).encode(), {"content-type": "application/json"})
 
     def _stranger(self, scope: Scope, headers: Mapping[str, str]) -> Refusal | None:
         """Return why whoever sent this may not ask anything."""
@@ -246,16 +267,17 @@ class _Answered:
         kind, text = "text/plain; charset=utf-8", f"{said}\n"
         if not self._is_read:
             kind, text = "application/json", json.dumps({"error": {"message": said}, "message": said})
-        await self._say(refusal.status, text.encode(), {"content-type": kind})
+        await self.say(refusal.status, text.encode(), {"content-type": kind})
 
     async def redirect(self, address: str, cookie: str = "") -> None:
         """Send the browser to an address of this server, with a cookie that no script and no other page can use."""
         headers = {"location": address}
         if cookie:
             headers["set-cookie"] = f"{cookie}; Path=/; HttpOnly; SameSite=Strict"
-        await self._say(303, b"", headers)
+        await self.say(303, b"", headers)
 
-    async def _say(self, status: int, body: bytes, headers: Mapping[str, str]) -> None:
+    async def say(self, status: int, body: bytes, headers: Mapping[str, str]) -> None:
+        """Send a whole answer of our own."""
         self._has_begun = self._is_over = True
         said = {**_HEADERS, "content-security-policy": self._policy, "cache-control": "no-store", **headers}
         said["content-length"] = str(len(body))

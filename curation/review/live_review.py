@@ -48,9 +48,8 @@ class LiveReview:
     `replay` brings the samples up to the log at the next start.
     """
 
-    def __init__(self, dataset: Any, book: VerdictBook) -> None:
+    def __init__(self, dataset: Any, log: Path, *, stage: Stage, manifest: str) -> None:
         self.dataset = dataset
-        self.book = book
         # The App runs operators in threads, and two pages may be open.
         self._lock = Lock()
         self._measured: tuple[Any, Progress] | None = None
@@ -63,6 +62,7 @@ class LiveReview:
             self._key_of[sample] = key
             self._samples_of.setdefault(key, []).append(sample)
             self.batch_of.setdefault(key, batch)
+        self.book = VerdictBook(log, stage=stage, manifest=manifest, among=self.batch_of.keys())
 
     @property
     def stage(self) -> Stage:
@@ -121,7 +121,7 @@ class LiveReview:
         """Return a reviewer's count, rate and time left in a sentence: see `progress_told`."""
         with self._lock:
             self.book.refresh()
-            decided = sum(self.book.has_decided(key, reviewer) for key in self.batch_of)
+            decided = self.book.count_decided(reviewer)
             rate = verdicts_a_minute(self.book.calls_of(reviewer))
         return progress_told(decided, len(self.batch_of), rate)
 
@@ -207,13 +207,19 @@ class LiveReview:
             for sample, row in values.items()
         ]
         try:
-            self.dataset._sample_collection.bulk_write(changes, ordered=False)
+            found = self.dataset._sample_collection.bulk_write(changes, ordered=False).matched_count
         except PyMongoError as error:
             raise ReviewError(
                 "The verdict is in the log, but the database does not answer",
                 found=f"{type(error).__name__}: {error}"[:200],
                 hint="end this review and start it again: it brings the App up to the log",
             ) from None
+        if found < len(changes):
+            raise ReviewError(
+                "The verdict is in the log, but the dataset was built anew meanwhile",
+                found=f"{found} of {len(changes)} images",
+                hint="end this review and start it again: it brings the App up to the log",
+            )
 
 
 def open_review(dataset: Any) -> LiveReview:
@@ -238,8 +244,7 @@ def open_review(dataset: Any) -> LiveReview:
     known = (str(dataset._doc.id), str(log), stage)
     if known not in _OPEN:
         manifest = info.get("manifest")
-        book = VerdictBook(log, stage=stage, manifest=manifest if isinstance(manifest, str) else "")
-        _OPEN[known] = LiveReview(dataset, book)
+        _OPEN[known] = LiveReview(dataset, log, stage=stage, manifest=manifest if isinstance(manifest, str) else "")
     return _OPEN[known]
 
 

@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial, wraps
 from typing import Any
 
 from curation.errors import ReviewError, UsageError
@@ -23,6 +24,7 @@ from curation.review.app_requests import Reviewed, restrict_stages
 from curation.review.database import configuration
 from curation.review.edit_requests import Edits
 from curation.review.guard import KNOWN_BY, TOKEN, Guard, real_files
+from curation.review.judging import answered
 
 LOOPBACK = "127.0.0.1"
 DEFAULT_PORT = 5151
@@ -140,6 +142,7 @@ def serve(
             reviewed=Reviewed(dataset.name, str(dataset._doc.id)),
             files=lambda: real_files(dataset),
             edits=edits,
+            judge=partial(answered, dataset),
         )
         name = place.name if place.address != _EVERY else ""
         shown = f"http://{name or _reached(place.address)}:{there.port}/?{TOKEN}="
@@ -159,7 +162,35 @@ def _fiftyone_app(port: int) -> Any:
     set_port(port)
     app.debug = False
     restrict_stages(fiftyone)
+    _load_once(fiftyone)
     return app
+
+
+def _load_once(fiftyone: Any) -> None:
+    """Let FiftyOne's views of a dataset share what was loaded of it, until what is stored of the dataset is another.
+
+    It loads a dataset for every question of a page, which is most of the work of an answer. What is stored is compared
+    whole: another process may change it at any moment.
+    """
+    from fiftyone.server import view
+
+    make, datasets = view.get_view, fiftyone.core.odm.get_db_conn().datasets
+    # As FiftyOne loads a dataset, and without the moment of the last load, which each load writes.
+    parts = dict.fromkeys(("_media_sources", "_media_source_layouts", "last_loaded_at"), 0)
+    kept: tuple[Any, Any] = (None, None)
+
+    @wraps(make)
+    def get_view(dataset: Any, *given: Any, **more: Any) -> Any:
+        nonlocal kept
+        # What a saved view holds is stored elsewhere.
+        if isinstance(dataset, str) and not more.get("view_name"):
+            found, stored = kept, datasets.find_one({"name": dataset}, parts)
+            if stored is not None and found[0] != stored:
+                kept = found = stored, fiftyone.load_dataset(dataset)
+            dataset = dataset if stored is None else found[1]
+        return make(dataset, *given, **more)
+
+    view.get_view = get_view
 
 
 def _tell_but_the_end(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:

@@ -29,6 +29,7 @@ from curation.review.images import (
     source_images,
     with_cards,
 )
+from curation.review.judging import REVIEWER_VARIABLE
 from curation.review.live_review import LiveReview, offer_own_view, open_review
 from curation.review.missing_boxes import MissingBoxes, Settled, open_boxes
 from curation.review.review_folder import LOG_FILE, REVIEW_FILE, ReviewRecord, read_record, write_record
@@ -39,8 +40,6 @@ from curation.sources.given import open_slots
 from curation.sources.photos import PhotoFolder
 from curation.sources.slots import Reading, Sources, named_slots
 
-REVIEWER_VARIABLE = "CURATION_REVIEWER"
-"""Holds who reviews, for the life of a server: every way to judge reads it, and no request changes it."""
 _PLUGINS_VARIABLE = "FIFTYONE_PLUGINS_DIR"
 
 

@@ -7,8 +7,8 @@ the top, a plain row is laid on a stack and an undo takes one off; what lies on 
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterable, Sequence
+from collections import Counter, deque
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -89,12 +89,16 @@ class VerdictBook:
         The stage that new verdicts are given at.
     manifest : str
         Digest of the manifest under review, ``""`` for none.
+    among : collection of (str, str)
+        The images under review, which `count_decided` counts.
     """
 
-    def __init__(self, path: Path, *, stage: Stage, manifest: str = "") -> None:
+    def __init__(self, path: Path, *, stage: Stage, manifest: str = "", among: Collection[Key] = frozenset()) -> None:
         self.path = path
         self.stage: Stage = stage
         self.manifest = manifest
+        self._among = among
+        self._decided: Counter[str] = Counter()
         self._seen: tuple[int, ...] | None = None
         self._rows: dict[Key, dict[str, _Rows]] = {}
         self._calls: dict[tuple[str, ...], int] = {}
@@ -105,7 +109,7 @@ class VerdictBook:
         state = self._state()
         if state == self._seen and not (required and state is None):
             return
-        self._rows, self._calls, self._recent = {}, {}, {}
+        self._rows, self._calls, self._recent, self._decided = {}, {}, {}, Counter()
         if state is not None or required:
             for decision in read_decisions(self.path).decisions:
                 self._lay(decision)
@@ -132,6 +136,10 @@ class VerdictBook:
         """Return whether a verdict of this reviewer stands on an image."""
         rows = self._rows.get(key, {}).get(reviewer)
         return rows is not None and bool(rows.stack)
+
+    def count_decided(self, reviewer: str) -> int:
+        """Return on how many of the images under review a verdict of this reviewer stands; kept as rows come in."""
+        return self._decided[reviewer]
 
     def standing(self, key: Key) -> Standing:
         """Return what stands on an image."""
@@ -241,16 +249,19 @@ class VerdictBook:
             return
         moment = (row.reviewer, row.date) if row.date else (row.reviewer, "", row.dataset, row.image_id)
         call = self._calls.setdefault(moment, len(self._calls))
-        by_reviewer = self._rows.setdefault((row.dataset, row.image_id), {})
-        stack = by_reviewer.setdefault(row.reviewer, _Rows()).stack
+        key = (row.dataset, row.image_id)
+        stack = self._rows.setdefault(key, {}).setdefault(row.reviewer, _Rows()).stack
         recent = self._recent.setdefault(row.reviewer, deque(maxlen=_RECENT))
         if not recent or recent[-1][0] != row.date:
             recent.append([row.date, 0])
         recent[-1][1] += -1 if is_undo(row) else 1
+        before = bool(stack)
         if is_undo(row):
             del stack[-1:]
         else:
             stack.append((call, row))
+        if key in self._among:
+            self._decided[row.reviewer] += bool(stack) - before
 
     def _state(self) -> tuple[int, ...] | None:
         try:

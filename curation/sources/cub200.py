@@ -169,7 +169,7 @@ def _objects(rows: Rows, chosen: Int64s) -> Objects:
 def _classes(rows: Rows) -> Int32s:
     place = {number: position for position, number in enumerate(_ids(rows, _CLASSES).tolist())}
     for number, row in enumerate(rows[_LABELS], start=1):
-        if not row[1].isdigit() or int(row[1][:10]) not in place:
+        if not (row[1].isascii() and row[1].isdigit() and len(row[1]) < 10 and int(row[1]) in place):
             raise DanglingIdError(
                 "An image is of a class that is not listed",
                 where=f"{_LABELS}: line {number}",

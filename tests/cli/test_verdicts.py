@@ -7,9 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
+import curation
 from curation.cli import main
+from curation.decisions.cleaned_lists import judged_counts
 from curation.decisions.files import read_decisions
 from curation.manifest.manifest import read_manifest
 from tests.evaluation.ood_reference import area_under_roc
@@ -55,6 +58,13 @@ def test_a_table_is_told_row_by_row_and_matched_to_a_list(world: Path, capsys: p
     assert main(command[:-2]) == 0
     assert "Unjudged is not clean" in capsys.readouterr().out
     assert main([*command, "--strict"]) == 1
+
+
+@pytest.mark.parametrize("count", ["²", "9" * 5000, "", "-1"])
+def test_a_count_of_judged_images_that_is_no_number_is_none(count: str) -> None:
+    header = curation.load("elephant/val2017").header
+    rule = msgspec.structs.replace(header.rule, parameters={"review_judged": ("a=30", f"b={count}")})
+    assert judged_counts(msgspec.structs.replace(header, rule=rule)) == {"a": 30}
 
 
 @pytest.mark.parametrize(

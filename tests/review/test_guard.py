@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from curation.review.app_requests import Reviewed
+from curation.review.app_requests import JUDGE, Reviewed
 from curation.review.edit_requests import EditRequest, Refusal, read_edit
 from curation.review.guard import Guard, real_files
 from curation.review.live_review import LiveReview
@@ -37,8 +37,18 @@ class Noted:
         self.heard.append(("end", number, status))
 
 
-def guarded(app: Any, edits: Any = None, *, dataset: str = DATASET, name: str = "r", files: Any = frozenset) -> Guard:
-    return Guard(app, hosts={"127.0.0.1:1"}, port=1, reviewed=Reviewed(name, dataset), files=files, edits=edits)
+def guarded(
+    app: Any,
+    edits: Any = None,
+    *,
+    dataset: str = DATASET,
+    name: str = "r",
+    files: Any = frozenset,
+    judge: Any = None,
+) -> Guard:
+    return Guard(
+        app, hosts={"127.0.0.1:1"}, port=1, reviewed=Reviewed(name, dataset), files=files, edits=edits, judge=judge
+    )
 
 
 async def ask(
@@ -188,6 +198,44 @@ def test_an_edit_that_is_no_json_is_refused(body: bytes) -> None:
 
 def test_a_patch_of_a_made_view_is_refused() -> None:
     assert asyncio.run(draw(guarded(answering(), Noted()), query=b"generated_dataset=x"))[0] == 403
+
+
+def test_a_key_is_answered_without_fiftyone() -> None:
+    heard: list[Any] = []
+
+    def judge(asked: Any) -> dict[str, Any]:
+        heard.append(asked)
+        return {"images": 1}
+
+    async def unasked(*_: object) -> None:
+        raise AssertionError("FiftyOne was asked")
+
+    guard = guarded(unasked, judge=judge)
+    asked = {"dataset_name": "r", "ids": ["x"], "verdict": "near"}
+    status, headers, body = asyncio.run(ask(guard, "POST", JUDGE, json.dumps(asked).encode()))
+    assert (status, json.loads(body), heard) == (200, {"images": 1}, [asked])
+    assert (headers["content-type"], headers["cache-control"]) == ("application/json", "no-store")
+    another = json.dumps({**asked, "dataset_name": "another"}).encode()
+    for method, data, more, refused in (
+        ("GET", b"", {}, 403),
+        ("POST", another, {}, 403),
+        ("POST", b"[]", {}, 400),
+        ("POST", b"{", {}, 400),
+        ("POST", json.dumps(asked).encode(), {"cookie": ""}, 401),
+        ("POST", json.dumps(asked).encode(), {"origin": "http://evil.example"}, 403),
+    ):
+        assert asyncio.run(ask(guard, method, JUDGE, data, **more))[0] == refused
+    assert heard == [asked]
+    assert asyncio.run(ask(guarded(unasked), "POST", JUDGE, json.dumps(asked).encode()))[0] == 403
+
+
+def test_a_verdict_that_breaks_inside_is_no_success(caplog: pytest.LogCaptureFixture) -> None:
+    def breaks(_: object) -> dict[str, Any]:
+        raise RuntimeError("secret")
+
+    status, _, body = asyncio.run(ask(guarded(answering(), judge=breaks), "POST", JUDGE, b"{}"))
+    assert (status, b"secret" in body) == (500, False)
+    assert "verdict could not be given" in caplog.text
 
 
 def test_what_breaks_inside_is_not_told(caplog: pytest.LogCaptureFixture) -> None:

@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from curation.decisions.decision import Decision
@@ -87,6 +88,30 @@ def test_a_verdict_that_the_database_missed_is_told_and_made_good(
     assert review.decide(samples(review, 8), "near", reviewer="anna").images == 0
     assert verdicts(review) == {coco_id(8): "near"}
     assert len(read_decisions(review.book.path).decisions) == 1
+
+
+def test_a_dataset_that_lost_its_images_is_told_and_the_verdict_stays_in_the_log(review: LiveReview) -> None:
+    review.dataset._sample_collection.delete_one({"image_id": coco_id(8)})
+    with pytest.raises(ReviewError, match="in the log, but the dataset was built anew"):
+        review.decide(list(review._samples_of["coco", coco_id(8)]), "near", reviewer="anna")
+    assert len(read_decisions(review.book.path).decisions) == 1
+
+
+def test_the_count_follows_the_log(review: LiveReview) -> None:
+    """Verdicts, one given anew, undos, rows of another program, images that are not under review, a log read anew."""
+    review.decide(samples(review, 8, 9, 10), "near", reviewer="anna")
+    review.decide(samples(review, 8), "far", reviewer="anna")
+    assert review.told("anna").startswith("3 of 12")
+    review.undo("anna")
+    assert review.told("anna").startswith("3 of 12")
+    review.undo("anna")
+    assert review.told("anna") == "0 of 12"
+    review.decide(samples(review, 8), "near", reviewer="anna")
+    said = Decision(image_id=coco_id(9), dataset="coco", stage="manual", action="keep", reviewer="anna")
+    stranger = msgspec.structs.replace(said, image_id="coco:999999999999")
+    DecisionLog(review.book.path).extend([stranger, said])
+    assert review.told("anna").startswith("2 of 12")
+    assert len(review.decided_by("anna")) == 2
 
 
 def test_each_reviewer_has_a_view_of_what_waits_for_them(review: LiveReview) -> None:

@@ -73,6 +73,8 @@ def test_the_order_of_lines_in_the_other_lists_does_not_matter(tmp_path: Path) -
         ({"images": TEXTS[IMAGES] + "8\n"}, AnnotationFormatError, "images.txt: line 4"),
         ({"images": TEXTS[IMAGES].replace("1 001", "one 001")}, AnnotationFormatError, "images.txt: line 1"),
         ({"image_class_labels": "1 1\n2 1\n7 3\n"}, DanglingIdError, "image_class_labels.txt: line 3"),
+        ({"image_class_labels": "1 1\n2 1\n7 ²\n"}, DanglingIdError, "image_class_labels.txt: line 3"),
+        ({"image_class_labels": "1 1\n2 1\n7 00000000012\n"}, DanglingIdError, "image_class_labels.txt: line 3"),
         ({"image_class_labels": "1 1\n2 1\n"}, AnnotationFormatError, "image_class_labels.txt"),
         ({"bounding_boxes": TEXTS[BOXES] + "9 1 1 1 1\n"}, DanglingIdError, "bounding_boxes.txt: line 4"),
         (

@@ -47,9 +47,9 @@ class Fault:
         sys.addaudithook(self._audit)
         fsync, write, pwrite, sync = self.real
 
-        def synced(descriptor: int) -> None:
-            self._step("fsync", _path_of(descriptor))
-            fsync(descriptor)
+        def synced(fd: Any) -> None:
+            self._step("fsync", _path_of(fd))
+            fsync(fd)
 
         def written(descriptor: int, data: Any) -> int:
             path = _path_of(descriptor)

@@ -5,7 +5,6 @@ import csv
 import io
 import json
 import re
-from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -26,12 +25,6 @@ NAMES = (
 )
 """Names that a page, a spreadsheet, a card and LaTeX might obey."""
 TERMINAL = ("\x1b[2Jred", "a\u202eb", "a\x07b", "x\ny", "a\x9b31mb")
-
-
-@pytest.fixture(scope="module")
-def forks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forks]:
-    with Forks(tmp_path_factory.mktemp("forks")) as made:
-        yield made
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])

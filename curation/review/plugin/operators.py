@@ -1,24 +1,23 @@
-"""Operators of the App: a verdict by key, button or form, undo, next batch, export.
+"""Operators of the App: a verdict by button or form, undo, next batch, export.
 
 They check nothing themselves: every input goes to `curation.review.live_review`, and its errors come back as messages.
-Every verdict, whatever was pressed, goes through `judged`; who gave it is the reviewer that this server was started
-for, whatever a request says.
+Every verdict goes through `curation.review.judging`, as those of keys do; who gave it is the reviewer that this server
+was started for, whatever a request says.
 """
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import fiftyone.operators as foo
 import fiftyone.operators.types as types
 from fiftyone.server.view import get_view
 
-from curation.errors import CurationError, ReviewError
-from curation.review.live_review import Outcome, open_review, waiting_view
+from curation.errors import CurationError
+from curation.review.judging import judged, refused, reviewer_here
+from curation.review.live_review import open_review, waiting_view
 from curation.review.missing_boxes import open_boxes
 from curation.review.progress import progress_markdown
-from curation.review.session import REVIEWER_VARIABLE
 from curation.review.verdicts import ACTIONS, UNDO, VERDICTS
 
 ICONS = {
@@ -32,43 +31,11 @@ KEYS = {"keep": "k", "remove": "r", "near": "n", "far": "f", "unsure": "u", UNDO
 """As `review.js` listens for them."""
 
 
-def reviewer_here(ctx: Any = None) -> str:
-    """Return who reviews: ``curation review start --reviewer``, fixed while the server runs.
-
-    Raises
-    ------
-    ReviewError
-        A request names somebody else.
-    """
-    reviewer = os.environ.get(REVIEWER_VARIABLE, "")
-    named = ctx.params.get("reviewer") if ctx is not None else None
-    if named and named != reviewer:
-        raise ReviewError(
-            "The reviewer is fixed when the server starts",
-            found=ascii(named)[:80],
-            expected=reviewer or "curation review start --reviewer NAME",
-            hint="each reviewer starts a server of their own, on the same folder and database",
-        )
-    return reviewer
-
-
 def known_reasons(review: Any) -> list[str]:
     """Return the reasons that a form offers: those of the proposals, as often as they occur, at most fifty."""
     counts = review.dataset.count_values("reason")
     reasons = sorted((one for one in counts if one), key=lambda one: (-counts[one], one))
     return reasons[:50]
-
-
-def refused(error: CurationError | OSError) -> dict[str, Any]:
-    """Return what an operator answers where nothing was done."""
-    if isinstance(error, OSError):
-        error = ReviewError(
-            "Nothing was recorded: the log cannot be written",
-            found=error.strerror or type(error).__name__,
-            hint="make room on the disk, then press the key again",
-        )
-    text = error.what + (f". {error.hint[:1].upper()}{error.hint[1:]}" if error.hint else "")
-    return {"images": 0, "message": text, **error.as_dict()}
 
 
 def told(ctx: Any, error: CurationError | OSError) -> dict[str, Any]:
@@ -78,35 +45,10 @@ def told(ctx: Any, error: CurationError | OSError) -> dict[str, Any]:
     return answer
 
 
-def judged(ctx: Any, samples: Any, verdict: Any, *, reason: Any = None) -> dict[str, Any]:
-    """Give a verdict on samples, or take the last one back: to the log, then to the database; the answer, not shown.
-
-    Returns
-    -------
-    dict
-        ``images`` and ``message``; ``ids`` of the samples concerned and ``waiting``, those that have no verdict of the
-        reviewer now; ``told``, count, rate and time left.
-    """
-    reviewer = reviewer_here(ctx)
-    review = open_review(ctx.dataset)
-    done: Outcome = (
-        review.undo(reviewer)
-        if verdict == UNDO
-        else review.decide(samples, str(verdict), reason=reason, reviewer=reviewer)
-    )
-    return {
-        "images": done.images,
-        "message": done.text,
-        "ids": list(done.samples),
-        "waiting": list(done.waiting),
-        "told": review.told(reviewer),
-    }
-
-
 def judge_selected(ctx: Any, verdict: Any, *, reason: Any = None) -> dict[str, Any]:
     """Give a verdict on what is selected, or undo, as a button does: show it, and clear the selection."""
     try:
-        done = judged(ctx, ctx.selected, verdict, reason=reason)
+        done = judged(ctx.dataset, ctx.params, ctx.selected, verdict, reason=reason)
     except (CurationError, OSError) as error:
         return told(ctx, error)
     ctx.ops.notify(done["message"], variant="success" if done["ids"] else "info")
@@ -122,7 +64,7 @@ def judge_selected(ctx: Any, verdict: Any, *, reason: Any = None) -> dict[str, A
 def show_next_batch(ctx: Any, *, after: str = "") -> dict[str, Any]:
     """Show what waits for the reviewer in the next batch where something does."""
     try:
-        reviewer = reviewer_here(ctx)
+        reviewer = reviewer_here(ctx.params)
         batch = open_review(ctx.dataset).next_batch(reviewer=reviewer, after=after)
     except CurationError as error:
         return told(ctx, error)
@@ -211,19 +153,6 @@ class About(_Shown):
             "decided": review.decided_by(reviewer),
             "told": review.told(reviewer),
         }
-
-
-class Judge(_Shown):
-    """A verdict on some images, or the undo of the last one: what each key does; the App is left as it is."""
-
-    called, label, unlisted = "judge", "Review: verdict on images", True
-
-    def execute(self, ctx: Any) -> dict[str, Any]:
-        """Record it, and return what was done or why it was not."""
-        try:
-            return judged(ctx, ctx.params.get("ids"), ctx.params.get("verdict"), reason=ctx.params.get("reason"))
-        except (CurationError, OSError) as error:
-            return refused(error)
 
 
 class InOrder(_Shown):
@@ -346,7 +275,7 @@ class Undo(_Shown):
 
 def _drawn(ctx: Any) -> Any:
     """Return the drawn boxes of the dataset, for the reviewer of this server."""
-    return open_boxes(ctx.dataset, open_review(ctx.dataset).book.path, reviewer_here(ctx))
+    return open_boxes(ctx.dataset, open_review(ctx.dataset).book.path, reviewer_here(ctx.params))
 
 
 class BoxesComplete(_Shown):
@@ -452,7 +381,7 @@ def _notice(inputs: Any, text: str) -> Any:
 
 QUICK = (Keep, Remove, Near, Far, Unsure)
 BOXES = (BoxesComplete, BoxesReopen, UndoBox)
-VERBS = (OpenReview, About, Judge, InOrder, Decide, *QUICK, Undo, NextBatch, ExportDecisions, ReviewProgress)
+VERBS = (OpenReview, About, InOrder, Decide, *QUICK, Undo, NextBatch, ExportDecisions, ReviewProgress)
 OPERATORS = (*VERBS, *BOXES)
 
 assert tuple(one.verdict for one in QUICK) == VERDICTS  # noqa: S101

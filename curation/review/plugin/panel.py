@@ -8,6 +8,7 @@ import fiftyone.operators as foo
 import fiftyone.operators.types as types
 
 from curation.errors import CurationError
+from curation.review.judging import reviewer_here
 from curation.review.live_review import open_review
 from curation.review.plugin import operators
 from curation.review.progress import as_text, progress_markdown
@@ -36,7 +37,7 @@ class ReviewPanel(foo.Panel):
         panel = types.Object()
         try:
             review = open_review(ctx.dataset)
-            reviewer = operators.reviewer_here()
+            reviewer = reviewer_here()
             far, progress = review.told(reviewer), progress_markdown(review.progress())
         except CurationError as error:
             panel.md(f"### Review\n\n{error.what}", name="refused")

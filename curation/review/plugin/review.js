@@ -1,7 +1,7 @@
 /* Keys, counts and messages of a review in FiftyOne's App.
  *
  * One plain script that the App inserts: no build step, no module, nothing fetched from elsewhere. The verdict itself is
- * given by the Python operator `judge` (log, synced; then database); this script shows what was done, in that order.
+ * given by the server of the review (log, synced; then database); this script shows what was done, in that order.
  * What it needs of the App is no documented interface: `missing` looks for it at the start, and without it the buttons
  * of the Python plugin go on working.
  */
@@ -49,31 +49,34 @@
     return found ? decodeURIComponent(found[1]) : "";
   }
 
-  /* Call a Python operator of this plugin; every way that it can fail ends in an Error whose text is fit to be shown. */
-  async function ask(operator, params) {
+  /* Ask the server; every way that it can fail ends in an Error whose text is fit to be shown. */
+  async function ask(address, asked) {
     let answer;
     try {
-      const reply = await fetch("/operators/execute", {
+      const reply = await fetch(address, {
         method: "POST",
         headers: { "Content-Type": "application/json" },
-        body: JSON.stringify({ operator_uri: `${PLUGIN}/${operator}`, dataset_name: datasetShown(), params: params || {} }),
+        body: JSON.stringify({ dataset_name: datasetShown(), ...asked }),
       });
       if (!reply.ok) throw new Error(`the server answered ${reply.status}`);
       answer = await reply.json();
     } catch (error) {
       throw new Error(`Not known whether it was recorded: ${error.message}. ${RESTART}`);
     }
-    const result = answer.result || {};
+    const result = answer.result || answer;
     if (answer.error || result.error) throw new Error(result.message || answer.error_message || String(answer.error));
     return result;
   }
+
+  /* Give a verdict, or take the last one back: answered once it is in the log and in the database. */
+  const judge = (asked) => ask("/review/judge", asked);
 
   /* Learn what review the page shows; none where its dataset is another one, and then no key is ours. */
   async function learn() {
     const dataset = datasetShown();
     let told = {};
     try {
-      told = dataset ? await ask("about") : {};
+      told = dataset ? await ask("/operators/execute", { operator_uri: `${PLUGIN}/about`, params: {} }) : {};
     } catch (error) {
       say(error.message, "wrong");
     }
@@ -211,6 +214,44 @@
   }
 
   // -------------------------------------------------------------------------------------------------------------------
+  // The next image, asked for while this one is looked at
+  // -------------------------------------------------------------------------------------------------------------------
+
+  const plainFetch = window.fetch;
+  const FRESH = 30000; // Milliseconds: what was asked for longer ago may have changed.
+  const ahead = new Map(); // Answers that are on their way, by the text of the App's own query; that of the next image.
+  let lastQuery = null; // How the App asked for an image the last time.
+
+  /* The App's query for the image that it enlarges is answered by what was asked for ahead, where there is that. */
+  window.fetch = function (address, options) {
+    const query = options && options.body;
+    if (typeof query !== "string" || !query.includes("mainSampleQuery(")) return plainFetch.apply(this, arguments);
+    lastQuery = { address, options };
+    const kept = ahead.get(query);
+    ahead.delete(query);
+    if (!kept || kept.until < performance.now()) return plainFetch.apply(this, arguments);
+    return kept.answer.then((answer) => (answer.ok ? answer : plainFetch(address, options))).catch(() => plainFetch(address, options));
+  };
+
+  /* Ask for an image as the App will, and for its photo. */
+  function lookAhead(id) {
+    if (!lastQuery || !id) return;
+    const asked = JSON.parse(lastQuery.options.body);
+    if (!asked.variables || !asked.variables.filter || asked.variables.filter.group) return;
+    asked.variables.filter.id = id;
+    const query = JSON.stringify(asked);
+    if (ahead.has(query)) return;
+    ahead.clear();
+    const { signal, ...options } = lastQuery.options;
+    const answer = plainFetch(lastQuery.address, { ...options, body: query });
+    ahead.set(query, { answer, until: performance.now() + FRESH });
+    answer
+      .then((one) => one.clone().json())
+      .then((told) => told.data.sample.urls.forEach(({ url }) => (new Image().src = fos.getSampleSrc(url))))
+      .catch(() => ahead.delete(query));
+  }
+
+  // -------------------------------------------------------------------------------------------------------------------
   // Judging: one thing after the other
   // -------------------------------------------------------------------------------------------------------------------
 
@@ -294,6 +335,12 @@
       this.ids = ids;
       this.at = ids.indexOf(shown);
     }
+    /* Place of the next image that this reviewer has not decided, or of the neighbour. */
+    after(neighbour) {
+      let to = this.at + 1;
+      while (!neighbour && to < this.ids.length && review.decided.has(this.ids[to])) to += 1;
+      return to;
+    }
     go(place) {
       this.at = Math.min(Math.max(place, 0), this.ids.length - 1);
       return { id: this.ids[this.at], hasNext: this.at < this.ids.length - 1, hasPrevious: this.at > 0 };
@@ -330,7 +377,7 @@
     await listed(ctx, id);
     const here = list;
     const again = review.decided.has(id);
-    const done = await ask("judge", { ids: [id], verdict });
+    const done = await judge({ ids: [id], verdict });
     changed = true;
     given.set(id, verdict);
     counted(done);
@@ -341,9 +388,11 @@
 
   /* On to the next image: the next that this reviewer has not decided, or the neighbour of one that was decided before. */
   async function goOn(ctx, again) {
-    let to = list.at + 1;
-    while (!again && to < list.ids.length && review.decided.has(list.ids[to])) to += 1;
-    if (to < list.ids.length) return ctx.hooks.expand(list.go(to));
+    const to = list.after(again);
+    if (to < list.ids.length) {
+      await ctx.hooks.expand(list.go(to));
+      return lookAhead(list.ids[list.after()]);
+    }
     ctx.hooks.close();
     if (again) return say("That was the last image of this list", "note");
     const before = list.ids.filter((id) => !review.decided.has(id)).length;
@@ -352,7 +401,7 @@
 
   async function judgeTicked(ctx, verdict) {
     const ids = Array.from((await ctx.state.snapshot.getPromise(fos.selectedSamples)).keys());
-    const done = await ask("judge", { ids, verdict });
+    const done = await judge({ ids, verdict });
     counted(done);
     say(done.message);
     ctx.state.set(fos.selectedSamples, new Map());
@@ -360,7 +409,7 @@
   }
 
   async function undo(ctx, enlarged) {
-    const done = await ask("judge", { verdict: "undo" });
+    const done = await judge({ verdict: "undo" });
     counted(done);
     for (const id of done.ids) given.delete(id);
     say(done.message, done.ids.length ? "done" : "note");
@@ -618,6 +667,7 @@
     const now = isEnlarged();
     if (now && !enlarged && review.verdicts) queue(() => withApp(async (ctx) => (await imageShown(ctx)) && listed(ctx)));
     if (!now) list = null;
+    if (list) lookAhead(list.ids[list.after()]);
     if (enlarged && !now && changed) {
       changed = false;
       queue(() => withApp(reload));

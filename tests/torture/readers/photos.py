@@ -1,0 +1,82 @@
+"""Photos, corpora of them, and their embeddings."""
+
+from __future__ import annotations
+
+import io
+import json
+import tarfile
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tests.torture.readers.content import jpeg, parquet, png
+from tests.torture.readers.target import Files, Target, call, reads
+
+
+def _store() -> Files:
+    from curation.similarity.embeddings import EmbeddingStore, EncoderIdentity, Row, header_of
+
+    identity = EncoderIdentity("colour", "none", "8x8", "float32")
+    with tempfile.TemporaryDirectory() as folder:
+        store = EmbeddingStore(Path(folder, "s"), header_of(identity, 3, kind="images", batch=2))
+        rows = [Row(f"coco:00000000000{n}", "sha256:" + str(n) * 64) for n in (1, 2)]
+        store.add(rows, np.arange(6, dtype=np.float32).reshape(2, 3))
+        store.finish(rows)
+        return {path.name: path.read_bytes() for path in sorted(Path(folder, "s").iterdir()) if path.is_file()}
+
+
+def _seal_store(files: Files) -> Files:
+    """Name the array by the rows, and state its digest."""
+    import hashlib
+
+    from curation.similarity import embeddings
+
+    listing = json.loads(files["rows.json"])
+    name = next(one for one in files if one.endswith(".npy"))
+    listing["sha256"] = "sha256:" + hashlib.sha256(files[name]).hexdigest()
+    rows = [embeddings.Row(*row) for row in zip(listing["ids"], listing["images"], listing["boxes"], strict=True)]
+    others = {one: data for one, data in files.items() if one != name}
+    return {**others, f"vectors-{embeddings._name(rows)}.npy": files[name], "rows.json": json.dumps(listing).encode()}
+
+
+def _photo(path: Path) -> Any:
+    """Decode a photo; what cannot be is told by an error that its callers count."""
+    from curation.sources import photos
+
+    try:
+        return photos.decode_photo(photos.read_photo(path))
+    except photos.BrokenPhotoError:
+        return None
+
+
+def _corpus(path: Path) -> Any:
+    return [list(block.tables()) for block in call("sources.corpus:corpus_blocks")(path)]
+
+
+def _tar() -> bytes:
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w") as archive:
+        for name, data in (("a.png", png()), ("a.json", b"{}"), ("b.jpg", jpeg())):
+            member = tarfile.TarInfo(name)
+            member.size = len(data)
+            archive.addfile(member, io.BytesIO(data))
+    return out.getvalue()
+
+
+def targets() -> list[Target]:
+    """Return the targets of this module."""
+    return [
+        Target("embeddings", _store(), reads("similarity.embeddings:open_embeddings", ""), seal=_seal_store, weight=3),
+        Target("texts", {"t.txt": b"a dog\na cat\n"}, reads("similarity.from_files:_texts", "t.txt")),
+        Target("corpus, tar", {"c.tar": _tar()}, lambda f: _corpus(f / "c.tar"), weight=3),
+        Target(
+            "corpus, parquet",
+            {"c.parquet": parquet(id=["a", "b"], path=["x/a.jpg", "b.jpg"])},
+            lambda f: _corpus(f / "c.parquet"),
+        ),
+        Target("photo, png", {"p.png": png()}, lambda f: _photo(f / "p.png"), weight=3),
+        Target("photo, png of 16 bits", {"p.png": png("I;16")}, lambda f: _photo(f / "p.png"), weight=1),
+        Target("photo, jpeg", {"p.jpg": jpeg()}, lambda f: _photo(f / "p.jpg"), weight=2),
+    ]
