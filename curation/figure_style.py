@@ -1,37 +1,50 @@
-"""One look for every figure, and figure files that are the same bytes on every run."""
+"""One look for every figure: sizes, colours, grids of panels, keys; and files that are the same bytes on every run."""
 
 from __future__ import annotations
 
 import io
+import math
+import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from curation import storage
 from curation.csv_table import as_csv
 from curation.text_table import printable
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+PAGE = 7.2
+"""Inches: the width of a figure, that of a page's text. Shown 800 pixels wide, a point is one and a half pixels."""
+COLUMN = 4.6
+"""Inches: the width of a figure of one panel."""
+TEXT, SMALL = 8.0, 7.0
+"""Points: names, ticks and keys; numbers and remarks inside a panel. No text is smaller."""
+CELL = 0.118
+"""Inches: the least distance of two lines of small text."""
 INK = "#222222"
 MUTED = "#6b6b6b"
 GRID = "#e4e4e4"
 SERIES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#8C564B", "#444444")
 """Okabe and Ito's colours, told apart by colour-blind readers; dark enough for lines on white."""
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
-RECALL_COLOURS = {"0.1": "#9ecae1", "0.3": "#3182bd", "0.5": "#08306b"}
+RECALL_COLOURS = {"0.1": "#6baed6", "0.3": "#2171b5", "0.5": "#08306b"}
 """Recalls are ordered, so they share one hue: darker is higher recall."""
 
 STYLE: dict[str, Any] = {
     "font.family": "DejaVu Sans",
-    "font.size": 9,
-    "axes.titlesize": 10,
+    "font.size": TEXT,
+    "figure.titlesize": 10,
+    "figure.titleweight": "bold",
+    "axes.titlesize": 8.5,
     "axes.titleweight": "bold",
     "axes.titlelocation": "left",
-    "axes.labelsize": 9,
+    "axes.labelsize": TEXT,
     "axes.labelcolor": INK,
     "axes.edgecolor": MUTED,
     "axes.linewidth": 0.8,
@@ -43,11 +56,13 @@ STYLE: dict[str, Any] = {
     "grid.linewidth": 0.8,
     "xtick.color": MUTED,
     "ytick.color": MUTED,
-    "xtick.labelsize": 8,
-    "ytick.labelsize": 8,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "xtick.labelsize": 7.5,
+    "ytick.labelsize": 7.5,
     "legend.frameon": False,
-    "legend.fontsize": 8,
-    "lines.linewidth": 1.8,
+    "legend.fontsize": TEXT,
+    "lines.linewidth": 1.6,
     "lines.markersize": 4,
     "text.color": INK,
     "figure.facecolor": "white",
@@ -148,6 +163,158 @@ def save_figure(
         kept.append(picture)
         return []
     return picture.save(stem)
+
+
+def new_figure(width: float, height: float) -> Figure:
+    """Return an empty figure; sizes in inches."""
+    from matplotlib.figure import Figure as NewFigure
+
+    return NewFigure(figsize=(width, height), layout="constrained")
+
+
+def small_multiples(
+    n: int, *, most: int = 3, height: float = 2.2, sharex: bool = False, sharey: bool = False
+) -> tuple[Figure, list[Axes]]:
+    """Return a figure with `n` equal panels that fill their grid: none of them stands alone in the last line.
+
+    Parameters
+    ----------
+    n : int
+    most : int
+        Panels in a line, at most.
+    height : float
+        Of a line of panels, in inches; the width is the page's.
+    sharex, sharey : bool
+        Whether all panels have the same limits; only the outer ones are then labelled.
+    """
+    columns = _columns(n, most)
+    lines = -(-n // columns)
+    figure = new_figure(COLUMN if columns == 1 else PAGE, height * lines + 0.4)
+    axes = figure.subplots(lines, columns, squeeze=False, sharex=sharex, sharey=sharey).ravel().tolist()
+    for spare in axes[n:]:
+        spare.set_axis_off()
+    for bottom in axes[max(n - columns, 0) : n]:
+        bottom.tick_params(labelbottom=True)
+    return figure, axes[:n]
+
+
+def _columns(n: int, most: int) -> int:
+    """Return how many panels stand in a line: none alone in the last one, few empty places, long lines."""
+
+    def unsightly(columns: int) -> tuple[bool, int, int]:
+        return n > columns > 1 and n % columns == 1, -n % columns, -columns
+
+    return min(range(min(n, most, 2), min(n, most) + 1), key=unsightly)
+
+
+def label_outer(axes: Sequence[Axes], below: str, left: str) -> None:
+    """Label the lowest panel of each column and the first of each line."""
+    columns = max(axis.get_subplotspec().get_geometry()[1] for axis in axes)  # type: ignore[union-attr]
+    for number, axis in enumerate(axes):
+        if number + columns >= len(axes):
+            axis.set_xlabel(below)
+        if number % columns == 0:
+            axis.set_ylabel(left)
+
+
+def set_title(figure: Figure, title: str, note: str = "") -> None:
+    """Set the title of a figure, with a note in brackets, below it where a line is too short for both."""
+    room = int(11 * figure.get_figwidth())
+    noted = f"({plain(note, 160)})" if note else ""
+    text = f"{title}  {noted}".rstrip()
+    if len(text) > room:
+        text = "\n".join(line for part in (title, noted) for line in textwrap.wrap(part, room))
+    figure.suptitle(text, color=INK)
+
+
+def add_key(figure: Figure, axes: Sequence[Axes]) -> None:
+    """Explain all panels at once, each label once: in an empty place of the grid, else below the panels."""
+    found = {label: handle for axis in axes for handle, label in zip(*axis.get_legend_handles_labels(), strict=True)}
+    if not found:
+        return
+    labels = list(found)
+    spare = [axis for axis in figure.axes if not axis.axison and axis not in axes]
+    if spare:
+        spare[0].legend(found.values(), labels, loc="center left")
+        return
+    columns = next(k for k in range(len(labels), 0, -1) if k == 1 or _key_width(labels, k) <= figure.get_figwidth())
+    figure.legend(found.values(), labels, loc="outside lower center", ncols=columns)
+
+
+def _key_width(labels: Sequence[str], columns: int) -> float:
+    """Return about how wide a key is, in inches; it is filled column by column."""
+    lines = -(-len(labels) // columns)
+    longest = (max(map(len, labels[place : place + lines])) for place in range(0, len(labels), lines))
+    return sum(0.55 + 0.067 * letters for letters in longest)
+
+
+def whole_numbers(axis: Axes, *, along: Literal["x", "y"] = "y", most: int = 6) -> None:
+    """Let the ticks of a count be whole numbers, each once."""
+    from matplotlib.ticker import MaxNLocator
+
+    one = axis.yaxis if along == "y" else axis.xaxis
+    one.set_major_locator(MaxNLocator(nbins=most, steps=[1, 2, 5, 10], integer=True, min_n_ticks=1))
+    one.set_major_formatter(lambda value, _: f"{value:,.0f}")
+
+
+def bins_of(n: int, most: int) -> int:
+    """Return how many bins `n` values fill: a histogram of few values in many bins is a comb."""
+    return min(most, max(10, 2 * math.isqrt(n)))
+
+
+def new_matrix(
+    rows: Sequence[str], columns: Sequence[str], below: str = "", *, most_named: int = 200
+) -> tuple[Figure, Axes, bool]:
+    """Return a figure for a matrix image with a name at each row and column, and whether a number fits into a cell.
+
+    Columns too narrow for names are numbered, and so are the rows then: the same names in the same order as far as
+    both go. More rows than `most_named` have no names.
+
+    Parameters
+    ----------
+    rows, columns : sequence of str
+        From top to bottom and from left to right.
+    below : str
+        What the columns are.
+    """
+    from matplotlib.ticker import FixedLocator
+
+    n, across = len(rows), len(columns)
+    names = [plain(name) for name in rows] if n <= most_named else []
+    heads = [plain(name) for name in columns]
+    # A letter of small text is about 0.056 inches wide; the scale of colours stands on the right.
+    margin = 1.25 + 0.056 * max(map(len, names), default=0)
+    cell = min(0.34, (PAGE - margin) / max(across, 1))
+    named = cell >= CELL
+    height = min(max(0.17 if n <= 45 else CELL, 1.2 / n) * n, 14.0)
+    figure = new_figure(max(cell * across + margin, 3.8), height + (1 + 0.056 * max(map(len, heads)) if named else 1))
+    axis = figure.subplots()
+    axis.set(xlim=(-0.5, across - 0.5), ylim=(n - 0.5, -0.5))
+    axis.spines[:].set_visible(False)
+    if named:
+        axis.set_xticks(range(across), heads, rotation=90, fontsize=SMALL)
+        axis.set_xlabel(below)
+    else:
+        axis.set_xticks([place for place in range(across) if place == 0 or place % 5 == 4])
+        axis.xaxis.set_major_formatter(lambda value, _: f"{value + 1:.0f}")
+        axis.set_xlabel(f"{below} (numbered as the rows)".strip())
+        names = [f"{name}  {place}" for place, name in enumerate(names, 1)]
+    axis.set_yticks(range(len(names)), names, fontsize=SMALL)
+    for one, count in ((axis.xaxis, across), (axis.yaxis, n)):
+        one.set_minor_locator(FixedLocator([place - 0.5 for place in range(count + 1)]))
+    axis.grid(visible=False)
+    axis.grid(visible=True, which="minor", color=GRID, linewidth=0.4)
+    axis.tick_params(which="both", length=0)
+    return figure, axis, cell >= 0.2
+
+
+def add_scale(figure: Figure, axis: Axes, image: Any, label: str) -> None:
+    """Explain the colours of a matrix image, whose numbers are counts or weights on a logarithmic scale."""
+    bar = figure.colorbar(image, ax=axis, fraction=0.03, pad=0.02, aspect=30, shrink=min(1, 3 / figure.get_figheight()))
+    bar.ax.yaxis.set_major_formatter(lambda value, _: f"{value:,g}")
+    bar.minorticks_off()
+    bar.outline.set_visible(False)
+    bar.set_label(label)
 
 
 def plain(text: str, limit: int = 32) -> str:

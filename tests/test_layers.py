@@ -37,7 +37,7 @@ ALLOWED = {
     "manifest": GROUND | {"sources"},
     "decisions": GROUND | {"sources", "manifest"},
     "proposals": GROUND | {"sources", "hierarchy", "similarity", "manifest", "decisions"},
-    "publishing": GROUND | {"sources", "manifest", "decisions"},
+    "publishing": GROUND | {"sources", "manifest", "decisions", "figure_style"},
     "evaluation": GROUND | {"sources", "manifest", "decisions", "hierarchy", "figure_style"},
     "benchmarks": GROUND
     | {

@@ -10,7 +10,7 @@ import numpy as np
 
 from curation.audit.forensics import Forensics
 from curation.errors import UsageError
-from curation.figure_style import GRID, INK, MUTED, plain, save_figure
+from curation.figure_style import INK, MUTED, SMALL, add_scale, new_matrix, plain, save_figure, set_title
 from curation.sources.source import Floats, Int64s
 
 if TYPE_CHECKING:
@@ -19,13 +19,10 @@ if TYPE_CHECKING:
 
 MOST_LISTS = 60
 _HEADER = ("list", "other", "ids", "ids_of_other", "shared", "share_of_list")
-_CELL, _LARGE_CELL, _MARGIN, _BAR, _FOOT = 0.27, 0.36, 2.4, 0.75, 0.5
-"""Inches."""
-_WITH_TEXT = 48
 
 
 def overlap_figure(found: Forensics, stem: Path, *, lists: Sequence[str] | None = None) -> list[Path]:
-    """Draw which share of each row's list stands in each column's list; the diagonal shows how many ids a list has.
+    """Draw which share of each row's list stands in each column's list; behind a row's name stands how many ids it has.
 
     Parameters
     ----------
@@ -80,61 +77,30 @@ def _rows_of(found: Forensics, lists: Sequence[str] | None) -> list[int]:
 
 
 def _draw(title: str, names: Sequence[str], overlap: Int64s, share: Floats) -> Figure:
-    from matplotlib.figure import Figure
-
     size = len(names)
-    side = size * (_CELL if size > 12 else _LARGE_CELL)
-    width, height = _MARGIN + side + _BAR, _MARGIN + side + _FOOT
-    figure = Figure(figsize=(width, height))
-    axis = figure.add_axes((_MARGIN / width, _FOOT / height, side / width, side / height))
+    named = [f"{plain(name, 34)}  {_short(int(overlap[row, row]))}" for row, name in enumerate(names)]
+    figure, axis, fits = new_matrix(named, names)
     shown = np.where(np.eye(size, dtype=bool) | (overlap == 0), np.nan, share)
-    image = axis.imshow(shown, cmap="Blues", vmin=0, vmax=1, aspect="equal", interpolation="none")
-    for row in range(size):
-        for column in range(size):
-            _label(axis, row, column, overlap, share, size)
-    _name_cells(axis, names)
+    image = axis.imshow(100 * shown, cmap="Blues", vmin=0, vmax=100, aspect="auto", interpolation="none")
+    axis.tick_params(top=False, bottom=False, labeltop=True, labelbottom=False)
+    for row, column in np.argwhere((overlap > 0) & ~np.eye(size, dtype=bool)).tolist():
+        part = float(share[row, column])
+        colour = "white" if part > 0.55 else INK
+        if fits:
+            axis.text(column, row, _percent(part), ha="center", va="center", fontsize=SMALL, color=colour)
+        elif part == 1:
+            axis.plot(column, row, "o", markersize=2.4, color=colour)
     _mark_folders(axis, names)
-    length = min(side, 1.8)
-    bar_axis = figure.add_axes(
-        ((_MARGIN + side + 0.15) / width, (_FOOT + side - length) / height, 0.13 / width, length / height)
-    )
-    bar = figure.colorbar(image, cax=bar_axis)
-    bar.outline.set_visible(False)
-    bar.set_ticks([0, 0.5, 1], labels=["0 %", "50 %", "100 %"])
-    caption = (
-        f"{plain(title, 40)}: per cent of the row's ids that stand in the column too;",
-        "diagonal: ids of the list; white: none in common",
-    )
-    figure.text(0, 0.1 / height, (" " if size > 20 else "\n").join(caption), fontsize=7.5, color=MUTED, va="bottom")
+    add_scale(figure, axis, image, "of the row's ids, %")
+    note = f"{plain(title, 40)}; behind a name: its ids; white: none in common{'' if fits else '; dot: all'}"
+    set_title(figure, "Ids of each row's list that stand in the column's list too", note)
     return figure
 
 
-def _name_cells(axis: Axes, names: Sequence[str]) -> None:
-    size = len(names)
-    labels = [plain(name, 34) for name in names]
-    axis.set_xticks(range(size), labels, rotation=90)
-    axis.set_yticks(range(size), labels)
-    axis.tick_params(length=0, labelsize=7, top=False, bottom=False, labeltop=True, labelbottom=False, labelcolor=INK)
-    axis.set_xticks(np.arange(-0.5, size), minor=True)
-    axis.set_yticks(np.arange(-0.5, size), minor=True)
-    axis.grid(visible=False, which="major")
-    axis.grid(which="minor", color=GRID, linewidth=0.6)
-    axis.tick_params(which="minor", length=0)
-    for spine in axis.spines.values():
-        spine.set_visible(False)
-
-
-def _label(axis: Axes, row: int, column: int, overlap: Int64s, share: Floats, size: int) -> None:
-    count, part = int(overlap[row, column]), float(share[row, column])
-    if row == column:
-        text, colour = _short(count), MUTED
-    elif not count or size > _WITH_TEXT:
-        return
-    else:
-        # A share just below one is no whole, and one just above none is not nothing.
-        percent = 100 if part == 1 else min(round(100 * part), 99)
-        text, colour = f"{percent}" if percent else "<1", "white" if part > 0.55 else INK
-    axis.text(column, row, text, ha="center", va="center", fontsize=5.5, color=colour)
+def _percent(part: float) -> str:
+    # A share just below one is no whole, and one just above none is not nothing.
+    percent = 100 if part == 1 else min(round(100 * part), 99)
+    return f"{percent}" if percent else "<1"
 
 
 def _short(count: int) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -11,12 +11,19 @@ from typing import Annotated, Any, Literal
 
 from curation.arguments import checked
 from curation.benchmarks.registry import formats
+from curation.canonical import sha256_of_bytes
 from curation.decisions.decision import Decision
 from curation.decisions.files import read_decision_files
 from curation.errors import PublishError, UsageError
-from curation.manifest.locate import load_manifest
-from curation.manifest.manifest import Manifest
+from curation.evaluation.leaderboard.board import leaderboard
+from curation.evaluation.leaderboard.exchange import markdown_groups
+from curation.evaluation.leaderboard.rows import read_rows
+from curation.manifest.locate import load_manifest, manifest_folders
+from curation.manifest.manifest import Manifest, read_manifest
+from curation.publishing.addresses import published_addresses
+from curation.publishing.card import Results
 from curation.publishing.exporting import FormatOptions, find_format
+from curation.publishing.findings import read_audits
 from curation.publishing.hub import HubRepository, Pushed, push
 from curation.publishing.member import Member, config_names, evidence_of, published_lists
 from curation.publishing.rai import derived, read_statements, template
@@ -25,7 +32,7 @@ from curation.publishing.tables import PlannedTable, part_tables
 from curation.sources.given import open_slots
 from curation.sources.photos import PhotoFolder
 from curation.sources.slots import Reading, Sources
-from curation.storage import publishing_folder, write_text
+from curation.storage import publishing_folder, read_bytes, write_text
 from curation.text_table import printable
 
 Layout = Literal["curation", "findmeifyoucan"]
@@ -71,6 +78,9 @@ class Published:
                 f"{name}: source {entry.name} is not the very file that the manifest was made from; the card says so"
                 for entry in member.other_bytes()
             ]
+            notes += [
+                f"{name}: {source}: {told}" for source, one in (member.addresses or {}).items() if (told := one.told())
+            ]
             if member.evidence is not None:
                 notes.append(f"{name}: the decisions are published with the names of their reviewers")
         return [*notes, *(f"croissant.json: {remark}" for remark in self.written.remarks)]
@@ -109,6 +119,10 @@ def publish(
     licences: Annotated[Mapping[str, str] | None, "--licence NAME=SPDX"] = None,
     media: Annotated[Mapping[str, Path] | Path | None, "[SOURCE=]DIR"] = None,
     date: Annotated[str, "YYYY-MM-DD"] = "",
+    image_url: bool = True,
+    previous: Sequence[Path] = (),
+    audits: Annotated[Sequence[Path], "--audit FILE"] = (),
+    results: Annotated[Path | None, "FILE.jsonl"] = None,
     rai: Path | None = None,
     rai_template: Path | None = None,
     class_tree: Path | None = None,
@@ -141,6 +155,14 @@ def publish(
         publish the photos below a folder too, where every source's licence allows it (repeatable)
     date : str
         date of publication, to be stated in the files (default: today, UTC)
+    image_url : bool
+        leave out the column of the photos' addresses on the web, which COCO JSON and Open Images' list of images state
+    previous : sequence of Path
+        a folder of the version that a manifest replaces, where it is no available manifest (repeatable)
+    audits : sequence of Path
+        for the card: audit.json of curation audit MANIFEST --out DIR (repeatable)
+    results : Path, optional
+        for the card: results of exactly these manifests, as evaluate --append wrote them
     rai : Path, optional
         what you state on responsible use, for the Croissant description: a TOML file
     rai_template : Path, optional
@@ -171,7 +193,10 @@ def publish(
     several = [manifests] if isinstance(manifests, Manifest | Path | str) else list(manifests)
     loaded = [one if isinstance(one, Manifest) else load_manifest(one) for one in several]
     folders = ({"": media} if isinstance(media, Path) else media) or None
-    members = _members(loaded, sources or {}, decisions, licences or {}, folders, reading or Reading())
+    members = _members(loaded, sources or {}, decisions, licences or {}, folders, reading or Reading(), previous)
+    if image_url and layout == "curation":
+        members = _with_addresses(members)
+    digests = [one.digest for one in loaded]
     if rai_template is not None:
         if dry_run is None:
             raise UsageError(
@@ -188,6 +213,8 @@ def publish(
         layout=layout,
         date=date or datetime.now(UTC).date().isoformat(),
         statements={**derived(members), **({} if rai is None else read_statements(rai))},
+        audits=read_audits(audits, digests),
+        results=None if results is None else _results(results, digests),
     )
     if dry_run is not None:
         with publishing_folder(dry_run) as partial:
@@ -198,6 +225,41 @@ def publish(
     with TemporaryDirectory(prefix="curation-publish-") as folder:
         written = write_repository(request, Path(folder))
         return Published(request, written, push(hub, Path(folder), written.publication, public=public), None)
+
+
+def _with_addresses(members: Sequence[Member]) -> list[Member]:
+    """Return members whose tables have a column of addresses, where any of them has an address."""
+    found = [published_addresses(one.manifest, one.labelled, one.sources) for one in members]
+    if not any(one.usable for addresses in found for one in addresses.values()):
+        return list(members)
+    return [replace(one, addresses=addresses) for one, addresses in zip(members, found, strict=True)]
+
+
+def _results(path: Path, digests: Sequence[str]) -> Results:
+    """Return the results in a file, all of them of manifests of these digests."""
+    read = read_rows(path)
+    if read.torn or not read.rows:
+        raise PublishError(
+            "The results end in half a line" if read.torn else "The file holds no result",
+            where=f"--results {path}",
+            expected="one whole record a line",
+            hint="curation evaluate … --append FILE writes it, and mends a line that was cut off",
+        )
+    for number, row in read.rows:
+        found = row.manifest.digest if row.manifest else ""
+        if found not in digests:
+            named = f"{row.manifest.name} {row.manifest.version}, {found}" if row.manifest else "no manifest"
+            raise PublishError(
+                "A result is not of the manifests that are published",
+                where=f"--results {path.name}, line {number} ({printable(row.name)})",
+                expected=" or ".join(digests),
+                found=named,
+                hint="a file of the results of these manifests alone: evaluate --manifest … --append FILE",
+            )
+    data = read_bytes(path, kind="leaderboard file")
+    if sha256_of_bytes(data) != read.digest:
+        raise PublishError("The results changed while they were read", where=f"--results {path}", hint="run again")
+    return Results(data, "\n".join(markdown_groups(leaderboard(path), "###")))
 
 
 def _tag(tag: str | None, manifests: Sequence[Manifest]) -> str:
@@ -221,6 +283,7 @@ def _members(
     licences: Mapping[str, str],
     media: Mapping[str, Path] | None,
     reading: Reading,
+    previous: Sequence[Path],
 ) -> list[Member]:
     """Return what is published of each manifest."""
     configs = config_names([manifest.header for manifest in manifests])
@@ -229,17 +292,42 @@ def _members(
     _require_named([name for name in media or {} if name], known, "--media")
     photos = None if media is None else {name: PhotoFolder(Path(one)) for name, one in media.items()}
     _require_known_sources(given, manifests)
+    earlier = _earlier(manifests, previous)
     return [
         Member(
             manifest=published_lists(manifest),
             config=config,
-            sources=open_slots(_own(given, manifest), manifest.slots, reading),
+            sources=open_slots(_own(given, manifest), manifest.slots, reading, addresses=True),
             evidence=evidence,
             licences=licences,
             photos=photos,
+            previous=earlier.get(manifest.digest),
         )
         for manifest, config, evidence in zip(manifests, configs, _evidence(decisions, manifests), strict=True)
     ]
+
+
+def _earlier(manifests: Sequence[Manifest], given: Sequence[Path]) -> dict[str, Manifest]:
+    """Return the version that each manifest replaces, by its digest: one of those given, else an available one."""
+    replaced = {one.header.supersedes.digest: one.digest for one in manifests if one.header.supersedes is not None}
+    found: dict[str, Manifest] = {}
+    for folder in given:
+        old = load_manifest(folder)
+        if old.digest not in replaced:
+            raise UsageError(
+                "No manifest says that it replaces this one",
+                where=f"--previous {folder}",
+                expected=" or ".join(replaced) or "nothing: none of the manifests replaces an earlier one",
+                found=old.digest,
+            )
+        found[replaced[old.digest]] = old
+    folders = manifest_folders() if set(replaced.values()) - set(found) else {}
+    for one in manifests:
+        link = one.header.supersedes
+        folder_ = folders.get(f"{one.header.name}@{link.version}") if link else None
+        if link and folder_ and one.digest not in found and (old := read_manifest(folder_)).digest == link.digest:
+            found[one.digest] = old
+    return found
 
 
 def _own(given: Mapping[str, Any], manifest: Manifest) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -52,7 +53,9 @@ def start(
     for reason, count in started.record.left_out.items():
         warn(f"{_counted(count, 'image')} not shown: {reason}")
     for why, ids in started.record.bad_photos.items():
-        warn(f"{_counted(len(ids), 'photo')} that cannot be looked at, at the end: {why}: {BAD_PHOTOS.get(why, why)}")
+        # Those that were left out are told above.
+        if why in BAD_PHOTOS:
+            warn(f"{_counted(len(ids), 'photo')} that cannot be looked at, at the end: {why}: {BAD_PHOTOS[why]}")
     serve = None if no_app else partial(_serve, started, address, port, remote=remote)
     return Answer(data, _start_lines(started), then=serve)
 
@@ -125,17 +128,24 @@ def status(*, folder: Folder, also: tuple[Path, ...] = ()) -> Answer:
     also
         decisions of another reviewer, taken from another review of the same images (repeatable)
     """
+    from curation.review.missing_boxes import count_drawn
     from curation.review.progress import folder_progress
+    from curation.review.review_folder import LOG_FILE
 
     record, progress = folder_progress(folder, also=also)
+    drawn = count_drawn(folder / LOG_FILE)
     data = {
         "dataset": record.dataset,
         "stage": record.stage,
         "manifest": record.manifest,
         **progress.as_data(),
+        "left_out": record.left_out,
         "bad_photos": record.bad_photos,
+        "drawn": asdict(drawn),
     }
-    return Answer(data, [*_status_lines(progress), *_bad_photo_lines(record.bad_photos)])
+    lines = [*_status_lines(progress), *_bad_photo_lines(record.bad_photos)]
+    lines += [f"{_counted(count, 'image')} not shown: {reason}" for reason, count in record.left_out.items()]
+    return Answer(data, [*lines, *([told] if (told := drawn.told()) else [])])
 
 
 def _bad_photo_lines(bad: dict[str, list[str]]) -> list[str]:

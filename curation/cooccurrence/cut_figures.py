@@ -11,8 +11,20 @@ import numpy as np
 import numpy.typing as npt
 
 from curation.cooccurrence.cut import Cut
-from curation.cooccurrence.graph import ClassGraph
-from curation.figure_style import INK, MUTED, SERIES, plain, save_figure
+from curation.cooccurrence.graph import UNIT, WEIGHTINGS, ClassGraph
+from curation.figure_style import (
+    INK,
+    PAGE,
+    SERIES,
+    SMALL,
+    add_key,
+    add_scale,
+    new_figure,
+    new_matrix,
+    plain,
+    save_figure,
+    set_title,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,23 +49,22 @@ def matrix_figure(graph: ClassGraph, cut: Cut, stem: Path) -> list[Path]:
 
     def draw() -> Figure:
         from matplotlib.colors import LogNorm
-        from matplotlib.figure import Figure as NewFigure
 
-        size = min(11.0, max(4.0, 0.115 * len(names) + 1.5))
-        figure = NewFigure(figsize=(size + 0.9, size))
-        axes = figure.add_subplot()
-        shown = np.ma.masked_equal(table.astype(np.float64), 0)
+        figure, axes, _ = new_matrix(names, names, most_named=_MOST_NAMED)
+        unit = UNIT if graph.weighting in ("jaccard", "pmi") else 1
+        shown = np.ma.masked_equal(table / unit, 0)
         image = axes.imshow(
             shown,
             cmap="viridis_r",
-            norm=LogNorm(vmin=1, vmax=max(2, int(table.max(initial=2)))),
+            norm=LogNorm(vmin=shown.min(), vmax=max(2 * shown.min(), shown.max())) if shown.count() else None,
             interpolation="none",
+            aspect="auto",
         )
-        _frame(axes, borders, len(names))
-        _name(axes, names)
-        bar = figure.colorbar(image, ax=axes, fraction=0.04, pad=0.02)
-        bar.set_label("weight" if graph.weighting != "counts" else "images with both classes")
-        axes.set_title(f"{len(names)} classes in {len(cut.clusters)} clusters: Ncut {float(cut.value):.4f}")
+        _frame(axes, borders)
+        meaning = next((text for name, text in WEIGHTINGS.items() if name == graph.weighting), "weight")
+        add_scale(figure, axes, image, meaning.partition(", ")[0])
+        title = f"{len(names)} classes in {len(cut.clusters)} clusters: Ncut {float(cut.value):.4f}"
+        set_title(figure, title, "white: never in one image; the frames are the clusters")
         return figure
 
     rows = [(name, cluster + 1, *row) for name, cluster, row in zip(names, clusters, table.tolist(), strict=True)]
@@ -75,13 +86,12 @@ def graph_figure(graph: ClassGraph, cut: Cut, stem: Path) -> list[Path]:
     names = [graph.names[place] for place in order]
 
     def draw() -> Figure:
-        from matplotlib.figure import Figure as NewFigure
-
-        figure = NewFigure(figsize=(7.2, 7.2))
-        axes = figure.add_subplot()
+        figure = new_figure(PAGE, PAGE)
+        axes = figure.subplots()
         _draw_edges(axes, angles, cluster, edges)
         _draw_vertices(axes, angles, cluster, names)
-        axes.set_title(f"The {len(edges)} heaviest edges; those between clusters are dark", pad=30)
+        add_key(figure, [axes])
+        set_title(figure, f"The {len(edges)} heaviest edges between classes")
         return figure
 
     rows = [(names[a], names[b], weight, bool(cluster[a] == cluster[b])) for weight, a, b in edges]
@@ -101,28 +111,12 @@ def _order(graph: ClassGraph, cut: Cut) -> tuple[npt.NDArray[np.int64], list[int
     return np.array(order, np.int64), borders
 
 
-def _frame(axes: Axes, borders: Sequence[int], n: int) -> None:
-    axes.grid(visible=False)
+def _frame(axes: Axes, borders: Sequence[int]) -> None:
+    from matplotlib.patches import Rectangle
+
     for start, end in pairwise(borders):
-        axes.plot(
-            [start - 0.5, end - 0.5, end - 0.5, start - 0.5, start - 0.5],
-            [start - 0.5, start - 0.5, end - 0.5, end - 0.5, start - 0.5],
-            color=SERIES[1],
-            linewidth=1.4,
-        )
-    axes.set_xlim(-0.5, n - 0.5)
-    axes.set_ylim(n - 0.5, -0.5)
-
-
-def _name(axes: Axes, names: Sequence[str]) -> None:
-    if len(names) > _MOST_NAMED:
-        axes.set_xticks([])
-        axes.set_yticks([])
-        return
-    size = 8 if len(names) <= 30 else 5.5
-    axes.set_xticks(range(len(names)), [plain(name, 18) for name in names], rotation=90, fontsize=size)
-    axes.set_yticks(range(len(names)), [plain(name, 18) for name in names], fontsize=size)
-    axes.tick_params(length=0)
+        place, size = (start - 0.5, start - 0.5), end - start
+        axes.add_patch(Rectangle(place, size, size, fill=False, edgecolor=SERIES[1], linewidth=1.4, clip_on=False))
 
 
 def _angles(cluster: npt.NDArray[np.int64], k: int) -> npt.NDArray[np.float64]:
@@ -159,6 +153,7 @@ def _draw_edges(
             (1 - t) ** 2 * x[0] + 2 * t * (1 - t) * bend * x.mean() + t**2 * x[1],
             (1 - t) ** 2 * y[0] + 2 * t * (1 - t) * bend * y.mean() + t**2 * y[1],
             color=SERIES[int(cluster[first]) % 7] if inside else INK,
+            label="" if inside else "between clusters",
             alpha=0.35 if inside else 0.5,
             linewidth=0.3 + 2.6 * float(np.sqrt(weight / heaviest)),
             zorder=1 if inside else 2,
@@ -168,29 +163,20 @@ def _draw_edges(
 def _draw_vertices(
     axes: Axes, angles: npt.NDArray[np.float64], cluster: npt.NDArray[np.int64], names: Sequence[str]
 ) -> None:
-    axes.scatter(
-        np.cos(angles),
-        np.sin(angles),
-        s=14,
-        c=[SERIES[int(one) % 7] for one in cluster],
-        zorder=3,
-        linewidths=0,
-    )
+    for number in range(int(cluster.max()) + 1):
+        chosen = angles[cluster == number]
+        label = f"cluster {number + 1} ({len(chosen)} classes)"
+        axes.scatter(np.cos(chosen), np.sin(chosen), s=14, c=SERIES[number % 7], zorder=3, linewidths=0, label=label)
     if len(names) <= _MOST_NAMED:
         for angle, name in zip(angles.tolist(), names, strict=True):
             left = np.cos(angle) < 0
             axes.text(
-                1.04 * np.cos(angle),
-                1.04 * np.sin(angle),
-                plain(name, 18),
-                fontsize=6.5,
-                color=MUTED,
-                rotation=np.degrees(angle) + (180 if left else 0),
-                rotation_mode="anchor",
-                ha="right" if left else "left",
-                va="center",
-            )
+                1.03 * np.cos(angle), 1.03 * np.sin(angle), plain(name, 18), fontsize=SMALL, color=INK,
+                rotation=np.degrees(angle) + (180 if left else 0), rotation_mode="anchor",
+                ha="right" if left else "left", va="center",
+            )  # fmt: skip
     axes.set_aspect("equal")
     axes.axis("off")
-    axes.set_xlim(-1.35, 1.35)
-    axes.set_ylim(-1.35, 1.35)
+    # Room for the longest name: a letter is about a fiftieth of the radius.
+    reach = 1.05 + 0.022 * max(min(len(name), 18) for name in names)
+    axes.set(xlim=(-reach, reach), ylim=(-reach, reach))

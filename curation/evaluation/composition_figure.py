@@ -7,8 +7,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from curation.errors import EvaluationError
-from curation.evaluation.figures import new_panels, set_title
-from curation.figure_style import INK, MUTED, SERIES, plain, save_figure
+from curation.figure_style import (
+    INK,
+    MUTED,
+    SERIES,
+    SMALL,
+    add_key,
+    plain,
+    save_figure,
+    set_title,
+    small_multiples,
+    whole_numbers,
+)
 from curation.manifest.composition import PartComposition
 
 if TYPE_CHECKING:
@@ -20,14 +30,16 @@ Row = tuple[str, str, str, str, int | None, int | None]
 _HEADER = ("task", "split", "quantity", "role", "count", "images")
 _SPLITS = {"train": SERIES[0], "finetune": SERIES[3], "val": SERIES[5], "test": SERIES[2]}
 _ROLES = {"previous": SERIES[4], "known": SERIES[0], "unknown": SERIES[1]}
-_MEANINGS = {"previous": "of earlier tasks", "known": "introduced", "unknown": "of later tasks (unknown)"}
+_OBJECTS = {"objects in training images": "train", "objects in test images": "test"}
+_MEANINGS = {"previous": "of earlier tasks", "known": "introduced by the task", "unknown": "of later tasks (unknown)"}
 
 
 def composition_figure(compositions: Sequence[PartComposition], title: str, stem: Path) -> list[Path]:
     """Draw the classes of each task, its images, and the objects of its training and test images.
 
     Objects that the label view of a part drops are hatched; above those of later tasks, the hidden unknowns of a
-    training part, stands how many images they lie in. What no source was available for is not drawn, and said.
+    training part, stands how many images they lie in. What no source was available for is not drawn, and said: a panel
+    of which nothing would be drawn is left out.
 
     Parameters
     ----------
@@ -54,13 +66,19 @@ def composition_figure(compositions: Sequence[PartComposition], title: str, stem
     tasks = list(dict.fromkeys(one.part.task for one in chosen))
 
     def draw() -> Figure:
-        width = max(4.3, 0.85 * len(tasks) + 1.4)
-        figure, (classes, images, train, test) = new_panels(4, columns=2, width=width, height=2.9)
-        _draw_classes(classes, chosen, tasks)
-        _draw_images(images, chosen, tasks)
-        _draw_objects(train, _of_role(chosen, "train"), tasks, "objects in training images")
-        _draw_objects(test, _of_role(chosen, "test"), tasks, "objects in test images")
-        set_title(figure, "Task composition", title)
+        of_objects = {name: _of_role(chosen, role) for name, role in _OBJECTS.items()}
+        drawn = {name: one for name, one in of_objects.items() if any(part.labelled for part in one.values())}
+        counted = any(one.images is not None for one in chosen)
+        figure, axes = small_multiples(1 + counted + len(drawn), most=2 if len(tasks) > 2 else 3, height=2.4)
+        _draw_classes(axes[0], chosen, tasks)
+        if counted:
+            _draw_images(axes[1], chosen, tasks)
+        for axis, (name, by_task) in zip(axes[1 + counted :], drawn.items(), strict=True):
+            _draw_objects(axis, by_task, tasks, name)
+        add_key(figure, [axes[0], *axes[1 + counted :]])
+        missing = " and ".join(role for name, role in _OBJECTS.items() if name not in drawn)
+        note = missing and f"no boxes available of {missing} images"
+        set_title(figure, f"Task composition of {plain(title, 60)}", note)
         return figure
 
     return save_figure(draw, stem, _HEADER, [row for one in chosen for row in _rows(one)])
@@ -98,15 +116,15 @@ def _draw_classes(axis: Axes, chosen: Sequence[PartComposition], tasks: Sequence
         for place, count in enumerate(counts):
             if count:
                 axis.text(
-                    place, bottoms[place] + count / 2, f"{count}", ha="center", va="center", fontsize=7.5,
+                    place, bottoms[place] + count / 2, f"{count}", ha="center", va="center", fontsize=SMALL,
                     color=INK if role == "previous" else "white",
                 )  # fmt: skip
         bottoms = [bottom + count for bottom, count in zip(bottoms, counts, strict=True)]
-    _finish(axis, tasks, "classes", max(bottoms), legend_columns=1)
+    _finish(axis, tasks, "classes", max(bottoms))
 
 
 def _draw_images(axis: Axes, chosen: Sequence[PartComposition], tasks: Sequence[str]) -> None:
-    splits = [split for split in _SPLITS if any(one.part.role == split for one in chosen)]
+    splits = [split for split in _SPLITS if any(one.images is not None for one in _of_role(chosen, split).values())]
     width = 0.84 / max(len(splits), 1)
     top = 0
     for number, split in enumerate(splits):
@@ -115,11 +133,12 @@ def _draw_images(axis: Axes, chosen: Sequence[PartComposition], tasks: Sequence[
             count = by_task[task].images if task in by_task else None
             if count is not None:
                 x = place + (number - (len(splits) - 1) / 2) * width
-                axis.bar(x, count, width, color=_SPLITS[split], edgecolor="white", linewidth=0.6)
-                axis.text(x, count, f" {count:,}", ha="center", va="bottom", fontsize=6, rotation=90, color=MUTED)
+                axis.bar(x, count, width, color=_SPLITS[split], edgecolor="white", linewidth=0.6, label=split)
+                axis.text(x, count, f" {count:,}", ha="center", va="bottom", fontsize=SMALL, rotation=90, color=MUTED)
                 top = max(top, count)
-        axis.bar(0, 0, color=_SPLITS[split], label=split)
-    _finish(axis, tasks, "images", 1.12 * top, legend_columns=len(splits))
+    _finish(axis, tasks, "images", 1.5 * top)
+    found = dict(zip(*reversed(axis.get_legend_handles_labels()), strict=True))
+    axis.legend(found.values(), found.keys(), loc="upper left", ncols=4, columnspacing=1.0, handlelength=1.0)
 
 
 def _draw_objects(axis: Axes, by_task: dict[str, PartComposition], tasks: Sequence[str], title: str) -> None:
@@ -139,10 +158,10 @@ def _draw_objects(axis: Axes, by_task: dict[str, PartComposition], tasks: Sequen
             bottoms = [bottom + count for bottom, count in zip(bottoms, counts, strict=True)]
     for place, task in enumerate(tasks):
         axis.text(
-            place, bottoms[place], _remark(by_task.get(task), bottoms[place]), ha="center", va="bottom", fontsize=6.5,
+            place, bottoms[place], _remark(by_task.get(task), bottoms[place]), ha="center", va="bottom", fontsize=SMALL,
             color=MUTED,
         )  # fmt: skip
-    _finish(axis, tasks, title, 1.16 * max(bottoms), legend_columns=1)
+    _finish(axis, tasks, title, 1.25 * max(bottoms))
 
 
 def _count(one: PartComposition | None, role: str, *, hidden: bool) -> int:
@@ -155,21 +174,17 @@ def _remark(one: PartComposition | None, total: float) -> str:
     if one is None:
         return "no such part"
     if one.labelled is None:
-        return "no boxes\nat hand"
+        return "no boxes\navailable"
     if one.hidden is None:
         return f"{total:,.0f}\nhidden ones\nnot counted"
     within = (one.hidden_images or {}).get("unknown", 0)
     return f"{total:,.0f}" + (f"\nunknown in\n{within:,} images" if within else "")
 
 
-def _finish(axis: Axes, tasks: Sequence[str], title: str, top: float, *, legend_columns: int) -> None:
+def _finish(axis: Axes, tasks: Sequence[str], title: str, top: float) -> None:
     axis.set_xticks(range(len(tasks)), [plain(task, 14) for task in tasks])
     axis.set_xlim(-0.6, len(tasks) - 0.4)
     axis.set_title(title)
     axis.grid(visible=False, axis="x")
-    axis.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
-    # The legend stands above the bars: they grow from task to task, and no corner is free in every benchmark.
-    rows = -(-len(axis.get_legend_handles_labels()[0]) // max(legend_columns, 1))
-    axis.set_ylim(0, max(top, 1) * (1.1 + 0.11 * rows))
-    if rows:
-        axis.legend(loc="upper left", ncols=legend_columns)
+    axis.set_ylim(0, max(top, 1) * 1.05)
+    whole_numbers(axis)

@@ -1,54 +1,30 @@
-"""Panels and titles of figures, and figures of average precision: PNG and SVG with the CSV of what they show."""
+"""Figures of average precision, each as PNG and SVG with the CSV of what it shows."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from curation.errors import EvaluationError
-from curation.figure_style import INK, MARKERS, MUTED, SERIES, plain, save_figure
+from curation.figure_style import (
+    INK,
+    MARKERS,
+    SERIES,
+    SMALL,
+    add_key,
+    label_outer,
+    plain,
+    save_figure,
+    set_title,
+    small_multiples,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 Result = Mapping[str, Any]
-
-
-def new_panels(n: int, *, columns: int, width: float, height: float, shared: bool = False) -> tuple[Figure, list[Axes]]:
-    """Return a figure with `n` panels of a size in inches, at most `columns` a line."""
-    columns = min(n, columns)
-    lines = -(-n // columns)
-    figure = new_figure(max(width * columns + 0.5, 3.6), height * lines + 0.5)
-    axes = figure.subplots(lines, columns, squeeze=False, sharex=shared, sharey=shared).ravel().tolist()
-    for spare in axes[n:]:
-        spare.remove()
-    for bottom in axes[max(n - columns, 0) : n]:
-        bottom.tick_params(labelbottom=True)
-    return figure, axes[:n]
-
-
-def label_outer(axes: Sequence[Axes], below: str, left: str) -> None:
-    """Label the lowest panel of each column and the first of each line."""
-    columns = max(axis.get_subplotspec().get_geometry()[1] for axis in axes)  # type: ignore[union-attr]
-    for number, axis in enumerate(axes):
-        if number + columns >= len(axes):
-            axis.set_xlabel(below)
-        if number % columns == 0:
-            axis.set_ylabel(left)
-
-
-def new_figure(width: float, height: float) -> Figure:
-    """Return an empty figure; sizes in inches."""
-    from matplotlib.figure import Figure as NewFigure
-
-    return NewFigure(figsize=(width, height), layout="constrained")
-
-
-def set_title(figure: Figure, title: str, note: str) -> None:
-    """Set the title of a figure, with a note in brackets."""
-    figure.suptitle(title + (f"  ({plain(note, 120)})" if note else ""), fontsize=11, fontweight="bold", color=INK)
 
 
 def precision_recall_curves(
@@ -78,16 +54,16 @@ def precision_recall_curves(
     ]
 
     def draw() -> Figure:
-        figure, axes = new_panels(len(classes), columns=5, width=1.75, height=1.65, shared=True)
+        figure, axes = small_multiples(len(classes), most=5, height=1.35, sharex=True, sharey=True)
         for axis, name in zip(axes, classes, strict=True):
             for number, (detector, by_class) in enumerate(curves.items()):
                 _draw_curve(axis, by_class.get(name), number, plain(detector))
                 _mark_thresholds(axis, (thresholds or {}).get(detector, {}), name, number)
-            axis.set(xlim=(0, 1.02), ylim=(0, 1.04), title=plain(name, 20))
-            axis.set_xticks((0, 0.5, 1))
+            axis.set(xlim=(0, 1.02), ylim=(0, 1.04), title=plain(name, 17))
+            axis.set_xticks((0, 0.5, 1), ("0", "0.5", "1"))
+            axis.set_yticks((0, 0.5, 1), ("0", "0.5", "1"))
         if len(curves) > 1:
-            handles, labels = axes[0].get_legend_handles_labels()
-            figure.legend(handles, labels, loc="outside lower center", ncols=min(len(labels), 6))
+            add_key(figure, axes)
         label_outer(axes, "recall", "precision")
         marked = "; marks: operating points at recall " + ", ".join(_recalls(thresholds)) if thresholds else ""
         set_title(figure, "Precision and recall", note + marked if note else marked.removeprefix("; "))
@@ -109,16 +85,19 @@ def average_precision_bars(results: Mapping[str, Result], stem: Path, *, note: s
     require_content({name: True for name, first, _ in rows if first is not None}, stem, "average precision")
 
     def draw() -> Figure:
-        figure, (axis,) = new_panels(1, columns=1, width=1.2 + 0.85 * len(rows), height=2.6)
+        figure, (axis,) = small_multiples(1, height=0.34 * len(rows) + 0.7)
         for place, (key, label) in enumerate(flavours):
-            heights = [100 * (result[key] or 0) for result in results.values()]
-            left = [position + (place - 0.5) * 0.38 for position in range(len(rows))]
-            bars = axis.bar(left, heights, width=0.36, color=SERIES[(0, 4)[place]], label=label)
-            axis.bar_label(bars, fmt="%.1f", fontsize=7, padding=1, color=MUTED)
-        axis.set_xticks(range(len(rows)), [plain(name, 20) for name in results])
-        axis.set(xlabel="detector", ylabel="mAP (%)", ylim=(0, 100))
-        axis.grid(visible=False, axis="x")
-        axis.legend(loc="upper right", ncols=2)
+            lengths = [100 * (result[key] or 0) for result in results.values()]
+            at = [position + (place - 0.5) * 0.38 for position in range(len(rows))]
+            bars = axis.barh(at, lengths, height=0.36, color=SERIES[(0, 4)[place]], label=label)
+            texts = ["undefined" if result[key] is None else f"{100 * result[key]:.1f}" for result in results.values()]
+            axis.bar_label(bars, texts, fontsize=SMALL, padding=2, color=INK)
+        axis.set_yticks(range(len(rows)), [plain(name, 24) for name in results])
+        axis.set(xlabel="mAP (%)", xlim=(0, 108))
+        axis.set_ylim(len(rows) - 0.5, -0.5)
+        axis.set_xticks(range(0, 101, 20))
+        axis.grid(visible=False, axis="y")
+        add_key(figure, [axis])
         set_title(figure, "VOC mAP, difficult ignored", note)
         return figure
 

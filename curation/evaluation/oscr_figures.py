@@ -11,10 +11,21 @@ import numpy as np
 from curation.errors import EvaluationError
 from curation.evaluation.class_scores import GROUPS, ClassScores
 from curation.evaluation.confidence import Epochs
-from curation.evaluation.figures import new_panels, set_title
 from curation.evaluation.oscr import Grid, OscrCurve, margins_of, oscr_curve
 from curation.evaluation.problem import Floats, Int64s
-from curation.figure_style import MARKERS, MUTED, SERIES, plain, save_figure
+from curation.figure_style import (
+    MARKERS,
+    MUTED,
+    SERIES,
+    SMALL,
+    add_key,
+    label_outer,
+    plain,
+    save_figure,
+    set_title,
+    small_multiples,
+    whole_numbers,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -68,13 +79,14 @@ def oscr_figure(
     ]
 
     def draw() -> Figure:
-        figure, axes = new_panels(2 * len(curves), columns=2, width=4.3, height=3.1)
+        figure, axes = small_multiples(2 * len(curves), most=2, height=2.2, sharey=True)
         for line, (group, found) in enumerate(curves.items()):
             _draw_curves(axes[2 * line], found, list(classifiers), log=True)
             _draw_curves(axes[2 * line + 1], found, list(classifiers), log=False)
             axes[2 * line].set_title(f"{group} samples (log scale)")
             axes[2 * line + 1].set_title(f"{group} samples")
-        axes[1].legend(loc="lower right")
+        label_outer(axes, "false positive rate", "correct classification rate")
+        add_key(figure, axes)
         set_title(figure, f"Open-set classification rate, {grid} grid", note)
         return figure
 
@@ -100,15 +112,19 @@ def score_histograms(classifiers: Mapping[str, ClassScores], stem: Path, *, note
     ]
 
     def draw() -> Figure:
-        figure, axes = new_panels(len(classifiers), columns=3, width=3.4, height=2.7)
+        figure, axes = small_multiples(len(classifiers), height=1.9)
         for axis, (name, found) in zip(axes, counts.items(), strict=True):
             for kind, heights in found.items():
                 _draw_histogram(axis, edges[name], heights, kind)
-            label = "score" if classifiers[name].kind == "real" else "probability"
-            axis.set(title=plain(name), xlabel=label)
-            axis.set_ylim(bottom=0)
-        axes[0].set_ylabel("share of samples (%)")
-        axes[0].legend(loc="upper center")
+            axis.set(title=plain(name), ylim=(0, None))
+        label_outer(axes, "score", "share of samples (%)")
+        for axis, data in zip(axes, classifiers.values(), strict=True):
+            axis.set_xlabel("score" if data.kind == "real" else "probability")
+        if len({label for axis in axes for label in axis.get_legend_handles_labels()[1]}) <= len(_KINDS):
+            add_key(figure, axes)
+        else:
+            for axis in axes:
+                axis.legend(loc="best", fontsize=SMALL)
         set_title(figure, "Scores: own class of known samples, highest of the others", note)
         return figure
 
@@ -131,15 +147,16 @@ def confidence_figure(runs: Mapping[str, Epochs], stem: Path, *, note: str = "")
     ]
 
     def draw() -> Figure:
-        figure, axes = new_panels(3, columns=3, width=3.4, height=2.9)
+        figure, axes = small_multiples(3, height=2.2, sharey=True)
         for number, (name, run) in enumerate(runs.items()):
             mean = [(one + other) / 2 for one, other in zip(run.gamma_plus, run.gamma_minus, strict=True)]
             for axis, values in zip(axes, (run.gamma_plus, run.gamma_minus, mean), strict=True):
                 _draw_epochs(axis, run, values, number, plain(name))
         for axis, title in zip(axes, (r"known: $\gamma^+$", r"negative: $\gamma^-$", r"mean: $\gamma$"), strict=True):
-            axis.set(title=title, xlabel="epoch", ylim=(0, 1.04))
-        axes[0].set_ylabel("validation confidence")
-        axes[2].legend(loc="lower right")
+            axis.set(title=title, ylim=(0, 1.04))
+            whole_numbers(axis, along="x", most=5)
+        label_outer(axes, "epoch", "validation confidence")
+        add_key(figure, axes)
         set_title(figure, "Confidence over epochs; the mark is the model kept", note)
         return figure
 
@@ -189,10 +206,12 @@ def _draw_curves(axis: Axes, curves: Mapping[str, OscrCurve], names: list[str], 
             linestyle=("-", "--", "-.")[number // len(SERIES) % 3],
             drawstyle="steps-post" if curve.grid == "exact" else "default",
         )  # fmt: skip
-    axis.set(xlabel="false positive rate", ylabel="correct classification rate", ylim=(0, 1.02))
+    axis.set_ylim(0, 1.02)
     if log:
         axis.set_xscale("log")
         axis.set_xlim(floor, 1.05)
+        axis.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+        axis.xaxis.set_minor_formatter(lambda value, _: "")
     else:
         axis.set_xlim(-0.01, 1.02)
 
@@ -221,7 +240,7 @@ def _edges(data: ClassScores, columns: Mapping[str, Floats]) -> Floats:
 
 def _draw_histogram(axis: Axes, edges: Floats, heights: Any, kind: str) -> None:
     shares = 100 * heights / max(int(heights.sum()), 1)
-    axis.stairs(shares, edges, color=_KINDS[kind], linewidth=1.6, label=f"{kind} (n = {int(heights.sum()):,})")
+    axis.stairs(shares, edges, color=_KINDS[kind], linewidth=1.4, label=f"{kind} (n = {int(heights.sum()):,})")
     axis.stairs(shares, edges, color=_KINDS[kind], alpha=0.10, fill=True)
 
 
@@ -234,4 +253,3 @@ def _draw_epochs(axis: Axes, run: Epochs, values: Any, number: int, label: str) 
             markeredgecolor="white", zorder=5,
         )  # fmt: skip
     axis.axhline(1, color=MUTED, linewidth=0.6, linestyle=":")
-    axis.locator_params(axis="x", integer=True)

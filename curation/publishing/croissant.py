@@ -15,6 +15,7 @@ from curation.publishing import rai
 from curation.publishing.card import HUB, Configs, keywords, title_of
 from curation.publishing.formats.plan import json_bytes
 from curation.publishing.member import Member
+from curation.publishing.tables import COLUMNS, IMAGE_URL
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -28,6 +29,7 @@ _MEDIA_TYPES = {
     ".txt": "text/plain",
     ".md": "text/markdown",
     ".cff": "application/yaml",
+    ".png": "image/png",
 }
 
 
@@ -194,7 +196,8 @@ def _field(record_set: str, path: str, field: pa.Field) -> dict[str, Any]:
     kind = field.type
     if types.is_list(kind) and types.is_struct(kind.value_type):
         inner = [_extracted(f"{name}/{one.name}", path, field.name, one, nested=True) for one in kind.value_type]
-        return {"@type": "cr:Field", "@id": name, "name": name, "repeated": True, "subField": inner}
+        head = {"@type": "cr:Field", "@id": name, "name": name, **_described(field.name)}
+        return {**head, "repeated": True, "subField": inner}
     return _extracted(name, path, field.name, field)
 
 
@@ -211,10 +214,15 @@ def _extracted(name: str, path: str, column: str, field: pa.Field, *, nested: bo
         "@type": "cr:Field",
         "@id": name,
         "name": name,
-        "dataType": _data_type(kind.value_type if array else kind),
+        **({} if nested else _described(column)),
+        "dataType": "sc:URL" if column == IMAGE_URL else _data_type(kind.value_type if array else kind),
         **shape,
         "source": source,
     }
+
+
+def _described(column: str) -> dict[str, str]:
+    return {"description": COLUMNS[column]} if column in COLUMNS else {}
 
 
 def _data_type(kind: pa.DataType) -> str:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from curation.errors import PublishError
 from curation.manifest.header import Header, SourceEntry
@@ -34,6 +34,9 @@ class Terms:
         Why photos, or labels, may not be passed on.
     creator : str
         Whom the licence of the annotations asks to name, ``""`` where it asks for none.
+    annotators : tuple of str
+        Who made the annotations, in the words of a hub's card (``crowdsourced``, ``expert-generated``, …); empty where
+        that is not known.
     """
 
     annotations: str
@@ -43,10 +46,17 @@ class Terms:
     url: str
     reason: str
     creator: str = ""
+    annotators: tuple[str, ...] = ()
 
 
 _DECLARED = tomllib.loads((Path(__file__).parent / "licences.toml").read_text(encoding="utf-8"))
-TERMS: Mapping[str, Terms] = {name: Terms(**one) for name, one in _DECLARED["terms"].items()}
+
+
+def _terms(annotators: Sequence[str] = (), **fields: Any) -> Terms:
+    return Terms(**fields, annotators=tuple(annotators))
+
+
+TERMS: Mapping[str, Terms] = {name: _terms(**one) for name, one in _DECLARED["terms"].items()}
 """By family of datasets (see `curation.sources.datasets.family`)."""
 STATED: Mapping[str, bool] = _DECLARED["stated"]
 """Licences that a publisher can state for data of his own, and whether they let it be passed on freely."""

@@ -15,6 +15,7 @@ from curation.errors import CurationError, PublishError
 from curation.manifest.header import Header, SourceEntry
 from curation.manifest.manifest import Manifest
 from curation.manifest.verify import same_bytes, verify_sources
+from curation.publishing.addresses import Addresses
 from curation.publishing.licences import Terms, require_labels, require_photos, terms_of
 from curation.sources.photos import PhotoFolder
 from curation.sources.source import Source
@@ -124,6 +125,10 @@ class Member:
         SPDX identifiers that the publisher states for data of his own, by source.
     photos : mapping of str to PhotoFolder or None
         By source; None where no photo is published.
+    addresses : mapping of str to Addresses or None
+        Where photos lie on the web, by source; None where the tables have no such column.
+    previous : Manifest or None
+        The version that the manifest replaces, where it is available.
     """
 
     manifest: Manifest
@@ -132,6 +137,8 @@ class Member:
     evidence: tuple[Decision, ...] | None = None
     licences: Mapping[str, str] = field(default_factory=dict)
     photos: Mapping[str, PhotoFolder] | None = None
+    addresses: Mapping[str, Addresses] | None = None
+    previous: Manifest | None = None
 
     @property
     def folder(self) -> str:

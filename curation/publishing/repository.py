@@ -6,21 +6,24 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date as day
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import yaml
 
 from curation.canonical import sha256_of_bytes, sha256_of_file
 from curation.errors import PublishError, UsageError
-from curation.manifest.header import Paper
 from curation.manifest.manifest import manifest_files
 from curation.manifest.soundness import VERSION
-from curation.publishing.card import HUB, Configs, card_text, title_of
+from curation.publishing.card import HUB, Configs, Results, Told, card_text, title_of
 from curation.publishing.croissant import CROISSANT_FILE, check_croissant, croissant_bytes
+from curation.publishing.examples import example_photos, example_row
+from curation.publishing.findings import Audit
 from curation.publishing.member import EVIDENCE_FILE, Member, check_member, evidence_bytes
+from curation.publishing.papers import reference
 from curation.publishing.parquet import write_parquet
+from curation.publishing.picture import draw, facts_of, picture_path
 from curation.publishing.publication import (
     RECORD_FILE,
     SCHEMA_VERSION,
@@ -34,6 +37,7 @@ from curation.publishing.rai import Statement
 from curation.publishing.tables import PlannedTable, planned_tables
 
 CARD_FILE = "README.md"
+RESULTS_FILE = "results.jsonl"
 _NAME = r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?"
 _LONGEST_NAME = 96
 
@@ -57,6 +61,10 @@ class Request:
         Of publication, ISO 8601; it is no part of the identity of a publication.
     statements : mapping of str to text, texts or bool
         On responsible use (see `curation.publishing.rai`).
+    audits : mapping of str to Audit
+        What audits found, by the digest of their manifest.
+    results : Results or None
+        Scores of these manifests.
     """
 
     repository: str
@@ -66,6 +74,8 @@ class Request:
     layout: str = "curation"
     date: str = ""
     statements: Mapping[str, Statement] = field(default_factory=dict)
+    audits: Mapping[str, Audit] = field(default_factory=dict)
+    results: Results | None = None
 
 
 @dataclass(frozen=True)
@@ -129,18 +139,27 @@ def write_repository(request: Request, folder: Path) -> Written:
     configs = _configs(tables)
     files = _manifest_files(request.members)
     loaded = _configs([table for table in tables if not table.empty])
-    files[CARD_FILE] = card_text(request.repository, request.tag, request.members, loaded).encode("utf-8")
-    undated, files[CITATION_FILE] = (
-        citation_text(request.repository, request.tag, request.members, date).encode("utf-8")
-        for date in ("", request.date)
-    )
-    published = {path: PublishedFile(sha256=sha256_of_bytes(data), size=len(data)) for path, data in files.items()}
+    # The tables come first: the card shows a row of them.
+    written = {table.path: _write_table(table, folder) for table in tables}
+    told = _told(request, folder)
+    contents = _pictures(request.members, files)
+    if request.results is not None:
+        files[RESULTS_FILE] = request.results.data
+    # The day of a publication is no part of what it says: the same content on another day is the same version.
+    for name, text in (
+        (CARD_FILE, partial(card_text, request.repository, request.tag, request.members, loaded, told)),
+        (CITATION_FILE, partial(citation_text, request.repository, request.tag, request.members)),
+    ):
+        files[name] = text(date=request.date).encode("utf-8")
+        if request.date:
+            contents[name] = sha256_of_bytes(text(date="").encode("utf-8"))
+    published = {
+        path: PublishedFile(sha256=sha256_of_bytes(data), size=len(data), content=contents.get(path, ""))
+        for path, data in files.items()
+    }
     for path, data in files.items():
         _place(folder, path).write_bytes(data)
-    if request.date:
-        # The day of a publication is no part of what it says: the same content on another day is the same version.
-        published[CITATION_FILE] = msgspec.structs.replace(published[CITATION_FILE], content=sha256_of_bytes(undated))
-    published |= {table.path: _write_table(table, folder) for table in tables}
+    published |= written
     published[CROISSANT_FILE] = _write_croissant(request, folder, tables, configs, published)
     remarks = check_croissant(folder / CROISSANT_FILE)
     publication = Publication(
@@ -177,6 +196,18 @@ def _manifest_files(members: Sequence[Member]) -> dict[str, bytes]:
         if member.evidence is not None:
             files[f"{member.folder}/{EVIDENCE_FILE}"] = evidence_bytes(member.evidence)
     return files
+
+
+def _told(request: Request, folder: Path) -> Told:
+    photos = {one.config: example_photos(request.tables, folder, one.config) for one in request.members}
+    return Told(request.statements, request.audits, request.results, example_row(request.tables, folder), photos)
+
+
+def _pictures(members: Sequence[Member], files: dict[str, bytes]) -> dict[str, str]:
+    """Add the picture of each manifest to the files, and return the digest of what each shows."""
+    facts = {picture_path(member.config): facts_of(member.manifest.header) for member in members}
+    files |= {path: draw(one) for path, one in facts.items()}
+    return {path: one.digest for path, one in facts.items()}
 
 
 def _write_table(table: PlannedTable, folder: Path) -> PublishedFile:
@@ -260,17 +291,6 @@ def citation_text(repository: str, tag: str, members: Sequence[Member], date: st
         **({"date-released": date} if date else {}),
         "url": HUB + repository,
         "identifiers": [{"type": "other", "value": one, "description": "manifest digest"} for one in digests],
-        "references": [_reference(paper) for paper in papers],
+        "references": [reference(paper) for paper in papers],
     }
     return yaml.safe_dump(data, sort_keys=False, allow_unicode=True, default_flow_style=False, width=1000)
-
-
-def _reference(paper: Paper) -> dict[str, Any]:
-    names = [name for name in re.split(r",\s*|\s+and\s+", paper.authors) if name.strip()]
-    return {
-        "type": "article",
-        "title": paper.title or "untitled",
-        "authors": [{"name": name.strip()} for name in names] or [{"name": "unknown"}],
-        "year": paper.year,
-        "collection-title": paper.venue or "unknown",
-    }

@@ -20,6 +20,7 @@ from curation.manifest.views import (
     locate_images,
     view_objects,
 )
+from curation.publishing.addresses import Addresses
 from curation.publishing.formats.content import UNKNOWN_NAME
 from curation.publishing.member import DECISIONS, PARTS_CONFIG, Member
 from curation.sources.photos import BrokenPhotoError, PhotoFolder, read_photo
@@ -89,18 +90,28 @@ def with_images(schema: pa.Schema) -> pa.Schema:
     return wide.with_metadata({"huggingface": '{"info": {"features": {"image": {"_type": "Image"}}}}'})
 
 
+def with_addresses(schema: pa.Schema) -> pa.Schema:
+    """Return a schema with a column ``image_url`` behind the id: a hub shows the photos that it names."""
+    import pyarrow as pa
+
+    return schema.insert(1, pa.field(IMAGE_URL, pa.string()))
+
+
 def _part_table(member: Member, part: str, split: str) -> PlannedTable:
     sources = member.sources_of(part)
-    schema = part_schema() if member.photos is None else with_images(part_schema())
+    schema = part_schema() if member.addresses is None else with_addresses(part_schema())
+    schema = schema if member.photos is None else with_images(schema)
     filled = ["image_id", "source", "part_role"]
     if sources is not None:
         boxed = all(sources[name].objects is not None for name in member.manifest.part(part).sources)
         filled += ["file_name", "width", "height", "roles", "objects" if boxed else "labels"]
+        if any(name in (member.addresses or {}) for name in member.manifest.part(part).sources):
+            filled.append(IMAGE_URL)
     if member.evidence is not None:
         filled.append("decisions")
 
     def rows() -> Iterator[pa.Table]:
-        table = part_table(member.manifest, part, sources, member.evidence)
+        table = part_table(member.manifest, part, sources, member.evidence, member.addresses)
         if member.photos is None:
             yield table
         else:
@@ -195,6 +206,27 @@ def _part_rows(member: Member) -> Iterator[dict[str, Any]]:
         }
 
 
+IMAGE_URL = "image_url"
+COLUMNS: Mapping[str, str] = {
+    "image_id": "the image: namespace of its dataset, and its id there",
+    "image": "the photo",
+    IMAGE_URL: "where the photo lies on the web, as its dataset states it; the photo itself is not here",
+    "file_name": "name of the photo's file, as its dataset has it",
+    "width": "width of the photo in pixels",
+    "height": "height of the photo in pixels",
+    "source": "the raw dataset part that the image is from, by its name in the manifest",
+    "part_role": "what the part is for: train, val, test, finetune or wilderness",
+    "roles": "the roles that classes on the image play: known, previous, negative, unknown, ignored",
+    "objects": "boxes, as the part's label view leaves them: bbox is x, y, w, h in pixels from the top left corner; "
+    "an object with ignore counts neither for nor against a detector",
+    "labels": "classes that the image shows, where its dataset has no boxes",
+    "decisions": "verdicts of reviewers on the image",
+    "dataset_origin": "the dataset that the image is from",
+    "distance_category": "how far the image's classes are from the known ones: near, far or farther",
+    "categories": "the classes of the row's objects, by number",
+}
+"""What the columns of a part mean, in words."""
+
 EVIDENCE = ("stage", "action", "reason", "reviewer", "date", "batch")
 """What a row tells of a decision on its image."""
 
@@ -233,6 +265,7 @@ def part_table(
     part: str,
     sources: Mapping[str, Source] | None = None,
     evidence: Sequence[Decision] | None = None,
+    addresses: Mapping[str, Addresses] | None = None,
 ) -> pa.Table:
     """Return a part as a table, in the order of its list; a line that names an image again is a row again.
 
@@ -242,6 +275,8 @@ def part_table(
         All sources of the part; without them file names, sizes and labels are null.
     evidence : sequence of Decision, optional
         What reviewers said; without it the column is null.
+    addresses : mapping of str to Addresses, optional
+        Where photos lie on the web, by source; without it there is no column ``image_url``.
 
     Raises
     ------
@@ -261,9 +296,24 @@ def part_table(
         columns |= _labelled(manifest, part, sources)
     if evidence is not None:
         columns["decisions"] = _evidence(ids, evidence, entry)
-    schema = part_schema()
+    schema = part_schema() if addresses is None else with_addresses(part_schema())
+    if addresses and sources is not None:
+        columns[IMAGE_URL] = _image_urls(manifest, part, sources, addresses)
     arrays = [pa.array(columns.get(field.name, [None] * len(ids)), field.type) for field in schema]
     return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def _image_urls(
+    manifest: Manifest, part: str, sources: Mapping[str, Source], addresses: Mapping[str, Addresses]
+) -> list[str | None]:
+    located = locate_images(manifest, part, sources)
+    found = np.full(len(located), None, object)
+    for number, name in enumerate(manifest.part(part).sources):
+        if name in addresses:
+            rows = located.source == number
+            found[rows] = addresses[name].values[located.position[rows]]
+    urls: list[str | None] = found.tolist()
+    return urls
 
 
 def _slots(header: Header, entry: PartEntry, ids: Sequence[str]) -> list[str | None]:

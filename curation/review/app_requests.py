@@ -79,10 +79,11 @@ _MOST_QUERIES = 256
 
 @dataclass(frozen=True, slots=True)
 class Reviewed:
-    """The dataset that a server shows: its name, and its id in the database."""
+    """The dataset that a server shows: its name, its id in the database, and the saved view that it opens at."""
 
     name: str
     id: str
+    view: str = ""
 
 
 def refuse(method: str, path: str, reviewed: Reviewed) -> Refusal | None:

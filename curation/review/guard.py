@@ -336,7 +336,8 @@ def _cookies(headers: Mapping[str, str]) -> list[tuple[str, str]]:
 
 
 def _page(reviewed: Reviewed) -> str:
-    return f"/datasets/{quote(reviewed.name, safe='')}"
+    view = f"?view={quote(reviewed.view, safe='')}" if reviewed.view else ""
+    return f"/datasets/{quote(reviewed.name, safe='')}{view}"
 
 
 def _without_token(scope: Scope, reviewed: Reviewed) -> str:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from curation.similarity.embeddings import Embeddings
 
 UNPROPOSED = "not proposed"
+SKIPPED = "the photo is missing"
 BAD_BATCH = "bad photos"
 """The last batch: images that somebody has to decide on without seeing them."""
 
@@ -86,6 +87,8 @@ class ReviewImages:
         Photo of that ID image.
     groups : tuple of str
         Near-duplicates share a text: ``00001: 3 images``; ``""`` for images like no other. Empty where nobody looked.
+    skipped : tuple of str
+        Ids of images that were left out since their photo is missing.
     left_out : dict of str to int
         Images that are not shown, by reason; empty when none are.
     examples : dict of str to str
@@ -105,6 +108,7 @@ class ReviewImages:
     nearest: tuple[str, ...] = ()
     nearest_paths: tuple[Path | None, ...] = ()
     groups: tuple[str, ...] = ()
+    skipped: tuple[str, ...] = ()
     left_out: dict[str, int] = field(default_factory=dict)
     examples: dict[str, str] = field(default_factory=dict)
 
@@ -172,6 +176,7 @@ def arranged(
     id_photos: Mapping[str, PhotoFolder] | None = None,
     embeddings: Embeddings | None = None,
     decode: bool = False,
+    skip_missing: bool = False,
 ) -> ReviewImages:
     """Return the images with their proposals, the highest-ranked first, cut into batches; bad photos in one at the end.
 
@@ -187,6 +192,8 @@ def arranged(
         Images whose embeddings have a cosine of at least `ALIKE` are grouped as near-duplicates.
     decode : bool
         Decode every photo: near-duplicates by perceptual hash are grouped, and what breaks in the middle is found.
+    skip_missing : bool
+        Leave out images whose photo is missing; they are named by `bad_photos`, and counted among those left out.
 
     Raises
     ------
@@ -219,7 +226,10 @@ def arranged(
         keys = {name_key(name) for name in known}
         roles = tuple("known" if name_key(label) in keys else "unknown" for label in images.boxes.labels)
         images = replace(images, boxes=replace(images.boxes, roles=roles))
-    images = _with_nearest(_looked_at(images), id_photos or {})
+    images = _looked_at(images)
+    if skip_missing:
+        images = _without_missing(images)
+    images = _with_nearest(images, id_photos or {})
     pairs = [] if embeddings is None else _alike_by_embedding(images, embeddings)
     if decode:
         images, alike = _decoded(images)
@@ -240,6 +250,14 @@ def _looked_at(images: ReviewImages) -> ReviewImages:
     stated = np.array([size for _, size in checked], np.int32).reshape(-1, 2)
     lacking = (images.sizes <= 0).any(axis=1, keepdims=True)
     return replace(images, bad=tuple(bad for bad, _ in checked), sizes=np.where(lacking, stated, images.sizes))
+
+
+def _without_missing(images: ReviewImages) -> ReviewImages:
+    absent = tuple(image for image, bad in zip(images.ids, images.bad, strict=True) if bad == "missing")
+    if len(absent) == len(images):
+        raise ReviewError("The photo of every image is missing", found=absent[0], hint="look at --photos")
+    kept = _taken(images, [row for row, bad in enumerate(images.bad) if bad != "missing"])
+    return replace(_note(kept, {SKIPPED: absent}), skipped=absent)
 
 
 def _with_nearest(images: ReviewImages, folders: Mapping[str, PhotoFolder]) -> ReviewImages:
@@ -265,8 +283,8 @@ def _in_batches(images: ReviewImages, batch_size: int) -> ReviewImages:
 
 
 def bad_photos(images: ReviewImages) -> dict[str, list[str]]:
-    """Return the ids of images with a bad photo, by what is wrong with it."""
-    found: dict[str, list[str]] = {}
+    """Return the ids of images with a bad photo, by what is wrong with it; those that were left out are named apart."""
+    found: dict[str, list[str]] = {"missing, left out": sorted(images.skipped)} if images.skipped else {}
     for one in BAD_PHOTOS:
         if ids := sorted({image for image, bad in zip(images.ids, images.bad, strict=False) if bad == one}):
             found[one] = ids

@@ -7,6 +7,7 @@ the database for what became of it, adds the outcome to the log, and brings the 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -410,3 +411,36 @@ def open_boxes(dataset: Any, log: Path, reviewer: str) -> MissingBoxes:
 
 
 _OPEN: dict[tuple[str, str, str], MissingBoxes] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnCount:
+    """The drawn boxes that stand: how many, on how many images, by reviewer, and declarations of complete images."""
+
+    boxes: int
+    images: int
+    by_reviewer: dict[str, int]
+    complete: int
+
+    def told(self) -> str:
+        """Return them as a sentence without its full stop; ``""`` where nobody drew or declared anything."""
+        if not (self.by_reviewer or self.complete):
+            return ""
+        by = ", ".join(f"{name} {count:,}" for name, count in self.by_reviewer.items())
+        boxes = f"{self.boxes:,} missing {'box' if self.boxes == 1 else 'boxes'} drawn on {self.images:,} "
+        images = "image" if self.images == 1 else "images"
+        declared = f"{self.complete:,} {'image' if self.complete == 1 else 'images'} declared complete"
+        return f"{boxes}{images}{f' ({by})' if by else ''}, {declared}"
+
+
+def count_drawn(log: Path) -> DrawnCount:
+    """Return what stands in the log of drawn boxes beside a log of verdicts, which no database is needed for.
+
+    An image that two reviewers declared complete counts as two declarations.
+    """
+    found = BoxLog(log.with_name(BOXES_FILE)).read()
+    drawn = {owner: len(boxes) for owner, boxes in found.boxes.items() if boxes}
+    by: Counter[str] = Counter()
+    for (_, reviewer), count in sorted(drawn.items()):
+        by[reviewer] += count
+    return DrawnCount(by.total(), len({image for image, _ in drawn}), dict(sorted(by.items())), len(found.complete))

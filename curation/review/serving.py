@@ -24,7 +24,8 @@ from curation.review.app_requests import Reviewed, restrict_stages
 from curation.review.database import configuration
 from curation.review.edit_requests import Edits
 from curation.review.guard import KNOWN_BY, TOKEN, Guard, real_files
-from curation.review.judging import answered
+from curation.review.judging import answered, reviewer_here
+from curation.review.live_review import offer_own_view
 
 LOOPBACK = "127.0.0.1"
 DEFAULT_PORT = 5151
@@ -139,7 +140,7 @@ def serve(
             app,
             hosts=there.hosts,
             port=there.port,
-            reviewed=Reviewed(dataset.name, str(dataset._doc.id)),
+            reviewed=Reviewed(dataset.name, str(dataset._doc.id), _first_view(dataset)),
             files=lambda: real_files(dataset),
             edits=edits,
             judge=partial(answered, dataset),
@@ -164,6 +165,14 @@ def _fiftyone_app(port: int) -> Any:
     restrict_stages(fiftyone)
     _load_once(fiftyone)
     return app
+
+
+def _first_view(dataset: Any) -> str:
+    """Return the saved view of what waits for this server's reviewer, as an address names it; ``""`` without one."""
+    from fiftyone.core.utils import to_slug
+
+    reviewer = reviewer_here()
+    return str(to_slug(offer_own_view(dataset, reviewer))) if reviewer else ""
 
 
 def _load_once(fiftyone: Any) -> None:

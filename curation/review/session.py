@@ -72,6 +72,7 @@ def review_from_files(
     only_proposed: bool = False,
     embeddings: Annotated[Path | None, "DIR"] = None,
     decode_photos: bool = False,
+    skip_missing: bool = False,
     stage: Stage = "manual",
     pool: Annotated[str, "NAME"] = "",
     name: str = "",
@@ -109,6 +110,8 @@ def review_from_files(
     decode_photos
         decode every photo (about 10 ms each): to group near-duplicates by perceptual hash, and to find what breaks in
         the middle
+    skip_missing
+        leave out images whose photo is missing, which are otherwise reviewed by a card; `review status` names them
     stage
         what the verdicts are for: images of a split, candidates for one, or the automatic stage's exceptions
     pool
@@ -137,6 +140,7 @@ def review_from_files(
     ReviewError
         See `start_review` and `resume_review`.
     """
+    _require_writable(folder)
     if not no_app:
         reviewer = _named(reviewer)
         # Said before minutes of building rather than after.
@@ -161,6 +165,7 @@ def review_from_files(
         id_photos=_folders(id_photos) or folders,
         embeddings=embedded,
         decode=decode_photos,
+        skip_missing=skip_missing,
     )
     return start_review(
         folder,
@@ -172,6 +177,20 @@ def review_from_files(
         reviewer=reviewer,
         rebuild=rebuild,
     )
+
+
+def _require_writable(folder: Path) -> None:
+    """Refuse a folder that nothing can be written to, before anything is built."""
+    place = next(one for one in (folder.absolute(), *folder.absolute().parents) if os.path.exists(one))  # noqa: PTH110  (of Path it raises)
+    effective = os.access in os.supports_effective_ids
+    if place.is_dir() and not os.access(place, os.W_OK | os.X_OK, effective_ids=effective):
+        raise ReviewError(
+            "The folder of the review may not be written",
+            where=str(folder),
+            found=f"no right to write in {place}",
+            expected="a folder of yours: the log of verdicts is kept in it",
+            hint="another --folder, or ask the owner of that one (chmod u+w, where it is you)",
+        )
 
 
 def _named(reviewer: str) -> str:

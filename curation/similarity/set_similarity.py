@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from curation.errors import SimilarityError, UsageError
-from curation.figure_style import SERIES, plain, save_figure
+from curation.figure_style import (
+    SERIES,
+    bins_of,
+    label_outer,
+    plain,
+    save_figure,
+    set_title,
+    small_multiples,
+)
 from curation.similarity.embeddings import Embeddings, Vectors
 from curation.similarity.neighbors import Engine, nearest
 from curation.sources.source import Int64s
@@ -217,6 +225,10 @@ def similarity_histograms(panels: Mapping[str, Mapping[str, Vectors]], stem: Pat
     ----------
     panels : mapping of str to mapping of str to ndarray of float32
         By source, then by set: the similarity of each image to its nearest ID image.
+    stem : Path
+        Path without suffix.
+    bins : int
+        At most; a small set has fewer.
 
     Returns
     -------
@@ -226,6 +238,7 @@ def similarity_histograms(panels: Mapping[str, Mapping[str, Vectors]], stem: Pat
     values = [one for sets in panels.values() for one in sets.values() if len(one)]
     low = min([RANGE[0], *(float(one.min()) for one in values)])
     high = max([RANGE[1], *(float(one.max()) for one in values)])
+    bins = bins_of(min((len(one) for one in values), default=0), bins)
     edges = np.linspace(low, high, bins + 1)
     densities = {
         (source, name): np.histogram(one, edges, density=True)[0] if len(one) else np.zeros(bins)
@@ -234,22 +247,21 @@ def similarity_histograms(panels: Mapping[str, Mapping[str, Vectors]], stem: Pat
     }
 
     def draw() -> Figure:
-        from matplotlib.figure import Figure as NewFigure
-
-        figure = NewFigure(figsize=(5.2, 2.4 * len(panels) + 0.5), layout="constrained")
-        axes = figure.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0]
+        figure, axes = small_multiples(len(panels), most=2, height=2.3, sharex=True, sharey=True)
         for axis, (source, sets) in zip(axes, panels.items(), strict=True):
             for place, (name, one) in enumerate(sets.items()):
                 colour = SERIES[place % len(SERIES)]
                 label = f"{plain(name)} (n = {len(one):,})"
-                axis.stairs(densities[source, name], edges, color=colour, fill=True, alpha=0.35)
-                axis.stairs(densities[source, name], edges, color=colour, linewidth=0.8, label=label)
+                axis.stairs(densities[source, name], edges, color=colour, fill=True, alpha=0.12)
+                axis.stairs(densities[source, name], edges, color=colour, linewidth=1.4, label=label)
                 if len(one):
                     axis.axvline(float(np.mean(one)), color=colour, linewidth=1, linestyle="--")
             axis.set_title(plain(source))
-            axis.set_ylabel("density")
-            axis.legend()
-        axes[-1].set_xlabel("cosine to the nearest ID image (dashed: mean)")
+            axis.legend(loc="upper left")
+        # Sets of several sources have keys of their own: room for them above the steps.
+        axes[0].set_ylim(0, axes[0].get_ylim()[1] * (1.1 + 0.1 * max(len(sets) for sets in panels.values())))
+        label_outer(axes, "cosine similarity to the nearest ID image", "density")
+        set_title(figure, "How near the sets look to the ID images", "dashed: means")
         return figure
 
     rows = [

@@ -8,9 +8,9 @@ hold it.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +85,7 @@ def as_source(
     seam: Seam = "drop",
     cache: bool | Path = True,
     split: tuple[str, str] | None = None,
+    addresses: bool = False,
 ) -> Source:
     """Return the source that annotations hold, however they are given.
 
@@ -97,7 +98,7 @@ def as_source(
         is an image without a box. A FiftyOne view: the ``ground_truth`` detections of its samples; sizes come from
         the metadata.
     dataset, part : str
-    bad_boxes, seam, cache, split
+    bad_boxes, seam, cache, split, addresses
         As the reader of paths takes them.
 
     Raises
@@ -111,10 +112,17 @@ def as_source(
         return given
     if isinstance(given, str | Path):
         return open_path(
-            Path(given), dataset=dataset, part=part, cache=cache, bad_boxes=bad_boxes, split=split, seam=seam
+            Path(given),
+            dataset=dataset,
+            part=part,
+            cache=cache,
+            bad_boxes=bad_boxes,
+            split=split,
+            seam=seam,
+            addresses=addresses,
         )
     content: Any = _Written(f"{type(given).__name__}.json", msgspec.json.encode(_coco(given)))
-    return parse_coco(content, dataset=dataset, part=part, bad_boxes=bad_boxes)
+    return parse_coco(content, dataset=dataset, part=part, bad_boxes=bad_boxes, addresses=addresses)
 
 
 def _coco(given: Any) -> Mapping[str, Any]:
@@ -213,7 +221,11 @@ def _pixels(shares: Sequence[float], metadata: Any) -> list[float]:
 
 
 def open_slots(
-    given: Mapping[str, Any], slots: Sequence[SourceSlot], reading: Reading | None = None
+    given: Mapping[str, Any],
+    slots: Sequence[SourceSlot],
+    reading: Reading | None = None,
+    *,
+    addresses: bool = False,
 ) -> dict[str, Source]:
     """Return the sources that are given, by slot name.
 
@@ -226,13 +238,15 @@ def open_slots(
         See `as_source` for what annotations may be.
     slots : sequence of SourceSlot
     reading : Reading, optional
+    addresses : bool
+        Whether where photos lie on the web is read too (see `curation.sources.opening.open_source`).
 
     Raises
     ------
     UsageError
         A name is neither a slot nor a dataset, or a part is not the one that the slot takes.
     """
-    reading = reading or Reading()
+    read = partial(_open, reading or Reading(), addresses)
     found = _parts(given)
     names = [slot.name for slot in slots]
     datasets = list(dict.fromkeys(slot.dataset for slot in slots))
@@ -247,11 +261,11 @@ def open_slots(
     opened: dict[str, Source] = {}
     for slot in slots:
         if slot.name in found:
-            opened[slot.name] = _open(reading, slot, *found[slot.name])
+            opened[slot.name] = read(slot, *found[slot.name])
     for dataset in datasets:
         if dataset in found and dataset not in names:
             of_dataset = [slot for slot in slots if slot.dataset == dataset and slot.name not in opened]
-            opened |= _expand(reading, of_dataset, *found[dataset])
+            opened |= _expand(read, of_dataset, *found[dataset])
     return opened
 
 
@@ -265,7 +279,7 @@ def _parts(given: Mapping[str, Any]) -> dict[str, tuple[str, Any]]:
     return found
 
 
-def _expand(reading: Reading, slots: Sequence[SourceSlot], part: str, path: Any) -> dict[str, Source]:
+def _expand(read: Callable[..., Source], slots: Sequence[SourceSlot], part: str, path: Any) -> dict[str, Source]:
     if part or not (isinstance(path, Path) and path.is_dir()):
         # One part is meant: that of the option, else that of the file's name, else the required or only one left.
         named = [slot for slot in slots if slot.part == (part or _part_in_name(path))]
@@ -281,7 +295,7 @@ def _expand(reading: Reading, slots: Sequence[SourceSlot], part: str, path: Any)
     found: dict[str, Source] = {}
     for slot in slots:
         try:
-            found[slot.name] = _open(reading, slot, part, path)
+            found[slot.name] = read(slot, part, path)
         except MissingFileError:
             if slot.required or len(slots) == 1:
                 raise
@@ -290,7 +304,7 @@ def _expand(reading: Reading, slots: Sequence[SourceSlot], part: str, path: Any)
     return found
 
 
-def _open(reading: Reading, slot: SourceSlot, part: str, path: Any) -> Source:
+def _open(reading: Reading, addresses: bool, slot: SourceSlot, part: str, path: Any) -> Source:
     if part and slot.part and part != slot.part:
         raise UsageError(
             f"Source {slot.name} is another part of its dataset",
@@ -305,6 +319,7 @@ def _open(reading: Reading, slot: SourceSlot, part: str, path: Any) -> Source:
         cache=reading.cache,
         bad_boxes=reading.bad_boxes,
         seam=reading.seam,
+        addresses=addresses,
     )
 
 

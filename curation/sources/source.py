@@ -77,6 +77,9 @@ class Images:
         File names as the annotation file writes them, ``""`` where absent.
     widths, heights : ndarray of int32, shape (n,)
         Pixels; 0 where the file does not say.
+    addresses : ndarray of object, shape (n,), or None
+        Where the photos lie on the web, as the annotation file writes it and unchecked, ``""`` where absent. None: the
+        file has no such column, or it was not asked for.
     """
 
     __repr__ = short_repr
@@ -86,6 +89,7 @@ class Images:
     file_names: Texts
     widths: Int32s
     heights: Int32s
+    addresses: Texts | None = None
 
     def __len__(self) -> int:
         return len(self.native)
@@ -99,6 +103,7 @@ class Images:
         file_names: Sequence[str] | None = None,
         widths: Int32s | None = None,
         heights: Int32s | None = None,
+        addresses: Sequence[str] | None = None,
     ) -> Images:
         """Return the columns of some images; what is not given is not stated, numbers are those of the ids."""
         n = len(natives)
@@ -108,6 +113,7 @@ class Images:
             file_names=texts([""] * n if file_names is None else file_names),
             widths=np.zeros(n, np.int32) if widths is None else widths,
             heights=np.zeros(n, np.int32) if heights is None else heights,
+            addresses=None if addresses is None else texts(addresses),
         )
 
 

@@ -6,6 +6,7 @@ its memory. They take turns, and the median counts, since a shared machine is ne
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
@@ -17,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.benchmarks.large_files import KNOWN, coco_file, voc_folder
-from tests.benchmarks.measured import measured
+from tests.benchmarks.measured import Parts, measured
 from tests.benchmarks.own_process import peak_gib
 
 REPEATS = 5
@@ -31,11 +32,12 @@ def run(out: Path) -> list[dict[str, Any]]:
     runs: dict[str, list[dict[str, float]]] = {}
     for turn in range(REPEATS):
         shutil.rmtree(out / "build-cache", ignore_errors=True)
-        for what in ("decode", "first", "cached"):
+        for what in ("decode", "first", "cached", "parts"):
             runs.setdefault(what, []).append(_measure(what, out))
         # Twenty seconds each: the first and the last turn have to do.
         if turn in (0, REPEATS - 1):
             runs.setdefault("pycocotools", []).append(_measure("pycocotools", out))
+    parts = runs.pop("parts")
     seconds = {what: statistics.median(one["seconds"] for one in many) for what, many in runs.items()}
     peak = {what: max(one["peak_mib"] for one in many) for what, many in runs.items()}
     ratios = [one["seconds"] / alone["seconds"] for one, alone in zip(runs["first"], runs["decode"], strict=True)]
@@ -57,6 +59,7 @@ def run(out: Path) -> list[dict[str, Any]]:
             most=1.5,
             note=f"each round: {spread}",
         ),
+        *(measured(f"core-seconds: {name}", statistics.median(one[name] for one in parts), "s") for name in parts[0]),
         measured("pycocotools / first build", seconds["pycocotools"] / seconds["first"], "ratio", least=5),
         measured("first build / second build", seconds["first"] / seconds["cached"], "ratio", least=10),
     ]
@@ -120,6 +123,59 @@ def build(out: Path) -> float:
     return seconds
 
 
+def parts(out: Path) -> dict[str, float]:
+    """Return the core-seconds of what a first build is made of, step after step, and of the typed decode beside it.
+
+    What `parse_coco` takes besides decoding and columns are its checks; the digest is taken beside it in a first build.
+    """
+    from curation.benchmarks.elephant import BENCHMARK
+    from curation.input_files import record_pieces
+    from curation.manifest.manifest import write_manifest
+    from curation.sources import coco
+    from curation.sources.content import FileContent
+    from curation.sources.opening import open_source
+
+    shutil.rmtree(out / "build-manifest", ignore_errors=True)
+    coco_path, voc_path = coco_file(out), voc_folder(out)
+    part = Parts()
+    with part("read"):
+        data = coco_path.read_bytes()
+    with part("digest"):
+        hashlib.sha256(data).digest()
+    opening = coco._OPENING.search(data)
+    assert opening is not None
+    closing = coco._CLOSING.search(data, len(data) - coco._TAIL)
+    assert closing is not None
+    with part("annotations decoded"):
+        for _ in record_pieces(data, opening.end(), closing.start(), opening[1], coco._PlainAnnotation):
+            pass
+    with part("decoded, as columns"):
+        assert coco.decode_plain(data) is not None
+    content = FileContent(coco_path)
+    assert content.sha256
+    with part("parsed"):
+        source = coco.parse_coco(content, dataset="coco", part="train2017")
+    with part("VOC XML"):
+        voc = open_source(voc_path, dataset="voc2007", part="test", cache=None)
+    with part("rule"):
+        given = {parameter.name: parameter.read(parameter.default) for parameter in BENCHMARK.parameters}
+        manifest = BENCHMARK.build({"voc2007-test": voc, "coco": source}, given)
+    with part("written"):
+        write_manifest(manifest, out / "build-manifest")
+    found = part.seconds
+    decoded, columns, parsed = (found.pop(name) for name in ("annotations decoded", "decoded, as columns", "parsed"))
+    return {
+        "file read": found["read"],
+        "digest (on another core)": found["digest"],
+        "annotations decoded": decoded,
+        "columns, images, categories": columns - decoded,
+        "checks": parsed - columns,
+        "VOC XML": found["VOC XML"],
+        "rule": found["rule"],
+        "manifest written": found["written"],
+    }
+
+
 def pycocotools(out: Path) -> float:
     """Return the seconds of pycocotools' index and the image lists of the 20 known classes."""
     from pycocotools.coco import COCO
@@ -137,7 +193,10 @@ MEASURES = {"decode": decode, "first": build, "cached": build, "pycocotools": py
 
 
 def main(what: str, out: str) -> None:
-    """Print seconds and peak memory of one measurement as JSON."""
+    """Print seconds and peak memory of one measurement as JSON, or the core-seconds of its parts."""
+    if what == "parts":
+        print(json.dumps(parts(Path(out))))
+        return
     seconds = MEASURES[what](Path(out))
     print(json.dumps({"seconds": seconds, "peak_mib": 1024 * peak_gib()}))
 

@@ -56,6 +56,51 @@ with contextlib.redirect_stdout(io.StringIO()):
 steps = [read - start, loaded - read, clocks() - loaded]
 numbers = [float(number) for number in evaluation.stats[:12]]
 """
+_PARTS = """
+from curation.evaluation import coco_engine
+from curation.evaluation.problem import classes_of_source
+from curation.evaluation.readers import read_coco_results
+from curation.evaluation.result_records import PlainRows
+from curation.evaluation.truth import ground_truth
+from curation.input_files import InputFile
+from curation.sources.coco import decode_plain, read_coco
+from tests.benchmarks.measured import Parts
+import contextlib, io
+from hotcoco import COCO, COCOeval
+part, quiet = Parts(), contextlib.redirect_stdout(io.StringIO())
+with part("digest of truth"):
+    first = InputFile(truth)
+    assert first.sha256
+with part("digest of found"):
+    second = InputFile(results)
+    assert second.sha256
+with part("truth decoded"): decode_plain(first.data)
+with part("truth read"): source = read_coco(truth)
+with part("truth chosen"): known = ground_truth(source, classes_of_source(source)).truth
+with part("found decoded"): PlainRows.of(second.data)
+with part("found read"): found = read_coco_results(results, known).detections
+with part("order"): coco_engine.coco_input_order(known, found, cuts=(1, 10, 100))
+with part("handed over"): evaluation = coco_engine._in_hotcoco(known, found)
+with part("evaluated"), quiet: evaluation.run()
+with part("their files"):
+    annotated = COCO(str(truth))
+    detected = annotated.load_res(str(results))
+with part("their evaluation"), quiet: COCOeval(annotated, detected, "bbox").run()
+s = part.seconds
+names = {
+    "truth: decoded": s["truth decoded"],
+    "truth: checks, columns, classes": s["truth read"] - s["truth decoded"] - s["digest of truth"] + s["truth chosen"],
+    "detections: decoded": s["found decoded"],
+    "detections: checks": s["found read"] - s["found decoded"] - s["digest of found"],
+    "files read, digests": s["digest of truth"] + s["digest of found"],
+    "what input order decides": s["order"],
+    "columns handed to hotcoco": s["handed over"],
+    "hotcoco's evaluation": s["evaluated"],
+    "hotcoco's own reading": s["their files"],
+    "hotcoco's own evaluation": s["their evaluation"],
+}
+print(json.dumps(names))
+"""
 _BEFORE = """
 import json, sys, time, numpy; from pathlib import Path
 truth, results = map(Path, sys.argv[1:])
@@ -72,7 +117,9 @@ def run(out: Path) -> list[dict[str, Any]]:
     files = _files(out / "coco_ap")
     steps: dict[str, list[Any]] = {"ours": [], "theirs": []}
     peak = {"ours": 0.0, "theirs": 0.0}
+    parts = []
     for _ in range(REPEATS):
+        parts.append(json.loads(_printed(_PARTS, files)))
         found = {"ours": _spent(_OURS, files), "theirs": _spent(_THEIRS, files)}
         assert np.allclose(found["ours"][0], found["theirs"][0], rtol=0, atol=1e-12)
         for side, (_, spent, mib) in found.items():
@@ -88,6 +135,7 @@ def run(out: Path) -> list[dict[str, Any]]:
             rows.append(measured(f"{name}: {step}", seconds[0], "s"))
         rows.append(measured(f"{name}: files to numbers", float(np.median(side.sum(axis=1)[:, 0])), "s"))
         rows.append(measured(f"{name}: all cores", float(np.median(side.sum(axis=1)[:, 1])), "s"))
+    rows += [measured(f"core-seconds: {name}", statistics.median(one[name] for one in parts), "s") for name in parts[0]]
     return [
         *rows,
         measured("ours / hotcoco, files to numbers", ratio, "ratio", most=1.1),
@@ -97,11 +145,15 @@ def run(out: Path) -> list[dict[str, Any]]:
 
 
 def _spent(code: str, files: tuple[Path, Path]) -> tuple[list[float], list[list[float]], float]:
-    command = [sys.executable, "-c", _BEFORE + code + _AFTER, *map(str, files)]
+    numbers, steps, mib = json.loads(_printed(code + _AFTER, files))
+    return numbers, steps, mib
+
+
+def _printed(code: str, files: tuple[Path, Path]) -> str:
+    command = [sys.executable, "-c", _BEFORE + code, *map(str, files)]
     environment = os.environ | {"PYTHONPATH": str(_ROOT)}
     done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment, cwd=files[0].parent)
-    numbers, steps, mib = json.loads(done.stdout.splitlines()[-1])
-    return numbers, steps, mib
+    return done.stdout.splitlines()[-1]
 
 
 def _files(folder: Path) -> tuple[Path, Path]:

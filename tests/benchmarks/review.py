@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -121,6 +122,7 @@ def _keys(folder: Path, count: int) -> list[dict[str, Any]]:
     environment = {**os.environ, "PYTHONPATH": str(PLUGIN.parents[2])}
     server = ReviewServer(folder / "review", environment, given)
     starting = server.start()
+    say(f"{count:,} images: started in {starting:.1f} s")
     try:
         with browser_page() as page:
             someone = Reviewer(page, server)
@@ -129,19 +131,22 @@ def _keys(folder: Path, count: int) -> list[dict[str, Any]]:
             someone.open()
             someone.enlarge()
             waits = []
+            say(f"{count:,} images: grid after {TICKED} ticked {grid:.2f} s; now {PRESSED} keys at human pace")
             for turn in range(PRESSED):
                 judged, wait = someone.judge("krnfu"[turn % 5])
                 expected.append(judged)
                 waits.append(wait)
                 page.wait_for_timeout(HUMAN_MS)
             memory = psutil.Process(server.pid).memory_info().rss / 2**20
+            say(f"{count:,} images: key to next image, median {median(waits):.0f} ms; server {memory:.0f} MiB")
             if count == KEYED[0]:
                 expected = _all_of_them(someone, expected, count)
             if someone.rows() != expected:
                 raise AssertionError("the log is not what was pressed")
     finally:
         server.kill()
-    note = f"{count:,} drawn images of 320 x 240, headless Chromium on the same machine"
+    load = f"load {os.getloadavg()[0]:.1f} of {os.cpu_count()} cores"
+    note = f"{count:,} drawn images of 320 x 240, headless Chromium on the same machine, {load}"
     rows = [
         measured(f"start, {count:,}", starting, "s", note, most=10.0),
         measured(f"key to next image, median of {PRESSED}, {count:,}", median(waits), "ms", note, most=150.0),
@@ -183,12 +188,15 @@ _COMPLETE = """count => document.body.innerText.includes(count)
 def _all_of_them(someone: Reviewer, expected: list[tuple[str, str]], count: int) -> list[tuple[str, str]]:
     """Judge the rest: as fast as keys go, killed amid it twice and resumed; some undone; the last at the App's pace."""
     page, server = someone.page, someone.server
-    for part in (count // 4, count // 2):
+    for number, part in enumerate((count // 4, count // 2), 1):
         decided = _standing(expected)
         left = [one for one in (coco_id(number) for number in range(1, count + 1)) if one not in decided]
         pressed = [(one, ACTIONS["krnfu"[turn % 5]]) for turn, one in enumerate(left)]
         began = len(expected)
+        say(f"part {number}: {part} keys as fast as they go, then a kill; {len(left)} images wait")
         for turn in range(0, part, 10):
+            if turn % 200 == 0:
+                say(f"part {number}: {turn} of {part} keys, {len(someone.rows())} rows")
             for place in range(turn, turn + 10):
                 page.keyboard.press("krnfu"[place % 5])
             someone.wait_for_rows(began + turn + 1)
@@ -197,9 +205,11 @@ def _all_of_them(someone: Reviewer, expected: list[tuple[str, str]], count: int)
         if recorded != pressed[: len(recorded)] or someone.rows()[:began] != expected:
             raise AssertionError("the log is not what was pressed")
         expected += recorded
+        say(f"part {number}: killed; {len(recorded)} of {part} keys are in the log, in their order: the log is right")
         server.start()
         someone.open()
         someone.enlarge()
+    say(f"{UNDONE} undos, then the rest one by one, each awaited: {count - len(_standing(expected))} images")
     undone = [(image, "undo") for image, _ in reversed(expected[-UNDONE:])]
     for _ in undone:
         page.keyboard.press("z")
@@ -209,10 +219,18 @@ def _all_of_them(someone: Reviewer, expected: list[tuple[str, str]], count: int)
     while len(_standing(expected)) < count:
         expected.append(someone.judge("krnfu"[len(expected) % 5])[0])
         someone.wait_for_rows(len(expected))
+        if len(expected) % 200 == 0:
+            say(f"{len(_standing(expected))} of {count} images decided")
     exported = export_decisions(server.log, server.folder / "export.jsonl")
     if exported.rows != count:
         raise AssertionError(f"{exported.rows} images are decided, not {count}")
+    say(f"exported: {exported.rows} decisions; {len(expected)} rows in the log")
     return expected
+
+
+def say(text: str) -> None:
+    """Tell how far a long run is."""
+    print(f"{time.strftime('%H:%M:%S')} {text}", file=sys.stderr, flush=True)
 
 
 def _standing(rows: list[tuple[str, str]]) -> dict[str, str]:

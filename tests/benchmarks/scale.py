@@ -15,7 +15,7 @@ from PIL import Image
 
 from curation.engines.running import EngineName, run_step
 from curation.engines.step import Step
-from curation.figure_style import save_figure
+from curation.figure_style import MARKERS, SERIES, add_key, save_figure, small_multiples
 from curation.leaks.run import leaks
 from curation.similarity.embed_step import EmbedPhotos, embed_corpus
 from curation.similarity.embeddings import EncoderIdentity, Vectors
@@ -196,19 +196,16 @@ def _spent(name: str, size: int, folder: Path) -> Spent:
 
 
 def _figure(table: list[tuple[str, int, float, float, float]]) -> Any:
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(9, 3.6), layout="constrained")
+    figure, axes = small_multiples(2, height=2.4)
     labels = ("core-seconds, one worker", "peak memory, GiB")
-    for axes, column, label in zip(figure.subplots(1, 2), (3, 4), labels, strict=True):
-        for name in SIZES:
+    for axis, column, label in zip(axes, (3, 4), labels, strict=True):
+        for number, name in enumerate(SIZES):
             points = [(row[1], row[column]) for row in table if row[0] == name]
-            axes.plot(*zip(*points, strict=True), marker="o", label=name)
-        axes.set(xscale="log", xlabel="rows", ylabel=label)
-    first, second = figure.axes
-    first.set_yscale("log")
-    second.set_ylim(bottom=0)
-    first.legend(frameon=False)
+            axis.plot(*zip(*points, strict=True), marker=MARKERS[number], color=SERIES[number], label=name)
+        axis.set(xscale="log", xlabel="rows", ylabel=label)
+    axes[0].set_yscale("log")
+    axes[1].set_ylim(bottom=0)
+    add_key(figure, axes)
     return figure
 
 

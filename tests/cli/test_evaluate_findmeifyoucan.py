@@ -75,7 +75,7 @@ def test_tables_and_files(files: dict[str, Path], tmp_path: Path, capsys: pytest
     for text in ("nOSE counts detections", "nOSE counts objects", "16.67 (1/6)", "AUROC", "bootstrap"):
         assert text in printed
     written = json.loads((out / "results.json").read_text(encoding="utf-8"))
-    names = {"metrics_official", "metrics_paper", "scores_ood_score"}
+    names = {"metric_bars", "scores_ood_score"}
     expected = {f"{name}.{kind}" for name in names for kind in ("png", "svg", "csv")} | {"metrics.csv"}
     assert set(written["written"]) == expected
     with (out / "metrics.csv").open(encoding="utf-8") as stream:

@@ -4,12 +4,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from curation.cli import main
 from curation.decisions.files import read_decisions
 from curation.review.review_folder import ReviewRecord, read_record, write_record
 from curation.review.verdicts import VerdictBook
+from tests.decisions.box_logs import Scribe, write_log
 from tests.review.conftest import database_uri, review_environment  # noqa: F401  (fixtures)
 from tests.review.review_world import ReviewWorld, write_world
 
@@ -57,6 +59,30 @@ def test_status_names_photos_that_cannot_be_looked_at(tmp_path: Path, capsys: py
     assert re.search(r"truncated +7 +coco:000000000000, coco:000000000001, coco:000000000002, …", text)
     assert main(["review", "status", "--folder", str(tmp_path), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["bad_photos"] == bad
+
+
+def test_status_counts_drawn_boxes_and_what_is_not_shown(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["review", "status", "--folder", str(folder)]) == 0
+    assert "drawn" not in capsys.readouterr().out
+    anna, ben = Scribe("anna"), Scribe("ben")
+    anna.add("coco:000000000001", 1, "10 20 30 40")
+    anna.add("coco:000000000001", 2, "10 20 30 40")
+    anna.add("coco:000000000002", 3, "10 20 30 40", outcome="refused")
+    anna.complete("coco:000000000001", "coco:000000000003")
+    ben.add("coco:000000000001", 4, "10 20 30 40")
+    write_log(folder / "boxes.jsonl", [anna, ben])
+    record = read_record(folder)
+    left_out, bad = {"the photo is missing": 1}, {"missing, left out": ["coco:000000000009"]}
+    write_record(folder, msgspec.structs.replace(record, left_out=left_out, bad_photos=bad))
+    assert main(["review", "status", "--folder", str(folder)]) == 0
+    text = capsys.readouterr().out
+    assert "3 missing boxes drawn on 1 image (anna 2, ben 1), 2 images declared complete\n" in text
+    assert "1 image not shown: the photo is missing\n" in text
+    assert re.search(r"missing, left out +1 +coco:000000000009\n", text)
+    assert main(["review", "status", "--folder", str(folder), "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["drawn"] == {"boxes": 3, "images": 1, "by_reviewer": {"anna": 2, "ben": 1}, "complete": 2}
+    assert data["left_out"] == left_out
 
 
 def test_a_record_of_the_version_before_is_read(tmp_path: Path) -> None:

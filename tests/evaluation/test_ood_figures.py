@@ -25,7 +25,7 @@ def section(split: str, world: OodWorld = EXAMPLE) -> dict[str, Any]:
 
 
 def test_the_table_beside_the_bars_holds_their_heights(tmp_path: Path) -> None:
-    paths = metric_bars([section("near"), section("far $x")], "paper", tmp_path / "bars")
+    paths = metric_bars([section("near"), section("far $x")], ["paper"], tmp_path / "bars")
     assert [path.suffix for path in paths] == [".png", ".svg", ".csv"]
     found = {(row["split"], row["metric"]): row["value"] for row in rows(paths[-1])}
     assert float(found["near", "P_U"]) == 50
@@ -34,7 +34,7 @@ def test_the_table_beside_the_bars_holds_their_heights(tmp_path: Path) -> None:
 
 
 def test_undefined_bars_are_empty_cells(tmp_path: Path) -> None:
-    paths = metric_bars([section("none", OodWorld({1: []}, {}))], "official", tmp_path / "bars")
+    paths = metric_bars([section("none", OodWorld({1: []}, {}))], ["official"], tmp_path / "bars")
     found = {row["metric"]: row["value"] for row in rows(paths[-1])}
     assert found["AUROC"] == found["R_U"] == ""
 
@@ -55,5 +55,7 @@ def test_equal_scores_can_be_drawn(tmp_path: Path) -> None:
 
 
 def test_figures_are_the_same_bytes_each_time(tmp_path: Path) -> None:
-    first, again = (metric_bars([section("a")], "paper", tmp_path / name / "bars") for name in ("one", "two"))
+    first, again = (
+        metric_bars([section("a")], ["paper", "official"], tmp_path / name / "bars") for name in ("one", "two")
+    )
     assert [path.read_bytes() for path in first] == [path.read_bytes() for path in again]

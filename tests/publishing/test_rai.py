@@ -14,6 +14,7 @@ from curation.errors import PublishError, UsageError
 from curation.manifest.locate import manifest_folders
 from curation.publishing.croissant import check_croissant
 from curation.publishing.rai import PROPERTIES, REQUIRED, read_statements
+from tests.publishing.cff import SCHEMA
 
 pytest.importorskip("mlcroissant")
 STATED = {
@@ -100,20 +101,6 @@ def test_the_same_content_on_another_day_is_the_same_publication(tmp_path: Path)
     assert one.files["croissant.json"].sha256 != other.files["croissant.json"].sha256
 
 
-CFF = {
-    "type": "object",
-    "required": ["cff-version", "message", "title", "authors"],
-    "properties": {
-        "cff-version": {"const": "1.2.0"},
-        "type": {"enum": ["dataset", "software"]},
-        "authors": {"type": "array", "minItems": 1},
-        "references": {
-            "type": "array",
-            "items": {"required": ["authors", "title", "type"], "properties": {"authors": {"minItems": 1}}},
-        },
-    },
-}
-"""What the schema of the Citation File Format 1.2.0 demands of the fields that are written."""
 MANIFESTS = sorted(manifest_folders())
 
 
@@ -122,6 +109,7 @@ MANIFESTS = sorted(manifest_folders())
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_every_manifest_here_can_be_published(name: str, tmp_path: Path) -> None:
     import mlcroissant
+    from huggingface_hub import DatasetCard, DatasetCardData
 
     (tmp_path / "rai.toml").write_text("".join(f"{key} = {json.dumps(one)}\n" for key, one in STATED.items()))
     made = curation.publish(name, "lab/lists", dry_run=tmp_path / "out", rai=tmp_path / "rai.toml")
@@ -132,6 +120,10 @@ def test_every_manifest_here_can_be_published(name: str, tmp_path: Path) -> None
     dataset = mlcroissant.Dataset(data, mapping=mapping)
     for one in data["recordSet"]:
         assert next(iter(dataset.records(one["@id"])), None) is not None, one["@id"]
-    head = (folder / "README.md").read_text(encoding="utf-8").split("---\n")[1]
-    assert {"license", "tags", "task_categories", "configs"} <= set(yaml.safe_load(head))
-    jsonschema.validate(yaml.safe_load((folder / "CITATION.cff").read_text(encoding="utf-8")), CFF)
+    card = DatasetCard.load(folder / "README.md", ignore_metadata_errors=False)
+    assert DatasetCardData(**card.data.to_dict()).to_dict() == card.data.to_dict()
+    assert {"license", "tags", "task_categories", "configs", "language", "source_datasets"} <= set(card.data.to_dict())
+    picture = f"pictures/{made.request.members[0].config}.png"
+    assert f"]({picture})" in card.text
+    assert (folder / picture).read_bytes().startswith(b"\x89PNG")
+    jsonschema.validate(yaml.safe_load((folder / "CITATION.cff").read_text(encoding="utf-8")), SCHEMA)

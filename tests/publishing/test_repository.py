@@ -102,7 +102,9 @@ def test_the_record_has_the_digest_of_every_file(folder: Path) -> None:
         path: sha256_of_bytes(data) for path, data in files.items()
     }
     assert {path for path, file in publication.files.items() if file.content} == {
-        path for path in files if path.endswith(".parquet") or path in ("croissant.json", "CITATION.cff")
+        path
+        for path in files
+        if path.endswith((".parquet", ".png")) or path in ("croissant.json", "CITATION.cff", "README.md")
     }
 
 
@@ -264,7 +266,8 @@ def test_lists_of_authors_are_pinned_and_not_passed_on(tmp_path: Path) -> None:
 def test_a_card_without_lists_says_how_to_complete_them_first(tmp_path: Path, origin: str, completes: str) -> None:
     declared = Manifest(changed(tiny()[0], origin=origin).header, {})
     write(tmp_path / "out", request_of(declared))
-    commands = card_of(tmp_path / "out")[1].partition("```text\n")[2].partition("```")[0].splitlines()
+    install, *commands = card_of(tmp_path / "out")[1].partition("```text\n")[2].partition("```")[0].splitlines()
+    assert install == "pip install 'curation[publish]'"
     assert [line.split()[1] for line in commands] == ["pull", commands[1].split()[1], "verify", "export"]
     assert commands[1].startswith(completes)
     assert commands[1].endswith("--out complete")

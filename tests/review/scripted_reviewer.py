@@ -154,12 +154,12 @@ class Reviewer:
     page: Any
     server: ReviewServer
 
-    def open(self, view: str = "to-decide") -> None:
-        """Open the review at a saved view, and wait for tiles and for the legend of the keys."""
+    def open(self, view: str = "to-decide-anna") -> None:
+        """Open the review where its address leads, or at a saved view; wait for tiles and the legend of keys."""
         self.page.goto(self.server.address)
         self.page.wait_for_url("**/datasets/**")
-        if view:
-            self.page.goto(f"{self.page.url.partition('?')[0]}?view={view}")
+        if view != "to-decide-anna":
+            self.page.goto(self.page.url.partition("?")[0] + (f"?view={view}" if view else ""))
         self.page.locator('[data-cy="looker"]').first.wait_for()
         self.page.locator("#curation-review-bar").wait_for()
         notice = self.page.get_by_role("button", name="Dismiss")

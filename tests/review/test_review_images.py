@@ -140,6 +140,22 @@ def test_bad_photos_are_named_and_come_last(world: ReviewWorld, tmp_path: Path) 
     assert shown.paths[:4] == images.paths[:4]
 
 
+def test_images_without_a_photo_are_left_out_on_demand_and_named(world: ReviewWorld) -> None:
+    spoil(world)
+    found = source_images({"coco": world.source()}, {"": PhotoFolder(world.photos)})
+    images = arranged(found, world.proposals(), batch_size=3, skip_missing=True)
+    named = bad_photos(images)
+    assert (named["missing, left out"], "missing" in named) == ([coco_id(2)], False)
+    assert coco_id(2) not in images.ids
+    assert len(images) == len(images.batches) == len(images.paths) == 11
+    assert images.left_out == {"the photo is missing": 1}
+    for number in range(2, 13):
+        (world.photos / f"{number:012d}.jpg").unlink(missing_ok=True)
+    gone = source_images({"coco": world.source()}, {"": PhotoFolder(world.photos)})
+    with pytest.raises(ReviewError, match="photo of every image is missing"):
+        arranged(gone, world.proposals(), batch_size=3, only_proposed=True, skip_missing=True)
+
+
 def test_a_photo_without_a_stated_size_is_measured(world: ReviewWorld) -> None:
     text = world.annotations.read_text(encoding="utf-8").replace(', "width": 96, "height": 64', "")
     world.annotations.write_text(text, encoding="utf-8")

@@ -99,6 +99,7 @@ def test_undo_next_batch_and_export(execute: Any, review: LiveReview) -> None:
     assert path.parent == review.book.path.parent
     assert {row.action for row in read_decisions(path).decisions} == {"to_near"}
     assert "plain file name" in execute("export_decisions", name="../out.csv")["message"]
+    assert "plain file name" in execute("export_decisions")["message"]
 
 
 def test_progress_by_batch_and_reviewer(execute: Any, review: LiveReview, monkeypatch: pytest.MonkeyPatch) -> None:

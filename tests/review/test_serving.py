@@ -387,6 +387,16 @@ class TestAnAppThatIsClosed:
             )
         assert not (folder / "decisions.jsonl").exists()
 
+    def test_a_key_is_refused_as_everything_else_is(self, server: tuple[Served, Path]) -> None:
+        one, folder = server
+        asked = {"dataset_name": "closed", "ids": one.samples("closed"), "verdict": "keep"}
+        for headers in ({"cookie": ""}, {"origin": "http://evil.example"}, {"host": "evil.example"}):
+            assert one.ask("/review/judge", "POST", asked, content_type="text/plain", **headers)[0] in (401, 403, 421)
+        assert one.ask("/review/judge", "POST", {**asked, "dataset_name": "another"})[0] == 403
+        status, _, said = one.ask("/review/judge", "POST", {**asked, "reviewer": "eve"})
+        assert (status, "fixed when the server starts" in said) == (200, True)
+        assert not (folder / "decisions.jsonl").exists()
+
     def test_a_websocket_is_refused_with_or_without_token(self, server: tuple[Served, Path]) -> None:
         one, _ = server
         upgrade = {"connection": "Upgrade", "upgrade": "websocket", "sec_websocket_version": "13"}
@@ -396,7 +406,7 @@ class TestAnAppThatIsClosed:
     def test_the_token_is_taken_once_and_leaves_the_address(self, server: tuple[Served, Path]) -> None:
         one, _ = server
         for path, then in (
-            ("/", "/datasets/closed"),
+            ("/", "/datasets/closed?view=to-decide-anna"),
             ("/datasets/closed", "/datasets/closed"),
             ("//a.example", "/a.example"),
         ):
@@ -530,7 +540,8 @@ def test_two_reviewers_are_two_servers_and_a_kill_loses_nothing(
         assert (refused["images"], "fixed when the server starts" in refused["message"]) == (0, True)
         named = {"panel_state": {"reviewer": "eve"}, "user_id": "eve"}
         assert anna.judge(folder.name, "near", ids[:3], **named)["result"]["images"] == 3
-        assert ben.judge(folder.name, "far", ids[2:5])["result"]["images"] == 3
+        pressed = {"dataset_name": folder.name, "ids": ids[2:5], "verdict": "far"}
+        assert json.loads(ben.ask("/review/judge", "POST", pressed)[2])["images"] == 3
         assert ended(anna, signal.SIGKILL) == ""
         assert ben.judge(folder.name, "unsure", ids[5:6])["result"]["images"] == 1
         # A page that is still open is cut off without a word.
@@ -551,6 +562,20 @@ def test_two_reviewers_are_two_servers_and_a_kill_loses_nothing(
         *[("ben", "to_far")] * 3,
         ("ben", "unsure"),
     ]
+
+
+def test_a_folder_that_may_not_be_written_is_told_before_anything_is_built(tmp_path: Path) -> None:
+    is_root = os.geteuid() == 0
+    if is_root:
+        os.seteuid(65534)
+    try:
+        with pytest.raises(ReviewError, match="folder of the review may not be written") as refused:
+            review_from_files(folder=Path("/usr/review/of/mine"), photos=tmp_path, reviewer="anna", port="0")
+    finally:
+        if is_root:
+            os.seteuid(0)
+    assert refused.value.found == "no right to write in /usr"
+    assert "another --folder" in str(refused.value.hint)
 
 
 def test_a_review_needs_a_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,8 +10,26 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from curation.benchmarks.elephant.diagnosis import EDGES
-from curation.evaluation.figures import Result, label_outer, new_figure, new_panels, require_content, set_title
-from curation.figure_style import GRID, INK, MARKERS, MUTED, RECALL_COLOURS, SERIES, plain, save_figure
+from curation.evaluation.figures import Result, require_content
+from curation.figure_style import (
+    INK,
+    MARKERS,
+    MUTED,
+    PAGE,
+    RECALL_COLOURS,
+    SERIES,
+    SMALL,
+    add_key,
+    add_scale,
+    label_outer,
+    new_figure,
+    new_matrix,
+    plain,
+    save_figure,
+    set_title,
+    small_multiples,
+    whole_numbers,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,7 +38,7 @@ if TYPE_CHECKING:
 _ERROR_COLOURS = {
     "localization": "#56B4E9",
     "similar": "#009E73",
-    "other": "#F0E442",
+    "other": "#E69F00",
     "mixed_unknown": "#B8B8B8",
     "unknown_unknown": "#D55E00",
 }
@@ -74,13 +92,19 @@ def wilderness_curve(
     def draw() -> Figure:
         alone = len(results) == 1
         n_panels = 2 if alone else len(recalls) + 1
-        figure, axes = new_panels(n_panels, columns=2, width=4.2, height=3.1)
+        figure, axes = small_multiples(n_panels, height=2.3)
         if alone:
             _draw_impacts_of_one(axes[0], results, recalls, reading, intervals)
         else:
             for axis, recall in zip(axes[:-1], recalls, strict=True):
                 _draw_impacts_of_many(axis, results, recall, reading, intervals)
+            highest = max(axis.get_ylim()[1] for axis in axes[:-1])
+            for axis in axes[:-1]:
+                axis.set_ylim(0, highest)
+            add_key(figure, axes)
         _draw_mean_precision(axes[-1], results, flavours[:2])
+        label_outer(axes, "wilderness ratio", "wilderness impact")
+        axes[-1].set_ylabel("mAP")
         set_title(figure, f"Wilderness impact ({reading.replace('_', ' ')}) and mAP", note)
         return figure
 
@@ -108,7 +132,7 @@ def error_bars(diagnoses: Mapping[str, Result], stem: Path, *, recall: str = "0.
 
     def draw() -> Figure:
         heights = [len(list(_bars(diagnosis[recall], "closed"))) for diagnosis in diagnoses.values()]
-        figure = new_figure(4.6 * len(sections), sum(0.2 * height + 0.95 for height in heights) + 0.7)
+        figure = new_figure(PAGE, sum(0.17 * height + 0.7 for height in heights) + 0.6)
         axes = figure.subplots(
             len(diagnoses), len(sections), squeeze=False, sharex=True, gridspec_kw={"height_ratios": heights}
         )
@@ -121,9 +145,8 @@ def error_bars(diagnoses: Mapping[str, Result], stem: Path, *, recall: str = "0.
                 axes[row, column].set_title(prefix + _SECTION_TITLES[section])
         for axis in axes[-1]:
             # Room for the count beside the longest bar.
-            axis.set(xlabel="share of kept detections (%)", xlim=(0, max(longest, 1.0) * 1.2))
-        handles, labels = axes[0, 0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside lower center", ncols=len(labels))
+            axis.set(xlabel="share of kept detections (%)", xlim=(0, max(longest, 1.0) * 1.25))
+        add_key(figure, axes.ravel().tolist())
         set_title(figure, f"Errors at the threshold of recall {recall}", note)
         return figure
 
@@ -147,28 +170,23 @@ def confusion_figure(matrix: Result, stem: Path, *, title: str = "", note: str =
     def draw() -> Figure:
         from matplotlib.colors import LogNorm
 
-        n_rows, n_columns = counts.shape
-        figure = new_figure(2.2 + max(0.155 * n_columns, 2.5), 1.9 + max(0.165 * n_rows, 1.0))
-        axis = figure.subplots()
-        shown = np.ma.masked_equal(counts, 0)
-        image = axis.imshow(
-            shown,
-            cmap="viridis_r",
-            norm=LogNorm(1, max(int(counts.max()), 10)),
-            aspect="auto",
-            interpolation="none",
-        )
-        _draw_cells(axis, n_rows, n_columns)
-        axis.set_xticks(range(n_columns), [plain(name, 20) for name in matrix["columns"]], rotation=90, fontsize=7)
-        axis.set_yticks(range(n_rows), [plain(name, 20) for name in matrix["rows"]], fontsize=7)
-        if n_columns > n_rows:
-            # The known classes come first: what lies right of the line is not in the training set.
-            axis.axvline(n_rows - 0.5, color=INK, linewidth=1.2)
-        axis.set_xlabel("class of the object of highest IoU")
-        axis.set_ylabel("detected class")
-        bar = figure.colorbar(image, ax=axis, fraction=0.02, pad=0.01)
-        bar.set_label("detections", fontsize=8)
-        set_title(figure, title or "Confusion of detected and true classes", note)
+        most = max(int(counts.max()), 10)
+        figure, axis, fits = new_matrix(matrix["columns"], matrix["rows"], "detected class")
+        shown = np.ma.masked_equal(counts.T, 0)
+        image = axis.imshow(shown, cmap="viridis_r", norm=LogNorm(1, most), aspect="auto", interpolation="none")
+        if fits:
+            for row, column in np.argwhere(counts.T).tolist():
+                count = int(counts[column, row])
+                colour = "white" if count > most**0.45 else INK
+                axis.text(column, row, f"{count}", ha="center", va="center", fontsize=SMALL, color=colour)
+        if len(matrix["columns"]) > len(matrix["rows"]):
+            # The known classes come first: what lies below the line is not in the training set.
+            axis.axhline(len(matrix["rows"]) - 0.5, color=INK, linewidth=1.2)
+        axis.set_ylabel("true class: the object of highest IoU")
+        add_scale(figure, axis, image, "detections")
+        open_set = "below the line: unknown classes" if len(matrix["columns"]) > len(matrix["rows"]) else ""
+        told = "; ".join(filter(None, [note, open_set]))
+        set_title(figure, title or "Confusion of true and detected classes", told)
         return figure
 
     return save_figure(draw, stem, ("detected", *matrix["columns"]), table)
@@ -195,7 +213,7 @@ def background_histogram(gaps: Result, stem: Path, *, note: str = "") -> list[Pa
     drawn = {name: gap for name, gap in shown.items() if gap["n"]} or shown
 
     def draw() -> Figure:
-        figure, axes = new_panels(len(drawn), columns=5, width=1.75, height=1.65)
+        figure, axes = small_multiples(len(drawn), most=5, height=1.45)
         for axis, (name, gap) in zip(axes, drawn.items(), strict=True):
             axis.bar(
                 EDGES[:-1],
@@ -207,13 +225,14 @@ def background_histogram(gaps: Result, stem: Path, *, note: str = "") -> list[Pa
                 linewidth=0.6,
             )
             axis.axvline(0, color=INK, linewidth=0.8)
-            axis.set(xlim=(-1, 1), xticks=(-1, 0, 1), title=plain(name, 20))
-            axis.set_ylim(0, max(*gap["hist20"], 1) * 1.32)
+            axis.set(xlim=(-1, 1), xticks=(-1, 0, 1), title=plain(name, 17))
+            axis.set_ylim(0, max(*gap["hist20"], 1) * 1.65)
             axis.grid(visible=False)
-            axis.locator_params(axis="y", integer=True, nbins=3)
-            axis.text(0.03, 0.96, _spread_text(gap), transform=axis.transAxes, va="top", fontsize=7, color=MUTED)
-        label_outer(axes, "$p_i - p_b$", "true positives")
-        set_title(figure, "Background gap of correct detections", note)
+            whole_numbers(axis, most=3)
+            axis.text(0.03, 0.98, _spread_text(gap), transform=axis.transAxes, va="top", fontsize=SMALL, color=MUTED)
+        label_outer(axes, "score gap", "true positives")
+        meaning = "score of the class less that of background"
+        set_title(figure, "Background gap of correct detections", f"{meaning}; {note}" if note else meaning)
         return figure
 
     return save_figure(draw, stem, ("class", "from", "to", "true_positives"), rows)
@@ -244,8 +263,9 @@ def _draw_impacts_of_one(
         colour = RECALL_COLOURS.get(recall, SERIES[number % len(SERIES)])
         _draw_line(axis, result["levels"], _impact_of(result, recall, reading), colour, number, f"recall {recall}")
         _draw_band(axis, result["levels"], (intervals or {}).get(detector), recall, reading, colour)
-    axis.set_title(plain(detector))
+    axis.set_title("Wilderness impact")
     _finish_impact(axis)
+    axis.legend(loc="upper left")
 
 
 def _draw_impacts_of_many(
@@ -261,14 +281,12 @@ def _draw_impacts_of_many(
         if recall in result["WI"]:
             _draw_line(axis, result["levels"], _impact_of(result, recall, reading), colour, number, plain(detector))
         _draw_band(axis, result["levels"], (intervals or {}).get(detector), recall, reading, colour)
-    axis.set_title(f"recall {recall}")
+    axis.set_title(f"Impact at recall {recall}")
     _finish_impact(axis)
 
 
 def _finish_impact(axis: Axes) -> None:
     axis.set_ylim(bottom=0)
-    axis.set(xlabel="wilderness ratio", ylabel="wilderness impact")
-    axis.legend(loc="upper left")
 
 
 def _draw_mean_precision(axis: Axes, results: Mapping[str, Result], flavours: Sequence[str]) -> None:
@@ -283,15 +301,15 @@ def _draw_mean_precision(axis: Axes, results: Mapping[str, Result], flavours: Se
                 line.set(linestyle="--", marker="")
                 if len(results) > 1:
                     line.set_label("_hidden")
-    axis.set(xlabel="wilderness ratio", ylabel="mAP", title="mAP")
-    if len(results) > 1 and len(flavours) > 1:
-        axis.set_title("mAP: 11-point (solid), area (dashed)")
-    axis.legend(loc="best")
+    axis.set_title("mAP (dashed: area)" if len(results) > 1 and len(flavours) > 1 else "mAP")
+    if len(results) == 1:
+        axis.legend(loc="best")
 
 
 def _draw_line(
     axis: Axes, levels: Sequence[str], values: Sequence[float | None], colour: str, number: int, label: str
 ) -> Any:
+    axis.locator_params(axis="x", nbins=6)
     x = [float(level) for level in levels]
     y = [math.nan if value is None else value for value in values]
     every = max(1, len(x) // 10)
@@ -307,7 +325,9 @@ def _draw_band(
     band = {entry["level"]: entry for entry in interval["WI"][recall][reading] if entry["low"] is not None}
     x = [level for level in levels if level in band]
     low, high = ([band[level][side] for level in x] for side in ("low", "high"))
-    axis.fill_between([float(level) for level in x], low, high, color=colour, alpha=0.18, linewidth=0)
+    told = "bootstrap interval" in axis.get_legend_handles_labels()[1]
+    label = "" if told else "bootstrap interval"
+    axis.fill_between([float(level) for level in x], low, high, color=colour, alpha=0.18, linewidth=0, label=label)
 
 
 def _draw_error_bars(axis: Axes, bars: Sequence[tuple[str, Mapping[str, int]]], *, labelled: bool) -> float:
@@ -317,15 +337,16 @@ def _draw_error_bars(axis: Axes, bars: Sequence[tuple[str, Mapping[str, int]]], 
     left = np.zeros(len(bars))
     for kind, colour in _ERROR_COLOURS.items():
         share = 100 * np.array([counts[kind] for _, counts in bars]) / np.maximum(totals, 1)
-        axis.barh(
-            positions, share, left=left, height=0.72, color=colour, edgecolor="white", linewidth=0.5,
-            label=kind.replace("_", " "),
-        )  # fmt: skip
+        if share.any():
+            axis.barh(
+                positions, share, left=left, height=0.72, color=colour, edgecolor="white", linewidth=0.5,
+                label=kind.replace("_", " "),
+            )  # fmt: skip
         left += share
     for position, end, total in zip(positions, left, totals, strict=True):
         text = f" n = {total}" if total else " none kept"
-        axis.text(end, position, text, va="center", fontsize=6.5, color=MUTED)
-    axis.set_yticks(positions, [plain(name, 20) for name, _ in bars] if labelled else [""] * len(bars), fontsize=7.5)
+        axis.text(end, position, text, va="center", fontsize=SMALL, color=MUTED)
+    axis.set_yticks(positions, [plain(name, 20) for name, _ in bars] if labelled else [""] * len(bars))
     axis.set_ylim(-0.6, len(bars) - 0.4)
     axis.grid(visible=False, axis="y")
     return float(left.max())
@@ -333,15 +354,6 @@ def _draw_error_bars(axis: Axes, bars: Sequence[tuple[str, Mapping[str, int]]], 
 
 def _total(counts: Mapping[str, int]) -> int:
     return counts["correct"] + sum(counts[kind] for kind in _ERROR_COLOURS)
-
-
-def _draw_cells(axis: Axes, n_rows: int, n_columns: int) -> None:
-    """Draw light lines between the cells of a matrix image."""
-    axis.grid(visible=False)
-    axis.set_xticks(np.arange(n_columns + 1) - 0.5, minor=True)
-    axis.set_yticks(np.arange(n_rows + 1) - 0.5, minor=True)
-    axis.grid(visible=True, which="minor", color=GRID, linewidth=0.5)
-    axis.tick_params(which="both", length=0)
 
 
 def _impact_of(result: Result, recall: str, reading: str) -> Any:

@@ -6,16 +6,25 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from curation.evaluation.figures import new_panels
-from curation.figure_style import MARKERS, SERIES, plain, save_figure
+from curation.figure_style import (
+    MARKERS,
+    SERIES,
+    add_key,
+    plain,
+    save_figure,
+    set_title,
+    small_multiples,
+    whole_numbers,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _COLUMNS = ("theta", "A_OSE", "WI", "WI_all_fp")
+_MOST_MARKED = 40
 
 
-def threshold_figure(curves: Mapping[str, Sequence[Mapping[str, Any]]], stem: Path) -> list[Path]:
+def threshold_figure(curves: Mapping[str, Sequence[Mapping[str, Any]]], stem: Path, *, profile: str = "") -> list[Path]:
     """Draw A-OSE and WI as functions of the confidence threshold, a line a case (Fig. 3 of the paper).
 
     Parameters
@@ -24,6 +33,8 @@ def threshold_figure(curves: Mapping[str, Sequence[Mapping[str, Any]]], stem: Pa
         By case; rows as `curation.benchmarks.osod3.evaluation.threshold_curve` returns them.
     stem : Path
         Path without suffix.
+    profile : str
+        Of the numbers, for the title.
 
     Returns
     -------
@@ -32,21 +43,28 @@ def threshold_figure(curves: Mapping[str, Sequence[Mapping[str, Any]]], stem: Pa
     """
 
     def draw() -> Figure:
-        figure, (errors, impact) = new_panels(2, columns=2, width=4.2, height=3.2)
+        figure, (errors, impact) = small_multiples(2, height=2.3)
         for place, (case, rows) in enumerate(curves.items()):
-            style: dict[str, Any] = {"color": SERIES[place % len(SERIES)], "label": plain(case)}
             thetas = [row["theta"] for row in rows]
+            # The numbers are counted at these thresholds, the marks, and change somewhere between them: no slopes.
+            style: dict[str, Any] = {
+                "color": SERIES[place % len(SERIES)],
+                "label": f"case {plain(case)}",
+                "drawstyle": "steps-post",
+                "marker": MARKERS[place % len(MARKERS)],
+                "markersize": 4 if len(rows) <= _MOST_MARKED else 0,
+                "clip_on": False,
+            }
             errors.plot(thetas, [row["A_OSE"] for row in rows], **style)
             impact.plot(thetas, [float("nan") if row["WI"] is None else row["WI"] for row in rows], **style)
-        errors.set_title("Open-set errors (A-OSE)")
-        errors.set_ylabel("detections of known classes\non unknown objects")
-        impact.set_title("Wilderness impact (WI)")
-        impact.set_ylabel("WI")
+        errors.set(title="Open-set errors (A-OSE)", ylabel="detections of known classes\non unknown objects")
+        whole_numbers(errors)
+        impact.set(title="Wilderness impact (WI)", ylabel="WI")
         for axes in (errors, impact):
             axes.set_xlabel("confidence threshold θ")
-            axes.set_ylim(bottom=0)
-        if len(curves) > 1:
-            impact.legend()
+            axes.set_ylim(0, 1.05 * max(axes.get_ylim()[1], 1e-9))
+        add_key(figure, [errors])
+        set_title(figure, "Open-set error over the confidence threshold", profile and f"profile {profile}")
         return figure
 
     rows = [(case, *(row[name] for name in _COLUMNS)) for case, found in curves.items() for row in found]
@@ -72,7 +90,7 @@ def sweep_figure(
     """
 
     def draw() -> Figure:
-        figure, panels = new_panels(2, columns=2, width=4.2, height=3.2)
+        figure, panels = small_multiples(2, height=2.3)
         for column, (axes, title) in enumerate(zip(panels, ("AP of known classes", "AP of unknown"), strict=True)):
             for place, (name, rows) in enumerate(sweeps.items()):
                 values = [row[1:][column] for row in rows]
@@ -86,11 +104,11 @@ def sweep_figure(
                 axes.set_xticks(range(len(rows)), [plain(row[0], 8) for row in rows])
             axes.set_title(title)
             axes.set_xlabel(plain(parameter))
-            axes.set_ylabel("%")
+            axes.set_ylabel("AP (%)")
             # Room above a flat line, whose markers would be cut at the frame.
             axes.set_ylim(0, 1.05 * axes.get_ylim()[1])
-        if len(sweeps) > 1:
-            panels[0].legend()
+        add_key(figure, panels[:1])
+        set_title(figure, f"AP over {plain(parameter)}")
         return figure
 
     rows = [(name, *row) for name, found in sweeps.items() for row in found]

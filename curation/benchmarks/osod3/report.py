@@ -217,7 +217,7 @@ def _drawings(result: Result) -> Iterator[Drawing]:
 
     for profile in result.data["profiles"]:
         curves = {case: section["curves"][profile] for case, section in result.data["cases"].items()}
-        yield Drawing(f"open_set_error_{profile}", partial(threshold_figure, curves))
+        yield Drawing(f"open_set_error_{profile}", partial(threshold_figure, curves, profile=profile))
 
 
 REPORT = Report(

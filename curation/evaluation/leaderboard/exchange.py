@@ -86,7 +86,12 @@ class Origin:
 
 def markdown(board: Leaderboard) -> str:
     """Return a table a group, the best of each number in bold."""
-    parts = [f"# {plain(board.file)}\n"]
+    return "\n".join([f"# {plain(board.file)}\n", *markdown_groups(board, "##")])
+
+
+def markdown_groups(board: Leaderboard, level: str) -> list[str]:
+    """Return the table of each group below a heading of a level (``##``)."""
+    parts = []
     for group in board.groups:
         best = _best(group)
         rows = [
@@ -97,8 +102,8 @@ def markdown(board: Leaderboard) -> str:
         ruled = ["---:" if one else "---" for one in _numeric(group)]
         lines = ["| " + " | ".join(row) + " |" for row in (heads, ruled, *rows)]
         facts = [f"- {plain(one)}" for one in group.facts()]
-        parts.append("\n".join([f"## {group.number}. {plain(group.title)}", "", *facts, "", *lines, ""]))
-    return "\n".join(parts)
+        parts.append("\n".join([f"{level} {group.number}. {plain(group.title)}", "", *facts, "", *lines, ""]))
+    return parts
 
 
 def csv(board: Leaderboard) -> str:

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from curation.evaluation.figures import label_outer, new_panels, set_title
 from curation.evaluation.problem import Floats
-from curation.figure_style import INK, MUTED, SERIES, plain, save_figure
+from curation.figure_style import (
+    INK,
+    SERIES,
+    SMALL,
+    add_key,
+    bins_of,
+    label_outer,
+    plain,
+    save_figure,
+    set_title,
+    small_multiples,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,19 +30,21 @@ Section = Mapping[str, Any]
 ID_COLOUR, OOD_COLOUR = SERIES[0], SERIES[1]
 BINS = 60
 _TAIL = 0.001
-_FEW_BARS = 18
 _PANELS = ("AUROC", "FPR95", "AP_U", "nOSE", "P_U", "R_U")
-_BETTER = {"AUROC": "higher is better", "FPR95": "lower is better", "nOSE": "lower is better"}
+_LOWER_IS_BETTER = ("FPR95", "nOSE")
 
 
-def metric_bars(sections: Sequence[Section], profile: str, stem: Path) -> list[Path]:
-    """Draw AUROC, FPR95, AP_U, nOSE, P_U and R_U as bars, a group a split and a bar a score (FMIYC, Figs. 4 and 5).
+def metric_bars(sections: Sequence[Section], profiles: Sequence[str], stem: Path) -> list[Path]:
+    """Draw AUROC, FPR95, AP_U, nOSE, P_U and R_U as bars (FMIYC, Figs. 4 and 5).
+
+    One split and one score: a bar a metric. Else a panel a metric, a group a split and a bar a score.
 
     Parameters
     ----------
     sections : sequence of result
         As `curation.benchmarks.findmeifyoucan.evaluation.evaluate_split` returns them, with ``split``.
-    profile : {"official", "paper"}
+    profiles : sequence of str
+        Of ``official`` and ``paper``: the first as bars, another as a line on each bar where it says something else.
     stem : Path
         Path without suffix.
 
@@ -42,22 +53,30 @@ def metric_bars(sections: Sequence[Section], profile: str, stem: Path) -> list[P
     list of Path
         PNG, SVG, CSV. Undefined values are empty cells there and bars with the word "undefined" here.
     """
-    splits = list(dict.fromkeys(one["split"] for one in sections))
-    methods = list(dict.fromkeys(one["method"] for one in sections))
-    values = {(one["split"], one["method"]): _values(one, profile) for one in sections}
-    rows = [(*place, profile, name, found[name]) for place, found in values.items() for name in _PANELS]
+    values = {(one["split"], one["method"], profile): _values(one, profile) for one in sections for profile in profiles}
+    rows = [(*place, name, found[name]) for place, found in values.items() for name in _PANELS]
+    splits, methods, _ = (list(dict.fromkeys(names)) for names in zip(*values, strict=True))
 
     def draw() -> Figure:
-        width = min(max(2.6, 0.5 + 0.3 * len(splits) * (len(methods) + 1)), 5.2)
-        figure, axes = new_panels(len(_PANELS), columns=3 if width < 4 else 2, width=width, height=2.6)
-        for axis, name in zip(axes, _PANELS, strict=True):
-            _draw_bars(axis, name, splits, methods, values)
-        if len(methods) > 1:
-            handles, labels = axes[0].get_legend_handles_labels()
-            figure.legend(handles, labels, loc="outside lower center", ncols=min(len(methods), 6))
+        alone = len(splits) == len(methods) == 1
+        if alone:
+            figure, axes = small_multiples(1, height=2.1)
+            found = {(_arrowed(name), "", one[2]): values[one][name] for one in values for name in _PANELS}
+            _draw_bars(axes[0], found)
+        else:
+            height = 0.155 * len(splits) * (len(methods) + 0.6) + 0.6
+            figure, axes = small_multiples(len(_PANELS), height=height, sharex=True, sharey=True)
+            for axis, name in zip(axes, _PANELS, strict=True):
+                _draw_bars(axis, {place: one[name] for place, one in values.items()})
+                axis.set_title(_arrowed(name))
+        if len(profiles) > 1 or len(methods) > 1:
+            add_key(figure, axes)
         rule = sections[0]["FPR95"]["rule"].replace("_", " ")
-        score = "" if len(methods) > 1 else f", score {methods[0]}"
-        set_title(figure, "Out-of-distribution metrics in %", f"profile {profile}, FPR95 rule {rule}{score}")
+        what = " ".join(("split", splits[0], "")) if len(splits) == 1 else ""
+        what += f"score {methods[0]}" if len(methods) == 1 else ""
+        told = [what.strip().replace(" score", ", score"), "" if len(profiles) > 1 else f"profile {profiles[0]}"]
+        note = ", ".join([*filter(None, told), f"FPR95 rule {rule}", "arrow: the better direction"])
+        set_title(figure, "Out-of-distribution metrics in %", note)
         return figure
 
     return save_figure(draw, stem, ("split", "score", "profile", "metric", "value"), rows)
@@ -93,7 +112,7 @@ def score_histograms(
     ]
 
     def draw() -> Figure:
-        figure, axes = new_panels(len(counted), columns=2, width=4.6, height=2.7)
+        figure, axes = small_multiples(len(counted), height=2.3)
         for axis, (split, histogram) in zip(axes, counted.items(), strict=True):
             _draw_histogram(axis, plain(split), histogram, thresholds[split])
         label_outer(axes, f"{plain(method)} (higher is more ID)", "share of detections (%)")
@@ -115,41 +134,36 @@ def _values(section: Section, profile: str) -> dict[str, float | None]:
     }
 
 
-def _draw_bars(
-    axis: Axes,
-    name: str,
-    splits: Sequence[str],
-    methods: Sequence[str],
-    values: Mapping[tuple[str, str], Mapping[str, float | None]],
-) -> None:
-    size = 0.82 / len(methods)
-    # Numbers over bars are read one by one; over many bars they only overlap.
-    labelled = len(splits) * len(methods) <= _FEW_BARS
-    for number, method in enumerate(methods):
-        places = np.arange(len(splits)) + (number - (len(methods) - 1) / 2) * size
-        found = [values.get((split, method), {}).get(name) for split in splits]
-        heights = [0.0 if value is None else value for value in found]
-        axis.bar(places, heights, width=0.92 * size, color=SERIES[number % len(SERIES)], label=plain(method))
-        for place, value in zip(places.tolist(), found, strict=True):
-            text = "undefined" if value is None else f"{value:.1f}"
-            if labelled or value is None:
-                axis.text(place, value or 0.0, text, ha="center", va="bottom", fontsize=6.5, color=INK,
-                          rotation=90 if value is None or len(splits) * len(methods) > 6 else 0)  # fmt: skip
-    highest = max((one[name] or 0.0 for one in values.values()), default=0.0)
-    axis.set_ylim(0, max(100.0, highest) * 1.16)
-    axis.set_xticks(np.arange(len(splits)), [plain(split, 22) for split in splits], rotation=30, ha="right")
-    axis.set_xlim(-0.75, len(splits) - 0.25)
-    axis.set_title(name)
-    axis.text(
-        1,
-        1.02,
-        _BETTER.get(name, "higher is better"),
-        transform=axis.transAxes,
-        ha="right",
-        fontsize=7,
-        color=MUTED,
-    )
-    axis.grid(visible=False, axis="x")
+def _arrowed(name: str) -> str:
+    return f"{name} {'↓' if name in _LOWER_IS_BETTER else '↑'}"
+
+
+def _draw_bars(axis: Axes, values: Mapping[tuple[str, str, str], float | None]) -> None:
+    """Draw values by row, series and profile as lying bars; of a second profile as a line."""
+    rows, series, profiles = (list(dict.fromkeys(names)) for names in zip(*values, strict=True))
+    size = 0.82 / len(series)
+    for number, name in enumerate(series):
+        at = [place + (number - (len(series) - 1) / 2) * size for place in range(len(rows))]
+        first, *others = ([values.get((row, name, profile)) for row in rows] for profile in profiles)
+        label = plain(name) if len(series) > 1 else f"profile {profiles[0]}"
+        axis.barh(at, [value or 0.0 for value in first], 0.9 * size, color=SERIES[number % len(SERIES)], label=label)
+        for profile, found in zip(profiles[1:], others, strict=True):
+            differing = [place for place, value in enumerate(found) if value not in (None, first[place])]
+            if differing:
+                axis.plot(
+                    [found[place] or 0.0 for place in differing], [at[place] for place in differing], "|", color=INK,
+                    markeredgewidth=1.5, markersize=max(5.0, 11 * size), label=f"profile {profile}, where it differs",
+                )  # fmt: skip
+        for y, *found in zip(at, first, *others, strict=True):
+            text = "undefined" if found[0] is None else f"{found[0]:.1f}"
+            end = max(value or 0.0 for value in found)
+            axis.text(end + 2, y, text, va="center", fontsize=SMALL, color=INK)
+    axis.set_xlim(0, 1.2 * max(100.0, *(value or 0.0 for value in values.values())))
+    axis.set_xticks(range(0, 101, 20 if len(series) == 1 and not series[0] else 50))
+    axis.set_yticks(range(len(rows)), [plain(row, 24) for row in rows])
+    axis.set_ylim(len(rows) - 0.45, -0.55)
+    axis.grid(visible=False, axis="y")
+    axis.tick_params(axis="y", length=0)
 
 
 def _histogram(ids: Floats, oods: Floats) -> tuple[Floats, Any, Any]:
@@ -157,14 +171,9 @@ def _histogram(ids: Floats, oods: Floats) -> tuple[Floats, Any, Any]:
     low, high = np.quantile(pooled, [_TAIL, 1 - _TAIL]).tolist()
     if not high > low:
         low, high = low - 0.5, high + 0.5
-    edges = np.linspace(low, high, _bins(min(len(ids), len(oods))) + 1)
+    edges = np.linspace(low, high, bins_of(min(len(ids), len(oods)), BINS) + 1)
     counts = [np.histogram(np.clip(values, low, high), edges)[0] for values in (ids, oods)]
     return edges, counts[0], counts[1]
-
-
-def _bins(n: int) -> int:
-    """Return how many bins `n` scores fill: a histogram of few scores in many bins is a comb."""
-    return min(BINS, max(10, 2 * math.isqrt(n)))
 
 
 def _draw_histogram(axis: Axes, split: str, histogram: tuple[Floats, Any, Any], threshold: float | None) -> None:
@@ -178,5 +187,5 @@ def _draw_histogram(axis: Axes, split: str, histogram: tuple[Floats, Any, Any], 
     elif threshold is not None:
         axis.plot([], [], color=INK, linewidth=1.2, linestyle="--", label=f"threshold {threshold:.4g}, outside")
     axis.set_title(split)
-    axis.set_ylim(bottom=0)
-    axis.legend(loc="best")
+    axis.set_ylim(0, 1.5 * axis.get_ylim()[1])
+    axis.legend(loc="upper left", fontsize=SMALL)

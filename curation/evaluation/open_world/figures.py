@@ -7,8 +7,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from curation.errors import EvaluationError
-from curation.evaluation.figures import new_panels, set_title
-from curation.figure_style import INK, MARKERS, MUTED, SERIES, plain, save_figure
+from curation.figure_style import (
+    MARKERS,
+    MUTED,
+    SERIES,
+    SMALL,
+    add_key,
+    plain,
+    save_figure,
+    set_title,
+    small_multiples,
+    whole_numbers,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -44,23 +54,23 @@ def impact_figure(sections: Mapping[str, Section], stem: Path) -> list[Path]:
     )  # fmt: skip
 
     def draw() -> Figure:
-        figure, (above, below) = new_panels(2, columns=1, width=6.2, height=2.5, shared=False)
+        figure, (above, below) = small_multiples(2, most=1, height=1.9, sharex=True)
         for number, (task, section) in enumerate(sections.items()):
             _draw_impact(above, below, section["WI_curve"], number, plain(task))
         above.plot([], [], color=MUTED, linestyle="--", linewidth=1.1, label="closed-set denominator")
         for axis in (above, below):
             axis.axvline(0.8, color=MUTED, linewidth=0.9, linestyle=":", label="recall 0.8")
             axis.set_xlim(0, 1.01)
-        above.set(ylabel="wilderness impact")
+        above.set(ylabel="wilderness impact", title="Wilderness impact at a recall")
         above.set_ylim(bottom=0)
-        below.set(xlabel="recall", ylabel="classes that reach it")
+        below.set(xlabel="recall", ylabel="classes", title="Classes that reach the recall")
         below.set_ylim(0, 1.08 * max(1, *(section["WI_curve"]["classes"] for section in sections.values())))
-        below.locator_params(axis="y", integer=True)
-        above.legend(loc="lower left", ncols=3)
+        whole_numbers(below)
+        add_key(figure, [above])
         lines = [_never(task, section["WI_curve"]) for task, section in sections.items()]
-        below.text(
-            0.02, 0.06, "\n".join(lines), transform=below.transAxes, va="bottom", fontsize=7.5, color=INK,
-            bbox={"facecolor": "white", "alpha": 0.85, "linewidth": 0, "pad": 2},
+        below.annotate(
+            "\n".join(lines), (0, 0), (0, -30), xycoords="axes fraction", textcoords="offset points", va="top",
+            fontsize=SMALL, color=MUTED,
         )  # fmt: skip
         set_title(figure, "Wilderness impact over recall", f"profile {profile}")
         return figure
@@ -82,7 +92,7 @@ def unknown_figure(sections: Mapping[str, Section], stem: Path) -> list[Path]:
     ]
 
     def draw() -> Figure:
-        figure, axes = new_panels(1 + len(sections), columns=2, width=4.1, height=3.3)
+        figure, axes = small_multiples(1 + len(sections), height=2.4)
         for number, (task, section) in enumerate(sections.items()):
             _draw_precision(axes[0], section, number, plain(task))
             _draw_rates(axes[1 + number], section, plain(task))
@@ -90,12 +100,11 @@ def unknown_figure(sections: Mapping[str, Section], stem: Path) -> list[Path]:
             xlabel="unknown recall UR (%)",
             ylabel="unknown precision (%)",
             ylim=(0, 104),
-            title="unknown class",
+            title="all score thresholds",
         )
         axes[0].set_xlim(left=0)
-        axes[0].legend(loc="best")
-        axes[1].legend(loc="best")
-        set_title(figure, "Unknown recall and precision", f"profile {profile}")
+        add_key(figure, axes[:1])
+        set_title(figure, "Unknown recall and precision", f"profile {profile}; marks: all detections")
         return figure
 
     return save_figure(draw, stem, ("task", *names), rows)
@@ -123,9 +132,11 @@ def _impact_rows(task: str, curve: Section) -> Iterator[tuple[Any, ...]]:
 def _draw_impact(above: Axes, below: Axes, curve: Section, number: int, task: str) -> None:
     colour = SERIES[number % len(SERIES)]
     recall = [float(text) for text in curve["recall"]]
-    above.plot(recall, _gaps(curve["WI"]), color=colour, label=f"task {task}")
-    above.plot(recall, _gaps(curve["WI_closed_set_denominator"]), color=colour, linestyle="--", linewidth=1.1)
-    below.step(recall, curve["classes_reaching"], where="post", color=colour)
+    # What holds at a recall holds from the one before it on: the threshold that reaches it is the same.
+    steps: dict[str, Any] = {"where": "pre", "color": colour}
+    above.step(recall, _gaps(curve["WI"]), label=f"task {task}", **steps)
+    above.step(recall, _gaps(curve["WI_closed_set_denominator"]), linestyle="--", linewidth=1.1, **steps)
+    below.step(recall, curve["classes_reaching"], **steps)
 
 
 def _never(task: str, curve: Section) -> str:
@@ -138,25 +149,34 @@ def _never(task: str, curve: Section) -> str:
 
 def _draw_precision(axis: Axes, section: Section, number: int, task: str) -> None:
     curve, colour = section["unknown_curve"], SERIES[number % len(SERIES)]
-    axis.plot(_gaps(curve["UR"]), _gaps(curve["P_unknown"]), color=colour, label=f"task {task}")
+    marker = MARKERS[number % len(MARKERS)]
+    axis.plot(
+        _gaps(curve["UR"]), _gaps(curve["P_unknown"]), color=colour, marker=marker, markevery=[], label=f"task {task}",
+    )  # fmt: skip
     if section["UR"] is not None and section["P_unknown"] is not None:
         axis.plot(
-            section["UR"], section["P_unknown"], MARKERS[number % len(MARKERS)], color=colour, markersize=7,
-            markeredgecolor="white", zorder=5, clip_on=False,
-            label=f"all detections: UR {section['UR']:.1f}, precision {section['P_unknown']:.1f}",
+            section["UR"], section["P_unknown"], marker, color=colour, markersize=7, markeredgecolor="white", zorder=5,
+            clip_on=False,
         )  # fmt: skip
 
 
 def _draw_rates(axis: Axes, section: Section, task: str) -> None:
     curve = section["unknown_curve"]
+    score = curve["score"]
+    # Of equal scores only the last is a threshold; below the lowest score everything stays.
+    last = [place for place in range(len(score)) if score[place + 1 : place + 2] != score[place : place + 1]]
+    margin = 0.04 * (score[0] - score[-1] or 1.0) if score else 0.0
+    thresholds = [*(score[place] for place in last), *(one - margin for one in score[-1:])]
     for name, colour in _CURVES.items():
         value = section[name]
         label = name if value is None else f"{name} {value:.1f}"
-        axis.plot(curve["score"], _gaps(curve[name]), color=colour, drawstyle="steps-pre", label=label)
-        if value is not None and curve["score"]:
-            axis.plot(curve["score"][-1], value, "o", color=colour, markersize=5, zorder=5, clip_on=False)
-    axis.set(xlabel="score threshold", ylabel="%", ylim=(0, 104), title=f"task {task}")
-    axis.legend(loc="best")
+        rates = _gaps([curve[name][place] for place in last])
+        # By falling score, a rate holds down to the next threshold.
+        axis.plot(thresholds, rates + rates[-1:], color=colour, drawstyle="steps-post", label=label)
+        if value is not None and score:
+            axis.plot(thresholds[-1], value, "o", color=colour, markersize=5, zorder=5, clip_on=False)
+    axis.set(xlabel="score threshold", ylabel="rate (%)", ylim=(0, 104), title=f"task {task}")
+    axis.legend(loc="best", handlelength=1.2)
 
 
 def _gaps(values: Sequence[float | None]) -> list[float]:

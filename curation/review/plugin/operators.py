@@ -342,7 +342,7 @@ class ExportDecisions(_Shown):
     def resolve_input(self, ctx: Any) -> Any:
         """Ask for the name of the file."""
         inputs = types.Object()
-        inputs.str("name", label="File name (.jsonl or .csv)", required=True, default="export.jsonl")
+        inputs.str("name", label="File name (.jsonl or .csv)", required=False, default="export.jsonl")
         return types.Property(inputs, view=types.View(label="Export decisions"))
 
     def execute(self, ctx: Any) -> dict[str, Any]:

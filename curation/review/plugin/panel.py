@@ -10,6 +10,7 @@ import fiftyone.operators.types as types
 from curation.errors import CurationError
 from curation.review.judging import reviewer_here
 from curation.review.live_review import open_review
+from curation.review.missing_boxes import count_drawn
 from curation.review.plugin import operators
 from curation.review.progress import as_text, progress_markdown
 from curation.review.verdicts import ACTIONS, UNDO
@@ -39,6 +40,7 @@ class ReviewPanel(foo.Panel):
             review = open_review(ctx.dataset)
             reviewer = reviewer_here()
             far, progress = review.told(reviewer), progress_markdown(review.progress())
+            drawn = count_drawn(review.book.path).told()
         except CurationError as error:
             panel.md(f"### Review\n\n{error.what}", name="refused")
             return types.Property(panel, view=types.GridView(align_x="left", orientation="vertical", gap=2, pad=2))
@@ -63,7 +65,7 @@ class ReviewPanel(foo.Panel):
             ("export", "Export", "file_download"),
         ):
             others.btn(name, label=label, icon=icon, variant="outlined", on_click=getattr(self, f"on_{name}"))
-        panel.md(progress, name="progress")
+        panel.md(f"{progress}\n\n{as_text(drawn)}" if drawn else progress, name="progress")
         return types.Property(panel, view=types.GridView(align_x="left", orientation="vertical", gap=2, pad=2))
 
     def on_keep(self, ctx: Any) -> None:

@@ -61,13 +61,18 @@ def read_openimages(
     return parse_openimages(content, dataset=dataset, bad_boxes=bad_boxes)
 
 
-def parse_openimages(content: OpenImagesContent, *, dataset: str, bad_boxes: BadBoxes = "error") -> Source:
-    """Return the source in files that were found already (see `read_openimages`)."""
+def parse_openimages(
+    content: OpenImagesContent, *, dataset: str, bad_boxes: BadBoxes = "error", addresses: bool = False
+) -> Source:
+    """Return the source in files that were found already (see `read_openimages`).
+
+    With `addresses`, `Images.addresses` holds the column ``OriginalURL`` of the list of images.
+    """
     check_policy(bad_boxes)
     names = read_descriptions(content.descriptions) if content.descriptions else None
     rows = read_boxes(content.boxes, None if names is None else tuple(names), bad_boxes)
     keys, image_of_run = _images(rows)
-    listed = None if content.images is None else read_image_list(content.images)
+    listed, urls = (None, None) if content.images is None else read_image_list(content.images, addresses=addresses)
     dropped = dict(rows.dropped)
     if listed is not None:
         keys, image_of_run = _relisted(keys, listed, image_of_run, rows, content, bad_boxes)
@@ -86,6 +91,7 @@ def parse_openimages(content: OpenImagesContent, *, dataset: str, bad_boxes: Bad
             numbers=np.arange(len(keys), dtype=np.int64),
             widths=np.ascontiguousarray(sizes[:, 0]),
             heights=np.ascontiguousarray(sizes[:, 1]),
+            addresses=urls,
         ),
         categories=Categories.counted(rows.labels if names is None else tuple(names.values()), rows.labels),
         objects=objects,

@@ -42,6 +42,7 @@ _BELOW = ("", "annotations", "{part}", "csv")
 _PART_IN_NAME = re.compile(r"(?:\A|[-_])(train|validation|test)-annotations-bbox\.csv(?:\.gz)?\Z")
 _LABEL = re.compile(r"/[mgt]/[A-Za-z0-9_]+\Z")
 _MAX_SIDE = 1_000_000
+_ADDRESS = "OriginalURL"
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,8 +206,13 @@ def _check_description(row: list[str], where: str, names: dict[str, str]) -> Non
         raise DuplicateIdError("A class is described twice", where=where, found=row[0])
 
 
-def read_image_list(file: StreamedCsv) -> Keys:
-    """Return the image ids of a list with a column ``ImageID``, shape (n,), in file order.
+def read_image_list(file: StreamedCsv, *, addresses: bool = False) -> tuple[Keys, list[str] | None]:
+    """Return the image ids of a list with a column ``ImageID``, shape (n,), in file order; and where the photos lie.
+
+    Parameters
+    ----------
+    addresses : bool
+        Whether the column ``OriginalURL`` is read too, where there is one.
 
     Raises
     ------
@@ -217,13 +223,16 @@ def read_image_list(file: StreamedCsv) -> Keys:
 
     file.require(["ImageID"])
     parts: list[Keys] = []
+    urls: list[str] | None = [] if addresses and _ADDRESS in file.header else None
     rows = 0
-    for batch in file.batches({"ImageID": pyarrow.string()}):
+    for batch in file.batches({name: pyarrow.string() for name in ("ImageID", *(() if urls is None else (_ADDRESS,)))}):
         parts.append(_ids_of(batch, "ImageID", file, rows))
         rows += len(batch)
+        if urls is not None:
+            urls += batch.column(_ADDRESS).to_pylist()
     keys = np.concatenate([np.empty(0, np.uint64), *parts])
     _check_once(keys, file)
-    return keys
+    return keys, urls
 
 
 def read_sizes(file: StreamedCsv) -> tuple[Keys, Int32s]:

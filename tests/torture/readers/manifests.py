@@ -77,6 +77,15 @@ def _seal_publication(files: Files) -> Files:
     return {"publication.json": publication.record_bytes(made)}
 
 
+def _bibtex(path: Path) -> object:
+    """Read a paper whose every text is the file's."""
+    from curation.manifest.header import Paper
+    from curation.publishing.papers import reference
+
+    text = path.read_bytes().decode("utf-8", "replace")
+    return reference(Paper(title=text, authors=text, year=2020, venue=text, bibtex=text))
+
+
 def targets() -> list[Target]:
     """Return the targets of this module."""
     coco = json_bytes(COCO)
@@ -126,6 +135,34 @@ def targets() -> list[Target]:
             },
             lambda f: call("manifest.overlay:parse_overlay")((f / "overlay.jsonl").read_bytes(), where="overlay"),
             weight=3,
+        ),
+        Target(
+            "audit for a card",
+            {
+                "audit.json": json_bytes(
+                    {
+                        "digest": "sha256:" + "0" * 64,
+                        "target": "toy/one 1.0.0",
+                        "tally": {"fail": 1},
+                        "rules": [
+                            {
+                                "rule": "CO1",
+                                "severity": "error",
+                                "verdict": "fail",
+                                "definition": "d",
+                                "count": 1,
+                                "findings": [{"verdict": "fail", "about": "t1", "count": 1, "text": "x"}],
+                            }
+                        ],
+                    }
+                )
+            },
+            lambda f: call("publishing.findings:read_audits")([f / "audit.json"], ["sha256:" + "0" * 64]),
+        ),
+        Target(
+            "bibtex",
+            {"p.bib": b'@a{k, author={G{\\"u}nther, M and B, A}, doi={10.1109/x.1}, eprint={2207.09775}}'},
+            lambda f: _bibtex(f / "p.bib"),
         ),
         Target(
             "statements",

@@ -1,0 +1,381 @@
+"""The card: its picture, a row of the tables, classes, audits, changes and results; and the header that a hub reads."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import msgspec
+import pytest
+import yaml
+
+import curation
+from curation.canonical import sha256_of_lines
+from curation.cli import main
+from curation.errors import LeaderboardError, PublishError, UsageError
+from curation.evaluation.leaderboard.rows import Evaluator, ManifestName, Metric, Row
+from curation.manifest.header import ClassEntry, Paper, Supersedes
+from curation.manifest.manifest import Manifest, write_manifest
+from curation.publishing.card import card_data, check_card_data, own_bibtex
+from curation.publishing.papers import entry_of, links, persons, reference
+from curation.publishing.picture import draw, facts_of
+from tests.publishing.cff import SCHEMA
+from tests.publishing.published_world import changed, files_below, request_of, tiny, write
+
+pytest.importorskip("mlcroissant")
+
+
+def card(folder: Path) -> str:
+    return (folder / "README.md").read_text(encoding="utf-8")
+
+
+def published(folder: Path, manifest: Manifest, **options: Any) -> str:
+    curation.publish(manifest, "lab/lists", dry_run=folder, date="2026-01-02", **options)
+    return card(folder)
+
+
+def section(text: str, heading: str) -> str:
+    rest = text.partition(f"\n{heading}\n")[2]
+    assert rest, heading
+    level = heading.partition(" ")[0]
+    lines = rest.split("\n")
+    ends = [n for n, line in enumerate(lines) if line.startswith("#") and line.partition(" ")[0] <= level]
+    return "\n".join(lines[: ends[0]] if ends else lines)
+
+
+# The picture
+
+
+def test_the_picture_is_the_same_to_the_byte_in_every_process() -> None:
+    script = (
+        "import hashlib; from curation.manifest.locate import load_manifest; "
+        "from curation.publishing.picture import draw, facts_of; "
+        "print(hashlib.sha256(draw(facts_of(load_manifest('owod/reowod@1.0.0').header))).hexdigest())"
+    )
+    runs = {
+        subprocess.run(
+            [sys.executable, "-c", script], env={"PYTHONHASHSEED": seed, "PYTHONPATH": ":".join(sys.path)},
+            capture_output=True, text=True, check=True,
+        ).stdout
+        for seed in ("1", "2")
+    }  # fmt: skip
+    assert len(runs) == 1
+
+
+def test_the_picture_shows_what_is_known_at_each_task_and_says_what_is_not_computed() -> None:
+    facts = facts_of(curation.load("owod/reowod@1.0.0").header)
+    assert [bar.counts for bar in facts.classes] == [
+        {"known": 20, "unknown": 60},
+        {"known": 20, "previous": 20, "unknown": 40},
+        {"known": 20, "previous": 40, "unknown": 20},
+        {"known": 20, "previous": 60},
+    ]
+    told = {bar.name: bar.told for bar in facts.images}
+    assert (told["t1-train"], told["t2-finetune"]) == ("91,903", "not computed yet")
+    assert facts.more == 0
+    assert facts_of(curation.load("owod/m-owodb-published@1.0.0").header).more == 4
+
+
+def test_names_from_files_draw_no_formula_and_warn_of_no_missing_sign() -> None:
+    manifest = tiny()[0]
+    classes = tuple(
+        ClassEntry(name=name, role="known", index=place)
+        for place, name in enumerate(["$\\frac{1}{$", "\x1b[2J", "象\u202e", "x" * 900])
+    )
+    parts = tuple(msgspec.structs.replace(part, name="p" * 60) for part in manifest.header.parts[:1])
+    assert draw(facts_of(changed(manifest, classes=classes, parts=parts, title="$x^").header)).startswith(b"\x89PNG")
+    assert draw(facts_of(changed(manifest, classes=(), parts=()).header)).startswith(b"\x89PNG")
+
+
+def test_pictures_count_by_what_they_show(tmp_path: Path) -> None:
+    manifest = tiny()[0]
+    one = write(tmp_path / "one", request_of(manifest)).files["pictures/hand-made.png"]
+    assert one.content == facts_of(manifest.header).digest
+    other = changed(manifest, parts=manifest.header.parts[:1])
+    assert facts_of(other.header).digest != one.content
+
+
+# A row, and classes
+
+
+def test_columns_are_explained_by_a_row_of_the_table(tmp_path: Path) -> None:
+    from pyarrow import parquet
+
+    manifest, sources = tiny()
+    write(tmp_path / "out", request_of(manifest, sources=sources))
+    text = section(card(tmp_path / "out"), "### Columns")
+    rows = parquet.read_table(tmp_path / "out/data/hand-made/closed.parquet").to_pylist()
+    for name in ("image_id", "file_name", "width", "part_role", "roles"):
+        (line,) = [one for one in text.splitlines() if one.startswith(f"| `{name}` |")]
+        assert line.endswith(f"| `{json.dumps(rows[0][name])}` |")
+        assert line.split(" | ")[2].strip()
+    write(tmp_path / "ids", request_of(manifest))
+    assert "| `width` | number | width of the photo in pixels |  |" in card(tmp_path / "ids")
+
+
+def test_hundreds_of_classes_are_folded(tmp_path: Path) -> None:
+    manifest = tiny()[0]
+    many = [ClassEntry(name=f"w{number}", role="unknown", index=-1) for number in range(300)]
+    write(tmp_path / "out", request_of(changed(manifest, classes=(*manifest.header.classes, *many))))
+    text = section(card(tmp_path / "out"), "### Classes")
+    assert "- known (2): cat, dog" in text
+    assert "<details><summary>unknown: 301</summary>\n\nelephant, w0, w1," in text
+
+
+# Changes
+
+
+def versions(tmp_path: Path) -> tuple[Manifest, Manifest]:
+    old = tiny()[0]
+    closed, wilderness = old.header.parts
+    ids = ("voc2007:000012", "voc2007:000020", "voc2007:000021")
+    link = Supersedes(version="1.0.0", digest=old.digest, reason="two images were forgotten")
+    parts = (msgspec.structs.replace(closed, images=3, sha256=sha256_of_lines(ids)), wilderness)
+    new = Manifest(changed(old, version="2.0.0", parts=parts, supersedes=link).header, {**old.lists, "closed": ids})
+    write_manifest(old, tmp_path / "old")
+    return old, new
+
+
+def test_changes_are_counted_against_the_version_that_is_replaced(tmp_path: Path) -> None:
+    _, new = versions(tmp_path)
+    text = section(
+        published(tmp_path / "known", new, previous=[tmp_path / "old"]), "### Changes since the last version"
+    )
+    assert "It replaces version `1.0.0`" in text
+    assert "two images were forgotten" in text
+    assert "| `closed` | 2 | 3 | 2 | 1 |" in text
+    assert "| `wilderness` | 2 | 2 | 0 | 0 |" in text
+    unknown = section(published(tmp_path / "unknown", new), "### Changes since the last version")
+    assert "nothing is counted here" in unknown
+    first = section(published(tmp_path / "first", tiny()[0]), "### Changes since the last version")
+    assert "There is none that it replaces." in first
+
+
+def test_changes_of_a_manifest_that_is_packaged_are_found_by_themselves(tmp_path: Path) -> None:
+    text = published(tmp_path / "out", curation.load("elephant/train2017@1.1.0"))
+    assert "| `wr1` | not computed | 4,952 | ? | ? |" in section(text, "### Changes since the last version")
+    assert "| `closed` | 4,952 | 4,952 | 0 | 0 |" in text
+
+
+def test_a_previous_version_that_nothing_replaces_is_refused(tmp_path: Path) -> None:
+    old, _ = versions(tmp_path)
+    with pytest.raises(UsageError, match="No manifest says that it replaces this one"):
+        published(tmp_path / "out", old, previous=[tmp_path / "old"])
+    assert not (tmp_path / "out").exists()
+
+
+# Audits
+
+
+def test_findings_of_an_audit_stand_with_what_they_do_not_show(tmp_path: Path) -> None:
+    file = Path(__file__).parents[2] / "docs/audits/m-owodb-published.json"
+    data = json.loads(file.read_text(encoding="utf-8"))
+    text = published(tmp_path / "out", curation.load("owod/m-owodb-published@1.0.0"), audits=[file])
+    found = section(text, "### Audit")
+    for verdict, count in data["tally"].items():
+        assert f"{count} {verdict}" in found
+    told = {one["rule"]: one for one in data["rules"] if one["verdict"] in ("fail", "warn", "info")}
+    lines = {line.split("`")[1]: line.split(" | ") for line in found.splitlines() if line.startswith("| `")}
+    assert set(lines) == set(told) != set()
+    for name, (_, verdict, definition, finding, not_shown) in lines.items():
+        assert verdict == told[name]["verdict"]
+        assert len(definition) > 10 < len(finding)
+        assert not_shown.strip(" |")
+    undecided = [one["rule"] for one in data["rules"] if one["verdict"] == "undecidable"]
+    assert undecided
+    assert all(f"`{name}`" in found for name in undecided)
+    assert "No audit was published with it" in published(tmp_path / "none", tiny()[0])
+
+
+NO_AUDITS = (b"", b"{}", b"[]", b"\xff", b'{"digest": 1}', b'{"digest":"x","target":"","tally":{},"rules":[]}')
+
+
+@pytest.mark.parametrize("content", NO_AUDITS)
+def test_an_audit_of_something_else_is_refused(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "audit.json").write_bytes(content)
+    with pytest.raises(PublishError, match=r"audit"):
+        published(tmp_path / "out", tiny()[0], audits=[tmp_path / "audit.json"])
+    assert not (tmp_path / "out").exists()
+
+
+# Results
+
+
+NUMBERS = {
+    "AP": Metric(value=0.415, unit="share", better="higher"),
+    "AP50": Metric(value=None, unit="share", better="higher"),
+}
+
+
+def row(scored: Manifest, **fields: Any) -> Row:
+    header = scored.header
+    plain: dict[str, Any] = {
+        "schema_version": 1,
+        "name": "ours",
+        "variant": "",
+        "protocol": "coco",
+        "manifest": ManifestName(name=header.name, version=header.version, digest=scored.digest),
+        "part": "closed",
+        "profile": "",
+        "truth": "sha256:" + "1" * 64,
+        "pinned": True,
+        "settings": {},
+        "evaluator": Evaluator(curation="0.1.0", algorithm=1),
+        "operating_point": {},
+        "metrics": NUMBERS,
+        "predictions": "sha256:" + "2" * 64,
+        "reported": {},
+    }  # fmt: skip
+    return Row(**{**plain, **fields})
+
+
+def lines(*rows: Row) -> bytes:
+    return b"".join(msgspec.json.encode(one) + b"\n" for one in rows)
+
+
+def test_results_of_exactly_these_lists_stand_in_the_card(tmp_path: Path) -> None:
+    manifest = tiny()[0]
+    better = {"AP": Metric(value=0.5225, unit="share", better="higher")}
+    data = lines(
+        row(manifest), row(manifest, name="x | y <img src=x>", metrics=better, predictions="sha256:" + "3" * 64)
+    )
+    (tmp_path / "results.jsonl").write_bytes(data)
+    text = published(tmp_path / "out", manifest, results=tmp_path / "results.jsonl")
+    found = section(text, "## Results")
+    assert "**0.5225**" in found
+    assert "0.4150" in found
+    assert "<img" not in found.replace("\\<img", "")
+    assert (tmp_path / "out/results.jsonl").read_bytes() == data
+    assert "## Results" not in published(tmp_path / "none", manifest)
+
+
+@pytest.mark.parametrize("kind", ["other", "none", "torn", "empty", "rows", "suffix"])
+def test_any_other_result_is_refused(tmp_path: Path, kind: str) -> None:
+    manifest = tiny()[0]
+    other = ManifestName(name="hand/made", version="1.0.0", digest="sha256:" + "9" * 64)
+    content = {
+        "other": lines(row(manifest), row(manifest, manifest=other)),
+        "none": lines(row(manifest, manifest=None, pinned=False)),
+        "torn": lines(row(manifest)) + b'{"schema_version": 1',
+        "empty": b"",
+        "rows": b'{"a": 1}\n',
+        "suffix": lines(row(manifest)),
+    }[kind]
+    path = tmp_path / ("results.json" if kind == "suffix" else "results.jsonl")
+    path.write_bytes(content)
+    with pytest.raises((PublishError, LeaderboardError)) as refused:
+        published(tmp_path / "out", manifest, results=path)
+    if kind == "other":
+        assert "line 2 (ours)" in str(refused.value)
+        assert manifest.digest in str(refused.value)
+    assert not (tmp_path / "out").exists()
+
+
+# Header, citation
+
+
+def test_the_header_is_one_that_a_hub_reads() -> None:
+    from huggingface_hub import DatasetCardData
+
+    manifest, sources = tiny()
+    members = request_of(manifest, sources=sources).members
+    data = card_data("lab/lists", members, {"hand-made": {"closed": "data/hand-made/closed.parquet"}})
+    assert DatasetCardData(**data).to_dict() == data
+    assert (data["language"], data["source_datasets"]) == (["en"], ["voc2007", "coco"])
+    assert data["annotations_creators"] == ["expert-generated", "crowdsourced"]
+    for name, wrong in (
+        ("tags", "image"), ("task_categories", ["detection"]), ("size_categories", ["many"]), ("licence", "other"),
+        ("license_link", ""), ("annotations_creators", ["people"]), ("language", [1]), ("configs", None),
+    ):  # fmt: skip
+        with pytest.raises(PublishError, match="not one that a hub reads"):
+            check_card_data({**data, name: wrong})
+
+
+def test_persons_are_persons_and_papers_of_conferences_are_such(tmp_path: Path) -> None:
+    manifest = curation.load("elephant/val2017@1.0.0")
+    published(tmp_path / "out", manifest)
+    data = yaml.safe_load((tmp_path / "out/CITATION.cff").read_text(encoding="utf-8"))
+    jsonschema.validate(data, SCHEMA)
+    (paper,) = data["references"]
+    assert paper["type"] == "conference-paper"
+    assert paper["authors"][1] == {"family-names": "Günther", "given-names": "Manuel"}
+    assert paper["conference"] == {"name": "WACV"}
+    jsonschema.validate(yaml.safe_load(Path(__file__).parents[2].joinpath("CITATION.cff").read_text()), SCHEMA)
+
+
+@pytest.mark.parametrize(
+    ("bibtex", "expected"),
+    [
+        (r"@a{k, author={G{\"u}nther, Manuel and {\O}stg{\aa}rd, P\'e}}", [("Günther", "Manuel"), ("Østgård", "Pé")]),
+        (r'@a{k, author="van der Berg, Jan and others", year=2020}', [("Berg", "Jan")]),
+        ("@a{k, author={{The COCO Consortium}}}", [("Consortium", "The COCO")]),
+        ("", [("B", "A")]),
+        ("@a{k, author={", [("B", "A")]),
+        ("@" * 9000 + "{" * 9000, [("B", "A")]),
+    ],
+)  # fmt: skip
+def test_names_of_authors(bibtex: str, expected: list[tuple[str, str]]) -> None:
+    found = persons(Paper(title="t", authors="A B", year=2020, venue="v", bibtex=bibtex))
+    assert [(one["family-names"], one["given-names"]) for one in found] == expected
+
+
+def test_papers_lead_to_arxiv_and_doi_and_nowhere_else() -> None:
+    def found(bibtex: str) -> list[str]:
+        return [url for _, url in links(Paper(title="t", authors="a", year=2020, venue="v", bibtex=bibtex))]
+
+    assert found("@a{k, eprint={2207.09775}, doi={10.1109/x.2020.1}}") == [
+        "https://arxiv.org/abs/2207.09775",
+        "https://doi.org/10.1109/x.2020.1",
+    ]
+    assert found("@a{k, url={https://example.org/paper.pdf}}") == ["https://example.org/paper.pdf"]
+    assert found("@a{k, url={javascript:alert(1)}}") == []
+    assert found("@a{k, url={https://example.org/)](http://evil)}}") == []
+    # Every paper of a manifest that is here but one, whose number nobody stated, can be found.
+    papers = {one.paper for name in ("owod/reowod", "osod3/cub-1", "imagenet/p1", "ssb/scars") for one in [curation.load(name).header]}  # noqa: E501  # fmt: skip
+    assert all(links(paper) for paper in papers)
+    assert all(reference(paper)["authors"] for paper in papers)
+
+
+def test_the_publication_has_an_entry_of_its_own() -> None:
+    manifest = changed(tiny()[0], title="A & B {x} \\input{y}")
+    text = own_bibtex("lab/my-lists", "1.2.0", request_of(manifest).members, "2026-01-02")
+    entry = entry_of(text)
+    assert (entry.kind, entry.key, entry.fields["year"], entry.fields["version"]) == (
+        "misc",
+        "my_lists_1_2_0",
+        "2026",
+        "1.2.0",
+    )
+    assert manifest.digest in entry.fields["note"]
+    assert entry.fields["url"] == "https://huggingface.co/datasets/lab/my-lists/tree/1.2.0"
+    assert "\\input" not in text
+
+
+def test_the_day_of_a_publication_is_no_part_of_its_card(tmp_path: Path) -> None:
+    manifest = tiny()[0]
+    one, other = (write(tmp_path / day, request_of(manifest, date=day)) for day in ("2026-01-02", "2027-01-02"))
+    assert one.digest == other.digest
+    assert one.files["README.md"].sha256 != other.files["README.md"].sha256
+
+
+def test_the_command_line_takes_them_all(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    old, new = versions(tmp_path)
+    write_manifest(new, tmp_path / "new")
+    (tmp_path / "results.jsonl").write_bytes(lines(row(new)))
+    assert main(["audit", str(tmp_path / "new"), "--out", str(tmp_path / "audit")]) in (0, 1)
+    command = ["publish", str(tmp_path / "new"), "--repo", "lab/lists", "--previous", str(tmp_path / "old")]
+    command += ["--audit", str(tmp_path / "audit/audit.json"), "--results", str(tmp_path / "results.jsonl")]
+    capsys.readouterr()
+    assert main([*command, "--dry-run", str(tmp_path / "out")]) == 0
+    text = card(tmp_path / "out")
+    assert "| `closed` | 2 | 3 | 2 | 1 |" in text
+    assert "## Results" in text
+    assert "`curation audit` judged it by" in text
+    (tmp_path / "results.jsonl").write_bytes(lines(row(old)))
+    assert main([*command, "--dry-run", str(tmp_path / "no")]) in (1, 2)
+    assert "not of the manifests that are published" in capsys.readouterr().err
+    assert files_below(tmp_path).keys() & {"no/README.md"} == set()

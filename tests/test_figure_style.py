@@ -1,0 +1,317 @@
+"""What every figure holds to: full grids, whole ticks of counts, keys of what is drawn, text that can be read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, BinaryIO
+from unittest import mock
+
+import numpy as np
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+
+from curation.audit.forensics import forensics
+from curation.audit.overlap_figure import overlap_figure
+from curation.benchmarks.elephant.diagnosis import KINDS
+from curation.benchmarks.elephant.figures import background_histogram, confusion_figure, error_bars, wilderness_curve
+from curation.benchmarks.osod3.figures import sweep_figure, threshold_figure
+from curation.cli import main
+from curation.cooccurrence.cut import normalized_cut
+from curation.cooccurrence.cut_figures import graph_figure, matrix_figure
+from curation.cooccurrence.graph import ClassGraph
+from curation.evaluation.class_scores import class_scores
+from curation.evaluation.composition_figure import composition_figure
+from curation.evaluation.confidence import Epochs
+from curation.evaluation.figures import average_precision_bars, precision_recall_curves
+from curation.evaluation.ood.figures import metric_bars
+from curation.evaluation.ood.figures import score_histograms as ood_histograms
+from curation.evaluation.open_world.figures import impact_figure, unknown_figure
+from curation.evaluation.oscr_figures import confidence_figure, oscr_figure, score_histograms
+from curation.figure_style import PAGE, SMALL, small_multiples
+from curation.manifest.composition import compose
+from curation.similarity.set_similarity import similarity_histograms
+from tests.audit.benchmark_world import list_set
+from tests.evaluation.oscr_cases import LABELS, SOFTMAX, table
+from tests.evaluation.owod_cases import evaluated, example
+from tests.evaluation.test_figures import CURVES, DIAGNOSIS, GAP, INTERVALS, RESULT, VOC
+from tests.evaluation.test_ood_figures import section
+from tests.task_world import write_task_world
+from tests.worlds.runs import elephant_run
+
+Drawer = Callable[[Path], Any]
+SOFT = class_scores(LABELS, table(SOFTMAX), kind="probabilities")
+NAMES = [f"a class of length {number:02d}" for number in range(80)]
+ERRORS = dict.fromkeys(KINDS, 0) | {"correct": 5, "similar": 3, "unknown_unknown": 2}
+
+
+def drawn(draw: Drawer, folder: Path) -> list[Figure]:
+    """Return the figures that a function draws, after their layout."""
+    found: list[Figure] = []
+
+    def keep(figure: Figure, stream: BinaryIO, **options: Any) -> None:
+        stream.write(b"a picture")
+        if figure not in found:
+            found.append(figure)
+            FigureCanvasAgg(figure).draw()
+
+    with mock.patch.object(Figure, "savefig", keep):
+        draw(folder)
+    return found
+
+
+def graph(n: int) -> ClassGraph:
+    rng = np.random.default_rng(n)
+    weights = np.triu(rng.poisson(0.7, (n, n)) * (1 + 20 * (np.arange(n)[:, None] // 9 == np.arange(n) // 9)), 1)
+    weights[0, 1:] += 1
+    return ClassGraph(tuple(NAMES[:n]), weights + weights.T, "counts")
+
+
+def cut_figures(n: int) -> Drawer:
+    def draw(folder: Path) -> None:
+        cut = normalized_cut(graph(n), 3)
+        matrix_figure(graph(n), cut, folder / "matrix")
+        graph_figure(graph(n), cut, folder / "graph")
+
+    return draw
+
+
+def composition(*given: str) -> Drawer:
+    def draw(folder: Path) -> None:
+        world = write_task_world(folder / "tasks")
+        sources = {part: world.sources[part] for part in given}
+        composition_figure(compose(world.manifest, sources), "hand/tasks 1.0.0", folder / "composition")
+
+    return draw
+
+
+def overlaps(n: int) -> Drawer:
+    lists = {f"folder {k % 3}/list of part {k}": [f"{k + m}" for m in range(3 + k % 5)] for k in range(n)}
+    return lambda folder: overlap_figure(forensics(list_set(folder / "lists", lists)), folder / "overlap")
+
+
+def bars(splits: int, methods: int, *profiles: str) -> Drawer:
+    sections = [{**section(f"split-{a}"), "method": f"score {b}"} for a in range(splits) for b in range(methods)]
+    return lambda folder: metric_bars(sections, profiles, folder / "bars")
+
+
+def confusion(detected: int, true: int) -> Drawer:
+    counts = np.random.default_rng(0).poisson(1, (detected, true)) ** 4
+    matrix = {"rows": NAMES[:detected], "columns": NAMES[:true], "counts": counts.tolist()}
+    return lambda folder: confusion_figure(matrix, folder / "confusion", note="recall 0.3")
+
+
+def curve(case: int) -> list[dict[str, Any]]:
+    return [{"theta": k / 20, "A_OSE": (20 - k) // 9 + case, "WI": k / 99, "WI_all_fp": 0.1} for k in range(20)]
+
+
+def tasks(n: int) -> dict[str, Any]:
+    world = evaluated(example()[0])["clean"]
+    return {f"t{number + 1}": world for number in range(n)}
+
+
+def gaps(n: int) -> Drawer:
+    return lambda folder: background_histogram(dict.fromkeys(NAMES[:n], GAP), folder / "gap")
+
+
+def curves(n: int) -> Drawer:
+    classes = dict.fromkeys(NAMES[:n], CURVES["A"]["cat"])
+    return lambda folder: precision_recall_curves({"a": classes, "b": classes}, folder / "curves")
+
+
+def histograms(n: int) -> Drawer:
+    chosen = dict(list(SCORES.items())[:n])
+    return lambda folder: ood_histograms(chosen, dict.fromkeys(chosen, 0.5), "energy", folder / "scores")
+
+
+def open_world(n: int) -> Drawer:
+    def draw(folder: Path) -> None:
+        impact_figure(tasks(n), folder / "impact")
+        unknown_figure(tasks(n), folder / "unknown")
+
+    return draw
+
+
+RNG = np.random.default_rng(0)
+SCORES = {f"split {k}": (RNG.normal(2, 1, 900), RNG.normal(0.3 * k, 1, 90)) for k in range(3)}
+EPOCHS = Epochs(tuple(range(1, 4)), (0.25, 0.5, 0.75), (0.75, 0.875, 0.25))
+LOOKS = RNG.uniform(0.3, 0.9, 60).astype(np.float32)
+FIGURES: dict[str, Drawer] = {
+    "impact 1": lambda folder: wilderness_curve({"a": RESULT}, folder / "a", intervals={"a": INTERVALS}),
+    "impact 2": lambda folder: wilderness_curve({"a": RESULT, "b": RESULT}, folder / "b", note="profile paper"),
+    "errors": lambda folder: error_bars({"a": DIAGNOSIS}, folder / "errors"),
+    "confusion 2 x 3": confusion(2, 3),
+    "confusion 20 x 80": confusion(20, 80),
+    "confusion 60 x 80": confusion(60, 80),
+    **{f"gap {n}": gaps(n) for n in (1, 6, 7, 20)},
+    **{f"curves {n}": curves(n) for n in (1, 6, 11)},
+    "AP": lambda folder: average_precision_bars({"a": VOC, "b": {"mAP11": None, "mAP_area": None}}, folder / "ap"),
+    "OOD 1": bars(1, 1, "paper", "official"),
+    "OOD 2": bars(2, 1, "official"),
+    "OOD 8": bars(4, 2, "paper", "official"),
+    **{f"OOD scores {n}": histograms(n) for n in (1, 3)},
+    **{f"tasks {n}": open_world(n) for n in (1, 3, 4)},
+    "OSCR": lambda folder: oscr_figure({"a": SOFT, "b": SOFT}, folder / "oscr"),
+    "OSCR scores": lambda folder: score_histograms(dict.fromkeys("abcd", SOFT), folder / "scores"),
+    "confidence": lambda folder: confidence_figure({"a": EPOCHS}, folder / "confidence"),
+    "OSOD": lambda folder: threshold_figure({"I": curve(0), "II": curve(1)}, folder / "osod", profile="clean"),
+    "sweep": lambda folder: sweep_figure("IoU", {"NMS": [("0.5", 71.0, 8.0), ("none", 70.0, None)]}, folder / "sweep"),
+    "cut 12": cut_figures(12),
+    "cut 80": cut_figures(80),
+    "overlap 4": overlaps(4),
+    "overlap 60": overlaps(60),
+    "composition": composition("train", "val"),
+    "composition, test alone": composition("val"),
+    "composition, no boxes": composition(),
+    "similarity": lambda folder: similarity_histograms({"COCO": {"near": LOOKS, "far": LOOKS / 2}}, folder / "look"),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module", params=FIGURES)
+def figures(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> list[Figure]:
+    return drawn(FIGURES[request.param], tmp_path_factory.mktemp("figures"))
+
+
+def panels(figure: Figure) -> list[Axes]:
+    return [axis for axis in figure.axes if axis.axison]
+
+
+def texts(figure: Figure) -> Iterator[Text]:
+    for one in figure.findobj(Text):
+        if isinstance(one, Text) and one.get_visible() and one.get_text().strip():
+            yield one
+
+
+def tick_labels(axis: Axes) -> Iterator[list[Text]]:
+    for one in (axis.xaxis, axis.yaxis):
+        low, high = sorted(one.get_view_interval())
+        ticks = [tick for tick in one.get_major_ticks() if low <= tick.get_loc() <= high]
+        for side in ("label1", "label2"):
+            labels = [getattr(tick, side) for tick in ticks]
+            yield [label for label in labels if label.get_visible() and label.get_text()]
+
+
+def test_every_panel_shows_something(figures: list[Figure]) -> None:
+    for figure in figures:
+        for axis in panels(figure):
+            assert axis.has_data(), axis.get_title()
+            # A line across the whole panel marks a limit.
+            lines = [line for line in axis.lines if line.get_transform() == axis.transData]
+            assert lines or axis.patches or axis.images or axis.collections, axis.get_title()
+
+
+def test_no_panel_stands_alone_in_the_last_line_and_no_place_is_empty(figures: list[Figure]) -> None:
+    for figure in figures:
+        grids = [one for axis in figure.axes if (one := axis.get_subplotspec()) is not None]
+        lines, columns = (int(number) for number in grids[0].get_geometry()[:2])
+        empty = [axis for axis in figure.axes if not axis.axison and axis.get_legend() is None and not axis.texts]
+        assert len(empty) < max(columns - 1, 1) or lines == 1, (lines, columns, len(empty))
+
+
+def test_ticks_say_each_number_once_and_counts_whole(figures: list[Figure]) -> None:
+    for figure in figures:
+        for axis in panels(figure):
+            for labels in tick_labels(axis):
+                said = [label.get_text() for label in labels]
+                assert len(set(said)) == len(said), said
+            if axis.get_ylabel() in ("classes", "true positives") or axis.get_title("left") in ("classes", "images"):
+                left = [label.get_text() for label in list(tick_labels(axis))[2]]
+                assert left
+                assert all(label.replace(",", "").isdigit() for label in left), left
+
+
+def test_tick_labels_do_not_touch(figures: list[Figure]) -> None:
+    for figure in figures:
+        for axis in panels(figure):
+            for labels in tick_labels(axis):
+                boxes = [label.get_window_extent() for label in labels]
+                for (one, before), (other, after) in pairwise(zip(labels, boxes, strict=True)):
+                    # A line of text is a little lower than its box.
+                    assert not before.padded(-0.8).overlaps(after.padded(-0.8)), (one.get_text(), other.get_text())
+
+
+def test_text_can_be_read_where_the_figure_is_as_wide_as_a_page(figures: list[Figure]) -> None:
+    for figure in figures:
+        assert figure.get_figwidth() <= PAGE + 0.01
+        assert min(one.get_fontsize() for one in texts(figure)) >= SMALL
+
+
+def test_keys_name_only_what_is_drawn(figures: list[Figure]) -> None:
+    for figure in figures:
+        keys = [one for one in (*figure.legends, *(axis.get_legend() for axis in figure.axes)) if one is not None]
+        artists = {
+            label: handle
+            for axis in figure.axes
+            for handle, label in zip(*axis.get_legend_handles_labels(), strict=True)
+        }
+        for key in keys:
+            said = [one.get_text() for one in key.get_texts()]
+            assert len(set(said)) == len(said)
+            for label in said:
+                assert is_drawn(artists[label]) or label == "closed-set denominator", label
+
+
+def is_drawn(artist: Any) -> bool:
+    if isinstance(artist, tuple) or hasattr(artist, "patches"):
+        return any(one.get_width() * one.get_height() for one in artist)
+    return not hasattr(artist, "get_xdata") or len(artist.get_xdata()) > 0
+
+
+@pytest.mark.parametrize("n", range(1, 30))
+def test_a_grid_is_as_full_as_it_can_be(n: int) -> None:
+    figure, axes = small_multiples(n, most=5)
+    lines, columns = axes[0].get_subplotspec().get_geometry()[:2]  # type: ignore[union-attr]
+    assert len(axes) == n
+    assert lines * columns - n < min(columns, 3)
+    assert n == 1 or n % columns != 1
+    assert figure.get_figwidth() <= PAGE
+
+
+def test_what_is_of_no_available_source_is_said_and_has_no_panel(tmp_path: Path) -> None:
+    (figure,) = drawn(composition("val"), tmp_path)
+    assert [axis.get_title("left") for axis in panels(figure)] == ["classes", "images", "objects in test images"]
+    assert "no boxes available of train images" in figure.get_suptitle()
+
+
+def test_errors_that_no_detection_has_are_not_in_the_key(tmp_path: Path) -> None:
+    (figure,) = drawn(FIGURES["errors"], tmp_path)
+    assert [one.get_text() for one in figure.legends[0].get_texts()] == ["similar", "unknown unknown"]
+
+
+def test_open_set_errors_are_steps_of_a_named_case_and_variant(tmp_path: Path) -> None:
+    (figure,) = drawn(FIGURES["OSOD"], tmp_path)
+    assert {line.get_drawstyle() for axis in panels(figure) for line in axis.lines} == {"steps-post"}
+    assert [one.get_text() for one in figure.legends[0].get_texts()] == ["case I", "case II"]
+    assert "profile clean" in figure.get_suptitle()
+    assert [one.get_text() for one in panels(figure)[0].get_yticklabels()][:3] == ["0", "1", "2"]
+
+
+def test_rates_hold_down_to_the_next_score(tmp_path: Path) -> None:
+    world = tasks(1)["t1"]
+    (figure,) = drawn(lambda folder: unknown_figure({"t1": world}, folder / "u"), tmp_path)
+    line = next(line for line in panels(figure)[1].lines if str(line.get_label()).startswith("UR "))
+    thresholds, rates = (np.asarray(values, float) for values in line.get_data())
+    assert line.get_drawstyle() == "steps-post"
+    score, rate = world["unknown_curve"]["score"], world["unknown_curve"]["UR"]
+    for threshold in np.linspace(min(score), max(score), 37):
+        # What passes a threshold is every detection of that score or more.
+        expected = [value for one, value in zip(score, rate, strict=True) if one >= threshold][-1]
+        assert rates[np.flatnonzero(thresholds >= threshold)[-1]] == expected
+
+
+def test_no_title_is_the_name_of_a_file(tmp_path: Path) -> None:
+    run = elephant_run(tmp_path)
+    out = tmp_path / "out"
+    figures = drawn(lambda _: main(["evaluate", *map(str, run.words), "--out", str(out)]), tmp_path)
+    files = json.loads((out / "results.json").read_text(encoding="utf-8"))["written"]
+    stems = {Path(word.rpartition("=")[2]).stem for word in map(str, run.words) if "=" in word}
+    assert stems
+    assert len(figures) == sum(name.endswith(".png") for name in files)
+    for figure in figures:
+        titles = [figure.get_suptitle(), *(axis.get_title("left") for axis in figure.axes)]
+        assert not [title for title in titles if stems & set(title.split())]
