@@ -316,7 +316,7 @@ class _Handler(BaseHTTPRequestHandler):
         names = {path[len(prefix) :].rpartition("/")[0] for path in inside if "/" in path[len(prefix) :]}
         tops = {name if deep else name.partition("/")[0] for name in names}
         rows += [{"type": "directory", "path": prefix + one, "oid": sha1(one.encode()), "size": 0} for one in tops]
-        return self._send(200, sorted(rows, key=lambda row: row["path"]))
+        return self._send(200, sorted(rows, key=lambda row: str(row["path"])))
 
     def _paths(self, repo: str, revision: str) -> None:
         found = self._files(repo, revision)

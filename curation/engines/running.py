@@ -15,6 +15,7 @@ from contextlib import AbstractContextManager, closing, contextmanager, nullcont
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
+from threading import Thread
 from types import ModuleType
 from typing import Any, Literal, get_args
 
@@ -178,7 +179,16 @@ def _start(work: _Work) -> None:
     global _work
     # Ctrl-C is the driver's: it takes the workers down.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    Thread(target=_end_with_driver, daemon=True).start()
     _work = work
+
+
+def _end_with_driver() -> None:
+    """Wait for the end of the process that started this one, and end: a pool's workers would wait for work for ever."""
+    driver = multiprocessing.parent_process()
+    assert driver is not None  # noqa: S101
+    driver.join()
+    os._exit(1)
 
 
 def _run(block: Block) -> Outcome:
@@ -324,7 +334,8 @@ def _ray(workers: int | None) -> Iterator[Any]:
         )
         try:
             ray.init(**where, include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
-        except (ConnectionError, RuntimeError, ValueError, TimeoutError) as error:
+        # Ray raises a plain Exception where its own processes do not start in time.
+        except Exception as error:
             raise EngineError(
                 "Ray cannot be reached or started",
                 where=f"RAY_ADDRESS={address}" if address else None,

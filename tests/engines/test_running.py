@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -65,6 +66,31 @@ def test_ray_gives_the_same_a_worker_killed_too_and_finishes_what_was_begun_here
     assert error.value.where == "block rows 700: row 7"
     made = run_step(Squares(), BLOCKS, out=tmp_path / "ray", workers=1)
     assert (made.digest, made.computed + made.reused) == (whole, 20)
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from curation.engines.running import run_step
+from tests.engines.steps import Squares, rows
+
+def blocks():
+    yield from rows(2000, 100)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+run_step(Squares(), blocks(), out=Path(sys.argv[1]), workers=2)
+"""
+
+
+def test_processes_end_with_the_one_that_started_them(tmp_path: Path, whole: str) -> None:
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
+    command = [sys.executable, "-c", KILLED, str(tmp_path)]
+    # They hold its standard output: it is read to its end when the last of them is gone.
+    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, timeout=60)
+    assert done.returncode == -signal.SIGKILL
+    made = run_step(Squares(), BLOCKS, out=tmp_path, workers=1)
+    assert made.digest == whole
+    assert made.reused > 0
 
 
 def test_a_failure_names_its_block_and_keeps_what_is_finished(tmp_path: Path, whole: str) -> None:

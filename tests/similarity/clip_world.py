@@ -52,7 +52,8 @@ class MeanEncoder:
         self.scale = scale
 
     def prepare(self, image: Any) -> Prepared:
-        return np.asarray(image, np.float64).reshape(-1, 3).mean(axis=0)
+        mean: Prepared = np.asarray(image, np.float64).reshape(-1, 3).mean(axis=0)
+        return mean
 
     def encode_prepared(self, batch: Sequence[Prepared]) -> Vectors:
         self.batches.append(len(batch))

@@ -14,8 +14,9 @@ from curation.errors import (
     PathEscapeError,
     UsageError,
 )
-from curation.sources.mtsd import OTHER_SIGN, Seam, read_mtsd
+from curation.sources.mtsd import OTHER_SIGN, read_mtsd
 from curation.sources.opening import open_source, parts_at
+from curation.sources.slots import Seam
 from curation.sources.source import Source
 from tests.real_files import real_files
 
