@@ -232,8 +232,10 @@ def test_every_block_that_runs_does(
         pytest.importorskip(name)
     own: dict[str, str] = {}
     if page in WITH_DATABASE:
-        request.getfixturevalue("fiftyone")
-        own = request.getfixturevalue("review_environment")
+        # The package is connected to the database of whichever test imported it first.
+        config = request.getfixturevalue("fiftyone").config
+        own = {"FIFTYONE_DATABASE_URI": config.database_uri, "FIFTYONE_DATABASE_NAME": config.database_name}
+        own = request.getfixturevalue("review_environment") | own
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("CURATION_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("HF_HOME", str(tmp_path / "hub"))
