@@ -11,6 +11,9 @@ import textwrap
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+_PLAIN = 120
+_NOTEBOOK = 100
+"""Characters of a line in a notebook's output: longer ones are wrapped by the browser, and columns fall apart."""
 _NARROWEST = 24
 _LEAST = 16
 _LONGEST_WORD = 32
@@ -84,17 +87,24 @@ def table_lines(table: Table, *, width: int | None = None) -> list[str]:
     Parameters
     ----------
     width : int, optional
-        Characters in a line; that of the terminal, or 120 where there is none.
+        Characters in a line; that of the terminal, 100 in a notebook, or 120 where there is neither.
     """
-    limit = width or (shutil.get_terminal_size((120, 24)).columns if sys.stdout.isatty() else 120)
+    limit = width or _line_width()
     rows = [[printable(cell) for cell in row] for row in table.rows]
     heads = [list(table.columns)] if any(table.columns) else []
     widths = [max((len(row[column]) for row in heads + rows), default=0) for column in range(len(table.columns))]
-    room = _shared_widths(widths, _least_widths(rows, widths, limit), limit)
+    room = _shared_widths(widths, _least_widths(heads, rows, widths, limit), limit)
     lines = [printable(table.title)]
     for row in heads + rows:
         lines += _row_lines(row, room)
     return [*lines, ""]
+
+
+def _line_width() -> int:
+    """Return how many characters a line holds where the output is read."""
+    if type(sys.stdout).__module__.partition(".")[0] == "ipykernel":
+        return _NOTEBOOK
+    return shutil.get_terminal_size((_PLAIN, 24)).columns if sys.stdout.isatty() else _PLAIN
 
 
 def _row_lines(row: Sequence[str], room: Sequence[int]) -> list[str]:
@@ -108,15 +118,26 @@ def _row_lines(row: Sequence[str], room: Sequence[int]) -> list[str]:
     return lines
 
 
-def _least_widths(rows: Sequence[Sequence[str]], widths: Sequence[int], limit: int) -> list[int]:
+def _least_widths(
+    heads: Sequence[Sequence[str]], rows: Sequence[Sequence[str]], widths: Sequence[int], limit: int
+) -> list[int]:
     """Return how far each column may shrink: not below its longest word, unless that makes the line too long."""
-    words = (
-        max((len(word) for cell in cells for word in cell.split()), default=0) for cells in zip(*rows, strict=True)
-    )
+    words = _longest_words(rows)
     whole = [max(_LEAST, word) if word <= _LONGEST_WORD else _NARROWEST for word in words]
     usual = [_NARROWEST] * len(widths)
-    room = max(limit - 2 * len(widths), sum(map(min, usual, widths)))
-    return whole if rows and sum(map(min, whole, widths)) <= room else usual
+    available = limit - 2 * len(widths)
+    room = max(available, sum(map(min, usual, widths)))
+    least = whole if rows and sum(map(min, whole, widths)) <= room else usual
+    if sum(map(min, least, widths)) <= available:
+        return least
+    # Many short columns: every one shrinks to its longest word, so that the line still ends where it should.
+    words = _longest_words([*heads, *rows])
+    return [word if word <= _LONGEST_WORD else _NARROWEST for word in words] if rows else least
+
+
+def _longest_words(rows: Sequence[Sequence[str]]) -> list[int]:
+    """Return the length of each column's longest word."""
+    return [max((len(word) for cell in cells for word in cell.split()), default=0) for cells in zip(*rows, strict=True)]
 
 
 def _shared_widths(widths: Sequence[int], least: Sequence[int], limit: int) -> list[int]:

@@ -188,4 +188,4 @@ def _draw_histogram(axis: Axes, split: str, histogram: tuple[Floats, Any, Any], 
         axis.plot([], [], color=INK, linewidth=1.2, linestyle="--", label=f"threshold {threshold:.4g}, outside")
     axis.set_title(split)
     axis.set_ylim(0, 1.5 * axis.get_ylim()[1])
-    axis.legend(loc="upper left", fontsize=SMALL)
+    axis.legend(loc="upper left", fontsize=SMALL, frameon=True, framealpha=0.9, edgecolor="none")
