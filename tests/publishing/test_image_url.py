@@ -186,7 +186,7 @@ def test_what_is_refused_is_counted_named_and_nowhere(tmp_path: Path) -> None:
 def test_photos_are_shown_by_address_and_none_is_copied(tmp_path: Path) -> None:
     published(tmp_path / "out", coco_file(tmp_path, URL))
     text = (tmp_path / "out/README.md").read_text(encoding="utf-8")
-    assert f'<img src="{URL}" alt="known" width="240">' in text
+    assert f'<img src="{URL}" alt="unknown" width="240">' in text
     assert not [path for path in files_below(tmp_path / "out") if path.endswith(".jpg")]
     assert "The column `image_url` says where their owners show them." in text
 
