@@ -324,7 +324,7 @@ def _of_image(row: Mapping[str, Any], place: int) -> list[dict[str, Any]]:
     columns: list[Any] = [row.get(key) for key in ("boxes", "scores", "labels")]
     boxes, scores, labels = (one.tolist() if hasattr(one, "tolist") else one for one in columns)
     fit = all(isinstance(one, list | tuple) for one in (boxes, scores, labels))
-    fit = fit and len(boxes) == len(scores) == len(labels) and all(len(box) == 4 for box in boxes)
+    fit = fit and len(boxes) == len(scores) == len(labels) and all(_is_box(box) for box in boxes)
     if not fit or "image_id" not in row:
         raise UsageError(
             "These are no detections of an image",
@@ -337,6 +337,10 @@ def _of_image(row: Mapping[str, Any], place: int) -> list[dict[str, Any]]:
         {"image_id": identity, "category_id": label, "bbox": [x1, y1, x2 - x1, y2 - y1], "score": score}
         for (x1, y1, x2, y2), score, label in zip(boxes, scores, labels, strict=True)
     ]
+
+
+def _is_box(box: Any) -> bool:
+    return isinstance(box, list | tuple) and len(box) == 4 and all(isinstance(one, int | float) for one in box)
 
 
 def _with_variants(function: Callable[..., Any], inputs: Mapping[str, Any], name: str) -> dict[str, Any]:

@@ -79,7 +79,7 @@ def write_fields(
     names = [*COUNTS, _A_OSE, *_STATES]
     fields = [key, f"{key}_{_OBJECTS}", *(f"{key}_{name}" for name in names)]
     views = [view_name(key, name) for name in _VIEWS]
-    _make_room(dataset, key, fields, views)
+    _require_room(dataset, key, fields, views)
     ids = [one for part in parts for one in part.truth.image_ids]
     if twice := sorted(one for one, count in Counter(ids).items() if count > 1):
         raise UsageError(
@@ -97,10 +97,13 @@ def write_fields(
             found=f"without {named_images(absent)}",
             hint="missing='skip' writes what became of the others; id_field=FIELD says what names the images",
         )
+    sizes = _sizes(dataset, there)
+    # Nothing is refused from here on: what an earlier call wrote stays until then.
+    _make_room(dataset, key)
     info = dict(dataset.info.get(INFO_KEY, {}))
     dataset.info[INFO_KEY] = {**info, key: {**(about or {}), "fields": fields, "views": views}}
     dataset.save()
-    return _write(dataset, parts, key, there)
+    return _write(dataset, parts, key, there, sizes)
 
 
 def view_name(key: str, name: str) -> str:
@@ -108,8 +111,8 @@ def view_name(key: str, name: str) -> str:
     return f"{key}: {name}"
 
 
-def _make_room(dataset: Any, key: str, fields: Sequence[str], views: Sequence[str]) -> None:
-    """Take away what an earlier call wrote under a key; refuse where something is there that is not ours."""
+def _require_room(dataset: Any, key: str, fields: Sequence[str], views: Sequence[str]) -> None:
+    """Refuse where a field or saved view is there that is not ours."""
     said = dataset.info.get(INFO_KEY, {})
     before = said.get(key, {}) if isinstance(said, Mapping) else None
     schema = dataset.get_field_schema()
@@ -121,6 +124,11 @@ def _make_room(dataset: Any, key: str, fields: Sequence[str], views: Sequence[st
             hint="key=NAME writes other fields",
         )
     refuse_foreign_views(dataset, views, before.get("views", ()))
+
+
+def _make_room(dataset: Any, key: str) -> None:
+    """Take away what an earlier call wrote under a key."""
+    before, schema = dataset.info.get(INFO_KEY, {}).get(key, {}), dataset.get_field_schema()
     for name in before.get("views", ()):
         if name in dataset.list_saved_views():
             dataset.delete_saved_view(name)
@@ -128,13 +136,18 @@ def _make_room(dataset: Any, key: str, fields: Sequence[str], views: Sequence[st
         dataset.delete_sample_fields(ours)
 
 
-def _write(dataset: Any, parts: Sequence[Outcomes], key: str, there: Mapping[str, str]) -> dict[str, int]:
+def _write(
+    dataset: Any,
+    parts: Sequence[Outcomes],
+    key: str,
+    there: Mapping[str, str],
+    sizes: Mapping[str, tuple[int, int]],
+) -> dict[str, int]:
     import fiftyone
     from bson import ObjectId
     from pymongo import UpdateOne
 
     counted = _declare(fiftyone, dataset, key, with_recalls=any(part.kept_at for part in parts))
-    sizes = _sizes(dataset, there)
     totals = dict.fromkeys(counted, 0)
     written_at = datetime.now(UTC)
     updates = []

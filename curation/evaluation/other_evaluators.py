@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -80,23 +79,25 @@ def beside(ours: Mapping[str, Any], given: Given, class_numbers: Mapping[int, st
     classes, values = (_several(found.pop(name, None)) for name in ("classes", "map_per_class"))
     names = {**TORCHMETRICS, **{name: name for name in TORCHMETRICS.values()}}
     numbers = {names[key]: _share(value, where, key) for key, value in found.items() if key in names}
+    if len(numbers) < sum(key in names for key in found):
+        raise _error("Another evaluator has a number twice, by its name and by ours", where, ", ".join(found))
     # Without class_metrics torchmetrics has one -1 for all classes.
-    per_class = (
-        {}
-        if len(values) != len(classes)
-        else {
-            class_numbers[_whole(one, where)]: _share(value, where, "map_per_class")
-            for one, value in zip(classes, values, strict=True)
-            if _whole(one, where) in class_numbers
-        }
-    )
+    values = () if list(values) == [UNDEFINED] and len(classes) != 1 else values
+    of_class = [_whole(one, where) for one in classes] if values else []
+    if len(values) != len(of_class) or len(set(of_class)) < len(of_class):
+        counts = f"{len(values)} in map_per_class, {len(set(of_class))} classes"
+        raise _error("There is not one number for each class of another evaluator", where, counts)
+    shares = dict(zip(of_class, [_share(value, where, "map_per_class") for value in values], strict=True))
+    per_class = {class_numbers[one]: value for one, value in shares.items() if one in class_numbers}
+    passed_over = sorted(str(key) for key in found if key not in names)
+    passed_over += sorted(f"class {one}" for one in shares.keys() - class_numbers)
     if not numbers:
         raise _error("There is no number of COCO's summary", where, ", ".join(map(str, found)) or "nothing")
     return {
         "file": record,
         "numbers": _compared(ours, numbers),
         "per_class": _compared(ours["per_class"], per_class),
-        "passed_over": sorted(str(key) for key in found if key not in names),
+        "passed_over": passed_over,
     }
 
 
@@ -132,7 +133,7 @@ def _share(value: Any, where: str, key: str) -> float | None:
     value = value.tolist() if hasattr(value, "tolist") else value
     if value is None or value == UNDEFINED:
         return None
-    if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= float(value) <= 1:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
         raise _error("A number of another evaluator is no share", f"{where}: {key}", shown(value))
     return float(value)
 

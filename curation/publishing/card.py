@@ -288,6 +288,8 @@ def changes_of(member: Member) -> Changes | None:
         added, removed = ("0", "0") if same else moved.get(name, ("?", "?"))
         if name not in before and name in new.lists:
             added, removed = f"{len(new.lists[name]):,}", "0"
+        if name not in after and name in old.lists:
+            added, removed = "0", f"{len(old.lists[name]):,}"
         rows.append((name, _images(before, name), _images(after, name), added, removed))
     words = [(one.subject, one.what) for one in found.changes if not one.subject.startswith("part ")]
     words += [(c.subject, c.what) for c in found.changes if c.subject.startswith("part ") and "ids added" not in c.what]

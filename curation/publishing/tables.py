@@ -210,7 +210,7 @@ IMAGE_URL = "image_url"
 COLUMNS: Mapping[str, str] = {
     "image_id": "the image: namespace of its dataset, and its id there",
     "image": "the photo",
-    IMAGE_URL: "where the photo lies on the web, as its dataset states it; the photo itself is not here",
+    IMAGE_URL: "where the photo lies on the web, as its dataset states it",
     "file_name": "name of the photo's file, as its dataset has it",
     "width": "width of the photo in pixels",
     "height": "height of the photo in pixels",

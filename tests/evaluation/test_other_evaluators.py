@@ -86,6 +86,9 @@ def test_one_class_and_no_classes_as_torchmetrics_squeezes_them() -> None:
     # Without class_metrics: -1 for all classes together.
     none = beside(ours, {"map": 1.0, "map_per_class": -1.0, "classes": [3, 7]}, {3: "owl", 7: "cat"})
     assert none["per_class"] == {}
+    # A class that the truth does not have is told, not dropped.
+    more = beside(ours, {"map": 1.0, "map_per_class": [0.5, 0.4], "classes": [3, 99]}, {3: "owl", 7: "cat"})
+    assert (list(more["per_class"]), more["passed_over"]) == (["owl"], ["class 99"])
 
 
 @pytest.mark.parametrize(
@@ -98,6 +101,11 @@ def test_one_class_and_no_classes_as_torchmetrics_squeezes_them() -> None:
         ({"fitness": 0.5}, "no number of COCO's summary"),
         ([0.5] * 11, "not the twelve"),
         ({"map": 0.5, "map_per_class": [0.5], "classes": ["owl"]}, "no category id"),
+        ({"map": 0.5, "map_per_class": [0.5, 0.4, 0.3], "classes": [3, 7]}, "not one number for each class"),
+        ({"map": 0.5, "map_per_class": [0.5, 0.4], "classes": [3, 3]}, "not one number for each class"),
+        ({"map": 0.5, "map_per_class": [0.5, 0.4]}, "not one number for each class"),
+        ({"map": 0.5, "AP": 0.6}, "a number twice"),
+        ({"map": 10**400}, "no share"),
     ],
 )
 def test_what_is_no_share_is_refused(tmp_path: Path, given: Any, said: str) -> None:
@@ -131,7 +139,13 @@ def test_detections_of_images_as_torchmetrics_has_them() -> None:
     assert one["AP"] == pytest.approx(1)
     empty = [{**of_images[0], "boxes": np.zeros((0, 4)), "scores": np.zeros(0), "labels": np.zeros(0, int)}]
     assert curation.evaluate("coco", truth=TRUTH, detections=empty)["AP"] == 0
-    for broken in ({"boxes": [[0, 0, 9]]}, {"scores": [0.5]}, {"image_id": None, "labels": [1, 2, 3]}):
+    for broken in (
+        {"boxes": [[0, 0, 9]]},
+        {"boxes": [1, 2]},
+        {"boxes": [[0, 0, "9", 9], [0, 0, None, 9]]},
+        {"scores": [0.5]},
+        {"image_id": None, "labels": [1, 2, 3]},
+    ):
         with pytest.raises(UsageError, match="no detections of an image") as caught:
             curation.evaluate("coco", truth=TRUTH, detections=[of_images[0], {**of_images[0], **broken}])
         assert caught.value.where == "detections[1]"

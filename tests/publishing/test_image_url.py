@@ -157,7 +157,7 @@ def test_datasets_loads_and_croissant_describes_tables_with_and_without_addresse
     if stated:
         field = described["hand-made/wilderness/image_url"]
         assert field["dataType"] == "sc:URL"
-        assert "the photo itself is not here" in field["description"]
+        assert "as its dataset states it" in field["description"]
         assert "asked for by data tracks" in " ".join(made.written.remarks)
         rows = list(dataset.records("hand-made/wilderness"))
         assert URL in str(rows[1]["hand-made/wilderness/image_url"])
@@ -186,7 +186,7 @@ def test_what_is_refused_is_counted_named_and_nowhere(tmp_path: Path) -> None:
 def test_photos_are_shown_by_address_and_none_is_copied(tmp_path: Path) -> None:
     published(tmp_path / "out", coco_file(tmp_path, URL))
     text = (tmp_path / "out/README.md").read_text(encoding="utf-8")
-    assert f'<img src="{URL}" alt="coco:000000000100" width="240">' in text
+    assert f'<img src="{URL}" alt="unknown" width="240">' in text
     assert not [path for path in files_below(tmp_path / "out") if path.endswith(".jpg")]
     assert "The column `image_url` says where their owners show them." in text
 
