@@ -386,8 +386,17 @@
     if (here === list) await goOn(ctx, again);
   }
 
+  let drawn = []; // Canvases of the images shown lately.
+
+  /* The App keeps what it drew of every image that it enlarged, several MiB each: give back what is on no page any more. */
+  function letGo() {
+    for (const canvas of drawn) if (!canvas.isConnected) canvas.width = canvas.height = 0;
+    drawn = [...drawn.filter((one) => one.isConnected), ...document.querySelectorAll("[data-cy=modal] canvas")];
+  }
+
   /* On to the next image: the next that this reviewer has not decided, or the neighbour of one that was decided before. */
   async function goOn(ctx, again) {
+    letGo();
     const to = list.after(again);
     if (to < list.ids.length) {
       await ctx.hooks.expand(list.go(to));
