@@ -225,6 +225,10 @@
   /* The App's query for the image that it enlarges is answered by what was asked for ahead, where there is that. */
   window.fetch = function (address, options) {
     const query = options && options.body;
+    // Which image is enlarged is told to a session in Python, and a review has none.
+    if (typeof query === "string" && query.includes("mutation setSampleMutation(")) {
+      return Promise.resolve(Response.json({ data: { setSample: true } }));
+    }
     if (typeof query !== "string" || !query.includes("mainSampleQuery(")) return plainFetch.apply(this, arguments);
     lastQuery = { address, options };
     const kept = ahead.get(query);
