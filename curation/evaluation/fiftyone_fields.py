@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -45,6 +46,7 @@ _A_OSE = "a_ose"
 _STATES = {"unknown_found": FOUND, "unknown_called_known": CALLED_KNOWN, "unknown_missed": MISSED}
 _OBJECTS = "objects"
 # Okabe and Ito's vermilion and sky blue: told apart by colour-blind readers too.
+_KEY = re.compile("[A-Za-z][A-Za-z0-9_]*")
 _COLOURS = ("#d55e00", "#56b4e9")
 _CHANGED = "last_modified_at"
 Data = dict[str, Any]
@@ -112,7 +114,11 @@ def view_name(key: str, name: str) -> str:
 
 
 def _require_room(dataset: Any, key: str, fields: Sequence[str], views: Sequence[str]) -> None:
-    """Refuse where a field or saved view is there that is not ours."""
+    """Refuse a name that no field can have, and where a field or saved view is there that is not ours."""
+    if not _KEY.fullmatch(key):
+        raise UsageError(
+            "No field can have this name", expected="letters, digits, _; a letter first", found=ascii(key)[:80]
+        )
     said = dataset.info.get(INFO_KEY, {})
     before = said.get(key, {}) if isinstance(said, Mapping) else None
     schema = dataset.get_field_schema()

@@ -31,7 +31,7 @@ TORCHMETRICS = {
 }
 """Our names of the numbers of torchmetrics' ``MeanAveragePrecision`` (1.9.0), in the order of COCO's summary."""
 UNDEFINED = -1
-_WHY = "the other evaluator says -1: undefined"
+_WHY = "the other evaluator says -1 or null: undefined"
 _FORM = (
     "a JSON object of shares from 0 to 1, -1 where undefined: map, map_50, ..., map_per_class and classes as "
     "torchmetrics has them, or AP, AP50, ...; or COCOeval.stats, a list of twelve"

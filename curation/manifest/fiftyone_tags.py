@@ -210,7 +210,9 @@ def _ours(dataset: Any) -> dict[str, Any]:
     if found is None:
         return {}
     fields = ("name", "version", "digest", "id_field", "namespaces", "parts")
-    if not isinstance(found, Mapping) or not all(name in found for name in fields):
+    parts = found.get("parts") if isinstance(found, Mapping) else None
+    stated = [isinstance(one, Mapping) and {"part", "tag"} <= set(one) for one in parts or ()]
+    if not parts or not all(stated) or not all(name in found for name in fields):
         raise UsageError(
             "The dataset has information of this name that is not ours",
             where=f"{told_name(dataset)}: info[{INFO_KEY!r}]",

@@ -154,6 +154,8 @@ def test_twice_is_once_and_the_users_own_stays(make: Any, tmp_path: Path) -> Non
     assert dataset.info["curation_results"]["k"]["protocol"] == "owod"
     with pytest.raises(UsageError, match="a field of this name that is not ours"):
         result.to_fiftyone(dataset, "t2/clean", key="coco_id")
+    with pytest.raises(UsageError, match="No field can have this name"):
+        result.to_fiftyone(dataset, "t2/clean", key="k.b")
     dataset.save_view("j: open-set errors", dataset.limit(2))
     with pytest.raises(UsageError, match="a saved view of this name"):
         result.to_fiftyone(dataset, "t2/clean", key="j")
