@@ -242,8 +242,8 @@ def _submitted(
         # A step of the user's script needs that script, and its guard; no other does.
         with nullcontext() if type(work.step).__module__ == "__main__" else _unguarded_main():
             return pool.submit(_run, block)
-    except (BrokenProcessPool, BrokenPipeError):
-        # At work, or while it was told what it is started for.
+    except (BrokenProcessPool, OSError, ValueError):
+        # At work, or while another was started: the pool then closes the pipes that this one was to be given.
         lost: Future[Outcome] = Future()
         running[lost] = block
         raise BrokenProcessPool from None
