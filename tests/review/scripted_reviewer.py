@@ -30,15 +30,18 @@ QUIET = (
 )
 ACTIONS = {"k": "keep", "r": "remove", "n": "to_near", "f": "to_far", "u": "unsure"}
 NAME_SHOWN = '[data-cy="modal"] [data-cy="sidebar-entry-image_id"]'
+AT_ONCE = "#curation-review-next"
 _SEEN = """
-addEventListener("keydown", () => { window.pressedAt = performance.now(); window.shownAt = null; }, true);
+addEventListener("keydown", () => { pressedAt = performance.now(); shownAt = ownAt = null; }, true);
+window.nameSeen = () => document.querySelector('%s')?.dataset.image || document.querySelector('%s')?.textContent;
 (function look() {
-  const name = document.querySelector('%s')?.textContent;
-  if (name && name !== window.nameShown) { window.nameShown = name; window.shownAt = performance.now(); }
+  const now = performance.now(), name = nameSeen(), own = document.querySelector('%s')?.textContent;
+  if (name && name !== window.nameShown) { window.nameShown = name; window.shownAt = now; }
+  if (own && own !== window.ownName) { window.ownName = own; window.ownAt = now; }
   requestAnimationFrame(look);
 })();
 """
-"""Note in the page when a key was pressed, and when the enlarged view showed another image."""
+"""Note in the page when a key was pressed, when a reviewer saw another image, and when the App's own view showed it."""
 
 
 def draw_photos(folder: Path, count: int, *, drawn: int | None = None) -> tuple[Path, Path]:
@@ -142,7 +145,7 @@ def browser_page(width: int = 1600, height: int = 950, *, draws: bool = False) -
         browser = playwright.chromium.launch(executable_path=program, headless=True, args=[*QUIET, *drawing])
         page = browser.new_page(viewport={"width": width, "height": height})
         page.set_default_timeout(30_000)
-        page.add_init_script(_SEEN % NAME_SHOWN)
+        page.add_init_script(_SEEN % (AT_ONCE, NAME_SHOWN, NAME_SHOWN))
         yield page
         browser.close()
 
@@ -187,8 +190,8 @@ class Reviewer:
         self.page.locator('[data-cy="modal"]').wait_for(state="hidden")
 
     def shown(self) -> str:
-        """Return the image in the enlarged view."""
-        return str(self.page.locator(NAME_SHOWN).inner_text())
+        """Return the image that is seen in the enlarged view."""
+        return str(self.page.evaluate("nameSeen()"))
 
     def judge(self, letter: str) -> tuple[tuple[str, str], float]:
         """Press a key and wait for another image, or for the end of the list; what was judged, and milliseconds."""

@@ -2,10 +2,13 @@
 
 import re
 from collections.abc import Iterator
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from PIL import Image
 
 from curation.decisions.files import read_decisions
 from curation.proposals.proposal import Evidence, Proposal, ProposalSet, write_proposals
@@ -13,6 +16,7 @@ from curation.sources.opening import open_source
 from tests.review.review_world import coco_id
 from tests.review.scripted_reviewer import (
     ACTIONS,
+    AT_ONCE,
     Reviewer,
     ReviewServer,
     browser_page,
@@ -81,14 +85,15 @@ def test_keys_lose_nothing_and_double_nothing(drawn: ReviewServer, page: Any) ->
         expected.append(judged)
         page.wait_for_timeout(150)
     keep_picture(page, "enlarged")
+    expected.append(_seen_at_once_as_the_app_shows_it(someone))
     page.keyboard.down("f")
     for _ in range(5):
         page.keyboard.down("f")
     page.keyboard.up("f")
-    expected.append((coco_id(9), "to_far"))
+    expected.append((coco_id(10), "to_far"))
     someone.wait_for_rows(len(expected))
     page.wait_for_timeout(500)
-    assert someone.shown() == coco_id(10)
+    assert someone.shown() == coco_id(11)
     page.keyboard.press("Control+k")
     page.keyboard.press("?")
     page.get_by_text("Keys of the review").wait_for()
@@ -105,11 +110,11 @@ def test_keys_lose_nothing_and_double_nothing(drawn: ReviewServer, page: Any) ->
     assert someone.rows() == expected
     drawn.start()
     someone.open()
-    assert f"9 of {DRAWN}" in someone.bar()
-    assert someone.enlarge() == coco_id(10)
+    assert f"10 of {DRAWN}" in someone.bar()
+    assert someone.enlarge() == coco_id(11)
 
     # As fast as they go, and killed amid it: the log holds a beginning of what was pressed, whole rows in their order.
-    pressed = [(coco_id(10 + place), ACTIONS["krnfu"[place % 5]]) for place in range(20)]
+    pressed = [(coco_id(11 + place), ACTIONS["krnfu"[place % 5]]) for place in range(20)]
     for place in range(20):
         page.keyboard.press("krnfu"[place % 5])
     someone.wait_for_rows(len(expected) + 6)
@@ -121,7 +126,7 @@ def test_keys_lose_nothing_and_double_nothing(drawn: ReviewServer, page: Any) ->
     expected = rows
     drawn.start()
     someone.open()
-    first = 10 + len(recorded)
+    first = 11 + len(recorded)
     assert someone.enlarge() == coco_id(first)
 
     # Undo of what was decided before the view was opened: that is in no list, and is followed by what was shown before.
@@ -183,6 +188,30 @@ def test_keys_lose_nothing_and_double_nothing(drawn: ReviewServer, page: Any) ->
     assert {row.image_id: row.action for row in exported} == standing
     assert len(exported) == DRAWN
     assert "every verdict is in the log" in drawn.stop()
+
+
+def _seen_at_once_as_the_app_shows_it(someone: Reviewer) -> tuple[str, str]:
+    """Judge an image; the next is seen with its boxes and evidence before the App shows it, and where it shows it."""
+    page = someone.page
+    # Kept from hearing that the App has drawn it, the page goes on showing what it showed at once.
+    page.evaluate("addEventListener('canvas-loaded', event => window.held && event.stopPropagation(), true)")
+    page.evaluate("window.held = true")
+    judged, _ = someone.judge("n")
+    following = numbers(int(judged[0][-12:]) + 1)[0]
+    assert page.locator(AT_ONCE).get_attribute("data-image") == following
+    assert page.locator("#curation-review-evidence").get_attribute("data-image") == following
+    assert page.locator(AT_ONCE).inner_text() in ("zebra", "pizza")
+    page.wait_for_function("name => window.ownName === name", arg=following)
+    assert page.evaluate("ownAt > shownAt")
+    page.wait_for_timeout(500)
+    place = page.locator('[data-cy="modal-looker-container"]')
+    at_once = place.screenshot()
+    page.evaluate("window.held = false; window.dispatchEvent(new Event('wheel'))")
+    assert page.locator(AT_ONCE).count() == 0
+    one, other = (np.asarray(Image.open(BytesIO(shot)).convert("RGB"), int) for shot in (at_once, place.screenshot()))
+    # Letters, and the shaded edges of an enlarged photo, may differ; a box or a photo elsewhere is far more.
+    assert (np.abs(one - other).max(axis=2) > 40).mean() < 0.01
+    return judged
 
 
 def test_a_stage_has_its_own_keys(review_environment: dict[str, str], tmp_path: Path, page: Any) -> None:

@@ -30,6 +30,7 @@
       "state.modalNavigation": fos && fos.modalNavigation && fos.modalNavigation.set,
       "state.useSetExpandedSample": fos && fos.useSetExpandedSample,
       "state.useClearModal": fos && fos.useClearModal,
+      "state.activeFields": fos && fos.activeFields,
     };
     return Object.keys(needed).filter((name) => !needed[name]);
   }
@@ -217,6 +218,7 @@
   // The next image, asked for while this one is looked at
   // -------------------------------------------------------------------------------------------------------------------
 
+  const PATIENCE = 5000;
   const plainFetch = window.fetch;
   const FRESH = 30000; // Milliseconds: what was asked for longer ago may have changed.
   const ahead = new Map(); // Answers that are on their way, by the text of the App's own query; that of the next image.
@@ -244,16 +246,80 @@
     if (!asked.variables || !asked.variables.filter || asked.variables.filter.group) return;
     asked.variables.filter.id = id;
     const query = JSON.stringify(asked);
-    if (ahead.has(query)) return;
+    const kept = ahead.get(query);
+    if (kept && kept.until > performance.now()) return;
     ahead.clear();
     const { signal, ...options } = lastQuery.options;
     const answer = plainFetch(lastQuery.address, { ...options, body: query });
     ahead.set(query, { answer, until: performance.now() + FRESH });
     answer
       .then((one) => one.clone().json())
-      .then((told) => told.data.sample.urls.forEach(({ url }) => (new Image().src = fos.getSampleSrc(url))))
+      .then((told) => {
+        const { sample, urls } = told.data.sample;
+        const photo = new Image();
+        for (const { field, url } of urls) (field === "filepath" ? photo : new Image()).src = fos.getSampleSrc(url);
+        photo.decode().then(
+          () => (coming = { id, sample, photo }),
+          () => (coming = null)
+        );
+      })
       .catch(() => ahead.delete(query));
   }
+
+  // -------------------------------------------------------------------------------------------------------------------
+  // The next image at once, over the App's own view, which takes a fifth of a second to change
+  // -------------------------------------------------------------------------------------------------------------------
+
+  const BOXES = { known: "#d55e00", unknown: "#56b4e9", other: "#999999", missing: "#f0e442" };
+  let coming = null; // The image that comes next, ready to be shown: its id, its sample, its photo.
+  let facing = null; // The one that is shown over the App's own view until that shows it.
+  let redrawEvidence = () => {};
+  const face = element(null, "div", "");
+  face.id = "curation-review-next";
+
+  /* Show the image that was asked for ahead, with its boxes, where the App will: what is seen is what the next key judges. */
+  async function showAtOnce(ctx, id) {
+    const place = document.querySelector('[data-cy="modal-looker-container"]');
+    if (!place || !coming || coming.id !== id) return;
+    const shown = (facing = coming);
+    const { sample, photo } = shown;
+    const { left, top, width, height } = place.getBoundingClientRect();
+    const scale = Math.min(width / photo.naturalWidth, height / photo.naturalHeight);
+    const [wide, high] = [photo.naturalWidth * scale, photo.naturalHeight * scale];
+    face.style.cssText =
+      `position:fixed;left:${left}px;top:${top}px;width:${width}px;height:${height}px;overflow:hidden;` +
+      `background:${getComputedStyle(place).backgroundColor};pointer-events:none;z-index:${Z - 1};`;
+    const paper = element(null, "div", `position:absolute;left:${(width - wide) / 2}px;top:${(height - high) / 2}px;`);
+    photo.style.cssText = `display:block;width:${wide}px;height:${high}px;`;
+    paper.append(photo);
+    const active = await ctx.state.snapshot.getPromise(fos.activeFields({ modal: true }));
+    for (const [field, colour] of Object.entries(BOXES)) {
+      for (const one of (active.includes(field) && sample[field] && sample[field].detections) || []) {
+        const [x, y, w, h] = one.bounding_box;
+        const place = `left:${x * wide - 2}px;top:${y * high - 2}px;width:${w * wide + 4}px;height:${h * high + 4}px;`;
+        const drawn = element(paper, "div", `position:absolute;${place}box-sizing:border-box;border:3px solid ${colour};`);
+        const text = "font:bold 14px/27px Palanquin,serif;color:#fff;padding:0 7px;white-space:nowrap;";
+        element(drawn, "span", `position:absolute;left:-3px;bottom:100%;background:${colour};${text}`, one.label);
+      }
+    }
+    face.replaceChildren(paper);
+    face.dataset.image = sample.image_id;
+    document.body.append(face);
+    redrawEvidence();
+    setTimeout(() => facing === shown && uncover(), PATIENCE);
+    await new Promise((painted) => requestAnimationFrame(() => setTimeout(painted)));
+  }
+
+  function uncover() {
+    facing = null;
+    face.remove();
+  }
+
+  /* The App has drawn the image itself; or somebody turned to something else. */
+  document.addEventListener("canvas-loaded", ({ target, detail }) => {
+    if (facing && detail.sampleFilepath === facing.sample.filepath && target.closest('[data-cy="modal"]')) uncover();
+  });
+  for (const turned of ["pointerdown", "wheel"]) window.addEventListener(turned, uncover, true);
 
   // -------------------------------------------------------------------------------------------------------------------
   // Judging: one thing after the other
@@ -263,8 +329,6 @@
   let waiting = 0;
   const jobs = new Map();
   let number = 0;
-
-  const PATIENCE = 5000;
 
   /* Run some work with the App's present state and hooks, which an operator alone is handed. An App that lost its server
    * hands out nothing: then the work is given up before it began, and never done late. */
@@ -378,6 +442,10 @@
   async function judgeShown(ctx, verdict) {
     const id = await imageShown(ctx);
     if (!id) return say("The enlarged view was closed before this key: nothing was judged", "note");
+    if (facing && facing.id !== id) {
+      uncover();
+      return say("Nothing was judged: the App did not go on to the image that was shown", "wrong");
+    }
     await listed(ctx, id);
     const here = list;
     const again = review.decided.has(id);
@@ -403,6 +471,7 @@
     letGo();
     const to = list.after(again);
     if (to < list.ids.length) {
+      await showAtOnce(ctx, list.ids[to]);
       await ctx.hooks.expand(list.go(to));
       return lookAhead(list.ids[list.after()]);
     }
@@ -436,6 +505,7 @@
   /* Show an image of these again; one that is not in the list, since it was decided when that was made, goes in where the
    * walk stands: from there on it is followed by what was shown before. */
   function reopen(ctx, ids) {
+    uncover();
     const absent = ids.filter((id) => !list.ids.includes(id));
     list.ids.splice(Math.max(list.at, 0), 0, ...absent);
     return ctx.hooks.expand(list.go(list.ids.indexOf(ids[0])));
@@ -481,7 +551,7 @@
     if (isTyping() || isAnnotating() || isAsked()) return;
     const helping = help.style.display !== "none";
     const letter = letterOf(event);
-    if (!helping && !KEYS[letter] && letter !== "z" && letter !== "?") return;
+    if (!helping && !KEYS[letter] && letter !== "z" && letter !== "?") return uncover();
     // Before the App's own listener: f is its fullscreen, r its zoom, z its crop.
     event.preventDefault();
     event.stopImmediatePropagation();
@@ -503,7 +573,6 @@
   // -------------------------------------------------------------------------------------------------------------------
 
   const EVIDENCE = "review_evidence";
-  const BOXES = { known: "#d55e00", unknown: "#56b4e9", other: "#999999", missing: "#f0e442" };
   const MUTED = { color: "var(--fo-palette-text-secondary, #a8a8b3)", fontSize: 12 };
 
   const h = (tag, style, ...children) => window.React.createElement(tag, { style }, ...children);
@@ -587,8 +656,9 @@
   function Evidence() {
     const loaded = window.recoil.useRecoilValueLoadable(fos.modalSample);
     const before = window.React.useRef(null);
+    redrawEvidence = window.React.useReducer((times) => times + 1, 0)[1];
     if (loaded.state === "hasValue" && loaded.contents) before.current = loaded.contents.sample;
-    const sample = before.current;
+    const sample = facing ? facing.sample : before.current;
     if (!sample) return h("div", { padding: 16, ...MUTED }, "…");
     return window.React.createElement(
       "div",
@@ -679,7 +749,10 @@
     }
     const now = isEnlarged();
     if (now && !enlarged && review.verdicts) queue(() => withApp(async (ctx) => (await imageShown(ctx)) && listed(ctx)));
-    if (!now) list = null;
+    if (!now) {
+      list = null;
+      uncover();
+    }
     if (list) lookAhead(list.ids[list.after()]);
     if (enlarged && !now && changed) {
       changed = false;
