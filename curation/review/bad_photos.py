@@ -41,7 +41,7 @@ _SHOWN = ("JPEG", "MPO", "PNG", "WEBP", "GIF", "BMP")
 _ENDS = {"JPEG": b"\xff\xd9", "MPO": b"\xff\xd9", "PNG": b"IEND\xaeB\x60\x82", "GIF": b"\x3b"}
 _BEGINNINGS = (b"\xff\xd8\xff", b"\x89PNG", b"RIFF", b"GIF8")
 _TAIL = 4096
-_MOST_THREADS = 8
+_MOST_THREADS, _AT_ONCE = 8, 64
 _CARD = (640, 480)
 
 Checked = tuple[BadPhoto | Literal[""], tuple[int, int]]
@@ -62,11 +62,23 @@ def check_photos(paths: Sequence[Path | None]) -> list[Checked]:
         import PIL.Image  # noqa: F401
     except ImportError:
         raise MissingExtraError("Looking at photos needs Pillow", hint="pip install 'curation[review]'") from None
+    threads = min(_MOST_THREADS, (os.cpu_count() or 1) * 2)
+    checked: list[Checked] = []
     # Waiting for the disk is most of it; warnings are set here, once, since their state is shared by all threads.
-    with warnings.catch_warnings(), ThreadPoolExecutor(min(_MOST_THREADS, (os.cpu_count() or 1) * 2)) as pool:
+    with (
+        warnings.catch_warnings(),
+        ThreadPoolExecutor(threads) as pool,
+        tqdm(desc="photos", total=len(paths), unit=" photos", disable=None) as bar,
+    ):
         warnings.simplefilter("ignore")
-        found = pool.map(check_photo, paths, chunksize=64)
-        return list(tqdm(found, "photos", len(paths), unit=" photos", disable=None))
+        for some in pool.map(_check_some, (paths[at : at + _AT_ONCE] for at in range(0, len(paths), _AT_ONCE))):
+            checked += some
+            bar.update(len(some))
+    return checked
+
+
+def _check_some(paths: Sequence[Path | None]) -> list[Checked]:
+    return [check_photo(path) for path in paths]
 
 
 def check_photo(path: Path | None) -> Checked:

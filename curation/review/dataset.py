@@ -177,14 +177,14 @@ def _values_coloured(colours: Mapping[str, str]) -> dict[str, Any]:
 
 OPEN_VIEW, CONFLICT_VIEW, AGAINST_VIEW = "to decide", "conflicts", "against the proposal"
 SCORE_VIEW, GROUP_VIEW, BAD_VIEW = "by score", "near-duplicates", "bad photos"
-MOST_BATCH_VIEWS, MOST_REASON_VIEWS = 100, 50
+MOST_BATCH_VIEWS, MOST_REASON_VIEWS = 20, 50
 
 
 def save_views(fiftyone: Any, dataset: Any, images: ReviewImages) -> None:
     """Save the views that a reviewer chooses from; one that would be empty for ever is not saved.
 
     What is open, conflicts, and verdicts against the proposal; by score, near-duplicates, bad photos; each kind of
-    evidence, each reason, each batch. Beyond 50 reasons (the most frequent are taken) and 100 batches the menu could
+    evidence, each reason, each batch. Beyond 50 reasons (the most frequent are taken) and 20 batches the menu could
     not be read; the operator *Next batch* reaches every batch.
     """
     field = fiftyone.ViewField

@@ -69,10 +69,10 @@ class PhotoFolder:
     @cached_property
     def _by_name(self) -> dict[str, Path]:
         found: dict[str, Path] = {}
-        root = self.folder.absolute()
-        for path in self.paths:
-            for name in (path.relative_to(root).as_posix(), path.name, path.stem):
-                found.setdefault(name, path)
+        for place, name, _ in files_below(str(self.folder.absolute()), SUFFIXES):
+            path, last = Path(place), name.rpartition("/")[2]
+            for one in (name, last, last.rpartition(".")[0]):
+                found.setdefault(one, path)
         return found
 
 

@@ -1,7 +1,6 @@
 """A real FiftyOne dataset as a source: ids, classes and boxes are those of the file that it was loaded from."""
 
 import json
-import os
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +15,6 @@ from curation.errors import CurationError, CurationWarning, SourceError, UsageEr
 from curation.sources.fiftyone_view import in_pixels
 
 pytestmark = pytest.mark.mongo
-MINI = Path(os.environ.get("CURATION_SHARED", "/nonexistent")) / "data" / "coco" / "mini"
 IMAGES = [(7, "b.jpg", 640, 427), (3, "a.jpg", 100, 80), (12, "c.jpg", 333, 500)]
 BOXES = [
     (7, 17, [236.98, 142.51, 24.7, 69.5], 0),
@@ -241,18 +239,19 @@ def test_predictions_of_a_view_are_scored_as_their_file(dataset: Any, fiftyone: 
         curation.evaluate("voc", truth=truth, detections=held)
 
 
-@pytest.mark.skipif(not MINI.is_dir(), reason="real files absent: CURATION_SHARED names their folder")
-def test_real_photos_make_the_round_trip_to_the_same_manifest(fiftyone: Any, tmp_path: Path) -> None:
+@pytest.mark.shared
+def test_real_photos_make_the_round_trip_to_the_same_manifest(shared: Path, fiftyone: Any, tmp_path: Path) -> None:
+    mini = shared / "data" / "coco" / "mini"
     names = [
-        one["name"] for one in json.loads((MINI / "annotations" / "instances_val2017.json").read_text())["categories"]
+        one["name"] for one in json.loads((mini / "annotations" / "instances_val2017.json").read_text())["categories"]
     ]
     (tmp_path / "tasks.toml").write_text(
         'name = "my/mini"\ndataset = "coco"\n'
         + "".join(f"[[tasks]]\nname = {f't{k}'!r}\nclasses = {names[40 * k - 40 : 40 * k]!r}\n" for k in (1, 2))
     )
-    files = {slot: MINI / "annotations" / f"instances_{slot}2017.json" for slot in ("train", "val")}
+    files = {slot: mini / "annotations" / f"instances_{slot}2017.json" for slot in ("train", "val")}
     views = {
-        slot: load(fiftyone, MINI / f"{slot}2017", path, f"mini-{slot}-{tmp_path.name}") for slot, path in files.items()
+        slot: load(fiftyone, mini / f"{slot}2017", path, f"mini-{slot}-{tmp_path.name}") for slot, path in files.items()
     }
     parts = {"train": "train", "val": "test"}
 
