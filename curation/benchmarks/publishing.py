@@ -156,7 +156,8 @@ def publish(
     date : str
         date of publication, to be stated in the files (default: today, UTC)
     image_url : bool
-        leave out the column of the photos' addresses on the web, which COCO JSON and Open Images' list of images state
+        True: a column of the photos' addresses on the web, where COCO JSON or Open Images' list of images states any;
+        False (--no-image-url): no such column
     previous : sequence of Path
         a folder of the version that a manifest replaces, where it is no available manifest (repeatable)
     audits : sequence of Path
