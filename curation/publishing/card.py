@@ -291,9 +291,9 @@ def changes_of(member: Member) -> Changes | None:
         if name not in after and name in old.lists:
             added, removed = "0", f"{len(old.lists[name]):,}"
         rows.append((name, _images(before, name), _images(after, name), added, removed))
-    words = [(one.subject, one.what) for one in found.changes if not one.subject.startswith("part ")]
-    words += [(c.subject, c.what) for c in found.changes if c.subject.startswith("part ") and "ids added" not in c.what]
-    return Changes(rows, words)
+    # What the rows count is not told once more.
+    told = [(one.subject, one.what) for one in found.changes if one.ids is None or one.ids.reordered]
+    return Changes(rows, told)
 
 
 def _images(parts: Mapping[str, PartEntry], name: str) -> str:

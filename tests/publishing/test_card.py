@@ -155,6 +155,24 @@ def test_changes_are_counted_against_the_version_that_is_replaced(tmp_path: Path
     assert "There is none that it replaces." in first
 
 
+def test_what_is_not_counted_is_told_whatever_it_says(tmp_path: Path) -> None:
+    _, new = versions(tmp_path)
+    closed, wilderness = new.header.parts
+    ids = new.lists["wilderness"][::-1]
+    parts = (
+        msgspec.structs.replace(closed, selection="images, two ids added by hand"),
+        msgspec.structs.replace(wilderness, sha256=sha256_of_lines(ids), order="listed"),
+    )
+    other = Manifest(changed(new, parts=parts).header, {**new.lists, "wilderness": ids})
+    text = published(tmp_path / "out", other, previous=[tmp_path / "old"])
+    told = [line for line in section(text, "### Changes since the last version").splitlines() if line.startswith("- ")]
+    assert [line.partition(": ")[0] for line in told] == [
+        "- part closed", "- part wilderness", "- part wilderness", "- supersedes", "- version"
+    ]  # fmt: skip
+    assert "two ids added by hand" in told[0]
+    assert told[2].endswith("the order of its ids is another")
+
+
 def test_changes_of_a_manifest_that_is_packaged_are_found_by_themselves(tmp_path: Path) -> None:
     text = published(tmp_path / "out", curation.load("elephant/train2017@1.1.0"))
     assert "| `wr1` | not computed | 4,952 | ? | ? |" in section(text, "### Changes since the last version")
