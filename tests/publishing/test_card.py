@@ -17,7 +17,7 @@ import curation
 from curation.canonical import sha256_of_lines
 from curation.cli import main
 from curation.errors import LeaderboardError, PublishError, UsageError
-from curation.evaluation.leaderboard.rows import Evaluator, ManifestName, Metric, Row
+from curation.evaluation.leaderboard.rows import Evaluator, ManifestName, Metric, ReadRows, Row, read_rows
 from curation.manifest.header import ClassEntry, Paper, Supersedes
 from curation.manifest.manifest import Manifest, write_manifest
 from curation.publishing.card import card_data, check_card_data, own_bibtex
@@ -269,6 +269,21 @@ def test_results_of_exactly_these_lists_stand_in_the_card(tmp_path: Path) -> Non
     assert "<img" not in found.replace("\\<img", "")
     assert (tmp_path / "out/results.jsonl").read_bytes() == data
     assert "## Results" not in published(tmp_path / "none", manifest)
+
+
+def test_what_is_shown_and_passed_on_is_one_reading_of_the_results(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read_and_gone(path: Path) -> ReadRows:
+        read = read_rows(path)
+        path.unlink()
+        return read
+
+    monkeypatch.setattr("curation.benchmarks.publishing.read_rows", read_and_gone)
+    manifest = tiny()[0]
+    (tmp_path / "results.jsonl").write_bytes(lines(row(manifest)))
+    assert "0.4150" in published(tmp_path / "out", manifest, results=tmp_path / "results.jsonl")
+    assert (tmp_path / "out/results.jsonl").read_bytes() == lines(row(manifest))
 
 
 @pytest.mark.parametrize("kind", ["other", "none", "torn", "empty", "rows", "suffix"])
