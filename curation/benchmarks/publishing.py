@@ -69,7 +69,7 @@ class Published:
             name = f"{member.manifest.header.name} {member.manifest.header.version}"
             absent = [part.name for part in member.manifest.header.parts if part.name not in member.splits]
             if absent:
-                notes.append(f"{name}: pinned only, no list is published of {', '.join(absent)}")
+                notes.append(f"{name}: no list is published of {', '.join(absent)}")
             for source, terms in member.terms().items():
                 if source in member.sources and terms.labels == "unstated":
                     notes.append(f"{name}: no licence is stated for the annotations of {source}; the card says so")

@@ -42,11 +42,11 @@ Configs = Mapping[str, Mapping[str, str]]
 
 _ORIGINS = {
     "regenerated": "The rule made the lists from the raw data.",
-    "as_published": "The lists are the authors' own. Their digests are pinned here; the lists are not passed on, since "
-    "no licence for them is stated: `curation import` completes the manifest from the authors' files.",
+    "as_published": "The lists are the authors' own. The manifest states their digests; the lists are not passed on, "
+    "since no licence for them is stated: `curation import` completes the manifest from the authors' files.",
     "reviewed": "Recorded decisions of reviewers corrected the lists.",
-    "declared": "Part of the lists is not at hand: the header pins the rule, the paper's figures and the digests that "
-    "are known, and `curation build` completes it from your own raw data.",
+    "declared": "Not every list is among the files: the manifest states the rule, the paper's figures and the digests "
+    "that are known, and `curation build` completes it from your own raw data.",
 }
 _LONGEST_VALUE = 160
 _FOLDED = 40
