@@ -37,6 +37,7 @@ from curation.figure_style import PAGE, SMALL, small_multiples
 from curation.manifest.composition import compose
 from curation.similarity.set_similarity import similarity_histograms
 from tests.audit.benchmark_world import list_set
+from tests.evaluation.ood_reference import EXAMPLE, OodWorld
 from tests.evaluation.oscr_cases import LABELS, SOFTMAX, table
 from tests.evaluation.owod_cases import evaluated, example
 from tests.evaluation.test_figures import CURVES, DIAGNOSIS, GAP, INTERVALS, RESULT, VOC
@@ -46,6 +47,7 @@ from tests.worlds.runs import elephant_run
 
 Drawer = Callable[[Path], Any]
 SOFT = class_scores(LABELS, table(SOFTMAX), kind="probabilities")
+OBJECTLESS = OodWorld({image: [] for image in EXAMPLE.objects}, EXAMPLE.found, EXAMPLE.ids)
 NAMES = [f"a class of length {number:02d}" for number in range(80)]
 ERRORS = dict.fromkeys(KINDS, 0) | {"correct": 5, "similar": 3, "unknown_unknown": 2}
 
@@ -95,8 +97,8 @@ def overlaps(n: int) -> Drawer:
     return lambda folder: overlap_figure(forensics(list_set(folder / "lists", lists)), folder / "overlap")
 
 
-def bars(splits: int, methods: int, *profiles: str) -> Drawer:
-    sections = [{**section(f"split-{a}"), "method": f"score {b}"} for a in range(splits) for b in range(methods)]
+def bars(splits: int, methods: int, *profiles: str, world: OodWorld = EXAMPLE) -> Drawer:
+    sections = [{**section(f"split-{a}", world), "method": f"score {b}"} for a in range(splits) for b in range(methods)]
     return lambda folder: metric_bars(sections, profiles, folder / "bars")
 
 
@@ -154,6 +156,7 @@ FIGURES: dict[str, Drawer] = {
     "OOD 1": bars(1, 1, "paper", "official"),
     "OOD 2": bars(2, 1, "official"),
     "OOD 8": bars(4, 2, "paper", "official"),
+    "OOD, no objects": bars(3, 2, "paper", "official", world=OBJECTLESS),
     **{f"OOD scores {n}": histograms(n) for n in (1, 3)},
     **{f"tasks {n}": open_world(n) for n in (1, 3, 4)},
     "OSCR": lambda folder: oscr_figure({"a": SOFT, "b": SOFT}, folder / "oscr"),
@@ -276,6 +279,27 @@ def test_what_is_of_no_available_source_is_said_and_has_no_panel(tmp_path: Path)
     (figure,) = drawn(composition("val"), tmp_path)
     assert [axis.get_title("left") for axis in panels(figure)] == ["classes", "images", "objects in test images"]
     assert "no boxes available of train images" in figure.get_suptitle()
+
+
+@pytest.mark.parametrize("profiles", [("paper",), ("paper", "official")])
+def test_metrics_that_are_undefined_have_no_panel_and_the_title_says_why(
+    profiles: tuple[str, ...], tmp_path: Path
+) -> None:
+    def found(world: OodWorld, splits: int = 3) -> tuple[list[str], str]:
+        (figure,) = drawn(bars(splits, 2, *profiles, world=world), tmp_path)
+        return [axis.get_title("left") for axis in panels(figure)], " ".join(figure.get_suptitle().split())
+
+    every = ["AUROC ↑", "FPR95 ↓", "AP_U ↑", "nOSE ↓", "P_U ↑", "R_U ↑"]
+    titles, told = found(OBJECTLESS)
+    assert titles == every[:2]
+    assert "(undefined: AP_U, nOSE, P_U, R_U, since N_U is 0: the split has no objects; " in told
+    titles, told = found(OodWorld(EXAMPLE.objects, {}))
+    assert titles == every[2:]
+    assert "(undefined: AUROC, FPR95, since there are no OOD detections; " in told
+    for world in (EXAMPLE, OodWorld(OBJECTLESS.objects, {})):
+        titles, told = found(world)
+        assert titles == every
+        assert "undefined" not in told
 
 
 def test_errors_that_no_detection_has_are_not_in_the_key(tmp_path: Path) -> None:

@@ -11,11 +11,10 @@ from typing import Annotated, Any, Literal
 
 from curation.arguments import checked
 from curation.benchmarks.registry import formats
-from curation.canonical import sha256_of_bytes
 from curation.decisions.decision import Decision
 from curation.decisions.files import read_decision_files
 from curation.errors import PublishError, UsageError
-from curation.evaluation.leaderboard.board import leaderboard
+from curation.evaluation.leaderboard.board import grouped
 from curation.evaluation.leaderboard.exchange import markdown_groups
 from curation.evaluation.leaderboard.rows import read_rows
 from curation.manifest.locate import load_manifest, manifest_folders
@@ -32,7 +31,7 @@ from curation.publishing.tables import PlannedTable, part_tables
 from curation.sources.given import open_slots
 from curation.sources.photos import PhotoFolder
 from curation.sources.slots import Reading, Sources
-from curation.storage import publishing_folder, read_bytes, write_text
+from curation.storage import publishing_folder, write_text
 from curation.text_table import printable
 
 Layout = Literal["curation", "findmeifyoucan"]
@@ -70,7 +69,7 @@ class Published:
             name = f"{member.manifest.header.name} {member.manifest.header.version}"
             absent = [part.name for part in member.manifest.header.parts if part.name not in member.splits]
             if absent:
-                notes.append(f"{name}: pinned only, no list is published of {', '.join(absent)}")
+                notes.append(f"{name}: no list is published of {', '.join(absent)}")
             for source, terms in member.terms().items():
                 if source in member.sources and terms.labels == "unstated":
                     notes.append(f"{name}: no licence is stated for the annotations of {source}; the card says so")
@@ -156,7 +155,8 @@ def publish(
     date : str
         date of publication, to be stated in the files (default: today, UTC)
     image_url : bool
-        leave out the column of the photos' addresses on the web, which COCO JSON and Open Images' list of images state
+        True: a column of the photos' addresses on the web, where COCO JSON or Open Images' list of images states any;
+        False (--no-image-url): no such column
     previous : sequence of Path
         a folder of the version that a manifest replaces, where it is no available manifest (repeatable)
     audits : sequence of Path
@@ -256,10 +256,7 @@ def _results(path: Path, digests: Sequence[str]) -> Results:
                 found=named,
                 hint="a file of the results of these manifests alone: evaluate --manifest … --append FILE",
             )
-    data = read_bytes(path, kind="leaderboard file")
-    if sha256_of_bytes(data) != read.digest:
-        raise PublishError("The results changed while they were read", where=f"--results {path}", hint="run again")
-    return Results(data, "\n".join(markdown_groups(leaderboard(path), "###")))
+    return Results(read.data, "\n".join(markdown_groups(grouped(read.rows), "###")))
 
 
 def _tag(tag: str | None, manifests: Sequence[Manifest]) -> str:

@@ -37,11 +37,18 @@ _STEPS: tuple[Verdict, ...] = ("none", "patch", "minor", "major")
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One difference: what it is, and the version step it deserves."""
+    """One difference: what it is, and the version step it deserves.
+
+    Attributes
+    ----------
+    ids : PartChange or None
+        Where the ids of a part differ, how.
+    """
 
     step: Verdict
     subject: str
     what: str
+    ids: PartChange | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,9 +160,10 @@ def _compare_parts(old: Manifest, new: Manifest, parts: tuple[PartChange, ...]) 
             yield Change("major", f"part {name}", "its list is another; not available, only its digest")
     for part in parts:
         if part.added or part.removed:
-            yield Change("major", f"part {part.name}", f"{len(part.added)} ids added, {len(part.removed)} removed")
+            what = f"{len(part.added)} ids added, {len(part.removed)} removed"
+            yield Change("major", f"part {part.name}", what, part)
         elif part.reordered:
-            yield Change("major", f"part {part.name}", "the order of its ids is another")
+            yield Change("major", f"part {part.name}", "the order of its ids is another", part)
 
 
 def _compare_tasks(old: Header, new: Header) -> Iterable[Change]:

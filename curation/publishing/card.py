@@ -42,11 +42,11 @@ Configs = Mapping[str, Mapping[str, str]]
 
 _ORIGINS = {
     "regenerated": "The rule made the lists from the raw data.",
-    "as_published": "The lists are the authors' own. Their digests are pinned here; the lists are not passed on, since "
-    "no licence for them is stated: `curation import` completes the manifest from the authors' files.",
+    "as_published": "The lists are the authors' own. The manifest states their digests; the lists are not passed on, "
+    "since no licence for them is stated: `curation import` completes the manifest from the authors' files.",
     "reviewed": "Recorded decisions of reviewers corrected the lists.",
-    "declared": "Part of the lists is not at hand: the header pins the rule, the paper's figures and the digests that "
-    "are known, and `curation build` completes it from your own raw data.",
+    "declared": "Not every list is among the files: the manifest states the rule, the paper's figures and the digests "
+    "that are known, and `curation build` completes it from your own raw data.",
 }
 _LONGEST_VALUE = 160
 _FOLDED = 40
@@ -291,9 +291,9 @@ def changes_of(member: Member) -> Changes | None:
         if name not in after and name in old.lists:
             added, removed = "0", f"{len(old.lists[name]):,}"
         rows.append((name, _images(before, name), _images(after, name), added, removed))
-    words = [(one.subject, one.what) for one in found.changes if not one.subject.startswith("part ")]
-    words += [(c.subject, c.what) for c in found.changes if c.subject.startswith("part ") and "ids added" not in c.what]
-    return Changes(rows, words)
+    # What the rows count is not told once more.
+    told = [(one.subject, one.what) for one in found.changes if one.ids is None or one.ids.reordered]
+    return Changes(rows, told)
 
 
 def _images(parts: Mapping[str, PartEntry], name: str) -> str:

@@ -137,7 +137,7 @@ def test_every_committed_manifest_publishes(name: str, tmp_path: Path) -> None:
     assert files_below(out / one.folder) == files_below(COMMITTED[name])
     assert {part.name for part in one.parts if part.table} == set(committed.lists)
     card = (out / "README.md").read_text(encoding="utf-8")
-    assert ("Pinned only" in card) == (set(committed.lists) != {part.name for part in committed.header.parts})
+    assert ("| no list |" in card) == (set(committed.lists) != {part.name for part in committed.header.parts})
     assert all(f"`{figure.name}`" in card for figure in committed.header.figures)
 
 

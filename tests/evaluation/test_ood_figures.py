@@ -33,10 +33,11 @@ def test_the_table_beside_the_bars_holds_their_heights(tmp_path: Path) -> None:
     assert len(found) == 12
 
 
-def test_undefined_bars_are_empty_cells(tmp_path: Path) -> None:
+def test_undefined_bars_are_empty_cells_with_a_reason(tmp_path: Path) -> None:
     paths = metric_bars([section("none", OodWorld({1: []}, {}))], ["official"], tmp_path / "bars")
-    found = {row["metric"]: row["value"] for row in rows(paths[-1])}
-    assert found["AUROC"] == found["R_U"] == ""
+    found = {row["metric"]: (row["value"], row["undefined"]) for row in rows(paths[-1])}
+    assert found["AUROC"] == found["FPR95"] == ("", "there are no OOD detections")
+    assert found["R_U"] == ("", "N_U is 0: the split has no objects")
 
 
 def test_histograms_count_every_detection(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ import curation
 from curation.canonical import sha256_of_lines
 from curation.cli import main
 from curation.errors import LeaderboardError, PublishError, UsageError
-from curation.evaluation.leaderboard.rows import Evaluator, ManifestName, Metric, Row
+from curation.evaluation.leaderboard.rows import Evaluator, ManifestName, Metric, ReadRows, Row, read_rows
 from curation.manifest.header import ClassEntry, Paper, Supersedes
 from curation.manifest.manifest import Manifest, write_manifest
 from curation.publishing.card import card_data, check_card_data, own_bibtex
@@ -155,6 +155,24 @@ def test_changes_are_counted_against_the_version_that_is_replaced(tmp_path: Path
     assert "There is none that it replaces." in first
 
 
+def test_what_is_not_counted_is_told_whatever_it_says(tmp_path: Path) -> None:
+    _, new = versions(tmp_path)
+    closed, wilderness = new.header.parts
+    ids = new.lists["wilderness"][::-1]
+    parts = (
+        msgspec.structs.replace(closed, selection="images, two ids added by hand"),
+        msgspec.structs.replace(wilderness, sha256=sha256_of_lines(ids), order="listed"),
+    )
+    other = Manifest(changed(new, parts=parts).header, {**new.lists, "wilderness": ids})
+    text = published(tmp_path / "out", other, previous=[tmp_path / "old"])
+    told = [line for line in section(text, "### Changes since the last version").splitlines() if line.startswith("- ")]
+    assert [line.partition(": ")[0] for line in told] == [
+        "- part closed", "- part wilderness", "- part wilderness", "- supersedes", "- version"
+    ]  # fmt: skip
+    assert "two ids added by hand" in told[0]
+    assert told[2].endswith("the order of its ids is another")
+
+
 def test_changes_of_a_manifest_that_is_packaged_are_found_by_themselves(tmp_path: Path) -> None:
     text = published(tmp_path / "out", curation.load("elephant/train2017@1.1.0"))
     assert "| `wr1` | not computed | 4,952 | ? | ? |" in section(text, "### Changes since the last version")
@@ -251,6 +269,21 @@ def test_results_of_exactly_these_lists_stand_in_the_card(tmp_path: Path) -> Non
     assert "<img" not in found.replace("\\<img", "")
     assert (tmp_path / "out/results.jsonl").read_bytes() == data
     assert "## Results" not in published(tmp_path / "none", manifest)
+
+
+def test_what_is_shown_and_passed_on_is_one_reading_of_the_results(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read_and_gone(path: Path) -> ReadRows:
+        read = read_rows(path)
+        path.unlink()
+        return read
+
+    monkeypatch.setattr("curation.benchmarks.publishing.read_rows", read_and_gone)
+    manifest = tiny()[0]
+    (tmp_path / "results.jsonl").write_bytes(lines(row(manifest)))
+    assert "0.4150" in published(tmp_path / "out", manifest, results=tmp_path / "results.jsonl")
+    assert (tmp_path / "out/results.jsonl").read_bytes() == lines(row(manifest))
 
 
 @pytest.mark.parametrize("kind", ["other", "none", "torn", "empty", "rows", "suffix"])

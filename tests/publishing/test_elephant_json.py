@@ -52,7 +52,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
 
 
 def notebook(raw: dict[str, Any]) -> list[int]:
-    """The notebook's own expression (cell 10), run by the interpreter at hand."""
+    """The notebook's own expression (cell 10), run by this interpreter."""
     imgs = {image["id"]: image for image in raw["images"]}
     known = {one["image_id"] for one in raw["annotations"] if one["category_id"] in KNOWN.values()}
     return list(set(imgs) - known)

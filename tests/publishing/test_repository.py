@@ -233,18 +233,18 @@ def test_texts_of_a_header_do_not_steer_card_yaml_or_json(tmp_path: Path) -> Non
     verify_repository(tmp_path / "out")
 
 
-def test_a_part_without_a_list_is_pinned_and_said_to_be(tmp_path: Path) -> None:
+def test_a_part_without_a_list_is_said_to_have_none(tmp_path: Path) -> None:
     manifest, _ = tiny()
     declared = Manifest(changed(manifest, origin="declared").header, {"closed": manifest.lists["closed"]})
     publication = write(tmp_path / "out", request_of(declared))
     (one,) = publication.manifests
     assert {part.name: bool(part.table) for part in one.parts} == {"closed": True, "wilderness": False}
     _, text = card_of(tmp_path / "out")
-    assert "Pinned only, and not among the files: `wilderness`" in text
+    assert "Parts whose list is not among the files: `wilderness`" in text
     verify_repository(tmp_path / "out")
 
 
-def test_lists_of_authors_are_pinned_and_not_passed_on(tmp_path: Path) -> None:
+def test_lists_of_authors_are_not_passed_on(tmp_path: Path) -> None:
     manifest = changed(tiny()[0], origin="as_published")
     assert manifest.lists
     write(tmp_path / "out", request_of(published_lists(manifest)))

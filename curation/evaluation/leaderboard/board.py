@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 
 from curation.arguments import checked
+from curation.canonical import sha256_of_bytes
 from curation.errors import LeaderboardError, UsageError
 from curation.evaluation.leaderboard.rows import Metric, Row, read_rows
 from curation.evaluation.measures import place_of
@@ -466,7 +467,7 @@ def leaderboard(
     found = grouped(read.rows, metric)
     if groups is not None:
         found = single_ranking(found, numbers)
-    return Leaderboard(path.name, read.digest, read.torn, tuple(found))
+    return Leaderboard(path.name, sha256_of_bytes(read.data), read.torn, tuple(found))
 
 
 def _group_numbers(text: str) -> list[int] | None:

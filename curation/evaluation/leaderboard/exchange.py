@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
@@ -86,13 +86,13 @@ class Origin:
 
 def markdown(board: Leaderboard) -> str:
     """Return a table a group, the best of each number in bold."""
-    return "\n".join([f"# {plain(board.file)}\n", *markdown_groups(board, "##")])
+    return "\n".join([f"# {plain(board.file)}\n", *markdown_groups(board.groups, "##")])
 
 
-def markdown_groups(board: Leaderboard, level: str) -> list[str]:
+def markdown_groups(groups: Sequence[Group], level: str) -> list[str]:
     """Return the table of each group below a heading of a level (``##``)."""
     parts = []
-    for group in board.groups:
+    for group in groups:
         best = _best(group)
         rows = [
             [f"**{cell}**" if (number, place) in best else cell for place, cell in enumerate(map(plain, row))]

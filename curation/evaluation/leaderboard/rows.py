@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 import msgspec
 
 from curation.append_log import append_lines, filled_lines, parsed_line, require_json_lines, require_length
-from curation.canonical import sha256_of_bytes, sha256_of_value
+from curation.canonical import sha256_of_value
 from curation.errors import LeaderboardError, UsageError
 from curation.evaluation.measures import Better, Data, Scored, measure_of, ranked
 from curation.evaluation.protocols import measures_of, report_of
@@ -252,10 +252,10 @@ def _refuse(what: str, where: str, expected: str, found: str) -> NoReturn:
 
 @dataclass(frozen=True, slots=True)
 class ReadRows:
-    """The rows of a file with their line numbers, its digest, and the beginning of a last line that is cut off."""
+    """The rows of a file with their line numbers, its bytes, and the beginning of a last line that is cut off."""
 
     rows: tuple[tuple[int, Row], ...]
-    digest: str
+    data: bytes
     torn: str = ""
 
 
@@ -295,7 +295,7 @@ def read_rows(path: Path) -> ReadRows:
     data = read_bytes(path, kind="leaderboard file", most=MAX_BYTES, error=LeaderboardError)
     lines, torn = filled_lines(data)
     rows = tuple((number, _parsed(text, f"{path.name}, line {number}")) for number, text in lines)
-    return ReadRows(rows, sha256_of_bytes(data), torn)
+    return ReadRows(rows, data, torn)
 
 
 def _parsed(text: bytes, where: str) -> Row:

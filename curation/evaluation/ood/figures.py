@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from curation.evaluation.ood.separability import FPR_KEYS
 from curation.evaluation.problem import Floats
 from curation.figure_style import (
     INK,
@@ -37,7 +38,8 @@ _LOWER_IS_BETTER = ("FPR95", "nOSE")
 def metric_bars(sections: Sequence[Section], profiles: Sequence[str], stem: Path) -> list[Path]:
     """Draw AUROC, FPR95, AP_U, nOSE, P_U and R_U as bars (FMIYC, Figs. 4 and 5).
 
-    One split and one score: a bar a metric. Else a panel a metric, a group a split and a bar a score.
+    One split and one score: a bar a metric. Else a panel a metric, a group a split and a bar a score. A metric without
+    any value has no panel, and the title says why; where none has a value, each has one.
 
     Parameters
     ----------
@@ -51,35 +53,41 @@ def metric_bars(sections: Sequence[Section], profiles: Sequence[str], stem: Path
     Returns
     -------
     list of Path
-        PNG, SVG, CSV. Undefined values are empty cells there and bars with the word "undefined" here.
+        PNG, SVG, CSV. Undefined values are empty cells with a reason there and bars with the word "undefined" here.
     """
-    values = {(one["split"], one["method"], profile): _values(one, profile) for one in sections for profile in profiles}
-    rows = [(*place, name, found[name]) for place, found in values.items() for name in _PANELS]
+    places = {(one["split"], one["method"], profile): one for one in sections for profile in profiles}
+    values = {place: _values(one, place[2]) for place, one in places.items()}
+    rows = [
+        (*place, name, found[name], _reason(places[place], place[2], name) if found[name] is None else "")
+        for place, found in values.items()
+        for name in _PANELS
+    ]
     splits, methods, _ = (list(dict.fromkeys(names)) for names in zip(*values, strict=True))
+    alone = len(splits) == len(methods) == 1
+    panels = [name for name in _PANELS if alone or any(one[name] is not None for one in values.values())] or _PANELS
 
     def draw() -> Figure:
-        alone = len(splits) == len(methods) == 1
         if alone:
             figure, axes = small_multiples(1, height=2.1)
             found = {(_arrowed(name), "", one[2]): values[one][name] for one in values for name in _PANELS}
             _draw_bars(axes[0], found)
         else:
             height = 0.155 * len(splits) * (len(methods) + 0.6) + 0.6
-            figure, axes = small_multiples(len(_PANELS), height=height, sharex=True, sharey=True)
-            for axis, name in zip(axes, _PANELS, strict=True):
+            figure, axes = small_multiples(len(panels), height=height, sharex=True, sharey=True)
+            for axis, name in zip(axes, panels, strict=True):
                 _draw_bars(axis, {place: one[name] for place, one in values.items()})
                 axis.set_title(_arrowed(name))
         if len(profiles) > 1 or len(methods) > 1:
             add_key(figure, axes)
         rule = sections[0]["FPR95"]["rule"].replace("_", " ")
-        what = " ".join(("split", splits[0], "")) if len(splits) == 1 else ""
-        what += f"score {methods[0]}" if len(methods) == 1 else ""
-        told = [what.strip().replace(" score", ", score"), "" if len(profiles) > 1 else f"profile {profiles[0]}"]
-        note = ", ".join([*filter(None, told), f"FPR95 rule {rule}", "arrow: the better direction"])
-        set_title(figure, "Out-of-distribution metrics in %", note)
+        about = (("split", splits), ("score", methods), ("profile", profiles))
+        told = [f"{what} {of[0]}" for what, of in about if len(of) == 1]
+        note = ", ".join([*told, f"FPR95 rule {rule}", "arrow: the better direction"])
+        undefined = [(name, reason) for *_, name, _, reason in rows if name not in panels]
+        set_title(figure, "Out-of-distribution metrics in %", "; ".join([*_in_words(undefined), note]))
         return figure
 
-    return save_figure(draw, stem, ("split", "score", "profile", "metric", "value"), rows)
+    return save_figure(draw, stem, ("split", "score", "profile", "metric", "value", "undefined"), rows)
 
 
 def score_histograms(
@@ -132,6 +140,22 @@ def _values(section: Section, profile: str) -> dict[str, float | None]:
         **{name: None if value is None else 100 * value for name, value in shares.items()},
         **{name: rates.get(name) for name in _PANELS if name not in shares},
     }
+
+
+def _reason(section: Section, profile: str, name: str) -> str:
+    """Return why a metric of the panels has no value."""
+    told = {**section["undefined"], **(section.get(profile) or {}).get("undefined", {})}
+    key = FPR_KEYS[section["FPR95"]["rule"]] if name == "FPR95" else name
+    # Without a threshold a profile has no metric at all.
+    return str(told[key if key in told else profile])
+
+
+def _in_words(undefined: Iterable[tuple[str, str]]) -> list[str]:
+    """Return which metrics have no value, for each reason."""
+    names: dict[str, dict[str, None]] = {}
+    for name, reason in undefined:
+        names.setdefault(reason, {})[name] = None
+    return [f"undefined: {', '.join(found)}, since {reason}" for reason, found in names.items()]
 
 
 def _arrowed(name: str) -> str:
