@@ -12,11 +12,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, get_args
 
+import numpy as np
+
 from curation.errors import ReviewError
 from curation.manifest.header import UNNAMED
 from curation.proposals.proposal import KINDS, Evidence
 from curation.proposals.proposal import Verdict as Proposed
-from curation.review.images import ReviewImages, box_slices
+from curation.review.images import ReviewImages, box_slices, pick_images
 from curation.review.verdicts import CONFLICT
 
 if TYPE_CHECKING:
@@ -389,22 +391,19 @@ def _told(evidence: Evidence) -> str:
     return f"{evidence.kind}: {evidence.detail}" + (f" ({told})" if told else "")
 
 
-def _boxes(images: ReviewImages, row: int, among: slice) -> dict[str, list[dict[str, Any]]]:
-    """Return the boxes of an image by field, as FiftyOne states them: relative ``x, y, w, h``, label, role, ignore."""
-    found: dict[str, list[dict[str, Any]]] = {name: [] for name in BOX_FIELDS}
-    # A card that stands for a photo has no place where an object could be.
-    if images.bad and images.bad[row]:
-        return found
-    width, height = images.sizes[row].tolist()
-    relative = images.boxes.xywh[among] / (width or 1, height or 1, width or 1, height or 1)
-    columns = (
-        relative.tolist(),
-        *(c[among] for c in (images.boxes.labels, images.boxes.roles, images.boxes.ignore)),
-    )
-    for box, label, role, ignore in zip(*columns, strict=True):
-        stated = {"label": label, "bounding_box": box, "role": role, "ignore": ignore}
-        found[FIELD_OF_ROLE.get(role, OTHER)].append(stated)
-    return found
+def _boxes(images: ReviewImages) -> Iterator[dict[str, list[dict[str, Any]]]]:
+    """Yield each image's boxes by field, as FiftyOne states them: relative ``x, y, w, h``, label, role, ignore."""
+    boxes = images.boxes
+    relative = (boxes.xywh / np.tile(np.maximum(images.sizes, 1), 2)[boxes.image]).tolist()
+    for row, among in enumerate(box_slices(images)):
+        found: dict[str, list[dict[str, Any]]] = {name: [] for name in BOX_FIELDS}
+        # A card that stands for a photo has no place where an object could be.
+        if not (images.bad and images.bad[row]):
+            columns = (column[among] for column in (relative, boxes.labels, boxes.roles, boxes.ignore))
+            for box, label, role, ignore in zip(*columns, strict=True):
+                stated = {"label": label, "bounding_box": box, "role": role, "ignore": ignore}
+                found[FIELD_OF_ROLE.get(role, OTHER)].append(stated)
+        yield found
 
 
 def _size(images: ReviewImages, row: int) -> dict[str, int]:
@@ -414,10 +413,9 @@ def _size(images: ReviewImages, row: int) -> dict[str, int]:
     return {"width": width, "height": height} if is_shown else {}
 
 
-def _samples(fiftyone: Any, images: ReviewImages, rows: Sequence[int] | None = None) -> Iterator[Any]:
+def _samples(fiftyone: Any, images: ReviewImages) -> Iterator[Any]:
     """Yield samples as FiftyOne's own objects."""
-    slices = list(box_slices(images))
-    for row in range(len(images)) if rows is None else rows:
+    for row, found in enumerate(_boxes(images)):
         size = _size(images, row)
         yield fiftyone.Sample(
             filepath=str(images.paths[row]),
@@ -425,23 +423,22 @@ def _samples(fiftyone: Any, images: ReviewImages, rows: Sequence[int] | None = N
             **_values(images, row),
             **{
                 name: fiftyone.Detections(detections=[fiftyone.Detection(**one) for one in boxes])
-                for name, boxes in _boxes(images, row, slices[row]).items()
+                for name, boxes in found.items()
             },
         )
 
 
-def _documents(images: ReviewImages, mould: Mapping[str, Any], rows: Sequence[int]) -> Iterator[dict[str, Any]]:
+def _documents(images: ReviewImages, mould: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield samples as the documents that FiftyOne stores; what none of our fields says comes from the mould."""
     from bson import ObjectId
 
-    slices = list(box_slices(images))
-    for row in rows:
+    for row, found in enumerate(_boxes(images)):
         size = _size(images, row)
         document = {**mould, "tags": [], "filepath": str(images.paths[row])}
         if size:
             document["metadata"] = {"_cls": "ImageMetadata", **size}
         document |= _values(images, row)
-        for name, boxes in _boxes(images, row, slices[row]).items():
+        for name, boxes in found.items():
             detections = [
                 {"_id": ObjectId(), "_cls": "Detection", "attributes": {}, "tags": [], **one} for one in boxes
             ]
@@ -452,11 +449,11 @@ def _documents(images: ReviewImages, mould: Mapping[str, Any], rows: Sequence[in
 def _mould(fiftyone: Any, dataset: Any, images: ReviewImages) -> dict[str, Any] | None:
     """Return what FiftyOne stores of a sample beyond our fields; None where it stores our fields otherwise."""
     boxed = images.boxes.image.tolist()
-    row = boxed[0] if boxed else 0
-    dataset.add_samples(_samples(fiftyone, images, [row]), expand_schema=False)
+    one = pick_images(images, boxed[:1] or [0])
+    dataset.add_samples(_samples(fiftyone, one), expand_schema=False)
     stored = dataset._sample_collection.find_one()
     dataset.clear()
-    (ours,) = _documents(images, {}, [row])
+    (ours,) = _documents(one, {})
     extra = {key: value for key, value in stored.items() if key not in ours and key not in ("_id", "metadata")}
     return extra if _comparable({**extra, **ours}) == _comparable(stored) else None
 
@@ -474,7 +471,7 @@ def _insert(dataset: Any, images: ReviewImages, mould: Mapping[str, Any]) -> Non
 
     with tqdm(total=len(images), desc="samples", unit=" images", disable=None) as bar:
         rows: list[dict[str, Any]] = []
-        for document in _documents(images, mould, range(len(images))):
+        for document in _documents(images, mould):
             rows.append(document)
             if len(rows) == INSERTED_AT_ONCE:
                 dataset._sample_collection.insert_many(rows)
@@ -488,7 +485,6 @@ def _insert(dataset: Any, images: ReviewImages, mould: Mapping[str, Any]) -> Non
 def _index_by_look(dataset: Any, images: ReviewImages, embeddings: Embeddings) -> None:
     """Give the dataset a similarity index over the images that have an embedding, cosine distance."""
     import fiftyone.brain as brain
-    import numpy as np
 
     place = {one: row for row, one in enumerate(embeddings.ids)}
     found = [(row, place[one]) for row, one in enumerate(images.ids) if one in place]

@@ -221,7 +221,7 @@ def arranged(
     images = _note(images, {"proposed, but not among the images": unmatched})
     if not len(order):
         raise ReviewError("There is no image to review", found=_told(images.left_out))
-    images = replace(_taken(images, order.tolist()), proposals=tuple(found[row] for row in order.tolist()))
+    images = replace(pick_images(images, order.tolist()), proposals=tuple(found[row] for row in order.tolist()))
     if known and not any(images.boxes.roles):
         keys = {name_key(name) for name in known}
         roles = tuple("known" if name_key(label) in keys else "unknown" for label in images.boxes.labels)
@@ -256,7 +256,7 @@ def _without_missing(images: ReviewImages) -> ReviewImages:
     absent = tuple(image for image, bad in zip(images.ids, images.bad, strict=True) if bad == "missing")
     if len(absent) == len(images):
         raise ReviewError("The photo of every image is missing", found=absent[0], hint="look at --photos")
-    kept = _taken(images, [row for row, bad in enumerate(images.bad) if bad != "missing"])
+    kept = pick_images(images, [row for row, bad in enumerate(images.bad) if bad != "missing"])
     return replace(_note(kept, {SKIPPED: absent}), skipped=absent)
 
 
@@ -277,7 +277,7 @@ def _with_nearest(images: ReviewImages, folders: Mapping[str, PhotoFolder]) -> R
 def _in_batches(images: ReviewImages, batch_size: int) -> ReviewImages:
     """Return the images cut into batches, those with a bad photo behind all others."""
     rows = sorted(range(len(images)), key=lambda row: bool(images.bad[row]))
-    images = _taken(images, rows)
+    images = pick_images(images, rows)
     batches = (BAD_BATCH if bad else f"{place // batch_size + 1:04}" for place, bad in enumerate(images.bad))
     return replace(images, batches=tuple(batches))
 
@@ -478,7 +478,7 @@ def _joined(groups: Sequence[_Group], pool: str) -> ReviewImages:
     )
 
 
-def _taken(images: ReviewImages, rows: Sequence[int]) -> ReviewImages:
+def pick_images(images: ReviewImages, rows: Sequence[int]) -> ReviewImages:
     """Return some rows of all columns, boxes regrouped by their image's new place."""
     place = np.full(len(images), -1, np.int32)
     place[np.asarray(rows, np.int64)] = np.arange(len(rows), dtype=np.int32)
@@ -491,8 +491,20 @@ def _taken(images: ReviewImages, rows: Sequence[int]) -> ReviewImages:
         xywh=images.boxes.xywh[kept],
         **_picked(images.boxes, ("labels", "roles", "ignore"), kept.tolist()),
     )
-    every = ("ids", "parts", "pools", "classes", "paths", "proposals", "bad", "nearest", "nearest_paths")
-    columns = [name for name in every if getattr(images, name)]
+    every = (
+        "ids",
+        "parts",
+        "pools",
+        "classes",
+        "paths",
+        "proposals",
+        "batches",
+        "bad",
+        "nearest",
+        "nearest_paths",
+        "groups",
+    )
+    columns = [name for name in (*every, "nearest", "nearest_paths") if getattr(images, name)]
     sizes = images.sizes[np.asarray(rows, np.int64)]
     return replace(images, sizes=sizes, boxes=boxes, **_picked(images, columns, rows))
 
