@@ -315,9 +315,13 @@
     face.remove();
   }
 
+  const drawn = new Set(); // Canvases of images that were enlarged lately.
+
   /* The App has drawn the image itself; or somebody turned to something else. */
   document.addEventListener("canvas-loaded", ({ target, detail }) => {
-    if (facing && detail.sampleFilepath === facing.sample.filepath && target.closest('[data-cy="modal"]')) uncover();
+    if (!target.closest('[data-cy="modal"]')) return;
+    drawn.add(target);
+    if (facing && detail.sampleFilepath === facing.sample.filepath) uncover();
   });
   for (const turned of ["pointerdown", "wheel"]) window.addEventListener(turned, uncover, true);
 
@@ -458,12 +462,13 @@
     if (here === list) await goOn(ctx, again);
   }
 
-  let drawn = []; // Canvases of the images shown lately.
-
   /* The App keeps what it drew of every image that it enlarged, several MiB each: give back what is on no page any more. */
   function letGo() {
-    for (const canvas of drawn) if (!canvas.isConnected) canvas.width = canvas.height = 0;
-    drawn = [...drawn.filter((one) => one.isConnected), ...document.querySelectorAll("[data-cy=modal] canvas")];
+    for (const canvas of drawn) {
+      if (canvas.isConnected) continue;
+      canvas.width = canvas.height = 0;
+      drawn.delete(canvas);
+    }
   }
 
   /* On to the next image: the next that this reviewer has not decided, or the neighbour of one that was decided before. */
