@@ -50,6 +50,14 @@ def test_histograms_count_every_detection(tmp_path: Path) -> None:
     assert {row["threshold"] for row in found} == {"0.5"}
 
 
+def test_a_split_without_scores_is_named_and_has_no_panel(tmp_path: Path) -> None:
+    scores = {"far": (IDS, IDS), "near": (IDS, np.empty(0))}
+    paths = score_histograms(scores, {"far": 0.5, "near": None}, "energy", tmp_path / "h")
+    drawing = paths[1].read_text()
+    assert "no ID or no OOD detections: near" in " ".join(drawing.split())
+    assert {line.partition(",")[0] for line in paths[2].read_text().splitlines()[1:]} == {"far"}
+
+
 def test_equal_scores_can_be_drawn(tmp_path: Path) -> None:
     paths = score_histograms({"s": (np.ones(3), np.ones(2))}, {"s": 99.0}, "msp", tmp_path / "h")
     assert sum(int(row["id_detections"]) for row in rows(paths[-1])) == 3

@@ -269,11 +269,11 @@ def _drawings(result: Result) -> Iterator[Drawing]:
     if profiles := [profile for profile in reversed(PROFILES) if any(one.get(profile) for one in sections)]:
         yield Drawing("metric_bars", partial(metric_bars, sections, profiles))
     for number, (method, by_split) in enumerate(result.columns.items()):
-        drawn = {split: pair for split, pair in by_split.items() if all(map(len, pair))}
+        is_drawn = any(all(map(len, pair)) for pair in by_split.values())
         thresholds = {one["split"]: one["threshold"] for one in sections if one["method"] == method}
         yield Drawing(
             f"scores_{_stem(method, number)}",
-            partial(score_histograms, drawn, thresholds, method) if drawn else None,
+            partial(score_histograms, by_split, thresholds, method) if is_drawn else None,
             f"no histogram of {method}: a split needs ID and OOD detections",
         )
 

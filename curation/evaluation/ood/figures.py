@@ -101,7 +101,8 @@ def score_histograms(
     Parameters
     ----------
     scores : mapping of split to (ID scores, OOD scores)
-        Neither empty. The outermost 0.1 % at either end are counted in the first and the last bin.
+        Not all empty; of a split that lacks either there is no panel, and the title says so. The outermost 0.1 % at
+        either end are counted in the first and the last bin.
     thresholds : mapping of split to float or None
     method : str
     stem : Path
@@ -112,7 +113,9 @@ def score_histograms(
     list of Path
         PNG, SVG, CSV with the counts of each bin.
     """
-    counted = {split: _histogram(*pair) for split, pair in scores.items()}
+    counted = {split: _histogram(*pair) for split, pair in scores.items() if all(map(len, pair))}
+    lacking = [plain(split) for split in scores if split not in counted]
+    note = f"; no ID or no OOD detections: {', '.join(lacking)}" if lacking else ""
     rows = [
         (split, *row, thresholds[split])
         for split, (edges, ids, oods) in counted.items()
@@ -124,7 +127,7 @@ def score_histograms(
         for axis, (split, histogram) in zip(axes, counted.items(), strict=True):
             _draw_histogram(axis, plain(split), histogram, thresholds[split])
         label_outer(axes, f"{plain(method)} (higher is more ID)", "share of detections (%)")
-        set_title(figure, "Scores of ID and OOD detections", f"score {method}")
+        set_title(figure, "Scores of ID and OOD detections", f"score {method}{note}")
         return figure
 
     header = ("split", "from", "to", "id_detections", "ood_detections", "threshold")
