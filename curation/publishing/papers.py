@@ -114,7 +114,8 @@ def persons(paper: Paper) -> list[dict[str, str]]:
     """  # noqa: E501  (a doctest cannot be wrapped)
     stated = entry_of(paper.bibtex).fields.get("author", "")
     names = re.split(r" and ", stated) if stated else re.split(r", ?| and ", " ".join(paper.authors[:_LONGEST].split()))
-    found = [_person(" ".join(printable(name, " ").split())) for name in names if name.strip() not in ("", "others")]
+    shown = (" ".join(printable(name, " ").split()) for name in names)
+    found = [_person(name) for name in shown if name not in ("", "others")]
     return found or [{"name": "unknown"}]
 
 

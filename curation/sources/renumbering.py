@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -132,4 +133,4 @@ def renumber(path: Path) -> Renumbered:
 def _runs(records: Sequence[_Record]) -> list[range]:
     """Return the rows of each run of rising ids."""
     starts = [row for row, one in enumerate(records) if not row or one.id <= records[row - 1].id]
-    return [range(start, end) for start, end in zip(starts, [*starts[1:], len(records)], strict=True)]
+    return [range(start, end) for start, end in pairwise([*starts, len(records)])]

@@ -348,6 +348,7 @@ def test_persons_are_persons_and_papers_of_conferences_are_such(tmp_path: Path) 
         ("@a{k, author={{The COCO Consortium}}}", [("Consortium", "The COCO")]),
         ("", [("B", "A")]),
         ("@a{k, author={", [("B", "A")]),
+        ("@a{k, author={\x00 and \u200b and Berg, Jan}}", [("Berg", "Jan")]),
         ("@" * 9000 + "{" * 9000, [("B", "A")]),
     ],
 )  # fmt: skip

@@ -49,6 +49,13 @@ def test_each_annotation_goes_to_the_image_of_its_own_run(tmp_path: Path) -> Non
     assert new["annotations"][0]["bbox"] == [0, 0, 1, 2.5]
 
 
+def test_a_file_without_annotations_is_renumbered_and_one_whose_ids_repeat_is_refused(tmp_path: Path) -> None:
+    plain = renumber(write_json(tmp_path / "plain.json", content([(7, "a.jpg"), (9, "b.jpg")], [])))
+    assert [one["id"] for one in json.loads(plain.data)["images"]] == [1, 2]
+    with pytest.raises(AnnotationFormatError, match="2 runs of images, 0 of annotations"):
+        renumber(write_json(tmp_path / "joined.json", content(annotations=[])))
+
+
 def test_what_is_counted(tmp_path: Path) -> None:
     found = renumber(write_json(tmp_path / "joined.json", content()))
     assert (found.runs, found.counts) == (
