@@ -23,6 +23,7 @@ import traceback
 from pathlib import Path
 from typing import Any
 
+_PATIENCE = 120.0
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _STEPS = frozenset(
     ("os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.truncate", "os.link", "os.symlink", "shutil.rmtree")
@@ -210,8 +211,11 @@ def run(requests: list[dict[str, Any]]) -> list[int]:
                 done, status = os.waitpid(child, os.WNOHANG)
                 if done:
                     statuses[place] = os.waitstatus_to_exitcode(status)
-                elif time.monotonic() - began > waiting.get(place, 120.0):
+                elif time.monotonic() - began > waiting.get(place, _PATIENCE):
                     os.kill(child, signal.SIGKILL)
+                    if place not in waiting:
+                        with Path(requests[place]["told"]).open("a") as told:
+                            told.write(f"killed, since it was not done after {_PATIENCE:.0f} s\n")
                     waiting[place] = float("inf")
         time.sleep(0.001)
     return [statuses[place] for place in range(len(children))]
