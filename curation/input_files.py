@@ -31,6 +31,7 @@ SMALL = 64 << 20
 MOST_BYTES = 8 << 30
 """Bytes that a compressed file may unpack to at most."""
 _PIECE = 1 << 20
+_FED = 16 << 10
 _RECORDS = 1 << 18
 _HEAD = 1 << 12
 _GZIP_WINDOW = 16 + zlib.MAX_WBITS
@@ -140,7 +141,11 @@ class Unpacking:
 
     def feed(self, data: bytes) -> Iterator[bytes]:
         """Yield what the next bytes of the file hold, in pieces of at most a mebibyte."""
-        rest = data
+        # zlib copies what a call leaves over: of little at a time that is little, however many members there are.
+        for start in range(0, len(data), _FED):
+            yield from self._feed(data[start : start + _FED])
+
+    def _feed(self, rest: bytes) -> Iterator[bytes]:
         while rest:
             if self._between:
                 # Members may be padded with zeros, as on tapes; anything else has to be a member.

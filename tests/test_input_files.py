@@ -5,6 +5,7 @@ import hashlib
 import subprocess
 import zlib
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -39,6 +40,29 @@ def test_gzip_and_bom_are_told_by_the_content_and_the_digest_is_of_the_disk(tmp_
         assert (file.name, file.size) == (name, len(data))
         assert file.sha256 == "sha256:" + hashlib.sha256(data).hexdigest()
         assert beginning(path, 10) == TEXT[:10]
+
+
+def test_many_members_are_not_copied_again_for_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    fed = 0
+
+    class Counting:
+        def __init__(self, window: int) -> None:
+            self.real = decompressobj(window)
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self.real, name)
+
+        def decompress(self, data: bytes, most: int) -> bytes:
+            nonlocal fed
+            fed += len(data)
+            return bytes(self.real.decompress(data, most))
+
+    decompressobj = zlib.decompressobj
+    monkeypatch.setattr(input_files.zlib, "decompressobj", Counting)
+    count, data = 20_000, gzip.compress(b"fish\n")
+    assert plain(data * count, "f") == b"fish\n" * count
+    # A member at a time, each with all that follows, would be ten thousand times the file.
+    assert fed < 1_000 * len(data) * count
 
 
 def test_gzip_of_the_system_is_read(tmp_path: Path) -> None:
