@@ -43,7 +43,7 @@ SECONDS = 5.0
 """After so long what is encoded is written: what a kill costs at most, beside the batch at work."""
 REPORT = "report.json"
 """Beside the store: how many rows it has, and every picture that was left out, with the reason."""
-_MOST_THREADS = 16
+_MOST_THREADS, _HANDFUL = 16, 8
 _LONGEST_TEXT = 1000
 
 Broken = Literal["skip", "refuse"]
@@ -361,18 +361,31 @@ def _ahead(
 ) -> Iterator[list[Picture | Skipped]]:
     """Yield the pictures of each photo in order, while threads make those of the next ones."""
     # Bounded by pictures, not photos: a photo with a hundred boxes is a hundred pictures in memory.
-    waiting: deque[tuple[Future[list[Picture | Skipped]], int]] = deque()
+    waiting: deque[tuple[Future[list[list[Picture | Skipped]]], int]] = deque()
     held = 0
-    for photo in photos:
+    for some, size in _handfuls(photos):
         while waiting and (held >= pictures and len(waiting) >= threads):
-            future, size = waiting.popleft()
-            held -= size
-            yield future.result()
-        size = len(photo.pictures)
-        waiting.append((pool.submit(_pictures, photo, encoder, store), size))
+            future, taken = waiting.popleft()
+            held -= taken
+            yield from future.result()
+        waiting.append((pool.submit(lambda some: [_pictures(one, encoder, store) for one in some], some), size))
         held += size
     while waiting:
-        yield waiting.popleft()[0].result()
+        yield from waiting.popleft()[0].result()
+
+
+def _handfuls(photos: Sequence[Photo]) -> Iterator[tuple[list[Photo], int]]:
+    """Yield some photos at a time, and how many pictures they are: a thread's errand, which takes time to hand over."""
+    some: list[Photo] = []
+    size = 0
+    for photo in photos:
+        some.append(photo)
+        size += len(photo.pictures)
+        if size >= _HANDFUL:
+            yield some, size
+            some, size = [], 0
+    if some:
+        yield some, size
 
 
 def _pictures(photo: Photo, encoder: Encoder, store: EmbeddingStore) -> list[Picture | Skipped]:
