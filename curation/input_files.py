@@ -86,7 +86,10 @@ def beginning(path: Path, count: int, *, kind: str = "file") -> bytes:
         # What cannot be opened is told as everywhere.
         start = read_bytes(path, kind=kind)
     if start.startswith(GZIP):
-        start = next(Unpacking(str(path), len(start)).feed(start), b"")
+        pieces = Unpacking(str(path), len(start)).feed(start)
+        start = b""
+        while len(start) < count + len(BOM) and (piece := next(pieces, b"")):
+            start += piece
     return start.removeprefix(BOM)[:count]
 
 

@@ -42,6 +42,16 @@ def test_gzip_and_bom_are_told_by_the_content_and_the_digest_is_of_the_disk(tmp_
         assert beginning(path, 10) == TEXT[:10]
 
 
+def test_the_beginning_is_as_long_as_was_asked_for_however_the_file_is_packed(tmp_path: Path) -> None:
+    text = b",".join(b"column %d" % number for number in range(6_000))
+    packed = gzip.compress(b"a,") + gzip.compress(text, compresslevel=0)
+    (tmp_path / "x.csv.gz").write_bytes(packed)
+    found = beginning(tmp_path / "x.csv.gz", 60_000)
+    assert (b"a," + text).startswith(found)
+    # Stored as they are, bytes take a little more than themselves, and no more of the file is read.
+    assert len(found) > 59_800
+
+
 def test_many_members_are_not_copied_again_for_each(monkeypatch: pytest.MonkeyPatch) -> None:
     fed = 0
 

@@ -63,6 +63,7 @@ def check_photos(paths: Sequence[Path | None]) -> list[Checked]:
     except ImportError:
         raise MissingExtraError("Looking at photos needs Pillow", hint="pip install 'curation[review]'") from None
     threads = min(_MOST_THREADS, (os.cpu_count() or 1) * 2)
+    at_once = max(1, min(_AT_ONCE, len(paths) // (4 * threads)))
     checked: list[Checked] = []
     # Waiting for the disk is most of it; warnings are set here, once, since their state is shared by all threads.
     with (
@@ -71,7 +72,7 @@ def check_photos(paths: Sequence[Path | None]) -> list[Checked]:
         tqdm(desc="photos", total=len(paths), unit=" photos", disable=None) as bar,
     ):
         warnings.simplefilter("ignore")
-        for some in pool.map(_check_some, (paths[at : at + _AT_ONCE] for at in range(0, len(paths), _AT_ONCE))):
+        for some in pool.map(_check_some, (paths[at : at + at_once] for at in range(0, len(paths), at_once))):
             checked += some
             bar.update(len(some))
     return checked

@@ -394,13 +394,13 @@ def _told(evidence: Evidence) -> str:
 def _boxes(images: ReviewImages) -> Iterator[dict[str, list[dict[str, Any]]]]:
     """Yield each image's boxes by field, as FiftyOne states them: relative ``x, y, w, h``, label, role, ignore."""
     boxes = images.boxes
-    relative = (boxes.xywh / np.tile(np.maximum(images.sizes, 1), 2)[boxes.image]).tolist()
+    relative = boxes.xywh / np.tile(np.maximum(images.sizes, 1), 2)[boxes.image]
     for row, among in enumerate(box_slices(images)):
         found: dict[str, list[dict[str, Any]]] = {name: [] for name in BOX_FIELDS}
         # A card that stands for a photo has no place where an object could be.
         if not (images.bad and images.bad[row]):
-            columns = (column[among] for column in (relative, boxes.labels, boxes.roles, boxes.ignore))
-            for box, label, role, ignore in zip(*columns, strict=True):
+            columns = (column[among] for column in (boxes.labels, boxes.roles, boxes.ignore))
+            for box, label, role, ignore in zip(relative[among].tolist(), *columns, strict=True):
                 stated = {"label": label, "bounding_box": box, "role": role, "ignore": ignore}
                 found[FIELD_OF_ROLE.get(role, OTHER)].append(stated)
         yield found

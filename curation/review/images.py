@@ -492,19 +492,10 @@ def pick_images(images: ReviewImages, rows: Sequence[int]) -> ReviewImages:
         **_picked(images.boxes, ("labels", "roles", "ignore"), kept.tolist()),
     )
     every = (
-        "ids",
-        "parts",
-        "pools",
-        "classes",
-        "paths",
-        "proposals",
-        "batches",
-        "bad",
-        "nearest",
-        "nearest_paths",
+        "ids", "parts", "pools", "classes", "paths", "proposals", "batches", "bad", "nearest", "nearest_paths",
         "groups",
-    )
-    columns = [name for name in (*every, "nearest", "nearest_paths") if getattr(images, name)]
+    )  # fmt: skip
+    columns = [name for name in every if getattr(images, name)]
     sizes = images.sizes[np.asarray(rows, np.int64)]
     return replace(images, sizes=sizes, boxes=boxes, **_picked(images, columns, rows))
 

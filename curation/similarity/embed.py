@@ -363,7 +363,7 @@ def _ahead(
     # Bounded by pictures, not photos: a photo with a hundred boxes is a hundred pictures in memory.
     waiting: deque[tuple[Future[list[list[Picture | Skipped]]], int]] = deque()
     held = 0
-    for some, size in _handfuls(photos):
+    for some, size in _handfuls(photos, max(1, min(_HANDFUL, len(photos) // (4 * threads)))):
         while waiting and (held >= pictures and len(waiting) >= threads):
             future, taken = waiting.popleft()
             held -= taken
@@ -374,14 +374,14 @@ def _ahead(
         yield from waiting.popleft()[0].result()
 
 
-def _handfuls(photos: Sequence[Photo]) -> Iterator[tuple[list[Photo], int]]:
+def _handfuls(photos: Sequence[Photo], enough: int) -> Iterator[tuple[list[Photo], int]]:
     """Yield some photos at a time, and how many pictures they are: a thread's errand, which takes time to hand over."""
     some: list[Photo] = []
     size = 0
     for photo in photos:
         some.append(photo)
         size += len(photo.pictures)
-        if size >= _HANDFUL:
+        if size >= enough:
             yield some, size
             some, size = [], 0
     if some:

@@ -1,4 +1,5 @@
 import csv
+import re
 from pathlib import Path
 from typing import Any
 
@@ -51,10 +52,10 @@ def test_histograms_count_every_detection(tmp_path: Path) -> None:
 
 
 def test_a_split_without_scores_is_named_and_has_no_panel(tmp_path: Path) -> None:
-    scores = {"far": (IDS, IDS), "near": (IDS, np.empty(0))}
-    paths = score_histograms(scores, {"far": 0.5, "near": None}, "energy", tmp_path / "h")
-    drawing = paths[1].read_text()
-    assert "no ID or no OOD detections: near" in " ".join(drawing.split())
+    scores = {"far": (IDS, IDS), "near $x": (IDS, np.empty(0))}
+    paths = score_histograms(scores, {"far": 0.5, "near $x": None}, "energy", tmp_path / "h")
+    drawn = " ".join(re.findall("<!-- (.*?) -->", paths[1].read_text()))
+    assert "no ID or no OOD detections: near $x)" in drawn
     assert {line.partition(",")[0] for line in paths[2].read_text().splitlines()[1:]} == {"far"}
 
 

@@ -114,7 +114,7 @@ def score_histograms(
         PNG, SVG, CSV with the counts of each bin.
     """
     counted = {split: _histogram(*pair) for split, pair in scores.items() if all(map(len, pair))}
-    lacking = [plain(split) for split in scores if split not in counted]
+    lacking = [split for split in scores if split not in counted]
     note = f"; no ID or no OOD detections: {', '.join(lacking)}" if lacking else ""
     rows = [
         (split, *row, thresholds[split])

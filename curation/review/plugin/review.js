@@ -279,8 +279,10 @@
 
   /* Show the image that was asked for ahead, with its boxes, where the App will: what is seen is what the next key judges. */
   async function showAtOnce(ctx, id) {
+    const active = await ctx.state.snapshot.getPromise(fos.activeFields({ modal: true }));
     const place = document.querySelector('[data-cy="modal-looker-container"]');
-    if (!place || !coming || coming.id !== id) return;
+    // Of two images of one file, the App does not say which it has drawn.
+    if (!place || !coming || coming.id !== id || coming.sample.filepath === lastDrawn) return uncover();
     const shown = (facing = coming);
     const { sample, photo } = shown;
     const { left, top, width, height } = place.getBoundingClientRect();
@@ -292,7 +294,6 @@
     const paper = element(null, "div", `position:absolute;left:${(width - wide) / 2}px;top:${(height - high) / 2}px;`);
     photo.style.cssText = `display:block;width:${wide}px;height:${high}px;`;
     paper.append(photo);
-    const active = await ctx.state.snapshot.getPromise(fos.activeFields({ modal: true }));
     for (const [field, colour] of Object.entries(BOXES)) {
       for (const one of (active.includes(field) && sample[field] && sample[field].detections) || []) {
         const [x, y, w, h] = one.bounding_box;
@@ -311,16 +312,20 @@
   }
 
   function uncover() {
-    facing = null;
     face.remove();
+    if (!facing) return;
+    facing = null;
+    redrawEvidence();
   }
 
   const drawn = new Set(); // Canvases of images that were enlarged lately.
+  let lastDrawn = ""; // The file of the last of them.
 
   /* The App has drawn the image itself; or somebody turned to something else. */
   document.addEventListener("canvas-loaded", ({ target, detail }) => {
     if (!target.closest('[data-cy="modal"]')) return;
     drawn.add(target);
+    lastDrawn = detail.sampleFilepath;
     if (facing && detail.sampleFilepath === facing.sample.filepath) uncover();
   });
   for (const turned of ["pointerdown", "wheel"]) window.addEventListener(turned, uncover, true);
@@ -474,15 +479,19 @@
   /* On to the next image: the next that this reviewer has not decided, or the neighbour of one that was decided before. */
   async function goOn(ctx, again) {
     letGo();
-    const to = list.after(again);
-    if (to < list.ids.length) {
-      await showAtOnce(ctx, list.ids[to]);
-      await ctx.hooks.expand(list.go(to));
-      return lookAhead(list.ids[list.after()]);
+    const here = list;
+    const to = here.after(again);
+    if (to < here.ids.length) {
+      // Where it cannot be shown at once, the App shows it all the same.
+      await showAtOnce(ctx, here.ids[to]).catch(uncover);
+      if (here !== list || !isEnlarged()) return uncover();
+      await ctx.hooks.expand(here.go(to));
+      return lookAhead(here.ids[here.after()]);
     }
+    uncover();
     ctx.hooks.close();
     if (again) return say("That was the last image of this list", "note");
-    const before = list.ids.filter((id) => !review.decided.has(id)).length;
+    const before = here.ids.filter((id) => !review.decided.has(id)).length;
     say(`End of the list: ${before ? `${before} before this one still wait` : "nothing in it waits"} for you`, "note");
   }
 
@@ -757,6 +766,7 @@
     if (!now) {
       list = null;
       uncover();
+      letGo();
     }
     if (list) lookAhead(list.ids[list.after()]);
     if (enlarged && !now && changed) {
