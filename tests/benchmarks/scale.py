@@ -15,6 +15,7 @@ from PIL import Image
 
 from curation.engines.running import EngineName, run_step
 from curation.engines.step import Step
+from curation.errors import EncoderError
 from curation.figure_style import MARKERS, SERIES, add_key, save_figure, small_multiples
 from curation.leaks.run import leaks
 from curation.similarity.embed_step import EmbedPhotos, embed_corpus
@@ -168,7 +169,7 @@ class Pixels:
         return np.stack(batch)
 
     def encode_texts(self, texts: Sequence[str]) -> Vectors:
-        raise NotImplementedError
+        raise EncoderError("Pixels know no words", found=f"{len(texts)} texts")
 
 
 def _tiny_photos(folder: Path, size: int) -> None:
