@@ -4,7 +4,8 @@
 # docker run --rm -it --network host -v "$PWD:/data" -w /data curation-review curation review start my-review --reviewer me
 FROM python:3.12-slim-bookworm AS base
 WORKDIR /src
-COPY pyproject.toml hatch_build.py constraints.txt README.md LICENSE ./
+COPY pyproject.toml constraints.txt README.md LICENSE ./
+COPY .github/addresses.py .github/
 COPY curation curation
 COPY manifests manifests
 RUN python -m pip install --no-cache-dir -c constraints.txt '.[fast,publish]'
