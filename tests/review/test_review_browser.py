@@ -86,14 +86,15 @@ def test_keys_lose_nothing_and_double_nothing(drawn: ReviewServer, page: Any) ->
         page.wait_for_timeout(150)
     keep_picture(page, "enlarged")
     expected.append(_seen_at_once_as_the_app_shows_it(someone))
+    expected += _gone_where_the_next_photo_is_late(someone)
     page.keyboard.down("f")
     for _ in range(5):
         page.keyboard.down("f")
     page.keyboard.up("f")
-    expected.append((coco_id(10), "to_far"))
+    expected.append((coco_id(12), "to_far"))
     someone.wait_for_rows(len(expected))
     page.wait_for_timeout(500)
-    assert someone.shown() == coco_id(11)
+    assert someone.shown() == coco_id(13)
     page.keyboard.press("Control+k")
     page.keyboard.press("?")
     page.get_by_text("Keys of the review").wait_for()
@@ -110,11 +111,11 @@ def test_keys_lose_nothing_and_double_nothing(drawn: ReviewServer, page: Any) ->
     assert someone.rows() == expected
     drawn.start()
     someone.open()
-    assert f"10 of {DRAWN}" in someone.bar()
-    assert someone.enlarge() == coco_id(11)
+    assert f"12 of {DRAWN}" in someone.bar()
+    assert someone.enlarge() == coco_id(13)
 
     # As fast as they go, and killed amid it: the log holds a beginning of what was pressed, whole rows in their order.
-    pressed = [(coco_id(11 + place), ACTIONS["krnfu"[place % 5]]) for place in range(20)]
+    pressed = [(coco_id(13 + place), ACTIONS["krnfu"[place % 5]]) for place in range(20)]
     for place in range(20):
         page.keyboard.press("krnfu"[place % 5])
     someone.wait_for_rows(len(expected) + 6)
@@ -126,7 +127,7 @@ def test_keys_lose_nothing_and_double_nothing(drawn: ReviewServer, page: Any) ->
     expected = rows
     drawn.start()
     someone.open()
-    first = 11 + len(recorded)
+    first = 13 + len(recorded)
     assert someone.enlarge() == coco_id(first)
 
     # Undo of what was decided before the view was opened: that is in no list, and is followed by what was shown before.
@@ -211,6 +212,27 @@ def _seen_at_once_as_the_app_shows_it(someone: Reviewer) -> tuple[str, str]:
     one, other = (np.asarray(Image.open(BytesIO(shot)).convert("RGB"), int) for shot in (at_once, place.screenshot()))
     # Letters, and the shaded edges of an enlarged photo, may differ; a box or a photo elsewhere is far more.
     assert (np.abs(one - other).max(axis=2) > 40).mean() < 0.01
+    return judged
+
+
+def _gone_where_the_next_photo_is_late(someone: Reviewer) -> list[tuple[str, str]]:
+    """Judge two images, the photo after the first of which is not there in time: what was shown at once goes."""
+    page = someone.page
+    page.wait_for_timeout(500)
+    page.evaluate(
+        "() => { window.held = true; const of = HTMLImageElement.prototype; window.decodes = of.decode;"
+        "of.decode = () => new Promise(() => {}); }"
+    )
+    judged = [someone.judge("k")[0]]
+    assert page.locator(AT_ONCE).count() == 1
+    page.wait_for_function("nameSeen() === window.ownName")
+    following = numbers(int(judged[0][0][-12:]) + 2)[0]
+    judged.append((someone.shown(), ACTIONS["r"]))
+    page.keyboard.press("r")
+    page.wait_for_function("name => window.ownName === name", arg=following)
+    assert page.locator(AT_ONCE).count() == 0
+    assert someone.shown() == following
+    page.evaluate("() => { window.held = false; HTMLImageElement.prototype.decode = window.decodes; }")
     return judged
 
 
