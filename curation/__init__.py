@@ -6,12 +6,13 @@ imported, but is not promised.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
 from curation.version import __version__ as __version__
 
+# Not from typing, which takes longer to import than all of this, before an interrupt is met.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from curation.audit.run import audit as audit
     from curation.benchmarks.building import build as build
     from curation.benchmarks.building import import_published as import_lists
@@ -76,6 +77,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    from importlib import import_module
+
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module, _, attribute = _HOMES[name].partition(":")

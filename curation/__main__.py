@@ -1,5 +1,12 @@
 """``python -m curation`` is ``curation``."""
 
-from curation.cli import main
+from curation import edge
 
-raise SystemExit(main())
+
+def main() -> int:
+    """Run the command line as a process of its own."""
+    return edge.enter("curation.cli:main")
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

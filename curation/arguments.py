@@ -4,34 +4,66 @@ from __future__ import annotations
 
 import builtins
 import collections.abc
+import dataclasses
+import errno
 import functools
 import inspect
+import math
+import os
+import sys
 import types
 import typing
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
+from itertools import islice
 from numbers import Integral, Real
 from pathlib import Path
-from typing import Any, Literal, ParamSpec, TypeVar
+from typing import Annotated, Any, Literal, ParamSpec, TypeVar
 
-from curation.errors import UsageError
+from msgspec import Meta
+
+from curation.errors import UsageError, of_the_machine
+
+Replicates = Annotated[int, Meta(ge=0, le=1_000_000)]
+"""Of a bootstrap; 0 for none."""
+Seed = Annotated[int, Meta(ge=0, le=2**64 - 1)]
+"""Half of a key of NumPy's Philox."""
+Workers = Annotated[int, Meta(ge=1, le=1 << 16)]
+"""Processes, threads, or photos at a time."""
 
 _Given = ParamSpec("_Given")
 _Made = TypeVar("_Made")
-_SINGLE = (str, bytes, Path, Mapping)
-"""What holds several things and yet is one value."""
+_SEVERAL = (tuple, Sequence, Collection)
 _WORDS = {str: "text", int: "a whole number", float: "a number", bool: "True or False", Path: "a path", Any: "anything"}
+_BOUNDS = {"ge": "at least {}", "gt": "more than {}", "le": "at most {}", "lt": "less than {}"}
+_MOST = 1_000_000
+"""Values that an iterator, which may have no end, is asked for."""
 
 
-def checked(function: Callable[_Given, _Made]) -> Callable[_Given, _Made]:
-    """Return a function that refuses arguments which are not what its annotations say.
+def checked(
+    function: Callable[_Given, _Made], *, called: str | None = None, hint: str | None = None
+) -> Callable[_Given, _Made]:
+    """Return a function that gets its arguments as its annotations have them, and refuses what cannot be had so.
 
-    A text stands for a path where a path is wanted, one name for several, and a list for a tuple. An annotation that
-    is known to type checkers alone is held against the names of the value's classes.
+    A text stands for a path where a path is wanted, one name for several, and a list, an array, a Series, a set or a
+    generator for a tuple; a scalar of NumPy for the number or text that it holds. Several are at least one, unless none
+    is the default, and none of them twice; ``all`` goes alone. A path has a name that a file can have. Bounds, as in
+    ``Annotated[int, msgspec.Meta(ge=0)]``, hold; the fields of a record of options (a dataclass with keywords alone)
+    are arguments as well. An annotation that is known to type checkers alone is held against the names of the value's
+    classes.
+
+    Parameters
+    ----------
+    called, hint : str, optional
+        What errors call the function, and where they say that its arguments are explained.
 
     Raises
     ------
     UsageError
-        By the function made: an argument is missing, is none of its own, or of another kind.
+        By the function made: an argument is missing, unknown, or of another kind.
+    CurationError
+        By the function made: what the machine refused, such as a name that is too long (see
+        `curation.errors.of_the_machine`).
 
     Examples
     --------
@@ -46,83 +78,297 @@ def checked(function: Callable[_Given, _Made]) -> Callable[_Given, _Made]:
       try: help(double)
     """
     signature = inspect.signature(function)
+    called = called or function.__name__
+    hint = hint or f"help({function.__name__})"
     kinds: dict[str, Any] = {}
 
-    @functools.wraps(function)
-    def call(*given: _Given.args, **named: _Given.kwargs) -> _Made:
+    def fit(given: tuple[Any, ...], named: Mapping[str, Any]) -> inspect.BoundArguments:
         try:
             bound = signature.bind(*given, **named)
         except TypeError as error:
             raise UsageError(
-                f"{function.__name__} is called with other arguments",
+                f"{called} is called with other arguments",
                 expected=", ".join(one for one in signature.parameters if one != "self"),
-                found=str(error),
-                hint=f"help({function.__name__})",
+                found=str(error)[:300],
+                hint=hint,
             ) from None
         if not kinds:
-            kinds.update(annotations_of(function))
+            kinds.update(annotations_of(function, extras=True))
         for key, value in bound.arguments.items():
-            several = signature.parameters[key].kind in (
-                inspect.Parameter.VAR_POSITIONAL,
-                inspect.Parameter.VAR_KEYWORD,
-            )
-            if key in kinds and not several:
-                bound.arguments[key] = fitted(
-                    value,
-                    kinds[key],
-                    f"{function.__name__} cannot use this value of {key}",
-                    f"help({function.__name__})",
-                )
-        return function(*bound.args, **bound.kwargs)
+            if key not in kinds:
+                continue
+            parameter = signature.parameters[key]
+            one = functools.partial(fitted, kind=kinds[key], called=called, hint=hint, default=parameter.default)
+            if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
+                bound.arguments[key] = tuple(one(each, key) for each in value)
+            elif parameter.kind is inspect.Parameter.VAR_KEYWORD:
+                bound.arguments[key] = {name: one(each, name) for name, each in value.items()}
+            else:
+                bound.arguments[key] = one(value, key)
+        return bound
+
+    @functools.wraps(function)
+    def call(*given: _Given.args, **named: _Given.kwargs) -> _Made:
+        try:
+            bound = fit(given, named)
+            return function(*bound.args, **bound.kwargs)
+        except BrokenPipeError:
+            # The reader of the output went away: no refusal.
+            raise
+        except (OSError, MemoryError, RecursionError, UnicodeError) as error:
+            raise of_the_machine(error) from error
 
     return call
 
 
-def fitted(value: Any, kind: Any, what: str, hint: str) -> Any:
-    """Return a value as an annotation has it: a path for a text, one for several, a tuple for a list.
+class _UnfitError(Exception):
+    """A value is not of a kind, and why if that is not seen; of a record of options, of its field of a name."""
+
+    def __init__(self, value: Any, kind: Any, why: str = "", name: str = "") -> None:
+        self.value, self.kind, self.why, self.name = value, kind, why, name
+        super().__init__()
+
+
+def fitted(value: Any, name: str, kind: Any, called: str, hint: str, default: Any) -> Any:
+    """Return an argument as its annotation has it (see `checked`).
 
     Raises
     ------
     UsageError
-        It is of another kind: `what` says which value of which function, `hint` where to look.
+        It is of another kind: `called` says what cannot use the value of this `name`, `hint` where to look.
     """
-    if is_of(value, kind):
-        return value
-    for one in alternatives(kind):
-        made = _made(value, one)
-        if made is not None and is_of(made, one):
-            return made
-    raise UsageError(
-        what,
-        expected=" or ".join(dict.fromkeys(map(_in_words, alternatives(kind))))[:400],
-        found=shown(value),
-        hint=hint,
-    )
+    try:
+        return _with_default(value, kind, default)
+    except _UnfitError as unfit:
+        raise UsageError(
+            f"{called} cannot use this value of {unfit.name or name}",
+            expected=" or ".join(dict.fromkeys(map(_in_words, alternatives(unfit.kind))))[:400],
+            found=shown(unfit.value) + unfit.why,
+            hint=hint,
+        ) from None
 
 
-def _made(value: Any, kind: Any) -> Any:
-    """Return what a value stands for where one alternative of an annotation is meant, None where nothing."""
-    origin, inner = typing.get_origin(kind), typing.get_args(kind)
-    if kind is Path and isinstance(value, str):
-        return Path(value)
-    if origin is Mapping and isinstance(value, Mapping):
-        return {name: _fit(one, inner[1]) for name, one in value.items()}
-    if origin in (tuple, Sequence, Collection):
-        if isinstance(value, set | frozenset):
-            value = sorted(value, key=str)
-        elif isinstance(value, str | Path):
-            value = (value,)
-        elif hasattr(value, "tolist"):
-            value = value.tolist()
-        if isinstance(value, list | tuple):
-            return tuple(_fit(one, inner[0]) for one in value)
-    return None
+def _with_default(value: Any, kind: Any, default: Any) -> Any:
+    """Return a value as an annotation has it.
+
+    Several may be none where that is the default, and a mapping may be empty where something is the default: what a
+    call has to give cannot be nothing. An empty text says nothing where None says that.
+    """
+    if isinstance(default, tuple) and not default and isinstance(value, list | tuple | Set) and not value:
+        return default
+    if default is None and isinstance(value, str) and not value:
+        raise _UnfitError(value, kind, " (empty)")
+    if isinstance(value, Mapping) and not value and default in (inspect.Parameter.empty, dataclasses.MISSING):
+        raise _UnfitError(value, kind)
+    return _fit(value, kind)
 
 
 def _fit(value: Any, kind: Any) -> Any:
-    if is_of(value, kind):
+    """Return a value as an annotation has it; an annotation that cannot be asked takes everything."""
+    if typing.get_origin(kind) is typing.Annotated:
+        return _bounded(value, kind)
+    kinds = alternatives(kind)
+    if len(kinds) > 1:
+        return _fit_any(value, kind, kinds)
+    origin, inner = typing.get_origin(kind), typing.get_args(kind)
+    if origin in _SEVERAL:
+        return _fit_several(value, kind, inner)
+    if origin is Mapping:
+        if not isinstance(value, Mapping):
+            raise _UnfitError(value, kind)
+        return {_fit(key, inner[0]): _fit(one, inner[1]) for key, one in value.items()}
+    if _is_path(kind):
+        text = _path_text(value, kind)
+        return value if isinstance(value, Path) else Path(text)
+    if kind is Any or origin not in (None, Literal, collections.abc.Callable):
         return value
-    return next((made for one in alternatives(kind) if (made := _made(value, one)) is not None), value)
+    value = _plain(value)
+    if origin is Literal:
+        fits = any(type(value) is type(one) and value == one for one in inner)
+    elif origin is collections.abc.Callable:
+        fits = callable(value)
+    elif kind is int:
+        fits = isinstance(value, int) and not isinstance(value, bool)
+    elif kind is float:
+        value = _as_float(value)
+        fits = isinstance(value, float)
+    elif kind is str:
+        fits = isinstance(value, str) and "\0" not in value and _can_be_written(value)
+    elif not isinstance(kind, type) or getattr(kind, "_is_protocol", False):
+        fits = True
+    else:
+        fits = isinstance(value, kind)
+        if fits and dataclasses.is_dataclass(value):
+            return _fit_record(value)
+    if not fits:
+        raise _UnfitError(value, kind)
+    return value
+
+
+def _bounded(value: Any, kind: Any) -> Any:
+    """Return a value as an annotation with bounds has it; what only the command line reads in it is passed over."""
+    inner, *extras = typing.get_args(kind)
+    if Path in extras and isinstance(value, str | os.PathLike):
+        return Path(_path_text(value, kind))
+    if isinstance(value, list | tuple | Set) and not value and any(_bound(one, "min_length") == 0 for one in extras):
+        return ()
+    try:
+        made = _fit(value, inner)
+    except _UnfitError as unfit:
+        raise (unfit if unfit.name else _UnfitError(value, kind, unfit.why)) from None
+    for one in extras:
+        least, more, most, less = (_bound(one, name) for name in _BOUNDS)
+        if made is not None and not (
+            (least is None or made >= least)
+            and (more is None or made > more)
+            and (most is None or made <= most)
+            and (less is None or made < less)
+        ):
+            raise _UnfitError(value, kind)
+    return made
+
+
+def _bound(extra: Any, name: str) -> Any:
+    """Return a bound of a `msgspec.Meta`, None of anything else that annotates."""
+    return getattr(extra, name) if isinstance(extra, Meta) else None
+
+
+def _fit_any(value: Any, kind: Any, kinds: tuple[Any, ...]) -> Any:
+    """Return a value as the first alternative that takes it has it; none that makes more of it goes before others."""
+    if isinstance(value, list | tuple | Set) and [*value] == ["all"]:
+        words = {one for each in kinds if typing.get_origin(each) is Literal for one in typing.get_args(each)}
+        value = "all" if "all" in words else value
+    why = ""
+    for one in sorted(kinds, key=_rank):
+        try:
+            made = _fit(value, one)
+        except _UnfitError as unfit:
+            if unfit.name:
+                raise
+            why = why or unfit.why
+            continue
+        if isinstance(made, str) and any(map(_is_path, kinds)):
+            _path_text(made, kind)
+        return made
+    raise _UnfitError(value, kind, why)
+
+
+def _rank(kind: Any) -> int:
+    if typing.get_origin(kind) in _SEVERAL:
+        return 2
+    return 1 if _is_path(kind) or kind is float else 0
+
+
+def _fit_several(value: Any, kind: Any, inner: tuple[Any, ...]) -> tuple[Any, ...]:
+    if isinstance(value, Set):
+        value = sorted(value, key=lambda one: (str(one), type(one).__name__))
+    elif isinstance(value, str | os.PathLike):
+        value = (value,)
+    elif hasattr(value, "tolist"):
+        value = value.tolist()
+    elif isinstance(value, Iterator):
+        value = [*islice(value, _MOST + 1)]
+    if isinstance(value, bytes | bytearray) or not isinstance(value, Sequence | collections.abc.ValuesView):
+        raise _UnfitError(value, kind)
+    if not 0 < len(value) <= _MOST:
+        raise _UnfitError(value, kind)
+    several = inner if Ellipsis not in inner and typing.get_origin(kind) is tuple else (inner[0],) * len(value)
+    if len(several) != len(value):
+        raise _UnfitError(value, kind)
+    try:
+        made = tuple(_fit(one, each) for one, each in zip(value, several, strict=True))
+    except _UnfitError as unfit:
+        raise _UnfitError(value, kind, unfit.why) from None
+    if "all" in made and len(made) > 1 and any("all" in typing.get_args(one) for one in alternatives(inner[0])):
+        raise _UnfitError(value, kind)
+    if several is not inner and (twice := _repeated(made)) is not None:
+        raise _UnfitError(value, kind, f" ({twice!s:.200} is named twice)")
+    return made
+
+
+def _repeated(values: tuple[Any, ...]) -> Any:
+    """Return the first value that was there before, None where all are different."""
+    try:
+        return next((one for one, count in Counter(values).items() if count > 1), None)
+    except TypeError:
+        # What cannot be hashed is no name.
+        return None
+
+
+def _fit_record(value: Any) -> Any:
+    """Return a record of options with each field as its annotation has it; other dataclasses are what they are."""
+    fields = dataclasses.fields(value)
+    if not all(one.kw_only for one in fields):
+        return value
+    kinds = _kinds_of(value.__class__)
+    made = {}
+    for field in fields:
+        given = getattr(value, field.name)
+        default = field.default if field.default_factory is dataclasses.MISSING else field.default_factory()
+        try:
+            made[field.name] = _with_default(given, kinds[field.name], default)
+        except _UnfitError as unfit:
+            raise _UnfitError(unfit.value, unfit.kind, unfit.why, unfit.name or field.name) from None
+    changed = {name: one for name, one in made.items() if one is not getattr(value, name)}
+    return dataclasses.replace(value, **changed) if changed else value
+
+
+@functools.cache
+def _kinds_of(record: type) -> dict[str, Any]:
+    return annotations_of(record, extras=True)
+
+
+def _plain(value: Any) -> Any:
+    """Return the number, text or truth value that a scalar of NumPy, or an instance of a subclass, holds."""
+    if hasattr(value, "item") and getattr(value, "shape", None) == ():
+        value = value.item()
+    if isinstance(value, str) and type(value) is not str:
+        return str.__str__(value)
+    return value if isinstance(value, bool) or not isinstance(value, Integral) else int(value)
+
+
+def _as_float(value: Any) -> Any:
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return None
+    try:
+        made = float(value)
+    except OverflowError:
+        return None
+    return made if math.isfinite(made) else None
+
+
+def _can_be_written(text: str) -> bool:
+    """Return whether a text is one that UTF-8 holds, or a name of bytes that are none, as the file system gives it."""
+    try:
+        text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _is_path(kind: Any) -> bool:
+    return kind is Path or os.PathLike in (kind, typing.get_origin(kind))
+
+
+def _path_text(value: Any, kind: Any) -> str:
+    """Return the text of a path; one that no file can have is of another kind.
+
+    An empty text would be the working folder.
+    """
+    text = os.fspath(value) if isinstance(value, str | os.PathLike) else None
+    if not isinstance(text, str):
+        raise _UnfitError(value, kind)
+    if not text:
+        raise _UnfitError(value, kind, " (empty: the working folder is '.')")
+    try:
+        os.lstat(text)
+    except ValueError as error:
+        # A NUL, or a text that is in no encoding.
+        raise _UnfitError(value, kind, f" ({error})"[:200]) from None
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            raise _UnfitError(value, kind, f" ({error.strerror})") from None
+    return _plain(text)  # type: ignore[no-any-return]
 
 
 def annotations_of(function: Callable[..., Any], *, extras: bool = False) -> dict[str, Any]:
@@ -130,13 +376,23 @@ def annotations_of(function: Callable[..., Any], *, extras: bool = False) -> dic
 
     Parameters
     ----------
+    function : callable
+        Or a record: the annotations of its fields.
     extras : bool
         Whether an ``Annotated`` type keeps what it is annotated with.
     """
+    if isinstance(function, type):
+        found: dict[str, Any] = {}
+        for one in reversed(function.__mro__):
+            found |= _resolved(inspect.get_annotations(one), vars(sys.modules[one.__module__]), extras)
+        return found
     function = inspect.unwrap(function)
-    told = {name: one for name, one in function.__annotations__.items() if name != "return"}
+    return _resolved(function.__annotations__, function.__globals__, extras)
+
+
+def _resolved(annotations: Mapping[str, Any], space: dict[str, Any], extras: bool) -> dict[str, Any]:
+    told = {name: one for name, one in annotations.items() if name != "return"}
     holder: Any = types.SimpleNamespace(__annotations__=told)
-    space: dict[str, Any] = function.__globals__
     return typing.get_type_hints(holder, space, _Names(space), include_extras=extras)
 
 
@@ -167,42 +423,35 @@ def alternatives(kind: Any) -> tuple[Any, ...]:
     return typing.get_args(kind) if typing.get_origin(kind) in (typing.Union, types.UnionType) else (kind,)
 
 
-def is_of(value: Any, kind: Any) -> bool:
-    """Return whether a value is what an annotation says; an annotation that cannot be asked takes everything."""
-    origin, inner = typing.get_origin(kind), typing.get_args(kind)
-    if origin is Literal:
-        return any(type(value) is type(one) and value == one for one in inner)
-    if origin in (typing.Union, types.UnionType):
-        return any(is_of(value, one) for one in inner)
-    if origin is tuple:
-        return isinstance(value, tuple) and all(is_of(one, inner[0]) for one in value)
-    if origin is Mapping:
-        return isinstance(value, Mapping) and all(is_of(one, inner[1]) for one in value.values())
-    if origin in (Sequence, Collection):
-        return (
-            isinstance(value, origin) and not isinstance(value, _SINGLE) and all(is_of(one, inner[0]) for one in value)
-        )
-    if origin is collections.abc.Callable:
-        return callable(value)
-    if kind in (int, float):
-        return isinstance(value, Integral if kind is int else Real) and not isinstance(value, bool)
-    # From Python 3.11 on, Any is a class, and none that can be asked.
-    if kind is Any or not isinstance(kind, type) or getattr(kind, "_is_protocol", False):
-        return True
-    return isinstance(value, kind)
-
-
 def _in_words(kind: Any) -> str:
     origin, inner = typing.get_origin(kind), typing.get_args(kind)
+    if origin is typing.Annotated:
+        bounds = [
+            words.format(bound)
+            for one in inner[1:]
+            for name, words in _BOUNDS.items()
+            if (bound := _bound(one, name)) is not None
+        ]
+        whole = "a path" if Path in inner[1:] else " or ".join(dict.fromkeys(map(_in_words, alternatives(inner[0]))))
+        return ", ".join([whole, *bounds])
     if origin is Literal:
         return ", ".join(map(str, inner))
-    if origin in (tuple, Sequence, Collection):
-        return f"several of: {' or '.join(map(_in_words, alternatives(inner[0])))}"
+    if origin in _SEVERAL:
+        alone = ", all alone" if any("all" in typing.get_args(one) for one in alternatives(inner[0])) else ""
+        each = " or ".join(map(_in_words, alternatives(inner[0])))
+        return f"several (not empty, none twice{alone}) of: {each}"
     if origin is Mapping:
         return f"a mapping of names to: {' or '.join(map(_in_words, alternatives(inner[1])))}"
+    if _is_path(kind):
+        return _WORDS[Path]
     return _WORDS.get(kind, "None" if kind is type(None) else getattr(kind, "__name__", str(kind)))
 
 
 def shown(value: Any) -> str:
     """Return the class of a value and the beginning of what it holds, in ASCII."""
-    return f"{type(value).__name__} {ascii(value)[:80]}"
+    try:
+        text = ascii(value)
+    # A class of the user's may show itself in any way, or not at all.
+    except Exception as error:
+        text = f"({type(error).__name__} when it is shown)"
+    return f"{type(value).__name__} {text[:80]}" + (f"... ({len(text)} characters)" if len(text) > 80 else "")

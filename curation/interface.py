@@ -7,15 +7,18 @@ import inspect
 import os
 import re
 import typing
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from numbers import Real
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from curation.arguments import alternatives, checked, fitted, is_of, shown
+from msgspec import Meta
+
+from curation.arguments import Replicates, Seed, alternatives, annotations_of, checked, fitted, shown
 from curation.errors import CurationError, ManifestError, UsageError
 from curation.publishing.formats.options import FormatOptions
-from curation.sources.slots import Reading, Sources
+from curation.sources.slots import BadBoxes, Reading, Sources
 
 if TYPE_CHECKING:
     from curation.evaluation.result import Result
@@ -74,7 +77,7 @@ def load(target: str | Path) -> Manifest:
 @checked
 def export(
     manifest: str | Path | Manifest,
-    part: Sequence[str] | str,
+    part: Annotated[Sequence[str] | str, Meta(min_length=0)],
     form: Annotated[_Form | str, "--format"],
     out: Path,
     *,
@@ -206,7 +209,7 @@ def evaluate(name: Any, **inputs: Any) -> Result:
 
 
 @checked
-def compare_overlay(name: Any, *, replicates: int = 200, seed: int = 0, **inputs: Any) -> Result:
+def compare_overlay(name: Any, *, replicates: Replicates = 200, seed: Seed = 0, **inputs: Any) -> Result:
     """Score predictions without and with the boxes that reviewers added to the truth.
 
     Parameters
@@ -256,7 +259,8 @@ def _evaluated(function: Callable[..., Result], name: str, inputs: dict[str, Any
     if "variants" in inputs:
         inputs = _with_variants(function, inputs, name)
     with TemporaryDirectory(prefix="curation-") as folder:
-        given = {key: _usable(key, value, Path(folder)) for key, value in inputs.items()}
+        bad_boxes = _bad_boxes(inputs)
+        given = {key: _usable(key, value, Path(folder), bad_boxes) for key, value in inputs.items()}
         try:
             return function(**_grouped(function, given, name))
         except CurationError as error:
@@ -265,94 +269,58 @@ def _evaluated(function: Callable[..., Result], name: str, inputs: dict[str, Any
             raise
 
 
-def _usable(key: str, value: Any, folder: Path) -> Any:
+def _usable(key: str, value: Any, folder: Path, bad_boxes: BadBoxes) -> Any:
     """Return an input as the functions take it: truth as a source, detections as a file."""
-    if isinstance(value, str) and key in ("truth", "detections", "against"):
-        return Path(value)
+    if isinstance(value, str | os.PathLike) and key in ("truth", "detections", "against"):
+        return value  # The evaluation makes a path of it, as of every other.
     if key == "truth":
         if isinstance(value, Mapping) and "images" not in value:
-            return {part: _usable(key, one, folder) for part, one in value.items()}
-        if not isinstance(value, Path):
-            from curation.sources.given import as_source
+            return {part: _usable(key, one, folder, bad_boxes) for part, one in value.items()}
+        from curation.sources.given import as_source
 
-            return as_source(value, dataset="coco", part="test")
-    if key == "manifest" and isinstance(value, Path):
+        return as_source(value, dataset="coco", part="test", bad_boxes=bad_boxes)
+    if key == "manifest" and isinstance(value, os.PathLike):
         return str(value)
     if key == "manifest" and isinstance(value, Mapping):
-        return {part: _usable(key, one, folder) for part, one in value.items()}
+        return {part: _usable(key, one, folder, bad_boxes) for part, one in value.items()}
     if key == "detections":
-        if isinstance(value, Mapping):
-            return {part: _usable(key, one, folder / str(place)) for place, (part, one) in enumerate(value.items())}
-        if not isinstance(value, Path):
-            return _written(value, folder)
+        if isinstance(value, Mapping) and not {"bbox", "boxes"} & value.keys():
+            parts = enumerate(value.items())
+            return {part: _usable(key, one, folder / str(place), bad_boxes) for place, (part, one) in parts}
+        return _written(value, folder)
     return value
 
 
 def _written(value: Any, folder: Path) -> Path:
     """Write detections that are in memory as COCO results, so that one reader checks them, and return the file."""
-    import msgspec
-
     from curation.sources.fiftyone_view import is_view, results_of_view
+    from curation.sources.in_memory import json_bytes, results_bytes
 
-    if is_view(value):
-        rows: Any = results_of_view(value)
-    else:
-        rows = value.to_dict("records") if hasattr(value, "to_dict") else value
-    if not isinstance(rows, list | tuple) or not all(isinstance(row, Mapping) for row in rows):
-        raise UsageError(
-            "These are no detections",
-            expected="a path, a list of COCO results, a FiftyOne view with predictions, or a DataFrame: image_id, "
-            "category_id, score, bbox or x, y, w, h",
-            found=shown(value),
-        )
-    if rows and {"boxes", "scores", "labels"} <= set(rows[0]):
-        rows = [one for place, row in enumerate(rows) for one in _of_image(row, place)]
-    if rows and "bbox" not in rows[0] and {"x", "y", "w", "h"} <= set(rows[0]):
-        rows = [
-            {key: one for key, one in row.items() if key not in ("x", "y", "w", "h")}
-            | {"bbox": [row["x"], row["y"], row["w"], row["h"]]}
-            for row in rows
-        ]
+    data = json_bytes(results_of_view(value)) if is_view(value) else results_bytes(value)
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{type(value).__name__}.json"
-    path.write_bytes(msgspec.json.encode(rows, enc_hook=lambda number: number.item()))
+    path.write_bytes(data)
     return path
 
 
-def _of_image(row: Mapping[str, Any], place: int) -> list[dict[str, Any]]:
-    """Return the records of one image's detections as torchmetrics and torchvision have them, with its ``image_id``."""
-    columns: list[Any] = [row.get(key) for key in ("boxes", "scores", "labels")]
-    boxes, scores, labels = (one.tolist() if hasattr(one, "tolist") else one for one in columns)
-    fit = all(isinstance(one, list | tuple) for one in (boxes, scores, labels))
-    fit = fit and len(boxes) == len(scores) == len(labels) and all(_is_box(box) for box in boxes)
-    if not fit or "image_id" not in row:
-        raise UsageError(
-            "These are no detections of an image",
-            where=f"detections[{place}]",
-            expected="image_id, boxes of x1, y1, x2, y2 (pixels), scores and labels, as many of each",
-            found=", ".join(f"{key}: {shown(one)}" for key, one in row.items())[:300],
-        )
-    identity = row["image_id"].item() if hasattr(row["image_id"], "item") else row["image_id"]
-    return [
-        {"image_id": identity, "category_id": label, "bbox": [x1, y1, x2 - x1, y2 - y1], "score": score}
-        for (x1, y1, x2, y2), score, label in zip(boxes, scores, labels, strict=True)
-    ]
-
-
-def _is_box(box: Any) -> bool:
-    return isinstance(box, list | tuple) and len(box) == 4 and all(isinstance(one, int | float) for one in box)
+def _bad_boxes(inputs: Mapping[str, Any]) -> BadBoxes:
+    """Return what becomes of unusable boxes of a truth in memory: what is asked for of one in a file."""
+    asked = inputs.get("bad_boxes", getattr(inputs.get("reading"), "bad_boxes", "error"))
+    return "drop" if asked == "drop" else "error"
 
 
 def _with_variants(function: Callable[..., Any], inputs: Mapping[str, Any], name: str) -> dict[str, Any]:
     """Return inputs whose ``variants`` are the value of the parameter that chooses them: one, several, or all."""
-    hints = typing.get_type_hints(function)
+    hints = annotations_of(function)
     for record in [one for one in hints.values() if isinstance(one, type) and dataclasses.is_dataclass(one)]:
-        hints = typing.get_type_hints(record) | hints
+        hints = annotations_of(record) | hints
     chooser = next((one for one in ("profile", "grid") if one in hints), None)
     given = inputs["variants"]
     if chooser in inputs:
         raise UsageError(f"variants and {chooser} say the same", found=f"both, for the evaluation {name}")
-    asked = (given,) if isinstance(given, str) or not isinstance(given, Iterable) else tuple(given)
+    asked: tuple[str, ...] = fitted(
+        given, "variants", tuple[str, ...], f"The evaluation {name}", f"curation evaluate {name} --help", ...
+    )
     kinds = [] if chooser is None else [hints[chooser], *typing.get_args(hints[chooser])]
     choices = next((typing.get_args(one) for one in kinds if typing.get_origin(one) is Literal), ())
     value: Any = asked[0] if len(asked) == 1 else asked
@@ -371,18 +339,15 @@ def _with_variants(function: Callable[..., Any], inputs: Mapping[str, Any], name
 def _grouped(function: Callable[..., Any], inputs: Mapping[str, Any], name: str) -> dict[str, Any]:
     """Return inputs with the fields of a record of options put into that record."""
     parameters = inspect.signature(function).parameters
-    given = {key: value for key, value in inputs.items() if key in parameters}
+    hints = annotations_of(function)
+    given = {key: _in_text(value, hints[key]) for key, value in inputs.items() if key in parameters}
     loose = {key: value for key, value in inputs.items() if key not in parameters}
-    hints = typing.get_type_hints(function)
-    for key, value in given.items():
-        given[key] = _fitted(key, value, hints[key], name)
     for key in parameters:
         if key in given or not dataclasses.is_dataclass(hints.get(key)):
             continue
-        names = {field.name for field in dataclasses.fields(hints[key])}
-        if own := {one: loose.pop(one) for one in names & loose.keys()}:
-            kinds = typing.get_type_hints(hints[key])
-            given[key] = hints[key](**{one: _fitted(one, value, kinds[one], name) for one, value in own.items()})
+        kinds = annotations_of(hints[key])
+        if own := {one: loose.pop(one) for one in kinds.keys() & loose.keys()}:
+            given[key] = hints[key](**{one: _in_text(value, kinds[one]) for one, value in own.items()})
     if loose:
         fields = [one.name for key in parameters if dataclasses.is_dataclass(hints.get(key)) for one in
                   dataclasses.fields(hints[key])]  # fmt: skip
@@ -402,10 +367,8 @@ def _grouped(function: Callable[..., Any], inputs: Mapping[str, Any], name: str)
     return given
 
 
-def _fitted(key: str, value: Any, kind: Any, name: str) -> Any:
-    """Return an input as its annotation has it; a number may stand for its text."""
+def _in_text(value: Any, kind: Any) -> Any:
+    """Return a number as its text where that alone is wanted: of an exact decimal, the text is the number."""
     kinds = alternatives(kind)
-    if str in kinds and isinstance(value, int | float) and not any(is_of(value, one) for one in (*kinds, bool)):
-        value = str(value)
-    what = f"The evaluation {name} cannot use this value of {key}"
-    return fitted(value, kind, what, f"curation evaluate {name} --help")
+    is_number = isinstance(value, Real) and not isinstance(value, bool)
+    return str(value) if is_number and str in kinds and not {int, float} & {*kinds} else value

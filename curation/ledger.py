@@ -6,6 +6,7 @@ What it wrote stands in a list beside the files, which `sha256sum -c` reads too:
 
 from __future__ import annotations
 
+import json
 import os
 import stat
 from collections.abc import Iterable, Iterator
@@ -18,8 +19,15 @@ from curation.errors import MissingFileError, OverwriteError, UsageError
 
 LEDGER = ".curation.sha256"
 
+PARTIAL = ".partial-"
+"""In the names of what is not finished; the next command that writes there removes what a killed one left."""
+
 LISTS = "ids"
 """Folder of a manifest's lists, beside its header."""
+
+REVIEW = "review.json"
+REVIEW_FILES = frozenset({REVIEW, "decisions.jsonl", "boxes.jsonl", "bad-photos", "database", "plugins"})
+"""Files and folders of a review, beside its record: the review alone writes them."""
 
 _HEX = 64
 _MAX_BYTES = 64 << 20
@@ -58,8 +66,14 @@ def locked(folder: Path) -> Iterator[None]:
     # Without locks (folders on Windows, some network disks) a line may get lost, and its file is refused later: never
     # worse. The folder itself is locked: a file of its own for the lock would stand among the user's.
     with suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY)
-        lock(handle)
+        while True:
+            handle = os.open(folder, os.O_RDONLY)
+            lock(handle)
+            if os.path.samestat(os.fstat(handle), folder.stat()):
+                break
+            # Who had the lock has put another folder in its place.
+            os.close(handle)
+            handle = None
     try:
         yield
     finally:
@@ -108,7 +122,7 @@ def command(*, inputs: Iterable[Path] = (), force: bool = False) -> Iterator[Non
     given = [(path, found) for path in inputs if (found := _found(path)) is not None]
     for path, _ in given:
         require_regular(path)
-    folders = tuple(path.resolve() for path, found in given if stat.S_ISDIR(found.st_mode))
+    folders = tuple(Path(os.path.realpath(path)) for path, found in given if stat.S_ISDIR(found.st_mode))
     files = frozenset((found.st_dev, found.st_ino) for _, found in given if stat.S_ISREG(found.st_mode))
     _running = _Command(force, files, folders)
     try:
@@ -170,13 +184,37 @@ def refuse_input(path: Path, *, guarded: bool = True) -> None:
 
 def require_new_folder(folder: Path) -> None:
     """Raise `UsageError` where something stands at the place of a folder that is to appear whole."""
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+    refuse_review(folder)
+    if folder.exists() and (not folder.is_dir() or any(PARTIAL not in one.name for one in folder.iterdir())):
         raise UsageError(
             "The output folder exists already",
             where=str(folder),
             expected="a new or an empty folder; --force replaces files, never a folder",
             hint="choose another --out, or remove it",
         )
+
+
+def refuse_review(path: Path) -> None:
+    """Raise `OverwriteError` for a file or folder of a review's own, be it there or not, by any name or link."""
+    place = path.resolve()
+    for one in (place, *place.parents):
+        if one.name.lower() in REVIEW_FILES and is_review(one.parent / REVIEW):
+            raise OverwriteError(
+                "The output is a file of a review, which the review alone writes",
+                where=str(path),
+                expected="another name; --force does not replace the files of a review",
+                found=f"{one.name} of the review in {one.parent}",
+                hint="choose another name",
+            )
+
+
+def is_review(path: Path) -> bool:
+    """Return whether a file is the record of a review, be it of another version."""
+    try:
+        content = json.loads(path.read_bytes()) if path.stat().st_size <= _MAX_BYTES else None
+    except (OSError, ValueError, RecursionError):
+        return False
+    return isinstance(content, dict) and {"dataset", "stage", "inputs"} <= content.keys()
 
 
 def remember_input(found: os.stat_result) -> None:
@@ -220,6 +258,8 @@ def check_place(path: Path, *, guarded: bool = True) -> None:
             expected="a file name",
             found="a name of the system" if path.is_file() else _sort_of_file(path.stat().st_mode),
         )
+    if guarded:
+        refuse_review(path)
     if path.parent.name == LISTS and (path.parent.parent / "manifest.json").is_file():
         raise UsageError(
             "The folder holds the id lists of a manifest, which no other file may join",
@@ -245,7 +285,7 @@ def _lies_in_an_input(path: Path) -> bool:
     """Return whether a file lies below a folder that the command reads, under its own name or by a link."""
     if _running is None or not _running.folders:
         return False
-    place, found = path.resolve(), _found(path)
+    place, found = Path(os.path.realpath(path)), _found(path)
     if any(place.is_relative_to(one) for one in _running.folders):
         return True
     # Only asked of somebody else's file where --force is given: a walk through a data set takes a second.

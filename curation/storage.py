@@ -12,7 +12,8 @@ import os
 import secrets
 import shutil
 import stat
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from glob import escape
 from io import BufferedReader
@@ -27,6 +28,7 @@ from curation.errors import (
 )
 from curation.ledger import (
     LEDGER,
+    PARTIAL,
     Entries,
     check_output,
     check_place,
@@ -43,7 +45,6 @@ from curation.ledger import (
     sha256_of,
 )
 
-_PARTIAL = ".partial-"
 _MANY_FILES = 64
 
 
@@ -82,7 +83,7 @@ def replacing(path: Path, *, guarded: bool = True) -> Iterator[Path]:
         The disk is full, or refuses for another reason.
     """
     check_place(path, guarded=guarded)
-    partial = path.with_name(f".{path.stem}{_PARTIAL}{os.getpid()}-{secrets.token_hex(6)}{path.suffix}")
+    partial = path.with_name(f".{path.stem}{PARTIAL}{os.getpid()}-{secrets.token_hex(6)}{path.suffix}")
     with _new_parents(path, partial):
         if guarded:
             remove_abandoned(path.parent, path.stem)
@@ -91,7 +92,7 @@ def replacing(path: Path, *, guarded: bool = True) -> Iterator[Path]:
             yield partial
             sync(partial)
             if guarded:
-                _put(partial, path)
+                _put([(partial, path)], path.parent)
             else:
                 partial.replace(path)
             sync(path.parent)
@@ -99,21 +100,9 @@ def replacing(path: Path, *, guarded: bool = True) -> Iterator[Path]:
             partial.unlink(missing_ok=True)
 
 
-def remove_written(path: Path) -> None:
-    """Remove a file that this tool wrote; one that it did not write, or that was changed or is an input, stays."""
-    try:
-        refuse_input(path)
-    except OverwriteError:
-        return
-    if path.is_file() and is_own(path):
-        with locked(path.parent):
-            path.unlink(missing_ok=True)
-            _store(path.parent, frozenset(one for one in entries_of(path.parent) if one[0] != path.name))
-
-
 @contextmanager
 def publishing_folder(folder: Path) -> Iterator[Path]:
-    """Yield a temporary folder beside `folder`; on success its files are synced and it is renamed into place.
+    """Yield a temporary folder; on success its files are synced and it is renamed into place.
 
     Raises
     ------
@@ -124,19 +113,162 @@ def publishing_folder(folder: Path) -> Iterator[Path]:
         The disk is full, or refuses for another reason.
     """
     require_new_folder(folder)
-    if folder.is_symlink():
-        folder = folder.resolve()
-    partial = folder.with_name(f".{folder.name}{_PARTIAL}{os.getpid()}-{secrets.token_hex(6)}")
+    with _staged(folder) as (partial, place):
+        # A folder that holds what a killed run left, and nothing else, counts as empty.
+        remove_abandoned(place)
+        yield partial
+        _sync_tree(partial)
+        _put_folder(partial, place)
+        _sync_names(partial, place)
+
+
+@contextmanager
+def publishing_files(folder: Path, stale: Iterable[str] = ()) -> Iterator[Path]:
+    """Yield a temporary folder; on success its files stand in `folder` together, beside what else is there.
+
+    A new folder, or one that holds nothing but what this tool wrote and now replaces, changes in one step of the file
+    system: a kill leaves the old files or the new ones. Where other files are there too, where the folder is the
+    working folder or a mounted one, or where the system cannot exchange folders (Windows, some network disks), files
+    are renamed one after the other once all of them are written: each is old or new, and a kill in that moment may
+    leave some old and some new, which the same command puts right. All is refused, before the first of them changes,
+    where one may not be replaced.
+
+    Parameters
+    ----------
+    stale : iterable of str
+        Names, relative to the folder, of what an earlier run may have written: removed where this tool wrote it,
+        nobody changed it since, and the new files do not replace it.
+
+    Raises
+    ------
+    UsageError, OverwriteError
+        See `check_output`.
+    CurationError
+        The disk is full, or refuses for another reason.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise UsageError("Results go into a folder", where=str(folder), expected="a folder", found="a file")
+    with _staged(folder) as (partial, place):
+        yield partial
+        new = _files_below(partial)
+        for top in {one.parent for one in new} if place.is_dir() else ():
+            remove_abandoned(place / top)
+        for top in {one.parent for one in new}:
+            written = frozenset((one.name, sha256_of(partial / one)) for one in new if one.parent == top)
+            _store(partial / top, frozenset(one for one in written if may_be_listed(one[0])))
+        _sync_tree(partial)
+        if not _is_new_name(partial, place):
+            _join(partial, place, new, frozenset(map(Path, stale)) - new)
+        _sync_names(partial, place)
+
+
+@contextmanager
+def _staged(folder: Path) -> Iterator[tuple[Path, Path]]:
+    """Yield a temporary folder, and what `folder` leads to: beside it, or in it where it cannot be replaced."""
+    place = Path(os.path.realpath(folder)) if folder.is_symlink() or folder.name in ("", "..") else folder
+    home = place if _is_fixed(place) else place.parent
+    partial = home / f".{place.name}{PARTIAL}{os.getpid()}-{secrets.token_hex(6)}"
     with _new_parents(folder, partial):
-        remove_abandoned(folder.parent, folder.name)
+        remove_abandoned(home, place.name)
+        make_folder(home)
         partial.mkdir()
         try:
-            yield partial
-            _sync_tree(partial)
-            _put_folder(partial, folder)
-            sync(folder.parent)
+            yield partial, place
+        except CurationError as error:
+            # A file of it was refused: it is known by the name that it would have got.
+            error.where = error.where and error.where.replace(str(partial), str(folder))
+            raise
         finally:
             shutil.rmtree(partial, ignore_errors=True)
+
+
+def _is_fixed(folder: Path) -> bool:
+    """Return whether a folder must stay the one it is: a shell works in it, it is mounted, or its parent is closed."""
+    if not folder.is_dir():
+        return False
+    is_here = Path.cwd().is_relative_to(os.path.realpath(folder))
+    return is_here or os.path.ismount(folder) or not os.access(folder.parent, os.W_OK | os.X_OK)
+
+
+def _files_below(folder: Path) -> frozenset[Path]:
+    """Return the files below a folder, relative to it, without ledgers."""
+    paths = (path for path in folder.rglob("*") if path.name != LEDGER and (path.is_symlink() or not path.is_dir()))
+    return frozenset(path.relative_to(folder) for path in paths)
+
+
+def _is_new_name(partial: Path, folder: Path) -> bool:
+    """Give a finished folder its name, where nothing or an empty folder has it; return whether it could."""
+    if partial.parent == folder or (folder.exists() and any(folder.iterdir())):
+        return False
+    try:
+        _put_folder(partial, folder)
+    except UsageError:  # Another process made it in the meantime.
+        return False
+    return True
+
+
+def _join(partial: Path, folder: Path, new: frozenset[Path], stale: frozenset[Path]) -> None:
+    """Let finished files take their names in a folder that is there; see `publishing_files`."""
+    with locked(folder):
+        for name in new:
+            check_output(folder / name)
+        gone = {name for name in stale if _may_go(folder / name)}
+        before = _files_below(folder)
+        if not gone and all(name in before and _is_same(partial / name, folder / name) for name in new):
+            return
+        if before <= new | gone and _is_replaceable(folder, partial) and _exchange(partial, folder):
+            # What somebody put there in this very moment is theirs.
+            for name in _files_below(partial) - before:
+                make_folder((folder / name).parent)
+                (partial / name).replace(folder / name)
+            return
+    for top in sorted({one.parent for one in new | gone}, reverse=True):
+        make_folder(folder / top)
+        _put(
+            [(partial / one, folder / one) for one in sorted(new) if one.parent == top],
+            folder / top,
+            [folder / one for one in sorted(gone) if one.parent == top],
+        )
+
+
+def _may_go(path: Path) -> bool:
+    """Return whether this tool wrote a file as it is now, and the running command does not read it."""
+    try:
+        refuse_input(path)
+    except OverwriteError:
+        return False
+    return is_own(path)
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    return not other.is_symlink() and sha256_of(one) == sha256_of(other) and is_own(other)
+
+
+def _is_replaceable(folder: Path, partial: Path) -> bool:
+    """Return whether a folder may become another one of the same name, folders, owner and rights."""
+    if partial.parent == folder or sys.platform not in ("linux", "darwin"):
+        return False
+    for one in folder.rglob("*"):
+        if one.is_symlink() or (one.is_dir() and (one.is_mount() or not (partial / one.relative_to(folder)).is_dir())):
+            return False
+    old, new = folder.stat(), partial.stat()
+    if (old.st_uid, old.st_gid) != (new.st_uid, new.st_gid):
+        return False
+    shutil.copystat(folder, partial)
+    return True
+
+
+def _exchange(one: Path, other: Path) -> bool:
+    """Let two folders exchange their names in one step of the file system; return whether that was done."""
+    import ctypes
+
+    library = ctypes.CDLL(None)
+    names = os.fsencode(one.absolute()), os.fsencode(other.absolute())
+    if sys.platform == "linux":
+        call, arguments = getattr(library, "renameat2", None), (-1, names[0], -1, names[1], 2)
+    else:
+        call, arguments = getattr(library, "renamex_np", None), (*names, 2)
+    return call is not None and call(*arguments) == 0
 
 
 def make_folder(folder: Path) -> None:
@@ -213,7 +345,8 @@ def inside(root: Path, relative: str) -> Path:
     pure = PurePosixPath(relative.replace("\\", "/"))
     hostile = pure.is_absolute() or ".." in pure.parts or "\0" in relative or ":" in (pure.parts or ("",))[0]
     path = root / pure
-    if hostile or not path.resolve().is_relative_to(root.resolve()):
+    # Not Path.resolve, which raises RuntimeError for a link that leads in a circle.
+    if hostile or not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root)):
         raise PathEscapeError(
             "A path leads outside its folder",
             where=str(root),
@@ -225,8 +358,8 @@ def inside(root: Path, relative: str) -> Path:
 
 def remove_abandoned(folder: Path, name: str | None = None) -> None:
     """Remove from a folder what processes that live no more left of writing `name` (its suffix aside), or anything."""
-    for leftover in folder.glob(f".{'*' if name is None else escape(name)}{_PARTIAL}*"):
-        owner = leftover.name.rpartition(_PARTIAL)[2].partition("-")[0]
+    for leftover in folder.glob(f".{'*' if name is None else escape(name)}{PARTIAL}*"):
+        owner = leftover.name.rpartition(PARTIAL)[2].partition("-")[0]
         if _is_alive(owner):
             continue
         if leftover.is_dir() and not leftover.is_symlink():
@@ -238,9 +371,9 @@ def remove_abandoned(folder: Path, name: str | None = None) -> None:
 def _is_alive(pid: str) -> bool:
     try:
         os.kill(int(pid), 0)
-    except (ValueError, ProcessLookupError):
+    except ProcessLookupError:
         return False
-    except PermissionError:
+    except (ValueError, PermissionError):  # A name that is none of ours, or a process of another user.
         return True
     return True
 
@@ -283,35 +416,37 @@ def _is_of_output(error: OSError, partial: Path) -> bool:
     return name == str(partial) or name.startswith(f"{partial}{os.sep}")
 
 
-def _put(partial: Path, path: Path) -> None:
-    """Rename a finished file onto its name, and record it; the record goes first, so that no kill comes between."""
-    new = sha256_of(partial)
-    with locked(path.parent):
-        before = entries_of(path.parent)
-        current = sha256_of(path) if path.is_file() else ""
-        if current == new and not path.is_symlink():
-            if (path.name, new) in before:
+def _put(files: Sequence[tuple[Path, Path]], folder: Path, gone: Sequence[Path] = ()) -> None:
+    """Rename finished files onto their names in a folder, and record them; remove others that this tool wrote.
+
+    The record goes first, so that no kill comes between: until the renames are done it lists old and new.
+    """
+    with locked(folder):
+        before = entries_of(folder)
+        after, during, moves = set(before), set(before), []
+        for partial, path in files:
+            new = sha256_of(partial)
+            current = sha256_of(path) if path.is_file() else ""
+            after = {one for one in after if one[0] != path.name}
+            if current == new and not path.is_symlink():
                 # Of an earlier run that was killed before it struck out what stood here before.
-                _keep_only(path, new, before)
-            return
-        check_output(path)
-        if not may_be_listed(path.name):
+                after |= {(path.name, new)} & before
+                continue
+            check_output(path)
+            moves.append((partial, path))
+            if may_be_listed(path.name):
+                after.add((path.name, new))
+                during = {one for one in during if one[0] != path.name or one[1] == current} | {(path.name, new)}
+        names = {path.name for path in gone}
+        after = {one for one in after if one[0] not in names}
+        if moves and during != before:
+            _store(folder, frozenset(during))
+        for partial, path in moves:
             partial.replace(path)
-            return
-        others = frozenset(one for one in before if one[0] != path.name)
-        own = {(path.name, new)}
-        kept = {(path.name, current)} & before
-        _store(path.parent, others | own | kept)
-        partial.replace(path)
-        if kept:
-            _store(path.parent, others | own)
-
-
-def _keep_only(path: Path, digest: str, entries: Entries) -> None:
-    """Strike out what else the ledger says of a file."""
-    exact = frozenset(one for one in entries if one[0] != path.name or one[1] == digest)
-    if exact != entries:
-        _store(path.parent, exact)
+        for path in gone:
+            path.unlink(missing_ok=True)
+        if after != (during if moves else before):
+            _store(folder, frozenset(after))
 
 
 def _store(folder: Path, entries: Entries) -> None:
@@ -320,7 +455,7 @@ def _store(folder: Path, entries: Entries) -> None:
     if not entries:
         path.unlink(missing_ok=True)
         return
-    partial = path.with_name(f"{LEDGER}{_PARTIAL}{os.getpid()}-{secrets.token_hex(6)}")
+    partial = path.with_name(f"{LEDGER}{PARTIAL}{os.getpid()}-{secrets.token_hex(6)}")
     try:
         partial.write_bytes(ledger_text(entries).encode("utf-8"))
         partial.replace(path)
@@ -329,8 +464,13 @@ def _store(folder: Path, entries: Entries) -> None:
 
 
 def _put_folder(partial: Path, folder: Path) -> None:
+    if partial.parent == folder:
+        # Folders first, so that the header of a manifest, say, comes after its lists.
+        for one in sorted(partial.iterdir(), key=lambda one: (one.is_file(), one.name)):
+            one.rename(folder / one.name)
+        return
     try:
-        if folder.exists():
+        if os.name == "nt" and folder.exists():  # Elsewhere an empty folder is replaced in one step.
             folder.rmdir()
         partial.rename(folder)
     except OSError as error:
@@ -353,6 +493,12 @@ def _sync_tree(folder: Path) -> None:
         return
     for path in [*paths, folder]:
         sync(path)
+
+
+def _sync_names(partial: Path, folder: Path) -> None:
+    sync(folder)
+    if partial.parent != folder:
+        sync(folder.parent)
 
 
 def sync(path: Path) -> None:

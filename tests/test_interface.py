@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -18,8 +19,10 @@ import curation
 from curation.arguments import checked
 from curation.cli import VERBS
 from curation.errors import UsageError
+from curation.evaluation.inputs import Reading
 from curation.evaluation.protocols import evaluation_of
 from curation.interface import _with_variants
+from curation.manifest.locate import find_manifest
 from tests.small_world import write_small_world
 
 FUNCTIONS = [name for name in curation.__all__ if name[0].islower() and not name.startswith("_")]
@@ -141,7 +144,7 @@ def test_variants_are_the_option_that_chooses_them(name: str, variants: Any, val
     ("name", "variants"), [("owod", "cleen"), ("owod", ()), ("imagenet", ("exact", "paper")), ("voc", "clean")]
 )
 def test_variants_that_there_are_not(name: str, variants: Any) -> None:
-    with pytest.raises(UsageError, match="choice of variants"):
+    with pytest.raises(UsageError, match="variants"):
         _with_variants(evaluation_of(name), {"variants": variants}, name)
 
 
@@ -200,7 +203,7 @@ def test_a_manifest_for_a_notebook(tmp_path: Path) -> None:
         ({"truth": TRUTH, "detections": FOUND, "manifest": ["shapes"]}, "this value of manifest"),
         ({"truth": TRUTH, "detections": FOUND, "manifest": Path("no-such")}, "There is no such manifest"),
         ({"truth": TRUTH, "detections": FOUND, "any_scores": "yes"}, "this value of any_scores"),
-        ({"truth": TRUTH, "detections": FOUND, "variants": None}, "no such choice of variants"),
+        ({"truth": TRUTH, "detections": FOUND, "variants": None}, "this value of variants"),
         ({"truth": TRUTH, "detections": FOUND, "variants": "ore", "profile": "clean"}, "say the same"),
     ],
 )
@@ -235,7 +238,7 @@ def test_sources_without_names_and_boxes_that_are_no_numbers() -> None:
         with pytest.raises(curation.CurationError, match=r"(?s)this value of sources.*a mapping of names"):
             curation.verify("elephant/val2017", given)  # type: ignore[arg-type]
     row = {"image_id": 1, "category": "owl", "x": "left", "y": 1, "w": 2, "h": 3}
-    with pytest.raises(curation.CurationError, match="no number"):
+    with pytest.raises(curation.CurationError, match=r"bbox\[0\]: Expected float, got str"):
         curation.open_source("owls", pd.DataFrame([row]))
 
 
@@ -301,6 +304,117 @@ def test_a_value_of_another_kind_is_told_with_what_is_expected(call: Any, says: 
     assert caught.value.found
 
 
+PARTS = {
+    "truth": {
+        "closed": TRUTH,
+        "wilderness": {**TRUTH, "images": [{**IMAGES[0], "id": 7, "file_name": "7.jpg"}], "annotations": []},
+    },
+    "detections": {"closed": FOUND, "wilderness": []},
+}
+OPEN = {"truth": {**TRUTH, "categories": [{"id": 1, "name": "owl"}, {"id": 2, "name": "unknown"}]}, "detections": FOUND}
+LONG = "x" * 5000
+PACKAGED = "elephant/val2017"
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda api: api.evaluate("owod", **OPEN, profile=("clean", "all")), "all alone"),
+        (lambda api: api.evaluate("owod", **OPEN, profile=()), "not empty"),
+        (lambda api: api.evaluate("owod", **OPEN, profile=("ore", "ore")), "none twice"),
+        (lambda api: api.evaluate("owod", **{**OPEN, "detections": {}}), "value of detections"),
+        (lambda api: api.evaluate("owod", **OPEN, manifest=""), "(empty)"),
+        (lambda api: api.evaluate("owod", **OPEN, manifest=LONG), "too long"),
+        (lambda api: api.evaluate("owod", **{**OPEN, "truth": ""}), "working folder"),
+        (lambda api: api.evaluate("owod", **{**OPEN, "truth": LONG}), "too long"),
+        (lambda api: api.evaluate("voc", truth=TRUTH, detections="a\0b"), "null byte"),
+        (lambda api: api.evaluate("voc", truth=TRUTH, detections=FOUND, image_set="\ud800"), "value of image_set"),
+        (lambda api: api.evaluate("imagenet", scores={}), "value of scores"),
+        (lambda api: api.evaluate("elephant", **PARTS, recalls=()), "value of recalls"),
+        (lambda api: api.evaluate("elephant", **PARTS, bootstrap=-1), "at least 0"),
+        (lambda api: api.evaluate("elephant", **PARTS, bootstrap=True), "found: bool True"),
+        (lambda api: api.evaluate("elephant", **PARTS, seed=2**64), "value of seed"),
+        (lambda api: api.evaluate("elephant", **PARTS, seed=np.int64(-1)), "value of seed"),
+        (lambda api: api.compare_overlay("voc", truth=TRUTH, detections=FOUND, replicates=-1), "value of replicates"),
+        (lambda api: api.identify(None), "value of files"),
+        (lambda api: api.identify(""), "working folder"),
+        (lambda api: api.load(""), "working folder"),
+        (lambda api: api.load(LONG), "too long"),
+        (lambda api: api.open_source("coco", ""), "working folder"),
+        (lambda api: api.build("owod", parameters={"val_size": 3}, val_size=4), "val_size is given twice"),
+        (lambda api: api.build("imagenet", parameters={"wordnet": "nltk"}, wordnet="nltk"), "wordnet is given twice"),
+        (lambda api: api.build("owod", val_size=None), "value of val_size"),
+        (lambda api: api.build(api.load(PACKAGED)), "complete already"),
+        (lambda api: api.audit(PACKAGED, exemplars=0), "at least 1"),
+        (lambda api: api.leaks(PACKAGED, corpus=".", photos=".", workers=0), "value of workers"),
+        (lambda api: api.leaks(PACKAGED, corpus=".", photos=".", margin=float("nan")), "value of margin"),
+        (lambda api: api.publish([], "org/name"), "not empty"),
+        (lambda api: api.publish([PACKAGED, PACKAGED], "org/name"), "none twice"),
+        (lambda api: api.verify(PACKAGED, {1: "coco.json"}), "mapping of names"),
+    ],
+)
+def test_a_value_that_is_refused(call: Any, says: str) -> None:
+    with pytest.raises(curation.CurationError, match=re.escape(says)):
+        call(curation)
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "plain"),
+    [
+        ("elephant", {"bootstrap": np.int64(2), "seed": np.uint8(3)}, {"bootstrap": 2, "seed": 3}),
+        ("elephant", {"recalls": ["0.5"]}, {"recalls": ("0.5",)}),
+        ("elephant", {"recalls": np.array(["0.1", "0.5"])}, {"recalls": ("0.1", "0.5")}),
+        ("elephant", {"recalls": np.float64(0.5)}, {"recalls": "0.5"}),
+        ("owod", {"profile": np.str_("ore")}, {"profile": "ore"}),
+        ("owod", {"profile": ("all",)}, {"profile": "all"}),
+        ("owod", {"profile": pd.Series(["clean", "ore"])}, {"profile": ("clean", "ore")}),
+        ("owod", {"profile": (one for one in ("clean", "ore"))}, {"profile": ("clean", "ore")}),
+        ("owod", {"any_scores": np.bool_(True)}, {"any_scores": True}),
+        ("owod", {"reading": Reading(bad_boxes=np.str_("drop"))}, {"bad_boxes": "drop"}),
+    ],
+)
+def test_what_stands_for_a_value_makes_the_same_files(
+    name: str, given: dict[str, Any], plain: dict[str, Any], tmp_path: Path, unpainted: None
+) -> None:
+    inputs = PARTS if name == "elephant" else OPEN
+    folders = []
+    for number, options in enumerate((given, plain)):
+        written = curation.evaluate(name, **inputs, **options).save(tmp_path / str(number))
+        folders.append({path.name: path.read_bytes() for path in written})
+    assert folders[0] == folders[1]
+    assert json.loads(folders[0]["results.json"])["measures"]
+
+
+def test_what_the_machine_refuses_is_an_error_of_the_tree() -> None:
+    deep: list[Any] = []
+    for _ in range(100_000):
+        deep = [deep]
+
+    @checked
+    def raising(error: Any) -> None:
+        raise error
+
+    for error in (OSError(36, "File name too long", "x"), MemoryError(), RecursionError(), "\ud800".encode):
+        with pytest.raises(curation.CurationError):
+            raising(error) if not callable(error) else checked(error_of)(error)
+    with pytest.raises(BrokenPipeError):
+        raising(BrokenPipeError())
+    with pytest.raises(curation.CurationError, match="value of notes"):
+        curation.build("owod", notes=deep)
+
+
+def test_an_empty_text_names_no_manifest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(curation.load(PACKAGED).save(tmp_path / "made"))
+    for ask in (find_manifest, curation.load, curation.verify):
+        with pytest.raises(curation.CurationError, match="empty"):
+            ask("")
+    assert curation.load(".").header.name == PACKAGED
+
+
+def error_of(call: Any) -> None:
+    call()
+
+
 def test_numbers_of_a_result_are_asked_by_name() -> None:
     result: Any = curation.evaluate("voc", truth=TRUTH, detections=FOUND)
     for ask, key in ((result.__getitem__, 3), (result.table, 3), (result.figure, None), (result.save, 5)):
@@ -311,12 +425,12 @@ def test_numbers_of_a_result_are_asked_by_name() -> None:
 def test_what_stands_for_a_value() -> None:
     kinds: Any = {"a": 5, "several": "x", "path": "p", "paths": {"n": "p"}, "many": ["a", Path("b")]}
     assert everything(**kinds) == (5, ("x",), Path("p"), {"n": Path("p")}, (Path("a"), Path("b")))
-    assert everything(a=1, several={"b", "a"}, path=Path("p"), paths={}, many=())[1] == ("a", "b")  # type: ignore[arg-type]
+    assert everything(a=1, several={"b", "a"}, path=Path("p"), paths={"n": Path("q")}, many=())[1] == ("a", "b")  # type: ignore[arg-type]
 
 
 @checked
 def everything(
-    a: int, several: Sequence[str], path: Path, paths: Mapping[str, Path], many: tuple[Path, ...]
+    a: int, several: Sequence[str], path: Path, paths: Mapping[str, Path], many: tuple[Path, ...] = ()
 ) -> tuple[Any, ...]:
     return a, several, path, paths, many
 

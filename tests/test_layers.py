@@ -8,6 +8,7 @@ import pytest
 PACKAGE = Path(__file__).parents[1] / "curation"
 GROUND = {
     "version",
+    "edge",
     "errors",
     "ids",
     "canonical",
@@ -17,6 +18,8 @@ GROUND = {
     "csv_table",
     "parquet_limits",
     "json_keys",
+    "memory",
+    "near_names",
     "key_value",
     "append_log",
     "ilsvrc2012",
@@ -27,6 +30,8 @@ GROUND = {
     "pages",
     "arguments",
     "fiftyone_database",
+    "private_database",
+    "database_keeper",
     "engines",
 }
 ALLOWED = {

@@ -3,21 +3,25 @@
 import json
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
+import traceback
+import warnings
 from pathlib import Path
 
 import pytest
 
+from curation import storage
 from curation.errors import CurationError, MissingFileError, OverwriteError, PathEscapeError, UsageError
 from curation.ledger import LEDGER, check_output, command
 from curation.storage import (
     inside,
     make_folder,
+    publishing_files,
     publishing_folder,
     read_bytes,
-    remove_written,
     replacing,
     write_bytes,
     write_text,
@@ -243,9 +247,203 @@ def test_only_what_this_tool_wrote_is_removed(tmp_path: Path) -> None:
     write_bytes(tmp_path / "edited.csv", b"1")
     (tmp_path / "edited.csv").write_bytes(b"2")
     (tmp_path / "mine.csv").write_bytes(b"3")
-    for name in ("old.csv", "edited.csv", "mine.csv", "none.csv"):
-        remove_written(tmp_path / name)
-    assert names(tmp_path) == ["edited.csv", "mine.csv"]
+    with publishing_files(tmp_path, ["old.csv", "edited.csv", "mine.csv", "none.csv"]) as new:
+        write_bytes(new / "new.csv", b"4")
+    assert names(tmp_path) == ["edited.csv", "mine.csv", "new.csv"]
+
+
+OLD = {"a.csv": b"1", "b.csv": b"2", "below/c.jpg": b"3", "old.csv": b"4"}
+NEW = {"a.csv": b"5", "b.csv": b"2", "below/c.jpg": b"6", "new.csv": b"7"}
+
+
+def put(folder: Path, files: dict[str, bytes]) -> None:
+    with publishing_files(folder, ["old.csv"]) as new:
+        for name, data in files.items():
+            write_bytes(new / name, data)
+
+
+def held(folder: Path) -> dict[str, bytes]:
+    """Return what a folder holds, without what is not finished."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file() and path.name != LEDGER and ".partial-" not in str(path.relative_to(folder))
+    }
+
+
+STEPS = {"open", "os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.truncate"}
+
+
+def killed_at(nth: int, folder: Path) -> bool:
+    """Write the new files in a process that is killed at a step; return whether it was still alive there.
+
+    Steps are opening, renaming and removing, and the moments before and after two folders are exchanged.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Python warns of threads of pytest, which the child has no use for.
+        child = os.fork()
+    if child == 0:
+        left = nth
+        real = storage._exchange
+
+        def step(event: str, _: object = None) -> None:
+            nonlocal left
+            left -= event in STEPS
+            if left == 0 and event in STEPS:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        def exchange(*folders: Path) -> bool:
+            step("open")
+            done = real(*folders)
+            step("open")
+            return done
+
+        storage._exchange = exchange
+        try:
+            sys.addaudithook(step)
+            put(folder, NEW)
+            os._exit(0)
+        finally:
+            traceback.print_exc()
+            os._exit(1)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) in (0, -signal.SIGKILL)
+    return status != 0
+
+
+@pytest.mark.parametrize("before", ["nothing", "empty", "own"])
+def test_files_appear_together_wherever_a_kill_falls(before: str, tmp_path: Path) -> None:
+    seen = set()
+    for nth in range(1, 400):
+        folder = tmp_path / f"{nth}" / "out"
+        if before == "own":
+            put(folder, OLD)
+        elif before == "empty":
+            folder.mkdir(parents=True)
+        alive = killed_at(nth, folder)
+        found = held(folder) if folder.exists() else {}
+        assert found in ((OLD if before == "own" else {}), NEW), nth
+        seen.add(found == NEW)
+        put(folder, NEW)
+        assert held(folder) == NEW
+        assert [one.name for one in folder.parent.iterdir()] == ["out"]
+        for name in NEW:
+            check_output(folder / name)
+        if not alive:
+            break
+    assert not alive
+    assert seen == {False, True}
+
+
+def test_beside_files_of_the_user_each_is_old_or_new_and_theirs_stay(tmp_path: Path) -> None:
+    after = set()
+    for nth in range(1, 400, 3):
+        folder = tmp_path / f"{nth}" / "out"
+        put(folder, OLD)
+        (folder / "mine.txt").write_bytes(b"mine")
+        (folder / "mine").mkdir()
+        alive = killed_at(nth, folder)
+        found = held(folder)
+        assert found.pop("mine.txt") == b"mine"
+        assert (folder / "mine").is_dir()
+        assert all(data in (OLD.get(name), NEW.get(name)) for name, data in found.items())
+        after.add(tuple(sorted(found.items())))
+        put(folder, NEW)
+        assert held(folder) == {**NEW, "mine.txt": b"mine"}
+        assert sorted(one.name for one in folder.iterdir() if one.name != LEDGER) == sorted(
+            {one.partition("/")[0] for one in NEW} | {"mine", "mine.txt"}
+        )
+        if not alive:
+            break
+    assert {tuple(sorted(OLD.items())), tuple(sorted(NEW.items()))} <= after
+
+
+def test_one_file_that_may_not_be_replaced_stops_all(tmp_path: Path) -> None:
+    put(tmp_path, OLD)
+    (tmp_path / "b.csv").write_bytes(b"edited")
+    with pytest.raises(OverwriteError):
+        put(tmp_path, NEW)
+    assert held(tmp_path) == {**OLD, "b.csv": b"edited"}
+    with command(force=True):
+        put(tmp_path, NEW)
+    assert held(tmp_path) == NEW
+
+
+@pytest.mark.parametrize("given", [".", "../out", "./."])
+def test_the_working_folder_stays_the_one_it_is(given: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A shell works in it: renamed onto, it would be a folder that is no more."""
+    (tmp_path / "out").mkdir()
+    monkeypatch.chdir(tmp_path / "out")
+    before = Path().stat().st_ino
+    with publishing_folder(Path(given)) as new:
+        (new / "ids").mkdir()
+        (new / "ids" / "train.txt").write_bytes(b"1")
+        (new / "manifest.json").write_bytes(b"2")
+    assert held(Path()) == {"ids/train.txt": b"1", "manifest.json": b"2"}
+    assert Path().stat().st_ino == before
+    with pytest.raises(UsageError, match="exists already"), publishing_folder(Path(given)):
+        pass
+
+
+def test_what_a_kill_left_in_the_working_folder_is_no_content(tmp_path: Path) -> None:
+    finished = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, check=True)
+    (tmp_path / f".out.partial-{int(finished.stdout)}-aa").mkdir()
+    with publishing_folder(tmp_path) as new:
+        (new / "a").write_bytes(b"1")
+    assert names(tmp_path) == ["a"]
+
+
+def test_what_comes_into_a_folder_while_it_is_exchanged_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "out"
+    put(folder, OLD)
+    real = storage._exchange
+
+    def exchange(one: Path, other: Path) -> bool:
+        (other / "notes").mkdir()
+        (other / "notes" / "mine.txt").write_bytes(b"mine")
+        return real(one, other)
+
+    monkeypatch.setattr(storage, "_exchange", exchange)
+    put(folder, NEW)
+    assert held(folder) == {**NEW, "notes/mine.txt": b"mine"}
+
+
+def test_a_folder_keeps_its_rights(tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    put(folder, OLD)
+    folder.chmod(0o2750)
+    put(folder, NEW)
+    assert held(folder) == NEW
+    assert folder.stat().st_mode & 0o7777 == 0o2750
+
+
+def test_writers_of_one_folder_at_once_leave_the_files_of_one(tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    code = (
+        "import sys; from pathlib import Path; from curation.storage import publishing_files, write_bytes\n"
+        "for n in range(12):\n"
+        "    with publishing_files(Path(sys.argv[1])) as new:\n"
+        "        for name in 'abc': write_bytes(new / name, f'{sys.argv[2]} {n}'.encode())"
+    )
+    writers = [subprocess.Popen([sys.executable, "-c", code, folder, name]) for name in "xyz"]
+    seen = 0
+    while any(one.poll() is None for one in writers):
+        try:
+            handle = os.open(folder, os.O_RDONLY)
+        except FileNotFoundError:
+            continue
+        try:
+            found = {Path(f"/proc/self/fd/{handle}/{name}").read_bytes() for name in "abc"}
+        except FileNotFoundError:
+            found = set()  # It was exchanged and removed since.
+        finally:
+            os.close(handle)
+        assert len(found) <= 1
+        seen += bool(found)
+    assert [one.wait() for one in writers] == [0, 0, 0]
+    assert seen
+    assert names(tmp_path) == ["out"]
+    assert len(set(held(folder).values())) == 1
 
 
 def test_many_writers_of_one_folder_lose_no_line_of_the_ledger(tmp_path: Path) -> None:

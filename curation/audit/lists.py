@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from curation.audit.id_vocabulary import BARE, BLOCK, NAMESPACES, Named, Vocabulary, named, numbered_together
-from curation.errors import AnnotationFormatError, MissingFileError, UsageError
+from curation.errors import AnnotationFormatError, DamagedFileError, MissingFileError, UsageError
 from curation.ids import ImageId
 from curation.input_files import InputFile
 from curation.sources.published_list import (
@@ -97,6 +97,8 @@ class ListSet:
         The folder.
     whole : bool
         Whether the whole folder was asked for, and not some of its files.
+    damaged : tuple of str
+        Those of `skipped` that may be lists, and cannot be read.
     """
 
     name: str
@@ -107,6 +109,7 @@ class ListSet:
     files: Mapping[str, PublishedFile] = field(default_factory=dict)
     root: Path = Path()
     whole: bool = False
+    damaged: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.lists)
@@ -167,8 +170,9 @@ def read_lists(place: Path | Sequence[Path], *, namespace: str = "") -> ListSet:
         for of in [read.files[one.file]]
     )
     return ListSet(
-        root.resolve().name, lists, vocabulary, read.labels, read.skipped, read.files, root, isinstance(place, Path)
-    )
+        root.resolve().name, lists, vocabulary, read.labels, read.skipped, read.files, root, isinstance(place, Path),
+        tuple(read.damaged),
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -184,6 +188,7 @@ class _Found:
     found: dict[str, _Entries] = field(default_factory=dict)
     labels: dict[str, Path] = field(default_factory=dict)
     skipped: dict[str, str] = field(default_factory=dict)
+    damaged: list[str] = field(default_factory=list)
     files: dict[str, PublishedFile] = field(default_factory=dict)
 
 
@@ -201,6 +206,8 @@ def _read_all(root: Path, paths: Sequence[Path], namespace: str) -> _Found:
             lists = list(_named_lists(published))
         except AnnotationFormatError as reason:
             read.skipped[file] = _in_one_line(reason, path)
+            if isinstance(reason, DamagedFileError):
+                read.damaged.append(file)
             continue
         read.files[file] = published
         if published.form == "class names" and not CLASS_FILE.search(path.stem):

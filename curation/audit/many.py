@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from curation.arguments import checked
+from curation.arguments import Workers, checked
 from curation.audit.run import audit
 from curation.canonical import sha256_of_lines
 from curation.engines.places import files_below
@@ -49,7 +49,8 @@ class AuditFolders(Step):
         except CurationError as error:
             return name, "error", None, " ".join(str(error).replace(folder, name).split())
         text = json.dumps(report.data(), sort_keys=True, ensure_ascii=False, allow_nan=False)
-        return name, "fail" if report.failed else "pass", text, None
+        verdict = ("pass", "fail", "error")[report.exit_status]
+        return name, verdict, text, f"cannot be read: {', '.join(report.damaged)}"[:400] if report.damaged else None
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,7 @@ def audits(
     rules: Annotated[str, "NAMES"] = "",
     fail_on: Literal["error", "warning"] = "error",
     engine: EngineName = "local",
-    workers: int | None = None,
+    workers: Workers | None = None,
 ) -> Audits:
     """Audit every folder of lists below a folder, many at once.
 

@@ -118,8 +118,14 @@ class Report:
 
     @property
     def exit_status(self) -> int:
-        """What ``curation audit`` ends with: 1 where a rule is broken, else 0."""
-        return int(self.failed)
+        """What ``curation audit`` ends with: 1 where a rule is broken, else 2 where a list is damaged, else 0."""
+        return 1 if self.failed else 2 if self.damaged else 0
+
+    @property
+    def damaged(self) -> dict[str, str]:
+        """Lists that could not be read, and why: what the rules say is said of the others alone."""
+        found = self.target.published
+        return {name: found.skipped[name] for name in found.damaged} if found else {}
 
     @property
     def findings(self) -> pd.DataFrame:

@@ -8,6 +8,8 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+from msgspec import Meta
+
 from curation.arguments import checked
 from curation.audit.classes import TaskClasses, read_tasks
 from curation.audit.folder_target import FolderOptions, folder_target, read_view
@@ -51,7 +53,7 @@ def audit(
     labels: Annotated[Mapping[str, Annotated[Any, Path]] | None, "LIST[:TASK]=FILE"] = None,
     photos: Annotated[Mapping[str, Annotated[Place, Path]] | None, "NAME=DIR"] = None,
     leaks: Annotated[Place | None, Path] = None,
-    exemplars: int = DEFAULT_EXEMPLARS,
+    exemplars: Annotated[int, Meta(ge=1)] = DEFAULT_EXEMPLARS,
     rules: Annotated[str | None, "NAMES"] = None,
     fail_on: Literal["error", "warning"] = "error",
     reading: Reading | None = None,
@@ -110,8 +112,6 @@ def audit(
     >>> audit("owod/reowod@1.0.0", rules="CO1,TI1")
     Report('owod/reowod 1.0.0': 2 pass)
     """
-    if exemplars < 1:
-        raise UsageError("--exemplars needs a number of 1 or more", found=str(exemplars))
     reading = reading or Reading()
     chosen = chosen_rules(rules) if rules else None
     subject = target if isinstance(target, Manifest) else subject_of(target)

@@ -29,7 +29,7 @@ from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
 from curation.sources.given import as_source
 from curation.sources.source import Source
-from curation.storage import remove_abandoned
+from curation.storage import publishing_files
 from curation.version import __version__
 
 _SCORES = ("AP_known", "AP_unk")
@@ -152,7 +152,7 @@ class Applied:
 
     @checked
     def save(self, folder: Path) -> dict[str, Any]:
-        """Write results files, score them where a truth is given, and return what a result states.
+        """Write results files together, score them where a truth is given, and return what a result states.
 
         Raises
         ------
@@ -163,12 +163,13 @@ class Applied:
         classes, source, truth, manifest = problem.open_set, problem.source, problem.objects, problem.locked
         if truth is not None:
             _check_images(self.variants, truth)
-        paths, rows = self._write(folder)
-        written = list(paths)
-        if truth is not None and source is not None:
-            scored = [_score(truth, source, path) for path in paths]
-            rows = [{**row, **{name: one[name] for name in _SCORES}} for row, one in zip(rows, scored, strict=True)]
-            written += self._sweep(rows, folder)
+        with publishing_files(folder) as new:
+            paths, rows = self._write(new)
+            written = list(paths)
+            if truth is not None and source is not None:
+                scored = [_score(truth, source, path) for path in paths]
+                rows = [{**row, **{name: one[name] for name in _SCORES}} for row, one in zip(rows, scored, strict=True)]
+                written += self._sweep(rows, new)
         inputs = [*self.inputs, *((one.name, one.sha256) for one in (source.files if source else ()))]
         return {
             "curation": __version__,
@@ -190,7 +191,6 @@ class Applied:
         }
 
     def _write(self, folder: Path) -> tuple[list[Path], list[dict[str, Any]]]:
-        remove_abandoned(folder)
         known = self.problem.open_set.known
         ids = _category_ids(self.problem.open_set, self.problem.source)
         names = (*known, "unknown")

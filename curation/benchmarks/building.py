@@ -26,13 +26,16 @@ from curation.sources.given import open_slots
 from curation.sources.slots import Reading, Sources, require_slots
 from curation.sources.source import Source
 
+Setting = str | bool | int | float | Path | Sequence[str | int | float]
+"""A parameter of a benchmark: the text of an option, or what stands for it in Python."""
+
 
 @checked
 def build(
     benchmark: Annotated[str | Path | Manifest, "PROTOCOL"],
     sources: Sources | None = None,
     *,
-    parameters: Annotated[Mapping[str, Annotated[Any, str]] | None, "--set KEY=VALUE"] = None,
+    parameters: Annotated[Mapping[str, Annotated[Setting, str]] | None, "--set KEY=VALUE"] = None,
     tasks: Path | None = None,
     wordnet: Annotated[str | None, "nltk[:CORPUS]"] = None,
     decisions: Path | None = None,
@@ -44,7 +47,7 @@ def build(
     declare: bool = False,
     overlay: Path | None = None,
     reading: Reading | None = None,
-    **more: Any,
+    **more: Setting,
 ) -> Manifest:
     """Return the manifest that a benchmark's rule makes of raw datasets, or complete a header-only one.
 
@@ -106,15 +109,14 @@ def build(
     if allow_conflicts and decisions is None:
         raise UsageError("--allow-conflicts speaks of decisions", expected="--decisions FILE beside it")
     known = find_benchmark(benchmark) if isinstance(benchmark, str) and benchmark in benchmarks() else None
-    chosen = {} if wordnet is None else {"wordnet": wordnet}
-    settings = {key: _setting(value) for key, value in {**(parameters or {}), **more, **chosen}.items()}
+    settings = _settings(parameters or {}, more, {} if wordnet is None else {"wordnet": wordnet})
     declared = None
     if known is None:
-        declared = benchmark if isinstance(benchmark, Manifest) else _header_only(str(benchmark))
+        declared = _header_only(benchmark)
         if settings or tasks or declare or name or version:
             raise UsageError(
                 "A declared manifest fixes its parameters, name and version",
-                where=str(benchmark),
+                where=_named(benchmark),
                 hint=f"curation build {declared.header.rule.protocol} … for other ones",
             )
         known = find_benchmark(declared.header.rule.protocol)
@@ -122,7 +124,7 @@ def build(
         settings = _task_settings(known, settings, tasks) | settings
     replayed = "" if decisions is None else _replayed(known, settings, decisions, allow_conflicts)
     if declared is not None:
-        opened = _opened(known, sources, parameters_of(declared.header), str(benchmark), reading)
+        opened = _opened(known, sources, parameters_of(declared.header), _named(benchmark), reading)
         made, missed = complete(declared, opened, decisions=replayed)
         if missed:
             raise FiguresNotMetError(declared, missed)
@@ -215,13 +217,26 @@ class FiguresNotMetError(ManifestError):
         )
 
 
-def _setting(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else _as_text(value)
+def _settings(*given: Mapping[str, Setting]) -> dict[str, str]:
+    """Return parameters as the texts of their options; one that is given in two ways is refused."""
+    settings: dict[str, str] = {}
+    for key, value in (pair for one in given for pair in one.items()):
+        if key in settings:
+            raise UsageError(f"The parameter {key} is given twice", found=f"{settings[key]}, {value}"[:200])
+        settings[key] = str(value).lower() if isinstance(value, bool) else _as_text(value)
+    return settings
 
 
-def _header_only(target: str) -> Manifest:
+def _named(benchmark: str | Path | Manifest) -> str:
+    if isinstance(benchmark, Manifest):
+        return f"{benchmark.header.name}@{benchmark.header.version}"
+    return str(benchmark)
+
+
+def _header_only(benchmark: str | Path | Manifest) -> Manifest:
+    target = _named(benchmark)
     try:
-        declared = load_manifest(target)
+        declared = benchmark if isinstance(benchmark, Manifest) else load_manifest(target)
     except ManifestError:
         # Names of manifests have a family before them: a single word was meant as a protocol.
         if not Path(target).exists() and not {"/", "@"} & set(target):

@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 import importlib
 import json
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from curation import edge
 from curation.cli import outputs
 from curation.errors import CurationError
 from curation.version import __version__
@@ -53,7 +53,7 @@ VERBS: dict[str, str] = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit status: 0 done, 1 the check failed, 2 wrong use or input."""
+    """Run one command and return its exit status (see `curation.edge.outcome`)."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     verb, command = [*(word for word in given if not word.startswith("-")), "", ""][:2]
     parser = _parser(verb, command)
@@ -63,23 +63,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.verb is None:
         _parser(None).print_help()
         return 2
-    try:
+
+    def work() -> int:
         with outputs.guarded(parser, options):
-            status = _run(options)
-        sys.stdout.flush()
-    except CurationError as error:
-        _report(error, as_json=getattr(options, "json", False))
-        return error.exit_code
-    except BrokenPipeError:
-        # The reader (head, less) went away: not an error of ours. Keep Python from flushing into the void.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    except (OSError, MemoryError) as error:
-        return _give_up(error, as_json=getattr(options, "json", False))
-    except KeyboardInterrupt:
-        print("interrupted; nothing half-written is left", file=sys.stderr)
-        return 130
-    return status
+            return _run(options)
+
+    return edge.outcome(work, lambda error: _report(error, as_json=getattr(options, "json", False)))
 
 
 def _chosen(parser: argparse.ArgumentParser, options: argparse.Namespace) -> argparse.ArgumentParser:
@@ -105,14 +94,6 @@ def _run(options: argparse.Namespace) -> int:
     if answer.then is not None:
         answer.then()
     return answer.status
-
-
-def _give_up(error: OSError | MemoryError, *, as_json: bool) -> int:
-    """Report what the machine refused (disk full, out of memory); atomic writes leave nothing half-written."""
-    reason = error.strerror if isinstance(error, OSError) else "not enough memory"
-    place = error.filename if isinstance(error, OSError) else None
-    _report(CurationError(f"The machine refused: {reason}", where=place and str(place)), as_json=as_json)
-    return CurationError.exit_code
 
 
 def _parser(verb: str | None, command: str = "", *, every: bool = False) -> argparse.ArgumentParser:

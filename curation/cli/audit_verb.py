@@ -34,7 +34,8 @@ def run(
 ) -> Answer:
     """Check a manifest, or any folder of lists, against the rules of a sound benchmark.
 
-    What needs attention is told, or with ``--all`` what every rule found; 0 when none is broken, else 1.
+    What needs attention is told, or with ``--all`` what every rule found; 0 when none is broken, else 1; 2 where a list
+    could not be read and no rule is broken by the others.
 
     Parameters
     ----------
@@ -47,11 +48,15 @@ def run(
         write_text(report, made.html())
     if out:
         made.save(out)
+    for name, why in made.damaged.items():
+        warn(f"{name} cannot be read, and nothing of it was judged: {why}")
     for text in label_warnings(made.target):
         warn(text)
     tables = [] if amount.quiet else audit_tables(made, whole=amount.all)
     counts = ", ".join(f"{count} {verdict}" for verdict, count in made.tally().items())
     verdict = f"{counts}: {'the audit failed' if made.failed else 'no rule is broken'}"
+    if made.damaged:
+        verdict += f", and {len(made.damaged)} of the lists could not be read"
     lines = [line for table in tables for line in table_lines(table)]
     return Answer(made.data(), [*lines, verdict], made.exit_status)
 

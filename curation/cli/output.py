@@ -57,7 +57,9 @@ class Answer:
 def emit(data: Data | Callable[[], Data], lines: Iterable[str], *, as_json: bool) -> None:
     """Print a result: the data as JSON, or the lines."""
     if as_json:
-        print(json.dumps(data() if callable(data) else data, indent=1, ensure_ascii=False, allow_nan=False))
+        # An escape of JSON where the encoding lacks a character: that of the stream would be none.
+        escaped = not (sys.stdout.encoding or "utf-8").lower().startswith("utf")
+        print(json.dumps(data() if callable(data) else data, indent=1, ensure_ascii=escaped, allow_nan=False))
         return
     for line in lines:
         print(line)
@@ -80,8 +82,14 @@ def warnings_told() -> Iterator[None]:
         warnings.simplefilter("always", CurationWarning)
         usual = warnings.showwarning
 
+        said = set[str]()
+
         def told(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+            # One truth may be read for several tasks.
+            if issubclass(category, CurationWarning) and str(message) in said:
+                return
             if issubclass(category, CurationWarning):
+                said.add(str(message))
                 warn(str(message))
             else:
                 usual(message, category, *place, **more)

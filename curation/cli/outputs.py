@@ -73,6 +73,7 @@ class OutputFolder(Output):
 
     def check(self, path: Path) -> None:
         """Check that it can be a folder, and each file there whose name is one that may be written."""
+        ledger.refuse_review(path)
         if path.exists() and not path.is_dir():
             raise UsageError("Results go into a folder", where=str(path), expected="a folder", found="a file")
         for pattern in self.patterns if path.is_dir() else ():
@@ -149,11 +150,16 @@ class AppendedFile(Output):
     def check(self, path: Path) -> None:
         """Check that the command does not read it."""
         ledger.refuse_input(path)
+        ledger.refuse_review(path)
 
 
 @dataclass(frozen=True, slots=True)
 class OwnFolder(Output):
     """A folder that the verb keeps for itself and recognises: embeddings, a review, manifests with their index."""
+
+    def check(self, path: Path) -> None:
+        """Check that no review keeps it for itself."""
+        ledger.refuse_review(path)
 
 
 @dataclass(frozen=True, slots=True)

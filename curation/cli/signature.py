@@ -58,7 +58,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin
 
-from curation.arguments import alternatives, annotations_of
+from curation.arguments import alternatives, annotations_of, fitted
 from curation.cli.outputs import Output
 from curation.key_value import pairs as pairs
 
@@ -151,7 +151,8 @@ def arguments(
     Raises
     ------
     UsageError
-        A KEY=VALUE is none, or a key is named twice.
+        A KEY=VALUE is none, a key is named twice, or a value is not what its annotation says (see
+        `curation.arguments.checked`).
     """
     positional, named = [], {}
     hints = _hints(function)
@@ -159,7 +160,12 @@ def arguments(
         if name in but:
             continue
         group = _group_in(hints[name])
-        value = call(group, options) if group else _value(_option(function, parameter, hints[name], {}), options)
+        if group:
+            value = call(group, options)
+        else:
+            option = _option(function, parameter, hints[name], {})
+            word = option.dest.upper() if option.positional else option.flag
+            value = fitted(_value(option, options), word, hints[name], "The command", "--help", parameter.default)
         if parameter.kind is inspect.Parameter.POSITIONAL_ONLY:
             positional.append(value)
         else:
@@ -197,8 +203,6 @@ def _parameters(function: Callable[..., Any]) -> list[tuple[str, inspect.Paramet
 
 def _hints(function: Callable[..., Any]) -> dict[str, Any]:
     """Return the types of the parameters, or of the fields of a record."""
-    if isinstance(function, type):
-        return typing.get_type_hints(function, include_extras=True)
     return annotations_of(function, extras=True)
 
 

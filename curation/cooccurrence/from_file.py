@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+from msgspec import Meta
+
 from curation.arguments import checked
 from curation.cooccurrence.cut import KICKS, SOLVER_VERSION, Cut, CutOptions, normalized_cut
 from curation.cooccurrence.graph import UNIT, ClassGraph, class_graph, count_cooccurrence
@@ -15,7 +17,7 @@ from curation.csv_table import as_csv
 from curation.errors import UsageError
 from curation.input_files import read_plain
 from curation.sources.given import as_source
-from curation.storage import remove_abandoned, write_text
+from curation.storage import publishing_files, write_text
 from curation.version import __version__
 
 
@@ -28,23 +30,22 @@ class ClassGroups:
     facts: Mapping[str, Any] = field(repr=False)
 
     def save(self, folder: Path) -> list[Path]:
-        """Write ``cut.json``, ``clusters.csv`` and figures, and return all files."""
+        """Write ``cut.json``, ``clusters.csv`` and figures, together, and return all files."""
         from curation.cooccurrence.cut_figures import graph_figure, matrix_figure
 
-        remove_abandoned(folder)
-        written = matrix_figure(self.graph, self.cut, folder / "matrix") + graph_figure(
-            self.graph, self.cut, folder / "graph"
-        )
         rows = [
             (place, name, self.facts["class_images"][name])
             for place, names in enumerate(self.facts["clusters"], 1)
             for name in names
         ]
-        table = folder / "clusters.csv"
-        write_text(table, as_csv(("cluster", "class", "images"), rows))
-        path = folder / "cut.json"
-        write_text(path, json.dumps(self.facts, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
-        return [*written, table, path]
+        with publishing_files(folder) as new:
+            written = matrix_figure(self.graph, self.cut, new / "matrix")
+            written += graph_figure(self.graph, self.cut, new / "graph")
+            written += [new / "clusters.csv", new / "cut.json"]
+            write_text(written[-2], as_csv(("cluster", "class", "images"), rows))
+            text = json.dumps(self.facts, indent=1, ensure_ascii=False, allow_nan=False)
+            write_text(written[-1], text + "\n")
+        return [folder / one.name for one in written]
 
 
 @checked
@@ -59,7 +60,7 @@ def group_classes(
     weighting: Literal["counts", "binary", "jaccard", "pmi"] = "counts",
     isolated: Literal["largest", "drop", "error"] = "largest",
     components: Literal["error", "cut", "giant"] = "error",
-    restarts: int = 50,
+    restarts: Annotated[int, Meta(ge=0, le=100_000)] = 50,
     no_cache: bool = False,
 ) -> ClassGroups:
     """Group weakly co-occurring classes: normalized cut of co-occurrence.
@@ -87,8 +88,6 @@ def group_classes(
     no_cache
         parse annotation files again, and store nothing
     """
-    if not 0 <= restarts <= 100_000:
-        raise UsageError("--restarts is out of range", expected="0 to 100,000", found=str(restarts))
     source = as_source(file, dataset=dataset, part=part, cache=not no_cache)
     counts = count_cooccurrence(source, _classes(classes))
     graph = class_graph(counts, weighting)

@@ -14,6 +14,7 @@ import io
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Literal, NoReturn
@@ -264,11 +265,13 @@ def _head(text: str, wanted: Iterable[str], name: str) -> tuple[list[str], str]:
     """Return the names of the columns, and what stands between cells: the one under which the wanted ones are there."""
     if not text.strip():
         raise DecisionError("The table is empty", where=name, expected="names of columns, and a verdict a line below")
-    first = text.split("\n", 1)[0].rstrip("\r")
-    heads = {}
+    heads: dict[str, list[str]] = {}
     for separator in _SEPARATORS:
-        (_, cells), *_ = [*csv_rows(csv.reader([first], delimiter=separator, strict=True), name), (1, list[str]())]
-        heads[separator] = [cell.strip() for cell in cells]
+        # Quotes are those of one separator alone: under another, what follows a quote is no fault of the table.
+        rows = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
+        heads[separator] = []
+        with suppress(csv.Error):
+            heads[separator] = [cell.strip() for cell in next(filter(None, rows), ())]
     names = list(wanted)
     found = next((one for one in _SEPARATORS if set(names) <= set(heads[one])), None)
     most = max(heads.values(), key=len)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import io
 import json
 import shlex
 import shutil
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
+from curation import edge
 from curation.cli import main as curation_main
 from curation.demo.detector import Detector, Example, train
 from curation.demo.world import KNOWN, MOST_COCO_IMAGES, Pixels, World, draw_world, pillow
@@ -205,6 +208,8 @@ def _curation(*arguments: str, report: Path | None = None) -> None:
     output = io.StringIO()
     with contextlib.redirect_stdout(output) if report else contextlib.nullcontext():
         status = curation_main(arguments)
+    if status == edge.INTERRUPTED:
+        raise SystemExit(status)
     if status:
         raise CurationError("The demo stopped: the command above did not succeed")
     if report:
@@ -243,3 +248,28 @@ def _prepare(out: Path) -> None:
     for name in _MADE:
         if (out / name).exists():
             shutil.rmtree(out / name)
+
+
+def main() -> int:
+    """Run the demo as the command line says, and return its exit status."""
+    parser = argparse.ArgumentParser(
+        prog="python -m curation.demo",
+        description="Draw a small world, detect in it, and score two detectors.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--out", type=Path, default=Path("demo-output"), help="folder to write (default: %(default)s)")
+    parser.add_argument(
+        "--images",
+        type=int,
+        nargs=3,
+        default=DEFAULT_SIZES,
+        metavar=("TRAIN", "TEST", "COCO"),
+        help="how many of each to draw (default: {} {} {})".format(*DEFAULT_SIZES),
+    )
+    options = parser.parse_args()
+
+    def work() -> int:
+        run_demo(options.out, sizes=tuple(options.images))
+        return 0
+
+    return edge.outcome(work, lambda error: print(f"error: {error}", file=sys.stderr))

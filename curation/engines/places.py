@@ -7,14 +7,16 @@ lies below a root (`below`).
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, BinaryIO, cast
 
-from curation.errors import MissingExtraError, MissingFileError, PathEscapeError
+from curation.errors import CurationWarning, MissingExtraError, MissingFileError, PathEscapeError
 from curation.storage import inside, open_binary
 
+_SHOWN = 3
 _STAMPS = ("ETag", "etag", "mtime", "LastModified", "last_modified", "updated", "created")
 """What file systems of fsspec call that which changes with a file, the most telling first."""
 
@@ -89,7 +91,9 @@ def _of_info(info: Any) -> tuple[int, str]:
 def files_below(place: str, suffixes: Collection[str]) -> Iterator[tuple[str, str, str]]:
     """Yield place, name below `place`, and stamp of every file of some suffixes, sorted by name.
 
-    Links to folders are passed over. Of a local folder one folder at a time is held in memory.
+    A link is followed to a file of the same folder tree alone. One that leads elsewhere, to nothing or in a circle is
+    passed over, and a `CurationWarning` counts them; links to folders of the tree are passed over, since these are met
+    themselves. Of a local folder one folder at a time is held in memory.
 
     Raises
     ------
@@ -99,7 +103,15 @@ def files_below(place: str, suffixes: Collection[str]) -> Iterator[tuple[str, st
     if not is_address(place):
         if not Path(place).is_dir():
             raise MissingFileError("The folder does not exist", where=place, expected="a folder")
-        yield from _local_below(place, "", suffixes)
+        refused: list[str] = []
+        yield from _local_below(place, "", suffixes, os.path.realpath(place), refused)
+        if refused:
+            warnings.warn(
+                f"{len(refused):,} links below {place} lead out of it, to nothing or in a circle: not followed: "
+                f"{', '.join(refused[:_SHOWN])}{', …' if len(refused) > _SHOWN else ''}",
+                CurationWarning,
+                stacklevel=2,
+            )
         return
     with _told(place, "folder"):
         system, root = _system(place)
@@ -111,15 +123,30 @@ def files_below(place: str, suffixes: Collection[str]) -> Iterator[tuple[str, st
             yield f"{place.rstrip('/')}/{name}", name, _of_info(found[path])[1]
 
 
-def _local_below(folder: str, prefix: str, suffixes: Collection[str]) -> Iterator[tuple[str, str, str]]:
+def _local_below(
+    folder: str, prefix: str, suffixes: Collection[str], root: str, refused: list[str]
+) -> Iterator[tuple[str, str, str]]:
     with _told(folder, "folder"), os.scandir(folder) as entries:
         listed = sorted(entries, key=lambda one: one.name)
     for one in listed:
         if one.is_dir(follow_symlinks=False):
-            yield from _local_below(one.path, f"{prefix}{one.name}/", suffixes)
-        elif os.path.splitext(one.name)[1].lower() in suffixes and one.is_file():  # noqa: PTH122 (a name, not a path)
+            yield from _local_below(one.path, f"{prefix}{one.name}/", suffixes, root, refused)
+            continue
+        is_wanted = os.path.splitext(one.name)[1].lower() in suffixes  # noqa: PTH122 (a name, not a path)
+        if one.is_symlink() and not _stays_below(one.path, root):
+            if is_wanted or Path(one.path).is_dir():
+                refused.append(f"{prefix}{one.name}")
+        elif is_wanted and one.is_file():
             found = one.stat()
             yield one.path, f"{prefix}{one.name}", f"{found.st_size} {found.st_mtime_ns}"
+
+
+def _stays_below(path: str, root: str) -> bool:
+    """Return whether a link leads to what is there, below a folder."""
+    try:
+        return Path(os.path.realpath(path, strict=True)).is_relative_to(root)
+    except OSError:
+        return False
 
 
 def below(root: str, name: str) -> str:

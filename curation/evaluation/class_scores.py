@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from curation.errors import PredictionError, UsageError
+from curation.evaluation.precision import doubles
 from curation.evaluation.problem import LARGEST_SCORE, Bools, Floats, Int64s, Stray
 from curation.sources.imagenet import class_of_images, is_wnid, stem
 
@@ -33,6 +34,7 @@ Background = Literal["none", "last", "removed"]
 
 ROW_SUM_TOLERANCE = 0.01
 _ROWS = 4096
+_FLOATS = (np.float16, np.float32, np.float64)
 
 Table = npt.NDArray[np.floating[Any]]
 
@@ -183,7 +185,7 @@ def _table(scores: npt.ArrayLike, where: str) -> Table:
             expected="shape (N, C)",
             found=f"shape {table.shape}, {table.dtype}",
         )
-    return table if table.dtype.kind == "f" else table.astype(np.float64)
+    return table if table.dtype in _FLOATS else doubles(table, where)
 
 
 def _checked_labels(given: npt.NDArray[Any], n_classes: int, background: Background, where: str) -> tuple[Int64s, int]:

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
 
+from curation.arguments import Replicates, Seed
 from curation.errors import UsageError
 from curation.evaluation import confidence as confidences
 from curation.evaluation.class_scores import (
@@ -107,8 +108,8 @@ def evaluation_as(report: Report) -> Callable[..., Result]:
         stray: Literal["error", "drop"] = "error",
         grid: Literal["exact", "paper", "comparison", "table2", "all"] = "exact",
         queries: Annotated[str, "Q,Q"] = "0.001,0.01,0.1,1",
-        bootstrap: int = 0,
-        seed: int = 0,
+        bootstrap: Replicates = 0,
+        seed: Seed = 0,
         confidence: Annotated[str, "C"] = "0.95",
         without_kin: Kin | None = None,
     ) -> Result:

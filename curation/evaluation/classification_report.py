@@ -95,6 +95,7 @@ MEASURES = (
         "sum of CCR@FPR over the queries that are defined (openset-imagenet-comparison)",
         unit="ratio",
         better="higher",
+        undefined="none of the rates is reached",
         paths=(("rates", "sum_ccr", "value"),),
     ),
     Measure(
@@ -104,6 +105,7 @@ MEASURES = (
         unit="share",
         better="higher",
         source=_PAPER,
+        undefined="there are no known samples, or the scores are no probabilities",
         paths=(("confidence", "unknown", "gamma_plus"),),
         count=("n", "known"),
     ),
@@ -114,6 +116,7 @@ MEASURES = (
         unit="share",
         better="higher",
         source=_PAPER,
+        undefined="there are no unknown samples, or the scores are no probabilities",
         paths=(("confidence", "unknown", "gamma_minus"),),
         count=("n", "unknown"),
     ),
@@ -123,6 +126,7 @@ MEASURES = (
         "highest over all thresholds of (right answers that pass + samples of the group that do not) / both",
         unit="share",
         better="higher",
+        undefined="there are no unknown samples, or no known ones",
         paths=(("openset_accuracy", "unknown", "strict", "iosa"),),
     ),
     Measure(
@@ -324,7 +328,7 @@ def _leaves(value: Any, path: str) -> Iterator[tuple[str, float | None]]:
 
 
 def _drawings(result: Result) -> Iterator[Drawing]:
-    from curation.evaluation.oscr_figures import confidence_figure, oscr_figure, score_histograms
+    from curation.evaluation.oscr_figures import confidence_figure, curve_of, oscr_figure, score_histograms
 
     data, scores, runs = result.data, result.columns["scores"], result.columns["runs"]
     ones = data["classifiers"].values()
@@ -333,7 +337,10 @@ def _drawings(result: Result) -> Iterator[Drawing]:
         yield Drawing("oscr", None, "no curves: they need known and other samples")
     for grid in data["grids"] if drawable else ():
         curves = {name: one for name, one in scores.items() if grid in data["classifiers"][name]["oscr"]}
-        yield Drawing(f"oscr_{grid}", partial(oscr_figure, curves, grid=grid) if curves else None)
+        # Of scores that are all equal the grids of the two codes hold no threshold.
+        has_points = any(curve_of(one, group, grid) for one in curves.values() for group in GROUPS)
+        missing = f"no curve on the grid {grid}: it holds no threshold" if curves and not has_points else ""
+        yield Drawing(f"oscr_{grid}", partial(oscr_figure, curves, grid=grid) if has_points else None, missing)
     yield Drawing("scores", partial(score_histograms, scores))
     yield Drawing("confidence", partial(confidence_figure, runs) if runs else None)
 

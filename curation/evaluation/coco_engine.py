@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -23,9 +23,19 @@ from curation.evaluation.inputs import POLICY, READING, OnePart, Policy, Reading
 from curation.evaluation.matching import overlapping_pairs
 from curation.evaluation.measures import Measure, definitions
 from curation.evaluation.other_evaluators import beside
-from curation.evaluation.problem import LARGEST_COORDINATE, Bools, Detections, Floats, GroundTruth, Int64s
+from curation.evaluation.problem import (
+    LARGEST_COORDINATE,
+    Bools,
+    Detections,
+    Floats,
+    GroundTruth,
+    Int64s,
+    classes_in_use,
+    of_classes,
+)
 from curation.evaluation.result import Column, Report, Result, Table, inputs_table, order_table
 from curation.evaluation.voc import scored_of_plain
+from curation.memory import require_memory
 from curation.progress import stage
 from curation.sources.source import FEDERATED
 
@@ -64,6 +74,9 @@ STATISTICS = definitions(MEASURES)
 
 _AREA_WORDS = {"s": "below 32^2 pixels", "m": "of 32^2 to 96^2 pixels", "l": "above 96^2 pixels"}
 _TOLERANCE = 1e-9
+_BYTES_OF_A_CLASS = {"hotcoco": 400_000, "pycocotools": 220_000, "both": 400_000}
+"""Measured: 10 IoUs, 101 recalls, 4 ranges of area and 3 cuts, of precision and of score, and copies of them."""
+_LEAN = "; --engine pycocotools takes half of that, and longer"
 _EVERYWHERE = 2.0 * LARGEST_COORDINATE
 
 
@@ -164,41 +177,33 @@ def coco_average_precision(
     # hotcoco leaves the interpreter to others while it works.
     with ThreadPoolExecutor(1) as beside:
         order = beside.submit(coco_input_order, truth, detections, cuts=(1, 10, 100))
-        numbers, precisions = _numbers("pycocotools" if chosen == "both" else chosen, truth, detections)
-    if chosen == "both":
-        result["largest_difference"] = _largest_difference(
-            truth.classes, (numbers, precisions), _numbers("hotcoco", truth, detections)
-        )
-    result |= {name: _defined(value) for name, value in zip(STATISTICS, numbers, strict=True)}
-    per_class = dict(zip(truth.classes, map(_defined, precisions), strict=True))
+        found = _run(chosen, truth, detections)
+    if found.difference is not None:
+        result["largest_difference"] = found.difference
+    result |= {name: _defined(value) for name, value in zip(STATISTICS, found.statistics, strict=True)}
+    per_class: dict[str, float | None] = dict.fromkeys(truth.classes)
+    for place, value in zip(found.places, found.precision.mean(axis=(0, 1)).tolist(), strict=True):
+        per_class[truth.classes[place]] = _defined(value)
     result["per_class"] = per_class
     result["undefined"] = _reasons(result, per_class)
     result["input_order"] = order.result().record("AP and AR (equal scores keep input order)")
     return result
 
 
-def coco_precision(truth: GroundTruth, detections: Detections, *, engine: Engine | None = None) -> Floats:
-    """Return the interpolated precision at 10 IoUs (0.50 to 0.95), 101 recalls and each class, shape (10, 101, K).
+def coco_precision(truth: GroundTruth, detections: Detections, *, engine: Engine | None = None) -> dict[int, Floats]:
+    """Return the interpolated precision at 10 IoUs (0.50 to 0.95) and 101 recalls, shape (10, 101), by class.
 
-    All areas, at most 100 detections a class and image; -1 throughout for a class without objects, crowd aside. Under
-    ``both`` the engines must agree to 1e-9.
+    All areas, at most 100 detections a class and image. Classes go by their position in `truth`; one without objects,
+    crowd aside, is not there. Under ``both`` the engines must agree to 1e-9.
 
     Raises
     ------
-    MissingExtraError, EngineDisagreementError, UsageError
+    MissingExtraError, EngineDisagreementError, UsageError, EvaluationError
         As `coco_average_precision`.
     """
-    chosen = _choose(engine)
-    truth, detections = labelled(truth, detections)
-    _, precision = _run("pycocotools" if chosen == "both" else chosen, truth, detections)
-    if chosen == "both":
-        _, other = _run("hotcoco", truth, detections)
-        _largest_difference(
-            truth.classes,
-            (np.zeros(len(STATISTICS)), precision.mean(axis=(0, 1))),
-            (np.zeros(len(STATISTICS)), other.mean(axis=(0, 1))),
-        )
-    return precision
+    found = _run(_choose(engine), *labelled(truth, detections))
+    columns = zip(found.places, np.moveaxis(found.precision, 2, 0), strict=True)
+    return {place: one for place, one in columns if one[0, 0] >= 0}
 
 
 def coco_input_order(truth: GroundTruth, detections: Detections, *, cuts: Sequence[int] = (100,)) -> InputOrder:
@@ -293,13 +298,40 @@ def _choose(engine: Engine | None) -> Engine:
     return engine
 
 
-def _numbers(engine: str, truth: GroundTruth, detections: Detections) -> tuple[Floats, Floats]:
-    """Return the twelve numbers and the AP of each class, -1 where undefined."""
-    statistics, precision = _run(engine, truth, detections)
-    return statistics, precision.mean(axis=(0, 1))
+class _Found(NamedTuple):
+    """The twelve numbers, precision of shape (10, 101, n) of n classes, and the largest difference of two engines."""
+
+    statistics: Floats
+    places: list[int]
+    precision: Floats
+    difference: float | None = None
 
 
-def _run(engine: str, truth: GroundTruth, detections: Detections) -> tuple[Floats, Floats]:
+def _run(engine: Engine, truth: GroundTruth, detections: Detections) -> _Found:
+    """Return the numbers, -1 where undefined, of the classes that objects or detections have.
+
+    Engines hold 12,120 numbers for each class that they are given, several times over.
+    """
+    used = classes_in_use(truth, detections)
+    # Two at least, where there are two: NumPy adds the numbers of a single column in another order.
+    used = np.union1d(used, np.arange(min(2, len(truth.classes)))) if len(used) < 2 else used
+    require_memory(
+        len(used) * _BYTES_OF_A_CLASS[engine],
+        f"COCO's numbers of {len(used):,} classes with objects or detections",
+        hint="--classes FILE names the classes to score" + ("" if engine == "pycocotools" else _LEAN),
+    )
+    if len(used) < len(truth.classes):
+        truth, detections = of_classes(truth, detections, used)
+    statistics, precision = _engine_numbers("pycocotools" if engine == "both" else engine, truth, detections)
+    difference = None
+    if engine == "both":
+        other, others = _engine_numbers("hotcoco", truth, detections)
+        means = (precision.mean(axis=(0, 1)), others.mean(axis=(0, 1)))
+        difference = _largest_difference(truth.classes, (statistics, means[0]), (other, means[1]))
+    return _Found(statistics, used.tolist(), precision, difference)
+
+
+def _engine_numbers(engine: str, truth: GroundTruth, detections: Detections) -> tuple[Floats, Floats]:
     """Return the twelve numbers, and the precision at each IoU, recall and class, -1 where undefined."""
     with contextlib.redirect_stdout(io.StringIO()):
         evaluation = (_in_hotcoco if engine == "hotcoco" else _in_pycocotools)(truth, detections)

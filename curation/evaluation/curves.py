@@ -30,13 +30,14 @@ class Curve:
         True positives, and all detections that count, up to and with each rank.
     envelope : ndarray of float64, shape (L, D)
         Highest precision at this rank or a later one.
-    n_positive : int
+    n_positive : float
+        What recall divides by: the objects that count.
     """
 
     tp: Int64s
     kept: Int64s
     envelope: Floats
-    n_positive: int
+    n_positive: float
 
 
 class Ranking:
@@ -48,7 +49,7 @@ class Ranking:
         Detections that count (true or false positives), in input order.
     correct : ndarray of bool, shape (d,)
         Which are true positives.
-    n_positive : int
+    n_positive : float
     level : ndarray of int64, shape (d,), optional
         The first level whose images hold the detection; `n_levels` or more: none. All 0 by default.
     n_levels : int
@@ -58,7 +59,7 @@ class Ranking:
         self,
         scores: Floats,
         correct: Bools,
-        n_positive: int,
+        n_positive: float,
         *,
         level: Int64s | None = None,
         n_levels: int = 1,
@@ -135,12 +136,15 @@ def area(curve: Curve) -> Floats:
 
 def average_precision(scores: Floats, correct: Bools, n_positive: int, rules: Rules) -> float:
     """Return the AP of one class in the flavour of a variant, in [0, 1], from its detections that count."""
+    if not len(scores):
+        return 0.0
     flavours = {
         "area": area,
         "eleven_point": eleven_point,
         "eleven_point_in_floats": eleven_point_in_floats,
     }
-    curve = Ranking(scores, correct, n_positive).curve(rules.ties)
+    recalled = n_positive + rules.added_objects if n_positive else 0
+    curve = Ranking(scores, correct, recalled).curve(rules.ties)
     return float(flavours[rules.average_precision](curve)[0])
 
 
@@ -178,9 +182,14 @@ def average_precision_by_level(
         (`curation.evaluation.input_order.InputOrder.record`).
     """
     first_level = levels.first_level(wilderness.image)
-    flavours: dict[str, list[Floats]] = {"mAP11": [], "mAP_area": [], "mAP11_ties_in_input_order": []}
-    parts = zip(rows_by_class(closed.label, len(classes)), rows_by_class(wilderness.label, len(classes)), strict=True)
-    for (number, inside), (_, outside) in parts:
+    names = ("mAP11", "mAP_area", "mAP11_ties_in_input_order")
+    # A class without detections is 0 throughout.
+    tables: dict[str, Floats] = {name: np.zeros((len(levels), len(classes))) for name in names}
+    outside_of = dict(rows_by_class(wilderness.label, len(classes), empty=False))
+    inside_of = dict(rows_by_class(closed.label, len(classes), empty=False))
+    nothing = np.empty(0, np.int64)
+    for number in sorted(inside_of.keys() | outside_of.keys()):
+        inside, outside = inside_of.get(number, nothing), outside_of.get(number, nothing)
         counted = inside[matches.outcome[inside] >= 0]
         ranking = Ranking(
             np.concatenate([closed.scores[counted], wilderness.scores[outside]]),
@@ -190,9 +199,9 @@ def average_precision_by_level(
             n_levels=len(levels),
         )
         curve = ranking.curve()
-        flavours["mAP11"].append(eleven_point(curve))
-        flavours["mAP_area"].append(area(curve))
-        flavours["mAP11_ties_in_input_order"].append(eleven_point(ranking.curve("input_order")))
+        tables["mAP11"][:, number] = eleven_point(curve)
+        tables["mAP_area"][:, number] = area(curve)
+        tables["mAP11_ties_in_input_order"][:, number] = eleven_point(ranking.curve("input_order"))
     outcome = np.append(matches.outcome, np.zeros(len(wilderness), np.int8))
     order = decided_by_order(
         joined(closed, wilderness),
@@ -201,7 +210,6 @@ def average_precision_by_level(
         claim=np.append(matches.claim, np.full(len(wilderness), -1)),
     )
     defined = matches.n_positive > 0
-    tables = {name: np.stack(values, axis=1) for name, values in flavours.items()}
     result: dict[str, Any] = {name: _means(table, defined) for name, table in tables.items()}
     result["AP11"] = _named(tables["mAP11"], classes, defined, levels)
     result["AP_area"] = _named(tables["mAP_area"], classes, defined, levels)

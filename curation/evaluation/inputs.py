@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, TypeVar
@@ -11,13 +11,16 @@ import numpy as np
 
 from curation.errors import EvaluationError, UsageError
 from curation.evaluation.problem import (
+    MOST_LISTED,
     CategoryIds,
     ClassRoles,
     Int64s,
     KnownClasses,
+    classes_in_use,
     classes_of_file,
     classes_of_manifest,
     classes_of_source,
+    of_classes,
 )
 from curation.evaluation.readers import (
     Policy,
@@ -42,6 +45,7 @@ __all__ = [
     "Truth",
     "about",
     "by_name",
+    "classes_listed",
     "detections_of",
     "known_classes",
 ]
@@ -340,8 +344,40 @@ class OnePart:
             part = ground_truth(source, known, reading.images_of(source))
         with stage("reading detections"):
             read = detections_of(detections, part, reading.policy_of(policy))
+        [(part, read)], unlisted = classes_listed([(part, read)])
         inputs = {"test": {"truth": part.file, "detections": read.file}}
-        return cls(part, read, about(known, inputs, option_files={"classes": classes}), tuple(notes))
+        return cls(part, read, about(known, inputs, option_files={"classes": classes}), (*notes, *unlisted))
+
+
+def classes_listed(
+    parts: Sequence[tuple[Part, ReadDetections]], *, most: int = MOST_LISTED, named: Collection[str] = ()
+) -> tuple[list[tuple[Part, ReadDetections]], list[str]]:
+    """Return parts of the same classes with those that a result lists, and what to know of the others.
+
+    No number rests on a class that has neither objects nor detections; where there are many, to list them takes more
+    memory than to score the others.
+
+    Parameters
+    ----------
+    most : int
+        Classes that a result lists one by one; of more, it lists those in use.
+    named : collection of str
+        Classes that are listed besides, where that is so.
+    """
+    classes = parts[0][0].truth.classes
+    if len(classes) <= most:
+        return list(parts), []
+    used = [classes_in_use(part.truth, read.detections) for part, read in parts]
+    kept = np.unique(np.concatenate([*used, [place for place, name in enumerate(classes) if name in named]]))
+    found = []
+    for part, read in parts:
+        truth, detections = of_classes(part.truth, read.detections, kept.astype(np.int64))
+        found.append((replace(part, truth=truth), replace(read, detections=detections)))
+    note = (
+        f"{len(classes) - len(kept):,} of {len(classes):,} classes have neither objects nor detections and are not "
+        f"listed: of more than {most:,} classes a result lists those in use"
+    )
+    return found, [note]
 
 
 def about(

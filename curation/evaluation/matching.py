@@ -190,7 +190,7 @@ def thresholds(matches: Matches, detections: Detections, recalls_tenths: Sequenc
     tenths = tuple(recalls_tenths)
     shape = (len(tenths), len(matches.n_positive))
     points = OperatingPoints(tenths, np.full(shape, np.nan), np.zeros(shape, np.int64), np.zeros(shape, np.int64))
-    for label, rows in rows_by_class(detections.label, shape[1]):
+    for label, rows in rows_by_class(detections.label, shape[1], empty=False):
         scores, outcome = detections.scores[rows], matches.outcome[rows]
         found = -np.sort(-scores[outcome == 1])
         for row, r10 in enumerate(tenths):
@@ -203,11 +203,19 @@ def thresholds(matches: Matches, detections: Detections, recalls_tenths: Sequenc
     return points
 
 
-def rows_by_class(label: npt.NDArray[np.integer[Any]], n_classes: int) -> Iterator[tuple[int, Int64s]]:
-    """Yield each class with the rows that carry it, in input order; a class without rows has an empty array."""
+def rows_by_class(
+    label: npt.NDArray[np.integer[Any]], n_classes: int, *, empty: bool = True
+) -> Iterator[tuple[int, Int64s]]:
+    """Yield each class with the rows that carry it, in input order; a class without rows has an empty array.
+
+    Parameters
+    ----------
+    empty : bool
+        Whether classes without rows are yielded.
+    """
     order = np.argsort(label, kind="stable")
     edges = np.searchsorted(label[order], np.arange(n_classes + 1))
-    for number in range(n_classes):
+    for number in range(n_classes) if empty else np.flatnonzero(np.diff(edges)).tolist():
         yield number, order[edges[number] : edges[number + 1]]
 
 

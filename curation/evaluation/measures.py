@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import inf
 from typing import Any, Literal
 
 Better = Literal["higher", "lower"]
@@ -22,6 +23,13 @@ UNITS: dict[Unit, str] = {
     "score": "in the unit of the scores",
 }
 Number = int | float
+RANGES: dict[str, tuple[float, float]] = {
+    "share": (0, 1),
+    "%": (0, 100),
+    "ratio": (-1, inf),
+    "count": (0, inf),
+}
+"""Where the numbers of a unit lie, ends included; a ratio may be a quotient less 1, and any other unit knows no end."""
 Data = Mapping[str, Any]
 """A result, or a section of one, as its JSON holds it."""
 Step = str | int
@@ -54,6 +62,8 @@ class Measure:
         Where a section has the number of things that it rests on.
     ranked : bool
         Whether leaderboards show it.
+    bounds : tuple of float, optional
+        Where its numbers lie, if not where those of its unit do (`RANGES`).
     """
 
     key: str
@@ -66,6 +76,7 @@ class Measure:
     paths: tuple[tuple[Step, ...], ...] | None = None
     count: tuple[Step, ...] = ()
     ranked: bool = False
+    bounds: tuple[float, float] | None = None
 
     @property
     def base(self) -> str:
@@ -94,6 +105,11 @@ class Measure:
     def counted(self, section: Mapping[str, Any]) -> Number | None:
         """Return the number of things that the measure rests on in a section, None where it is not told."""
         return next((value for _, value in _at(section, self.count, {})), None) if self.count else None
+
+
+def range_of(unit: str, measure: Measure | None = None) -> tuple[float, float]:
+    """Return the ends between which the numbers of a measure, or of a unit, lie."""
+    return measure.bounds if measure and measure.bounds else RANGES.get(unit, (-inf, inf))
 
 
 def ranked(measures: Iterable[Measure]) -> tuple[Measure, ...]:

@@ -179,7 +179,7 @@ class RecallPoints:
     on_unknown : ndarray of int64, shape (p,)
         Detections up to and with it that lie on an unknown object.
     tp, n_positive : int
-        True positives at the end, and objects that count.
+        True positives at the end, and objects that count; of a class without any, `recall` is NaN.
     """
 
     rank: Int64s
@@ -192,23 +192,34 @@ class RecallPoints:
     n_positive: int
 
     def nearest(self, recall: float) -> int:
-        """Return the first position whose recall is nearest."""
+        """Return the first position whose recall is nearest; the first of all where there is no recall."""
         # In floats, as the official code does: at a midpoint the nearer one is what it takes for nearer.
         return int(np.argmin(np.abs(self.recall - recall)))
 
     def as_lists(self) -> dict[str, list[Any]]:
         """Return the columns as equally long lists, by name."""
         names = ("rank", "score", "recall", "kept", "kept_closed", "on_unknown")
-        return {name: getattr(self, name).tolist() for name in names}
+        columns = {name: getattr(self, name).tolist() for name in names}
+        return columns if self.n_positive else columns | {"recall": [None] * len(self.rank)}
 
 
-def recall_points(found: Outcomes, n_known: int) -> dict[int, RecallPoints]:
-    """Return the operating points of each known class that has both objects and detections, by label."""
+def recall_points(
+    found: Outcomes, n_known: int, *, without_objects: bool = False, added: float = 0.0
+) -> dict[int, RecallPoints]:
+    """Return the operating points of each known class that has both objects and detections, by label.
+
+    Parameters
+    ----------
+    without_objects : bool
+        Those of a class without objects too: its first detection.
+    added : float
+        What recalls add to the objects that they divide by.
+    """
     hits = found.on_unknown()
     result = {}
     for number, rows in found.ranked():
         n = int(found.n_positive[number])
-        if number >= n_known or not n or not len(rows):
+        if number >= n_known or not len(rows) or not (n or without_objects):
             continue
         correct, counted, hit = found.outcome[rows] == 1, found.outcome[rows] >= 0, hits[rows]
         at = np.flatnonzero(correct)
@@ -217,7 +228,7 @@ def recall_points(found: Outcomes, n_known: int) -> dict[int, RecallPoints]:
         result[number] = RecallPoints(
             rank=at,
             score=found.scores[rows][at],
-            recall=(tp / n)[at],
+            recall=tp[at] / (n + added) if n else np.full(len(at), np.nan),
             kept=np.cumsum(counted, dtype=np.int64)[at],
             kept_closed=np.cumsum(counted & (correct | ~hit), dtype=np.int64)[at],
             on_unknown=np.cumsum(hit, dtype=np.int64)[at],
@@ -228,10 +239,10 @@ def recall_points(found: Outcomes, n_known: int) -> dict[int, RecallPoints]:
 
 
 def impact_at_recalls(by_class: dict[int, RecallPoints], classes: Sequence[str]) -> dict[str, Any]:
-    """Return wilderness impact at recalls 0.01 to 1.00, over the classes with objects and detections.
+    """Return wilderness impact at recalls 0.01 to 1.00, over the classes that have operating points.
 
     Each class is read at the first index whose recall is nearest (RE-OWOD's code); one that never reaches a recall is
-    read at its highest.
+    read at its highest, and one without objects, which reaches none, at its first detection.
 
     Returns
     -------
@@ -247,9 +258,9 @@ def impact_at_recalls(by_class: dict[int, RecallPoints], classes: Sequence[str])
     for number, one in by_class.items():
         places = np.array([one.nearest(level) for level in levels])
         sums += np.stack([one.on_unknown[places], one.kept[places], one.kept_closed[places]])
-        reaching += 100 * one.tp >= np.array(HUNDREDTHS) * one.n_positive
+        reaching += (one.n_positive > 0) & (100 * one.tp >= np.array(HUNDREDTHS) * one.n_positive)
         for tenths in TENTHS:
-            if 10 * one.tp < tenths * one.n_positive:
+            if not one.n_positive or 10 * one.tp < tenths * one.n_positive:
                 never[f"0.{tenths}"].append(classes[number])
     on_unknown, kept, kept_closed = sums.tolist()
     return {
@@ -280,6 +291,8 @@ class Targets:
     called_at, called_wrongly_at : ndarray of float64, shape (N,)
         Highest score of a detection of a known class on it, of any and of those that are no true positive; -inf where
         there is none.
+    added : float
+        What recalls add to the objects that they divide by.
     """
 
     position: Int64s
@@ -287,9 +300,14 @@ class Targets:
     found_at: Floats
     called_at: Floats
     called_wrongly_at: Floats
+    added: float = 0.0
+
+    def recall(self, found: int, n: int) -> float | None:
+        """Return a share of n objects in percent, None of none."""
+        return _percent(found, n + self.added) if n else None
 
 
-def targets(truth: TaskTruth, found: Outcomes) -> Targets:
+def targets(truth: TaskTruth, found: Outcomes, *, added: float = 0.0) -> Targets:
     """Return the unknown objects that count, with the scores at which each is found and called known."""
     size = len(found.target)
     found_at, called_at, wrongly_at = (np.full(size, -np.inf) for _ in range(3))
@@ -301,7 +319,7 @@ def targets(truth: TaskTruth, found: Outcomes) -> Targets:
     np.maximum.at(wrongly_at, position[wrong], found.scores[rows[wrong]])
     place = np.flatnonzero(found.target)
     copies = truth.lines[truth.truth.image[place]]
-    return Targets(place, copies, found_at[place], called_at[place], wrongly_at[place])
+    return Targets(place, copies, found_at[place], called_at[place], wrongly_at[place], added)
 
 
 def unknown_counts(one: Targets, rows: Bools | slice = slice(None)) -> dict[str, Any]:
@@ -320,14 +338,14 @@ def unknown_counts(one: Targets, rows: Bools | slice = slice(None)) -> dict[str,
         "num_unknown_gt": n,
         "TP_u": tp,
         "FN_u": n - tp,
-        "UR": _percent(tp, n),
+        "UR": one.recall(tp, n),
         "A_OSE_objects": int(copies[np.isfinite(one.called_at[rows])].sum()),
     }
     for suffix, called in (("", one.called_at[rows]), ("_excl_known_tp", one.called_wrongly_at[rows])):
         star = int(missed[np.isfinite(called)].sum())
         result |= {
             f"FN_u_star{suffix}": star,
-            f"UDR{suffix}": _percent(tp + star, n),
+            f"UDR{suffix}": one.recall(tp + star, n),
             f"UDP{suffix}": _percent(tp, tp + star) if n else None,
         }
     return result
@@ -378,10 +396,10 @@ def operating_curve(one: Targets, found: Outcomes, unknown: int) -> dict[str, li
         "score": limits.tolist(),
         "TP_u": tp,
         "unknown_detections": kept,
-        "UR": [_percent(a, n) for a in tp],
+        "UR": [one.recall(a, n) for a in tp],
         "P_unknown": [_percent(a, b) for a, b in zip(tp, kept, strict=True)],
         "FN_u_star": star,
-        "UDR": [_percent(a + b, n) for a, b in zip(tp, star, strict=True)],
+        "UDR": [one.recall(a + b, n) for a, b in zip(tp, star, strict=True)],
         "UDP": [_percent(a, a + b) if n else None for a, b in zip(tp, star, strict=True)],
     }
 
@@ -402,7 +420,7 @@ def _kinds_hit(found: Outcomes, kind: Int64s, n_kinds: int) -> Int64s:
     return np.bincount(kind[pairs.position[best[first]]], minlength=n_kinds)
 
 
-def _percent(above: int, below: int) -> float | None:
+def _percent(above: int, below: float) -> float | None:
     return 100 * above / below if below else None
 
 

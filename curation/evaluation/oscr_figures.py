@@ -65,7 +65,7 @@ def oscr_figure(
         No classifier has both known samples and others.
     """
     curves = {
-        group: {name: curve for name, data in classifiers.items() if (curve := _curve(data, group, grid))}
+        group: {name: curve for name, data in classifiers.items() if (curve := curve_of(data, group, grid))}
         for group in GROUPS
     }
     curves = {group: found for group, found in curves.items() if found}
@@ -164,7 +164,8 @@ def confidence_figure(runs: Mapping[str, Epochs], stem: Path, *, note: str = "")
     return save_figure(draw, stem, header, rows)
 
 
-def _curve(data: ClassScores, group: str, grid: Grid) -> OscrCurve | None:
+def curve_of(data: ClassScores, group: str, grid: Grid) -> OscrCurve | None:
+    """Return the curve of a classifier on a grid; None where a group is empty or the grid holds no threshold."""
     return oscr_curve(margins_of(data, group, with_background=grid == "table2"), grid)
 
 

@@ -38,7 +38,7 @@ _FORM = (
 )
 
 
-def beside(ours: Mapping[str, Any], given: Given, class_numbers: Mapping[int, str]) -> dict[str, Any]:
+def beside(ours: Mapping[str, Any], given: Given, class_numbers: Mapping[int | None, str]) -> dict[str, Any]:
     """Return the numbers of another evaluator beside ours.
 
     Parameters
@@ -48,7 +48,7 @@ def beside(ours: Mapping[str, Any], given: Given, class_numbers: Mapping[int, st
     given : Path, mapping or sequence
         What torchmetrics' ``compute()`` returns, its tensors as they are or as numbers (``.tolist()``); an object of
         our names; or the twelve numbers of ``COCOeval.stats``.
-    class_numbers : mapping of int to str
+    class_numbers : mapping of int or None to str
         Class of each category id, for ``map_per_class``.
 
     Returns

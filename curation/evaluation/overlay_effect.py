@@ -17,6 +17,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from curation.arguments import Replicates, Seed, checked
 from curation.errors import CurationError, PredictionError, UsageError
 from curation.evaluation.inputs import READING, Reading, places_in
 from curation.evaluation.problem import Floats, Int64s
@@ -40,7 +41,10 @@ _MAX_BYTES = 4 << 30
 _WHICH = ("before", "after", "difference")
 
 
-def compared(evaluate: Callable[..., Result], *, replicates: int, seed: int = 0, confidence: str = "0.95") -> Any:
+@checked
+def compared(
+    evaluate: Callable[..., Result], *, replicates: Replicates, seed: Seed = 0, confidence: str = "0.95"
+) -> Any:
     """Return an evaluation that also tells its numbers without the boxes of reviewers, with the same signature.
 
     Its result is that with the boxes; its table ``overlay`` has a row a number: before, after, difference, interval.
@@ -97,7 +101,7 @@ def compared(evaluate: Callable[..., Result], *, replicates: int, seed: int = 0,
         }
         return _with_table(after, told)
 
-    return both
+    return checked(both, called="The comparison", hint="curation evaluate --help")
 
 
 def _rows(before: Result, after: Result) -> dict[str, tuple[float | None, float | None]]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import compress
 from pathlib import Path
 from typing import Literal, TypeVar
 
@@ -30,6 +31,8 @@ Stray = Literal["error", "drop"]
 """What becomes of predictions on images that are not asked for: refused, or left out and counted."""
 LARGEST_SCORE = 1e100
 """Of a score or logit: beyond any network, and small enough that no sum of squares overflows."""
+MOST_LISTED = 100_000
+"""Classes that a result lists one by one: of more, those with objects or detections alone."""
 LARGEST_COORDINATE = 1e8
 """Pixels; beyond any image, and small enough that no area overflows."""
 
@@ -44,8 +47,8 @@ class GroundTruth:
         The ids that predictions refer to, ascending: the order in which wilderness levels take images.
     classes : tuple of str, length K
         The known classes.
-    class_numbers : tuple of int, length K
-        Category ids that predictions use for them.
+    class_numbers : tuple of int or None, length K
+        Category ids that predictions use for them; None for a class that goes by name alone.
     image : ndarray of int32, shape (m,)
         Position in `image_numbers`; objects are grouped by it, in file order within an image.
     label : ndarray of int32, shape (m,)
@@ -75,7 +78,7 @@ class GroundTruth:
 
     image_numbers: Int64s
     classes: tuple[str, ...]
-    class_numbers: tuple[int, ...]
+    class_numbers: tuple[int | None, ...]
     image: Int32s
     label: Int32s
     boxes: Floats
@@ -137,6 +140,35 @@ class Detections:
 NO_DETECTIONS = Detections(np.empty(0, np.int32), np.empty(0, np.int32), np.empty((0, 4)), np.empty(0))
 
 
+def of_classes(truth: GroundTruth, detections: Detections, kept: Int64s) -> tuple[GroundTruth, Detections]:
+    """Return ground truth and detections with some of the classes alone, which all of their labels but -1 are of.
+
+    Parameters
+    ----------
+    kept : ndarray of int64, shape (k,)
+        Positions in `GroundTruth.classes`, ascending.
+    """
+    place = np.full(len(truth.classes) + 1, -1, np.int32)
+    place[kept] = np.arange(len(kept), dtype=np.int32)
+    said = truth.federated
+    if said is not None:
+        said = np.column_stack([said[:, 0], place[said[:, 1]], said[:, 2]]).astype(np.int32)
+        said = said[said[:, 1] >= 0]
+    return replace(
+        truth,
+        classes=tuple(truth.classes[one] for one in kept.tolist()),
+        class_numbers=tuple(truth.class_numbers[one] for one in kept.tolist()),
+        label=place[truth.label],
+        federated=said,
+    ), replace(detections, label=place[detections.label])
+
+
+def classes_in_use(truth: GroundTruth, *detections: Detections) -> Int64s:
+    """Return the position of each class that objects or detections have, ascending."""
+    labels = [truth.label[truth.label >= 0], *(one.label for one in detections)]
+    return np.unique(np.concatenate(labels)).astype(np.int64)
+
+
 UNKNOWN = "unknown"
 UNKNOWN_NUMBER = -1
 
@@ -151,8 +183,8 @@ class KnownClasses:
     Attributes
     ----------
     names : tuple of str, length K
-    numbers : tuple of int, length K
-        Category ids that detections use.
+    numbers : tuple of int or None, length K
+        Category ids that detections use; None for a class that goes by name alone.
     aliases : mapping of str to str
         Other names of known classes in annotation files (``airplane`` of ``aeroplane``).
     origin : str
@@ -166,7 +198,7 @@ class KnownClasses:
     """
 
     names: tuple[str, ...]
-    numbers: tuple[int, ...]
+    numbers: tuple[int | None, ...]
     origin: str
     aliases: Mapping[str, str] = field(default_factory=dict)
     unknown_numbers: tuple[int, ...] = (UNKNOWN_NUMBER,)
@@ -190,14 +222,11 @@ class _ClassFile(msgspec.Struct):
 
 def classes_of_source(source: Source) -> KnownClasses:
     """Return the categories of a closed truth without ``unknown`` (id -1 or that name)."""
-    pairs = [
-        (name, number)
-        for name, number in zip(source.categories.names, source.categories.numbers, strict=True)
-        if name != UNKNOWN and number != UNKNOWN_NUMBER
-    ]
+    own = source.categories
+    known = [name != UNKNOWN and number != UNKNOWN_NUMBER for name, number in zip(own.names, own.numbers, strict=True)]
     return KnownClasses(
-        tuple(name for name, _ in pairs),
-        tuple(number for _, number in pairs),
+        tuple(compress(own.names, known)),
+        tuple(compress(own.numbers, known)),
         "categories of the closed truth",
         unknown_numbers=_unknown_numbers(source),
     )
@@ -221,7 +250,7 @@ def class_names(path: Path) -> tuple[str, ...]:
     """
     listed = read_class_file(path, _ClassFile, '{"known": ["cat", "dog"], "unknown": ["elephant"]}')
     names = listed.known
-    twice = [name for name in (*names, *listed.unknown) if (*names, *listed.unknown).count(name) > 1]
+    twice = repeated((*names, *listed.unknown))
     if twice or not names:
         raise EvaluationError(
             "A class is listed twice" if twice else "The class file knows no class",
@@ -404,7 +433,7 @@ def tasks_of_file(path: Path) -> tuple[ClassRoles, ...]:
     """
     listed = read_class_file(path, _TaskFile, _EXAMPLE, what="task file")
     names = [record.name for record in listed.tasks]
-    if not names or _repeated(names):
+    if not names or repeated(names):
         raise EvaluationError(
             "Two tasks share a name" if names else "The task file holds no task",
             where=str(path),
@@ -436,12 +465,12 @@ def tasks_of_manifest(manifest: Manifest) -> tuple[ClassRoles, ...]:
     unknown = unknown_index(header)
     aliases = {alias: entry.name for entry in header.classes for alias in entry.aliases}
     introduced = [task.introduced for task in header.tasks]
-    every = tuple(name for names in introduced for name in names)
+    every = dict.fromkeys(name for names in introduced for name in names)
     tasks = []
     for place, task in enumerate(header.tasks):
         previous = tuple(name for names in introduced[:place] for name in names)
         known = set(previous) | set(task.introduced)
-        rest = (*(name for name in every if name not in known), *(n for n in numbers if n not in set(every)))
+        rest = (*(name for name in every if name not in known), *(name for name in numbers if name not in every))
         tasks.append(
             ClassRoles(
                 task.name,
@@ -517,12 +546,12 @@ def known_classes(task: ClassRoles, source: Source) -> KnownClasses:
             hint="is this the test view of another task, or does it spell the classes otherwise?",
         )
     _check_covered(task, source, spelled, where)
-    chosen = numbers if task.numbers is None else task.numbers
+    chosen, known = numbers if task.numbers is None else task.numbers, set(task.known)
     return KnownClasses(
         task.known,
         tuple(chosen[name] for name in task.known),
         task.origin,
-        {alias: name for alias, name in task.aliases.items() if name in set(task.known)},
+        {alias: name for alias, name in task.aliases.items() if name in known},
     )
 
 
@@ -543,7 +572,7 @@ def choose_tasks(tasks: tuple[ClassRoles, ...], wanted: Iterable[str]) -> tuple[
 def _check_record(record: _TaskRecord, path: Path) -> None:
     names = (*record.prev, *record.cur, *(record.rest or ()))
     # Names that differ in case alone are one class spelled twice (specs: BipolarForcepsDown, BipolarForcepsDOwn).
-    twice = _repeated(name.casefold() for name in names)
+    twice = repeated(name.casefold() for name in names)
     if twice or UNKNOWN in names or not record.prev + record.cur:
         raise EvaluationError(
             "A class is listed twice in one task"
@@ -576,5 +605,6 @@ def _check_covered(task: ClassRoles, source: Source, spelled: Mapping[str, str],
         )
 
 
-def _repeated(names: Iterable[str]) -> list[str]:
+def repeated(names: Iterable[str]) -> list[str]:
+    """Return the names that stand more than once, each once."""
     return [name for name, count in Counter(names).items() if count > 1]

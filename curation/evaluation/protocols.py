@@ -14,6 +14,7 @@ from importlib import import_module, metadata, resources, util
 from types import ModuleType
 from typing import Any
 
+from curation.arguments import checked
 from curation.errors import UsageError
 from curation.evaluation.measures import Measure, ranked
 
@@ -54,14 +55,15 @@ def protocols() -> tuple[str, ...]:
 
 
 def evaluation_of(protocol: str) -> Callable[..., Any]:
-    """Return the function that evaluates a protocol, a `curation.evaluation.result.Result`.
+    """Return the function that evaluates a protocol, a `curation.evaluation.result.Result`, its arguments checked.
 
     Raises
     ------
     UsageError
         There is no such protocol.
     """
-    return _known(protocol, "evaluation").evaluate  # type: ignore[no-any-return]
+    evaluate = _known(protocol, "evaluation").evaluate
+    return checked(evaluate, called=f"The evaluation {protocol}", hint=f"curation evaluate {protocol} --help")
 
 
 def report_of(protocol: str) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
@@ -33,10 +34,12 @@ from curation.evaluation.result_records import (
     labels_of,
     read_records,
     used_ids,
+    used_names,
 )
 from curation.evaluation.truth import TaskTruth
 from curation.ids import native_number
 from curation.input_files import InputFile
+from curation.near_names import warn_of_near_names
 from curation.sources.source import Source
 
 Boxes = Literal["error", "empty"]
@@ -192,13 +195,14 @@ def _columns(rows: list[Row] | PlainRows, where: str) -> RawColumns:
 def _labels(rows: list[Row] | PlainRows, columns: RawColumns, truth: GroundTruth) -> Int32s:
     """Return the position of each detection's class, `_UNKNOWN` where it is called unknown."""
     table: dict[int | str | None, int] = dict.fromkeys((*truth.unknown_numbers, UNKNOWN), _UNKNOWN)
-    table |= {name: place for place, name in enumerate(truth.classes)}
-    table |= {number: place for place, number in enumerate(truth.class_numbers)}
+    # Of a million classes few are detected.
+    names, used = used_names(rows), used_ids(rows)
+    table |= {name: place for place, name in enumerate(truth.classes) if name in names}
+    table |= {number: place for place, number in enumerate(truth.class_numbers) if number in used}
     label = labels_of(rows, table)
     refused = label < _UNKNOWN
     if refused.any():
         row = int(np.argmax(refused))
-        used = used_ids(rows)
         raise PredictionError(
             "A detection's category and category_id name different classes"
             if label[row] == DISAGREEING
@@ -368,7 +372,8 @@ def take_rows(columns: RawColumns, position: Int32s, label: Int32s, rows: Bools)
 
 
 def _list(truth: GroundTruth) -> str:
-    text = ", ".join(f"{number} {name}" for number, name in zip(truth.class_numbers, truth.classes, strict=True))
+    pairs = islice(zip(truth.class_numbers, truth.classes, strict=True), 4 * _SHOWN)
+    text = ", ".join(name if number is None else f"{number} {name}" for number, name in pairs)
     return text if len(text) <= 4 * _SHOWN else text[: 4 * _SHOWN] + "…"
 
 
@@ -415,6 +420,7 @@ class _Reader:
 
     def __init__(self, truth: GroundTruth, positions: dict[str, int], policy: Policy) -> None:
         self.truth, self.positions, self.policy = truth, positions, policy
+        self.label = {name: place for place, name in enumerate(truth.classes)}
         self.parts: list[Detections] = []
         self.digests: list[str] = []
         self.rows = self.stray = self.negative = self.unknown = 0
@@ -423,7 +429,7 @@ class _Reader:
         given = InputFile(file, kind="results file")
         data = given.data
         self.digests.append(f"{given.sha256.removeprefix('sha256:')}  {file.name}")
-        if name not in self.truth.classes:
+        if name not in self.label:
             self._pass_over(name, file, data)
             return
         images, columns = _parse(data, file)
@@ -435,7 +441,7 @@ class _Reader:
         if not found.all() and self.policy.stray == "error":
             first = images[int(np.argmin(found))][:_SHOWN]
             raise stray_error(columns, found, f"image {first!r}", self.truth)
-        label = np.full(len(images), self.truth.classes.index(name), np.int32)
+        label = np.full(len(images), self.label[name], np.int32)
         self.parts.append(take_rows(columns, place, label, found))
         self.rows += len(images)
         self.stray += int((~found).sum())
@@ -496,8 +502,11 @@ def _files_by_class(path: Path, truth: GroundTruth) -> dict[str, Path]:
             where=str(path),
             expected="comp4_det_test_CLASS.txt, one a class",
         )
+    known = set(truth.classes)
+    others = [name for name in found if name not in known]
+    warn_of_near_names(str(path), others, truth.classes)
     order = [name for name in truth.classes if name in found]
-    return {name: found[name] for name in (*order, *(name for name in found if name not in truth.classes))}
+    return {name: found[name] for name in (*order, *others)}
 
 
 def _parse(data: bytes, path: Path) -> tuple[list[str], RawColumns]:
@@ -619,7 +628,8 @@ def _label_table(truth: TaskTruth, source: Source) -> dict[int | str | None, int
     """Return the label of every id and name that detections of the task may use, `_REST` for its unknown classes."""
     task, columns = truth.task, truth.truth
     named = source.categories
-    rest = [name for name in named.names if task.aliases.get(name, name) not in (*task.known, UNKNOWN)]
+    known = {*task.known, UNKNOWN}
+    rest = [name for name in named.names if task.aliases.get(name, name) not in known]
     table: dict[int | str | None, int] = dict.fromkeys((*rest, *(task.rest or ())), _REST)
     own = dict(zip(named.names, named.numbers, strict=True))
     numbers = own if task.numbers is None else task.numbers
@@ -627,7 +637,7 @@ def _label_table(truth: TaskTruth, source: Source) -> dict[int | str | None, int
     unknown_numbers = {*task.unknown_numbers, *((own[UNKNOWN],) if UNKNOWN in own else ())}
     table |= {number: truth.unknown for number in unknown_numbers if number not in table}
     for label, (name, number) in enumerate(zip(columns.classes, columns.class_numbers, strict=True)):
-        if label < truth.unknown:
+        if label < truth.unknown and number is not None:
             table[number] = label
         table[name] = label
     table |= {alias: table[name] for alias, name in task.aliases.items() if name in table}
@@ -678,10 +688,11 @@ def _named(row: Row) -> str:
     return ", ".join(said if row.category_id is None else [*said, f"category_id {row.category_id}"]) or "neither"
 
 
-def _numbered(truth: TaskTruth) -> list[tuple[int, str]]:
+def _numbered(truth: TaskTruth) -> list[tuple[int | None, str]]:
     columns = truth.truth
     pairs = zip(columns.class_numbers, columns.classes, strict=True)
-    return [(number, name) for number, name in pairs if name in truth.task.known]
+    known = set(truth.task.known)
+    return [(number, name) for number, name in pairs if name in known]
 
 
 def _spelled(path: Path, truth: TaskTruth) -> tuple[str, ...]:

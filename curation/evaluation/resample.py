@@ -88,15 +88,9 @@ def resample(
         At least 1.
     seed : int
         0 to 2**64 - 1.
-
-    Raises
-    ------
-    UsageError
-        Parameters out of range.
     """
     from tqdm import tqdm
 
-    _check_parameters(replicates, seed)
     estimate = statistics([np.arange(size) for size in sizes])
     shown = tqdm(
         draws(sizes, replicates, seed),
@@ -127,14 +121,6 @@ def draw_units(n: int, count: int, words: UInt64s) -> Int64s:
 def weights_of(drawn: Int64s, n: int) -> Int64s:
     """Return how often each of `n` units was drawn."""
     return np.bincount(drawn, minlength=n)
-
-
-def _check_parameters(replicates: int, seed: int) -> None:
-    """Raise `UsageError` for less than one replicate, or a seed that does not fit 64 bits."""
-    if replicates < 1:
-        raise UsageError("The bootstrap needs replicates", expected="1 or more", found=str(replicates))
-    if not 0 <= seed < 2**64:
-        raise UsageError("The seed is out of range", expected="0 to 18446744073709551615", found=str(seed)[:40])
 
 
 def interval(estimate: float, values: Floats, tail: float) -> dict[str, Any]:

@@ -531,7 +531,7 @@ class Result:
 
     @checked
     def save(self, folder: Path | str) -> list[Path]:
-        """Write figures with their CSV files, tables, and last ``results.json``; each file whole or absent.
+        """Write figures with their CSV files, tables, and ``results.json``, together: see `storage.publishing_files`.
 
         Files that an earlier ``results.json`` there calls its own, and that nobody changed since, are removed where
         this result has no such file.
@@ -541,25 +541,19 @@ class Result:
         list of Path
             All files written, ``results.json`` last.
         """
-        from curation.storage import remove_abandoned, remove_written, write_text
+        from curation.storage import publishing_files, write_text
 
         folder = Path(folder)
-        if folder.exists() and not folder.is_dir():
-            raise UsageError("Results go into a folder", where=str(folder), expected="a folder", found="a file")
-        remove_abandoned(folder)
-        written = [path for one in self.drawings if one.draw for path in one.draw(folder / one.name)]
-        for table in self.tables:
-            if table.file:
-                written.append(folder / f"{table.name}.csv")
-                write_text(written[-1], table.csv())
-        path = folder / "results.json"
-        names = [one.name for one in written]
-        for name in _written_before(path):
-            if name not in names:
-                remove_written(folder / name)
-        content = {**self.json_data(), "written": names}
-        write_text(path, json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
-        return [*written, path]
+        with publishing_files(folder, _written_before(folder / "results.json")) as new:
+            written = [path.name for one in self.drawings if one.draw for path in one.draw(new / one.name)]
+            for table in self.tables:
+                if table.file:
+                    written.append(f"{table.name}.csv")
+                    write_text(new / written[-1], table.csv())
+            content = {**self.json_data(), "written": written}
+            text = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+            write_text(new / "results.json", text)
+        return [folder / name for name in (*written, "results.json")]
 
     def _named(self, name: str) -> list[Table]:
         found = [one for one in self.tables if one.name == name]

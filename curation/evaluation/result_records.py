@@ -147,6 +147,11 @@ def used_ids(rows: list[Row] | PlainRows) -> set[int]:
     return {one.category_id for one in rows if one.category_id is not None}
 
 
+def used_names(rows: list[Row] | PlainRows) -> set[str]:
+    """Return all names of categories in a file."""
+    return set() if isinstance(rows, PlainRows) else {one.category for one in rows if one.category is not None}
+
+
 def labels_of(rows: Sequence[Row] | PlainRows, table: Mapping[int | str | None, int]) -> Int32s:
     """Return the label that each row's category, category id, or both name, shape (n,), by a table of both.
 

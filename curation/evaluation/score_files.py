@@ -33,6 +33,7 @@ from curation.evaluation.class_scores import (
     require_same_labels,
     rows_of_part,
 )
+from curation.evaluation.precision import read_delimited
 from curation.evaluation.problem import Floats, Int64s, Stray
 from curation.input_files import read_plain
 from curation.parquet_limits import largest_text, text_columns, values_in
@@ -290,24 +291,12 @@ def read_score_table(path: Path, keys: Keys, classes: Sequence[str] | None = Non
 
 
 def _delimited(path: Path, keys: Keys, classes: Sequence[str] | None) -> ScoreTable:
-    import pyarrow
-    from pyarrow import csv as arrow_csv
-
     data = read_plain(path, kind="table of scores")
     line = data[:_LONGEST_HEADER].split(b"\n", 1)[0]
     names = next(csv.reader([line.decode("utf-8").rstrip("\r\n")]), [])
     _require_distinct(names, path)
     roles = _roles(names, (), keys, classes, path)
-    types = dict.fromkeys(roles.scores, pyarrow.float64())
-    types |= dict.fromkeys(roles.texts, pyarrow.string())
-    table = arrow_csv.read_csv(
-        pyarrow.BufferReader(data),
-        read_options=arrow_csv.ReadOptions(use_threads=False, column_names=names, skip_rows=1),
-        convert_options=arrow_csv.ConvertOptions(
-            column_types=types, include_columns=list(types), strings_can_be_null=False, null_values=[""]
-        ),
-    )
-    return _built(table, names, roles, path)
+    return _built(read_delimited(data, names, roles.scores, tuple(roles.texts), str(path)), names, roles, path)
 
 
 def _parquet(path: Path, keys: Keys, classes: Sequence[str] | None) -> ScoreTable:

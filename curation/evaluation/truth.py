@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import is_
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
@@ -23,6 +24,7 @@ from curation.evaluation.problem import (
 )
 from curation.ids import native_number, native_of
 from curation.input_files import read_plain, utf8_text
+from curation.near_names import warn_of_near_names
 from curation.sources.datasets import family
 from curation.sources.source import FileRecord, Source
 
@@ -78,9 +80,12 @@ def ground_truth(source: Source, known: KnownClasses, ids: Sequence[str] | None 
     return _part(source, known, ids)[0]
 
 
-def _part(source: Source, known: KnownClasses, ids: Sequence[str] | None) -> tuple[Part, Int64s]:
-    """Return a part (see `ground_truth`), and the position in it of each of `ids`."""
+def _part(
+    source: Source, known: KnownClasses, ids: Sequence[str] | None, unknown: Sequence[str] = ()
+) -> tuple[Part, Int64s]:
+    """Return a part (see `ground_truth`), and the position in it of each of `ids`; `unknown` are named classes."""
     source.require_objects("An evaluation")
+    _warn_of_names(source, (*known.names, *unknown), known.aliases, known.origin)
     names = _stems(source)
     chosen = np.arange(len(source.images)) if ids is None else _chosen(source, ids)
     objects = source.require_pixels("An evaluation", chosen)
@@ -94,7 +99,7 @@ def _part(source: Source, known: KnownClasses, ids: Sequence[str] | None) -> tup
     rows = np.flatnonzero(place[objects.image] >= 0)
     rows = rows[np.argsort(place[objects.image[rows]], kind="stable")]
     category = objects.category[rows]
-    labels = _labels(source, known)
+    labels = _labels(source, known, category)
     truth = GroundTruth(
         image_numbers=np.arange(len(chosen)) if by_name else source.images.numbers[chosen],
         classes=known.names,
@@ -116,6 +121,15 @@ def _part(source: Source, known: KnownClasses, ids: Sequence[str] | None) -> tup
     )
     part = Part(truth, source.files, source.dropped, len(source.images))
     return part, place[listed].astype(np.int64)
+
+
+def _warn_of_names(source: Source, named: Sequence[str], aliases: Mapping[str, str], origin: str) -> None:
+    """Warn of classes of a truth, or of it and of what names the classes, that differ in case or blanks alone."""
+    own: Sequence[str] = source.categories.names
+    if len(named) == len(own) and all(map(is_, named, own)):
+        named = ()
+    where = ", ".join(record.name for record in source.files) + (f", {origin}" if named else "")
+    warn_of_near_names(where[:200], [aliases.get(name, name) for name in own] if aliases else own, named)
 
 
 def check_closed(part: Part) -> None:
@@ -219,11 +233,15 @@ def _require_distinct(source: Source, stems: Sequence[str], wanted: Sequence[str
             )
 
 
-def _labels(source: Source, known: KnownClasses) -> Int32s:
-    """Return the position of each category of the source among the known classes, -1 for unknown."""
-    position = {name: place for place, name in enumerate(known.names)}
-    found = [position.get(known.aliases.get(name, name), -1) for name in source.categories.names]
-    return np.array([*found, -1], np.int32)[: len(found)]
+def _labels(source: Source, known: KnownClasses, shown: Int32s) -> Int32s:
+    """Return the position among the known classes of each category that the source speaks of, -1 for all others."""
+    said = shown if source.federated is None else np.concatenate([shown, source.federated[:, 1]])
+    places, labels = np.unique(said).tolist(), np.full(len(source.categories), -1, np.int32)
+    named = [known.aliases.get(name, name) for name in map(source.categories.names.__getitem__, places)]
+    wanted = set(named)
+    position = {name: place for place, name in enumerate(known.names) if name in wanted}
+    labels[places] = [position.get(name, -1) for name in named]
+    return labels
 
 
 def _federated(said: Int32s | None, place: Int32s, labels: Int32s) -> Int32s | None:
@@ -340,7 +358,7 @@ def task_truth(
     n_repeated = sum(counted.values()) - len(counted)
     if n_repeated and repeats == "error":
         raise _repeats_error(counted, n_repeated)
-    part, places = _part(source, known, None if qualified is None else list(counted))
+    part, places = _part(source, known, None if qualified is None else list(counted), task.unknown)
     if len(set(part.truth.image_names or part.truth.image_numbers.tolist())) < part.truth.n_images:
         raise EvaluationError(
             "The image list names one image in two spellings",

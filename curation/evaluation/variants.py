@@ -61,6 +61,11 @@ class Rules:
         Detections of known classes count from above this score, those called unknown at any; negative for no limit.
     further_shift : int
         Pixels by which left and upper edges of detections are moved once more than their text form moves them.
+    impact_without_objects : bool
+        Whether wilderness impact reads a class without objects, at its first detection (its recalls are 0 / 0, and none
+        is nearer than the first), or leaves it out.
+    added_objects : float
+        What recalls add to the objects that they divide by.
     """
 
     name: str
@@ -79,6 +84,8 @@ class Rules:
     errors: Literal["detections", "objects"] = "detections"
     known_above: float = -1.0
     further_shift: int = 0
+    impact_without_objects: bool = False
+    added_objects: float = 0.0
 
     def __post_init__(self) -> None:
         """Refuse a treatment of difficult objects that does not exist: it is an option of commands.

@@ -219,11 +219,12 @@ def precision_recall(
     """Return the precision-recall curve of each class with objects: ``recall``, ``precision``, ``score`` lists."""
     matches = assign(truth, detections, replace(VOC, difficult=difficult))
     curves = {}
-    for number, rows in rows_by_class(detections.label, len(truth.classes)):
+    rows_of = dict(rows_by_class(detections.label, len(truth.classes), empty=False))
+    for number in np.flatnonzero(matches.n_positive).tolist():
+        rows = rows_of.get(number, np.empty(0, np.int64))
         counted = rows[matches.outcome[rows] >= 0]
         n = int(matches.n_positive[number])
-        if n:
-            curves[truth.classes[number]] = full_curve(detections.scores[counted], matches.outcome[counted] == 1, n)
+        curves[truth.classes[number]] = full_curve(detections.scores[counted], matches.outcome[counted] == 1, n)
     return curves
 
 

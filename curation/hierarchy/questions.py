@@ -87,7 +87,9 @@ class Hierarchy:
         if self.edges is not None:
             graph = read_edge_list(self.edges, self.names)
         else:
-            graph = open_told(self.wordnet).nouns(above, instances=instances)
+            chosen = open_told(self.wordnet)
+            whole = above is None
+            graph = chosen.all_nouns(instances=instances) if whole else chosen.nouns(above, instances=instances)
         return graph if self.edits is None else edited(graph, read_edits(self.edits))
 
     def whole(self) -> Wordnet | Graph:

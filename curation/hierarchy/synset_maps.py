@@ -115,7 +115,7 @@ def placed(
     if isinstance(within, Wordnet):
         ids = {one for one in (*names, *filter(None, synsets.values())) if one in within}
         by_word = [name for name in names if not (name in synsets or _ID.fullmatch(name))]
-        graph = within.nouns(None if by_word else ids)
+        graph = within.all_nouns() if by_word else within.nouns(ids)
     else:
         graph, by_word = within, [name for name in names if name not in within]
     bearing = _bearing(graph) if by_word else {}

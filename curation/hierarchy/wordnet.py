@@ -123,6 +123,18 @@ class Wordnet:
             require_acyclic(graph, self.name)
         return graph
 
+    def all_nouns(self, *, instances: bool = False) -> Graph:
+        """Return the hierarchy of all nouns, built once and frozen; `nouns` gives one that may be changed."""
+        if instances not in self._all_nouns:
+            import networkx as nx
+
+            self._all_nouns[instances] = nx.freeze(self.nouns(instances=instances))
+        return self._all_nouns[instances]
+
+    @cached_property
+    def _all_nouns(self) -> dict[bool, Graph]:
+        return {}
+
     def words_of(self, synset: str) -> tuple[str, ...]:
         """Return the lemmas of a synset; `HierarchyError` where it is none."""
         return tuple((self.words or self.lemmas)[int(self.positions([synset])[0])].split(" "))
@@ -144,12 +156,12 @@ class Wordnet:
         """Deep depth of the deepest noun, instances included: NLTK's scale of Leacock-Chodorow; 19 in WordNet 3.0."""
         import networkx as nx
 
-        return int(nx.dag_longest_path_length(self.nouns(instances=True)))
+        return int(nx.dag_longest_path_length(self.all_nouns(instances=True)))
 
     @cached_property
     def digest(self) -> str:
         """SHA-256 of ids, lemmas and parents, by which a result says what it was computed with."""
-        graph = self.nouns(instances=True)
+        graph = self.all_nouns(instances=True)
         return sha256_of_lines(
             f"{node}\t{lemmas}\t{' '.join(graph.adj[node])}" for node, lemmas in graph.nodes(data="lemmas")
         )

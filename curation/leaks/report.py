@@ -8,13 +8,14 @@ from pathlib import Path
 
 import msgspec
 
+from curation.arguments import checked
 from curation.errors import UsageError
 from curation.evaluation.measures import Data, Measure, Scored
 from curation.evaluation.result import Column, Report, Result, Table
 from curation.leaks.evidence import KINDS, Evidence, thumbnail
 from curation.pages import page
 from curation.sources.photos import BrokenPhotoError, read_photo
-from curation.storage import read_bytes, remove_written, write_bytes, write_text
+from curation.storage import publishing_files, read_bytes, write_bytes, write_text
 
 JSON, PAGE, THUMBNAILS, LEAKED = "leaks.json", "leaks.html", "thumbnails", "leaked.txt"
 FILES = (JSON, PAGE, LEAKED, "leaks.csv", "unreadable.csv", f"{THUMBNAILS}/*.jpg")
@@ -167,8 +168,9 @@ class Leaks(Result):
         """The benchmark images that are in the corpus, sorted."""
         return tuple(sorted({one.benchmark for one in self.evidence}))
 
+    @checked
     def save(self, folder: Path | str) -> list[Path]:
-        """Write ``leaks.json``, ``leaks.csv``, ``leaked.txt``, ``unreadable.csv``, and a page with its thumbnails.
+        """Write ``leaks.json``, ``leaks.csv``, ``leaked.txt``, ``unreadable.csv``, a page and its thumbnails, together.
 
         Returns
         -------
@@ -176,13 +178,15 @@ class Leaks(Result):
             All files written but thumbnails, ``leaks.json`` last.
         """
         folder = Path(folder)
-        for table in self.tables:
-            if table.file:
-                write_text(folder / f"{table.name}.csv", table.csv())
-        write_text(folder / LEAKED, "".join(f"{one}\n" for one in self.leaked))
-        self._write_page(folder)
-        content = json.dumps(self.json_data(), indent=1, ensure_ascii=False, allow_nan=False)
-        write_text(folder / JSON, content + "\n")
+        thumbnails = (folder / THUMBNAILS).glob("[0-9][0-9][0-9][0-9]-*.jpg")
+        with publishing_files(folder, [f"{THUMBNAILS}/{one.name}" for one in thumbnails]) as new:
+            for table in self.tables:
+                if table.file:
+                    write_text(new / f"{table.name}.csv", table.csv())
+            write_text(new / LEAKED, "".join(f"{one}\n" for one in self.leaked))
+            self._write_page(new)
+            content = json.dumps(self.json_data(), indent=1, ensure_ascii=False, allow_nan=False)
+            write_text(new / JSON, content + "\n")
         return [folder / name for name in ("leaks.csv", "unreadable.csv", LEAKED, PAGE, JSON)]
 
     def _write_page(self, folder: Path) -> None:
@@ -201,9 +205,6 @@ class Leaks(Result):
                 pairs.append({"evidence": one, "links": links, "value": _told(one)})
             total = sum(one.kind == kind for one in self.evidence)
             groups.append({"kind": kind, "title": TITLES[kind], "pairs": pairs, "total": total})
-        for path in sorted((folder / THUMBNAILS).glob("[0-9][0-9][0-9][0-9]-*.jpg")):
-            if int(path.stem.partition("-")[0]) > number:
-                remove_written(path)
         write_text(folder / PAGE, page("leaks.html", data=self.data, groups=groups, lines=summary_lines(self.data)))
 
 

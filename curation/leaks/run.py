@@ -11,7 +11,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
-from curation.arguments import checked
+from msgspec import Meta
+
+from curation.arguments import Workers, checked
 from curation.engines.running import EngineName, run_step
 from curation.engines.shards import Shards
 from curation.errors import UsageError
@@ -46,14 +48,14 @@ def leaks(
     photos: Annotated[Mapping[str, Path] | Path, "[NAMESPACE=]DIR"],
     root: Annotated[str | None, "DIR"] = None,
     part: Sequence[str] | str = (),
-    radius: Annotated[int, "BITS"] = RADIUS,
+    radius: Annotated[int, Meta(ge=0), "BITS"] = RADIUS,
     encoder: EncoderOptions | None = None,
     embeddings: Annotated[Path | None, "STORE"] = None,
     corpus_embeddings: Annotated[Path | None, "DIR"] = None,
-    margin: Annotated[float, "SHARE"] = MARGIN,
-    plant: int = PLANTED,
+    margin: Annotated[float, Meta(gt=0, le=1), "SHARE"] = MARGIN,
+    plant: Annotated[int, Meta(ge=0, le=1 << 20)] = PLANTED,
     engine: EngineName = "local",
-    workers: int | None = None,
+    workers: Workers | None = None,
     evidence: Annotated[Path | None, "DIR"] = None,
 ) -> Leaks:
     """Return which images of a benchmark are in a corpus, with the evidence and what the check may have missed.
@@ -115,8 +117,6 @@ def leaks(
     >>> found.leaked
     ('coco:000000000802',)
     """
-    if not 0 <= plant <= 1 << 20:
-        raise UsageError("--plant needs a number from 0 to 1,048,576", found=str(plant))
     loaded = manifest if isinstance(manifest, Manifest) else load_manifest(str(manifest))
     lists = _lists(loaded, [part] if isinstance(part, str) else part)
     if encoder is not None:

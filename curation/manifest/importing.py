@@ -187,7 +187,7 @@ def _read_all(header: Header, folder: Path, names: Mapping[str, object]) -> dict
 
 
 def _within(folder: Path, path: Path) -> Path:
-    if not path.resolve().is_relative_to(folder.resolve()):
+    if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder)):
         raise PathEscapeError(
             "A published list is a link that leads outside the folder",
             where=str(path),

@@ -49,6 +49,9 @@ def find_manifest(target: str) -> Path:
     ManifestError
         There is none, or several: the message lists them or the nearest names.
     """
+    if not target:
+        # As a path it would be the working folder.
+        raise UsageError("A manifest is not named", expected="a folder, NAME, or NAME@VERSION", found="an empty text")
     path = Path(target)
     if path.name == HEADER_FILE and path.is_file():
         return path.parent

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from curation.arguments import checked
+from curation.arguments import checked, shown
 from curation.canonical import canonical_json, sha256_of_bytes
 from curation.errors import (
     DigestMismatchError,
@@ -69,6 +69,20 @@ class Manifest:
     header: Header
     lists: Mapping[str, tuple[str, ...]]
     overlay: Overlay | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what is no header, or no lists by part.
+
+        Raises
+        ------
+        ManifestError
+        """
+        if not isinstance(self.header, Header) or not isinstance(self.lists, Mapping):
+            raise ManifestError(
+                "A manifest cannot be made of these",
+                expected="a Header, and ids by part; curation.load reads a manifest, curation.build makes it",
+                found=f"{shown(self.header)}; {shown(self.lists)}",
+            )
 
     def __repr__(self) -> str:
         header = self.header
@@ -158,7 +172,7 @@ class Manifest:
         """
         import pandas as pd
 
-        entries = [self.part(one) for one in ([name] if name else self.lists)]
+        entries = [self.part(one) for one in (self.lists if name is None else [name])]
         columns = ("part", "role", "task", "image_id", "native")
         rows = [
             (entry.name, entry.role, entry.task, one, one.partition(":")[2])
@@ -550,7 +564,7 @@ def is_approximate(header: Header) -> bool:
 
 def keep_approximate_out(manifest: Manifest, out: Path) -> None:
     """Raise `UsageError` where an approximate list would land among the manifests that others trust."""
-    trusted = [root for root in manifest_roots() if out.resolve().is_relative_to(root.resolve())]
+    trusted = [root for root in manifest_roots() if Path(os.path.realpath(out)).is_relative_to(os.path.realpath(root))]
     if trusted and is_approximate(manifest.header):
         raise UsageError(
             "An approximate list does not go among the trusted manifests",

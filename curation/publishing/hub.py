@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from queue import Empty, Queue
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated, Any
+from threading import Thread
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast
 from urllib.parse import urlsplit
 
 from curation.arguments import checked
@@ -36,7 +39,11 @@ if TYPE_CHECKING:
     from huggingface_hub import HfApi
 
 PUBLIC_HUB = "https://huggingface.co"
+PATIENCE = 60.0
+"""Seconds in which the hub must have answered one request; a file gets a second more for each `SLOWEST` bytes."""
+SLOWEST = 64 << 10
 KIND = "dataset"
+_Answer = TypeVar("_Answer")
 
 
 class HubRepository:
@@ -83,12 +90,14 @@ class HubRepository:
 
     def info(self, revision: str | None = None, *, with_sizes: bool = False) -> Any:
         """Return what the hub says of a revision: ``sha``, ``private``, and ``siblings``, its files."""
-        with telling(f"looking for {revision or 'the repository'}", self.place):
-            return self.api.repo_info(self.name, repo_type=KIND, revision=revision, files_metadata=with_sizes)
+        doing = f"looking for {revision or 'the repository'}"
+        ask = partial(self.api.repo_info, self.name, repo_type=KIND, revision=revision, files_metadata=with_sizes)
+        return asked(ask, doing, self.place)
 
     def info_or_none(self) -> Any:
         """Return what the hub says of the main branch, None where there is no such repository."""
-        with telling("looking for the repository", self.place):
+
+        def ask() -> Any:
             try:
                 return self.api.repo_info(self.name, repo_type=KIND)
             except Exception as error:
@@ -96,10 +105,11 @@ class HubRepository:
                     raise
                 return None
 
+        return asked(ask, "looking for the repository", self.place)
+
     def tags(self) -> dict[str, str]:
         """Return the commit of each tag."""
-        with telling("listing tags", self.place):
-            refs = self.api.list_repo_refs(self.name, repo_type=KIND)
+        refs = asked(partial(self.api.list_repo_refs, self.name, repo_type=KIND), "listing tags", self.place)
         return {one.name: one.target_commit for one in refs.tags}
 
     def record_at(self, commit: str) -> Publication:
@@ -131,13 +141,12 @@ class HubRepository:
             )
         if (there[RECORD_FILE] or 0) > MAX_RECORD_BYTES:
             raise PublicationMismatchError("The record of the publication is too large to be one", where=where)
-        self.fetch(RECORD_FILE, info.sha, folder)
+        self.fetch(RECORD_FILE, info.sha, folder, there[RECORD_FILE] or 0)
         return parse_record(read_bytes(folder / RECORD_FILE), where=where)
 
-    def fetch(self, path: str, commit: str, folder: Path) -> None:
-        """Fetch one file of a commit into a folder, under its path."""
-        with telling(f"fetching {path}", self.place):
-            self._download(path, commit, folder)
+    def fetch(self, path: str, commit: str, folder: Path, size: int) -> None:
+        """Fetch one file of a commit, of about so many bytes, into a folder, under its path."""
+        asked(lambda: self._download(path, commit, folder), f"fetching {path}", self.place, size)
 
     def require_files(self, publication: Publication, info: Any) -> None:
         """Raise `PublicationMismatchError` unless a commit holds every file in its stated size.
@@ -171,6 +180,47 @@ def _client(endpoint: str) -> HfApi:
 _NETWORK = {"httpcore", "httpcore2", "httpx", "httpx2", "requests", "urllib3", "hf_xet"}
 _LOGIN = "set HF_TOKEN, or log in: hf auth login"
 _SHORTEST_TOKEN = 8
+
+
+def asked(request: Callable[[], _Answer], doing: str, place: str, size: int = 0) -> _Answer:
+    """Return what a request to the hub returns; the errors are those of `telling`.
+
+    The request runs beside, and is left behind where the time is over: limits of the client hold for the next byte
+    alone, so that a server which sends one now and then would be waited for without end.
+
+    Parameters
+    ----------
+    size : int
+        Bytes that are sent or received.
+
+    Raises
+    ------
+    PublishError
+        There is no answer within `PATIENCE`, and a second more for each `SLOWEST` bytes.
+    """
+    done: Queue[tuple[Any, BaseException | None]] = Queue()
+
+    def work() -> None:
+        try:
+            done.put((request(), None))
+        except BaseException as error:
+            done.put((None, error))
+
+    seconds = PATIENCE + size / SLOWEST
+    Thread(target=work, daemon=True).start()
+    with telling(doing, place):
+        try:
+            answer, error = done.get(timeout=seconds)
+        except Empty:
+            raise PublishError(
+                f"The hub does not answer, or too slowly, while {doing}",
+                where=place,
+                expected=f"an end within {seconds:.0f} s: {PATIENCE:.0f} s, and one more for each {SLOWEST >> 10} KiB",
+                hint="try again later; nothing was written here, and what is pushed is not pushed twice",
+            ) from None
+        if error is not None:
+            raise error
+    return cast("_Answer", answer)
 
 
 @contextmanager
@@ -323,12 +373,12 @@ def push(hub: HubRepository, folder: Path, publication: Publication, *, public: 
     if tagged is None:
         # A rule of the repository may have kept a file out of the commit.
         hub.require_files(publication, hub.info(commit, with_sizes=True))
-        with telling("setting the tag", hub.place):
-            message = f"{publication.tag}, {publication.digest}"
-            hub.api.create_tag(hub.name, tag=publication.tag, tag_message=message, revision=commit, repo_type=KIND)
+        message = f"{publication.tag}, {publication.digest}"
+        tag = partial(hub.api.create_tag, hub.name, tag=publication.tag, tag_message=message, revision=commit)
+        asked(partial(tag, repo_type=KIND), "setting the tag", hub.place)
     if public and info.private:
-        with telling("making the repository public", hub.place):
-            hub.api.update_repo_settings(hub.name, private=False, repo_type=KIND)
+        settle = partial(hub.api.update_repo_settings, hub.name, private=False, repo_type=KIND)
+        asked(settle, "making the repository public", hub.place)
     address = f"{shown_endpoint(hub.endpoint)}/datasets/{hub.name}/tree/{publication.tag}"
     return Pushed(commit, address, tagged is None, not public)
 
@@ -337,8 +387,8 @@ def _ensured(hub: HubRepository, *, public: bool) -> Any:
     """Return what the hub says of the repository, which is made where it is missing."""
     info = hub.info_or_none()
     if info is None:
-        with telling("making the repository", hub.place):
-            hub.api.create_repo(hub.name, repo_type=KIND, private=not public, exist_ok=True)
+        make = partial(hub.api.create_repo, hub.name, repo_type=KIND, private=not public, exist_ok=True)
+        asked(make, "making the repository", hub.place)
         info = hub.info()
     if not info.private and not public:
         raise PublishError(
@@ -371,17 +421,18 @@ def _committed(hub: HubRepository, folder: Path, publication: Publication, info:
     stale = sorted(_published_before(hub, there, info.sha) - set(paths))
     operations: list[Any] = [CommitOperationDelete(path) for path in stale]
     operations += [CommitOperationAdd(path, str(folder / path)) for path in paths]
-    with telling("pushing the commit", hub.place):
-        made = hub.api.create_commit(
-            hub.name,
-            operations,
-            commit_message=f"Publish {publication.tag}",
-            commit_description=publication.digest,
-            repo_type=KIND,
-            # Whoever pushed in between is not overwritten: the hub refuses the commit.
-            parent_commit=info.sha,
-        )
-    return str(made.oid)
+    commit = partial(
+        hub.api.create_commit,
+        hub.name,
+        operations,
+        commit_message=f"Publish {publication.tag}",
+        commit_description=publication.digest,
+        repo_type=KIND,
+        # Whoever pushed in between is not overwritten: the hub refuses the commit.
+        parent_commit=info.sha,
+    )
+    size = sum((folder / path).stat().st_size for path in paths)
+    return str(asked(commit, "pushing the commit", hub.place, size).oid)
 
 
 def _published_before(hub: HubRepository, there: set[str], commit: str) -> set[str]:
@@ -468,15 +519,15 @@ def pull(
         )
     info = hub.info(version, with_sizes=True)
     place = f"{hub.place}@{version}"
-    with publishing_folder(Path(out)) as partial:
-        record = hub.fetch_record(info, partial)
+    with publishing_folder(Path(out)) as new:
+        record = hub.fetch_record(info, new)
         _require_asked(record, version, digest, place)
         hub.require_files(record, info)
-        for path in record.files:
-            hub.fetch(path, info.sha, partial)
+        for path, file in record.files.items():
+            hub.fetch(path, info.sha, new, file.size)
         # The client's own notes on what it fetched.
-        shutil.rmtree(partial / ".cache", ignore_errors=True)
-        return verify_repository(partial)
+        shutil.rmtree(new / ".cache", ignore_errors=True)
+        return verify_repository(new)
 
 
 def _require_asked(publication: Publication, version: str, digest: str, place: str) -> None:

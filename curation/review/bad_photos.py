@@ -22,11 +22,12 @@ from curation.storage import open_binary, write_bytes
 if TYPE_CHECKING:
     from typing import BinaryIO
 
-BadPhoto = Literal["missing", "empty", "no image", "truncated", "huge", "unreadable"]
+BadPhoto = Literal["missing", "empty", "no image", "unsupported", "truncated", "huge", "unreadable"]
 BAD_PHOTOS: dict[str, str] = {
     "missing": "no file of this name lies in the folder of photos",
     "empty": "the file has no bytes",
-    "no image": "the file is no image that a browser shows",
+    "no image": "the file is no image, or none that can be read here",
+    "unsupported": "an image of a kind that the App does not show, such as TIFF: convert it to PNG",
     "truncated": "the file ends before the picture does",
     "huge": f"more than {MEGAPIXELS} million pixels, or {LARGEST_FILE >> 20} MiB: not decoded",
     "unreadable": "the file cannot be opened or decoded",
@@ -36,6 +37,9 @@ assert tuple(BAD_PHOTOS) == get_args(BadPhoto)  # noqa: S101
 
 CARDS = "bad-photos"
 """Folder, in that of the review, of the cards that stand for photos which cannot be shown."""
+
+FURTHER_SUFFIXES = (".gif", ".bmp", ".tif", ".tiff", ".jp2", ".avif", ".heic", ".heif", ".jxl", ".ppm", ".pgm")
+"""Of photos that are looked for too: what is there is shown, or said to be of a kind that is not, but never missing."""
 
 _SHOWN = ("JPEG", "MPO", "PNG", "WEBP", "GIF", "BMP")
 _ENDS = {"JPEG": b"\xff\xd9", "MPO": b"\xff\xd9", "PNG": b"IEND\xaeB\x60\x82", "GIF": b"\x3b"}
@@ -114,7 +118,7 @@ def _checked(stream: BinaryIO, path: Path) -> Checked:
     if length > LARGEST_FILE or size[0] * size[1] > MEGAPIXELS * 1_000_000:
         return "huge", size
     if kind not in _SHOWN or not all(size):
-        return "no image", size
+        return ("unsupported" if all(size) else "no image"), size
     return ("" if _is_whole(stream, kind, length) else _why_broken(path)), size
 
 

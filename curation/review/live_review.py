@@ -18,6 +18,8 @@ from curation.review.verdicts import Key, Standing, VerdictBook, checked_reviewe
 from curation.storage import inside
 
 MOST_AT_ONCE = 100_000
+_PATIENCE_S, _PATIENCE_AN_IMAGE_S = 5.0, 0.001
+"""How long the database is waited for, whatever its address says; the page waits longer."""
 _OPEN: dict[tuple[str, str, str], LiveReview] = {}
 
 
@@ -198,7 +200,7 @@ class LiveReview:
         if not values:
             return
         from bson import ObjectId
-        from pymongo import UpdateOne
+        from pymongo import UpdateOne, timeout
         from pymongo.errors import PyMongoError
 
         names = [field.name for field in VERDICT_FIELDS]
@@ -207,7 +209,8 @@ class LiveReview:
             for sample, row in values.items()
         ]
         try:
-            found = self.dataset._sample_collection.bulk_write(changes, ordered=False).matched_count
+            with timeout(_PATIENCE_S + _PATIENCE_AN_IMAGE_S * len(changes)):
+                found = self.dataset._sample_collection.bulk_write(changes, ordered=False).matched_count
         except PyMongoError as error:
             raise ReviewError(
                 "The verdict is in the log, but the database does not answer",

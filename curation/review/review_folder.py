@@ -14,11 +14,12 @@ import msgspec
 from curation.decisions.decision import Stage
 from curation.decisions.files import read_decisions, write_decisions
 from curation.errors import MissingFileError, ReviewError
+from curation.ledger import REVIEW, is_review
 from curation.review.verdicts import standing_rows
 from curation.storage import read_bytes, write_text
 
-REVIEW_FILE = "review.json"
 LOG_FILE = "decisions.jsonl"
+DATABASE = "database"
 VERSION = 2
 """Of the record: 2 names bad photos; 1 is read still."""
 _LARGEST = 64 << 20
@@ -67,8 +68,8 @@ def write_record(folder: Path, record: ReviewRecord) -> None:
     ReviewError
         A file of that name stands there which is no record of a review.
     """
-    path = folder / REVIEW_FILE
-    if path.exists() and not _is_record(path):
+    path = folder / REVIEW
+    if path.exists() and not is_review(path):
         raise ReviewError(
             "A file of somebody else stands where the record of the review goes",
             where=str(path),
@@ -77,15 +78,6 @@ def write_record(folder: Path, record: ReviewRecord) -> None:
     # The folder is the review's own: what it holds is recognised by its content.
     text = json.dumps(msgspec.to_builtins(record), indent=1, ensure_ascii=False) + "\n"
     write_text(path, text, guarded=False)
-
-
-def _is_record(path: Path) -> bool:
-    """Return whether a file is a record of a review, be it of another version."""
-    try:
-        content = json.loads(read_bytes(path))
-    except (ValueError, RecursionError):
-        return False
-    return isinstance(content, dict) and {"dataset", "stage", "inputs"} <= content.keys()
 
 
 def read_record(folder: Path) -> ReviewRecord:
@@ -98,12 +90,12 @@ def read_record(folder: Path) -> ReviewRecord:
     ReviewError
         The file is not one that `write_record` writes.
     """
-    path = folder / REVIEW_FILE
+    path = folder / REVIEW
     if not path.is_file():
         raise MissingFileError(
             "The folder holds no review",
             where=str(folder),
-            expected=REVIEW_FILE,
+            expected=REVIEW,
             hint="another --folder; or make one: curation review start --folder DIR --source NAME=PATH --photos DIR",
         )
     if path.stat().st_size > _LARGEST:
@@ -122,6 +114,18 @@ def read_record(folder: Path) -> ReviewRecord:
             "The review is of another version", where=str(path), expected=f"1 to {VERSION}", found=str(record.version)
         )
     return record
+
+
+def database_folder(folder: Path, *, rebuild: bool = False) -> Path | None:
+    """Return where the database of a review lies; None is FiftyOne's, where reviews were kept before each had its own.
+
+    Parameters
+    ----------
+    rebuild : bool
+        The dataset is built anew: then its database is the review's own.
+    """
+    own = folder / DATABASE
+    return None if (folder / REVIEW).exists() and not own.exists() and not rebuild else own
 
 
 def require_log(text: Any, dataset: str) -> Path:
@@ -153,7 +157,7 @@ def _refused(text: Any) -> ReviewError:
     return ReviewError(
         "The dataset names no decisions log of its own",
         found=ascii(text)[:200],
-        expected=f"an absolute path to {LOG_FILE}, beside the {REVIEW_FILE} that `curation review start` writes",
+        expected=f"an absolute path to {LOG_FILE}, beside the {REVIEW} that `curation review start` writes",
         hint="curation review start … --rebuild",
     )
 
@@ -182,7 +186,9 @@ def export_decisions(log: Path, path: Path) -> Export:
     Raises
     ------
     ReviewError
-        The suffix is another, or the path is the log itself.
+        The suffix is another.
+    OverwriteError
+        The path is a file of the review's own.
     MissingFileError
         Nothing was decided yet.
     """
@@ -190,8 +196,6 @@ def export_decisions(log: Path, path: Path) -> Export:
         raise ReviewError(
             "Decisions are exported as JSON Lines or CSV", found=path.name[:80], expected=", ".join(SUFFIXES)
         )
-    if path.absolute() == log.absolute() or (path.exists() and log.exists() and path.samefile(log)):
-        raise ReviewError("The log is never overwritten", where=str(path), hint="choose another name")
     if not log.exists():
         raise MissingFileError(
             "Nothing was decided yet", where=str(log), hint="give a verdict first: it is in the log at once"

@@ -13,12 +13,13 @@ from typing import Annotated, Any
 from curation.arguments import checked
 from curation.canonical import sha256_of_value
 from curation.decisions.decision import Stage
-from curation.errors import ReviewError, UsageError
+from curation.errors import CurationError, ReviewError, UsageError
 from curation.fiftyone_database import load_fiftyone
+from curation.ledger import REVIEW
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
 from curation.proposals.proposal import read_proposals
-from curation.review.bad_photos import CARDS
+from curation.review.bad_photos import CARDS, FURTHER_SUFFIXES
 from curation.review.dataset import FIELDS, READY, build_dataset, info_of
 from curation.review.images import (
     ReviewImages,
@@ -32,7 +33,13 @@ from curation.review.images import (
 from curation.review.judging import REVIEWER_VARIABLE
 from curation.review.live_review import LiveReview, offer_own_view, open_review
 from curation.review.missing_boxes import MissingBoxes, Settled, open_boxes
-from curation.review.review_folder import LOG_FILE, REVIEW_FILE, ReviewRecord, read_record, write_record
+from curation.review.review_folder import (
+    LOG_FILE,
+    ReviewRecord,
+    database_folder,
+    read_record,
+    write_record,
+)
 from curation.review.serving import find_place
 from curation.review.verdicts import checked_reviewer
 from curation.similarity.embeddings import Embeddings, open_embeddings
@@ -210,7 +217,7 @@ def _named(reviewer: str) -> str:
 
 def _folders(given: Mapping[str, Path] | Path | None) -> dict[str, PhotoFolder]:
     named = {"": given} if isinstance(given, Path) else given or {}
-    return {name: PhotoFolder(one) for name, one in named.items()}
+    return {name: PhotoFolder(one, FURTHER_SUFFIXES) for name, one in named.items()}
 
 
 def _images(
@@ -266,7 +273,7 @@ def start_review(
     Parameters
     ----------
     folder : Path
-        Gets ``decisions.jsonl`` (the log), ``review.json`` and exports; nothing else is written but the database.
+        Gets ``decisions.jsonl`` (the log), ``review.json``, ``database`` and exports; nothing is written elsewhere.
     name : str
         Of the FiftyOne dataset.
     images : ReviewImages
@@ -294,13 +301,13 @@ def start_review(
     )
     _require_same(folder, record, rebuild=rebuild)
     prepare_plugins(folder, reviewer)
-    fiftyone = load_fiftyone()
+    fiftyone = load_fiftyone(database_folder(folder, rebuild=rebuild))
     log = (folder / LOG_FILE).absolute()
     info = {"log": str(log), "manifest": manifest, "stage": stage, "inputs": record.inputs}
     present = fiftyone.load_dataset(name) if fiftyone.dataset_exists(name) else None
     is_same = present is not None and info_of(present) == {**info, "state": READY}
     if present is not None and not is_same:
-        _may_replace(info_of(present), name, rebuild=rebuild)
+        _may_replace(info_of(present), name, log, rebuild=rebuild)
         fiftyone.delete_dataset(name)
         present = None
     elif rebuild and present is not None:
@@ -324,11 +331,12 @@ def resume_review(folder: Path, *, reviewer: str = "") -> Started:
     """
     record = read_record(folder)
     prepare_plugins(folder, reviewer)
-    fiftyone = load_fiftyone()
+    fiftyone = load_fiftyone(database_folder(folder))
     name = record.dataset
     present = fiftyone.load_dataset(name) if fiftyone.dataset_exists(name) else None
     info = {} if present is None else info_of(present)
-    if info.get("state") != READY or info.get("inputs") != record.inputs:
+    ours = {"state": READY, "inputs": record.inputs, "log": str((folder / LOG_FILE).absolute())}
+    if not ours.items() <= info.items():
         raise ReviewError(
             "The dataset of this review is not in the database",
             where=f"dataset {name}",
@@ -348,28 +356,34 @@ def _started(dataset: Any, record: ReviewRecord, *, built: bool, reviewer: str) 
 
 
 def prepare_plugins(folder: Path, reviewer: str = "") -> None:
-    """Let the App find our plugin beside the user's own; must run before FiftyOne is imported.
+    """Let the App find our plugin beside the user's own.
 
     Where the user has plugins, a folder of links to both is made in the review's folder.
     """
     if reviewer:
         os.environ[REVIEWER_VARIABLE] = checked_reviewer(reviewer)
+    chosen = str(_plugin_folder((folder / "plugins").absolute()))
+    os.environ[_PLUGINS_VARIABLE] = chosen
+    # A source that FiftyOne holds was read already.
+    if fiftyone := sys.modules.get("fiftyone"):
+        fiftyone.config.plugins_dir = chosen
+
+
+def _plugin_folder(links: Path) -> Path:
     ours = Path(__file__).parent / "plugin"
     named = os.environ.get(_PLUGINS_VARIABLE)
     theirs = Path(named) if named else Path.home() / "fiftyone" / "__plugins__"
-    links = (folder / "plugins").absolute()
     if theirs.absolute() in (ours, links):
-        return
+        return theirs
     if not theirs.is_dir() or not any(theirs.iterdir()):
-        os.environ[_PLUGINS_VARIABLE] = str(ours)
-        return
+        return ours
     links.mkdir(parents=True, exist_ok=True)
     for name, target in (("curation-review", ours), ("yours", theirs.absolute())):
         link = links / name
         if not (link.is_symlink() and link.readlink() == target):
             link.unlink(missing_ok=True)
             link.symlink_to(target, target_is_directory=True)
-    os.environ[_PLUGINS_VARIABLE] = str(links)
+    return links
 
 
 def _digest(images: ReviewImages, stage: Stage, manifest: str, embeddings: Embeddings | None) -> str:
@@ -413,7 +427,7 @@ def _checked_name(name: str) -> str:
 
 def _require_same(folder: Path, record: ReviewRecord, *, rebuild: bool) -> None:
     """Refuse to mix the decisions of two reviews in one log."""
-    if rebuild or not (folder / REVIEW_FILE).exists():
+    if rebuild or not (folder / REVIEW).exists():
         return
     before = read_record(folder)
     for what, theirs, ours in (
@@ -424,19 +438,36 @@ def _require_same(folder: Path, record: ReviewRecord, *, rebuild: bool) -> None:
         if theirs != ours:
             raise ReviewError(
                 "The folder holds another review",
-                where=f"{folder / REVIEW_FILE}: {what}",
+                where=f"{folder / REVIEW}: {what}",
                 expected=theirs or "none",
                 found=ours or "none",
                 hint="another --folder, or --rebuild to go on with this log",
             )
 
 
-def _may_replace(info: Mapping[str, Any], name: str, *, rebuild: bool) -> None:
+def _may_replace(info: Mapping[str, Any], name: str, log: Path, *, rebuild: bool) -> None:
     if not info:
         raise ReviewError("A dataset of this name exists that is no review", where=name, hint="choose another --name")
+    theirs = Path(str(info.get("log")))
+    if theirs != log and _is_reviewed_in(theirs.parent, name):
+        raise ReviewError(
+            "A dataset of this name is the review of another folder",
+            where=f"dataset {name}",
+            expected=str(log.parent),
+            found=str(theirs.parent),
+            hint="choose another --name: --rebuild would take that one away",
+        )
     if info.get("state") == READY and not rebuild:
         raise ReviewError(
             "The dataset of this name was made of other inputs",
             where=name,
             hint="--rebuild makes it anew and replays the log; --name keeps both",
         )
+
+
+def _is_reviewed_in(folder: Path, name: str) -> bool:
+    """Return whether a folder holds the review of a dataset of this name; one that was moved away holds none."""
+    try:
+        return read_record(folder).dataset == name
+    except (CurationError, OSError, ValueError):
+        return False

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 import msgspec
 
-from curation.decisions.decision import Action, Decision, Stage, check_decision
+from curation.decisions.decision import Action, Decision, Stage, check_decision, moment_of
 from curation.decisions.files import DecisionLog, read_decisions
 from curation.errors import ReviewError
 
@@ -34,6 +34,7 @@ A candidate is in no split yet, so there is nothing to ``keep``; an override of 
 moves it to near, so it has no ``far``.
 """
 
+_END_OF_TIME = datetime.max.replace(tzinfo=UTC)
 _RECENT = 100
 _SIZE = 2
 """Place of the size in what is remembered of the file."""
@@ -103,13 +104,14 @@ class VerdictBook:
         self._rows: dict[Key, dict[str, _Rows]] = {}
         self._calls: dict[tuple[str, ...], int] = {}
         self._recent: dict[str, deque[list[Any]]] = {}
+        self._latest: dict[str, datetime] = {}
 
     def refresh(self, *, required: bool = False) -> None:
         """Read the log anew where it is not the file that was last seen; one that is not there yet is empty."""
         state = self._state()
         if state == self._seen and not (required and state is None):
             return
-        self._rows, self._calls, self._recent, self._decided = {}, {}, {}, Counter()
+        self._rows, self._calls, self._recent, self._decided, self._latest = {}, {}, {}, Counter(), {}
         if state is not None or required:
             for decision in read_decisions(self.path).decisions:
                 self._lay(decision)
@@ -177,7 +179,7 @@ class VerdictBook:
         reviewer = checked_reviewer(reviewer)
         reason = checked_reason(reason)
         self.refresh()
-        date = now()
+        date = self._date(reviewer)
         rows = [
             self._decision(key, action, reason=reason, reviewer=reviewer, date=date, batch=batch)
             for key, batch in keys
@@ -196,10 +198,20 @@ class VerdictBook:
             if (rows := by_reviewer.get(reviewer)) and rows.stack
         ]
         last = max((call for call, _, _ in tops), default=None)
-        date = now()
+        date = self._date(reviewer)
         undone = [self._taken_back(rows, date) for call, _, rows in tops if call == last]
         self._append(undone)
         return undone
+
+    def _date(self, reviewer: str) -> str:
+        """Return the present moment, or the first after a reviewer's last: a clock that is set back changes nothing.
+
+        The last verdict is that of the latest date, wherever decisions are resolved.
+        """
+        moment, last = datetime.fromisoformat(now()), self._latest.get(reviewer)
+        if last is not None and moment <= last < _END_OF_TIME:
+            moment = last + timedelta(microseconds=1)
+        return _as_text(moment)
 
     def _taken_back(self, rows: _Rows, date: str) -> Decision:
         (_, top), before = rows.stack[-1], rows.stack[-2][1] if len(rows.stack) > 1 else None
@@ -245,10 +257,12 @@ class VerdictBook:
 
     def _lay(self, row: Decision) -> None:
         """Lay a row on its reviewer's stack, or take one off; rows of one reviewer and moment are one call."""
+        if (moment := moment_of(row)) is not None:
+            self._latest[row.reviewer] = max(self._latest.get(row.reviewer, moment), moment)
         if row.stage != self.stage:
             return
-        moment = (row.reviewer, row.date) if row.date else (row.reviewer, "", row.dataset, row.image_id)
-        call = self._calls.setdefault(moment, len(self._calls))
+        given = (row.reviewer, row.date) if row.date else (row.reviewer, "", row.dataset, row.image_id)
+        call = self._calls.setdefault(given, len(self._calls))
         key = (row.dataset, row.image_id)
         stack = self._rows.setdefault(key, {}).setdefault(row.reviewer, _Rows()).stack
         recent = self._recent.setdefault(row.reviewer, deque(maxlen=_RECENT))
@@ -336,7 +350,11 @@ def checked_reason(text: object) -> str:
 
 def now() -> str:
     """Return the present moment as ISO 8601 text in UTC with microseconds, so that two calls tell apart."""
-    return datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+    return _as_text(datetime.now(UTC))
+
+
+def _as_text(moment: datetime) -> str:
+    return moment.isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 def _checked_line(text: object, field: str) -> str:

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, cast
 
 import numpy as np
 
-from curation.arguments import checked
+from curation.arguments import Workers, checked
 from curation.csv_table import as_csv
 from curation.engines.running import EngineName
 from curation.engines.shards import SUMMARY, open_shards
@@ -44,7 +44,7 @@ from curation.similarity.set_similarity import (
 )
 from curation.sources.photos import PhotoFolder
 from curation.sources.slots import Reading, Sources, named_slots
-from curation.storage import write_text
+from curation.storage import publishing_files, write_text
 
 _SHOWN = 5
 NOTHING: Mapping[str, Any] = {}
@@ -150,11 +150,11 @@ def embed(
     boxes: bool = False,
     encoder: EncoderOptions | None = None,
     broken: Broken = "skip",
-    batch: int | None = None,
-    threads: int | None = None,
+    batch: Workers | None = None,
+    threads: Workers | None = None,
     reading: Reading | None = None,
     engine: EngineName = "local",
-    workers: int | None = None,
+    workers: Workers | None = None,
 ) -> Embedded:
     """Embed photos, boxes or texts as vectors of an encoder, kept in a store that resumes.
 
@@ -211,9 +211,6 @@ def embed(
         raise UsageError("--boxes needs annotations", expected="--source NAME=PATH")
     if photos and not sources:
         raise UsageError("--photos are those of a --source; a folder alone is --images DIR")
-    for name, value in (("batch", batch), ("threads", threads)):
-        if value is not None and not 1 <= value <= 1 << 16:
-            raise UsageError(f"--{name} needs a number from 1 to 65,536", found=str(value))
     encoder.check()
     if corpus is not None:
         return _corpus(corpus, encoder, out, batch, engine, workers)
@@ -312,7 +309,7 @@ class SetComparison:
         return dict(self.facts)
 
     def save(self, folder: Path) -> list[Path]:
-        """Write ``similarity.csv``, histograms and ``statistics.json``."""
+        """Write ``similarity.csv``, histograms and ``statistics.json``, together."""
         from curation.similarity.set_similarity import similarity_histograms
 
         rows = [
@@ -322,12 +319,14 @@ class SetComparison:
                 one.ids, one.nearest, one.similarity.tolist(), one.margin.tolist(), strict=True
             )
         ]
-        written = [_write_csv(folder, "similarity", ("set", "id", "nearest", "similarity", "margin"), rows)]
         panel = {"nearest ID image": {name: one.similarity for name, one in self.sets.items()}}
-        written += similarity_histograms(panel, folder / "histograms")
-        path = folder / "statistics.json"
-        write_text(path, json.dumps(self.data(), indent=1, ensure_ascii=False, allow_nan=False) + "\n")
-        return [*written, path]
+        with publishing_files(folder) as new:
+            written = [_write_csv(new, "similarity", ("set", "id", "nearest", "similarity", "margin"), rows)]
+            written += similarity_histograms(panel, new / "histograms")
+            written.append(new / "statistics.json")
+            text = json.dumps(self.data(), indent=1, ensure_ascii=False, allow_nan=False)
+            write_text(written[-1], text + "\n")
+        return [folder / one.name for one in written]
 
 
 @checked
@@ -337,7 +336,7 @@ def neighbors(
     references: Annotated[Path, "STORE"],
     k: Annotated[int, "K"] = 10,
     engine: Literal["auto", "torch", "numpy", "faiss", "local", "ray"] = "auto",
-    workers: int | None = None,
+    workers: Workers | None = None,
     parts: Annotated[Path | None, "DIR"] = None,
     set_similarity: bool = False,
     sample: SampleRule = "hashrank",
@@ -451,7 +450,7 @@ def duplicates(
     threshold: Annotated[float, "COSINE"] = 0.95,
     hashes: Annotated[Path | None, "DIR"] = None,
     engine: EngineName = "local",
-    workers: int | None = None,
+    workers: Workers | None = None,
 ) -> Duplicates:
     """Return photos that are the same, or nearly, under different names.
 

@@ -129,6 +129,7 @@ class Cache:
         path = self._path(key, size)
         try:
             with zipfile.ZipFile(path) as archive:
+                _require_bounded(archive, path.stat().st_size)
                 return _unpack(archive, key)
         except FileNotFoundError:
             return None
@@ -199,9 +200,20 @@ def _unpack_texts(columns: dict[str, Any], name: str) -> None:
         columns[name] = columns.pop(f"{name}.fixed").astype(object)
     if f"{name}.lengths" in columns:
         text = columns.pop(f"{name}.utf8").tobytes().decode("utf-8")
-        ends = np.cumsum(columns[f"{name}.lengths"], dtype=np.int64)
+        lengths = columns[f"{name}.lengths"]
+        ends = np.cumsum(lengths, dtype=np.int64)
+        if lengths.min(initial=0) < 0 or ends[-1:].sum() != len(text):
+            # Pieces that overlap would be the text many times over.
+            raise ValueError(f"column {name} is no pieces of its text")
         starts = (ends - columns.pop(f"{name}.lengths")).tolist()
         columns[name] = texts([text[start:end] for start, end in zip(starts, ends.tolist(), strict=True)])
+
+
+def _require_bounded(archive: zipfile.ZipFile, size: int) -> None:
+    """Refuse a file whose columns take more than its own bytes: none is compressed, and none stands twice."""
+    members = archive.infolist()
+    if any(one.compress_type != zipfile.ZIP_STORED for one in members) or sum(one.file_size for one in members) > size:
+        raise ValueError("its columns are larger than the file")
 
 
 def _unpack(archive: zipfile.ZipFile, key: str) -> Source:

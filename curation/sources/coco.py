@@ -114,6 +114,8 @@ def parse_coco(
     space = ImageId(namespace, "0").namespace if namespace else namespace_of(dataset)
     decoded = decode_plain(content.data) or decode_instances(content.data, content.name)
     categories, category_ids = _categories(decoded.categories, content.name)
+    # A million classes are 50 MB of records, and their columns hold all that these say.
+    decoded.categories.clear()
     images, image_ids = _images(decoded.images, content.name, dataset, space)
     if addresses:
         images = replace(images, addresses=_addresses(decoded.images))
@@ -408,8 +410,8 @@ def _categories(records: list[CategoryRecord], name: str) -> tuple[Categories, I
     check_unique(ids, "category id", where)
     names = tuple(record.name for record in records)
     check_unique(names, "category name", where)
-    numbers = tuple(range(1, len(ids) + 1)) if isinstance(ids, list) else tuple(ids.tolist())
-    return Categories(numbers, names, tuple(record.supercategory for record in records)), ids
+    numbers: Any = range(1, len(ids) + 1) if isinstance(ids, list) else (record.id for record in records)
+    return Categories(tuple(numbers), names, tuple(record.supercategory for record in records)), ids
 
 
 def _images(records: list[ImageRecord], name: str, dataset: str, space: str) -> tuple[Images, Ids]:

@@ -1,8 +1,8 @@
 """Annotations however they are given, one or several by name: `open_source`, `as_source`, `open_slots`.
 
-They are a path, a COCO dictionary, a DataFrame, a FiftyOne dataset or view, or a `Source`. What is in memory is first
-written out as the bytes of a COCO file, so that one reader checks it, and its digest is that of the file which would
-hold it.
+They are a path, a COCO dictionary, a DataFrame, a FiftyOne dataset or view, or a `Source`. What is in memory becomes
+the bytes of a COCO file (`curation.sources.in_memory`), so that one reader checks it, and its digest is that of the
+file which would hold it.
 """
 
 from __future__ import annotations
@@ -12,9 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
-
-import msgspec
+from typing import Annotated, Any
 
 from curation.arguments import checked
 from curation.canonical import sha256_of_bytes
@@ -30,13 +28,11 @@ from curation.sources.fiftyone_view import (
     require_same,
     told_name,
 )
+from curation.sources.in_memory import coco_bytes, json_bytes
 from curation.sources.opening import open_source as open_path
 from curation.sources.opening import parts_at
 from curation.sources.slots import BadBoxes, Reading, Seam, SourceSlot
 from curation.sources.source import Source
-
-_BOX = ("x", "y", "w", "h")
-_KINDS = "a path, a COCO dictionary, a DataFrame of boxes, a FiftyOne dataset or view, or a Source"
 
 
 @dataclass(frozen=True)
@@ -58,7 +54,7 @@ class _Written:
 
 
 @checked
-def open_source(dataset: str, annotations: Any, *, part: str = "", **reading: Any) -> Source:
+def open_source(dataset: str, annotations: Annotated[Any, Path], *, part: str = "", **reading: Any) -> Source:
     """Return what one raw dataset part says: its images, classes and boxes, as columns.
 
     Parameters
@@ -88,7 +84,7 @@ def open_source(dataset: str, annotations: Any, *, part: str = "", **reading: An
 
 @checked
 def as_source(
-    given: Any,
+    given: Annotated[Any, Path],
     *,
     dataset: str,
     part: str,
@@ -105,12 +101,11 @@ def as_source(
 
     Parameters
     ----------
-    given : path, mapping, DataFrame, FiftyOne dataset or view, or Source
-        A path: see `curation.sources.opening.open_source`. A mapping: a COCO dictionary. A DataFrame: one row a box,
-        with columns ``image_id``, ``category`` (name) and ``x``, ``y``, ``w``, ``h`` (pixels, origin top left);
-        ``file_name``, ``width``, ``height``, ``iscrowd`` and ``difficult`` where there are such; a row without category
-        is an image without a box. A FiftyOne dataset or view, itself or as ``fiftyone:NAME[#VIEW]`` of its database:
-        detections of its samples; sizes come from the metadata.
+    given : path, mapping, DataFrame, several mappings, FiftyOne dataset or view, or Source
+        A path: see `curation.sources.opening.open_source`. A mapping: a COCO dictionary. A DataFrame, or a mapping a
+        row: boxes, and a mapping an image: those of an image (see `curation.sources.in_memory.coco_bytes`). A FiftyOne
+        dataset or view, itself or as ``fiftyone:NAME[#VIEW]`` of its database: detections of its samples; sizes come
+        from the metadata.
     dataset, part : str
     bad_boxes, seam, cache, split, addresses
         As the reader of paths takes them.
@@ -124,7 +119,7 @@ def as_source(
     Raises
     ------
     UsageError
-        The annotations are of another kind, or a DataFrame lacks a column.
+        The annotations are of another kind, or a DataFrame lacks a column or has it twice.
     CurationError
         Whatever the reader finds wrong.
     """
@@ -144,7 +139,7 @@ def as_source(
     )
     if is_view(given):
         coco = coco_of_view(given, namespace=namespace_of(dataset), id_field=id_field, label_field=label_field)
-        source = _parsed(coco, FILE_NAME, dataset, part, bad_boxes)
+        source = _parsed(json_bytes(coco), FILE_NAME, dataset, part, bad_boxes)
         return source if loaded_from is None else require_same(source, opening(loaded_from), told_name(given))
     if id_field or label_field or loaded_from:
         raise UsageError(
@@ -152,71 +147,12 @@ def as_source(
         )
     if isinstance(given, str | Path):
         return opening(Path(given))
-    return _parsed(_coco(given), f"{type(given).__name__}.json", dataset, part, bad_boxes, addresses=addresses)
+    return _parsed(coco_bytes(given), f"{type(given).__name__}.json", dataset, part, bad_boxes, addresses=addresses)
 
 
-def _parsed(
-    coco: Mapping[str, Any], name: str, dataset: str, part: str, bad_boxes: BadBoxes, *, addresses: bool = False
-) -> Source:
-    content: Any = _Written(name, msgspec.json.encode(coco))
+def _parsed(data: bytes, name: str, dataset: str, part: str, bad_boxes: BadBoxes, *, addresses: bool = False) -> Source:
+    content: Any = _Written(name, data)
     return parse_coco(content, dataset=dataset, part=part, bad_boxes=bad_boxes, addresses=addresses)
-
-
-def _coco(given: Any) -> Mapping[str, Any]:
-    if isinstance(given, Mapping):
-        return given
-    if hasattr(given, "columns") and hasattr(given, "to_dict"):
-        try:
-            return _of_rows(given.to_dict("records"), list(given.columns))
-        except ValueError as error:
-            numbers = ", ".join((*_BOX, "width", "height", "iscrowd", "difficult"))
-            raise UsageError(
-                "The table of boxes has a value that is no number",
-                expected=f"numbers: {numbers}",
-                found=str(error)[:200],
-            ) from error
-    raise UsageError("These are no annotations", expected=_KINDS, found=type(given).__name__)
-
-
-def _of_rows(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> dict[str, Any]:
-    """Return the COCO dictionary of one row a box; classes are numbered from 1 in the order of their names."""
-    needed = ("image_id", "category", *_BOX)
-    if missing := [name for name in needed if name not in columns]:
-        raise UsageError(
-            "The table of boxes lacks a column",
-            expected=", ".join(needed),
-            found=", ".join(map(str, columns))[:200],
-            hint=f"without {', '.join(missing)}",
-        )
-    names = sorted({str(row["category"]) for row in rows if not _absent(row["category"])})
-    number = {name: place for place, name in enumerate(names, 1)}
-    images: dict[Any, dict[str, Any]] = {}
-    annotations: list[dict[str, Any]] = []
-    for row in rows:
-        facts = {"id": row["image_id"], "file_name": str(row.get("file_name") or row["image_id"])}
-        facts |= {name: int(row[name]) for name in ("width", "height") if not _absent(row.get(name))}
-        images.setdefault(row["image_id"], facts)
-        if _absent(row["category"]):
-            continue
-        box = [float(row[name]) for name in _BOX]
-        flags = {name: int(row[name]) for name in ("iscrowd", "difficult") if name in row and not _absent(row[name])}
-        annotations.append(
-            {
-                "id": len(annotations) + 1,
-                "image_id": row["image_id"],
-                "category_id": number[str(row["category"])],
-                "bbox": box,
-                "area": box[2] * box[3],
-                **flags,
-            }
-        )
-    categories = [{"id": place, "name": name} for name, place in number.items()]
-    return {"images": list(images.values()), "annotations": annotations, "categories": categories}
-
-
-def _absent(value: Any) -> bool:
-    """Return whether a cell is empty: None, or the number that is not itself."""
-    return value is None or value != value
 
 
 def open_slots(

@@ -33,6 +33,8 @@ class PhotoFolder:
     Parameters
     ----------
     folder : Path
+    others : tuple of str
+        Further suffixes that are looked for; a file of `SUFFIXES` goes before one of these.
 
     Raises
     ------
@@ -40,12 +42,13 @@ class PhotoFolder:
         There is no such folder.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, others: tuple[str, ...] = ()) -> None:
         if not folder.is_dir():
             found = "a file" if folder.exists() else None
             what = "The photos are those below a folder" if found else "The folder of photos does not exist"
             raise MissingFileError(what, where=str(folder), expected="a folder", found=found)
         self.folder = folder
+        self._suffixes = SUFFIXES + others
 
     def find(self, names: Iterable[str]) -> Path | None:
         """Return the photo that lies under one of some names, the first that does: path, file name, or stem."""
@@ -64,13 +67,18 @@ class PhotoFolder:
         MissingFileError
             A folder may not be read.
         """
-        return tuple(sorted(Path(path) for path, _, _ in files_below(str(self.folder.absolute()), SUFFIXES)))
+        return tuple(sorted(path for path, _ in self._listed))
+
+    @cached_property
+    def _listed(self) -> tuple[tuple[Path, str], ...]:
+        below = files_below(str(self.folder.absolute()), self._suffixes)
+        return tuple((Path(path), name) for path, name, _ in below)
 
     @cached_property
     def _by_name(self) -> dict[str, Path]:
         found: dict[str, Path] = {}
-        for place, name, _ in files_below(str(self.folder.absolute()), SUFFIXES):
-            path, last = Path(place), name.rpartition("/")[2]
+        for path, name in sorted(self._listed, key=lambda one: not one[1].lower().endswith(SUFFIXES)):
+            last = name.rpartition("/")[2]
             for one in (name, last, last.rpartition(".")[0]):
                 found.setdefault(one, path)
         return found

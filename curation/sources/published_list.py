@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 import numpy as np
 
-from curation.errors import AnnotationFormatError, UsageError
+from curation.errors import AnnotationFormatError, DamagedFileError, UsageError
 from curation.input_files import InputFile
 from curation.json_keys import refuse_repeated_keys
 from curation.sources.stems import (
@@ -312,7 +312,7 @@ def read_published(path: Path) -> PublishedFile:
         read = _from_json(data, where)
     else:
         if b"\0" in data:
-            raise AnnotationFormatError("The file is not text", where=where, found=f"a zero byte at {data.index(0):,}")
+            raise DamagedFileError("The file is not text", where=where, found=f"a zero byte at {data.index(0):,}")
         header, mark = _header(data)
         is_table = _path_column(header) is not None
         if not is_table and len(header) > 1 and path.suffix.lower() == ".csv":
@@ -435,7 +435,7 @@ def _require_utf8(block: bytes, where: str) -> None:
     try:
         block.decode()
     except UnicodeDecodeError as error:
-        raise AnnotationFormatError("The file is not UTF-8 text", where=where, found=str(error)[:200]) from None
+        raise DamagedFileError("The file is not UTF-8 text", where=where, found=str(error)[:200]) from None
 
 
 def _lines_of(block: bytes, before: int, traits: Counter[str]) -> tuple[_Lines, int, int, list[OddLine]]:
@@ -687,7 +687,8 @@ def _from_json(data: bytes, where: str) -> dict[str, Any]:
             return _from_arrays(msgspec.json.decode(data, type=dict[str, list[str | int]]), where)
         named = msgspec.json.decode(data, type=dict[str, str | dict[str, str]])
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
-        raise AnnotationFormatError(
+        kind = AnnotationFormatError if isinstance(error, msgspec.ValidationError) else DamagedFileError
+        raise kind(
             "The JSON is of no known form", where=where,
             expected="an array of texts, an object of such arrays, COCO JSON, known_classes and unknown_classes, or "
             "an object of texts",

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import curation
 from curation.cli import main
 from curation.manifest.manifest import write_manifest
 from tests.audit.benchmark_world import LISTS, TASKS, TEST, TRAIN, World
@@ -72,6 +73,31 @@ def test_a_breach_fails_and_is_told_with_its_place(folder: Path, capsys: pytest.
     assert "v3 (t1_train line 4; t3_val line 1)" in text
     assert "remove the shared images" in text
     assert text.rstrip().endswith("the audit failed")
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "reason"),
+    [
+        ("t1-val.txt", b"000000000139\n0000\0\n", "a zero byte"),
+        ("t1-val.txt", b"000000000139\n\xff\xfe\n", "not UTF-8"),
+        ("t1-val.json", b'["000000000139", "00000', "truncated"),
+    ],
+)
+def test_a_list_that_cannot_be_read_is_said_first_and_is_no_pass(
+    folder: Path, name: str, data: bytes, reason: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments(folder)) == 0
+    (folder / name).write_bytes(data)
+    capsys.readouterr()
+    assert main(arguments(folder)) == 2
+    told = capsys.readouterr()
+    assert told.err.startswith(f"warning: {name} cannot be read")
+    assert reason in told.err
+    assert told.out.splitlines()[-1].endswith("no rule is broken, and 1 of the lists could not be read")
+    assert curation.audit(folder).exit_status == 2
+    # What is no list, and whole, is no fault.
+    (folder / name).write_bytes(b'{"a": 1}')
+    assert main(arguments(folder)) == 0
 
 
 def test_only_asked_rules_are_run_and_warnings_fail_on_request(folder: Path) -> None:

@@ -88,7 +88,7 @@ def test_images_and_texts_of_one_model_can_be_compared(
         (["--images", "a", "--encoder", "colour", "--model", "ViT-B-32"], "Two encoders"),
         (["--images", "a", "--encoder", "colour", "--boxes"], "--boxes needs annotations"),
         (["--images", "a", "--encoder", "colour", "--photos", "b"], "--photos are those of a --source"),
-        (["--images", "a", "--encoder", "colour", "--batch", "0"], "--batch needs a number"),
+        (["--images", "a", "--encoder", "colour", "--batch", "0"], "at least 1, at most 65536"),
         (["--images", "a", "--encoder", "colour", "--precision", "float16"], "--precision is for --model"),
         (["--images", "nowhere", "--encoder", "colour"], "does not exist"),
         (["--texts", "nowhere", "--encoder", "colour"], "does not exist"),

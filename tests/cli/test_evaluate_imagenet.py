@@ -164,7 +164,7 @@ def test_kind_and_background_by_classifier(files: dict[str, Path], capsys: pytes
         (("--queries", "0.1,2"), "from 0 to 1"),
         (("--queries", ""), "from 0 to 1"),
         (("--score-key", "x"), "no array of scores"),
-        (("--bootstrap", "-3"), "needs replicates"),
+        (("--bootstrap", "-3"), "bootstrap"),
         (("--manifest", "nowhere"), "no such manifest"),
         (("--val", "absent.npz"), "does not exist"),
         (("--val-labels", "l.npy"), "--val soft=FILE"),

@@ -107,7 +107,8 @@ def test_other_baselines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert cec["parameters"] == {"phi": 0.9, "unknown_score": "one"}
     pad = as_json(capsys, "baseline", "pad", scores, "--auxiliary", scores, *common, tmp_path / "pad")
     assert pad["settings"][0]["unknown"] == 2
-    dropout = as_json(capsys, "baseline", "dropout", scores, scores, *common, tmp_path / "drop")
+    again = score_file(tmp_path, "again.json", boxes)
+    dropout = as_json(capsys, "baseline", "dropout", scores, again, *common, tmp_path / "drop")
     assert dropout["settings"][0]["boxes"] == 4
     merged = json.loads((tmp_path / "drop/dropout-merged.json").read_text())
     assert {row["passes"] for row in merged} == {2}

@@ -73,7 +73,7 @@ def test_a_file_that_exists_is_never_replaced(folder: Path, capsys: pytest.Captu
         (["--source", "validation=train.json"], "no such source"),
         (["--source", "train.json", "--source", "train=test.json"], "twice"),
         (["--source", "nothing.json"], "nothing.json"),
-        (["--source", "train.json", "--n-tasks", "0"], "1 or more"),
+        (["--source", "train.json", "--n-tasks", "0"], "at least 1"),
         (["--source", "train.json", "--out", "tasks.json"], ".toml"),
         (["--source", "train.json", "--name", "My Lab"], "lower-case"),
     ],

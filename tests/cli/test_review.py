@@ -8,8 +8,20 @@ import msgspec
 import pytest
 
 from curation.cli import main
+from curation.cli.outputs import (
+    AppendedFile,
+    FileOrNewFolder,
+    NewFolder,
+    OutputFigure,
+    OutputFile,
+    OutputFolder,
+    OutputResult,
+    OwnFolder,
+)
 from curation.decisions.files import read_decisions
-from curation.review.review_folder import ReviewRecord, read_record, write_record
+from curation.errors import OverwriteError
+from curation.ledger import REVIEW_FILES
+from curation.review.review_folder import ReviewRecord, export_decisions, read_record, write_record
 from curation.review.verdicts import VerdictBook
 from tests.decisions.box_logs import Scribe, write_log
 from tests.review.conftest import database_uri, review_environment  # noqa: F401  (fixtures)
@@ -131,12 +143,40 @@ def test_export_writes_what_stands(folder: Path, tmp_path: Path, suffix: str) ->
     assert {row.reason for row in rows if row.reviewer == "anna"} == {"stripes"}
 
 
-def test_export_never_overwrites_the_log(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    log = folder / "decisions.jsonl"
-    before = log.read_bytes()
-    assert main(["review", "export", "--folder", str(folder), "--out", str(log), "--force"]) == 2
-    assert "never overwritten" in capsys.readouterr().err
-    assert log.read_bytes() == before
+@pytest.mark.parametrize("name", sorted(REVIEW_FILES))
+def test_no_output_is_a_file_of_a_review(
+    folder: Path, tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Be it there or not, by its name or by a link, of any verb, --force or not; App and Python included."""
+    before = contents(folder)
+    link = tmp_path / "link.jsonl"
+    link.symlink_to(folder / name)
+    for out in (folder / name, folder / name / "inner.jsonl", link, folder / ".." / folder.name / name.upper()):
+        for kind in OUTPUTS:
+            with pytest.raises(OverwriteError, match="file of a review"):
+                kind.check(out / "inner" if isinstance(kind, OutputFigure) else out)
+        for verb in (["review", "export", "--folder", str(folder)], ["decisions", str(folder / "decisions.jsonl")]):
+            assert main([*verb, "--out", str(out), "--force"]) == 2
+            assert "a file of a review" in capsys.readouterr().err
+    with pytest.raises(OverwriteError, match="file of a review"):
+        export_decisions(folder / "decisions.jsonl", folder / "boxes.jsonl")
+    assert contents(folder) == before
+
+
+OUTPUTS = (
+    OutputFile(),
+    OutputFigure(),
+    OutputFolder(("*.csv",)),
+    OutputResult("voc"),
+    NewFolder(),
+    FileOrNewFolder(),
+    AppendedFile(),
+    OwnFolder(),
+)
+
+
+def contents(folder: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 from curation.decisions.cleaned_lists import manifest_of_list
 from curation.decisions.from_files import report_decisions
 from curation.decisions.verdict_tables import TableOptions, read_verdicts
-from curation.errors import CurationError
+from curation.errors import CurationError, DecisionError
 from curation.manifest.manifest import Manifest
 from curation.sources.datasets import namespace_of
 
@@ -81,6 +81,20 @@ def test_other_separators_and_columns_of_their_own(tmp_path: Path) -> None:
     tabs = write(tmp_path / "b.tsv", "banded/b1.jpg\tremove", head="path\tverdict")
     (file,) = read_verdicts([tabs], options(columns=("image_id=path,action=verdict",), codes=()), namespace_of)
     assert (file.decisions[0].action, file.decisions[0].reason) == ("remove", "")
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_quoted_headers_are_read(separator: str, tmp_path: Path) -> None:
+    """What spreadsheets and R write: every text in quotes."""
+    head = separator.join(['"index"', '"image_location"', '"said, by; whom\twhen"', '"decision"'])
+    row = separator.join(["0", '"t/banded/b1.jpg"', '"a"', '"o"'])
+    plain = write(tmp_path / "a.csv", "0,t/banded/b1.jpg,o", head="index,image_location,decision")
+    quoted = write(tmp_path / "b.csv", row, head=head)
+    (expected,), (found,) = (read_verdicts([one], options(), namespace_of) for one in (plain, quoted))
+    assert found.decisions == expected.decisions
+    broken = write(tmp_path / "c.csv", row + "x", head=head)
+    with pytest.raises(DecisionError, match="not CSV"):
+        read_verdicts([broken], options(), namespace_of)
 
 
 def test_rows_that_differ_are_a_conflict_and_rows_that_repeat_are_counted(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ It shares no code with the package; where the two agree on random cases, each is
 scores are short decimals, given as `Decimal`, so that nothing is lost before the profile rounds.
 """
 
+import math
 from dataclasses import dataclass, field
 from decimal import ROUND_HALF_EVEN, Decimal
 from fractions import Fraction
@@ -13,6 +14,8 @@ from typing import Any
 from tests.worlds.boxes import UNKNOWN, Box, Guess, Thing, common, iou, size
 
 HALF = Fraction(1, 2)
+HAIR = Fraction(1, 100_000)
+"""What YOLO-UniOW's code adds to the objects that a recall divides by."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,7 @@ class Evaluation:
 
     def __init__(self, case: Case, profile: str) -> None:
         self.case, self.official, self.profile = case, profile != "clean", profile
+        self.hair = HAIR if profile == "yolo-uniow" else Fraction(0)
         shape = official_object if self.official else as_given
         self.boxes = [shape(thing.box) for thing in case.objects]
         shape = official_guess if self.official else as_given
@@ -133,7 +137,7 @@ class Evaluation:
         kept = [g for g in self.ranked(name) if self.verdict[g] != "ignored"]
         for place, g in enumerate(kept, 1):
             tp += self.verdict[g] == "TP"
-            points.append((Fraction(tp, n), Fraction(tp, place)))
+            points.append((tp / (n + self.hair), Fraction(tp, place)))
         if self.profile in ("owdetr", "fomo"):
             # voc_ap of OW-DETR: doubles, and the levels of numpy.arange(0, 1.1, 0.1), which are k * 0.1.
             levels = [k * 0.1 for k in range(11)]
@@ -213,17 +217,20 @@ class Evaluation:
             "TP_u": tp,
             "FN_u": n - tp,
             "AP_unknown": percent(self.average_precision(UNKNOWN)),
-            "UR": rate(tp, n),
+            "UR": self.recall(tp, n),
             "P_unknown": rate(tp, len(mine)) if mine else nothing,
             "FN_u_star": stars,
-            "UDR": rate(tp + stars, n),
+            "UDR": self.recall(tp + stars, n),
             "UDP": rate(tp, tp + stars),
             "FN_u_star_excl_known_tp": stars_wrong,
-            "UDR_excl_known_tp": rate(tp + stars_wrong, n),
+            "UDR_excl_known_tp": self.recall(tp + stars_wrong, n),
             "UDP_excl_known_tp": rate(tp, tp + stars_wrong),
             "A_OSE_detections": sum(map(self.lies_on, self.known_guesses())) if n else None,
             "A_OSE_objects": hit if n else None,
         }
+
+    def recall(self, found: int, n: int) -> float | None:
+        return float(100 * found / (n + self.hair)) if n else None
 
     def _impacts(self) -> dict[str, Any]:
         both = {k: self._impact(k) if self.n(UNKNOWN) else (None, None) for k in range(1, 10)}
@@ -234,10 +241,10 @@ class Evaluation:
         }
 
     def _impact(self, tenths: int) -> tuple[float | None, float | None]:
-        above = kept = kept_closed = 0
+        read: list[tuple[int, ...]] = []
         for name in (*self.case.previous, *self.case.current):
             order, n = self.ranked(name), self.n(name)
-            if not order or not n:
+            if not order or not (n or self.official):
                 continue
             tp, rows, counts = 0, [], [0, 0, 0]
             for g in order:
@@ -246,13 +253,17 @@ class Evaluation:
                 counts[0] += on
                 counts[1] += self.verdict[g] != "ignored"
                 counts[2] += self.verdict[g] == "TP" or (self.verdict[g] == "FP" and not on)
-                # Doubles, as the code has: which of two recalls is nearer is decided there.
-                rows.append((abs(tp / n - tenths / 10), *counts))
-            nearest = min(rows, key=lambda row: row[0])
-            above, kept, kept_closed = above + nearest[1], kept + nearest[2], kept_closed + nearest[3]
-        nothing = 0.0 if self.official or not self.case.guesses else None
-        both = [above / below if below else nothing if not above else None for below in (kept, kept_closed)]
-        return both[0], both[1]
+                # Doubles, as the code has: which of two recalls is nearer is decided there. Without objects it divides
+                # by zero, and of numbers that are none `min` takes the first.
+                objects = n + float(self.hair)
+                rows.append((abs(tp / objects - tenths / 10) if objects else math.nan, *counts))
+            read.append(min(rows, key=lambda row: row[0])[1:])
+        if not read:
+            nothing = 0.0 if self.official or not self.case.guesses else None
+            return nothing, nothing
+        above, kept, kept_closed = (sum(column) for column in zip(*read, strict=True))
+        # A mean of zeros is no denominator: the code prints nan or inf.
+        return above / kept if kept else None, above / kept_closed if kept_closed else None
 
 
 def best_from(points: list[tuple[Fraction, Fraction]], recall: Fraction) -> Fraction:

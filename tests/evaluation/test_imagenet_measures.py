@@ -63,9 +63,8 @@ def test_known_samples_alone_give_accuracy_and_reasons() -> None:
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"grids": ()}, {"grids": ("best",)}, {"queries": ()}, {"queries": ("2",)}, {"queries": ("0.1", "0.10")},
-     {"bootstrap": -1}],
-)  # fmt: skip
+    [{"grids": ()}, {"grids": ("best",)}, {"queries": ()}, {"queries": ("2",)}, {"queries": ("0.1", "0.10")}],
+)
 def test_options_that_cannot_be(wrong: dict[str, Any]) -> None:
     with pytest.raises(UsageError):
         evaluate_classifiers({"soft": SOFT}, options=ClassificationOptions(**wrong))

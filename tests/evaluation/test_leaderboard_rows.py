@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from curation.errors import UsageError
+from curation.errors import LeaderboardError, UsageError
 from curation.evaluation.leaderboard.board import leaderboard
 from curation.evaluation.leaderboard.rows import Row, rows_of
 from tests.evaluation.leaderboard_cases import row_data, write_rows
@@ -78,6 +78,41 @@ def test_one_name_for_several_classifiers_is_refused() -> None:
     assert [found.name for found in rows_of(result)] == ["a", "b"]
     with pytest.raises(UsageError, match="several classifiers"):
         rows_of(result, "mine")
+
+
+@pytest.mark.parametrize(
+    ("protocol", "name", "unit", "better", "value", "holds"),
+    [
+        ("owod", "mAP_both", "%", "higher", 8139, False),
+        ("owod", "mAP_both", "%", "higher", 81.39, True),
+        ("owod", "mAP_both", "%", "higher", 100.00000000000001, True),
+        ("owod", "mAP_both", "%", "higher", -0.5, False),
+        ("elephant", "mAP11", "share", "higher", 81.39, False),
+        ("elephant", "mAP11", "share", "higher", 1.0000000000000002, True),
+        ("elephant", "mAP11", "share", "higher", -0.1, False),
+        ("elephant", "AWI@0.3", "ratio", "lower", -1.5, False),
+        ("elephant", "AWI@0.3", "ratio", "lower", 12.5, True),
+        ("owod", "A_OSE_detections", "count", "lower", -3, False),
+        ("owod", "A_OSE_detections", "count", "lower", 10**9, True),
+        ("findmeifyoucan", "nOSE", "%", "lower", 130.0, True),
+        ("somebody's", "AP", "%", "higher", 8139, False),
+        ("somebody's", "energy", "score", "higher", -8139, True),
+        ("somebody's", "seconds", "s", "lower", 8139, True),
+    ],
+)
+def test_a_number_outside_the_range_of_its_measure_is_refused(
+    protocol: str, name: str, unit: str, better: str, value: float, holds: bool, tmp_path: Path
+) -> None:
+    """81.39 % that was multiplied by a hundred once more stood first."""
+    metrics = {name: {"value": value, "unit": unit, "better": better}}
+    path = write_rows(tmp_path / "rows.jsonl", row_data("theirs", protocol=protocol, metrics=metrics))
+    if holds:
+        assert leaderboard(path, metric=name).groups
+        return
+    with pytest.raises(LeaderboardError, match="outside the range") as found:
+        leaderboard(path, metric=name)
+    assert found.value.found == str(value)
+    assert str(found.value.where).endswith(name)
 
 
 def test_minus_one_of_others_is_undefined_and_told(tmp_path: Path) -> None:

@@ -4,8 +4,10 @@ import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+import curation
 from curation.errors import UsageError
 from curation.evaluation import voc
 from curation.evaluation.leaderboard.rows import Row
@@ -68,6 +70,27 @@ def test_errors_are_better_low_and_all_else_is_better_high(protocol: str) -> Non
     assert lower == ERRORS.get(protocol, set())
     assert {one.unit for one in measures_of(protocol)} <= {"share", "%", "ratio", "count"}
     assert report_of(protocol).algorithm >= 1
+
+
+@pytest.mark.parametrize("protocol", [*PROTOCOLS, "ssb", "rwd", "nuowodb", "ovcoco", "openood", "ninco", "imagenetood"])
+def test_whatever_may_be_undefined_says_why(protocol: str) -> None:
+    """A count is always there; every other number needs something to divide by."""
+    measures = report_of(protocol).measures
+    assert [one.key for one in measures if not one.undefined and one.unit != "count"] == []
+
+
+def test_scores_that_are_all_equal_are_scored_and_saved_with_a_reason_for_what_is_undefined(tmp_path: Path) -> None:
+    np.savez(tmp_path / "s.npz", scores=np.full((4, 3), 0.5), gt=[0, 1, -1, -2])
+    given = {"kind": ("real",), "background": ("last",), "grid": "all"}
+    result = curation.evaluate("imagenet", scores=tmp_path / "s.npz", **given)
+    written = result.save(tmp_path / "out")
+    assert {one.name for one in written} >= {"results.json", "oscr_exact.png", "oscr_comparison.png"}
+    assert not {"oscr_paper.png", "oscr_table2.png"} & {one.name for one in written}
+    table = result.measures
+    missing = table[table["value"].isna()]
+    assert len(missing)
+    assert (missing["undefined"] != "").all()
+    assert table[table["measure"] == "AUROC"]["value"].tolist() == [0.5] * 4
 
 
 def test_a_protocol_that_is_not_known_has_no_measures() -> None:

@@ -1,6 +1,7 @@
 """The open-world metrics against a plain evaluator, the worked example, and the properties of the specification."""
 
 import json
+import math
 from collections import Counter
 from dataclasses import replace
 from decimal import Decimal
@@ -12,9 +13,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.evaluation.owod_cases import PROFILES, cases, evaluated, example, once_a_line
+from curation.benchmarks.nuowodb.evaluation import YOLO_UNIOW
+from curation.benchmarks.owod.measures import ORE, OWDETR
+from curation.benchmarks.rwd.evaluation import FOMO
+from curation.evaluation.open_world.measures import evaluate_task
+from tests.evaluation.owod_cases import PROFILES, cases, detections_of, evaluated, example, once_a_line, truth_of
 from tests.evaluation.owod_reference import Case, Evaluation
 from tests.worlds.boxes import UNKNOWN, Guess, Thing, common, iou, size
+from tests.worlds.owod import of_yolo_uniow
 
 AP_KEYS = {
     "mAP_prev", "mAP_cur", "mAP_both", "AP_per_class", "AP_unknown", "classes", "profile", "profile_meaning",
@@ -242,11 +248,130 @@ def test_wi_is_read_from_the_points_of_the_classes(case: Case) -> None:
             continue
         above = below = 0
         for points in found["WI_points"].values():
-            place = min(range(len(points["recall"])), key=lambda k: abs(points["recall"][k] - 0.8))
+            recalls = [math.nan if one is None else one for one in points["recall"]]
+            place = min(range(len(recalls)), key=lambda k: abs(recalls[k] - 0.8))
             above, below = above + points["on_unknown"][place], below + points["kept"][place]
-        assert found["WI"] == (above / below if below else 0)
+        assert found["WI"] == (above / below if found["WI_points"] else 0)
         counts = Counter({"no objects": 0, "no detections": 0}) + Counter(found["WI_left_out"].values())
         assert len(found["WI_points"]) + counts.total() == len(found["AP_per_class"])
+
+
+BOX = Decimal(0), Decimal(0), Decimal(50), Decimal(50)
+AWAY = Decimal(200), *BOX[1:]
+
+
+def impact_of_the_authors(tp: list[list[int]], fp: list[list[int]], on: list[list[int]], n: list[int]) -> Any:
+    """``voc_eval`` and ``compute_WI_at_a_recall_level`` (ORE, OW-DETR, FOMO), of marks by class in ranked order."""
+    tp_plus_fps, fps = [], []
+    for rights, wrongs, opens, npos in zip(tp, fp, on, n, strict=True):
+        with np.errstate(invalid="ignore"):
+            rec = np.cumsum(rights) / float(npos)
+        if len(rec) > 0:
+            index = min(range(len(rec)), key=lambda i: abs(rec[i] - 0.8))
+            tp_plus_fps.append((np.cumsum(rights) + np.cumsum(wrongs))[index])
+            fps.append(np.cumsum(opens)[index])
+    return np.mean(fps) / np.mean(tp_plus_fps) if tp_plus_fps else 0
+
+
+CLASSES = ("bus", "cat", "dog", "owl")
+WITHOUT_OBJECTS = {
+    # Objects and detections, by class: d lies on the class's own object, u on the unknown one, x on nothing.
+    "the smallest case": ({"dog": "d"}, {"cat": "u", "dog": "d"}, 0.5),
+    "its first detection alone": ({"dog": "d"}, {"cat": "xuuu", "dog": "d"}, 0.0),
+    "no detections: no part": ({"dog": "d"}, {"dog": "d"}, 0.0),
+    "several such classes": ({"dog": "d"}, {"bus": "u", "cat": "ux", "owl": "xu", "dog": "d"}, 0.5),
+    "no class has objects": ({}, {"cat": "ux", "dog": "x"}, 0.5),
+    "a class with objects is read at 0.8": ({"dog": "d"}, {"cat": "u", "dog": "uxd"}, 0.5),
+}
+
+
+@pytest.mark.parametrize("named", WITHOUT_OBJECTS)
+def test_the_codes_count_the_first_detection_of_a_class_without_objects(named: str) -> None:
+    shown, called, expected = WITHOUT_OBJECTS[named]
+    places = {"d": (1, BOX), "u": (2, BOX), "x": (3, BOX)}
+    objects = [Thing(1, name, BOX) for name in shown] + [Thing(2, UNKNOWN, BOX)]
+    scores = iter(range(99, 0, -1))
+    guesses = [
+        Guess(*(places[mark][0], name, places[mark][1]), Decimal(next(scores)) / 100)
+        for name, marks in called.items()
+        for mark in marks
+    ]
+    case = Case((), CLASSES, (1, 2, 3), tuple(objects), tuple(guesses))
+    marks = [called.get(name, "") for name in CLASSES]
+    theirs = impact_of_the_authors(
+        [[int(mark == "d") for mark in one] for one in marks],
+        [[int(mark != "d") for mark in one] for one in marks],
+        [[int(mark == "u") for mark in one] for one in marks],
+        [name in shown for name in CLASSES],
+    )
+    assert theirs == expected
+    for found in of_codes(case).values():
+        assert found["WI"] == expected
+        # Without objects there is no AP, as before, and no recall is reached.
+        assert {name for name, value in found["AP_per_class"].items() if value is None} == {*CLASSES} - {*shown}
+        assert found["WI_curve"]["classes_reaching"][0] == len(shown)
+        assert set(found["WI_left_out"].values()) <= {"no detections"}
+        assert any("the first detection of each" in note for note in found["notes"])
+    clean = evaluated(case)["clean"]
+    assert set(CLASSES) - set(shown) == set(clean["WI_left_out"])
+
+
+def test_where_the_first_detections_of_all_are_ignored_the_code_divides_by_zero() -> None:
+    case = Case((), ("dog",), (1, 2), (Thing(1, "dog", BOX, difficult=True), Thing(2, UNKNOWN, BOX)),
+                (Guess(1, "dog", BOX, Decimal("0.9")),))  # fmt: skip
+    for found in of_codes(case).values():
+        assert (found["WI"], found["undefined"]["WI"]) == (None, "the denominator is 0")
+
+
+def of_codes(case: Case) -> dict[str, dict[str, Any]]:
+    """Return the sections of every variant that is somebody's code."""
+    truth = truth_of(case)
+    variants = [ORE, OWDETR, FOMO, YOLO_UNIOW]
+    sections = evaluate_task(truth, detections_of(case, truth), variants)
+    return {one.name: sections[f"t/{one.name}"] for one in variants}
+
+
+@given(case=cases())
+def test_fomo_and_yolo_uniow_are_those_of_the_plain_evaluator(case: Case) -> None:
+    found = of_codes(case)
+    for name, one in (("fomo", case), ("yolo-uniow", of_yolo_uniow(case))):
+        theirs = Evaluation(one, name).result()
+        pairs = {key: (found[name][key], value) for key, value in theirs.items()}
+        assert not {key: pair for key, pair in pairs.items() if not close(*pair)}, name
+
+
+def test_yolo_uniow_divides_recalls_by_a_hair_more_than_the_objects() -> None:
+    objects = (Thing(1, "dog", BOX), Thing(2, "dog", BOX), Thing(3, UNKNOWN, BOX))
+    known = (Guess(1, "dog", BOX, Decimal("0.9")), Guess(3, "dog", BOX, Decimal("0.8")),
+             Guess(2, "dog", BOX, Decimal("0.7")))  # fmt: skip
+    case = Case((), ("dog",), (1, 2, 3), objects, (*known, Guess(3, UNKNOWN, BOX, Decimal("0.6"))))
+    ore, uniow = (of_codes(case)[name] for name in ("ore", "yolo-uniow"))
+    # Two objects, found first and third: 1/2 + 1/2 * 2/3, by recalls of 2.00001.
+    assert ore["mAP_both"] == pytest.approx(100 * 5 / 6, abs=1e-12)
+    assert uniow["mAP_both"] == pytest.approx(100 * (1 + 2 / 3) / 2.00001, abs=1e-12)
+    assert (ore["UR"], ore["AP_unknown"]) == (100, 100)
+    assert uniow["UR"] == uniow["AP_unknown"] == pytest.approx(100 / 1.00001, abs=1e-12)
+    assert (round(uniow["UR"], 3), uniow["UDP"]) == (99.999, 100)
+    assert uniow["UDR"] == uniow["UR"]
+
+
+def test_yolo_uniow_reads_wi_at_another_detection_where_two_recalls_are_equally_near() -> None:
+    """Of five objects 0.7 lies halfway between three and four found; a hair less than that is nearer to one of them."""
+    objects = (*(Thing(image, "dog", BOX) for image in range(1, 6)), Thing(6, UNKNOWN, BOX))
+    guesses = [Guess(image, "dog", BOX, Decimal("0.9") - image * Decimal("0.01")) for image in range(1, 5)]
+    # Between the third and the fourth that are right stand three on the unknown object.
+    guesses += [Guess(6, "dog", BOX, Decimal("0.865"))] * 3
+    case = Case((), ("dog",), tuple(range(1, 7)), objects, tuple(guesses))
+    found = of_codes(case)
+    ore, uniow = (found[name]["WI_at_recall"] for name in ("ore", "yolo-uniow"))
+    for level in (k / 10 for k in range(1, 10)):
+        for name, more in (("ore", 0.0), ("yolo-uniow", 1e-5)):
+            recalls = [tp / (5 + more) for tp in (1, 2, 3, 3, 3, 3, 4)]
+            place = min(range(7), key=lambda i: abs(recalls[i] - level))
+            on = (0, 0, 0, 1, 2, 3, 3)[place]
+            assert found[name]["WI_at_recall"][f"{level:.1f}"] == on / (place + 1), (name, level)
+    assert ore["0.7"] != uniow["0.7"]
+    assert ore["0.8"] == uniow["0.8"]
 
 
 def test_a_small_perfect_detection_is_missed_under_the_official_corners() -> None:

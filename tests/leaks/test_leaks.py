@@ -290,7 +290,7 @@ def test_wrong_inputs_are_one_error_each(world: Path, tmp_path: Path) -> None:
         ({"part": "three"}, "no such part"),
         ({"radius": 100}, "radius"),
         ({"margin": 2.0, "encoder": EncoderOptions(encoder="colour")}, "margin"),
-        ({"plant": -1}, "--plant"),
+        ({"plant": -1}, "value of plant"),
         ({"encoder": EncoderOptions(pretrained="a.pt")}, "--pretrained is for --model"),
     ):
         with pytest.raises(UsageError, match=text):

@@ -100,6 +100,48 @@ def test_detections_of_classes_left_out_are_refused_or_reported(tmp_path: Path) 
     assert found["generalized/ovr-cnn"]["AP50_all"] == pytest.approx(run.expected["generalized/ovr-cnn"]["AP50_all"])
 
 
+def test_a_number_is_of_the_class_that_the_truth_gives_it_to(tmp_path: Path) -> None:
+    """Of a file with numbers of its own COCO's number for a class that it lacks is another class's, or nobody's."""
+    paths = ovcoco.files(tmp_path)
+    truth, found = (json.loads(paths[name].read_bytes()) for name in ("truth", "detections"))
+    expected = evaluate(truth=paths["truth"], detections=paths["detections"], profile="all").sections
+    names = {one["id"]: one["name"] for one in truth["categories"]}
+    number = {name: place for place, name in enumerate((*BASE, *NOVEL), 1)}
+    truth["categories"] = [{"id": place, "name": name} for name, place in number.items()]
+    truth["annotations"] = [
+        one | {"category_id": number[names[one["category_id"]]]}
+        for one in truth["annotations"]
+        if names[one["category_id"]] in number
+    ]
+    found = [one | {"category_id": number[names[one["category_id"]]]} for one in found]
+    assert {one["category_id"] for one in found} & {n for n, name, _ in COCO_CATEGORIES if name in LEFT_OUT}
+    own = write_json(tmp_path / "own.json", truth)
+    sections = evaluate(truth=own, detections=write_json(tmp_path / "d.json", found), profile="all").sections
+    for name, section in expected.items():
+        assert section["AP50_per_class"] == sections[name]["AP50_per_class"], name
+        assert section["AP50_novel"] == sections[name]["AP50_novel"]
+    # A class without a number goes by its name; a number that the truth does not give is of no class, 90 of COCO's too.
+    box = {"image_id": 1, "bbox": [1, 1, 5, 5], "score": 0.5}
+    teddy = write_json(tmp_path / "teddy.json", [*found, box | {"category": "teddy bear"}])
+    with pytest.raises(PredictionError, match="neither base nor novel"):
+        evaluate(truth=own, detections=teddy)
+    dropped = evaluate(truth=own, detections=teddy, outside="drop", profile="all")
+    assert dropped.sections["generalized/ovr-cnn"]["AP50_all"] == sections["generalized/ovr-cnn"]["AP50_all"]
+    with pytest.raises(PredictionError, match="a category that is not known"):
+        evaluate(truth=own, detections=write_json(tmp_path / "s.json", [box | {"category_id": 90}]), outside="drop")
+
+
+def test_without_classes_that_are_left_out_a_file_of_coco_keeps_their_numbers(tmp_path: Path) -> None:
+    paths = ovcoco.files(tmp_path)
+    truth = json.loads(paths["truth"].read_bytes())
+    gone = {one["id"] for one in truth["categories"] if one["name"] in LEFT_OUT}
+    truth["categories"] = [one for one in truth["categories"] if one["id"] not in gone]
+    truth["annotations"] = [one for one in truth["annotations"] if one["category_id"] not in gone]
+    with pytest.raises(PredictionError, match="neither base nor novel") as caught:
+        evaluate(truth=write_json(tmp_path / "t.json", truth), detections=paths["with_others"])
+    assert "teddy bear (1)" in str(caught.value)
+
+
 def test_a_truth_of_one_group_alone_is_refused(tmp_path: Path) -> None:
     truth = write_json(tmp_path / "t.json", coco_content([1], [(1, "toilet", (1, 1, 9, 9))], {"toilet": 70}))
     with pytest.raises(EvaluationError, match="no category of 64 of the 65 classes"):

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from curation.cli import main
 from curation.errors import PublishError, UsageError
+from curation.publishing import hub
 from curation.publishing.hub import shown_endpoint, telling, without_secrets
 
 pytest.importorskip("huggingface_hub")
@@ -62,3 +70,64 @@ def test_a_cause_behind_other_errors_is_found() -> None:
     with pytest.raises(PublishError, match="broke off") as refused, telling("trying", "hub"):
         raise error
     assert refused.value.found == "reset"
+
+
+@pytest.fixture(params=["silent", "dribbling", "dribbling headers"])
+def slow_server(request: pytest.FixtureRequest) -> Iterator[str]:
+    """A server that takes connections and never gives an answer, or one of which a byte comes now and then."""
+    listening = socket.create_server(("127.0.0.1", 0))
+    over = threading.Event()
+
+    def dribble(taken: socket.socket) -> None:
+        head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 100000\r\n\r\n{"
+        sent = 0 if request.param == "dribbling headers" else len(head)
+        try:
+            taken.recv(1 << 16)
+            taken.sendall(head[:sent])
+            while not over.wait(0.05):
+                taken.sendall(head[sent : sent + 1] or b" ")
+                sent += 1
+        except OSError:
+            pass
+
+    def serve() -> None:
+        while not over.is_set():
+            try:
+                taken, _ = listening.accept()
+            except OSError:
+                return
+            if request.param != "silent":
+                threading.Thread(target=dribble, args=(taken,), daemon=True).start()
+            else:
+                kept.append(taken)
+
+    kept: list[socket.socket] = []
+    thread = threading.Thread(target=serve, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+    over.set()
+    for one in (listening, *kept):
+        one.close()
+
+
+def test_a_server_that_never_answers_is_given_up(
+    slow_server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("HF_ENDPOINT", slow_server)
+    monkeypatch.setattr(hub, "PATIENCE", 0.8)
+    began = time.monotonic()
+    assert main(["pull", "org/name@1.0.0", "--out", str(tmp_path / "out")]) == 2
+    assert time.monotonic() - began < 10
+    told = capsys.readouterr().err
+    assert "does not answer, or too slowly, while looking for 1.0.0" in told
+    assert "within 1 s" in told
+    assert not [*tmp_path.iterdir()]
+
+
+def test_large_files_get_more_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hub, "PATIENCE", 0.05)
+    with pytest.raises(PublishError, match="does not answer"):
+        hub.asked(lambda: time.sleep(0.5), "trying", "hub")
+    assert hub.asked(lambda: time.sleep(0.5) or "done", "trying", "hub", 60 * hub.SLOWEST) == "done"
+    with pytest.raises(PublishError, match="broke off"):
+        hub.asked(lambda: socket.create_connection(("127.0.0.1", 1)), "trying", "hub")

@@ -44,7 +44,7 @@ def page() -> Iterator[Any]:
 def drawn(review_environment: dict[str, str], tmp_path: Path) -> Iterator[ReviewServer]:
     """A server on drawn images, in the order of their numbers."""
     annotations, photos = draw_photos(tmp_path / "drawn", DRAWN)
-    given = ("--name", "drawn", "--source", f"coco={annotations}", "--photos", str(photos), "--no-cache")
+    given = ("--name", tmp_path.name, "--source", f"coco={annotations}", "--photos", str(photos), "--no-cache")
     server = ReviewServer(tmp_path / "review", review_environment, given)
     server.start()
     yield server
@@ -234,6 +234,32 @@ def _gone_where_the_next_photo_is_late(someone: Reviewer) -> list[tuple[str, str
     assert someone.shown() == following
     page.evaluate("() => { window.held = false; HTMLImageElement.prototype.decode = window.decodes; }")
     return judged
+
+
+def test_esc_closes_the_view_though_the_next_image_is_late(drawn: ReviewServer, page: Any) -> None:
+    """With many images under load the App finishes a step after Esc: the view must not stay, nor open again."""
+    someone = Reviewer(page, drawn)
+    someone.open()
+    for keys in (("n",), ("n", "n"), ("ArrowRight",)):
+        rows = len(someone.rows())
+        someone.enlarge()
+        page.wait_for_timeout(800)
+        page.evaluate(
+            "() => { window.fetched = window.fetched || window.fetch; window.fetch = async (...asked) => {"
+            "if (String(asked[1]?.body).includes('mainSampleQuery(')) await new Promise(go => setTimeout(go, 700));"
+            "return window.fetched(...asked); } }"
+        )
+        for letter in keys:
+            page.keyboard.press(letter)
+        if "n" in keys:
+            someone.wait_for_rows(rows + 1)
+        page.wait_for_timeout(100)
+        page.keyboard.press("Escape")
+        page.locator('[data-cy="modal"]').wait_for(state="hidden", timeout=5_000)
+        page.evaluate("window.fetch = window.fetched")
+        page.wait_for_timeout(1200)
+        assert page.locator('[data-cy="modal"]').count() == 0
+        assert rows + ("n" in keys) <= len(someone.rows()) <= rows + len(keys)
 
 
 def test_a_stage_has_its_own_keys(review_environment: dict[str, str], tmp_path: Path, page: Any) -> None:

@@ -108,7 +108,8 @@ def spoil(world: ReviewWorld) -> dict[str, list[str]]:
     return {
         "missing": [coco_id(2)],
         "empty": [coco_id(1)],
-        "no image": [coco_id(5), coco_id(7)],
+        "no image": [coco_id(5)],
+        "unsupported": [coco_id(7)],
         "truncated": [coco_id(3), coco_id(4), coco_id(8)],
         "huge": [coco_id(6)],
     }
@@ -133,6 +134,7 @@ def test_bad_photos_are_named_and_come_last(world: ReviewWorld, tmp_path: Path) 
         "missing.png",
         "no-image.png",
         "truncated.png",
+        "unsupported.png",
     ]
     for path in shown.paths[4:]:
         with Image.open(path) as card:

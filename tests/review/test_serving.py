@@ -1,10 +1,11 @@
-"""The App is this machine's alone, and no second review takes over what answers at a port already."""
+"""The App is its reviewer's alone, the database has no port, and no second review takes over what answers already."""
 
 import http.client
 import importlib.util
 import io
 import json
 import os
+import pickle
 import re
 import shutil
 import signal
@@ -27,6 +28,7 @@ import pytest
 from curation.cli import main
 from curation.decisions.files import read_decisions
 from curation.errors import CurationError, ReviewError, UsageError
+from curation.ledger import REVIEW_FILES
 from curation.review.serving import find_place
 from curation.review.session import review_from_files
 from tests.review.conftest import find_program, free_port
@@ -317,7 +319,7 @@ def serving(environment: dict[str, str], folder: Path, *more: str) -> Iterator[S
 def test_a_review_in_a_container_is_this_machines_alone(
     container: dict[str, str], world: ReviewWorld, tmp_path: Path
 ) -> None:
-    """App and database listen at loopback; a second review leaves the first one's App alone."""
+    """The App alone listens at a port, at loopback; a second review leaves the first one's App alone."""
     asked = [sys.executable, "-c", "import fiftyone.core.utils as u; print(u.is_container())"]
     said = subprocess.run(asked, env=container, capture_output=True, text=True, check=True).stdout
     assert said.split()[-1] == "True"  # where FiftyOne would listen at 0.0.0.0
@@ -326,8 +328,7 @@ def test_a_review_in_a_container_is_this_machines_alone(
         port = one.port
         seen, ours = sockets(), ports_of(one.program.pid)
         open_at = {number: seen[number] for number in ours if number in seen}
-        assert port in open_at
-        assert len(open_at) >= 2  # the database too
+        assert open_at.keys() == {port}
         assert {address for addresses in open_at.values() for address in addresses} <= {"127.0.0.1", "::1"}
 
         second = subprocess.run(
@@ -344,6 +345,80 @@ def test_a_review_in_a_container_is_this_machines_alone(
         assert "Traceback" not in second.stderr
         assert not (tmp_path / "two").exists()
         assert one.ask("/fiftyone")[0] == 200
+
+
+class Harm:
+    """Writes a file where it is unpickled, as FiftyOne's service unpickles whatever arrives."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Path.write_text, (self.path, "harmed")
+
+
+def listening_sockets(process: int) -> list[Any]:
+    """Return the address of every socket that a process and its descendants listen at: ports, and paths of files."""
+    psutil = pytest.importorskip("psutil")
+    parent = psutil.Process(process)
+    tree = (parent, *parent.children(recursive=True))
+    ports = {tuple(one.laddr) for each in tree for one in each.net_connections("inet") if one.status == "LISTEN"}
+    # Of those that are no ports psutil says all that have a name, and those alone can be reached from elsewhere.
+    return [*ports, *{one.laddr for each in tree for one in each.net_connections("unix") if one.laddr}]
+
+
+def attack(address: Any, harm: bytes) -> None:
+    """Send what does harm where it is unpickled, and ask for a database without a password."""
+    pymongo = pytest.importorskip("pymongo")
+    with socket.socket(socket.AF_UNIX if isinstance(address, str) else socket.AF_INET) as one:
+        one.settimeout(3)
+        one.connect(address)
+        one.sendall(harm)
+        one.shutdown(socket.SHUT_WR)
+        with suppress(OSError):
+            one.recv(100)
+    name = quote(address, safe="") if isinstance(address, str) else f"{address[0]}:{address[1]}"
+    limits = dict.fromkeys(("serverSelectionTimeoutMS", "connectTimeoutMS", "socketTimeoutMS"), 1000)
+    with (
+        pymongo.MongoClient(f"mongodb://{name}", **limits) as client,
+        pytest.raises(pymongo.errors.PyMongoError),
+    ):
+        client.x.y.insert_one({})
+
+
+@pytest.mark.mongo
+@pytest.mark.slow
+@LINUX
+def test_two_reviews_of_one_name_are_two_and_nobody_gets_in(
+    container: dict[str, str], world: ReviewWorld, tmp_path: Path
+) -> None:
+    harmed = tmp_path / "harmed"
+    harm = pickle.dumps(Harm(harmed))
+    pickle.loads(harm)  # noqa: S301  (what is attacked with does harm)
+    harmed.unlink()
+    given = ("--source", f"coco={world.annotations}", "--photos", str(world.photos), "--no-cache")
+    one, other = tmp_path / "a" / "same", tmp_path / "b" / "same"
+    with serving(container, one, *given) as first:
+        second = started(container, other, *given)
+        try:
+            for served in (first, second):
+                (app, database) = listening_sockets(served.program.pid)
+                assert app == ("127.0.0.1", served.port)
+                assert Path(database).parent.stat().st_mode & 0o777 == 0o700
+                for address in (app, database):
+                    attack(address, harm)
+            assert not harmed.exists()
+            second.judge("same", "near", second.samples("same")[:3])
+            assert not (one / "decisions.jsonl").exists()
+        finally:
+            second.program.kill()
+            second.program.communicate()
+        # Its database ends with it, and nothing of it is in the way of the next start.
+        with serving(container, other) as again:
+            assert again.judge("same", "near", again.samples("same")[:4])["result"]["images"] == 1
+            assert listening_sockets(again.program.pid)[1] != database
+        assert not Path(database).parent.exists()
+    assert {path.name for path in other.iterdir()} <= REVIEW_FILES
 
 
 @pytest.fixture(scope="module")

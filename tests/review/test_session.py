@@ -1,13 +1,15 @@
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
 
 from curation.decisions.files import read_decisions
 from curation.errors import MissingFileError, ReviewError
 from curation.review.review_folder import ReviewRecord, read_record, require_log, write_record
-from curation.review.session import prepare_plugins, resume_review, start_review
+from curation.review.session import prepare_plugins, resume_review, review_from_files, start_review
 from tests.review.review_world import ReviewWorld, coco_id
 
 RECORD = ReviewRecord(dataset="d", stage="manual", manifest="", inputs="sha256:0", batches={"0001": 3})
@@ -49,6 +51,39 @@ class TestOneReviewAfterAnother:
         # The reviewer decides on it like on any other.
         started.review.decide(started.review.dataset.values("id")[-1:], "remove", reviewer="anna")
         assert read_decisions(started.review.book.path).decisions[0].image_id == coco_id(4)
+
+    def test_photos_that_browsers_show_are_shown_and_others_are_not_called_missing(
+        self, world: ReviewWorld, tmp_path: Path
+    ) -> None:
+        for number, kind in ((4, "gif"), (5, "bmp"), (6, "tif"), (7, "TIFF"), (8, "gif")):
+            photo = world.photos / f"{number:012d}.jpg"
+            Image.open(photo).save(photo.with_suffix(f".{kind}"))
+            if number != 8:
+                photo.unlink()
+        given = {"coco": world.annotations}
+        started = review_from_files(folder=tmp_path / "s", sources=given, photos=world.photos, no_app=True)
+        assert read_record(tmp_path / "s").bad_photos == {"unsupported": [coco_id(6), coco_id(7)]}
+        shown = dict(zip(*started.review.dataset.values(["image_id", "filepath"]), strict=True))
+        names = [Path(shown[coco_id(number)]).name for number in (4, 5, 6, 8)]
+        assert names == ["000000000004.gif", "000000000005.bmp", "unsupported.png", "000000000008.jpg"]
+
+    def test_another_folders_review_of_one_name_is_never_replaced(self, world: ReviewWorld, tmp_path: Path) -> None:
+        first = start_review(tmp_path / "a" / "r", "s", world.images())
+        for images in (world.images(), world.images([])):
+            for rebuild in (False, True):
+                with pytest.raises(ReviewError, match="the review of another folder") as caught:
+                    start_review(tmp_path / "b" / "r", "s", images, rebuild=rebuild)
+                assert "choose another --name" in str(caught.value)
+        assert not (tmp_path / "b").exists()
+        # A copy of the folder must not write to the log of the first.
+        shutil.copytree(tmp_path / "a" / "r", tmp_path / "copy")
+        with pytest.raises(ReviewError, match="not in the database"):
+            resume_review(tmp_path / "copy")
+        assert not start_review(tmp_path / "a" / "r", "s", world.images()).built
+        assert first.review.dataset.count() == 12
+        # That of a folder that was moved is nobody's.
+        (tmp_path / "a" / "r").rename(tmp_path / "moved")
+        assert start_review(tmp_path / "moved", "s", world.images(), rebuild=True).built
 
     def test_a_folder_holds_one_review(self, world: ReviewWorld, tmp_path: Path) -> None:
         start_review(tmp_path / "r", "s", world.images())

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from curation.decisions.decision import ACTIONS_OF, Decision
 from curation.decisions.files import DecisionLog, read_decisions
+from curation.decisions.resolution import standing_verdicts
 from curation.errors import CurationError, ReviewError
 from curation.review import verdicts
 from curation.review.verdicts import (
@@ -181,3 +182,18 @@ def test_a_row_that_another_program_appends_in_between_is_not_overlooked(
     mine.refresh()
     assert mine.standing(KEYS[0]).verdict == CONFLICT
     assert mine.standing(KEYS[1]).verdict == "far"
+
+
+def test_a_clock_that_is_set_back_changes_no_verdict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last verdict stands for every reader of the log; dates of a reviewer never go back, across starts neither."""
+    path = tmp_path / "decisions.jsonl"
+    clock = iter([f"2026-03-29T0{hour}:30:00.000000Z" for hour in (3, 2, 2, 1)])
+    monkeypatch.setattr(verdicts, "now", lambda: next(clock))
+    for verdict in ("near", "far", "remove"):
+        VerdictBook(path, stage="manual").record(with_batch(KEYS[:1]), verdict, reason="", reviewer="anna")
+    rows = read_decisions(path).decisions
+    assert [row.date[11:] for row in rows] == ["03:30:00.000000Z", "03:30:00.000001Z", "03:30:00.000002Z"]
+    assert [row.action for row in standing_verdicts(rows)] == ["remove"]
+    # Another reviewer's clock is another's.
+    VerdictBook(path, stage="candidate").record(with_batch(KEYS[:1]), "far", reason="", reviewer="ben")
+    assert read_decisions(path).decisions[-1].date == "2026-03-29T01:30:00.000000Z"

@@ -3,7 +3,8 @@ import os
 import random
 import subprocess
 import sys
-from dataclasses import fields
+import tracemalloc
+from dataclasses import fields, replace
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ import pytest
 from curation.sources import cache as cache_module
 from curation.sources.cache import Cache, cache_key, default_folder, frozen
 from curation.sources.coco import read_coco
-from curation.sources.source import Source
+from curation.sources.source import Source, texts
 from curation.sources.table import read_table
 
 KEY = cache_key("sha256:" + "0" * 64, {"dataset": "coco"})
@@ -199,6 +200,45 @@ def test_a_file_with_missing_rows_is_ignored(tmp_path: Path, source: Source) -> 
     with path.open("wb") as stream:
         np.savez(stream, allow_pickle=False, **columns)
     assert cache.load(KEY, 100) is None
+
+
+def test_a_small_file_of_large_columns_is_never_unpacked(
+    tmp_path: Path, source: Source, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cache, path = stored(tmp_path, source)
+    with np.load(path) as archive:
+        columns = dict(archive)
+    rows = 8 << 20
+    columns["objects.boxes"] = np.zeros((rows, 4))
+    header = json.loads(columns["header"].tobytes())
+    header["columns"]["objects.boxes"] = ["<f8", rows]
+    columns["header"] = np.frombuffer(json.dumps(header).encode(), np.uint8)
+    with path.open("wb") as stream:
+        np.savez_compressed(stream, allow_pickle=False, **columns)
+    assert path.stat().st_size < 1 << 20
+    del columns
+    tracemalloc.start()
+    assert cache.load(KEY, 100) is None
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 4 << 20
+    assert "larger than the file" in capsys.readouterr().err
+
+
+def test_texts_that_overlap_are_never_cut_out(
+    tmp_path: Path, source: Source, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cache, path = stored(
+        tmp_path, replace(source, images=replace(source.images, file_names=texts(["x" * 90] + ["y"] * 28)))
+    )
+    with np.load(path) as archive:
+        columns = dict(archive)
+    lengths = columns["images.file_names.lengths"]
+    lengths[1:] = np.resize([-lengths[0], lengths[0]], len(lengths) - 1)
+    with path.open("wb") as stream:
+        np.savez(stream, allow_pickle=False, **columns)
+    assert cache.load(KEY, 100) is None
+    assert "no pieces of its text" in capsys.readouterr().err
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="the superuser may write everywhere")

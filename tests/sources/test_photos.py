@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from curation.errors import MissingFileError
+from curation.errors import CurationWarning, MissingFileError
 from curation.sources.photos import BrokenPhotoError, PhotoFolder, decode_photo, read_photo
 
 image_module = pytest.importorskip("PIL.Image")
@@ -33,6 +33,38 @@ def test_photos_are_found_by_path_name_and_stem_and_nothing_outside(tmp_path: Pa
     assert [path.name for path in photos.paths] == ["2.png", "1.JPG"]
     with pytest.raises(MissingFileError):
         PhotoFolder(tmp_path / "none")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need rights there")
+def test_links_are_followed_to_photos_of_the_folder_alone(tmp_path: Path) -> None:
+    """One link in a circle ended every command that looks at photos; one that led out was followed."""
+    folder = tmp_path / "photos"
+    (folder / "v").mkdir(parents=True)
+    (tmp_path / "else").mkdir()
+    for path in (folder / "v" / "1.png", tmp_path / "secret.png", tmp_path / "else" / "2.png"):
+        path.write_bytes(b"x")
+    (folder / "same.png").symlink_to(folder / "v" / "1.png")
+    (folder / "twice.png").symlink_to(folder / "same.png")
+    (folder / "again").symlink_to(folder, target_is_directory=True)
+    PhotoFolder(folder).paths  # noqa: B018 (no warning of these)
+    (folder / "out.png").symlink_to(tmp_path / "secret.png")
+    (folder / "else").symlink_to(tmp_path / "else", target_is_directory=True)
+    (folder / "loop.png").symlink_to("loop.png")
+    (folder / "to.png").symlink_to("fro.png")
+    (folder / "fro.png").symlink_to("to.png")
+    (folder / "gone.png").symlink_to("nothing.png")
+    (folder / "v" / "notes.txt").symlink_to(tmp_path / "secret.png")
+    photos = PhotoFolder(folder)
+    with pytest.warns(
+        CurationWarning, match="^6 links below .* in a circle: not followed: else, fro.png, gone.png, …$"
+    ) as told:
+        assert [path.name for path in photos.paths] == ["same.png", "twice.png", "1.png"]
+    assert photos.find(["1"]) == folder / "v" / "1.png"
+    assert photos.find(["out.png", "2", "loop", "gone"]) is None
+    assert len(told) == 1
+    (tmp_path / "link").symlink_to(folder, target_is_directory=True)
+    with pytest.warns(CurationWarning, match="^6 links"):
+        assert len(PhotoFolder(tmp_path / "link").paths) == 3
 
 
 LISTED = """

@@ -139,7 +139,10 @@ def expected() -> dict[str, Any]:
     fomo = Evaluation(cases["once"], "fomo")
     clean = found["once"]["t2/clean"]
     found["rwd"] = {"t2/clean": clean, "t2/fomo": {**fomo.result(), **fomo.ends()}}
-    found["nuowodb"] = {"t2/clean": clean, "t2/yolo-uniow": Evaluation(of_yolo_uniow(cases["once"]), "ore").result()}
+    found["nuowodb"] = {
+        "t2/clean": clean,
+        "t2/yolo-uniow": Evaluation(of_yolo_uniow(cases["once"]), "yolo-uniow").result(),
+    }
     return found
 
 

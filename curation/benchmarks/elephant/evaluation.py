@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
+from curation.arguments import Replicates, Seed
 from curation.benchmarks.elephant.diagnosis import (
     NO_BACKGROUND_SCORES,
     SimilarSets,
@@ -45,6 +46,7 @@ from curation.evaluation.inputs import (
     Truth,
     about,
     by_name,
+    classes_listed,
     detections_of,
     known_classes,
     manifest_record,
@@ -59,7 +61,7 @@ from curation.evaluation.open_set import (
     wilderness_levels,
 )
 from curation.evaluation.outcomes import Outcomes
-from curation.evaluation.problem import Detections, GroundTruth
+from curation.evaluation.problem import MOST_LISTED, Detections, GroundTruth
 from curation.evaluation.resample import wilderness_intervals
 from curation.evaluation.result import Result
 from curation.evaluation.truth import check_closed, check_wilderness, ground_truth
@@ -118,8 +120,8 @@ class ElephantOptions:
     betas: Annotated[Texts, "B,B"] = _BETAS
     fbeta_formula: Formula = "correct"
     similar: Path | SimilarSets | None = None
-    bootstrap: int = 0
-    seed: int = 0
+    bootstrap: Replicates = 0
+    seed: Seed = 0
 
     @property
     def tenths(self) -> tuple[int, ...]:
@@ -141,6 +143,8 @@ class ElephantOptions:
 
 
 OPTIONS = ElephantOptions()
+_MOST_LISTED = MOST_LISTED // 50
+"""Each class is listed at some fifty levels of wilderness."""
 
 
 def _texts(given: Texts) -> tuple[str, ...]:
@@ -205,7 +209,9 @@ def evaluate(
         part: detections_of(files[part], parts[part], reading.policy_of(policy), other=parts[other])
         for part, other in steps(list(zip(PARTS, reversed(PARTS), strict=True)), "reading detections")
     }
-    closed, wilderness = ((parts[part].truth, read[part].detections) for part in PARTS)
+    kept = {name for members in similar or () for name in members}
+    listed, unlisted = classes_listed([(parts[part], read[part]) for part in PARTS], most=_MOST_LISTED, named=kept)
+    closed, wilderness = ((part.truth, found.detections) for part, found in listed)
     told = about(
         known,
         {part: {"truth": parts[part].file, "detections": read[part].file} for part in PARTS},
@@ -222,7 +228,7 @@ def evaluate(
         told,
         sections,
         columns=lambda: precision_recall(*closed, difficult=options.difficult),
-        notes=[f"{part}: {note}" for part, (_, notes) in boxed.items() for note in notes],
+        notes=[*(f"{part}: {note}" for part, (_, notes) in boxed.items() for note in notes), *unlisted],
         outcomes=lambda: {PAPER.name: single_outcomes({"closed": closed, "wilderness": wilderness}, options)},
     )
 

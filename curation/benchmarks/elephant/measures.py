@@ -121,7 +121,7 @@ def official_profile(
     shape = (len(levels), len(closed.classes))
     average, detected = np.zeros(shape), np.zeros(shape, bool)
     precision = np.zeros((len(recalls_tenths), *shape))
-    for number, rows in rows_by_class(pool.detections.label, shape[1]):
+    for number, rows in rows_by_class(pool.detections.label, shape[1], empty=False):
         ranking = Ranking(
             pool.detections.scores[rows],
             pool.correct[rows],

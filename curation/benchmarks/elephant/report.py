@@ -97,6 +97,7 @@ MEASURES = (
         unit="ratio",
         better="lower",
         source="code of ORE",
+        undefined="no class has both objects and detections, or none of theirs is right or wrong so far",
         paths=(("owod", "WI", "{recall}"),),
     ),
 )

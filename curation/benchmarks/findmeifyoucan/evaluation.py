@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 import platform
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
+from msgspec import Meta
 
+from curation.arguments import Replicates, Seed
 from curation.benchmarks.findmeifyoucan.measures import (
     ImageSample,
     bootstrap_intervals,
@@ -41,6 +43,7 @@ from curation.evaluation.ood.detections import (
 )
 from curation.evaluation.ood.id_scores import IdScores, read_id_scores
 from curation.evaluation.ood.separability import FPR_KEYS, threshold_of
+from curation.evaluation.precision import unlike_precision
 from curation.evaluation.problem import Floats, GroundTruth, KnownClasses, class_names
 from curation.evaluation.result import Result
 from curation.evaluation.truth import Part, ground_truth
@@ -79,8 +82,8 @@ class OodOptions:
     threshold: Annotated[str, "RULE"] = "zscore"
     fpr: Literal["first", "nearest", "ood_positive"] = "first"
     t_star: Annotated[str, "T"] = ""
-    bootstrap: int = 0
-    seed: int = 0
+    bootstrap: Replicates = 0
+    seed: Seed = 0
 
 
 OPTIONS = OodOptions()
@@ -111,7 +114,7 @@ def evaluate(
     policy: Policy = POLICY,
     manifest: Annotated[str | Manifest | None, "MANIFEST"] = None,
     score: Annotated[tuple[str, ...], "NAME"] = (),
-    id_classes: Annotated[int | None, "K"] = None,
+    id_classes: Annotated[int | None, Meta(ge=1), "K"] = None,
     official_compat: bool = False,
     shared_ids: Literal["error", "report"] = "error",
     options: OodOptions = OPTIONS,
@@ -171,6 +174,7 @@ def evaluate(
         read, ids = paired(read, read_id_scores(id_files[name], t_star=t_star, classes=class_reading))
         told = check_apart(read, ids, shared=shared_ids)
         methods = choose_methods(read, ids, score or None)
+        told += _unlike(read, ids, methods)
         splits[name] = _Split(part, read, ids, methods, (*remarks, *read.notes, *ids.notes, *told))
     results: dict[str, Any] = {}
     for name, split in splits.items():
@@ -219,8 +223,6 @@ def _classes(classes: Path | None, k: int | None, *, official_compat: bool) -> C
         if k not in (None, listed):
             raise UsageError("--id-classes and --classes disagree", expected=f"{listed} classes", found=str(k))
         k = listed
-    if k is not None and k < 1:
-        raise UsageError("--id-classes is not usable", expected="1 or more", found=str(k))
     return ClassReading(k, official_compat)
 
 
@@ -366,6 +368,18 @@ def paired(read: ReadOodDetections, id_scores: IdScores) -> tuple[ReadOodDetecti
     elif UNNAMED in theirs and UNNAMED not in ours and len(ours) == 1:
         theirs = {next(iter(ours)): theirs[UNNAMED]}
     return replace(read, detections=replace(read.detections, scores=ours)), replace(id_scores, scores=theirs)
+
+
+def _unlike(read: ReadOodDetections, ids: IdScores, methods: Sequence[str]) -> list[str]:
+    """Return what is to be said of scores that the two files hold with unlike digits."""
+    pairs = [
+        {
+            f"the ID file {ids.name}": (ids.stored, ids.scores[one]),
+            f"the OOD file {read.name}": ("float64", read.detections.scores[one]),
+        }
+        for one in methods
+    ]
+    return sorted({said for one in pairs if (said := unlike_precision(one))})
 
 
 def check_apart(read: ReadOodDetections, id_scores: IdScores, *, shared: str = "error") -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from math import inf
 from typing import Any
 
 from curation.evaluation.measures import Better, Measure, formulas
@@ -42,7 +43,9 @@ def _separability(key: str, name: str, *, better: Better = "higher", is_ranked: 
     )
 
 
-def _rate(key: str, name: str, formula: str, *, better: Better = "higher") -> Measure:
+def _rate(
+    key: str, name: str, formula: str, *, better: Better = "higher", bounds: tuple[float, float] | None = None
+) -> Measure:
     return Measure(
         key,
         name,
@@ -53,6 +56,7 @@ def _rate(key: str, name: str, formula: str, *, better: Better = "higher") -> Me
         undefined="the split has no object, or nothing is called unknown",
         count=("n_unknown_gt",),
         ranked=True,
+        bounds=bounds,
     )
 
 
@@ -78,6 +82,7 @@ MEASURES = (
         "normalised open-set error, in %",
         "official: 100 * AOSE / N_U; paper: 100 * objects_misclassified / N_U",
         better="lower",
+        bounds=(0, inf),  # Several detections may lie on one object.
     ),
     _count(
         "AOSE",

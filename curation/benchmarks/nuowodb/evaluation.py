@@ -12,9 +12,11 @@ YOLO_UNIOW = replace(
     TEXT,
     name="yolo-uniow",
     meaning=f"the code of YOLO-UniOW (ow_metric.py), {TEXT.meaning}, area AP; detections of known classes count "
-    "above a score of 0.05, those called unknown at any; left and upper edges of detections get + 1 twice",
+    "above a score of 0.05, those called unknown at any; left and upper edges of detections get + 1 twice; recalls "
+    "divide by the objects + 0.00001",
     known_above=0.05,
     further_shift=1,
+    added_objects=1e-5,
 )
 PROFILES = {one.name: one for one in (CLEAN, YOLO_UNIOW)}
 NOT_COMPARABLE = (

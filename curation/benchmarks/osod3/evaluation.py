@@ -35,7 +35,7 @@ from curation.evaluation.inputs import (
 from curation.evaluation.matching import assign, overlapping_pairs, positives
 from curation.evaluation.open_set import counts_at_thresholds, lies_on
 from curation.evaluation.outcomes import Outcomes
-from curation.evaluation.problem import Bools, ClassRoles, Detections, Stray
+from curation.evaluation.problem import Bools, ClassRoles, Detections, Floats, Stray
 from curation.evaluation.readers import Boxes, TaskDetections, read_task_detections
 from curation.evaluation.result import Result
 from curation.evaluation.variants import IOU, Rules
@@ -285,7 +285,7 @@ def average_precisions(truth: OpenSetTruth, detections: Detections, *, engine: E
     names = truth.truth.classes
     result: dict[str, Any] = {}
     for suffix, rows in (("", slice(None)), ("50", slice(0, 1)), ("75", slice(5, 6))):
-        each = [_mean(precision[rows, :, place]) for place in range(len(names))]
+        each = [_mean(precision[place][rows]) if place in precision else None for place in range(len(names))]
         defined = [one for one in each[: truth.unknown] if one is not None]
         result[f"AP_known{suffix}"] = float(np.mean(defined)) if defined else None
         result[f"AP_unk{suffix}"] = None if truth.classes.taxonomy == "OSOD-I" else each[truth.unknown]
@@ -297,8 +297,8 @@ def average_precisions(truth: OpenSetTruth, detections: Detections, *, engine: E
     return result
 
 
-def _mean(precision: Any) -> float | None:
-    return None if (precision < 0).all() else float(100 * precision.mean())
+def _mean(precision: Floats) -> float:
+    return float(100 * precision.mean())
 
 
 def _reasons(result: Mapping[str, Any], truth: OpenSetTruth) -> dict[str, str]:

@@ -19,6 +19,7 @@ from curation.evaluation.problem import (
     GroundTruth,
     numbered,
     read_class_file,
+    repeated,
 )
 from curation.evaluation.truth import TaskTruth, task_truth
 from curation.manifest.manifest import Manifest
@@ -179,7 +180,7 @@ def classes_of_manifest(manifest: Manifest, name: str) -> ClassRoles:
 
 def _checked(classes: ClassRoles, where: str) -> ClassRoles:
     names = (*classes.known, *classes.unknown)
-    twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
+    twice = repeated(names)
     if twice or not classes.known or UNKNOWN in names or classes.taxonomy not in TAXONOMIES:
         raise EvaluationError(
             "A class is listed twice" if twice else "The classes are not those of an open-set problem",

@@ -14,7 +14,7 @@ from curation.canonical import sha256_of_lines
 from curation.errors import EvaluationError, PredictionError
 from curation.evaluation.coco_engine import Engine, coco_input_order, coco_precision
 from curation.evaluation.inputs import POLICY, READING, Policy, Reading, Truth, about, detections_of
-from curation.evaluation.problem import Bools, Detections, Floats, GroundTruth, KnownClasses
+from curation.evaluation.problem import Bools, Detections, GroundTruth, KnownClasses
 from curation.evaluation.result import Result
 from curation.evaluation.truth import ground_truth
 from curation.progress import stage
@@ -113,9 +113,12 @@ def _classes(source: Source) -> KnownClasses:
             found="none for " + ", ".join(missing)[:300],
             hint="give instances_val2017.json; a file of seen or unseen classes alone lacks the others",
         )
-    numbers = {name: number for number, name, _ in COCO_CATEGORIES} | own
+    coco = {name: number for number, name, _ in COCO_CATEGORIES}
+    # Of a class that the truth lacks, COCO's number says something only where the truth numbers classes as COCO does.
+    is_coco = all(own[name] == coco[name] for name in GROUPS["all"])
+    lent = {name: coco[name] for name in LEFT_OUT if is_coco and coco[name] not in own.values()}
     names = (*BASE, *NOVEL, *LEFT_OUT)
-    return KnownClasses(names, tuple(numbers[name] for name in names), "OV-COCO")
+    return KnownClasses(names, tuple(own.get(name, lent.get(name)) for name in names), "OV-COCO")
 
 
 def _outside_error(found: Detections, known: KnownClasses, where: str, n: int) -> PredictionError:
@@ -157,7 +160,9 @@ def _scored(
     orders = []
     for group, names in groups.items():
         objects, guesses = _restricted(truth, found, showing[group], names)
-        precision: Floats = coco_precision(objects, guesses, engine=engine)[0]
+        precision = np.full((101, len(names)), -1.0)
+        for place, one in coco_precision(objects, guesses, engine=engine).items():
+            precision[:, place] = one[0]
         values = precision.mean(axis=0).tolist()
         ap50 |= {name: None if value < 0 else value for name, value in zip(names, values, strict=True)}
         ids = sorted(source.image_ids[np.flatnonzero(images_showing(source, group))].tolist())

@@ -211,7 +211,7 @@ def start_tasks(
     source: Annotated[Mapping[str, Path] | Path, "[train|test=]PATH"],
     *,
     name: str = "my/benchmark",
-    n_tasks: int = USUAL_TASKS,
+    n_tasks: Annotated[int, msgspec.Meta(ge=1)] = USUAL_TASKS,
     exhaustive: bool = False,
     bad_boxes: BadBoxes = "error",
     no_cache: bool = False,
@@ -235,8 +235,6 @@ def start_tasks(
     no_cache
         parse annotation files again, and store nothing
     """
-    if n_tasks < 1:
-        raise UsageError("--n-tasks needs a number of 1 or more", found=str(n_tasks))
     paths = {"": source} if isinstance(source, Path) else source
     if {"", SOURCES[0]} <= paths.keys():
         raise UsageError("--source names 'train' twice", where=f"--source {paths['']!s:.200}")

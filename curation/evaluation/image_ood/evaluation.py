@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
+from curation.arguments import Replicates, Seed
 from curation.errors import EvaluationError, MissingFileError, UsageError
 from curation.evaluation.image_ood.images import UNJUDGED, LeftOut, ListedSet, ScoredSet, listed_set, scored_set
 from curation.evaluation.image_ood.measures import (
@@ -23,6 +24,7 @@ from curation.evaluation.image_ood.measures import (
 from curation.evaluation.image_ood.report import DEFINITIONS
 from curation.evaluation.image_ood.scores import SUFFIXES, read_image_scores
 from curation.evaluation.inputs import manifest_record
+from curation.evaluation.precision import unlike_precision
 from curation.evaluation.problem import Bools, Floats, Int64s
 from curation.evaluation.resample import GENERATOR, Resampled, resample, tail_of
 from curation.evaluation.result import Report, Result
@@ -112,8 +114,8 @@ def evaluation_as(report: Report, benchmark: Benchmark) -> Callable[..., Result]
         label_key: Annotated[str | None, "KEY"] = None,
         image_key: Annotated[str | None, "KEY"] = None,
         stray: Literal["error", "drop"] = "error",
-        bootstrap: int = 0,
-        seed: int = 0,
+        bootstrap: Replicates = 0,
+        seed: Seed = 0,
         confidence: Annotated[str, "C"] = "0.95",
     ) -> Result:
         """Score image-level OOD detection: AUROC, AUPR with ID and with OOD positive, FPR95, accuracy.
@@ -173,6 +175,11 @@ def evaluation_as(report: Report, benchmark: Benchmark) -> Callable[..., Result]
             for name, run in runs.items()
             for one in run.all
             if (told := require_usable(one, rules))
+        ]
+        notes += [
+            f"{name}: {told}" if len(runs) > 1 else told
+            for name, run in runs.items()
+            if (told := unlike_precision({one.name: (one.file["stored"], one.scores) for one in run.all}))
         ]
         drawn = Bootstrap(bootstrap, seed, confidence) if bootstrap else None
         with stage("evaluating"):

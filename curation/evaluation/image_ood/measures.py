@@ -31,8 +31,8 @@ FPR_RULES: Mapping[str, str] = {
     "out points between equal steps (OpenOOD 1.5)",
     "FPR95_first": "ID positive: share of OOD scores >= tau, tau the largest score with "
     "20 * (ID scores >= tau) >= 19 * n_id",
-    "FPR95_quantile_ninco": "ID positive: share of OOD scores >= the 0.05 quantile of the ID scores, linearly "
-    "interpolated; scores that are not finite as they are (NINCO)",
+    "FPR95_quantile_ninco": "ID positive: share of OOD scores >= the quantile of the ID scores at 1 - 0.95 in floating "
+    "point, a hair above 0.05, linearly interpolated; scores that are not finite as they are (NINCO)",
     "FPR95_rank_ssb": "ID positive: share of OOD scores > the ID score of ascending rank round(0.05 n), from 0, a half "
     "to the even rank (SSB)",
 }

@@ -73,6 +73,7 @@ _SPREADS = tuple(
         _STD,
         unit="share",
         source="OpenOOD 1.5, scripts/eval_ood.py",
+        undefined="undefined for one of the runs",
         paths=(("std", key),),
         count=("n", "runs"),
     )
@@ -214,6 +215,6 @@ def _intervals(data: Data, name: str, found: Data) -> Table:
     return Table("intervals", columns, rows, title=title, printed=printed, where={"run": name})
 
 
-def report_as(protocol: str) -> Report:
+def report_as(protocol: str, *, algorithm: int = 1) -> Report:
     """Return how the results of image-level OOD detection show themselves, under the name of a benchmark."""
-    return Report(protocol, MEASURES, scored, _tables, files=("ood", "lists", "summary"))
+    return Report(protocol, MEASURES, scored, _tables, algorithm=algorithm, files=("ood", "lists", "summary"))

@@ -13,6 +13,7 @@ import numpy as np
 
 from curation.canonical import sha256_of_file
 from curation.errors import PredictionError
+from curation.evaluation.precision import Number, doubles, read_delimited
 from curation.evaluation.problem import Floats, Int64s
 from curation.evaluation.score_files import Keys, keys_of_npz, read_npy, read_npz
 from curation.input_files import read_plain
@@ -96,6 +97,7 @@ def read_image_scores(path: Path, keys: Keys | None = None) -> ImageScores:
     if "scores" not in found:
         _refuse(path, f"no {' or '.join(wanted['scores'])} in {', '.join(offered)}"[:200])
     scores = np.asarray(found["scores"])
+    stored = str(scores.dtype)
     if scores.ndim != 1 or scores.dtype.kind not in "fiu" or not len(scores):
         _refuse(path, f"scores of {scores.dtype}, shape {scores.shape}")
     for what, column in found.items():
@@ -106,11 +108,11 @@ def read_image_scores(path: Path, keys: Keys | None = None) -> ImageScores:
     if images is not None and max(map(len, images)) > LONGEST_LINE:
         _refuse(path, f"an image name of {max(map(len, images)):,} characters")
     return ImageScores(
-        scores.astype(np.float64),
+        doubles(scores, str(path)),
         images,
         _whole(found.get("predictions"), "predictions", path),
         _whole(found.get("labels"), "labels", path),
-        {"name": path.name, "sha256": sha256_of_file(path), "rows": len(scores), "reported": {}},
+        {"name": path.name, "sha256": sha256_of_file(path), "rows": len(scores), "stored": stored, "reported": {}},
         path,
     )
 
@@ -130,7 +132,6 @@ def _whole(values: Any, what: str, path: Path) -> Int64s | None:
 
 def _from_csv(data: bytes, wanted: Mapping[str, tuple[str, ...]], path: Path) -> tuple[dict[str, Any], list[str]]:
     import pyarrow
-    from pyarrow import csv as arrow_csv
 
     try:
         line = data[:_LONGEST_HEADER].split(b"\n", 1)[0].decode("utf-8")
@@ -140,17 +141,12 @@ def _from_csv(data: bytes, wanted: Mapping[str, tuple[str, ...]], path: Path) ->
         }
         if len(set(names)) < len(names) or "scores" not in chosen:
             return {}, names
-        types = {key: pyarrow.string() if what == "images" else pyarrow.float64() for what, key in chosen.items()}
-        table = arrow_csv.read_csv(
-            pyarrow.BufferReader(data),
-            read_options=arrow_csv.ReadOptions(use_threads=False, column_names=names, skip_rows=1),
-            convert_options=arrow_csv.ConvertOptions(
-                column_types=types, include_columns=list(types), strings_can_be_null=False, null_values=[""]
-            ),
-        )
+        numbers = tuple(key for what, key in chosen.items() if what != "images")
+        texts = tuple(key for what, key in chosen.items() if what == "images")
+        table = read_delimited(data, names, numbers, texts, str(path))
     except (pyarrow.ArrowException, UnicodeDecodeError, csv.Error) as error:
         _refuse(path, str(error)[:200])
-    for key in types:
+    for key in (*numbers, *texts):
         if table.column(key).null_count:
             _refuse(path, f"an empty cell in column {key}")
     return {what: table.column(key).to_numpy() for what, key in chosen.items()}, names
@@ -159,7 +155,7 @@ def _from_csv(data: bytes, wanted: Mapping[str, tuple[str, ...]], path: Path) ->
 def _from_json(data: bytes, wanted: Mapping[str, tuple[str, ...]], path: Path) -> tuple[dict[str, Any], list[str]]:
     try:
         if data.lstrip()[:1] == b"[":
-            return {"scores": np.array(msgspec.json.decode(data, type=list[float]))}, []
+            return {"scores": np.array(msgspec.json.decode(data, type=list[Number]), np.float64)}, []
         raw = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
         chosen = {
             what: raw[key]
@@ -169,7 +165,7 @@ def _from_json(data: bytes, wanted: Mapping[str, tuple[str, ...]], path: Path) -
         found: dict[str, Any] = {
             what: msgspec.json.decode(text, type=list[str | int])
             if what == "images"
-            else np.array(msgspec.json.decode(text, type=list[float]))
+            else np.array(msgspec.json.decode(text, type=list[Number]), np.float64)
             for what, text in chosen.items()
         }
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:

@@ -14,8 +14,9 @@ import msgspec
 from curation.append_log import append_lines, filled_lines, parsed_line, require_json_lines, require_length
 from curation.canonical import sha256_of_value
 from curation.errors import LeaderboardError, UsageError
-from curation.evaluation.measures import Better, Data, Scored, measure_of, ranked
+from curation.evaluation.measures import Better, Data, Scored, measure_of, range_of, ranked
 from curation.evaluation.protocols import measures_of, report_of
+from curation.ledger import refuse_review
 from curation.storage import read_bytes
 from curation.text_table import printable
 from curation.version import __version__
@@ -26,6 +27,9 @@ MAX_TEXT = 200
 MAX_ENTRIES = 64
 MAX_COUNT = 2**63 - 1
 _FOREIGN = "-1 in the file, which torchmetrics and pycocotools write for undefined"
+_ROUNDING = 1e-9
+"""Of the last digits, by which a mean may pass the end of a range."""
+_UNDEFINED_BELOW = ("share", "%")
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 
 
@@ -219,8 +223,17 @@ def _check_numbers(row: Row, where: str) -> None:
     for name, metric in row.metrics.items():
         if metric.value is not None and not math.isfinite(metric.value):
             _refuse("A number is not finite", f"{where}: {name}", "a number or null", str(metric.value))
-        # A row that calls a high error good would stand first.
+        # A row that calls a high error good would stand first, and so would a share that is written in percent.
         known = measure_of(measures, name)
+        least, most = range_of(metric.unit, known)
+        value = None if metric.value == -1 and metric.unit in _UNDEFINED_BELOW else metric.value
+        if value is not None and not least - _ROUNDING <= value <= most * (1 + _ROUNDING):
+            _refuse(
+                "A number is outside the range of its measure",
+                f"{where}: {name}",
+                f"{least:g} to {most:g}, unit {metric.unit}",
+                str(value),
+            )
         if known and (known.better, known.unit) != (metric.better, metric.unit):
             _refuse(
                 "A number is not what the protocol defines",
@@ -268,6 +281,7 @@ def append_rows(path: Path, rows: Sequence[Row]) -> int:
         The suffix is not ``.jsonl``, or a row is too long.
     """
     require_json_lines(path, LeaderboardError, "leaderboard file")
+    refuse_review(path)
     lines = [msgspec.json.encode(row) + b"\n" for row in rows]
     for line in lines:
         require_length(line, LeaderboardError, "new row")
@@ -318,6 +332,6 @@ def _parsed(text: bytes, where: str) -> Row:
     foreign = {
         name: msgspec.structs.replace(one, value=None, undefined=_FOREIGN)
         for name, one in row.metrics.items()
-        if one.value == -1 and one.unit in ("share", "%")
+        if one.value == -1 and one.unit in _UNDEFINED_BELOW
     }
     return msgspec.structs.replace(row, metrics=row.metrics | foreign) if foreign else row

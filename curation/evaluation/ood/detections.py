@@ -12,6 +12,7 @@ import numpy as np
 
 from curation.errors import PredictionError, UsageError
 from curation.evaluation.post_hoc.scores import energy, generalized_entropy, max_softmax, softmax
+from curation.evaluation.precision import Number
 from curation.evaluation.problem import LARGEST_SCORE, Bools, Floats, GroundTruth, Int32s, Int64s
 from curation.evaluation.readers import (
     Policy,
@@ -44,8 +45,8 @@ class Record(msgspec.Struct, gc=False):
     bbox_xyxy: _Box | None = None
     score: float | None = None
     category_id: Int64 | None = None
-    ood_score: float | None = None
-    scores: dict[str, float] | None = None
+    ood_score: Number | None = None
+    scores: dict[str, Number] | None = None
     logits: list[float] | None = None
 
 

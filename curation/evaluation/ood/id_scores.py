@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 
 from curation.csv_table import cell_text
 from curation.errors import PredictionError
@@ -24,6 +25,7 @@ from curation.evaluation.ood.detections import (
     read_classes,
     records_of,
 )
+from curation.evaluation.precision import Number, double_of, doubles
 from curation.evaluation.problem import LARGEST_SCORE, Floats
 from curation.evaluation.score_files import read_npy
 from curation.input_files import InputFile
@@ -38,7 +40,7 @@ _SHOWN = 200
 
 
 class _Lists(msgspec.Struct):
-    scores: list[float] | dict[str, list[float]]
+    scores: list[Number] | dict[str, list[Number]]
     image_ids: list[int | str] | None = None
 
 
@@ -57,6 +59,8 @@ class IdScores:
     logits_length : int or None
     confident : bool
         Whether the file gives the confidence of each detection.
+    stored : str
+        Type of the numbers; text counts as ``float64``.
     notes : tuple of str
     """
 
@@ -67,6 +71,7 @@ class IdScores:
     reported: dict[str, int]
     logits_length: int | None = None
     confident: bool = False
+    stored: str = "float64"
     notes: tuple[str, ...] = ()
 
     @property
@@ -107,7 +112,9 @@ def read_id_scores(path: Path, *, t_star: float | None = None, classes: ClassRea
     given = InputFile(path, kind="file of ID scores")
     suffix = Path(path.name.lower().removesuffix(".gz")).suffix
     if suffix == ".npy":
-        found = _from_columns({UNNAMED: _array(path)}, None, given, path)
+        array = _array(path)
+        columns = {UNNAMED: doubles(array, str(path))}
+        found = replace(_from_columns(columns, None, given, path), stored=str(array.dtype))
     elif suffix == ".csv":
         found = _from_columns(*_csv_columns(given.data, path), given, path)
     else:
@@ -145,7 +152,7 @@ def _from_json(given: InputFile, path: Path, t_star: float | None, classes: Clas
             columns = {name: np.array(values, np.float64) for name, values in named.items()}
             return _from_columns(columns, lists.image_ids, given, path)
         if start == b"[" and data.lstrip()[1:].lstrip()[:1] not in (b"{", b"]"):
-            values = np.array(msgspec.json.decode(data, type=list[float]), np.float64)
+            values = np.array(msgspec.json.decode(data, type=list[Number]), np.float64)
             return _from_columns({UNNAMED: values}, None, given, path)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise _unreadable(path, str(error)) from None
@@ -178,11 +185,11 @@ def _from_detections(given: InputFile, path: Path, t_star: float | None, classes
     )
 
 
-def _array(path: Path) -> Floats:
+def _array(path: Path) -> npt.NDArray[Any]:
     values = read_npy(path)
     if values.ndim != 1 or values.dtype.kind not in "fiu":
         raise _unreadable(path, f"{values.dtype}, shape {values.shape}")
-    return values.astype(np.float64)
+    return values
 
 
 def _csv_columns(data: bytes, path: Path) -> tuple[dict[str, Floats], list[int | str] | None]:
@@ -207,7 +214,8 @@ def _numbers(name: str, cells: tuple[str, ...], path: Path) -> Floats:
     values = []
     for number, cell in enumerate(cells):
         try:
-            values.append(float(cell) if len(cell) <= 64 else math.nan)
+            where = f"{path}: line {number + 2}, column {name[:40]}"
+            values.append(double_of(cell, where) if len(cell) <= 64 else math.nan)
         except ValueError:
             raise _unreadable(path, f"line {number + 2}, column {name[:40]}: {cell[:40]!r}") from None
     return np.array(values, np.float64)

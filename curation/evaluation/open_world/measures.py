@@ -41,6 +41,7 @@ TEXT = Rules(
     crowd="ordinary",
     text=True,
     nothing="zero",
+    impact_without_objects=True,
 )
 """What the codes share that write detections as VOC's text files: rooms make their variants of it."""
 _NO_UNKNOWN = "no unknown object counts in this task"
@@ -234,7 +235,7 @@ class _Section:
         }
 
     def _unknown(self) -> dict[str, Any]:
-        self.targets = targets(self.truth, self.found)
+        self.targets = targets(self.truth, self.found, added=self.rules.added_objects)
         counts = unknown_counts(self.targets)
         is_unknown = self.found.label == self.truth.unknown
         counted = int((is_unknown & (self.found.outcome >= 0)).sum())
@@ -255,14 +256,18 @@ class _Section:
         }
 
     def _impact(self) -> dict[str, Any]:
-        by_class = recall_points(self.found, self.truth.unknown)
+        rules = self.rules
+        by_class = recall_points(
+            self.found,
+            self.truth.unknown,
+            without_objects=rules.impact_without_objects,
+            added=rules.added_objects,
+        )
         curve = impact_at_recalls(by_class, self.classes)
         readings = ("WI", "WI_closed_set_denominator")
         for name in readings:
-            values = [
-                value if above or value is not None else self.nothing
-                for value, above in zip(curve[name], curve["on_unknown"], strict=True)
-            ]
+            # The code prints 0 where no class has detections; where the first of all are ignored it has 0 / 0.
+            values = curve[name] if by_class else [self.nothing] * len(curve[name])
             curve[name] = values if self.has_unknown else [None] * len(values)
             at_08 = curve[name][curve["recall"].index("0.80")]
             if at_08 is None:
@@ -273,7 +278,7 @@ class _Section:
             "WI_at_recall": {recall: curve["WI"][at] for recall, at in place.items()},
             "WI_curve": curve,
             "WI_left_out": {
-                name: "no objects" if not self.found.n_positive[number] else "no detections"
+                name: "no detections" if rules.impact_without_objects or self.found.n_positive[number] else "no objects"
                 for number, name in enumerate(self.classes[:-1])
                 if number not in by_class
             },
@@ -348,13 +353,17 @@ class _Section:
             "repeats": self.truth.repeats,
             **({"known_scores": f"> {self.rules.known_above}"} if self.rules.known_above >= 0 else {}),
             **({"left_and_upper_edges": f"+{self.rules.further_shift} once more"} if self.rules.further_shift else {}),
+            **({"recall": f"found / (objects + {self.rules.added_objects:g})"} if self.rules.added_objects else {}),
+            **({"WI_without_objects": "first detection"} if self.rules.impact_without_objects else {}),
         }
 
     def _notes(self) -> list[str]:
         empty = [name for name, n in zip(self.classes[:-1], self.found.n_positive, strict=False) if not n]
         notes = []
         if empty:
-            notes.append(f"{len(empty)} known classes have no objects and are left out: {', '.join(empty)}")
+            note = f"{len(empty)} known classes have no objects and are left out: {', '.join(empty)}"
+            first = "; WI counts the first detection of each, as the code does"
+            notes.append(note + first * self.rules.impact_without_objects)
         if len(self.found.label) and not (self.found.label == self.truth.unknown).any():
             notes.append("no detection is called unknown: UR is 0 by that alone")
         if not len(self.found.label):

@@ -42,7 +42,8 @@ DEFINITIONS: dict[str, str] = {
     "what the official code prints",
     "A_OSE_objects": "distinct unknown objects with a detection of a known class on them: what the paper's text says",
     "WI": "sum over known classes of detections on unknown objects / sum of TP + FP, each class at the first index "
-    "whose recall is nearest to 0.8 (the official code; its denominator holds the open-set false positives)",
+    "whose recall is nearest to 0.8 (the official code; its denominator holds the open-set false positives); a class "
+    "without objects is left out, and in variants of codes read at its first detection, as there",
     "WI_closed_set_denominator": "the same over TP + FP without false positives on unknown objects (Dhamija et al.)",
     "WI_at_recall": "WI at recalls 0.1 to 0.9; WI_curve: 0.01 to 1.00, both denominators",
     "on": "IoU of the profile's matching threshold with the object, whatever its other detections",

@@ -12,6 +12,7 @@ import numpy as np
 from curation.canonical import sha256_of_file
 from curation.errors import PredictionError
 from curation.evaluation.post_hoc.scores import LastLayer
+from curation.evaluation.precision import doubles
 from curation.evaluation.problem import Floats, Int64s
 from curation.evaluation.score_files import keys_of_npz, read_npz
 
@@ -107,7 +108,7 @@ def _matrix(arrays: Mapping[str, Any], name: str, path: Path, *, ndim: int = 2) 
     expected = "a matrix of numbers, one row a detection" if ndim == 2 else "a vector of numbers"
     is_sound = values.ndim == ndim and values.dtype.kind in "fiu" and 0 not in values.shape[1:]
     _require(is_sound, arrays, name, path, expected)
-    numbers: Floats = values.astype(np.float64)
+    numbers = doubles(values, f"{path}: {name}")
     if not np.isfinite(numbers).all():
         row = int(np.argwhere(~np.isfinite(numbers))[0, 0])
         raise PredictionError(f"The array {name} holds a number that is not finite", where=f"{path}: row {row}")

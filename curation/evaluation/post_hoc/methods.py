@@ -327,7 +327,7 @@ def _packages() -> tuple[Any, Any]:
 
 def _outlier_scores(detectors: Any, torch: Any, inputs: PostHocInputs, name: str, settings: Settings) -> Any:
     def tensor(values: Any) -> Any:
-        return torch.from_numpy(np.ascontiguousarray(values))
+        return torch.from_numpy(np.require(values, requirements=["C", "W"]))
 
     if name in ("msp", "energy", "gen"):
         found = {

@@ -50,19 +50,31 @@
     return found ? decodeURIComponent(found[1]) : "";
   }
 
-  /* Ask the server; every way that it can fail ends in an Error whose text is fit to be shown. */
+  const ANSWER = 10000; // Milliseconds that an answer is waited for: longer than the server waits for its database.
+
+  /* Wait for something, but not for ever. */
+  function within(milliseconds, promise, told) {
+    const end = new Promise((_, reject) => setTimeout(() => reject(new Error(told)), milliseconds));
+    return Promise.race([promise, end]);
+  }
+
+  /* Ask the server; every way that it can fail ends in an Error whose text is fit to be shown. Of many images the answer
+   * takes a millisecond each. */
   async function ask(address, asked) {
+    const patience = ANSWER + ((asked.ids && asked.ids.length) || 0);
     let answer;
     try {
       const reply = await fetch(address, {
         method: "POST",
         headers: { "Content-Type": "application/json" },
         body: JSON.stringify({ dataset_name: datasetShown(), ...asked }),
+        signal: AbortSignal.timeout(patience),
       });
       if (!reply.ok) throw new Error(`the server answered ${reply.status}`);
       answer = await reply.json();
     } catch (error) {
-      throw new Error(`Not known whether it was recorded: ${error.message}. ${RESTART}`);
+      const why = error.name === "TimeoutError" ? `no answer within ${patience / 1000} seconds` : error.message;
+      throw new Error(`Not known whether it was recorded: ${why}. ${RESTART}`);
     }
     const result = answer.result || answer;
     if (answer.error || result.error) throw new Error(result.message || answer.error_message || String(answer.error));
@@ -279,7 +291,7 @@
 
   /* Show the image that was asked for ahead, with its boxes, where the App will: what is seen is what the next key judges. */
   async function showAtOnce(ctx, id) {
-    const active = await ctx.state.snapshot.getPromise(fos.activeFields({ modal: true }));
+    const active = await within(PATIENCE, ctx.state.snapshot.getPromise(fos.activeFields({ modal: true })), "the App is busy");
     const place = document.querySelector('[data-cy="modal-looker-container"]');
     // Of two images of one file, the App does not say which it has drawn.
     if (!place || !coming || coming.id !== id || coming.sample.filepath === lastDrawn) return uncover();
@@ -324,11 +336,12 @@
   /* The App has drawn the image itself; or somebody turned to something else. */
   document.addEventListener("canvas-loaded", ({ target, detail }) => {
     if (!target.closest('[data-cy="modal"]')) return;
+    moving = false;
     drawn.add(target);
     lastDrawn = detail.sampleFilepath;
     if (facing && detail.sampleFilepath === facing.sample.filepath) uncover();
   });
-  for (const turned of ["pointerdown", "wheel"]) window.addEventListener(turned, uncover, true);
+  for (const turned of ["pointerdown", "wheel"]) window.addEventListener(turned, () => (leaving = false, uncover()), true);
 
   // -------------------------------------------------------------------------------------------------------------------
   // Judging: one thing after the other
@@ -364,6 +377,7 @@
       return { expand: fos.useSetExpandedSample(), close: fos.useClearModal() };
     }
     async execute(ctx) {
+      hooks = ctx.hooks;
       const job = jobs.get(ctx.params.job);
       jobs.delete(ctx.params.job);
       if (job) await job(ctx);
@@ -419,6 +433,7 @@
       return to;
     }
     go(place) {
+      [moving, movedAt, leaving] = [true, performance.now(), false];
       this.at = Math.min(Math.max(place, 0), this.ids.length - 1);
       return { id: this.ids[this.at], hasNext: this.at < this.ids.length - 1, hasPrevious: this.at > 0 };
     }
@@ -432,15 +447,35 @@
   }
 
   let list = null;
+  const SETTLED = 2000; // Milliseconds after a step, within which the App may yet hear no key.
+  let moving = false; // On to an image that the App has not drawn yet.
+  let movedAt = -SETTLED;
+  let leaving = false; // Esc was pressed amid a step: the App may finish the step after it closed the view.
+  let left = 0; // How often the enlarged view was left: what was begun before may not open it again.
+  let hooks = null; // Of the App, as they were handed out last.
+
+  /* Leave the enlarged view. What Esc means there otherwise (a zoom, a list of options), the App decides; but of an image
+   * that is not drawn yet it hears no key, and work that is under way would open the view again. */
+  function leave(event) {
+    left += 1;
+    uncover();
+    if (!hooks || !(waiting || moving || performance.now() - movedAt < SETTLED)) return;
+    event.preventDefault();
+    event.stopImmediatePropagation();
+    leaving = true;
+    hooks.close();
+  }
 
   async function listed(ctx, shown) {
     if (list) return;
     const sort = await ctx.state.snapshot.getPromise(fos.gridSortBy);
-    const told = await new Promise((resolve) => {
+    const unknown = `Nothing was judged: the list of images is not known. ${RESTART}`;
+    const asked = new Promise((resolve) => {
       foo.executeOperator(`${PLUGIN}/in_order`, { sort }, { callback: resolve });
     });
+    const told = await within(ANSWER, asked, unknown);
     const ids = told && told.result && told.result.ids;
-    if (!ids) throw new Error(`Nothing was judged: the list of images is not known. ${RESTART}`);
+    if (!ids) throw new Error(unknown);
     list = new List(ids, shown || (await imageShown(ctx)));
     fos.modalNavigation.set(list.navigation());
   }
@@ -448,8 +483,8 @@
   let changed = false; // Something was decided since the enlarged view opened: the grid is behind.
   const given = new Map(); // Verdicts by sample, given in the enlarged view, which the App's own data may lack still.
 
-  async function judgeShown(ctx, verdict) {
-    const id = await imageShown(ctx);
+  async function judgeShown(ctx, verdict, before) {
+    const id = before === left && (await imageShown(ctx));
     if (!id) return say("The enlarged view was closed before this key: nothing was judged", "note");
     if (facing && facing.id !== id) {
       uncover();
@@ -464,7 +499,7 @@
     counted(done);
     say(done.message);
     // Closed meanwhile: then there is nowhere to go on to.
-    if (here === list) await goOn(ctx, again);
+    if (here === list && before === left) await goOn(ctx, again);
   }
 
   /* The App keeps what it drew of every image that it enlarged, several MiB each: give back what is on no page any more. */
@@ -483,9 +518,11 @@
     const to = here.after(again);
     if (to < here.ids.length) {
       // Where it cannot be shown at once, the App shows it all the same.
+      const before = left;
       await showAtOnce(ctx, here.ids[to]).catch(uncover);
-      if (here !== list || !isEnlarged()) return uncover();
+      if (here !== list || before !== left || !isEnlarged()) return uncover();
       await ctx.hooks.expand(here.go(to));
+      if (before !== left) return ctx.hooks.close();
       return lookAhead(here.ids[here.after()]);
     }
     uncover();
@@ -564,6 +601,7 @@
     if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
     if (isTyping() || isAnnotating() || isAsked()) return;
     const helping = help.style.display !== "none";
+    if (event.key === "Escape" && !helping && isEnlarged()) return leave(event);
     const letter = letterOf(event);
     if (!helping && !KEYS[letter] && letter !== "z" && letter !== "?") return uncover();
     // Before the App's own listener: f is its fullscreen, r its zoom, z its crop.
@@ -572,13 +610,13 @@
     // A key that is held repeats itself: it was one verdict.
     if (event.repeat) return;
     if (helping || letter === "?") return toggleHelp(!helping);
-    const enlarged = isEnlarged();
+    const [enlarged, before] = [isEnlarged(), left];
     const verdict = KEYS[letter];
     if (verdict && !review.verdicts.includes(verdict)) {
       return say(`${letter}: ${verdict} is no verdict at this stage; there are ${review.verdicts.join(", ")}`, "wrong");
     }
     queue(() =>
-      withApp((ctx) => (!verdict ? undo(ctx, enlarged) : enlarged ? judgeShown(ctx, verdict) : judgeTicked(ctx, verdict)))
+      withApp((ctx) => (!verdict ? undo(ctx, enlarged) : enlarged ? judgeShown(ctx, verdict, before) : judgeTicked(ctx, verdict)))
     );
   }
 
@@ -763,8 +801,10 @@
     }
     const now = isEnlarged();
     if (now && !enlarged && review.verdicts) queue(() => withApp(async (ctx) => (await imageShown(ctx)) && listed(ctx)));
+    if (now && leaving) hooks.close();
     if (!now) {
       list = null;
+      moving = leaving = false;
       uncover();
       letGo();
     }

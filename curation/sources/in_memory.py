@@ -1,0 +1,416 @@
+"""Annotations and detections that are in memory, as the bytes of the file that would hold them.
+
+One reader then checks both, in the same words. Nothing is rounded, guessed or left out on the way: what JSON cannot
+hold is refused here, and what no file could hold (a NaN) is written so that the reader refuses it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import PurePath
+from typing import Any
+
+import msgspec
+
+from curation.arguments import shown
+from curation.errors import AnnotationFormatError, PredictionError, UsageError
+from curation.sources.coco import record_place
+
+_BOX = ("x", "y", "w", "h")
+_OF_IMAGE = ("file_name", "width", "height")
+_OF_CLASS = ("category_id", "supercategory")
+_FLAGS = ("iscrowd", "difficult", "ignore", "truncated", "occluded")
+_READ = (
+    *("image_id", "category", "score", "background_score", "bbox", *_BOX),
+    *(*_OF_IMAGE, *_OF_CLASS, *_FLAGS, "area", "pose"),
+)
+_IDS = ("image_id", "category_id")
+_NEEDED = ("image_id", "score", "bbox", *_BOX)
+_EXACT = 2**53
+_KINDS = "a path, a COCO dictionary, a DataFrame or list of boxes, a FiftyOne dataset or view, or a Source"
+_DETECTIONS = (
+    "a path, a list of COCO results, a FiftyOne view with predictions, or a DataFrame: image_id, category_id, score, "
+    "bbox or x, y, w, h"
+)
+_BY_IMAGE = "image_id, boxes of x1, y1, x2, y2 (pixels), {} and labels, as many of each"
+
+
+def coco_bytes(given: Any) -> bytes:
+    """Return the bytes of the COCO file that annotations in memory are.
+
+    Parameters
+    ----------
+    given : mapping, DataFrame, or several mappings
+        A COCO dictionary. Or one row a box, with ``image_id``, ``category`` and ``bbox`` or ``x``, ``y``, ``w``, ``h``
+        (pixels, origin top left), and where there are such: ``category_id``, ``supercategory``, ``file_name``,
+        ``width``, ``height``, ``area``, ``iscrowd``, ``difficult``, ``ignore``, ``truncated``, ``occluded``, ``pose``;
+        a row without category and box is an image without a box. Or one mapping an image, with ``image_id``, ``boxes``
+        (``x1, y1, x2, y2``) and ``labels``, as torchvision and torchmetrics have them.
+
+    Raises
+    ------
+    UsageError
+        It is none of these, lacks a column or has it twice, or holds what JSON cannot.
+    AnnotationFormatError
+        Rows disagree about an image or a class, or a box has no class.
+    """
+    if isinstance(given, Mapping):
+        return json_bytes(given)
+    found = _rows(given)
+    if found is None:
+        raise UsageError("These are no annotations", expected=_KINDS, found=shown(given))
+    rows, name = found, type(given).__name__
+    if rows and {"boxes", "labels"} <= rows[0].keys():
+        rows = [one for place, row in enumerate(rows) for one in _boxes_of_image(row, place, name)]
+    columns = dict.fromkeys(key for row in rows for key in row) if rows or not _is_frame(given) else given.columns
+    _require_columns(columns)
+    return json_bytes(_coco_of_rows(rows, name))
+
+
+def results_bytes(given: Any) -> bytes:
+    """Return the bytes of the COCO results file that detections in memory are.
+
+    Parameters
+    ----------
+    given : DataFrame, or several mappings
+        One row a detection, with ``image_id``, ``category_id`` or ``category``, ``score``, and ``bbox`` or ``x``,
+        ``y``, ``w``, ``h``; or one mapping an image, with ``image_id``, ``boxes`` (``x1, y1, x2, y2``), ``scores`` and
+        ``labels``.
+
+    Raises
+    ------
+    UsageError
+        It is neither, has a column twice, or holds what JSON cannot.
+    """
+    rows = None if isinstance(given, Mapping) else _rows(given)
+    if rows is None:
+        raise UsageError("These are no detections", expected=_DETECTIONS, found=shown(given))
+    name = type(given).__name__
+    if rows and {"boxes", "scores", "labels"} <= rows[0].keys():
+        rows = [one for place, row in enumerate(rows) for one in _detections_of_image(row, place)]
+    return json_bytes([_with_bbox(row, place, name) for place, row in enumerate(rows)])
+
+
+def json_bytes(value: Any) -> bytes:
+    """Return a value as JSON: numbers of NumPy and torch, arrays, Series, DataFrames and generators in full.
+
+    Raises
+    ------
+    UsageError
+        It holds itself, or something that JSON cannot.
+    """
+    made: dict[int, tuple[Any, Any]] = {}
+
+    def plain(one: Any) -> Any:
+        # A generator gives its values once.
+        if id(one) not in made:
+            made[id(one)] = (one, _plain(one))
+        return made[id(one)][1]
+
+    try:
+        try:
+            data = msgspec.json.encode(value, enc_hook=plain)
+        except UnicodeEncodeError:
+            return json.dumps(msgspec.to_builtins(value, enc_hook=plain)).encode("ascii")
+        if b"null" in data:
+            # Of a NaN that is no missing value msgspec makes null; a file would hold NaN, which its reader refuses.
+            text = json.dumps(msgspec.to_builtins(value, enc_hook=plain))
+            if "NaN" in text or "Infinity" in text:
+                return text.encode("ascii") if _not_finite(text) else data
+    except RecursionError:
+        raise UsageError("A value holds itself, or is nested too deep", found=type(value).__name__) from None
+    return data
+
+
+def _not_finite(text: str) -> bool:
+    """Return whether a JSON text has NaN or Infinity for a number, and not in a text alone."""
+    found: list[str] = []
+    json.loads(text, parse_constant=found.append)
+    return bool(found)
+
+
+def _plain(one: Any) -> Any:
+    """Return a value that JSON cannot hold as one that it can."""
+    if _is_frame(one):
+        return [{key: cell for key, cell in row.items() if not _is_missing(cell)} for row in _rows(one) or ()]
+    if hasattr(one, "tolist"):
+        return one.tolist()
+    if _is_missing(one):
+        return None
+    if isinstance(one, PurePath):
+        return str(one)
+    if isinstance(one, Mapping):
+        return dict(one)
+    # A tuple comes here as the key of a mapping alone.
+    if isinstance(one, Iterable) and not isinstance(one, tuple):
+        return list(one)
+    raise UsageError(
+        "A value cannot stand in an annotation file",
+        expected="numbers, texts, True, False, None, and lists and mappings of them",
+        found=shown(one),
+    )
+
+
+def _is_frame(given: Any) -> bool:
+    return all(hasattr(given, name) for name in ("columns", "to_dict", "itertuples"))
+
+
+def _is_missing(value: Any) -> bool:
+    """Return whether a cell is empty: None, or what pandas writes for it (NaN, NA, NaT)."""
+    return (
+        value is None or type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, float) and value != value)
+    )
+
+
+def _rows(given: Any) -> list[dict[str, Any]] | None:
+    """Return the rows of a DataFrame, or several mappings, as plain dictionaries; None for anything else."""
+    if _is_frame(given):
+        names = list(given.columns)
+        if twice := sorted({str(name) for name in names if name in _READ and names.count(name) > 1}):
+            raise UsageError(
+                "A column stands twice in the table", expected="each column once", found=", ".join(twice)[:200]
+            )
+        table = given.loc[:, ~given.columns.duplicated()].to_dict("records")
+        rows = [{str(key): _cell(str(key), one) for key, one in row.items()} for row in table]
+        # An integer column becomes one of floats where tables are joined.
+        for name in [one for one in _IDS if one in names and given[one].dtype.kind == "f"]:
+            for row in rows:
+                row[name] = _whole(row[name])
+        return rows
+    if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
+        return None
+    several = list(given)
+    if not all(isinstance(row, Mapping) for row in several):
+        return None
+    return [{key: _scalar(one) for key, one in row.items()} for row in several]
+
+
+def _cell(name: str, value: Any) -> Any:
+    """Return a cell of a DataFrame: what is missing is None, but where a number is needed, which a reader asks for."""
+    return None if name not in _NEEDED and _is_missing(value) else _scalar(value)
+
+
+def _scalar(value: Any) -> Any:
+    """Return a number of NumPy or torch as Python's own; anything else as it is."""
+    return value.item() if getattr(value, "ndim", None) == 0 and hasattr(value, "item") else value
+
+
+def _whole(value: Any) -> Any:
+    """Return a whole number that stands as a float as an integer; anything else as it is."""
+    is_whole = isinstance(value, float) and value.is_integer() and abs(value) <= _EXACT
+    return int(value) if is_whole else value
+
+
+def _key(value: Any) -> tuple[type, Any]:
+    """Return what tells ids and names apart: 1, "1", and True are three; a list is none, and the reader refuses it."""
+    return type(value), value if isinstance(value, int | float | str) else repr(value)
+
+
+def _numbers(value: Any) -> Any:
+    """Return a box as floats; one that is no box as it is, for the reader to refuse."""
+    value = value.tolist() if hasattr(value, "tolist") else value
+    if not isinstance(value, list | tuple):
+        return value
+    plain = [_scalar(one) for one in value]
+    return [float(one) if type(one) is int and abs(one) <= _EXACT else one for one in plain]
+
+
+def _box_of(row: Mapping[str, Any], where: str) -> Any:
+    """Return the box that a row states as ``bbox``, as ``x, y, w, h``, or as both alike; None where it states none."""
+    by_columns = _numbers([row[name] for name in _BOX]) if all(name in row for name in _BOX) else None
+    has_columns = by_columns is not None and not all(map(_is_missing, by_columns))
+    if "bbox" not in row or _is_missing_box(row["bbox"]):
+        return by_columns if has_columns else None
+    box = _numbers(row["bbox"])
+    if has_columns and box != by_columns:
+        raise AnnotationFormatError(
+            "A row has two boxes", where=where, expected="bbox, or x, y, w, h", found=f"{box} and {by_columns}"[:200]
+        )
+    return box
+
+
+def _is_missing_box(value: Any) -> bool:
+    return not hasattr(value, "__len__") and _is_missing(value)
+
+
+def _require_columns(columns: Iterable[Any]) -> None:
+    names = [str(one) for one in columns]
+    missing = [one for one in ("image_id", "category") if one not in names]
+    if "bbox" not in names:
+        missing += [one for one in _BOX if one not in names]
+    if missing:
+        raise UsageError(
+            "The table of boxes lacks a column",
+            expected="image_id, category, and bbox or x, y, w, h",
+            found=", ".join(names)[:200] or "no column",
+            hint=f"without {', '.join(missing)}",
+        )
+
+
+def _coco_of_rows(rows: Sequence[Mapping[str, Any]], name: str) -> dict[str, Any]:
+    """Return the COCO dictionary of one row a box; classes without ids are numbered from 1 in the order of names."""
+    images: dict[Any, dict[str, Any]] = {}
+    classes: dict[Any, dict[str, Any]] = {}
+    annotations: list[dict[str, Any]] = []
+    for place, row in enumerate(rows):
+        where = record_place(name, "rows", place)
+        image_id = row.get("image_id")
+        image = images.setdefault(_key(image_id), {"id": image_id})
+        _state(image, row, _OF_IMAGE, f"{where}, image {image_id!s:.80}")
+        category, box = row.get("category"), _box_of(row, where)
+        if _is_missing(category):
+            if box is not None and any(one != 0 for one in box):
+                raise AnnotationFormatError("A box has no class", where=where, expected="a category", found=str(box))
+            continue
+        category = _whole(category)
+        kind = classes.setdefault(_key(category), {"name": category})
+        _state(kind, row, _OF_CLASS, f"{where}, class {category!s:.80}")
+        flags = {one: row[one] for one in _FLAGS if not _is_missing(row.get(one))}
+        more = {one: row[one] for one in ("pose",) if not _is_missing(row.get(one))}
+        area = row.get("area")
+        annotations.append(
+            {
+                "id": len(annotations) + 1,
+                "image_id": image_id,
+                "category_id": kind,
+                "bbox": box,
+                "area": _product(box) if _is_missing(area) else area,
+                **{one: int(value) if isinstance(value, bool) else _whole(value) for one, value in flags.items()},
+                **more,
+            }
+        )
+    categories = _numbered(list(classes.values()), name)
+    for one in annotations:
+        one["category_id"] = one["category_id"]["id"]
+    for image in images.values():
+        image["file_name"] = image.get("file_name") or str(image["id"])
+    order = ("id", "file_name", "width", "height")
+    return {
+        "images": [{key: image[key] for key in order if key in image} for image in images.values()],
+        "annotations": annotations,
+        "categories": categories,
+    }
+
+
+def _product(box: Any) -> Any:
+    """Return the area of a box, None where it is no box: the reader refuses that."""
+    if not isinstance(box, list) or len(box) != 4 or not all(isinstance(one, float) for one in box[2:]):
+        return None
+    return box[2] * box[3]
+
+
+def _state(known: dict[str, Any], row: Mapping[str, Any], names: Sequence[str], where: str) -> None:
+    """Take in what a row says of an image or a class, which all of its rows must say alike."""
+    for name in names:
+        value = row.get(name)
+        if _is_missing(value) or value == "":
+            continue
+        value = _whole(value)
+        if known.setdefault(name, value) != value or isinstance(known[name], str) != isinstance(value, str):
+            raise AnnotationFormatError(
+                f"Two rows differ in {name}",
+                where=where,
+                expected=f"one {name} an image" if name in _OF_IMAGE else f"one {name} a class",
+                found=f"{known[name]!r:.80} and {value!r:.80}",
+            )
+
+
+def _numbered(classes: list[dict[str, Any]], name: str) -> list[dict[str, Any]]:
+    """Return the categories of a file, each with an id: the stated one, the number that is its name, or its rank."""
+    kinds = {type(one["name"]) for one in classes}
+    if kinds == {str, int}:
+        both = [next(one["name"] for one in classes if type(one["name"]) is kind) for kind in (str, int)]
+        raise AnnotationFormatError(
+            "Classes are named by texts and by numbers",
+            where=name,
+            expected="all by texts, or all by whole numbers",
+            found=f"{both[0]!r:.80} and {both[1]!r:.80}",
+        )
+    if len(kinds) == 1 and kinds <= {str, int}:
+        classes.sort(key=lambda one: one["name"])
+    stated = [one for one in classes if "category_id" in one]
+    if stated and len(stated) < len(classes):
+        without = next(one["name"] for one in classes if "category_id" not in one)
+        raise AnnotationFormatError(
+            "A class has no category_id",
+            where=name,
+            expected="an id of each class, or of none",
+            found=f"{without!r:.80}",
+        )
+    for rank, one in enumerate(classes, 1):
+        one["id"] = one.pop("category_id", one["name"] if kinds == {int} else rank)
+        one["name"] = str(one["name"]) if kinds == {int} else one["name"]
+    if all(type(one["id"]) is int for one in classes):
+        classes.sort(key=lambda one: one["id"])
+    return [{key: one[key] for key in ("id", "name", "supercategory") if key in one} for one in classes]
+
+
+def _with_bbox(row: dict[str, Any], place: int, name: str) -> dict[str, Any]:
+    """Return a detection with its box as ``bbox``, and without what is missing of its class."""
+    found = {key: None if key in ("category", "category_id") and _is_missing(one) else one for key, one in row.items()}
+    if not all(one in row for one in _BOX):
+        return found
+    try:
+        box = _box_of(row, record_place(name, "rows", place))
+    except AnnotationFormatError as error:
+        raise PredictionError(error.what, where=error.where, expected=error.expected, found=error.found) from None
+    rest = {key: one for key, one in found.items() if key not in (*_BOX, "bbox")}
+    return rest | {"bbox": [row[one] for one in _BOX] if "bbox" not in row else box}
+
+
+def _lists(row: Mapping[str, Any], keys: Sequence[str], what: str, where: str) -> list[list[Any]]:
+    """Return equally long columns of one image, boxes first."""
+    given: list[Any] = [row.get(key) for key in keys]
+    columns: list[Any] = [one.tolist() if hasattr(one, "tolist") else one for one in given]
+    fit = "image_id" in row and all(isinstance(one, list | tuple) for one in columns)
+    if not fit or len(set(map(len, columns))) != 1 or not all(map(_is_box, columns[0])):
+        raise UsageError(
+            what,
+            where=where,
+            expected=_BY_IMAGE.format(", ".join(keys[1:-1]) or "of each"),
+            found=", ".join(f"{key}: {shown(one)}" for key, one in row.items())[:300],
+        )
+    return columns
+
+
+def _is_box(box: Any) -> bool:
+    plain = box.tolist() if hasattr(box, "tolist") else box
+    return isinstance(plain, list | tuple) and len(plain) == 4 and all(isinstance(one, int | float) for one in plain)
+
+
+def _named(label: Any) -> dict[str, Any]:
+    label = _scalar(label)
+    return {"category": label} if isinstance(label, str) else {"category_id": label}
+
+
+def _from_corners(box: Any) -> list[Any]:
+    x1, y1, x2, y2 = box
+    return [x1, y1, x2 - x1, y2 - y1]
+
+
+def _detections_of_image(row: Mapping[str, Any], place: int) -> list[dict[str, Any]]:
+    """Return the records of one image's detections as torchmetrics and torchvision have them, with its ``image_id``."""
+    keys = ("boxes", "scores", "labels")
+    columns = _lists(row, keys, "These are no detections of an image", f"detections[{place}]")
+    return [
+        {"image_id": row["image_id"], **_named(label), "bbox": _from_corners(box), "score": _scalar(score)}
+        for box, score, label in zip(*columns, strict=True)
+    ]
+
+
+def _boxes_of_image(row: Mapping[str, Any], place: int, name: str) -> list[dict[str, Any]]:
+    """Return the rows of one image's boxes, and one without a box where it has none; a label is a class's name."""
+    keys = ("boxes", *(one for one in ("area", "iscrowd") if one in row), "labels")
+    columns = _lists(row, keys, "These are no boxes of an image", record_place(name, "images", place))
+    facts = {key: row[key] for key in ("image_id", *_OF_IMAGE) if key in row}
+    rows = [
+        {
+            **facts,
+            "bbox": _from_corners(one[0]),
+            "category": _scalar(one[-1]),
+            **dict(zip(keys[1:-1], one[1:-1], strict=True)),
+        }
+        for one in zip(*columns, strict=True)
+    ]
+    return rows or [{**facts, "bbox": None, "category": None}]

@@ -1,0 +1,180 @@
+"""Truths that declare many classes and use few: the same numbers, little memory, or a refusal in words."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import curation
+from curation import memory
+from curation.errors import CurationWarning, EvaluationError
+from curation.evaluation import coco_engine, inputs
+from curation.near_names import near_names
+
+USED = 10
+PEAK = """
+import re, sys
+from curation.cli import main
+code = main(sys.argv[1:])
+print(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1], file=sys.stderr)
+sys.exit(code)
+"""
+
+
+def world(n: int) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Return a truth of n classes, ten of them used, evenly spread, and its detections."""
+    used = [1 + place * (n // USED) for place in range(USED)]
+    images = [{"id": one, "file_name": f"{one}.jpg", "width": 200, "height": 100} for one in range(1, 9)]
+    boxes = [(image["id"], place, [15 * place, 5, 20 + image["id"], 20]) for image in images for place in range(USED)]
+    truth = {
+        "images": images,
+        "annotations": [
+            {
+                "id": row,
+                "image_id": image,
+                "category_id": used[place],
+                "bbox": box,
+                "area": box[2] * box[3],
+                "iscrowd": 0,
+            }
+            for row, (image, place, box) in enumerate(boxes, 1)
+        ],
+        "categories": [{"id": one, "name": f"c{one}"} for one in range(1, n + 1)],
+    }
+    found = [
+        {"image_id": image, "category_id": used[(place + image // 7) % USED], "bbox": [box[0] + image, *box[1:]],
+         "score": (7 * image + 13 * place) % 100 / 100}
+        for image, place, box in boxes
+    ]  # fmt: skip
+    return truth, found
+
+
+@pytest.mark.parametrize("engine", ["hotcoco", "pycocotools"])
+def test_classes_that_nothing_shows_move_no_number_of_coco(engine: str) -> None:
+    few, many = (curation.evaluate("coco", truth=one, detections=found, engine=engine) for one, found in _both())
+    assert {key: few[key] for key in coco_engine.STATISTICS} == {key: many[key] for key in coco_engine.STATISTICS}
+    rows = many.data["per_class"]
+    assert len(rows) == 500
+    defined = [value for value in rows.values() if value is not None]
+    assert defined == list(few.data["per_class"].values())
+    assert many.data["undefined"]["c2"] == "no object of this class, crowd aside"
+
+
+def _both() -> list[tuple[dict[str, Any], list[dict[str, Any]]]]:
+    """Return ten classes, all used, and 500 with the same ten among them."""
+    few, many = world(USED), world(500)
+    return [few, many]
+
+
+def test_classes_that_nothing_shows_move_no_number_of_voc() -> None:
+    few, many = (curation.evaluate("voc", truth=one, detections=found) for one, found in _both())
+    for key in ("mAP11", "mAP_area", "mAP11_ties_in_input_order"):
+        assert few[key] == many[key]
+    defined = [value for value in many.data["AP11"].values() if value is not None]
+    assert defined == list(few.data["AP11"].values())
+    assert len(many.data["classes_left_out"]) == 490
+
+
+def test_engines_are_given_the_classes_in_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    monkeypatch.setattr(coco_engine, "require_memory", lambda needed, *_, **__: asked.append(needed))
+    truth, found = world(500)
+    curation.evaluate("coco", truth=truth, detections=found, engine="hotcoco")
+    assert asked == [USED * 400_000]
+
+
+def test_of_many_classes_those_in_use_are_listed_and_the_others_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    truth, found = world(500)
+    whole = curation.evaluate("voc", truth=truth, detections=found)
+    defaults = dict(inputs.classes_listed.__kwdefaults__ or {}) | {"most": 499}
+    monkeypatch.setattr(inputs.classes_listed, "__kwdefaults__", defaults)
+    listed = curation.evaluate("voc", truth=truth, detections=found)
+    assert listed.data["AP11"] == {name: one for name, one in whole.data["AP11"].items() if one is not None}
+    assert listed["mAP11"] == whole["mAP11"]
+    assert "490 of 500 classes" in listed.notes[-1]
+
+
+def test_what_would_need_more_memory_than_there_is_is_refused_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "available_memory", lambda: 1 << 30)
+    memory.require_memory(1 << 30, "things")
+    with pytest.raises(EvaluationError, match=r"(?s)things need more memory.*about 2\.0 GiB.*found: 1\.0 GiB"):
+        memory.require_memory(2 << 30, "things")
+    assert memory.require_memory.__module__ == "curation.memory"
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the peak of a process is read from /proc")
+@pytest.mark.parametrize("protocol", ["coco", "voc"])
+def test_a_million_classes_take_less_than_300_mebibytes(protocol: str, tmp_path: Path) -> None:
+    truth, found = world(1_000_000)
+    (tmp_path / "truth.json").write_text(json.dumps(truth, separators=(",", ":")), encoding="utf-8")
+    (tmp_path / "found.json").write_text(json.dumps(found), encoding="utf-8")
+    command = [
+        "evaluate",
+        protocol,
+        "--truth",
+        str(tmp_path / "truth.json"),
+        "--detections",
+        str(tmp_path / "found.json"),
+    ]
+    done = subprocess.run(
+        [sys.executable, "-c", PEAK, *command, "--no-cache"], capture_output=True, text=True, timeout=120, check=True
+    )
+    assert int(done.stderr.split()[-1]) / 1024 < 300
+    assert "999,990 of 1,000,000 classes" in done.stderr
+
+
+def test_names_that_differ_in_case_blanks_or_form() -> None:
+    composed, decomposed = "café", "cafe\u0301"
+    assert near_names(["dog", "dog ", "cat", composed], ["Dog", "dog", "cat", decomposed]) == [
+        ("Dog", "dog", "dog "),
+        (decomposed, composed),
+    ]
+    assert near_names(["hot dog", "hotdog", "dogs"], ["hot dog"]) == []
+    assert near_names([], []) == []
+
+
+@pytest.mark.parametrize("other", ["Dog", "dog ", " dog"])
+def test_near_names_in_a_truth_are_warned_of_and_move_nothing(other: str) -> None:
+    truth, found = world(USED)
+    expected = curation.evaluate("voc", truth=truth, detections=found)["mAP11"]
+    truth["categories"][0]["name"], truth["categories"][1]["name"] = "dog", other
+    with pytest.warns(CurationWarning, match=" and ".join(map(repr, sorted(["dog", other])))):
+        result = curation.evaluate("voc", truth=truth, detections=found)
+    assert result["mAP11"] == expected
+
+
+def test_a_class_file_that_spells_a_class_otherwise_is_warned_of(tmp_path: Path) -> None:
+    truth, found = world(USED)
+    truth["categories"][0]["name"], truth["categories"][1]["name"] = "cafe\u0301", "ant"
+    classes = tmp_path / "tasks.json"
+    tasks = [
+        {
+            "name": "t1",
+            "cur": ["ant", *(one["name"] for one in truth["categories"][2:])],
+            "rest": ["caf\u00e9", "cafe\u0301"],
+        }
+    ]
+    classes.write_text(json.dumps({"tasks": tasks}), encoding="utf-8")
+    found = [one for one in found if one["category_id"] != 1]
+    with pytest.warns(CurationWarning, match=r"'cafe\\u0301' and 'caf\\xe9'"):
+        curation.evaluate("owod", truth=truth, detections=found, classes=classes)
+
+
+@pytest.mark.parametrize("protocol", ["owod", "osod3"])
+def test_tables_of_tasks_are_made_in_one_pass(protocol: str, tmp_path: Path) -> None:
+    truth, found = world(20_000)
+    truth["categories"][-1]["name"] = "unknown"
+    names = [one["name"] for one in truth["categories"][:-1]]
+    classes = tmp_path / "classes.json"
+    said = (
+        {"known": names, "unknown": []}
+        if protocol == "osod3"
+        else {"tasks": [{"name": "t1", "cur": names, "rest": []}]}
+    )
+    classes.write_text(json.dumps(said), encoding="utf-8")
+    result = curation.evaluate(protocol, truth=truth, detections=found, classes=classes)
+    assert np.isfinite(result["AP_known" if protocol == "osod3" else "mAP_both"])
