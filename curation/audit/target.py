@@ -9,6 +9,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import product
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -145,6 +146,42 @@ class AuditedList:
         return np.flatnonzero(np.bincount(self.members)).astype(np.int32)
 
 
+@dataclass(frozen=True, slots=True)
+class PartPlayed:
+    """What a list, or some of its lines, is taken for.
+
+    Attributes
+    ----------
+    file : str
+        Name of the list.
+    played : str
+        Its role and task, ``""`` for none.
+    family : str
+        What its name says beside the role: lists are compared within one family.
+    why : str
+        The words of the name that led to it, or who said so.
+    """
+
+    file: str
+    played: str
+    family: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedPair:
+    """Two lists that should share no image by their roles; `between` two families that is no more than advice."""
+
+    first: AuditedList
+    second: AuditedList
+    between: bool = False
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """Names of the two lists."""
+        return self.first.name, self.second.name
+
+
 @dataclass(frozen=True)
 class AuditTarget:
     """What an audit judges.
@@ -173,8 +210,10 @@ class AuditTarget:
         Folder of photos of each source.
     digests : mapping of str to str
         ``sha256:<hex>`` of each list's file or, in a manifest, of its lines.
-    remarks : tuple of str
-        What the reader must know: lists without a role, guesses.
+    parts : tuple of PartPlayed
+        What each list is taken for, and by what.
+    compared : tuple of ComparedPair or None
+        Pairs whose roles are compared by the families of their names; None where tasks and roles alone tell them.
     ignored : frozenset of str
         Names of classes that are neither right nor wrong, folded: no rule speaks of their objects.
     published : ListSet or None
@@ -199,7 +238,8 @@ class AuditTarget:
     exemplars: int = DEFAULT_EXEMPLARS
     photos: Mapping[str, Path] = field(default_factory=dict)
     digests: Mapping[str, str] = field(default_factory=dict)
-    remarks: tuple[str, ...] = ()
+    parts: tuple[PartPlayed, ...] = ()
+    compared: tuple[ComparedPair, ...] | None = None
     ignored: frozenset[str] = frozenset()
     published: ListSet | None = None
     leaks: LeakFile | None = None
@@ -239,6 +279,18 @@ class AuditTarget:
     def with_role(self, *roles: str, task: int | None = None) -> list[AuditedList]:
         """Return the lists that play one of some roles, in one task where it is given."""
         return [one for one in self.lists if one.role in roles and (task is None or task in one.tasks)]
+
+    @property
+    def pairs(self) -> list[ComparedPair]:
+        """The pairs of lists that should share no image: a finetuning list lies inside the train lists (TI5)."""
+        if self.compared is not None:
+            return [pair for pair in self.compared if not pair.between]
+        apart = ((("train", "finetune"), ("val",)), (("train", "finetune", "val"), ("test",)))
+        return [
+            ComparedPair(first, second)
+            for left, right in apart
+            for first, second in product(self.with_role(*left), self.with_role(*right))
+        ]
 
     def mask(self, lists: Iterable[AuditedList]) -> Bools:
         """Return which ids stand in at least one of some lists, shape (u,)."""
