@@ -1,7 +1,4 @@
-"""Somebody's lists, read from a folder or some files (see `curation.sources.published_list`), and their ids named.
-
-An id is the stem of an entry. Where stems repeat in several folders, as ImageNet-R's do, it is folder and stem.
-"""
+"""Somebody's lists, read from a folder or some files by `curation.sources.published_list`, and their images named."""
 
 from __future__ import annotations
 
@@ -13,7 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from curation.audit.id_vocabulary import BARE, BLOCK, NAMESPACES, Named, Vocabulary, named, numbered_together
+from curation.audit.id_vocabulary import Vocabulary
+from curation.audit.identity import Images, images_of
 from curation.errors import AnnotationFormatError, DamagedFileError, MissingFileError, UsageError
 from curation.ids import ImageId
 from curation.input_files import InputFile
@@ -26,19 +24,21 @@ from curation.sources.published_list import (
 )
 from curation.sources.source import Int32s
 from curation.storage import inside
+from curation.text_table import printable
 
 MAX_FILE_BYTES = 512 << 20
 MAX_BYTES = 2 << 30
 """Of all lists together."""
 MAX_LISTS = 4096
 
+EXPECTED = "one file a line, alone or with labels; a table with a column of files; COCO JSON; more in docs/id_lists.md"
 _SUFFIXES = (".txt", ".json", ".csv")
 _LONGEST_KEY = 200
 
 
 @dataclass(frozen=True)
 class IdList:
-    """One list of image ids, in the order of its file, repeats kept.
+    """One list of images, in the order of its file, repeats kept.
 
     Attributes
     ----------
@@ -47,15 +47,13 @@ class IdList:
     file : str
         Path of the file below the folder, ``ore/t2_ft.txt``.
     members : ndarray of int32, shape (n,)
-        Position of each entry's id in `ListSet.vocabulary`.
+        Position of each entry's image in `ListSet.images`.
     read : PublishedList
         Line of each entry in the file, or its place in the JSON array; labels, groups, what is no entry.
     sha256 : str
         ``sha256:<hex>`` of the bytes of the file.
     size : int
         Bytes of the file.
-    by_folder : bool
-        Whether its ids are folder and stem, since stems repeat.
     """
 
     name: str
@@ -64,14 +62,13 @@ class IdList:
     read: PublishedList
     sha256: str
     size: int
-    by_folder: bool = False
 
     def __len__(self) -> int:
         return len(self.members)
 
     @cached_property
     def unique(self) -> Int32s:
-        """Positions of its ids, each once, ascending."""
+        """Positions of its images, each once, ascending."""
         return np.flatnonzero(np.bincount(self.members)).astype(np.int32)
 
 
@@ -85,12 +82,14 @@ class ListSet:
         Of the folder.
     lists : tuple of IdList
         By name.
-    vocabulary : Vocabulary
-        Every id once.
+    images : Images
+        Every image once, and what two lists share.
     labels : mapping of str to Path
         COCO JSON files with annotations, by the name of their list.
     skipped : mapping of str to str
-        Files that are no lists of ids, and why.
+        Files that are no lists of images, and why.
+    first_lines : mapping of str to str
+        Their first lines.
     files : mapping of str to PublishedFile
         Every file that was understood, by its path below the folder; those that name classes hold no list.
     root : Path
@@ -103,9 +102,10 @@ class ListSet:
 
     name: str
     lists: tuple[IdList, ...]
-    vocabulary: Vocabulary
+    images: Images
     labels: Mapping[str, Path] = field(default_factory=dict)
     skipped: Mapping[str, str] = field(default_factory=dict)
+    first_lines: Mapping[str, str] = field(default_factory=dict)
     files: Mapping[str, PublishedFile] = field(default_factory=dict)
     root: Path = Path()
     whole: bool = False
@@ -113,6 +113,16 @@ class ListSet:
 
     def __len__(self) -> int:
         return len(self.lists)
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """Every image once."""
+        return self.images.vocabulary
+
+    @cached_property
+    def place(self) -> dict[str, int]:
+        """The position of each list by its name."""
+        return {one.name: place for place, one in enumerate(self.lists)}
 
     @property
     def digests(self) -> dict[str, str]:
@@ -123,13 +133,9 @@ class ListSet:
 def read_lists(place: Path | Sequence[Path], *, namespace: str = "") -> ListSet:
     """Return every list of a folder and its subfolders, or of some files.
 
-    Every form that `curation.sources.published_list` tells is read: one id a line, with a label or without, tables,
-    arrays, COCO JSON, whose images count. Files that name classes are no lists. A file that is nothing of this is
-    passed over and named. Where COCO JSON with annotations lies beside a text file of its name, the text is the
-    list and the JSON its labels.
-
-    Ids without a namespace get one by their form: 12 digits are COCO's, 6 digits up to 009963 are VOC2007's, and
-    ``2008_000008`` is VOC2012's. Integers in JSON, numbers of other lengths and other texts get `namespace`.
+    Every form that `curation.sources.published_list` tells is read. Files that name classes are no lists. A file that
+    is nothing of this is passed over and named. Where COCO JSON with annotations lies beside a text file of its name,
+    the text is the list and the JSON its labels. What one image is, `curation.audit.identity` says.
 
     Parameters
     ----------
@@ -152,47 +158,36 @@ def read_lists(place: Path | Sequence[Path], *, namespace: str = "") -> ListSet:
     if namespace:
         ImageId(namespace, "0")
     root, paths = _files(place)
-    read = _read_all(root, paths, namespace)
+    read = _read_all(root, paths)
     if not read.found and not any(one.form in ("class roles", "class names", "map") for one in read.files.values()):
         reasons = "; ".join(f"{name}: {why}" for name, why in list(read.skipped.items())[:3])
         raise UsageError(
-            "There is no list of image ids",
-            where=str(root),
-            expected=".txt files with one id a line, or .json or .csv files",
-            found=reasons or "no such file",
+            "There is no list of images", where=str(root), expected=EXPECTED, found=reasons or "no such file"
         )
     names = sorted(read.found)
-    vocabulary, members = numbered_together([read.found[name].ids for name in names], namespace)
+    images = images_of([read.found[name][1] for name in names], namespace)
     lists = tuple(
-        IdList(name, one.file, own, one.read, f"sha256:{of.sha256}", of.size, one.by_folder)
-        for name, own in zip(names, members, strict=True)
-        for one in [read.found[name]]
-        for of in [read.files[one.file]]
+        IdList(name, file, own, one, f"sha256:{read.files[file].sha256}", read.files[file].size)
+        for name, own in zip(names, images.members, strict=True)
+        for file, one in [read.found[name]]
     )
     return ListSet(
-        root.resolve().name, lists, vocabulary, read.labels, read.skipped, read.files, root, isinstance(place, Path),
-        tuple(read.damaged),
+        root.resolve().name, lists, images, read.labels, read.skipped, read.first_lines, read.files, root,
+        isinstance(place, Path), tuple(read.damaged),
     )  # fmt: skip
 
 
 @dataclass(frozen=True)
-class _Entries:
-    file: str
-    read: PublishedList
-    ids: Named
-    by_folder: bool
-
-
-@dataclass(frozen=True)
 class _Found:
-    found: dict[str, _Entries] = field(default_factory=dict)
+    found: dict[str, tuple[str, PublishedList]] = field(default_factory=dict)
     labels: dict[str, Path] = field(default_factory=dict)
     skipped: dict[str, str] = field(default_factory=dict)
+    first_lines: dict[str, str] = field(default_factory=dict)
     damaged: list[str] = field(default_factory=list)
     files: dict[str, PublishedFile] = field(default_factory=dict)
 
 
-def _read_all(root: Path, paths: Sequence[Path], namespace: str) -> _Found:
+def _read_all(root: Path, paths: Sequence[Path]) -> _Found:
     from tqdm import tqdm
 
     read = _Found()
@@ -205,16 +200,15 @@ def _read_all(root: Path, paths: Sequence[Path], namespace: str) -> _Found:
             published = _read(path)
             lists = list(_named_lists(published))
         except AnnotationFormatError as reason:
-            read.skipped[file] = _in_one_line(reason, path)
+            read.skipped[file], read.first_lines[file] = _in_one_line(reason, path), _first_line(path)
             if isinstance(reason, DamagedFileError):
                 read.damaged.append(file)
             continue
         read.files[file] = published
         if published.form == "class names" and not CLASS_FILE.search(path.stem):
             names = published.classes[""]
-            read.skipped[file] = (
-                f"its {len(names):,} lines are words, as names of classes, and no ids: {names[0][:40]!r}"
-            )
+            read.skipped[file] = f"its {len(names):,} lines are words, as names of classes, and no files"
+            read.first_lines[file] = names[0][:80]
         for key, one in lists:
             name = relative.with_suffix("").as_posix() + (f"/{key}" if key else "")
             if published.annotated:
@@ -223,7 +217,7 @@ def _read_all(root: Path, paths: Sequence[Path], namespace: str) -> _Found:
                     continue
             # An array of ids beside a text file of its name is a list of its own.
             name = file + (f"/{key}" if key else "") if name in read.found else name
-            read.found[name] = _entries(file, one, namespace)
+            read.found[name] = file, one
         if len(read.found) > MAX_LISTS:
             raise UsageError("There are too many lists to compare", where=str(root), expected=f"at most {MAX_LISTS:,}")
     return read
@@ -255,22 +249,9 @@ def _named_lists(published: PublishedFile) -> Iterator[tuple[str, PublishedList]
         yield key if short in lists or not short else short, lists[key]
 
 
-def _entries(file: str, one: PublishedList, namespace: str) -> _Entries:
-    # Integers are written without leading zeros: six of their digits are not VOC's.
-    by_form = namespace in ("", *NAMESPACES) and not one.integers
-    ids = named(one.stems, by_form=by_form, namespace=namespace)
-    if not one.has_folders:
-        return _Entries(file, one, ids, by_folder=False)
-    if len(ids) and ids.keys.max() < (BARE + 1) * BLOCK:
-        # COCO's and VOC's numbers are images, whatever folder they stand in.
-        return _Entries(file, one, ids, by_folder=False)
-    whole = named(one.parent_stems, by_form=False)
-    by_folder = _distinct(ids) < _distinct(whole)
-    return _Entries(file, one, whole if by_folder else ids, by_folder)
-
-
-def _distinct(ids: Named) -> int:
-    return len(np.unique(ids.keys))
+def _first_line(path: Path) -> str:
+    with path.open("rb") as stream:
+        return printable(stream.readline(200).decode("utf-8", "replace").strip())[:80]
 
 
 def _files(place: Path | Sequence[Path]) -> tuple[Path, list[Path]]:

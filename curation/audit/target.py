@@ -170,16 +170,34 @@ class PartPlayed:
 
 @dataclass(frozen=True, slots=True)
 class ComparedPair:
-    """Two lists that should share no image by their roles; `between` two families that is no more than advice."""
+    """Two lists that are held together.
+
+    Attributes
+    ----------
+    first, second : AuditedList
+    kind : {"family", "parts", "between"}
+        By `curation.audit.roles.Pair`: ``family`` should share no image, the others are noted.
+    places : (int, int)
+        Positions in the lists of the folder; -1 for some lines of a list, and in a manifest.
+    roles : (str, str)
+        In which they are compared.
+    """
 
     first: AuditedList
     second: AuditedList
-    between: bool = False
+    kind: Literal["family", "parts", "between"] = "family"
+    places: tuple[int, int] = (-1, -1)
+    roles: tuple[str, str] = ("", "")
 
     @property
     def names(self) -> tuple[str, str]:
         """Names of the two lists."""
         return self.first.name, self.second.name
+
+    @property
+    def about(self) -> str:
+        """How findings call the pair."""
+        return f"{self.second.name} in {self.first.name}"
 
 
 @dataclass(frozen=True)
@@ -213,7 +231,10 @@ class AuditTarget:
     parts : tuple of PartPlayed
         What each list is taken for, and by what.
     compared : tuple of ComparedPair or None
-        Pairs whose roles are compared by the families of their names; None where tasks and roles alone tell them.
+        Pairs by the families of their names; None where tasks and roles alone tell them.
+    patterns : tuple of str
+    column : str
+        What the user says groups of images are (`curation.audit.groups.Groups`).
     ignored : frozenset of str
         Names of classes that are neither right nor wrong, folded: no rule speaks of their objects.
     published : ListSet or None
@@ -240,6 +261,8 @@ class AuditTarget:
     digests: Mapping[str, str] = field(default_factory=dict)
     parts: tuple[PartPlayed, ...] = ()
     compared: tuple[ComparedPair, ...] | None = None
+    patterns: tuple[str, ...] = ()
+    column: str = ""
     ignored: frozenset[str] = frozenset()
     published: ListSet | None = None
     leaks: LeakFile | None = None
@@ -284,10 +307,11 @@ class AuditTarget:
     def pairs(self) -> list[ComparedPair]:
         """The pairs of lists that should share no image: a finetuning list lies inside the train lists (TI5)."""
         if self.compared is not None:
-            return [pair for pair in self.compared if not pair.between]
+            return [pair for pair in self.compared if pair.kind == "family"]
         apart = ((("train", "finetune"), ("val",)), (("train", "finetune", "val"), ("test",)))
+        place = self.published.place if self.published else {}
         return [
-            ComparedPair(first, second)
+            ComparedPair(first, second, places=(place.get(first.name, -1), place.get(second.name, -1)))
             for left, right in apart
             for first, second in product(self.with_role(*left), self.with_role(*right))
         ]
