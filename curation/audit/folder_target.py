@@ -344,13 +344,14 @@ def _roles(
 def _compared(
     lists: ListSet, used: Sequence[AuditedList], guesses: Sequence[RoleGuess], options: FolderOptions
 ) -> Iterator[ComparedPair]:
-    """Yield the pairs of lists whose names or the user say that they should share no image, then those of other kinds."""
+    """Yield the pairs of lists that names or the user say should share no image, then those of other kinds."""
     whole = {lists.place[one.name]: one for one in used if one.name in lists.place}
     sizes = [len(one) for one in lists.lists]
     pairs = comparisons(guesses, sizes)
     for pair in (*pairs, *between_families(guesses, lists.images.overlaps, pairs)):
         if pair.a in whole and pair.b in whole:
-            yield ComparedPair(whole[pair.a], whole[pair.b], pair.kind, (pair.a, pair.b), pair.roles)
+            unlabelled = guesses[pair.a].unlabelled or guesses[pair.b].unlabelled
+            yield ComparedPair(whole[pair.a], whole[pair.b], pair.kind, (pair.a, pair.b), pair.roles, unlabelled)
     # Lists whose roles the user says are held together, whatever else their names say: so are lines of a list.
     met = {place for pair in pairs if pair.kind == "family" for place in (pair.a, pair.b)}
     said = {_named(key, lists.place)[0] for key in options.roles}

@@ -17,9 +17,11 @@ from curation.ids import ImageId
 from curation.input_files import InputFile
 from curation.sources.published_list import (
     CLASS_FILE,
+    YAML_NAMES,
     EmptyListError,
     PublishedFile,
     PublishedList,
+    list_files,
     read_published,
 )
 from curation.sources.source import Int32s
@@ -32,7 +34,6 @@ MAX_BYTES = 2 << 30
 MAX_LISTS = 4096
 
 EXPECTED = "one file a line, alone or with labels; a table with a column of files; COCO JSON; more in docs/id_lists.md"
-_SUFFIXES = (".txt", ".json", ".csv")
 _LONGEST_KEY = 200
 
 
@@ -124,6 +125,10 @@ class ListSet:
         """The position of each list by its name."""
         return {one.name: place for place, one in enumerate(self.lists)}
 
+    def shared(self, one: IdList, two: IdList) -> int:
+        """Return how many images two lists share."""
+        return int(self.images.overlaps[self.place[one.name], self.place[two.name]])
+
     @property
     def digests(self) -> dict[str, str]:
         """The sha256 of each list's file by name."""
@@ -191,13 +196,15 @@ def _read_all(root: Path, paths: Sequence[Path]) -> _Found:
     from tqdm import tqdm
 
     read = _Found()
-    room = MAX_BYTES
+    room, named = MAX_BYTES, set[Path]()
     for path in tqdm(paths, desc="reading lists", unit=" files", disable=None, leave=False):
+        if path in named:
+            continue
         relative = path.relative_to(root)
         file = relative.as_posix()
         room -= _require_room(inside(root, file), room)
         try:
-            published = _read(path)
+            published = _read(path, root)
             lists = list(_named_lists(published))
         except AnnotationFormatError as reason:
             read.skipped[file], read.first_lines[file] = _in_one_line(reason, path), _first_line(path)
@@ -205,6 +212,7 @@ def _read_all(root: Path, paths: Sequence[Path]) -> _Found:
                 read.damaged.append(file)
             continue
         read.files[file] = published
+        named.update(published.named_files)
         if published.form == "class names" and not CLASS_FILE.search(path.stem):
             names = published.classes[""]
             read.skipped[file] = f"its {len(names):,} lines are words, as names of classes, and no files"
@@ -223,9 +231,9 @@ def _read_all(root: Path, paths: Sequence[Path]) -> _Found:
     return read
 
 
-def _read(path: Path) -> PublishedFile:
+def _read(path: Path, root: Path) -> PublishedFile:
     try:
-        return read_published(path)
+        return read_published(path, root)
     except EmptyListError:
         given = InputFile(path, kind="list")
         blank = 0 if path.suffix.lower() == ".json" else given.data.count(b"\n")
@@ -266,19 +274,15 @@ def _files(place: Path | Sequence[Path]) -> tuple[Path, list[Path]]:
         return root, _in_order(dict.fromkeys(given))
     if not place.is_dir():
         raise MissingFileError("The folder of lists does not exist", where=str(place))
-    return place, _in_order(
-        path
-        for path in place.rglob("*")
-        if path.suffix.lower() in _SUFFIXES and path.is_file() and not _is_hidden(path.relative_to(place))
-    )
+    return place, _in_order(list_files(place))
 
 
 def _in_order(paths: Iterable[Path]) -> list[Path]:
-    return sorted(paths, key=lambda path: (path.suffix.lower() != ".txt", path.as_posix()))
-
-
-def _is_hidden(path: Path) -> bool:
-    return any(part.startswith(".") for part in path.parts)
+    """Return files that name others first, and text before JSON of its name."""
+    order = dict.fromkeys(YAML_NAMES, -1)
+    return sorted(
+        paths, key=lambda path: (order.get(path.name.lower(), path.suffix.lower() == ".json"), path.as_posix())
+    )
 
 
 def _require_room(path: Path, room: int) -> int:

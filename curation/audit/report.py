@@ -16,8 +16,8 @@ import numpy as np
 from curation.audit.judgement import label_warnings
 from curation.audit.labels import hidden_unknowns
 from curation.audit.overlaps import overlap_matrix
-from curation.audit.rule import PRINCIPLES, VERDICTS, Severity, joined
-from curation.audit.statement import RuleResult, Statement, Sums, counted, statements, sums_of
+from curation.audit.rule import PRINCIPLES, VERDICTS, Severity, counted, joined
+from curation.audit.statement import RuleResult, Statement, Sums, statements, sums_of
 from curation.audit.target import AuditedList, AuditTarget
 from curation.csv_table import as_csv
 from curation.pages import page
@@ -357,7 +357,9 @@ def _list_data(target: AuditTarget, one: AuditedList) -> dict[str, Any]:
         "lines": len(one.members) if one.available else None,
         "form": found.files[read.file].form if found and read else "",
         "sha256": target.digests.get(one.name),
-        "label_files": sorted({file.name for own in target.lists if own.file == one.file for file in own.labels.values()}),
+        "label_files": sorted(
+            {file.name for own in target.lists if own.file == one.file for file in own.labels.values()}
+        ),
     }
 
 

@@ -117,11 +117,6 @@ def sums_of(results: Sequence[RuleResult], told: Sequence[Statement]) -> Sums:
     )
 
 
-def counted(count: int, word: str) -> str:
-    """Return ``1 error`` or ``3 errors``."""
-    return f"{count:,} {word}{'' if count == 1 else 's'}"
-
-
 def _of_rule(result: RuleResult) -> Iterator[Statement]:
     rule, findings = result.rule, result.outcome.findings
     groups: dict[tuple[str, str], list[Finding]] = {}

@@ -181,6 +181,8 @@ class ComparedPair:
         Positions in the lists of the folder; -1 for some lines of a list, and in a manifest.
     roles : (str, str)
         In which they are compared.
+    unlabelled : bool
+        Whether one of them is training without labels.
     """
 
     first: AuditedList
@@ -188,6 +190,7 @@ class ComparedPair:
     kind: Literal["family", "parts", "between"] = "family"
     places: tuple[int, int] = (-1, -1)
     roles: tuple[str, str] = ("", "")
+    unlabelled: bool = False
 
     @property
     def names(self) -> tuple[str, str]:
@@ -197,7 +200,8 @@ class ComparedPair:
     @property
     def about(self) -> str:
         """How findings call the pair."""
-        return f"{self.second.name} in {self.first.name}"
+        word = "in" if self.roles == ("", "") else "and"
+        return f"{self.second.name} {word} {self.first.name}"
 
 
 @dataclass(frozen=True)
