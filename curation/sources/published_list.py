@@ -33,6 +33,7 @@ from curation.sources.stems import (
     distinct,
     firsts,
     gathered,
+    normalised,
     stems,
     with_folder,
     with_suffix,
@@ -52,6 +53,11 @@ NO_LABEL = -(1 << 31)
 """Label of an entry beside which none stands, in a list whose other entries have one."""
 MOST_CLASS_NAMES = 30_000
 """ImageNet-21K has 21,843 names; a text without digits and with more lines is not taken for names of classes."""
+
+LIST_SUFFIXES = (".txt", ".list", ".lst", ".csv", ".tsv", ".json", ".jsonl", ".odgt", "")
+"""Suffixes of files that may hold a list, beside `YAML_NAMES`."""
+YAML_NAMES = ("data.yaml", "data.yml")
+_NO_LISTS = ("readme", "license", "licence", "makefile", "dockerfile", "notice", "authors", "requirements")
 
 BYTE_ORDER_MARK = "byte order mark"
 RETURNS = "lines ended by CR LF"
@@ -105,6 +111,22 @@ class OddLine:
 
 
 @dataclass(frozen=True)
+class Column:
+    """A text column of a list beside its images: a patient, a source.
+
+    Attributes
+    ----------
+    values : tuple of str
+        Each once, in the order of the file.
+    of : ndarray of int32, shape (n,)
+        Position of each entry's value in `values`; -1 where it has none.
+    """
+
+    values: tuple[str, ...]
+    of: Int32s
+
+
+@dataclass(frozen=True)
 class PublishedList:
     """One list of a file, in the order of the file, repeats kept.
 
@@ -134,6 +156,20 @@ class PublishedList:
         Whether an entry is a number of JSON, without the zeros that its dataset may write.
     are_stems : bool
         Whether every entry is a number alone, its own stem.
+    companions : bytes, optional
+        Second file of each entry, normalised as `images`, a line feed after each; an empty line where none is named.
+    columns : mapping of str to Column
+        Other text columns by their name in the header, or by what the form calls them: ``patient``, ``source``.
+    label_counts : ndarray of int32, shape (n,), or None
+        Labels that an entry has, in a form where it may have any number of them, none too.
+    pairs : bool
+        Whether a line holds members of a pair. They are entries of one line; images repeat by design.
+    by_columns : bool
+        Whether blanks within an entry stand between columns that name an image together: ``FOLDER FRAME SIDE``.
+    short : int
+        Lines of `odd` that are cut, or have fewer columns than 95 % of the others.
+    short_lines : tuple of OddLine
+        The first few of them.
     """
 
     name: str
@@ -148,9 +184,29 @@ class PublishedList:
     traits: Mapping[str, int] = field(default_factory=dict)
     integers: bool = False
     are_stems: bool = False
+    companions: bytes | None = None
+    columns: Mapping[str, Column] = field(default_factory=dict)
+    label_counts: Int32s | None = None
+    pairs: bool = False
+    by_columns: bool = False
+    short: int = 0
+    short_lines: tuple[OddLine, ...] = ()
 
     def __len__(self) -> int:
         return len(self.lines)
+
+    @property
+    def is_multilabel(self) -> bool:
+        """Whether an entry may have several labels, which are no conflict."""
+        return self.label_counts is not None
+
+    @cached_property
+    def images(self) -> bytes:
+        """Whole path of each entry, normalised (see `normalised`), a line feed after each."""
+        if self.are_stems:
+            return self.paths
+        paths = re.sub(rb"[ \t]+", b"/", self.paths) if self.by_columns else self.paths
+        return normalised(paths)
 
     @cached_property
     def stems(self) -> bytes:
@@ -237,6 +293,8 @@ class PublishedFile:
         Whether COCO JSON has annotations beside its images.
     ended : bool
         Whether a text ends in a line feed; without, it has one line more than ``wc -l`` says.
+    named_files : tuple of Path
+        Files whose lists a ``data.yaml`` names; they stand in `lists`, and are no lists of their own beside it.
     """
 
     path: Path
@@ -249,6 +307,7 @@ class PublishedFile:
     notes: tuple[str, ...] = ()
     annotated: bool = False
     ended: bool = True
+    named_files: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -281,8 +340,32 @@ class EmptyListError(AnnotationFormatError):
     """A file, or its array, has no entry."""
 
 
-def read_published(path: Path) -> PublishedFile:
+def list_files(folder: Path) -> list[Path]:
+    """Return the files below a folder that may hold lists by their suffix, hidden ones left out, sorted by path."""
+    found = [
+        path
+        for path in folder.rglob("*")
+        if _may_be_list(path.name)
+        and not any(part.startswith(".") for part in path.relative_to(folder).parts)
+        and path.is_file()
+    ]
+    return sorted(found, key=lambda path: path.relative_to(folder).as_posix())
+
+
+def _may_be_list(name: str) -> bool:
+    if name.lower() in YAML_NAMES:
+        return True
+    return Path(name).suffix.lower() in LIST_SUFFIXES and name.lower().partition(".")[0] not in _NO_LISTS
+
+
+def read_published(path: Path, root: Path | None = None) -> PublishedFile:
     """Read a published file of any form, by what it holds; its name only helps to tell class names.
+
+    Parameters
+    ----------
+    path : Path
+    root : Path, optional
+        Folder that what a ``data.yaml`` names must not leave; by default its own.
 
     Raises
     ------

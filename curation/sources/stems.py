@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 IMAGE_SUFFIXES = ("jpg", "jpeg", "png", "gif", "bmp", "tif", "tiff", "webp", "xml", "nii.gz")
 """Suffixes that a stem does not have, in any case; one is taken off. What else follows a dot belongs to the name."""
 
+_OUTER = re.compile(rb"^(?:\xef\xbb\xbf|[ \t\r])+|[ \t\r]+$", re.MULTILINE)
+_HERE = re.compile(rb"^(?:\./)+(?=[^\n])", re.MULTILINE)
+
 _BLOCK = 8 << 20
 _WIDEST_COLUMN = 1 << 30
 _LINE_FEED, _SLASH, _ZERO = 10, 47, 48
@@ -34,6 +37,25 @@ def stems(paths: bytes, *, parents: int = 0) -> bytes:
     [b'b/c_d', b'000005']
     """
     return b"".join(_stems_of_block(block, parents) for block in blocks_of(paths))
+
+
+def normalised(paths: bytes) -> bytes:
+    r"""Return each line of a text as a path, compared whole: slashes single and forward, no ``./`` before it.
+
+    Case, suffix and ``..`` stay. A byte order mark, carriage returns and blanks at both ends go.
+
+    Examples
+    --------
+    >>> normalised(b" ./a\\b//c.jpg \r\n../d.JPG\n").split(b"\n")
+    [b'a/b/c.jpg', b'../d.JPG', b'']
+    """
+    if b"\\" in paths:
+        paths = paths.replace(b"\\", b"/")
+    if b"//" in paths:
+        paths = re.sub(rb"/{2,}", b"/", paths)
+    if b" " in paths or b"\t" in paths or b"\r" in paths or b"\xef\xbb\xbf" in paths:
+        paths = _OUTER.sub(b"", paths)
+    return _HERE.sub(b"", paths) if b"./" in paths else paths
 
 
 def distinct(texts: bytes) -> bytes:
