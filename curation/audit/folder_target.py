@@ -348,10 +348,14 @@ def _compared(
     whole = {lists.place[one.name]: one for one in used if one.name in lists.place}
     sizes = [len(one) for one in lists.lists]
     pairs = comparisons(guesses, sizes)
-    for pair in (*pairs, *between_families(guesses, lists.images.overlaps, pairs)):
+    for pair in (*pairs, *between_families(lists.images.overlaps, pairs)):
         if pair.a in whole and pair.b in whole:
             unlabelled = guesses[pair.a].unlabelled or guesses[pair.b].unlabelled
-            yield ComparedPair(whole[pair.a], whole[pair.b], pair.kind, (pair.a, pair.b), pair.roles, unlabelled)
+            one, two = guesses[pair.a].family_name, guesses[pair.b].family_name
+            yield ComparedPair(
+                whole[pair.a], whole[pair.b], pair.kind, (pair.a, pair.b), pair.roles, unlabelled,
+                one if one == two and len({*pair.roles, "train", "test"}) == 2 else "",
+            )  # fmt: skip
     # Lists whose roles the user says are held together, whatever else their names say: so are lines of a list.
     met = {place for pair in pairs if pair.kind == "family" for place in (pair.a, pair.b)}
     said = {_named(key, lists.place)[0] for key in options.roles}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -15,8 +16,7 @@ import numpy as np
 
 from curation.audit.judgement import label_warnings
 from curation.audit.labels import hidden_unknowns
-from curation.audit.overlaps import overlap_matrix
-from curation.audit.rule import PRINCIPLES, VERDICTS, Severity, counted, joined
+from curation.audit.rule import VERDICTS, Severity, counted, joined
 from curation.audit.statement import RuleResult, Statement, Sums, statements, sums_of
 from curation.audit.target import AuditedList, AuditTarget
 from curation.csv_table import as_csv
@@ -106,7 +106,14 @@ class Report:
     @cached_property
     def statements(self) -> tuple[Statement, ...]:
         """What is said in the end, gravest first."""
-        return statements(self.results)
+        return statements(self.results, self.folder)
+
+    @cached_property
+    def folder(self) -> str:
+        """The folder that all lists stand in, with its slash, which sentences leave out."""
+        folders = [one.file.rpartition("/")[0] for one in self.target.files] if self.target.published else []
+        common = os.path.commonpath(folders) if folders and all(folders) else ""
+        return f"{common}/" if common else ""
 
     @cached_property
     def sums(self) -> Sums:
@@ -267,19 +274,19 @@ class Report:
         tasks = task_composition(self.target) if self.target.tasks and self.target.lists else []
         lists = [one for one in self.target.files if one.available]
         shown = lists[:MOST_LISTS]
-        shared = overlap_matrix([one.unique for one in shown], len(self.target.ids)).tolist()
-        apart = np.array(shared, np.int64) - np.diag(np.diag(np.array(shared, np.int64))) if shown else np.zeros(1)
+        masks = [self.target.mask([one]) for one in shown]
+        shared = [[int((one & two).sum()) for two in masks] for one in masks]
+        any_shared = any(count for row, counts in enumerate(shared) for count in counts[:row])
         return page(
             "audit.html",
             report=self,
             data=self.data(),
             version=__version__,
             definitions={one.rule.name: one.rule.definition for one in self.results},
-            principles=PRINCIPLES,
             warnings=label_warnings(self.target),
             tasks=composition_svg(tasks) if tasks else "",
             bound=", as far as is known" if any(one.hiding_at_least for one in tasks) else "",
-            shared=overlap_svg([one.name for one in shown], shared) if len(shown) > 1 and apart.any() else "",
+            shared=overlap_svg([one.name for one in shown], shared) if any_shared else "",
             most_lists=MOST_LISTS,
             left_out=len(lists) - len(shown),
         )

@@ -59,6 +59,8 @@ class Finding:
         Questions that the finding answers, or cannot: a rule and a list or pair each. 0 for what is merely told.
     like : str
         What findings of many lists have in common: three and more of one text are one statement.
+    brief : str
+        What it is about, among such findings: ``art_painting``.
     hint : str
         How to mend it, where that is not what the rule says.
     """
@@ -74,6 +76,7 @@ class Finding:
     pairs: tuple[tuple[str, str], ...] = ()
     asked: int = 1
     like: str = ""
+    brief: str = ""
     hint: str = ""
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 from curation.audit.rule import Finding, Outcome, Rule, Verdict, joined
@@ -89,9 +89,25 @@ class Sums:
         return asdict(self)
 
 
-def statements(results: Iterable[RuleResult]) -> tuple[Statement, ...]:
-    """Return what rules found, gravest first, in the order of the rules."""
+def statements(results: Iterable[RuleResult], folder: str = "") -> tuple[Statement, ...]:
+    """Return what rules found, gravest first, in the order of the rules.
+
+    Parameters
+    ----------
+    folder : str
+        That all lists stand in, with its slash: sentences leave it out.
+    """
     made = [one for result in results for one in _of_rule(result)]
+    if folder:
+        made = [
+            replace(
+                one,
+                text=one.text.replace(folder, ""),
+                examples=tuple(text.replace(folder, "") for text in one.examples),
+                hint=one.hint.replace(folder, ""),
+            )
+            for one in made
+        ]
     order = list(GRAVITIES.values())
     return tuple(sorted(made, key=lambda one: order.index(one.gravity)))
 
@@ -157,10 +173,11 @@ def _together(rule: Rule, group: Sequence[Finding], asked: int) -> Statement:
     first = _alone(rule, group[0])
     pairs = tuple(pair for one in group for pair in one.pairs)
     lists = tuple(dict.fromkeys(name for one in group for name in one.lists))
-    if group[0].verdict != "undecidable":
-        unit = "pairs" if pairs else "lists"
-        named = [f"{one.about} ({one.count:,})" if one.count else one.about for one in group]
-        text = f"in {len(group)} of {asked:,} {unit} {group[0].like}: {joined(named, _SHOWN_ALIKE)}"
+    kind = group[0].verdict
+    if kind != "undecidable":
+        named = [f"{one.brief or one.about} ({one.count:,})" if one.count else one.brief or one.about for one in group]
+        where = f"in {len(group)} of {asked:,} {'pairs' if pairs else 'lists'} " if kind in ("fail", "warn") else ""
+        text = f"{where}{group[0].like}: {joined(named, _SHOWN_ALIKE)}"
     elif len(texts := list(dict.fromkeys(one.text for one in group if one.text))) > 1:
         text = joined([_sentence(one) for one in group], SHOWN_EXAMPLES)
     else:

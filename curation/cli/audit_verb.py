@@ -34,6 +34,7 @@ def run(
     amount: Amount,
     report: Annotated[Path | None, OutputFile()] = None,
     out: Annotated[Path | None, NewFolder(), "DIR"] = None,
+    each: bool = False,
 ) -> Answer:
     """Check a manifest, or any folder of lists, against the rules of a sound benchmark.
 
@@ -46,7 +47,10 @@ def run(
         write the report as one HTML page
     out
         write audit.json, report.html and the tables as CSV into a new folder
+    each
+        audit each folder below FOLDER, many at once, into shards of reports: ``audit --each --help`` tells its options
     """
+    assert not each  # noqa: S101 - `curation.cli` hands over to `curation.cli.audits_verb`
     if report:
         write_text(report, made.html())
     if out:

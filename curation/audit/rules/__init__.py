@@ -63,9 +63,7 @@ def rules_for(target: AuditTarget) -> tuple[Rule, ...]:
     given = {"DS3": bool(target.photos), "DS5": bool(target.sources), "LI2": bool(target.sources)}
     given["LI3"] = given["LI2"]
     asked = [
-        rule
-        for rule in chosen
-        if target.expects_tasks or given.get(rule.name, not rule.name.startswith(ON_TASKS))
+        rule for rule in chosen if target.expects_tasks or given.get(rule.name, not rule.name.startswith(ON_TASKS))
     ]
     return (*asked, *PUBLISHED_RULES)
 

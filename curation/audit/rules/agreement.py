@@ -131,7 +131,8 @@ def _between(lists: ListSet, one: IdList, two: IdList) -> Iterator[Finding]:
     about, names = f"{one.name} and {two.name}", (one.name, two.name)
     if not len(rows):
         text = f"{len(shared):,} images stand in both, each with one label"
-        yield Finding("pass", about, text=text, lists=names, pairs=(names,))
+        like = "images that stand in two lists have one label"
+        yield Finding("pass", about, text=text, lists=names, pairs=(names,), like=like)
     elif not are_versions(one.name, two.name):
         examples = tuple(
             f"{lists.vocabulary.ids([shared[row]])[0]}: {left[row]} ({one.file} line {one.read.lines[first[row]]}) and "

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 
 from curation.audit.classes import fold, known_aliases
-from curation.audit.lists import IdList, ListSet
+from curation.audit.lists import ListSet
 from curation.audit.rule import Check, Finding, Verdict, joined
 from curation.audit.rules.coco_files import coco_of
 from curation.audit.rules.published_lists import published_of

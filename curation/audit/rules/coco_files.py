@@ -139,7 +139,9 @@ def json_refers_to_what_it_holds(target: AuditTarget) -> Iterator[Finding]:
         of = len(coco.annotations)
         found = [
             *_missing(name, orphans, of, "are of images that the file does not hold", "image_id"),
-            *_missing(name, foreign if categories else (), of, "are of categories that it does not declare", "category_id"),
+            *_missing(
+                name, foreign if categories else (), of, "are of categories that it does not declare", "category_id"
+            ),
         ]
         if twice:
             examples = tuple(
@@ -186,7 +188,9 @@ def _numbered_otherwise(one: dict[str, Any], two: dict[str, Any]) -> list[str]:
     if moved or not one.keys() & two.keys():
         return moved
     other = {number: name for name, number in two.items()}
-    return [f"{number} is {name!r} and {other[number]!r}" for name, number in one.items() if other.get(number, name) != name]
+    return [
+        f"{number} is {name!r} and {other[number]!r}" for name, number in one.items() if other.get(number, name) != name
+    ]
 
 
 CHECKS: dict[str, Check] = {

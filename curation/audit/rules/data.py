@@ -134,12 +134,14 @@ def _shared(target: AuditTarget, pair: ComparedPair, images: Int64s) -> Finding:
         lists=pair.names,
         pairs=(pair.names,),
         like="the lists share images",
+        brief=pair.family.replace(" ", "_"),
         hint=_BOTH,
     )
     if len(images) == here[0] == here[1]:
         how = _equal(target, pair)
         text = f"the same list twice ({sizes[1]:,} lines, {how})" if how else "the same images, with other repeats"
-        return replace(found, text=text, like="the two lists are the same list twice", hint=_WHOLE_DOMAINS)
+        like = f"{one.role} and {two.role} are the same list twice, {how or 'with other repeats'}"
+        return replace(found, text=text, like=like, hint=_WHOLE_DOMAINS)
     if len(images) == here[1] and one.role == "train":
         rest = [
             other.name

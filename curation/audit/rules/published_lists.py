@@ -154,7 +154,8 @@ def sizes_are_stated(target: AuditTarget) -> Iterator[Finding]:
         per = _per_class(listed, lists.files[listed.file].form)
         if per is not None and len(per) > 1:
             text = f"{len(listed):,} images of {len(per):,} classes, {per.min():,} to {per.max():,} each"
-            yield Finding("info", listed.name, len(listed), text)
+            brief = f"{listed.name}: {text}"
+            yield Finding("info", listed.name, 0, text, lists=(listed.name,), asked=0, like="sizes", brief=brief)
 
 
 def _per_class(one: IdList, form: str) -> Int64s | None:

@@ -10,8 +10,8 @@ from itertools import combinations, product
 import numpy as np
 
 from curation.audit.groups import GroupResult, Groups
-from curation.audit.id_vocabulary import BARE, NAMESPACES, TEXT
-from curation.audit.lists import IdList, ListSet
+from curation.audit.id_vocabulary import NAMESPACES, TEXT
+from curation.audit.lists import ListSet
 from curation.audit.rule import Check, Finding, Outcome, counted, joined, not_applicable, undecidable
 from curation.audit.rules.published_lists import published_of
 from curation.audit.target import AuditTarget, ComparedPair
@@ -72,19 +72,18 @@ def relations_are_told(target: AuditTarget) -> Iterator[Finding]:
     overlap = lists.images.overlaps
     judged = {frozenset(pair.places) for pair in target.pairs}
     told = set(judged)
-    for finding, pairs in (*_equal(lists, overlap, judged), *_inside(lists, overlap, judged)):
+    for finding, pairs in (*_equal(lists, judged), *_unions(lists, overlap)):
         told |= pairs
         yield finding
-    yield from _unions(lists, overlap)
+    for finding, pairs in _inside(lists, overlap, set(told)):
+        told |= pairs
+        yield finding
     yield from _between(target, overlap, told)
     yield from _half(lists, overlap, told)
     yield from _numbers_of_two(lists)
     yield from _in_sources(target)
-    if (
-        not lists.vocabulary.namespace
-        and (lists.vocabulary.forms > BARE).all()
-        and (lists.vocabulary.forms < TEXT).all()
-    ):
+    numbers = any(one.read.are_stems and len(one) for one in lists.lists)
+    if numbers and not lists.vocabulary.namespace and (lists.vocabulary.forms == TEXT).any():
         text = "numbers are compared within this folder only: no name tells their dataset (--namespace NAME)"
         yield _note("", len(lists.vocabulary), text, ())
     if lists.images.root:
@@ -104,7 +103,7 @@ def _names(lists: ListSet, places: Sequence[int]) -> list[str]:
 Told = tuple[Finding, set[frozenset[int]]]
 
 
-def _equal(lists: ListSet, overlap: Int64s, judged: set[frozenset[int]]) -> Iterator[Told]:
+def _equal(lists: ListSet, judged: set[frozenset[int]]) -> Iterator[Told]:
     """Yield groups of lists with the same images, but for those that rules on roles judge."""
     groups: defaultdict[bytes, list[int]] = defaultdict(list)
     for place, one in enumerate(lists.lists):
@@ -126,14 +125,14 @@ def _equal(lists: ListSet, overlap: Int64s, judged: set[frozenset[int]]) -> Iter
         yield _note("", count, f"{joined(names)} {how} ({count:,} images)", names), pairs
 
 
-def _inside(lists: ListSet, overlap: Int64s, judged: set[frozenset[int]]) -> Iterator[Told]:
+def _inside(lists: ListSet, overlap: Int64s, told: set[frozenset[int]]) -> Iterator[Told]:
     """Yield for each list that lies in others those that hold it, the largest first."""
     sizes = np.diagonal(overlap)
     inside = (overlap == sizes[:, None]) & (sizes[:, None] < sizes[None, :]) & (sizes[:, None] > 0)
     for small in np.flatnonzero(inside.any(axis=1)).tolist():
         larger = np.flatnonzero(inside[small])
         larger = larger[np.argsort(-sizes[larger], kind="stable")].tolist()
-        chosen = [place for place in larger if frozenset((small, place)) not in judged]
+        chosen = [place for place in larger if frozenset((small, place)) not in told]
         if chosen:
             names = _names(lists, [small, *chosen])
             count = int(sizes[small])
@@ -141,7 +140,7 @@ def _inside(lists: ListSet, overlap: Int64s, judged: set[frozenset[int]]) -> Ite
             yield _note("", count, text, names), {frozenset((small, place)) for place in larger}
 
 
-def _unions(lists: ListSet, overlap: Int64s) -> Iterator[Finding]:
+def _unions(lists: ListSet, overlap: Int64s) -> Iterator[Told]:
     """Yield the lists that are others put together, and hold nothing else."""
     sizes = np.diagonal(overlap)
     for whole in range(len(lists.lists)):
@@ -154,21 +153,22 @@ def _unions(lists: ListSet, overlap: Int64s) -> Iterator[Finding]:
             names = _names(lists, [whole, *sorted(kept)])
             told = " + ".join(f"{name} ({size:,})" for name, size in zip(names[1:], sizes[sorted(kept)], strict=True))
             text = f"{names[0]} ({sizes[whole]:,} images) is {told} and nothing else"
-            yield _note("", int(sizes[whole]), text, names)
+            yield _note("", int(sizes[whole]), text, names), {frozenset((whole, part)) for part in kept}
 
 
 def _between(target: AuditTarget, overlap: Int64s, told: set[frozenset[int]]) -> Iterator[Finding]:
     """Yield what lists of different families share: advice, for folds and versions share images by design."""
-    lists, between = published_of(target), [one for one in target.compared or () if one.kind == "between"]
+    lists = published_of(target)
+    between = [one for one in target.compared or () if one.kind == "between" and frozenset(one.places) not in told]
     roles = {one.name: one.role for one in target.lists}
     alike: defaultdict[str, list[ComparedPair]] = defaultdict(list)
     for pair in between:
         role = {roles.get(name, "") for name in pair.names}
         if len(role) == 1 and "" not in role:
             alike[role.pop()].append(pair)
-        elif frozenset(pair.places) not in told:
+        else:
             yield _shares(target, overlap, pair, roles)
-            told.add(frozenset(pair.places))
+        told.add(frozenset(pair.places))
     for role, pairs in alike.items():
         members = sorted({place for pair in pairs for place in pair.places})
         if len(members) > 2 and len(pairs) > _SHOWN:
@@ -176,10 +176,8 @@ def _between(target: AuditTarget, overlap: Int64s, told: set[frozenset[int]]) ->
             count, names = int((times > 1).sum()), _names(lists, members)
             text = f"{count:,} images stand in several of {len(members)} {role} lists: {joined(names)}"
             yield _note("", count, text, names, of=int((times > 0).sum()))
-            told |= {frozenset(pair.places) for pair in pairs}
         else:
-            yield from (_shares(target, overlap, pair, roles) for pair in pairs if frozenset(pair.places) not in told)
-            told |= {frozenset(pair.places) for pair in pairs}
+            yield from (_shares(target, overlap, pair, roles) for pair in pairs)
     sides = [[place for name, place in lists.place.items() if roles.get(name) == role] for role in ("train", "test")]
     if min(map(len, sides)) > 1 and not overlap[np.ix_(*sides)].any():
         counts = [len(np.unique(np.concatenate([lists.lists[place].unique for place in side]))) for side in sides]
@@ -200,7 +198,7 @@ def _shares(target: AuditTarget, overlap: Int64s, pair: ComparedPair, roles: dic
         text += ": do not train on one family and test on the other"
     images = np.flatnonzero(target.shared(pair.first, pair.second))
     note = _note("", count, text, pair.names, of=of)
-    return replace(note, examples=target.examples(images, [pair.first, pair.second])[:_SHOWN], pairs=(pair.names,))
+    return replace(note, examples=target.examples(images, [pair.first, pair.second])[:1], pairs=(pair.names,))
 
 
 def _half(lists: ListSet, overlap: Int64s, told: set[frozenset[int]]) -> Iterator[Finding]:
