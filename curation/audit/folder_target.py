@@ -361,10 +361,11 @@ def _compared(
     said = {_named(key, lists.place)[0] for key in options.roles}
     alone = [one for one in used if one.file in said and lists.place[one.file] not in met]
     order = ("train", "val", "test")
-    for one, two in permutations(alone, 2):
-        if one.role in order and two.role in order and order.index(one.role) < order.index(two.role):
-            places = (lists.place.get(one.name, -1), lists.place.get(two.name, -1))
-            yield ComparedPair(one, two, "family", places, (one.role, two.role))
+    for first, second in permutations(alone, 2):
+        roles = (first.role, second.role)
+        if roles[0] in order and roles[1] in order and order.index(roles[0]) < order.index(roles[1]):
+            places = (lists.place.get(first.name, -1), lists.place.get(second.name, -1))
+            yield ComparedPair(first, second, "family", places, roles)
 
 
 def _named(key: str, names: Collection[str]) -> tuple[str, tuple[int, int] | None]:

@@ -17,7 +17,7 @@ from curation.audit.judgement import judged
 from curation.audit.lists import ListSet, read_lists
 from curation.audit.manifest_target import manifest_target
 from curation.audit.report import Report
-from curation.audit.rule import Rule
+from curation.audit.rule import NOTHING, Rule
 from curation.audit.rules import RULES, chosen_rules, rules_for
 from curation.audit.statement import RuleResult
 from curation.audit.target import DEFAULT_EXEMPLARS, PRINCIPLE, AuditTarget
@@ -169,9 +169,12 @@ def run_audit(target: AuditTarget, rules: Sequence[Rule] | None = None) -> Repor
 
     chosen = rules_for(target) if rules is None else rules
     progress = tqdm(chosen, desc="rules", disable=None, leave=False)
-    results = tuple(RuleResult(rule, judged(rule, target)) for rule in progress)
+    results = [RuleResult(rule, judged(rule, target)) for rule in progress]
+    if rules is None:
+        # Of published lists, what has nothing to judge is not told.
+        results = [one for one in results if not (one.rule.of_published_lists and one.outcome.verdict == NOTHING)]
     names = {rule.name for rule in chosen}
-    return Report(target, results, not_asked=() if rules else tuple(one.name for one in RULES if one.name not in names))
+    return Report(target, tuple(results), not_asked=() if rules else tuple(one.name for one in RULES if one.name not in names))
 
 
 def subject_of(place: Place) -> Manifest | Path:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import combinations
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from curation.audit.lists import IdList, ListSet
 from curation.audit.roles import read_role
@@ -49,6 +51,13 @@ def _values(one: IdList) -> Int32s | None:
 
 def _texts(one: IdList, values: Int32s | Int64s) -> list[str]:
     return [str(value) if one.read.labels is not None else one.read.groups[value] for value in values.tolist()]
+
+
+def _labels(one: IdList, rows: Int64s) -> npt.NDArray[Any]:
+    """Return the labels of some entries, names as texts."""
+    values = _values(one)
+    assert values is not None  # noqa: S101
+    return values[rows] if one.read.labels is not None else np.array(one.read.groups)[values[rows]]
 
 
 def _two_labels(lists: ListSet, one: IdList) -> Iterator[Finding]:
@@ -107,7 +116,7 @@ def folders_of(one: IdList) -> list[str]:
 
 
 def are_versions(first: str, second: str) -> bool:
-    """Return whether the names of two lists say other versions or folds, which may number and name their classes otherwise."""
+    """Return whether the names of two lists say versions or folds, which may number and name classes otherwise."""
     one, two = read_role(first), read_role(second)
     return one.folder != two.folder or bool(one.family and two.family and one.family != two.family)
 
@@ -116,13 +125,8 @@ def _between(lists: ListSet, one: IdList, two: IdList) -> Iterator[Finding]:
     """Yield whether two lists label the images that they share alike, where both use numbers or both names."""
     if (one.read.labels is None) != (two.read.labels is None) or not lists.shared(one, two):
         return
-    values = [_values(one), _values(two)]
-    assert values[0] is not None and values[1] is not None  # noqa: S101, PT018
     shared, first, second = np.intersect1d(one.members, two.members, return_indices=True)
-    left, right = (
-        np.array(_texts(side, own[rows])) if side.read.labels is None else own[rows]
-        for side, own, rows in ((one, values[0], first), (two, values[1], second))
-    )
+    left, right = (_labels(side, rows) for side, rows in ((one, first), (two, second)))
     # Labels that are one throughout say what a list is for, not what its images show.
     if len(np.unique(left)) < 2 or len(np.unique(right)) < 2:
         return
@@ -144,10 +148,10 @@ def _between(lists: ListSet, one: IdList, two: IdList) -> Iterator[Finding]:
 
 
 def _shifted(one: IdList, two: IdList) -> Iterator[Finding]:
-    """Yield whether the numbers of classes in one list are those of another plus one: by folder, else by their range."""
+    """Yield whether the numbers of classes in one list are those of another plus one: by folder or by their range."""
     if one.read.labels is None or two.read.labels is None:
         return
-    sides = [np.unique(side.read.labels[side.read.labels != NO_LABEL]) for side in (one, two)]
+    sides = [np.unique(labels[labels != NO_LABEL]) for labels in (one.read.labels, two.read.labels)]
     if min(map(len, sides)) < _LEAST_CLASSES:
         return
     usual = [_usual(side) for side in (one, two)]

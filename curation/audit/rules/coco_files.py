@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from curation.audit.lists import IdList, ListSet
-from curation.audit.rule import Check, Finding, counted, joined
+from curation.audit.rule import Check, Finding, Verdict, counted, joined
 from curation.audit.rules.agreement import are_versions
 from curation.audit.rules.published_lists import published_of
 from curation.audit.target import SHOWN_EXAMPLES, AuditTarget
@@ -86,7 +86,7 @@ def _compared(one: IdList, file: PublishedFile, about: str) -> Finding:
         return Finding("pass", about, text=text, lists=(one.name,))
     missing = sorted(theirs - mine) if shared else sorted(mine)
     examples = tuple(stem.decode() for stem in missing[:SHOWN_EXAMPLES])
-    verdict = "warn" if shared else "fail"
+    verdict: Verdict = "warn" if shared else "fail"
     return Finding(verdict, about, len(mine ^ theirs), text, examples, of=len(theirs), lists=(one.name,))
 
 

@@ -59,7 +59,8 @@ def _repeated(target: AuditTarget, one: AuditedList) -> Finding | None:
         return None
     if other > len(again):
         # Most repeats are by design: a line a label.
-        ids, repeats, other = np.unique(one.members[again]), len(again), 0
+        ids: Int64s = np.unique(one.members[again]).astype(np.int64)
+        repeats, other = len(again), 0
     else:
         ids = np.flatnonzero(np.bincount(one.members) > 1)
     text = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations, product
 
@@ -85,15 +85,15 @@ def relations_are_told(target: AuditTarget) -> Iterator[Finding]:
     numbers = any(one.read.are_stems and len(one) for one in lists.lists)
     if numbers and not lists.vocabulary.namespace and (lists.vocabulary.forms == TEXT).any():
         text = "numbers are compared within this folder only: no name tells their dataset (--namespace NAME)"
-        yield _note("", len(lists.vocabulary), text, ())
+        yield _note(len(lists.vocabulary), text, ())
     if lists.images.root:
-        yield _note("", 0, f"paths are told below {lists.images.root}, with which all of them begin", ())
+        yield _note(0, f"paths are told below {lists.images.root}, with which all of them begin", ())
     if lists.images.climbing:
-        yield _note("", lists.images.climbing, f"{counted(lists.images.climbing, 'path')} hold ..", ())
+        yield _note(lists.images.climbing, f"{counted(lists.images.climbing, 'path')} hold ..", ())
 
 
-def _note(about: str, count: int, text: str, lists: Sequence[str], like: str = "", **more: int) -> Finding:
-    return Finding("info", about, count, text, lists=tuple(lists), asked=0, like=like, **more)
+def _note(count: int, text: str, lists: Sequence[str], of: int | None = None) -> Finding:
+    return Finding("info", "", count, text, lists=tuple(lists), asked=0, of=of)
 
 
 def _names(lists: ListSet, places: Sequence[int]) -> list[str]:
@@ -122,7 +122,7 @@ def _equal(lists: ListSet, judged: set[frozenset[int]]) -> Iterator[Told]:
             how = "hold the same images in another order or with repeats"
         names = _names(lists, places)
         count = len(own[0].unique)
-        yield _note("", count, f"{joined(names)} {how} ({count:,} images)", names), pairs
+        yield _note(count, f"{joined(names)} {how} ({count:,} images)", names), pairs
 
 
 def _inside(lists: ListSet, overlap: Int64s, told: set[frozenset[int]]) -> Iterator[Told]:
@@ -137,7 +137,7 @@ def _inside(lists: ListSet, overlap: Int64s, told: set[frozenset[int]]) -> Itera
             names = _names(lists, [small, *chosen])
             count = int(sizes[small])
             text = f"all {count:,} images of {names[0]} stand in {joined(names[1:], _SHOWN)}"
-            yield _note("", count, text, names), {frozenset((small, place)) for place in larger}
+            yield _note(count, text, names), {frozenset((small, place)) for place in larger}
 
 
 def _unions(lists: ListSet, overlap: Int64s) -> Iterator[Told]:
@@ -153,19 +153,19 @@ def _unions(lists: ListSet, overlap: Int64s) -> Iterator[Told]:
             names = _names(lists, [whole, *sorted(kept)])
             told = " + ".join(f"{name} ({size:,})" for name, size in zip(names[1:], sizes[sorted(kept)], strict=True))
             text = f"{names[0]} ({sizes[whole]:,} images) is {told} and nothing else"
-            yield _note("", int(sizes[whole]), text, names), {frozenset((whole, part)) for part in kept}
+            yield _note(int(sizes[whole]), text, names), {frozenset((whole, part)) for part in kept}
 
 
 def _between(target: AuditTarget, overlap: Int64s, told: set[frozenset[int]]) -> Iterator[Finding]:
     """Yield what lists of different families share: advice, for folds and versions share images by design."""
     lists = published_of(target)
     between = [one for one in target.compared or () if one.kind == "between" and frozenset(one.places) not in told]
-    roles = {one.name: one.role for one in target.lists}
+    roles: dict[str, str] = {one.name: one.role for one in target.lists}
     alike: defaultdict[str, list[ComparedPair]] = defaultdict(list)
     for pair in between:
-        role = {roles.get(name, "") for name in pair.names}
-        if len(role) == 1 and "" not in role:
-            alike[role.pop()].append(pair)
+        one, two = (roles.get(name, "") for name in pair.names)
+        if one and one == two:
+            alike[one].append(pair)
         else:
             yield _shares(target, overlap, pair, roles)
         told.add(frozenset(pair.places))
@@ -175,7 +175,7 @@ def _between(target: AuditTarget, overlap: Int64s, told: set[frozenset[int]]) ->
             times = np.bincount(np.concatenate([lists.lists[place].unique for place in members]))
             count, names = int((times > 1).sum()), _names(lists, members)
             text = f"{count:,} images stand in several of {len(members)} {role} lists: {joined(names)}"
-            yield _note("", count, text, names, of=int((times > 0).sum()))
+            yield _note(count, text, names, of=int((times > 0).sum()))
         else:
             yield from (_shares(target, overlap, pair, roles) for pair in pairs)
     sides = [[place for name, place in lists.place.items() if roles.get(name) == role] for role in ("train", "test")]
@@ -185,10 +185,10 @@ def _between(target: AuditTarget, overlap: Int64s, told: set[frozenset[int]]) ->
             f"no image of the {len(sides[0])} train lists ({counts[0]:,} images) stands in one of the "
             f"{len(sides[1])} test lists ({counts[1]:,} images)"
         )
-        yield _note("", 0, text, ())
+        yield _note(0, text, ())
 
 
-def _shares(target: AuditTarget, overlap: Int64s, pair: ComparedPair, roles: dict[str, str]) -> Finding:
+def _shares(target: AuditTarget, overlap: Int64s, pair: ComparedPair, roles: Mapping[str, str]) -> Finding:
     one, two = pair.names
     trained = roles.get(two) == "train"
     first, second = (two, one) if trained else (one, two)
@@ -197,7 +197,7 @@ def _shares(target: AuditTarget, overlap: Int64s, pair: ComparedPair, roles: dic
     if roles.get(first) == "train" and roles.get(second) in ("val", "test"):
         text += ": do not train on one family and test on the other"
     images = np.flatnonzero(target.shared(pair.first, pair.second))
-    note = _note("", count, text, pair.names, of=of)
+    note = _note(count, text, pair.names, of=of)
     return replace(note, examples=target.examples(images, [pair.first, pair.second])[:1], pairs=(pair.names,))
 
 
@@ -208,14 +208,14 @@ def _half(lists: ListSet, overlap: Int64s, told: set[frozenset[int]]) -> Iterato
         if len(one):
             by_count[len(one)].append(place)
     for lines, places in by_count.items():
-        for one, two in combinations(places, 2):
-            count, sizes = int(overlap[one, two]), (int(overlap[one, one]), int(overlap[two, two]))
-            if 2 * count >= max(sizes) and count < min(sizes) and frozenset((one, two)) not in told:
-                names = _names(lists, (one, two))
+        for pair in combinations(places, 2):
+            count, sizes = int(overlap[pair]), [int(overlap[place, place]) for place in pair]
+            if 2 * count >= max(sizes) and count < min(sizes) and frozenset(pair) not in told:
+                names = _names(lists, pair)
                 text = (
                     f"{names[0]} and {names[1]} have {lines:,} lines each and share {count:,} of {max(sizes):,} images"
                 )
-                yield _note("", count, text, names, of=max(sizes))
+                yield _note(count, text, names, of=max(sizes))
 
 
 def _numbers_of_two(lists: ListSet) -> Iterator[Finding]:
@@ -226,7 +226,7 @@ def _numbers_of_two(lists: ListSet) -> Iterator[Finding]:
         numbers = np.intersect1d(vocabulary.numbers[rows[one]], vocabulary.numbers[rows[two]])
         if len(numbers):
             text = f"{len(numbers):,} numbers name an image in {one} and another in {two}: they are told apart"
-            yield _note("", len(numbers), text, ())
+            yield _note(len(numbers), text, ())
 
 
 def _in_sources(target: AuditTarget) -> Iterator[Finding]:
@@ -236,7 +236,7 @@ def _in_sources(target: AuditTarget) -> Iterator[Finding]:
         count = int((tests & held).sum())
         if count and "train" in source.raw.part:
             text = f"a detector trained on {source.name} has seen {count:,} of the {int(tests.sum()):,} test images"
-            yield _note("", count, text, [one.name for one in target.with_role("test")], of=int(tests.sum()))
+            yield _note(count, text, [one.name for one in target.with_role("test")], of=int(tests.sum()))
 
 
 def known_and_unknown_images_are_apart(target: AuditTarget) -> Iterator[Finding]:
