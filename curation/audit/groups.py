@@ -59,7 +59,7 @@ class _Pattern:
 
 
 _END = f"(?:{IMAGE_SUFFIX.removesuffix('$')})?$"
-_COUNTER = r"^((?:.*?[^A-Za-z])?(?i:{})[_-]?{})"
+_COUNTER = r"^((?:.*?[^A-Za-z])??(?i:{})[_-]?{})"
 """A word and a number: the third video of this folder is not that of another."""
 _PATTERNS = (
     _Pattern("Roboflow source", ("source photo",), r"([^/]+)\.rf\.[0-9a-f]{32}"),
@@ -71,7 +71,7 @@ _PATTERNS = (
     _Pattern(
         "subject or patient",
         ("subject", "patient", "case"),
-        _COUNTER.format("patient|subject|subj|case|pid", r"\d+") + "|^((?:.*?[^A-Za-z])?sub-[A-Za-z0-9]+)",
+        _COUNTER.format("patient|subject|subj|case|pid", r"\d+") + "|^((?:.*?[^A-Za-z])??sub-[A-Za-z0-9]+)",
         in_folders=True,
     ),
     _Pattern(
