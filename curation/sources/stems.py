@@ -18,6 +18,13 @@ if TYPE_CHECKING:
 IMAGE_SUFFIXES = ("jpg", "jpeg", "png", "gif", "bmp", "tif", "tiff", "webp", "xml", "nii.gz")
 """Suffixes that a stem does not have, in any case; one is taken off. What else follows a dot belongs to the name."""
 
+FILE_SUFFIXES = (
+    *IMAGE_SUFFIXES, "ppm", "pgm", "nii", "dcm", "npy", "npz", "h5", "mat", "avi", "mp4", "webm", "wav", "flac", "ply",
+    "bin", "obj", "off",
+)  # fmt: skip
+"""Suffixes by which a word is known as a file; those that are no photo's belong to its stem."""
+FILE_NAME = re.compile(r"[^/\\]\.(?:" + "|".join(map(re.escape, FILE_SUFFIXES)) + r")\Z", re.IGNORECASE)
+
 _OUTER = re.compile(rb"^(?:\xef\xbb\xbf|[ \t\r])+|[ \t\r]+$", re.MULTILINE)
 _HERE = re.compile(rb"^(?:\./)+(?=[^\n])", re.MULTILINE)
 
@@ -142,19 +149,21 @@ def with_folder(paths: bytes) -> int:
     return len(np.unique(np.searchsorted(np.flatnonzero(buffer == _LINE_FEED), slashes)))
 
 
-def with_suffix(paths: bytes) -> int:
-    """Return how many lines end in the suffix of an image."""
+def with_suffix(paths: bytes, suffixes: tuple[str, ...] = IMAGE_SUFFIXES) -> int:
+    """Return how many lines end in the suffix of an image, or another suffix."""
     buffer = np.frombuffer(paths, np.uint8)
     breaks = np.flatnonzero(buffer == _LINE_FEED)
-    return int((before_suffix(buffer, firsts(breaks), breaks) < breaks).sum())
+    return int((before_suffix(buffer, firsts(breaks), breaks, suffixes) < breaks).sum())
 
 
-def before_suffix(buffer: Any, starts: Int64s, ends: Int64s) -> Int64s:
-    """Return where names end without the suffix of an image."""
+def before_suffix(
+    buffer: Any, starts: Int32s | Int64s, ends: Int32s | Int64s, suffixes: tuple[str, ...] = IMAGE_SUFFIXES
+) -> Any:
+    """Return where names end without the suffix of an image, or another suffix."""
     shorter = ends.copy()
     filled = np.flatnonzero(ends > starts)
     lasts = buffer[ends[filled] - 1] | 0x20
-    for suffix in IMAGE_SUFFIXES:
+    for suffix in suffixes:
         wanted = f".{suffix}".encode()
         rows = filled[lasts == wanted[-1]]
         rows = rows[ends[rows] - starts[rows] > len(wanted)]
