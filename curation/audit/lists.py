@@ -135,7 +135,7 @@ class ListSet:
         return {one.name: one.sha256 for one in self.lists}
 
 
-def read_lists(place: Path | Sequence[Path], *, namespace: str = "") -> ListSet:
+def read_lists(place: Path | Sequence[Path], *, namespace: str = "", but: Sequence[Path] = ()) -> ListSet:
     """Return every list of a folder and its subfolders, or of some files.
 
     Every form that `curation.sources.published_list` tells is read. Files that name classes are no lists. A file that
@@ -148,6 +148,8 @@ def read_lists(place: Path | Sequence[Path], *, namespace: str = "") -> ListSet:
         A folder, or files.
     namespace : str
         Of ids whose form tells none. A namespace other than COCO's and VOC's holds for all ids that have none written.
+    but : sequence of Path
+        Files that are something else, such as that of the tasks.
 
     Raises
     ------
@@ -163,7 +165,8 @@ def read_lists(place: Path | Sequence[Path], *, namespace: str = "") -> ListSet:
     if namespace:
         ImageId(namespace, "0")
     root, paths = _files(place)
-    read = _read_all(root, paths)
+    others = {path.resolve() for path in but}
+    read = _read_all(root, [path for path in paths if path.resolve() not in others])
     if not read.found and not any(one.form in ("class roles", "class names", "map") for one in read.files.values()):
         reasons = "; ".join(f"{name}: {why}" for name, why in list(read.skipped.items())[:3])
         raise UsageError(

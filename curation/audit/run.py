@@ -128,8 +128,8 @@ def audit(
     given = open_slots(sources or {}, slots, reading)
     folders = {name: _existing(name, Path(folder)) for name, folder in (photos or {}).items()}
     if isinstance(subject, Manifest):
-        own = {"tasks": tasks, "role": roles, "view": views, "namespace": namespace}
-        for name, value in {**own, "group": groups, "group-column": group_column}.items():
+        said = {"tasks": tasks, "role": roles, "view": views, "namespace": namespace}
+        for name, value in {**said, "group": groups, "group-column": group_column}.items():
             if value:
                 raise UsageError(f"A manifest says this itself, --{name} is for a folder of lists", where=f"--{name}")
         target_of_rules = manifest_target(
@@ -147,7 +147,8 @@ def audit(
         raise UsageError("A leak check is of a manifest, and not of a folder of lists", where=f"--leaks {leaks}")
     # Bare ids are of the sources where these share a namespace; their form tells where not.
     spaces = {source.namespace for source in given.values()}
-    lists = read_lists(subject, namespace=namespace or (spaces.pop() if len(spaces) == 1 else ""))
+    own = [Path(tasks)] if isinstance(tasks, str) else []
+    lists = read_lists(subject, namespace=namespace or (spaces.pop() if len(spaces) == 1 else ""), but=own)
     known = tuple(tasks or ()) if not isinstance(tasks, str) else read_tasks(tasks) if tasks else ()
     options = FolderOptions(
         roles=roles or {},

@@ -151,11 +151,28 @@ def sizes_are_stated(target: AuditTarget) -> Iterator[Finding]:
     elif any(re.search(r"ood|out.of", one.name, re.IGNORECASE) for one in lists.lists) or inside or outside:
         yield undecidable("lists", ID_AND_OOD)
     for listed in lists.lists:
+        if told := _beside(listed):
+            yield Finding("info", listed.name, 0, told, lists=(listed.name,), asked=0)
         per = _per_class(listed, lists.files[listed.file].form)
         if per is not None and len(per) > 1:
             text = f"{len(listed):,} images of {len(per):,} classes, {per.min():,} to {per.max():,} each"
             brief = f"{listed.name}: {text}"
             yield Finding("info", listed.name, 0, text, lists=(listed.name,), asked=0, like="sizes", brief=brief)
+
+
+def _beside(one: IdList) -> str:
+    """Return what stands beside the images of a list: how many labels, and how many values of each column."""
+    told, counts = list[str](), one.read.label_counts
+    if counts is not None:
+        several, none = int((counts > 1).sum()), int((counts == 0).sum())
+        told.append(f"of {len(one):,} images {several:,} have two labels or more and {none:,} none")
+    for name, column in one.read.columns.items():
+        lacking = int((column.of < 0).sum())
+        blank = sum(" " in value for value in column.values)
+        more = f", {lacking:,} lines have none" if lacking else ""
+        more += f", {blank:,} hold a blank" if blank else ""
+        told.append(f"the column {name} has {len(column.values):,} values{more}")
+    return "; ".join(told)
 
 
 def _per_class(one: IdList, form: str) -> Int64s | None:
