@@ -148,7 +148,9 @@ class Report:
         )
         if not sums.decided:
             text = "nothing could be checked"
-        return text + (f"; not decidable: {joined(missing, _SHOWN_SUBJECTS)}" if missing else "")
+        if missing:
+            text += f"; not decidable: {joined(missing, _SHOWN_SUBJECTS)}"
+        return text + (f"; {counted(len(self.damaged), 'list')} could not be read" if self.damaged else "")
 
     @property
     def n_files(self) -> int:
