@@ -194,7 +194,7 @@ def _from_text(data: bytes, path: Path) -> dict[str, Any]:
     if form == "imglist" and not FILE_NAME.search(paths[:LONGEST_LINE].split(b"\n")[0].decode("utf-8", "ignore")):
         whole = b"".join(map(texts_of, parts))
         folders = encoded(paths)
-        if are_frames(folders, encoded(whole)):
+        if are_frames(folders, whole):
             form = "frames"
             one = replace(one, paths=whole, labels=None, by_columns=True, columns={"sequence": folders})
     return {"form": form, "lists": (one,), "ended": ended}
