@@ -326,8 +326,13 @@ def name_classes(texts: Sequence[str], *, hinted: str = "") -> bool:
 
 def encoded(texts: bytes) -> Column:
     """Return a text of one value a line as a column."""
+    return column_of(*coded(texts))
+
+
+def coded(texts: bytes) -> tuple[list[str], Int32s]:
+    """Return the lines of a text each once, in their order, and the position of each line among them."""
     cells = _codes(texts)
-    return column_of(cells.dictionary.to_pylist(), cells.indices.to_numpy())
+    return cells.dictionary.to_pylist(), cells.indices.to_numpy()
 
 
 def count_distinct(texts: bytes) -> int:
@@ -349,7 +354,8 @@ def column_of(values: Sequence[str], of: Int32s) -> Column:
     if "" in values:
         empty = values.index("")
         of = np.where(of == empty, -1, of - (of > empty)).astype(np.int32)
-    return Column(tuple(value for value in values if value), of)
+        values = [value for value in values if value]
+    return Column(tuple(values), of)
 
 
 def joined(texts: Iterable[str]) -> bytes:

@@ -296,11 +296,13 @@ def _classes(table: _Table, after: Int32s, *, fielded: bool, numbers: bool) -> d
 
 def _fields(table: _Table, label: Column) -> dict[str, Column]:
     """Return what stands before the files if it is a column, and no part of a path that holds blanks."""
-    before = table.encoded("first", "before_file")
-    inner = count_distinct(table.texts("file", "file")) < count_distinct(table.texts("first", "file"))
-    if inner or len(before.values) < 2 or any("/" in value or "\\" in value for value in before.values):
+    texts, files = table.texts("first", "before_file"), count_distinct(table.texts("file", "file"))
+    before = encoded(texts)
+    if len(before.values) < 2 or b"/" in texts or b"\\" in texts:
         return {}
-    if len(np.unique(_both(before, label))) == len(before.values) == len(label.values):
+    if files < len(before.of) and files < count_distinct(table.texts("first", "file")):
+        return {}
+    if len(before.values) == len(label.values) == len(np.unique(_both(before, label))):
         return {}
     counted = len(before.values) == len(before.of) and all(map(str.isdigit, before.values))
     return {"number" if counted else "patient": before}
