@@ -170,7 +170,12 @@ def names_images(given: Sequence[Any]) -> bool:
         return False
     header = list(dict.fromkeys(key for row in rows for key in row))
     columns = [[_text(row.get(key)) for row in rows] for key in header]
-    return "score" not in header and bool(_images_in(header, columns))
+    images = _images_in(header, columns)
+    return (
+        "score" not in header
+        and bool(images)
+        and (_key(header[images[0]]) not in _ANY_IDS or _has_files(columns[images[0]]))
+    )
 
 
 def _is_scalar(value: Any) -> bool:
@@ -216,7 +221,9 @@ def _images_in(header: Sequence[str], columns: Sequence[Sequence[str]]) -> list[
             counted = key in _ANY_IDS and all(cell.isdigit() for cell in filled)
             good = not few and not counted and not name_classes(sorted(filled))
         if good:
-            ranked.append((not files, bool(_COMPANIONS.search(key)), -len(filled) if files else 0, old, place))
+            ranked.append(
+                (not files, key in _ANY_IDS, bool(_COMPANIONS.search(key)), -len(filled) if files else 0, old, place)
+            )
     return [rank[-1] for rank in sorted(ranked)]
 
 
