@@ -244,7 +244,7 @@ def test_the_numbers_of_coco_json(tmp_path: Path) -> None:
     }  # fmt: skip
     (tmp_path / "a.json").write_text(json.dumps(coco))
     facts = read_coco_facts(tmp_path / "a.json")
-    assert (facts.images, facts.annotations, facts.categories) == (2, 3, {1: "cat"})
+    assert (len(facts.images), facts.annotations, facts.categories) == (2, 3, {1: "cat"})
     assert (facts.repeated_annotations, facts.orphans) == ({7: (1, 2)}, ((8, 3),))
     assert (facts.undeclared, facts.repeated_files) == ({9: 1}, {"a.jpg": (1, 2)})
     (tmp_path / "a.json").write_text('{"images": 3}')

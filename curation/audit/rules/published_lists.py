@@ -157,7 +157,9 @@ def sizes_are_stated(target: AuditTarget) -> Iterator[Finding]:
         if per is not None and len(per) > 1:
             text = f"{len(listed):,} images of {len(per):,} classes, {per.min():,} to {per.max():,} each"
             brief = f"{listed.name}: {len(per):,} classes of {per.min():,} to {per.max():,}"
-            yield Finding("info", listed.name, len(listed), text, lists=(listed.name,), asked=0, like="sizes", brief=brief)
+            yield Finding(
+                "info", listed.name, len(listed), text, lists=(listed.name,), asked=0, like="sizes", brief=brief
+            )
 
 
 def _beside(one: IdList) -> str:
@@ -235,7 +237,8 @@ def lines_are_whole(target: AuditTarget) -> Iterator[Finding]:
         read = one.read
         if short := max(read.short, read.unlabelled):
             lines = read.short_lines or tuple(odd for odd in read.odd_lines if "label" in odd.reason)
-            text = f"{counted(short, 'line')} of {one.file} {'is cut or lacks' if short == 1 else 'are cut or lack'} a column"
+            are = "is cut or lacks" if short == 1 else "are cut or lack"
+            text = f"{counted(short, 'line')} of {one.file} {are} a column"
             yield _lines(one, "fail", short, text, lines, "lines are cut or lack a column")
         short_of = {odd.line for odd in read.short_lines}
         other = [odd for odd in read.odd_lines if odd.line not in short_of and "label" not in odd.reason]
