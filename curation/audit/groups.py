@@ -297,14 +297,12 @@ class Groups:
             return "one group holds all lines"
         if pattern.is_view and not found.both:
             return "none on both sides"
+        follows = [self._follow_labels(place, codes) for place, codes in zip(pair, sides.codes, strict=True)]
+        if not pattern.sure and True in follows and False not in follows:
+            return "each group holds one label: they are classes"
         above = [{_above(sides.names[code].as_py()) for code in np.unique(one[one >= 0])} for one in sides.codes]
         if pattern.in_folders and not above[0] & above[1]:
             return "the two lists name other folders"
-        if pattern.sure:
-            return ""
-        follows = [self._follow_labels(place, codes) for place, codes in zip(pair, sides.codes, strict=True)]
-        if True in follows and False not in follows:
-            return "each group holds one label: they are classes"
         if not pattern.few and (present < LEAST_GROUPS or counts.max() > LARGEST_GROUP * counts.sum()):
             return f"{present:,} groups, the largest of {counts.max():,} of {counts.sum():,} lines: they may be classes"
         if not pattern.few and False not in follows and 2 * found.both > present:
@@ -356,7 +354,8 @@ def _checked(pattern: str) -> str:
 
 
 def _above(name: str) -> str:
-    return name.partition("/")[0] if "/" in name else ""
+    """Return the folders before the name of a group, but for their numbers: a slide may lie in a folder of its own."""
+    return re.sub(r"\d+", "0", name.rpartition("/")[0])
 
 
 def _captures(regex: str) -> int:
