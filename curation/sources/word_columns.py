@@ -99,22 +99,6 @@ class _Words:
         return np.where(self.files > 1, np.minimum.reduceat(places, self.first), -1).astype(np.int32)
 
     @cached_property
-    def behind_first_file(self) -> Int32s:
-        return self.first_file + 1
-
-    @cached_property
-    def before_file(self) -> Int32s:
-        return self.file - 1
-
-    @cached_property
-    def label(self) -> Int32s:
-        return self.file + 1
-
-    @cached_property
-    def rest(self) -> Int32s:
-        return self.file + 2
-
-    @cached_property
     def before(self) -> Int32s:
         return np.asarray(np.maximum(self.file - self.first, 0))
 
@@ -151,8 +135,10 @@ class _Words:
         return sums
 
     def texts(self, start: str, end: str, rows: Bools) -> bytes:
-        """Return what stands from one word of lines to another, a line feed after each; nothing where it is none."""
-        here, there = getattr(self, start)[rows], getattr(self, end)[rows]
+        """Return what stands from one word of lines to another; ``file+`` is the word behind the file, if there is one."""
+        here, there = (
+            getattr(self, name.rstrip("+-"))[rows] + name.count("+") - name.count("-") for name in (start, end)
+        )
         missing = (here > there) | (there > self.last[rows])
         starts = self.starts[np.minimum(here, self.last[rows])]
         ends = np.where(missing, starts, self.ends[np.where(missing, 0, there)])
@@ -239,7 +225,7 @@ def read_files(parts: Sequence[Lines]) -> dict[str, Any] | None:
 def _two_files(table: _Table, files: Int32s) -> dict[str, Any]:
     """Return files with their companions, or pairs of them, where files that stand first stand second too."""
     table.tell(files == 1, "it names one file, the others two")
-    paths, second = table.texts("first", "first_file"), table.texts("behind_first_file", "second_file")
+    paths, second = table.texts("first", "first_file"), table.texts("first_file+", "second_file")
     one, other = (next(blocks_of(text)).split(b"\n")[:-1] for text in (paths, second))
     if len(set(one)) < SHARE * len(one) and not set(one).isdisjoint(other):
         return _paired(table, list(zip(paths.split(b"\n")[:-1], second.split(b"\n")[:-1], strict=True)))
@@ -256,7 +242,7 @@ def _flags(table: _Table, after: Int32s) -> dict[str, Any]:
 
 def _numbered(table: _Table) -> dict[str, Any]:
     """Return files behind a number: the file alone names the image. Numbers that repeat are labels."""
-    numbers, paths = table.encoded("first", "before_file"), table.texts("file", "file")
+    numbers, paths = table.encoded("first", "file-"), table.texts("file", "file")
     if len(numbers.values) == len(numbers.of):
         return table.read("numbered files", paths)
     return table.read("imglist", paths, labels=_labels(numbers))
@@ -269,14 +255,14 @@ def _labels(column: Column) -> Int32s:
 
 def _classes(table: _Table, after: Int32s, *, fielded: bool, numbers: bool) -> dict[str, Any] | None:
     """Return files with a class, a field before them that is no part of their path, and a source."""
-    label, rest = table.encoded("label"), table.encoded("rest", "last")
+    label, rest = table.encoded("file+"), table.encoded("file++", "last")
     columns = _fields(table, label) if fielded else {}
     if numbers and not columns:
         return None
     if len(rest.values) and (columns or _are_apart(label, rest)):
         columns["source"] = rest
     elif len(rest.values):
-        label = table.encoded("label", "last")
+        label = table.encoded("file+", "last")
     table.tell(table.rows & (after == 0), "it has no label")
     own = label.of[-1]
     if (
@@ -296,7 +282,7 @@ def _classes(table: _Table, after: Int32s, *, fielded: bool, numbers: bool) -> d
 
 def _fields(table: _Table, label: Column) -> dict[str, Column]:
     """Return what stands before the files if it is a column, and no part of a path that holds blanks."""
-    texts, files = table.texts("first", "before_file"), count_distinct(table.texts("file", "file"))
+    texts, files = table.texts("first", "file-"), count_distinct(table.texts("file", "file"))
     before = encoded(texts)
     if len(before.values) < 2 or b"/" in texts or b"\\" in texts:
         return {}

@@ -74,7 +74,7 @@ TABLE = "uid,img_path,mask_path,patient_id,split,dx\n1,i/a.png,m/a.png,p 1,train
         ("a.jsonl", '{"image": "a.png", "label": 3}\n{"image": "b.png"}\n', "json lines", ["a.png", "b.png"]),
         ("a.json", '[{"image": "a.png", "n": {"x": 1}}, {"image": "b.png"}]', "json lines", ["a.png", "b.png"]),
         ("a.odgt", '{"fpath_img": "a.jpg", "fpath_segm": "a.png"}\n', "json lines", ["a.jpg"]),
-        ("a.odgt", '{"ID": "2,a", "gtboxes": [{"tag": 1}]}\n{"ID": "8,b", "gtboxes": []}\n', "json lines", ["2,a", "8,b"]),
+        ("a.odgt", '{"ID": "2,a", "gtboxes": [{"a": 1}]}\n{"ID": "8,b"}\n', "json lines", ["2,a", "8,b"]),
     ],
 )  # fmt: skip
 def test_forms(tmp_path: Path, name: str, text: str, form: str, images: list[str]) -> None:
@@ -253,8 +253,8 @@ def test_the_numbers_of_coco_json(tmp_path: Path) -> None:
 
 
 PIECES = [
-    "a.jpg", "b.png", "x/", " ", "\t", ",", "\n", "\n", "\r\n", '"', "0", "1", "-1", "12", "l", "cat", "é", "\0", "{", "}",
-    "[", "]", ":", '{"file": "a.jpg"}', "id,file\n", "\x0b", "\u2028", "\\",
+    "a.jpg", "b.png", "x/", " ", "\t", ",", "\n", "\n", "\r\n", '"', "0", "1", "-1", "12", "l", "cat", "é", "\0", "{",
+    "}",     "[", "]", ":", '{"file": "a.jpg"}', "id,file\n", "\x0b", "\u2028", "\\",
 ]  # fmt: skip
 
 
