@@ -66,7 +66,7 @@ class _Words:
         starts, ends = starts[kept], ends[kept]
         first = np.searchsorted(starts, lines.starts).astype(np.int32)
         values, whole = numbers_of(buffer, starts, ends)
-        flags = np.where(whole & (np.abs(values) <= 1), values, 2).astype(np.int8)
+        flags = np.where(whole, np.clip(values, -2, 2), 3).astype(np.int8)
         kind = np.bitwise_and.reduceat(kinds, np.stack([starts, ends], axis=1).ravel())[::2]
         is_file = before_suffix(buffer, starts, ends, FILE_SUFFIXES) < ends
         last = np.append(first[1:], len(starts)).astype(np.int32) - 1
@@ -112,7 +112,11 @@ class _Words:
 
     @cached_property
     def after_are_flags(self) -> Bools:
-        return np.asarray(self._sums((self.flags < 2) & self._behind) == self.after)
+        return np.asarray(self._sums((np.abs(self.flags) < 2) & self._behind) == self.after)
+
+    @cached_property
+    def after_is_integer(self) -> Bools:
+        return np.asarray((self.after == 1) & (self.flags[self.last] < 3))
 
     @cached_property
     def ones(self) -> Int32s:
@@ -135,7 +139,7 @@ class _Words:
         return sums
 
     def texts(self, start: str, end: str, rows: Bools) -> bytes:
-        """Return what stands from one word of lines to another; ``file+`` is the word behind the file, if there is one."""
+        """Return what stands from one word of lines to another; ``file+`` is the one behind the file, if it has one."""
         here, there = (
             getattr(self, name.rstrip("+-"))[rows] + name.count("+") - name.count("-") for name in (start, end)
         )
@@ -213,10 +217,12 @@ def read_files(parts: Sequence[Lines]) -> dict[str, Any] | None:
         read = _flags(table, after)
     elif mostly(after == 0):
         read = _numbered(table) if mostly((before == 1) & table.column("first_is_digits")) else None
-    elif mostly(table.column("after_are_numbers") & (after > 1)):
+    elif not mostly(one := table.column("after_is_integer")) and mostly(
+        table.column("after_are_numbers") & (after > 0)
+    ):
         read = table.read("file and labels", table.texts("first", "file"))
     else:
-        read = _classes(table, after, fielded=mostly(before > 0), numbers=mostly(table.column("after_are_numbers")))
+        read = _classes(table, after, fielded=mostly(before > 0), numbers=mostly(one))
     if read is not None and header.any():
         read["notes"] = tuple(f"line {one.line} is a header: {one.text!a}" for one in table.shown(header, ""))
     return read
