@@ -40,6 +40,7 @@ _FRAMES = 0.7
 """Of the lines, or fewer, have folders of their own where what stands beside them are frames."""
 _HEADER = 2
 _FEW_CLASSES = 20
+_FEWEST_IN_PAIR = 3
 
 
 @dataclass(frozen=True)
@@ -234,7 +235,8 @@ def _two_files(table: _Table, files: Int32s) -> dict[str, Any]:
     paths, second = table.texts("first", "first_file"), table.texts("first_file+", "second_file")
     one, other = (next(blocks_of(text)).split(b"\n")[:-1] for text in (paths, second))
     if len(set(one)) < SHARE * len(one) and not set(one).isdisjoint(other):
-        return _paired(table, list(zip(paths.split(b"\n")[:-1], second.split(b"\n")[:-1], strict=True)))
+        pairs = zip(paths.split(b"\n")[:-1], second.split(b"\n")[:-1], strict=True)
+        return _paired(table, [b"%s\n%s\n" % pair for pair in pairs])
     return table.read("two files", paths, companions=normalised(second))
 
 
@@ -344,15 +346,16 @@ def are_frames(folders: Column, entries: bytes) -> bool:
 def _pairs(table: _Table) -> dict[str, Any] | None:
     """Return the pairs of LFW: ``NAME 1 4`` are two photos of a name, ``NAME 1 NAME2 3`` of two names."""
     table.rows = table.column("count") > 0
-    words = [line.split() for line in table.texts("first", "last").split(b"\n")[:-1]]
-    header = len(words[0]) <= 2 and all(map(bytes.isdigit, words[0]))
-    fits = [len(one) in (3, 4) and one[1].isdigit() and one[-1].isdigit() and not one[0].isdigit() for one in words]
-    found = [
-        (b" ".join(one[:2]), b" ".join((one[-2 if len(one) == 4 else 0], one[-1])))
-        for one, fit in zip(words, fits, strict=True)
-        if fit
-    ]
-    if not (header or 4 in map(len, words)) or len(found) < max(SHARE * (len(words) - header), 1):
+    lines = table.texts("first", "last").split(b"\n")[:-1]
+    header = len(lines[0].split()) < _FEWEST_IN_PAIR and all(map(bytes.isdigit, lines[0].split()))
+    fits, found, widths = list[bool](), list[bytes](), {0}
+    for line in lines:
+        one = line.split()
+        fits.append(len(one) in (3, 4) and one[1].isdigit() and one[-1].isdigit() and not one[0].isdigit())
+        if fits[-1]:
+            widths.add(len(one))
+            found.append(b"%s %s\n%s %s\n" % (one[0], one[1], one[2 if len(one) > _FEWEST_IN_PAIR else 0], one[-1]))
+    if not (header or 4 in widths) or len(found) < max(SHARE * (len(lines) - header), 1):
         return None
     table.rows = np.array(fits)
     others = ~table.rows
@@ -361,8 +364,8 @@ def _pairs(table: _Table) -> dict[str, Any] | None:
     return _paired(table, found, by_columns=True)
 
 
-def _paired(table: _Table, members: Sequence[tuple[bytes, bytes]], **columns: Any) -> dict[str, Any]:
+def _paired(table: _Table, members: Sequence[bytes], **columns: Any) -> dict[str, Any]:
     """Return both members of each pair, which share their line."""
-    read = table.read("pairs", b"".join(b"%s\n%s\n" % pair for pair in members), pairs=True, **columns)
+    read = table.read("pairs", b"".join(members), pairs=True, **columns)
     [one] = read["lists"]
     return read | {"lists": (replace(one, lines=np.repeat(one.lines, 2)),)}
