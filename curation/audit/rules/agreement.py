@@ -199,7 +199,8 @@ def tables_fit_each_other(target: AuditTarget) -> Iterator[Finding]:
     lists = published_of(target)
     for one, two in combinations([one for one in lists.lists if one.read.columns], 2):
         columns = sorted(one.read.columns.keys() & two.read.columns.keys())
-        if not columns or not lists.shared(one, two) or are_versions(one.name, two.name):
+        versions = are_versions(one.name, two.name) and all(read_role(side.name).roles for side in (one, two))
+        if not columns or not lists.shared(one, two) or versions:
             continue
         shared, first, second = np.intersect1d(one.members, two.members, return_indices=True)
         names = (one.name, two.name)
