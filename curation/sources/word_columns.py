@@ -13,21 +13,34 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from curation.sources.entries import NO_LABEL, SHARE, SHOWN, Column, Form, OddLine, PublishedList, encoded
-from curation.sources.stems import FILE_SUFFIXES, before_suffix, gathered, normalised
-from curation.sources.text_lines import BLANK, LABEL_DIGITS, Lines, numbers_of
+from curation.sources.entries import (
+    NO_LABEL,
+    SHARE,
+    SHOWN,
+    Column,
+    Form,
+    OddLine,
+    PublishedList,
+    count_distinct,
+    encoded,
+)
+from curation.sources.stems import FILE_SUFFIXES, before_suffix, blocks_of, gathered, normalised
+from curation.sources.text_lines import LABEL_DIGITS, Lines, numbers_of
 
 if TYPE_CHECKING:
-    from curation.sources.source import Bools, Int32s
+    from curation.sources.source import Bools, Int32s, Int64s
 
-_NUMERIC, _DIGIT = np.zeros((2, 256), np.bool_)
-_NUMERIC[list(b"0123456789+-.,eE")] = True
-_DIGIT[list(b"0123456789")] = True
+_WORD, _NUMERIC, _DIGIT = 1, 2, 4
+_KINDS = bytes(
+    0 if char in b" \t\r\n" else _WORD | _NUMERIC * (char in b"0123456789+-.,eE") | _DIGIT * (char in b"0123456789")
+    for char in range(256)
+)
 _SIDES = {"l", "r", "left", "right"}
 _FRAMES = 0.7
 """Of the lines, or fewer, have folders of their own where what stands beside them are frames."""
 _HEADER = 2
 _FEW_CLASSES = 20
+_FEWEST_IN_PAIR = 3
 
 
 @dataclass(frozen=True)
@@ -46,20 +59,19 @@ class _Words:
 
     @classmethod
     def of(cls, lines: Lines) -> _Words:
-        buffer = np.frombuffer(lines.block, np.uint8)
-        filled = ~BLANK[buffer] & (buffer != ord("\n"))
-        edges = np.flatnonzero(np.diff(filled, prepend=False, append=False)).astype(np.int32)
+        buffer, kinds = (np.frombuffer(one, np.uint8) for one in (lines.block, lines.block.translate(_KINDS)))
+        edges = np.flatnonzero(np.diff(kinds > 0, prepend=False, append=False)).astype(np.int32)
         starts, ends = edges[::2], edges[1::2]
         row = np.searchsorted(lines.starts, starts, side="right") - 1
         kept = (row >= 0) & (starts < lines.ends[row])
         starts, ends = starts[kept], ends[kept]
         first = np.searchsorted(starts, lines.starts).astype(np.int32)
         values, whole = numbers_of(buffer, starts, ends)
-        flags = np.where(whole & (np.abs(values) <= 1), values, 2).astype(np.int8)
-        numeric, digits = (_all_of(buffer, kind, starts, ends) for kind in (_NUMERIC, _DIGIT))
+        flags = np.where(whole, np.clip(values, -2, 2), 3).astype(np.int8)
+        kind = np.bitwise_and.reduceat(kinds, np.stack([starts, ends], axis=1).ravel())[::2]
         is_file = before_suffix(buffer, starts, ends, FILE_SUFFIXES) < ends
         last = np.append(first[1:], len(starts)).astype(np.int32) - 1
-        return cls(lines, starts, ends, first, last, is_file, numeric, digits, flags)
+        return cls(lines, starts, ends, first, last, is_file, kind & _NUMERIC > 0, kind & _DIGIT > 0, flags)
 
     @cached_property
     def count(self) -> Int32s:
@@ -88,22 +100,6 @@ class _Words:
         return np.where(self.files > 1, np.minimum.reduceat(places, self.first), -1).astype(np.int32)
 
     @cached_property
-    def behind_first_file(self) -> Int32s:
-        return self.first_file + 1
-
-    @cached_property
-    def before_file(self) -> Int32s:
-        return self.file - 1
-
-    @cached_property
-    def label(self) -> Int32s:
-        return self.file + 1
-
-    @cached_property
-    def rest(self) -> Int32s:
-        return self.file + 2
-
-    @cached_property
     def before(self) -> Int32s:
         return np.asarray(np.maximum(self.file - self.first, 0))
 
@@ -117,7 +113,11 @@ class _Words:
 
     @cached_property
     def after_are_flags(self) -> Bools:
-        return np.asarray(self._sums((self.flags < 2) & self._behind) == self.after)
+        return np.asarray(self._sums((np.abs(self.flags) < 2) & self._behind) == self.after)
+
+    @cached_property
+    def after_is_integer(self) -> Bools:
+        return np.asarray((self.after == 1) & (self.flags[self.last] < 3))
 
     @cached_property
     def ones(self) -> Int32s:
@@ -140,18 +140,15 @@ class _Words:
         return sums
 
     def texts(self, start: str, end: str, rows: Bools) -> bytes:
-        """Return what stands from one word of lines to another, a line feed after each; nothing where it is none."""
-        here, there = getattr(self, start)[rows], getattr(self, end)[rows]
+        """Return what stands from one word of lines to another; ``file+`` is the one behind the file, if it has one."""
+        here, there = (
+            getattr(self, name.rstrip("+-"))[rows] + name.count("+") - name.count("-") for name in (start, end)
+        )
         missing = (here > there) | (there > self.last[rows])
         starts = self.starts[np.minimum(here, self.last[rows])]
         ends = np.where(missing, starts, self.ends[np.where(missing, 0, there)])
         closing = self.lines.breaks[rows].astype(np.int64)
         return gathered(np.frombuffer(self.lines.block, np.uint8), (starts, ends), (closing, closing + 1))
-
-
-def _all_of(buffer: Any, kind: Bools, starts: Int32s, ends: Int32s) -> Any:
-    others = np.concatenate([[0], np.cumsum(~kind[buffer], dtype=np.int32)])
-    return others[ends] == others[starts]
 
 
 @dataclass
@@ -221,10 +218,12 @@ def read_files(parts: Sequence[Lines]) -> dict[str, Any] | None:
         read = _flags(table, after)
     elif mostly(after == 0):
         read = _numbered(table) if mostly((before == 1) & table.column("first_is_digits")) else None
-    elif mostly(table.column("after_are_numbers") & (after > 1)):
+    elif not mostly(one := table.column("after_is_integer")) and mostly(
+        table.column("after_are_numbers") & (after > 0)
+    ):
         read = table.read("file and labels", table.texts("first", "file"))
     else:
-        read = _classes(table, after, fielded=mostly(before > 0), numbers=mostly(table.column("after_are_numbers")))
+        read = _classes(table, after, fielded=mostly(before > 0), numbers=mostly(one))
     if read is not None and header.any():
         read["notes"] = tuple(f"line {one.line} is a header: {one.text!a}" for one in table.shown(header, ""))
     return read
@@ -233,10 +232,11 @@ def read_files(parts: Sequence[Lines]) -> dict[str, Any] | None:
 def _two_files(table: _Table, files: Int32s) -> dict[str, Any]:
     """Return files with their companions, or pairs of them, where files that stand first stand second too."""
     table.tell(files == 1, "it names one file, the others two")
-    paths, second = table.texts("first", "first_file"), table.texts("behind_first_file", "second_file")
-    one, other = encoded(paths), encoded(second)
-    if len(one.values) < SHARE * len(one.of) and not set(one.values).isdisjoint(other.values):
-        return _paired(table, list(zip(paths.split(b"\n")[:-1], second.split(b"\n")[:-1], strict=True)))
+    paths, second = table.texts("first", "first_file"), table.texts("first_file+", "second_file")
+    one, other = (next(blocks_of(text)).split(b"\n")[:-1] for text in (paths, second))
+    if len(set(one)) < SHARE * len(one) and not set(one).isdisjoint(other):
+        pairs = zip(paths.split(b"\n")[:-1], second.split(b"\n")[:-1], strict=True)
+        return _paired(table, [b"%s\n%s\n" % pair for pair in pairs])
     return table.read("two files", paths, companions=normalised(second))
 
 
@@ -250,7 +250,7 @@ def _flags(table: _Table, after: Int32s) -> dict[str, Any]:
 
 def _numbered(table: _Table) -> dict[str, Any]:
     """Return files behind a number: the file alone names the image. Numbers that repeat are labels."""
-    numbers, paths = table.encoded("first", "before_file"), table.texts("file", "file")
+    numbers, paths = table.encoded("first", "file-"), table.texts("file", "file")
     if len(numbers.values) == len(numbers.of):
         return table.read("numbered files", paths)
     return table.read("imglist", paths, labels=_labels(numbers))
@@ -263,14 +263,14 @@ def _labels(column: Column) -> Int32s:
 
 def _classes(table: _Table, after: Int32s, *, fielded: bool, numbers: bool) -> dict[str, Any] | None:
     """Return files with a class, a field before them that is no part of their path, and a source."""
-    label, rest = table.encoded("label"), table.encoded("rest", "last")
+    label, rest = table.encoded("file+"), table.encoded("file++", "last")
     columns = _fields(table, label) if fielded else {}
     if numbers and not columns:
         return None
     if len(rest.values) and (columns or _are_apart(label, rest)):
         columns["source"] = rest
     elif len(rest.values):
-        label = table.encoded("label", "last")
+        label = table.encoded("file+", "last")
     table.tell(table.rows & (after == 0), "it has no label")
     own = label.of[-1]
     if (
@@ -290,12 +290,13 @@ def _classes(table: _Table, after: Int32s, *, fielded: bool, numbers: bool) -> d
 
 def _fields(table: _Table, label: Column) -> dict[str, Column]:
     """Return what stands before the files if it is a column, and no part of a path that holds blanks."""
-    before, files = table.encoded("first", "before_file"), table.encoded("file")
-    inner = len(files.values) < len(table.encoded("first", "file").values)
-    if inner or len(before.values) < 2 or any("/" in value or "\\" in value for value in before.values):
+    texts, files = table.texts("first", "file-"), count_distinct(table.texts("file", "file"))
+    before = encoded(texts)
+    if len(before.values) < 2 or b"/" in texts or b"\\" in texts:
         return {}
-    both = len(np.unique(np.stack([before.of, label.of]), axis=1).T)
-    if both == len(before.values) == len(label.values):
+    if files < len(before.of) and files < count_distinct(table.texts("first", "file")):
+        return {}
+    if len(before.values) == len(label.values) == len(np.unique(_both(before, label))):
         return {}
     counted = len(before.values) == len(before.of) and all(map(str.isdigit, before.values))
     return {"number" if counted else "patient": before}
@@ -306,10 +307,14 @@ def _are_apart(label: Column, rest: Column) -> bool:
 
     Words of a name follow each other: ``hot`` has ``dog`` behind it. A class has several sources, or none too.
     """
-    both = np.unique(np.stack([label.of, rest.of]), axis=1)
-    sources = np.bincount(both[0][both[0] >= 0], minlength=len(label.values))
+    found = np.unique(_both(label, rest)[label.of >= 0]) // (len(rest.values) + 1)
+    sources = np.bincount(found, minlength=len(label.values))
     counts = np.bincount(label.of[label.of >= 0], minlength=len(label.values))
     return bool(counts[sources > 1].sum() >= len(label.of) / 2)
+
+
+def _both(one: Column, other: Column) -> Int64s:
+    return one.of * np.int64(len(other.values) + 1) + other.of + 1
 
 
 def read_names(parts: Sequence[Lines]) -> dict[str, Any] | None:
@@ -326,30 +331,31 @@ def read_names(parts: Sequence[Lines]) -> dict[str, Any] | None:
         columns = {"sequence": folders} | ({"side": last} if width == 3 else {})
         are_sides = {value.lower() for value in last.values} <= _SIDES
         paths = table.texts("first", "last")
-        if are_sides if width == 3 else are_frames(folders, encoded(paths)):
+        if are_sides if width == 3 else are_frames(folders, paths):
             table.tell(~table.rows, "it has other columns than the other lines")
             return table.read("frames", paths, by_columns=True, columns=columns)
     return _pairs(table)
 
 
-def are_frames(folders: Column, entries: Column) -> bool:
+def are_frames(folders: Column, entries: bytes) -> bool:
     """Return whether folders repeat, and are told apart by what stands beside them."""
     lines = len(folders.of)
-    return len(entries.values) >= SHARE * lines and len(folders.values) <= _FRAMES * lines
+    return len(folders.values) <= _FRAMES * lines and count_distinct(entries) >= SHARE * lines
 
 
 def _pairs(table: _Table) -> dict[str, Any] | None:
     """Return the pairs of LFW: ``NAME 1 4`` are two photos of a name, ``NAME 1 NAME2 3`` of two names."""
     table.rows = table.column("count") > 0
-    words = [line.split() for line in table.texts("first", "last").split(b"\n")[:-1]]
-    header = len(words[0]) <= 2 and all(map(bytes.isdigit, words[0]))
-    fits = [len(one) in (3, 4) and one[1].isdigit() and one[-1].isdigit() and not one[0].isdigit() for one in words]
-    found = [
-        (b" ".join(one[:2]), b" ".join((one[-2 if len(one) == 4 else 0], one[-1])))
-        for one, fit in zip(words, fits, strict=True)
-        if fit
-    ]
-    if not (header or 4 in map(len, words)) or len(found) < max(SHARE * (len(words) - header), 1):
+    lines = table.texts("first", "last").split(b"\n")[:-1]
+    header = len(lines[0].split()) < _FEWEST_IN_PAIR and all(map(bytes.isdigit, lines[0].split()))
+    fits, found, widths = list[bool](), list[bytes](), {0}
+    for line in lines:
+        one = line.split()
+        fits.append(len(one) in (3, 4) and one[1].isdigit() and one[-1].isdigit() and not one[0].isdigit())
+        if fits[-1]:
+            widths.add(len(one))
+            found.append(b"%s %s\n%s %s\n" % (one[0], one[1], one[2 if len(one) > _FEWEST_IN_PAIR else 0], one[-1]))
+    if not (header or 4 in widths) or len(found) < max(SHARE * (len(lines) - header), 1):
         return None
     table.rows = np.array(fits)
     others = ~table.rows
@@ -358,8 +364,8 @@ def _pairs(table: _Table) -> dict[str, Any] | None:
     return _paired(table, found, by_columns=True)
 
 
-def _paired(table: _Table, members: Sequence[tuple[bytes, bytes]], **columns: Any) -> dict[str, Any]:
+def _paired(table: _Table, members: Sequence[bytes], **columns: Any) -> dict[str, Any]:
     """Return both members of each pair, which share their line."""
-    read = table.read("pairs", b"".join(b"%s\n%s\n" % pair for pair in members), pairs=True, **columns)
+    read = table.read("pairs", b"".join(members), pairs=True, **columns)
     [one] = read["lists"]
     return read | {"lists": (replace(one, lines=np.repeat(one.lines, 2)),)}
