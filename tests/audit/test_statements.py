@@ -255,7 +255,7 @@ def test_the_verdict_is_first_and_notes_wait(tmp_path: Path, capsys: pytest.Capt
         f"{tmp_path.name}: 1 of 4 files could not be read; 1 error, 0 warnings on 391 lines in 3 lists"
     )
     assert lines.index("Errors:") < lines.index("What could not be decided, and how to make it so:")
-    assert "1 note: --all tells notes" in lines
+    assert "3 notes: --all tells notes" in lines
     assert not any("PL14" in line for line in lines)
     assert main(["audit", str(tmp_path), "--all"]) == 1
     assert "  PL14 all 30 images of part stand in train" in capsys.readouterr().out.splitlines()
