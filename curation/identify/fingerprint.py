@@ -21,6 +21,12 @@ Hashes = npt.NDArray[np.uint64]
 SKETCH = 1024
 _NAMESPACED = re.compile(rb"^[a-z0-9][a-z0-9_.-]*:(?=[^/\\:\n]*$)", re.MULTILINE)
 _ZEROS = re.compile(rb"^0+(?=[0-9]+$)", re.MULTILINE)
+_BARE = re.compile(rb"^[0-9]{1,18}$", re.MULTILINE)
+_SHORT = re.compile(rb"^[0-9]{1,11}$", re.MULTILINE)
+_OF_VAL = b"ILSVRC2012_val_"
+_WNID = re.compile(r"/?n\d{8}$")
+_OF_ORIGINALS = re.compile(r"(?:(?:imagenet|ilsvrc|1k|2012|img|val|valid|validation|data|images?|photos?)[-_]?)*", re.I)
+_NAMES_DATA = re.compile(r"imagenet|ilsvrc", re.I)
 
 
 class Fingerprint:
@@ -114,18 +120,42 @@ class Fingerprint:
         """Whether stems that are numbers have several lengths: numbers of several data sets may be equal by chance."""
         return len(self._number_lengths) > 1
 
-    @cached_property
+    @property
     def _number_lengths(self) -> frozenset[int]:
         """Return how many digits those stems have that are nothing but digits."""
-        found: set[int] = set()
-        for block in blocks_of(self.listed.distinct_stems):
-            buffer = np.frombuffer(block, np.uint8)
-            others = np.flatnonzero((buffer < ord("0")) | (buffer > ord("9")))
-            feeds = buffer[others] == ord("\n")
-            # Between two line feeds, or before the first, stands nothing but digits.
-            alone = feeds & np.concatenate([[True], feeds[:-1]])
-            found.update(np.unique(np.diff(others, prepend=-1)[alone] - 1).tolist())
-        return frozenset(found - {0})
+        return frozenset(map(len, self._bare))
+
+    @cached_property
+    def _bare(self) -> list[bytes]:
+        return _BARE.findall(self.listed.distinct_stems)
+
+    @cached_property
+    def counters(self) -> tuple[int, int]:
+        """How many stems are bare numbers, and the length of the range from 0 that they lie in; (0, 0) if few are."""
+        return (len(self._bare), max(map(int, self._bare)) + 1) if 2 * len(self._bare) > self.stems else (0, 0)
+
+    @cached_property
+    def filled_up(self) -> Fingerprint | None:
+        """The list with its numbers as COCO writes them, 12 digits, where they are shorter; None where some are not."""
+        if len(_SHORT.findall(self.listed.distinct_stems)) < self.stems:
+            return None
+        texts = b"".join(b"%012d\n" % int(one) for one in self.listed.stems.split())
+        return Fingerprint(PublishedList(self.key, texts, self.listed.lines, are_stems=True))
+
+    @cached_property
+    def foreign_folder(self) -> str:
+        """First folder around names of ILSVRC's validation images that is not theirs; images made from them keep names.
+
+        ImageNet-C's paths are ``fog/3/n01440764/ILSVRC2012_val_00000293.JPEG``.
+        """
+        if not self.listed.has_folders or _OF_VAL not in self.listed.paths:
+            return ""
+        paths = self.listed.paths.decode().replace("\\", "/").split("\n")
+        for folder in dict.fromkeys(path.rpartition("/")[0] for path in paths):
+            *above, last = _WNID.sub("", folder.rstrip("/")).split("/")
+            if not all(map(_OF_ORIGINALS.fullmatch, [*filter(_NAMES_DATA.search, above), last])):
+                return folder
+        return ""
 
     @cached_property
     def sha256_labels(self) -> str:

@@ -1,7 +1,8 @@
 """The index of known lists: who published which list, by digests, counts and sketches, without the lists themselves.
 
 `make_index` makes one from a folder of lists and a small file that declares them; `read_index` reads it. The file is a
-line that names the format, a line of JSON, and the sketches as big-endian numbers. The same lists make the same bytes.
+line that names the format, a line of JSON, the sketches as big-endian numbers, and of some lists whose names are numbers
+a set of bits, by which they are known to the last image. The same lists make the same bytes.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from curation.input_files import utf8_text
 from curation.sources.published_list import Form, ListDigests, read_published
 from curation.storage import inside, read_bytes
 
-MAGIC = b"curation-lists 1\n"
+MAGIC = b"curation-lists 2\n"
 DECLARATION = "lists.toml"
 SUFFIXES = (".txt", ".csv", ".json", ".lst")
 MAX_FILES = 20_000
@@ -57,6 +58,11 @@ class KnownList(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     sha256, sequence, repeats, sha256_stems, sha256_parent_stems, sha256_numbers, sha256_labels : str
         As `curation.identify.fingerprint.Fingerprint` has them.
     hash_sum : int
+    range : int
+        One more than the highest name, where all names are bare numbers; else 0.
+    prefix, digits, bits : str, int, int
+        Of a list that the index holds as a set of bits: what stands before each number, how many digits it has, and the
+        bytes of the set.
     """
 
     name: str
@@ -83,6 +89,10 @@ class KnownList(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     sha256_numbers: str = ""
     sha256_labels: str = ""
     hash_sum: int
+    range: int = 0
+    prefix: str = ""
+    digits: int = 0
+    bits: int = 0
 
     @property
     def folded(self) -> bool:
@@ -111,10 +121,11 @@ class KnownList(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 @dataclass(frozen=True)
 class ListIndex:
-    """Known lists with their sketches, in the order of the index."""
+    """Known lists with their sketches, in the order of the index; and sets of bits, by the digests of stems."""
 
     lists: tuple[KnownList, ...]
     sketches: tuple[Hashes, ...]
+    bits: Mapping[str, bytes] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.lists)
@@ -126,11 +137,12 @@ class ListIndex:
         return ListIndex(
             self.lists + tuple(other.lists[row] for row in more),
             self.sketches + tuple(other.sketches[row] for row in more),
+            {**self.bits, **other.bits},
         )
 
 
 class _Head(msgspec.Struct, frozen=True):
-    sketches_sha256: str
+    tail_sha256: str
     lists: tuple[KnownList, ...]
 
 
@@ -163,21 +175,48 @@ def read_index(path: Path) -> ListIndex:
         raise SourceError("The index is damaged", where=str(path), found=str(error)[:200], hint=hint) from None
     tail = memoryview(data)[end + 1 :]
     sizes = [min(SKETCH, one.images) for one in head.lists]
-    if hashlib.sha256(tail).hexdigest() != head.sketches_sha256 or len(tail) != 8 * sum(sizes):
+    start = 8 * sum(sizes)
+    wanted = start + sum(one.bits for one in head.lists)
+    if hashlib.sha256(tail).hexdigest() != head.tail_sha256 or len(tail) != wanted:
         raise SourceError(
-            "The index is damaged", where=str(path), expected=f"{8 * sum(sizes):,} bytes of sketches",
+            "The index is damaged", where=str(path), expected=f"{wanted:,} bytes of sketches and bits",
             found=f"{len(tail):,} bytes of another digest", hint=hint,
         )  # fmt: skip
-    numbers = np.frombuffer(tail, ">u8").astype(np.uint64)
-    return ListIndex(head.lists, tuple(np.split(numbers, np.cumsum(sizes)[:-1])) if sizes else ())
+    numbers = np.frombuffer(tail[:start], ">u8").astype(np.uint64)
+    bits = {}
+    for one in head.lists:
+        if one.bits:
+            bits[one.sha256_stems] = bytes(tail[start : start + one.bits])
+            start += one.bits
+    return ListIndex(head.lists, tuple(np.split(numbers, np.cumsum(sizes)[:-1])) if sizes else (), bits)
 
 
 def index_bytes(index: ListIndex) -> bytes:
     """Return the bytes of an index, the same for the same lists; lists are sorted by name."""
     order = sorted(range(len(index)), key=lambda row: (index.lists[row].name, index.lists[row].key))
-    tail = b"".join(index.sketches[row].astype(">u8").tobytes() for row in order)
+    bits = [index.bits[index.lists[row].sha256_stems] for row in order if index.lists[row].bits]
+    tail = b"".join([*(index.sketches[row].astype(">u8").tobytes() for row in order), *bits])
     head = _Head(hashlib.sha256(tail).hexdigest(), tuple(index.lists[row] for row in order))
     return MAGIC + msgspec.json.encode(head) + b"\n" + tail
+
+
+def keys_of_bits(known: KnownList, bits: bytes) -> bytes:
+    """Return the stems of a list that the index holds as a set of bits, sorted, a line feed after each."""
+    numbers = np.flatnonzero(np.unpackbits(np.frombuffer(bits, np.uint8))).tolist()
+    return "".join([f"{known.prefix}{one:0{known.digits}d}\n" for one in numbers]).encode()
+
+
+def _as_bits(stems: bytes) -> tuple[str, int, bytes] | None:
+    """Return what stands before the numbers that stems end in, how many digits these have, and which there are."""
+    lines = stems.decode().splitlines()
+    prefix = lines[0].rstrip("0123456789")
+    texts = [one.removeprefix(prefix) for one in lines]
+    if len(set(map(len, lines))) > 1 or not all(map(str.isdecimal, texts)):
+        return None
+    numbers = np.array(texts, np.int64)
+    is_there = np.zeros(int(numbers.max()) + 1, np.bool_)
+    is_there[numbers] = True
+    return prefix, len(texts[0]), np.packbits(is_there).tobytes()
 
 
 @dataclass(frozen=True)
@@ -231,6 +270,7 @@ class _Source(_Known, frozen=True, forbid_unknown_fields=True, kw_only=True):
     version: str = ""
     licence: str = ""
     folder: str = ""
+    numbered: bool = False
     lists: tuple[_Declared, ...] = ()
 
 
@@ -336,6 +376,7 @@ class _Making:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.lists: dict[tuple[str, str], tuple[KnownList, Hashes]] = {}
+        self.bits: dict[str, bytes] = {}
         self.rows: dict[str, tuple[object, ...]] = {}
         self.undeclared: tuple[str, ...] = ()
         self.passed_over: dict[str, str] = {}
@@ -359,7 +400,7 @@ class _Making:
                         path, f"{source.name}/{one.name or below}", path.relative_to(self.folder).as_posix(),
                         benchmark=source.benchmark, part=one.part.replace("{stem}", path.stem),
                         version=source.version, licence=source.licence, defects=_texts(one.defects + source.defects),
-                        successor=one.successor or source.successor,
+                        successor=one.successor or source.successor, numbered=source.numbered,
                     )  # fmt: skip
         for name in declared.manifests:
             self._take_manifest(name)
@@ -386,7 +427,9 @@ class _Making:
             )
         return found
 
-    def _take_file(self, path: Path, name: str, file: str, *, declared: bool = True, **facts: object) -> None:
+    def _take_file(
+        self, path: Path, name: str, file: str, *, declared: bool = True, numbered: bool = False, **facts: object
+    ) -> None:
         read = read_published(path)
         if not read.lists:
             if declared:
@@ -394,7 +437,15 @@ class _Making:
             self.passed_over[file] = f"it holds {read.form}, no list of images"
         for one in read.lists:
             shown = f"{name}#{one.name}" if one.name else name
-            self._add(shown, Fingerprint(one, read.sha256), {**facts, "file": file, "form": read.form})
+            found = Fingerprint(one, read.sha256)
+            packed = _as_bits(one.distinct_stems) if numbered else None
+            if numbered and packed is None:
+                raise UsageError("The names of a numbered list are not numbers of one length", where=str(path))
+            if packed is not None:
+                prefix, digits, bits = packed
+                facts |= {"prefix": prefix, "digits": digits, "bits": len(bits)}
+                self.bits[found.sha256_stems] = bits
+            self._add(shown, found, {**facts, "file": file, "form": read.form})
         if len(read.lists) == 1:
             digests = ListDigests.of(read.lists[0], read.sha256)
             self.rows[file] = tuple(getattr(digests, column) for column in DIGEST_COLUMNS[1:])
@@ -423,13 +474,14 @@ class _Making:
             numbers=found.numbers, labels=found.listed.label_range, sha256=found.sha256, sequence=found.sequence,
             repeats=found.repeats, sha256_stems=found.sha256_stems, sha256_parent_stems=found.sha256_parent_stems,
             sha256_numbers=found.sha256_numbers, sha256_labels=found.sha256_labels, hash_sum=found.hash_sum,
+            range=found.counters[1] if found.counters[0] == found.stems else 0,
             **facts,  # type: ignore[arg-type]
         )  # fmt: skip
         self.lists[name, found.key] = (entry, found.sketch)
 
     def result(self) -> MadeIndex:
         entries = [self.lists[name] for name in sorted(self.lists)]
-        index = ListIndex(tuple(entry for entry, _ in entries), tuple(sketch for _, sketch in entries))
+        index = ListIndex(tuple(entry for entry, _ in entries), tuple(sketch for _, sketch in entries), self.bits)
         return MadeIndex(index, _digest_table(self.rows), self.undeclared, dict(self.passed_over))
 
 

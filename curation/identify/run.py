@@ -13,7 +13,7 @@ from curation.arguments import checked
 from curation.errors import MissingFileError, SourceError, UsageError
 from curation.identify.fingerprint import Fingerprint
 from curation.identify.index import KnownList, ListIndex, list_files, packaged_index, read_index
-from curation.identify.matching import HINT, LEVELS, Match, Relation, Union, matches, relations, union
+from curation.identify.matching import HINT, LEAST_IMAGES, LEVELS, Match, Relation, Union, matches, relations, union
 from curation.identify.references import References
 from curation.short_repr import html_table
 from curation.sources.published_list import ListDigests, OddLine, PublishedFile, PublishedList, read_published
@@ -47,7 +47,8 @@ class Identified:
     matches : tuple of Match
         Equal known lists, the best level first.
     relations : tuple of Relation
-        Where none is equal: known lists that share images, the most alike first; see `nearest`.
+        Known lists that share images, those with most of the list first (see `nearest`); where one is equal, those that
+        hold the list among more.
     union : Union, optional
     findings : tuple of str
         What a reader should know: a name that promises another list, lines left out, defects.
@@ -82,10 +83,12 @@ class Identified:
     @property
     def verdict(self) -> Verdict:
         """Equal to a known list; part of, around or near one; a hint; or unknown."""
-        if self.matches:
-            return "hint" if self.matches[0].level == HINT else "identified"
-        is_related = self.union is not None or any(one.kind != "shares" for one in self.nearest)
-        return "related" if is_related else "unknown"
+        if self.matches and self.matches[0].level < HINT:
+            return "identified"
+        kinds = {one.kind for one in self.nearest}
+        if self.matches or kinds == {"named like"}:
+            return "hint"
+        return "related" if self.union is not None or kinds - {"shares", "named like"} else "unknown"
 
     @property
     def name(self) -> str:
@@ -104,29 +107,28 @@ class Identified:
             )
         for one in self.matches:
             yield from _match_lines(one, first=one is self.matches[0], best=one in self.best)
-        if not self.matches:
-            yield from self._relative_lines()
+        if self.union is not None and not self.union.others:
+            yield f"  {_union_text(self.union)}"
+        if self.verdict == "unknown":
+            yield "  unknown: no known list is equal to it, holds it, or lies in it"
+        yield from self._relative_lines()
+        if self.union is not None and self.union.others:
+            yield f"  {_union_text(self.union)}"
         yield from (f"  note: {text}" for text in self.findings)
 
     def _relative_lines(self) -> Iterator[str]:
-        if self.union is not None:
-            yield f"  {_union_text(self.union)}"
-            if not self.union.others:
-                return
-        if self.verdict == "unknown":
-            yield "  unknown: no known list is equal to it, holds it, or lies in it"
-        if few := sum(not one.exact and not one.is_named for one in self.relations):
-            lists = "1 further list" if few == 1 else f"{few} further lists"
-            yield f"  it may share images with {lists}: too few to estimate by sketches; --lists DIR counts them"
         alike: dict[str, list[Relation]] = {}
         for one in self.nearest:
             alike.setdefault(one.known.sha256_stems, []).append(one)
         for first, *others in list(alike.values())[:SHOWN]:
-            yield f"  {_relation_text(first)}"
+            yield f"  {'also ' if self.matches else ''}{_relation_text(first)}"
             if others:
                 yield f"    the same images: {', '.join(one.known.name for one in others)}"
-        if len(alike) > SHOWN:
-            yield f"  and {len(alike) - SHOWN} further lists that share images"
+        if more := len(alike) - SHOWN if len(alike) > SHOWN else 0:
+            yield f"  and {more} further {'list that shares' if more == 1 else 'lists that share'} images"
+        if few := sum(not (one.exact or one.is_named or one.may_be_chance) for one in self.relations):
+            lists = "1 further list" if few == 1 else f"{few} further lists"
+            yield f"  it may share images with {lists}: too few to estimate by sketches; --lists DIR counts them"
 
     def data(self) -> dict[str, Any]:
         """Return the answer as JSON data."""
@@ -144,7 +146,8 @@ class Identified:
             "relations": [
                 {"kind": one.kind, **_facts(one.known), "shared": one.shared, "missing": one.missing,
                  "extra": one.extra, "exact": one.exact, "most_wrong": round(one.most_wrong, 4),
-                 "missing_examples": one.missing_examples, "extra_examples": one.extra_examples}
+                 "missing_examples": one.missing_examples, "extra_examples": one.extra_examples,
+                 "as_numbers": one.as_numbers}
                 for one in self.nearest
             ],
             "union": self.union and {
@@ -204,7 +207,7 @@ class Identification:
             found = [
                 {"relation": LEVELS[match.level], "level": match.level, **_row(match.known), "exact": True}
                 for match in one.matches
-            ] or [
+            ] + [
                 {"relation": relation.kind, **_row(relation.known), "shared": relation.shared,
                  "missing": relation.missing, "extra": relation.extra, "exact": relation.exact}
                 for relation in one.nearest
@@ -305,15 +308,16 @@ def _identified(name: str, file: PublishedFile, references: References) -> Itera
         asked = Fingerprint(one, file.sha256)
         index = references.index
         equal = matches(asked, index, references)
-        related = relations(asked, index, references) if not equal else ()
+        related = relations(asked, index, references, equal=equal)
         findings = (
             *_readings(asked, one.odd, one.odd_lines),
+            *_counters(related),
             *file.notes,
             *_name_findings(Path(name).stem if not one.name else one.name, equal, index),
         )
         yield Identified(
             file=name, key=one.name, form=file.form, listed=asked.listed, sha256=file.sha256, images=asked.images,
-            matches=equal, relations=related, union=union(asked, related, references) if related else None,
+            matches=equal, relations=related, union=union(asked, related, index, references) if not equal else None,
             findings=findings,
         )  # fmt: skip
 
@@ -329,6 +333,14 @@ def _readings(asked: Fingerprint, odd: int, odd_lines: Sequence[OddLine]) -> Ite
     if odd:
         first = odd_lines[0]
         yield f"{odd:,} {'line is' if odd == 1 else 'lines are'} odd; line {first.line}: {first.reason}: {first.text!r}"
+
+
+def _counters(related: Sequence[Relation]) -> Iterator[str]:
+    chance = [one for one in related if one.may_be_chance and one.shared >= LEAST_IMAGES]
+    if chance and not any(one.is_named for one in related):
+        yield (
+            "its names are numbers that count on: they meet those of other lists by chance, and of these none is named"
+        )
 
 
 def _name_findings(called: str, equal: Sequence[Match], index: ListIndex) -> Iterator[str]:
@@ -356,7 +368,7 @@ def _short(one: Identified) -> str:
         return " = ".join(match.known.name for match in one.best[:3]) + (", …" if len(one.best) > 3 else "")
     if one.union is not None:
         return " + ".join(part.name for part in one.union.parts)
-    return f"{one.nearest[0].kind} {one.nearest[0].known.name}" if one.verdict == "related" else "unknown"
+    return f"{one.nearest[0].kind} {one.nearest[0].known.name}" if one.verdict != "unknown" else "unknown"
 
 
 def _match_lines(one: Match, *, first: bool, best: bool) -> Iterator[str]:
@@ -372,7 +384,8 @@ def _match_lines(one: Match, *, first: bool, best: bool) -> Iterator[str]:
     facts = [text for text in (known.version, known.licence and f"licence {known.licence}") if text]
     if facts:
         yield f"    from {'; '.join(facts)}"
-    yield from (f"    known: {text}" for text in known.defects)
+    # Said of the list as it was published, which may have repeats or lines that this one has not.
+    yield from (f"    known of the published list: {text}" for text in known.defects)
     if known.successor:
         yield f"    see {known.successor}"
 
@@ -385,31 +398,38 @@ def _labels_text(one: Match) -> str:
     )
 
 
+_WORDS = {
+    "part of": "is part of", "holds": "holds all of", "near": "is near", "mostly in": "is mostly in",
+    "holds most of": "holds most of", "shares": "shares images with", "named like": "shares file names alone with",
+}  # fmt: skip
+
+
 def _relation_text(one: Relation) -> str:
-    about = "" if one.exact else "about "
-    known = f"{one.known.title} [{one.known.name}]"
-    words = {"part of": "is part of", "holds": "holds all of", "near": "is near", "shares": "shares images with"}
-    counts = (
-        f"{about}{one.shared:,} shared, {about}{one.missing:,} of its {one.known.images:,} missing, "
-        f"{about}{one.extra:,} more"
+    about, here, there = "" if one.exact else "about ", one.shared + one.extra, one.known.images
+    share = f"{one.shared:,} of {here:,}" if one.extra or not (one.exact or one.most_wrong) else f"all {here:,}"
+    rest = f"it has {there:,}" if one.missing > one.shared else f"{about}{one.missing:,} of its {there:,} missing"
+    alone = one.kind == "named like"
+    lies = "of its images lie outside this list" if one.extra else "of the images here lie outside it"
+    parts = (
+        f"{about}{share} {'names' if alone else 'images'} here, {rest if one.missing else f'all of its {there:,}'}",
+        f"by sketch: at most {one.most_wrong:.1%} {lies} (95 %)" if one.most_wrong else "",
+        "read as numbers without the zeros before them" if one.as_numbers else "",
+        "its folders are of other images, perhaps made from these" if alone else "",
+        _some("missing", one.missing_examples, one.missing) if one.missing <= one.shared else "",
+        _some("more", one.extra_examples, one.extra) if one.extra <= one.shared else "",
     )
-    examples = [
-        f"{name}: {', '.join(found)}{', …' if count > len(found) else ''}"
-        for name, found, count in (
-            ("missing", one.missing_examples, one.missing), ("more", one.extra_examples, one.extra)
-        )
-        if found
-    ]  # fmt: skip
-    lies = "of its images lie outside this list" if one.kind == "holds" else "of the images here lie outside it"
-    wrong = f"; by sketch: at most {one.most_wrong:.1%} {lies} (95 %)" if one.most_wrong else ""
-    return f"{words[one.kind]} {known}: {counts}{wrong}{'; ' + '; '.join(examples) if examples else ''}"
+    return f"{_WORDS[one.kind]} {one.known.title} [{one.known.name}]: {'; '.join(filter(None, parts))}"
+
+
+def _some(what: str, examples: Sequence[str], count: int) -> str:
+    return f"{what}: {', '.join(examples)}{', …' if count > len(examples) else ''}" if examples else ""
 
 
 def _union_text(found: Union) -> str:
     names = " and ".join(f"{one.title} [{one.name}]" for one in found.parts)
-    if not found.others:
-        return f"is the union of {names}"
-    return f"holds {names}, and {'' if found.exact else 'at most '}{found.others:,} other images"
+    if found.others:
+        return f"holds {names}, and {'' if found.exact else 'about '}{found.others:,} other images"
+    return f"is the union of {names}{'' if found.exact else ', as far as sketches tell'}"
 
 
 def _facts(known: KnownList) -> dict[str, Any]:
