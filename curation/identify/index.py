@@ -1,8 +1,8 @@
 """The index of known lists: who published which list, by digests, counts and sketches, without the lists themselves.
 
 `make_index` makes one from a folder of lists and a small file that declares them; `read_index` reads it. The file is a
-line that names the format, a line of JSON, the sketches as big-endian numbers, and of some lists whose names are numbers
-a set of bits, by which they are known to the last image. The same lists make the same bytes.
+line that names the format, a line of JSON, the sketches as big-endian numbers, and sets of bits for some lists whose
+names are numbers: these are known to the last image. The same lists make the same bytes.
 """
 
 from __future__ import annotations
@@ -28,6 +28,10 @@ MAGIC = b"curation-lists 2\n"
 DECLARATION = "lists.toml"
 SUFFIXES = (".txt", ".csv", ".json", ".lst")
 MAX_FILES = 20_000
+_OF_FINGERPRINT = (
+    "key", "lines", "stems", "parent_stems", "numbers", "sha256", "sequence", "repeats", "sha256_stems",
+    "sha256_parent_stems", "sha256_numbers", "sha256_labels", "hash_sum",
+)  # fmt: skip
 DIGEST_COLUMNS = (
     "file", "lines", "distinct_stems", "distinct_parent_stems", "labels", "sha256_bytes", "sha256_stems",
     "sha256_parent_stems",
@@ -102,11 +106,8 @@ class KnownList(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     @property
     def called(self) -> str:
         """The name that the list is published under, in small letters; empty of a part of a manifest."""
-        return (
-            ""
-            if self.manifest
-            else (self.key or PurePosixPath(self.name).name.removesuffix(PurePosixPath(self.file).suffix)).lower()
-        )
+        suffix = PurePosixPath(self.file).suffix
+        return "" if self.manifest else (self.key or PurePosixPath(self.name).name.removesuffix(suffix)).lower()
 
     @property
     def images(self) -> int:
@@ -470,11 +471,8 @@ class _Making:
         if (name, found.key) in self.lists:
             raise UsageError("Two lists of the index have one name", where=str(self.folder), found=name)
         entry = KnownList(
-            name=name, key=found.key, lines=found.lines, stems=found.stems, parent_stems=found.parent_stems,
-            numbers=found.numbers, labels=found.listed.label_range, sha256=found.sha256, sequence=found.sequence,
-            repeats=found.repeats, sha256_stems=found.sha256_stems, sha256_parent_stems=found.sha256_parent_stems,
-            sha256_numbers=found.sha256_numbers, sha256_labels=found.sha256_labels, hash_sum=found.hash_sum,
-            range=found.counters[1] if found.counters[0] == found.stems else 0,
+            name=name, labels=found.listed.label_range, range=found.counters[1] if found.counters[0] == found.stems else 0,
+            **{field: getattr(found, field) for field in _OF_FINGERPRINT},
             **facts,  # type: ignore[arg-type]
         )  # fmt: skip
         self.lists[name, found.key] = (entry, found.sketch)

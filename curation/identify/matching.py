@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 from typing import Literal
@@ -201,13 +201,9 @@ def _note(asked: Fingerprint, known: KnownList, level: int) -> str:
 
 
 def _labels(asked: Fingerprint, known: KnownList) -> Labels:
-    if not asked.sha256_labels and not known.sha256_labels:
-        return ""
-    if not asked.sha256_labels:
-        return "only there"
-    if not known.sha256_labels:
-        return "only here"
-    return "same" if asked.sha256_labels == known.sha256_labels else "differ"
+    if asked.sha256_labels and known.sha256_labels:
+        return "same" if asked.sha256_labels == known.sha256_labels else "differ"
+    return "only here" if asked.sha256_labels else "only there" if known.sha256_labels else ""
 
 
 def relations(
@@ -232,15 +228,20 @@ def relations(
 
 def _related(asked: Fingerprint, index: ListIndex, references: References, *, around: bool = False) -> list[Relation]:
     found = list[Relation]()
-    for row, hits, below in _hits(asked, index):
-        known, sketch = index.lists[row], index.sketches[row]
-        size = len(asked.hashes(folded=known.folded))
+    for known, sketch in zip(index.lists, index.sketches, strict=True):
+        # A list with more stems than a known one of which several images share a stem can hold it, or most of it, only
+        # where its own images share stems too.
+        if known.folded and not asked.folded and asked.stems > known.stems:
+            continue
+        own = asked.hashes(folded=known.folded)
+        hits = int(_places(sketch, own)[1].sum())
+        below = len(own) if len(sketch) == known.images else int(np.searchsorted(own, sketch[-1], side="right"))
         # A list much longer than this one has too few hashes in the sketch: only the list itself can tell.
-        expected = size * len(sketch) / max(known.images, 1)
-        if hits or (expected < _FEW_HITS and references.has(known) and _may_share(asked, known)):
-            one = _estimated(known, size, len(sketch), hits, below, _by_chance(asked, known))
-            if not around or known.bits or hits == below:
-                found.append(one)
+        is_short = len(own) * len(sketch) < _FEW_HITS * known.images
+        if (hits or (is_short and references.has(known) and _may_share(asked, known))) and (
+            not around or known.bits or hits == below
+        ):
+            found.append(_estimated(known, len(own), len(sketch), hits, below, _by_chance(asked, known)))
     found.sort(key=lambda one: one.rank)
     counted, alike = list[Relation](), dict[str, Relation]()
     for place, relation in enumerate(found):
@@ -270,28 +271,10 @@ def _by_chance(asked: Fingerprint, known: KnownList) -> float:
     return inf if count > _DENSE * reach else count * known.images / max(reach, known.range)
 
 
-def _hits(asked: Fingerprint, index: ListIndex) -> Iterator[tuple[int, int, int]]:
-    """Yield row of each known list, how much of its sketch is in the list asked about, and how much could be."""
-    for row, known in enumerate(index.lists):
-        # A list with more stems than a known one of which several images share a stem can hold it, or most of it, only
-        # where its own images share stems too.
-        if known.folded and not asked.folded and asked.stems > known.stems:
-            continue
-        sketch = index.sketches[row]
-        hashes = asked.hashes(folded=known.folded)
-        hits = int(_places(sketch, hashes)[1].sum())
-        below = len(hashes) if len(sketch) == known.images else int(np.searchsorted(hashes, sketch[-1], side="right"))
-        yield row, hits, below
-
-
 def _estimated(known: KnownList, size: int, sketched: int, hits: int, below: int, by_chance: float) -> Relation:
     complete = sketched == known.images
     is_inside, holds = hits == below and (complete or below >= _FEW_HITS), hits == sketched
-    shared = hits if complete else round(hits * known.images / sketched)
-    if is_inside and not complete:
-        shared = size
-    if holds:
-        shared = known.images
+    shared = known.images if holds else size if is_inside else round(hits * known.images / sketched)
     shared = min(shared, size, known.images)
     missing, extra = known.images - shared, size - shared
     kind = _kind(shared, missing, extra, exact=complete)
@@ -349,8 +332,8 @@ def _examples(keys: bytes, hashes: Hashes) -> tuple[str, ...]:
 def union(asked: Fingerprint, found: Sequence[Relation], index: ListIndex, references: References) -> Union | None:
     """Return the known lists that one holds together; None where it holds fewer than two.
 
-    Lists that share nothing are told by the sum of their hashes. Else the one is taken that holds most of what is left
-    of the list's sketch, again and again: of a list inside another, the smallest hashes of both are in its own sketch.
+    The one is taken that holds most of what is left of the list's sketch, again and again: what a list inside another
+    has of the other's smallest hashes is in its own sketch. The sum of hashes proves a union that shares nothing.
     """
     inside = _one_of_equals(
         [one for one in found if one.is_named and not one.missing and not one.known.folded and one.kind != "named like"]
@@ -358,8 +341,6 @@ def union(asked: Fingerprint, found: Sequence[Relation], index: ListIndex, refer
     if len(inside) < 2:
         return None
     own = asked.hashes(folded=False)
-    if (parts := _summing(inside, len(own), sum_of(own))) is not None:
-        return Union(parts, 0, exact=True)
     sketches = {known.name: sketch for known, sketch in zip(index.lists, index.sketches, strict=True)}
     held = [np.isin(own[:SKETCH], sketches[one.known.name]) for one in inside]
     is_left, taken = np.ones(len(held[0]), np.bool_), list[KnownList]()
@@ -372,8 +353,9 @@ def union(asked: Fingerprint, found: Sequence[Relation], index: ListIndex, refer
         taken.append(inside[best].known)
     if len(taken) < 2:
         return None
-    images = [references.images(one) for one in taken]
-    hashes = [one.hashes for one in images if one is not None]
+    if sum(one.images for one in taken) == len(own) and sum(one.hash_sum for one in taken) % 2**64 == sum_of(own):
+        return Union(tuple(taken), 0, exact=True)
+    hashes = [images.hashes for one in taken if (images := references.images(one)) is not None]
     if len(hashes) == len(taken):
         return Union(tuple(taken), int((~np.isin(own, np.concatenate(hashes))).sum()), exact=True)
     return Union(tuple(taken), round(is_left.mean() * len(own)), exact=False)
@@ -385,25 +367,3 @@ def _one_of_equals(found: Sequence[Relation]) -> list[Relation]:
     for one in sorted(found, key=lambda one: (-one.known.images, one.known.name)):
         first.setdefault(one.known.sha256_stems, one)
     return list(first.values())
-
-
-def _summing(inside: Sequence[Relation], size: int, total: int) -> tuple[KnownList, ...] | None:
-    """Return lists whose sizes and sums of hashes add up to those wanted: a union of lists that share nothing."""
-
-    def search(start: int, size: int, total: int, taken: tuple[KnownList, ...]) -> tuple[KnownList, ...] | None:
-        if not size:
-            return taken if not total and len(taken) > 1 else None
-        if len(taken) == _MOST_IN_UNION:
-            return None
-        for place in range(start, len(inside)):
-            known = inside[place].known
-            # By falling size: where even this many of the largest left are too few, no later ones are enough.
-            if known.images * (_MOST_IN_UNION - len(taken)) < size:
-                return None
-            if known.images <= size:
-                found = search(place + 1, size - known.images, (total - known.hash_sum) % 2**64, (*taken, known))
-                if found is not None:
-                    return found
-        return None
-
-    return search(0, size, total, ())

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from curation.arguments import checked
 from curation.errors import MissingFileError, SourceError, UsageError
 from curation.identify.fingerprint import Fingerprint
-from curation.identify.index import KnownList, ListIndex, list_files, packaged_index, read_index
+from curation.identify.index import ListIndex, list_files, packaged_index, read_index
 from curation.identify.matching import HINT, LEAST_IMAGES, LEVELS, Match, Relation, Union, matches, relations, union
 from curation.identify.references import References
 from curation.short_repr import html_table
@@ -107,13 +107,11 @@ class Identified:
             )
         for one in self.matches:
             yield from _match_lines(one, first=one is self.matches[0], best=one in self.best)
-        if self.union is not None and not self.union.others:
-            yield f"  {_union_text(self.union)}"
+        joint = [] if self.union is None else [f"  {_union_text(self.union)}"]
         if self.verdict == "unknown":
             yield "  unknown: no known list is equal to it, holds it, or lies in it"
-        yield from self._relative_lines()
-        if self.union is not None and self.union.others:
-            yield f"  {_union_text(self.union)}"
+        is_answer = self.union is not None and not self.union.others
+        yield from (*joint, *self._relative_lines()) if is_answer else (*self._relative_lines(), *joint)
         yield from (f"  note: {text}" for text in self.findings)
 
     def _relative_lines(self) -> Iterator[str]:
@@ -124,11 +122,11 @@ class Identified:
             yield f"  {'also ' if self.matches else ''}{_relation_text(first)}"
             if others:
                 yield f"    the same images: {', '.join(one.known.name for one in others)}"
-        if more := len(alike) - SHOWN if len(alike) > SHOWN else 0:
-            yield f"  and {more} further {'list that shares' if more == 1 else 'lists that share'} images"
+        if len(alike) > SHOWN:
+            yield f"  and {len(alike) - SHOWN} further lists that share images"
         if few := sum(not (one.exact or one.is_named or one.may_be_chance) for one in self.relations):
-            lists = "1 further list" if few == 1 else f"{few} further lists"
-            yield f"  it may share images with {lists}: too few to estimate by sketches; --lists DIR counts them"
+            lists = "list" if few == 1 else "lists"
+            yield f"  it may share images with {few} further {lists}, too few for a sketch: --lists DIR counts them"
 
     def data(self) -> dict[str, Any]:
         """Return the answer as JSON data."""
@@ -138,18 +136,8 @@ class Identified:
             "form": self.form,
             "verdict": self.verdict,
             "digests": asdict(self.digests) if self.digests else None,
-            "matches": [
-                {"level": one.level, "meaning": LEVELS[one.level], **_facts(one.known), "labels": one.labels,
-                 "labels_differ": one.labels_differ, "note": one.note}
-                for one in self.matches
-            ],
-            "relations": [
-                {"kind": one.kind, **_facts(one.known), "shared": one.shared, "missing": one.missing,
-                 "extra": one.extra, "exact": one.exact, "most_wrong": round(one.most_wrong, 4),
-                 "missing_examples": one.missing_examples, "extra_examples": one.extra_examples,
-                 "as_numbers": one.as_numbers}
-                for one in self.nearest
-            ],
+            "matches": [_data(one, _OF_MATCH) | {"meaning": LEVELS[one.level]} for one in self.matches],
+            "relations": [_data(one, _OF_RELATION) for one in self.nearest],
             "union": self.union and {
                 "lists": [one.name for one in self.union.parts], "others": self.union.others, "exact": self.union.exact
             },
@@ -191,35 +179,24 @@ class Identification:
 
     def data(self) -> dict[str, Any]:
         """Return the answer as JSON data."""
-        return {
-            "known_lists": self.known,
-            "lists": [one.data() for one in self.lists],
-            "passed_over": dict(self.passed_over),
-        }
+        lists = [one.data() for one in self.lists]
+        return {"known_lists": self.known, "lists": lists, "passed_over": dict(self.passed_over)}
 
     def frame(self) -> pd.DataFrame:
         """Return one row for each list and each equal or related known list; a row without one where unknown."""
         import pandas as pd
 
         rows = []
-        for one in self.lists:
-            base = {"file": one.file, "list": one.key, "verdict": one.verdict}
-            found = [
-                {"relation": LEVELS[match.level], "level": match.level, **_row(match.known), "exact": True}
-                for match in one.matches
-            ] + [
-                {"relation": relation.kind, **_row(relation.known), "shared": relation.shared,
-                 "missing": relation.missing, "extra": relation.extra, "exact": relation.exact}
-                for relation in one.nearest
-            ]  # fmt: skip
-            rows += [base | row for row in found or [{}]]
+        for one in map(Identified.data, self.lists):
+            found = [row | {"relation": row["meaning"], "exact": True} for row in one["matches"]]
+            found += [row | {"relation": row["kind"]} for row in one["relations"]]
+            rows += [{key: one[key] for key in ("file", "list", "verdict")} | row for row in found or [{}]]
         columns = (
             "file", "list", "verdict", "relation", "level", "name", "benchmark", "part", "version", "shared",
             "missing", "extra", "exact",
         )  # fmt: skip
-        return pd.DataFrame(rows, columns=list(columns)).astype(
-            dict.fromkeys(("level", "shared", "missing", "extra"), "Int64")
-        )
+        counts = dict.fromkeys(("level", "shared", "missing", "extra"), "Int64")
+        return pd.DataFrame(rows, columns=list(columns)).astype(counts)
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{Path(one.file).name}: {_short(one)}" for one in self.lists[:SHOWN])
@@ -432,13 +409,12 @@ def _union_text(found: Union) -> str:
     return f"is the union of {names}{'' if found.exact else ', as far as sketches tell'}"
 
 
-def _facts(known: KnownList) -> dict[str, Any]:
-    return {
-        "name": known.name, "benchmark": known.benchmark, "part": known.part, "version": known.version,
-        "licence": known.licence, "defects": list(known.defects), "successor": known.successor,
-        "manifest": known.manifest,
-    }  # fmt: skip
+_OF_KNOWN = ("name", "benchmark", "part", "version", "licence", "defects", "successor", "manifest")
+_OF_MATCH = ("level", "labels", "labels_differ", "note")
+_OF_RELATION = (
+    "kind", "shared", "missing", "extra", "exact", "most_wrong", "missing_examples", "extra_examples", "as_numbers",
+)  # fmt: skip
 
 
-def _row(known: KnownList) -> dict[str, str]:
-    return {"name": known.name, "benchmark": known.benchmark, "part": known.part, "version": known.version}
+def _data(one: Match | Relation, names: Sequence[str]) -> dict[str, Any]:
+    return {name: getattr(one.known, name) for name in _OF_KNOWN} | {name: getattr(one, name) for name in names}
