@@ -471,7 +471,8 @@ class _Making:
         if (name, found.key) in self.lists:
             raise UsageError("Two lists of the index have one name", where=str(self.folder), found=name)
         entry = KnownList(
-            name=name, labels=found.listed.label_range, range=found.counters[1] if found.counters[0] == found.stems else 0,
+            name=name, labels=found.listed.label_range,
+            range=found.counters[1] if found.counters[0] == found.stems else 0,
             **{field: getattr(found, field) for field in _OF_FINGERPRINT},
             **facts,  # type: ignore[arg-type]
         )  # fmt: skip

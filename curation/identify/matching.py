@@ -274,8 +274,9 @@ def _by_chance(asked: Fingerprint, known: KnownList) -> float:
 def _estimated(known: KnownList, size: int, sketched: int, hits: int, below: int, by_chance: float) -> Relation:
     complete = sketched == known.images
     is_inside, holds = hits == below and (complete or below >= _FEW_HITS), hits == sketched
-    shared = known.images if holds else size if is_inside else round(hits * known.images / sketched)
-    shared = min(shared, size, known.images)
+    # Of the shorter list the share that is in the other: it is all of it only where all that was looked at is.
+    part = size * hits / max(below, 1) if size < known.images else hits * known.images / sketched
+    shared = min(known.images if holds else size if is_inside else round(part), size, known.images)
     missing, extra = known.images - shared, size - shared
     kind = _kind(shared, missing, extra, exact=complete)
     if not complete and is_inside != holds:

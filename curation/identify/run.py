@@ -386,9 +386,10 @@ def _relation_text(one: Relation) -> str:
     share = f"{one.shared:,} of {here:,}" if one.extra or not (one.exact or one.most_wrong) else f"all {here:,}"
     rest = f"it has {there:,}" if one.missing > one.shared else f"{about}{one.missing:,} of its {there:,} missing"
     alone = one.kind == "named like"
+    rest = rest if one.missing else f"{about}all of its {there:,}"
     lies = "of its images lie outside this list" if one.extra else "of the images here lie outside it"
     parts = (
-        f"{about}{share} {'names' if alone else 'images'} here, {rest if one.missing else f'all of its {there:,}'}",
+        f"{about}{share} {'names' if alone else 'images'} here, {rest}",
         f"by sketch: at most {one.most_wrong:.1%} {lies} (95 %)" if one.most_wrong else "",
         "read as numbers without the zeros before them" if one.as_numbers else "",
         "its folders are of other images, perhaps made from these" if alone else "",

@@ -153,6 +153,14 @@ def leaks(
             told.add(by_look)
             digests["embeddings"] = by_look.digest
         thumbnails = _thumbnails(shards, told.evidence)
+    if told.images == told.n_unreadable and not told.embedded:
+        raise MissingFileError(
+            "No image of the corpus could be compared: nothing is known of leaks",
+            where=_name(places),
+            expected="images that can be read",
+            found=f"{told.images:,} images, {told.n_unreadable:,} of them cannot be read",
+            hint="; ".join(f"{name}: {why}" for name, why in told.unreadable[:_EXAMPLES]) or None,
+        )
     readable = {one.id: paths[one.id] for one in found}
     compared = {*readable, *(embedded.ids if embedded else ())}
     encoder_digest = look.open().identity.digest if look else embedded.encoder.digest if embedded else None

@@ -56,6 +56,25 @@ def test_a_header_is_completed_by_path_and_again(header: Path, lists: Path, tmp_
     assert main(command) == main(command) == 0
 
 
+def test_lists_under_other_names_are_known_by_their_digests(
+    header: Path, lists: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    renamed = tmp_path / "renamed"
+    renamed.mkdir()
+    for number, path in enumerate(sorted((lists / "Main").iterdir())):
+        shutil.copy(path, renamed / f"list_{number}.lst")
+    # Another list has a name that is asked for.
+    shutil.copy(renamed / "list_0.lst", renamed / "t4_ft.txt")
+    out = tmp_path / "out"
+    assert main(["import", NAME, "--lists", str(renamed), "--out", str(out)]) == 0
+    assert read_manifest(out).digest == read_manifest(header).digest
+    capsys.readouterr()
+    (renamed / "list_0.lst").write_text("000000000001\n")
+    (renamed / "t4_ft.txt").unlink()
+    assert main(["import", NAME, "--lists", str(renamed), "--out", str(tmp_path / "other")]) == 2
+    assert "1 of the" in capsys.readouterr().err
+
+
 def test_the_report_tells_lines_and_repeats(lists: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = str(tmp_path / "out")
     assert main(["import", NAME, "--lists", str(lists), "--header-only", "--out", out]) == 0
