@@ -22,7 +22,6 @@ SKETCH = 1024
 _NAMESPACED = re.compile(rb"^[a-z0-9][a-z0-9_.-]*:(?=[^/\\:\n]*$)", re.MULTILINE)
 _ZEROS = re.compile(rb"^0+(?=[0-9]+$)", re.MULTILINE)
 _BARE = re.compile(rb"^[0-9]{1,18}$", re.MULTILINE)
-_SHORT = re.compile(rb"^[0-9]{1,11}$", re.MULTILINE)
 _OF_VAL = b"ILSVRC2012_val_"
 _WNID = re.compile(r"/?n\d{8}$")
 _OF_ORIGINALS = re.compile(r"(?:(?:imagenet|ilsvrc|1k|2012|img|val|valid|validation|data|images?|photos?)[-_]?)*", re.I)
@@ -120,7 +119,7 @@ class Fingerprint:
         """Whether stems that are numbers have several lengths: numbers of several data sets may be equal by chance."""
         return len(self._number_lengths) > 1
 
-    @property
+    @cached_property
     def _number_lengths(self) -> frozenset[int]:
         """Return how many digits those stems have that are nothing but digits."""
         return frozenset(map(len, self._bare))
@@ -137,7 +136,7 @@ class Fingerprint:
     @cached_property
     def filled_up(self) -> Fingerprint | None:
         """The list with its numbers as COCO writes them, 12 digits, where they are shorter; None where some are not."""
-        if len(_SHORT.findall(self.listed.distinct_stems)) < self.stems:
+        if len(self._bare) < self.stems or max(self._number_lengths) > 11:
             return None
         texts = b"".join(b"%012d\n" % int(one) for one in self.listed.stems.split())
         return Fingerprint(PublishedList(self.key, texts, self.listed.lines, are_stems=True))
@@ -168,9 +167,8 @@ class Fingerprint:
         """Return stem (with its folder where stems repeat) and label of each entry that has one."""
         if self.listed.labels is None:
             return []
-        own = self.listed.parent_stems if self.folded else self.listed.stems
-        pairs = zip(own.split(b"\n"), self.listed.labels.tolist(), strict=False)
-        return [pair for pair in pairs if pair[1] != NO_LABEL]
+        own = (self.listed.parent_stems if self.folded else self.listed.stems).split(b"\n")
+        return [pair for pair in zip(own, self.listed.labels.tolist(), strict=False) if pair[1] != NO_LABEL]
 
     def keys(self, *, folded: bool) -> bytes:
         """Return the distinct stems, or such with their folder, a line feed after each."""
@@ -198,7 +196,7 @@ class Fingerprint:
     @property
     def hash_sum(self) -> int:
         """Sum of the hashes of its images, modulo 2^64."""
-        return sum_of(self.hashes(folded=self.folded))
+        return int(self.hashes(folded=self.folded).sum(dtype=np.uint64))
 
 
 def hashes_of(keys: bytes) -> Hashes:
@@ -211,11 +209,6 @@ def hashes_in_order(keys: bytes) -> Hashes:
     sha256 = hashlib.sha256
     pieces = [b"".join([sha256(key).digest()[:8] for key in block.split(b"\n")[:-1]]) for block in blocks_of(keys)]
     return np.frombuffer(b"".join(pieces), ">u8").astype(np.uint64)
-
-
-def sum_of(hashes: Hashes) -> int:
-    """Return the sum of hashes modulo 2^64."""
-    return int(hashes.sum(dtype=np.uint64))
 
 
 def of_ids(ids: list[str], name: str = "") -> Fingerprint:

@@ -135,11 +135,9 @@ class ListIndex:
         """Return this index and what another one has beside it; the same bytes stand once."""
         known = {(one.sha256, one.key) for one in self.lists if one.sha256}
         more = [row for row, one in enumerate(other.lists) if (one.sha256, one.key) not in known]
-        return ListIndex(
-            self.lists + tuple(other.lists[row] for row in more),
-            self.sketches + tuple(other.sketches[row] for row in more),
-            {**self.bits, **other.bits},
-        )
+        lists = (*self.lists, *(other.lists[row] for row in more))
+        sketches = (*self.sketches, *(other.sketches[row] for row in more))
+        return ListIndex(lists, sketches, {**self.bits, **other.bits})
 
 
 class _Head(msgspec.Struct, frozen=True):

@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from curation.identify.fingerprint import SKETCH, Fingerprint, Hashes, hashes_in_order, sum_of
+from curation.identify.fingerprint import SKETCH, Fingerprint, Hashes, hashes_in_order
 from curation.identify.index import KnownList, ListIndex
 from curation.identify.references import Images, References
 from curation.sources.stems import blocks_of
@@ -214,7 +214,7 @@ def relations(
     Counts are exact where the known list is available or not longer than a sketch, else estimated. Of a list that is
     equal to some, only those that hold it among more.
     """
-    is_equal = bool(equal) and equal[0].level < HINT
+    is_equal = bool(equal) and equal[0].level != HINT
     found = _related(asked, index, references, around=is_equal)
     if not is_equal and (filled_up := asked.filled_up) is not None:
         rows = [row for row, known in enumerate(index.lists) if known.bits and not known.prefix and known.digits == 12]
@@ -354,7 +354,8 @@ def union(asked: Fingerprint, found: Sequence[Relation], index: ListIndex, refer
         taken.append(inside[best].known)
     if len(taken) < 2:
         return None
-    if sum(one.images for one in taken) == len(own) and sum(one.hash_sum for one in taken) % 2**64 == sum_of(own):
+    total = int(own.sum(dtype=np.uint64))
+    if sum(one.images for one in taken) == len(own) and sum(one.hash_sum for one in taken) % 2**64 == total:
         return Union(tuple(taken), 0, exact=True)
     hashes = [images.hashes for one in taken if (images := references.images(one)) is not None]
     if len(hashes) == len(taken):

@@ -170,12 +170,8 @@ class Identification:
 
     def text(self) -> str:
         """Return the answer for people."""
-        return "\n".join(self._lines())
-
-    def _lines(self) -> Iterator[str]:
-        for one in self.lists:
-            yield from one.lines()
-        yield from (f"passed over: {name}: {why}" for name, why in self.passed_over.items())
+        passed_over = [f"passed over: {name}: {why}" for name, why in self.passed_over.items()]
+        return "\n".join([*(line for one in self.lists for line in one.lines()), *passed_over])
 
     def data(self) -> dict[str, Any]:
         """Return the answer as JSON data."""
@@ -254,12 +250,10 @@ def identify(*files: Place, lists: Place | Sequence[Place] = (), index: Place | 
 def _read(places: Sequence[Place]) -> tuple[Iterator[tuple[str, PublishedFile]], dict[str, str]]:
     """Return the files one after the other, and those of folders that are no lists, which are found on the way."""
     passed_over: dict[str, str] = {}
-    folders = [Path(one) for one in places if Path(one).is_dir()]
-    for one in places:
-        if not Path(one).exists():
-            raise MissingFileError("The list does not exist", where=str(one))
-    below = {folder: list_files(folder) for folder in folders}
-    if empty := [folder for folder in folders if not below[folder]]:
+    if absent := [one for one in places if not Path(one).exists()]:
+        raise MissingFileError("The list does not exist", where=str(absent[0]))
+    below = {folder: list_files(folder) for folder in map(Path, places) if folder.is_dir()}
+    if empty := [folder for folder, found in below.items() if not found]:
         raise UsageError("There is no list of images", where=str(empty[0]), found="no .txt, .csv, .json or .lst file")
 
     def reading() -> Iterator[tuple[str, PublishedFile]]:
@@ -287,8 +281,7 @@ def _identified(name: str, file: PublishedFile, references: References) -> Itera
         equal = matches(asked, index, references)
         related = relations(asked, index, references, equal=equal)
         findings = (
-            *_readings(asked, one.odd, one.odd_lines),
-            *_counters(related),
+            *_readings(asked, related, one.odd, one.odd_lines[:1]),
             *file.notes,
             *_name_findings(Path(name).stem if not one.name else one.name, equal, index),
         )
@@ -299,7 +292,7 @@ def _identified(name: str, file: PublishedFile, references: References) -> Itera
         )  # fmt: skip
 
 
-def _readings(asked: Fingerprint, odd: int, odd_lines: Sequence[OddLine]) -> Iterator[str]:
+def _readings(asked: Fingerprint, related: Sequence[Relation], odd: int, first: Sequence[OddLine]) -> Iterator[str]:
     if asked.namespaced:
         yield "the namespaces before its ids were taken off"
     if asked.folded:
@@ -307,17 +300,12 @@ def _readings(asked: Fingerprint, odd: int, odd_lines: Sequence[OddLine]) -> Ite
             f"{asked.stems:,} stems name {asked.parent_stems:,} images: a stem is no id here, folder and stem are "
             "compared together"
         )
-    if odd:
-        first = odd_lines[0]
-        yield f"{odd:,} {'line is' if odd == 1 else 'lines are'} odd; line {first.line}: {first.reason}: {first.text!r}"
-
-
-def _counters(related: Sequence[Relation]) -> Iterator[str]:
-    chance = [one for one in related if one.may_be_chance and one.shared >= LEAST_IMAGES]
-    if chance and not any(one.is_named for one in related):
-        yield (
-            "its names are numbers that count on: they meet those of other lists by chance, and of these none is named"
-        )
+    for line in first:
+        yield f"{odd:,} {'line is' if odd == 1 else 'lines are'} odd; line {line.line}: {line.reason}: {line.text!r}"
+    if any(one.may_be_chance and one.shared >= LEAST_IMAGES for one in related) and not any(
+        one.is_named for one in related
+    ):
+        yield "its names are bare numbers, which meet those of other lists by chance: none of these lists is named"
 
 
 def _name_findings(called: str, equal: Sequence[Match], index: ListIndex) -> Iterator[str]:
@@ -350,7 +338,7 @@ def _short(one: Identified) -> str:
 
 def _match_lines(one: Match, *, first: bool, best: bool) -> Iterator[str]:
     known = one.known
-    head = "is" if one.level < HINT else "may be"
+    head = "is" if one.level < HINT else "may be" if one.level == HINT else "has the file names of"
     yield f"  {head if first else 'also'} {known.title} [{known.name}]: {LEVELS[one.level]}"
     if one.note:
         yield f"    {one.note}"

@@ -10,6 +10,7 @@ from curation.benchmarks.owod.splits import RECIPES
 from curation.cli import main
 from curation.manifest.importing import list_slices
 from curation.manifest.manifest import read_manifest
+from tests.real_files import real_files
 
 NAME = "owod/s-owodb-published"
 
@@ -144,3 +145,14 @@ def test_other_verbs_point_here(header: Path, tmp_path: Path, capsys: pytest.Cap
     assert f"curation import {NAME}@1.0.0 --lists DIR" in capsys.readouterr().err
     assert main(["verify", NAME, "--rebuild"]) == 0
     assert "curation import" in capsys.readouterr().out
+
+
+@real_files("atlas_lists")
+def check_published_lists_under_other_names_are_imported(shared: Path, tmp_path: Path) -> None:
+    lists = tmp_path / "lists"
+    lists.mkdir()
+    for number, name in enumerate(("t1_train", "t2_train", "t3_train", "test")):
+        shutil.copy(shared / f"data/atlas/nuowodb/nuOWODB/{name}.txt", lists / f"split{number}.lst")
+    out = tmp_path / "out"
+    assert main(["import", "nuowodb/published", "--lists", str(lists), "--out", str(out)]) == 0
+    assert len(read_manifest(out).lists["t1-train"]) == 53_850
