@@ -14,6 +14,7 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
+from typing import Annotated
 
 import msgspec
 import numpy as np
@@ -28,6 +29,7 @@ MAGIC = b"curation-lists 2\n"
 DECLARATION = "lists.toml"
 SUFFIXES = (".txt", ".csv", ".json", ".lst")
 MAX_FILES = 20_000
+_MOST_DIGITS, _LARGEST_NUMBER = 18, 1 << 27
 _OF_FINGERPRINT = (
     "key", "lines", "stems", "parent_stems", "numbers", "sha256", "sequence", "repeats", "sha256_stems",
     "sha256_parent_stems", "sha256_numbers", "sha256_labels", "hash_sum",
@@ -95,8 +97,8 @@ class KnownList(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     hash_sum: int
     range: int = 0
     prefix: str = ""
-    digits: int = 0
-    bits: int = 0
+    digits: Annotated[int, msgspec.Meta(ge=0, le=_MOST_DIGITS)] = 0
+    bits: Annotated[int, msgspec.Meta(ge=0)] = 0
 
     @property
     def folded(self) -> bool:
@@ -205,17 +207,23 @@ def keys_of_bits(known: KnownList, bits: bytes) -> bytes:
     return "".join([f"{known.prefix}{one:0{known.digits}d}\n" for one in numbers]).encode()
 
 
-def _as_bits(stems: bytes) -> tuple[str, int, bytes] | None:
+def _as_bits(stems: bytes, where: Path) -> tuple[str, int, bytes]:
     """Return what stands before the numbers that stems end in, how many digits these have, and which there are."""
     lines = stems.decode().splitlines()
     prefix = lines[0].rstrip("0123456789")
     texts = [one.removeprefix(prefix) for one in lines]
-    if len(set(map(len, lines))) > 1 or not all(map(str.isdecimal, texts)):
-        return None
+    digits = len(texts[0])
+    if not (0 < digits <= _MOST_DIGITS and set(map(len, lines)) == {len(lines[0])} and all(map(str.isdecimal, texts))):
+        raise UsageError("The names of a numbered list do not end in numbers of one length", where=str(where))
     numbers = np.array(texts, np.int64)
+    if numbers.max() >= _LARGEST_NUMBER:
+        raise UsageError(
+            "The numbers of a list are too large to be held as bits", where=str(where),
+            expected=f"below {_LARGEST_NUMBER:,}", found=f"{numbers.max():,}",
+        )  # fmt: skip
     is_there = np.zeros(int(numbers.max()) + 1, np.bool_)
     is_there[numbers] = True
-    return prefix, len(texts[0]), np.packbits(is_there).tobytes()
+    return prefix, digits, np.packbits(is_there).tobytes()
 
 
 @dataclass(frozen=True)
@@ -350,9 +358,8 @@ def _place(name: str) -> tuple[tuple[bool, str], ...]:
 
 def _declared(path: Path) -> _Declaration:
     try:
-        text = utf8_text(
-            read_bytes(path, kind="declaration"), str(path), UsageError, "The declaration is not UTF-8 text"
-        )
+        data = read_bytes(path, kind="declaration")
+        text = utf8_text(data, str(path), UsageError, "The declaration is not UTF-8 text")
         found = msgspec.convert(tomllib.loads(text), _Declaration)
     except (ValueError, RecursionError) as error:
         raise UsageError(
@@ -419,11 +426,8 @@ class _Making:
             # A name that no file can have.
             there = False
         if not there:
-            raise MissingFileError(
-                "A declared list does not exist",
-                where=f"{where}: {source.name}",
-                found=f"{source.folder}/{one.file}".removeprefix("/")[:200],
-            )
+            name = f"{source.folder}/{one.file}".removeprefix("/")[:200]
+            raise MissingFileError("A declared list does not exist", where=f"{where}: {source.name}", found=name)
         return found
 
     def _take_file(
@@ -437,11 +441,8 @@ class _Making:
         for one in read.lists:
             shown = f"{name}#{one.name}" if one.name else name
             found = Fingerprint(one, read.sha256)
-            packed = _as_bits(one.distinct_stems) if numbered else None
-            if numbered and packed is None:
-                raise UsageError("The names of a numbered list are not numbers of one length", where=str(path))
-            if packed is not None:
-                prefix, digits, bits = packed
+            if numbered:
+                prefix, digits, bits = _as_bits(one.distinct_stems, path)
                 facts |= {"prefix": prefix, "digits": digits, "bits": len(bits)}
                 self.bits[found.sha256_stems] = bits
             self._add(shown, found, {**facts, "file": file, "form": read.form})
@@ -459,11 +460,9 @@ class _Making:
             if part.name in manifest.lists:
                 parts.setdefault(tuple(manifest.lists[part.name]), []).append(part.name)
         for ids, names in parts.items():
-            facts = {
-                "benchmark": header.name, "part": ", ".join(names), "version": header.version,
-                "manifest": f"{header.name}@{header.version}#{names[0]}",
-            }  # fmt: skip
-            self._add(f"{header.name}@{header.version}#{names[0]}", of_ids(list(ids)), facts)
+            title = f"{header.name}@{header.version}#{names[0]}"
+            facts = {"benchmark": header.name, "part": ", ".join(names), "version": header.version, "manifest": title}
+            self._add(title, of_ids(list(ids)), facts)
 
     def _add(self, name: str, found: Fingerprint, facts: Mapping[str, object]) -> None:
         if (name, found.key) in self.lists:

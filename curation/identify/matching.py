@@ -336,22 +336,25 @@ def union(asked: Fingerprint, found: Sequence[Relation], index: ListIndex, refer
     The one is taken that holds most of what is left of the list's sketch, again and again: what a list inside another
     has of the other's smallest hashes is in its own sketch. The sum of hashes proves a union that shares nothing.
     """
-    inside = _one_of_equals(
-        [one for one in found if one.is_named and not one.missing and not one.known.folded and one.kind != "named like"]
-    )[:_UNION_CANDIDATES]
+    held = (one for one in found if one.is_named and not one.missing and not one.known.folded)
+    first: dict[str, Relation] = {}
+    for one in sorted(held, key=lambda one: (-one.known.images, one.known.name)):
+        if one.kind != "named like":
+            first.setdefault(one.known.sha256_stems, one)
+    inside = [one.known for one in first.values()][:_UNION_CANDIDATES]
     if len(inside) < 2:
         return None
     own = asked.hashes(folded=False)
     sketches = {known.name: sketch for known, sketch in zip(index.lists, index.sketches, strict=True)}
-    held = [np.isin(own[:SKETCH], sketches[one.known.name]) for one in inside]
-    is_left, taken = np.ones(len(held[0]), np.bool_), list[KnownList]()
+    covers = [np.isin(own[:SKETCH], sketches[one.name]) for one in inside]
+    is_left, taken = np.ones(len(covers[0]), np.bool_), list[KnownList]()
     while len(taken) < _MOST_IN_UNION:
-        gains = [int((is_left & one).sum()) for one in held]
+        gains = [int((is_left & one).sum()) for one in covers]
         if not max(gains):
             break
         best = gains.index(max(gains))
-        is_left &= ~held[best]
-        taken.append(inside[best].known)
+        is_left &= ~covers[best]
+        taken.append(inside[best])
     if len(taken) < 2:
         return None
     total = int(own.sum(dtype=np.uint64))
@@ -361,11 +364,3 @@ def union(asked: Fingerprint, found: Sequence[Relation], index: ListIndex, refer
     if len(hashes) == len(taken):
         return Union(tuple(taken), int((~np.isin(own, np.concatenate(hashes))).sum()), exact=True)
     return Union(tuple(taken), round(is_left.mean() * len(own)), exact=False)
-
-
-def _one_of_equals(found: Sequence[Relation]) -> list[Relation]:
-    """Return relations by falling size, of lists with the same images the first."""
-    first: dict[str, Relation] = {}
-    for one in sorted(found, key=lambda one: (-one.known.images, one.known.name)):
-        first.setdefault(one.known.sha256_stems, one)
-    return list(first.values())

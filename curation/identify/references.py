@@ -87,7 +87,7 @@ class References:
         key = _key(known)
         if key in self._bits:
             keys = keys_of_bits(self._bits[key], self.index.bits[known.sha256_stems])
-            return Fingerprint(PublishedList("", keys, np.arange(1, known.stems + 1, dtype=np.int32)))
+            return Fingerprint(PublishedList("", keys, np.arange(1, keys.count(b"\n") + 1, dtype=np.int32)))
         try:
             if key in self._files:
                 path, one = self._files[key]

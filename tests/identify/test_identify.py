@@ -232,10 +232,14 @@ def test_images_made_from_others_are_not_called_a_part_of_these(tmp_path: Path) 
         assert (one.verdict, one.best[0].level) == ("hint", 7), folder
 
 
-def test_a_numbered_list_holds_numbers_of_one_length(tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_text("1\n22\n")
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [("1\n22\n", "numbers of one length"), ("x_1\ny_2\n", "numbers of one length"), ("900000000000\n", "too large")],
+)
+def test_what_no_set_of_bits_can_hold(tmp_path: Path, lines: str, message: str) -> None:
+    (tmp_path / "a.txt").write_text(lines)
     (tmp_path / "lists.toml").write_text(HEAD + 'numbered=true\nlists=[{file="a.txt"}]')
-    with pytest.raises(UsageError, match="numbers of one length"):
+    with pytest.raises(UsageError, match=message):
         make_index(tmp_path)
 
 
