@@ -315,7 +315,9 @@ def _name_findings(called: str, equal: Sequence[Match], index: ListIndex) -> Ite
     if not bearers:
         return
     here = [one for one in bearers if one in certain]
-    others = _titles(one for one in bearers if one not in certain)
+    # Of one benchmark several lists may have a name: no claim is wrong where this is one of them.
+    own = {one.benchmark for one in here}
+    others = _titles(one for one in bearers if one not in certain and one.benchmark not in own)
     if here and others:
         yield f"it is called {called}: it is the list of {_titles(here)}, not that of {others}"
     elif not here and certain:

@@ -377,6 +377,16 @@ def test_a_name_is_a_claim(tmp_path: Path, index: Path) -> None:
     assert asked(tmp_path / "anything.txt", index, TRAIN).findings == ()
 
 
+def test_lists_of_one_benchmark_may_have_one_name(tmp_path: Path) -> None:
+    for folder, lines in (("air", A), ("sea", B)):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "test.txt").write_text("\n".join(lines))
+    (tmp_path / "lists.toml").write_text(HEAD + 'lists=[{file="air/test.txt"},{file="sea/test.txt"}]')
+    (tmp_path / "own.index").write_bytes(index_bytes(make_index(tmp_path).index))
+    (one,) = identify(tmp_path / "sea/test.txt", index=tmp_path / "own.index").lists
+    assert (one.best[0].known.name, one.findings) == ("x/sea/test", ())
+
+
 def test_a_count_is_never_evidence(tmp_path: Path, index: Path) -> None:
     one = asked(tmp_path / "list.txt", index, [f"k{n}" for n in range(len(TRAIN))])
     assert one.verdict == "unknown"
