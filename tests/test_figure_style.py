@@ -20,7 +20,7 @@ from curation.audit.forensics import forensics
 from curation.audit.overlap_figure import overlap_figure
 from curation.benchmarks.elephant.diagnosis import KINDS
 from curation.benchmarks.elephant.figures import background_histogram, confusion_figure, error_bars, wilderness_curve
-from curation.benchmarks.osod3.figures import sweep_figure, threshold_figure
+from curation.benchmarks.osod3.figures import threshold_figure
 from curation.cli import main
 from curation.cooccurrence.cut import normalized_cut
 from curation.cooccurrence.cut_figures import graph_figure, matrix_figure
@@ -163,7 +163,6 @@ FIGURES: dict[str, Drawer] = {
     "OSCR scores": lambda folder: score_histograms(dict.fromkeys("abcd", SOFT), folder / "scores"),
     "confidence": lambda folder: confidence_figure({"a": EPOCHS}, folder / "confidence"),
     "OSOD": lambda folder: threshold_figure({"I": curve(0), "II": curve(1)}, folder / "osod", profile="clean"),
-    "sweep": lambda folder: sweep_figure("IoU", {"NMS": [("0.5", 71.0, 8.0), ("none", 70.0, None)]}, folder / "sweep"),
     "cut 12": cut_figures(12),
     "cut 80": cut_figures(80),
     "overlap 4": overlaps(4),

@@ -44,18 +44,23 @@ VERBS: dict[str, str] = {
     "hierarchy": "class hierarchies: trees, words, kinship, and what a one-parent tree loses",
     "renumber": "give images of joined COCO files ids of their own, where ids repeat",
     "cut": "group weakly co-occurring classes: normalized cut of co-occurrence",
-    "baseline": "reference methods of the papers, on saved predictions",
     "evaluate": "score predictions",
     "leaderboard": "results of several methods, ranked where they are comparable",
     "scores": "post-hoc out-of-distribution scores from logits, features and a last layer",
     "completion": "what bash, zsh or tcsh needs to complete verbs, options and files",
 }
 
+GONE = {"baseline": "use the functions of curation.baselines, docs/osod3.md"}
+"""Verbs of earlier versions, and what to use instead."""
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status (see `curation.edge.outcome`)."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     verb, command = [*(word for word in given if not word.startswith("-")), "", ""][:2]
+    if verb in GONE:
+        print(f"error: `curation {verb}` is gone: {GONE[verb]}", file=sys.stderr)
+        return 2
     parser = _parser(verb, command)
     options, unknown = parser.parse_known_args(given)
     if unknown:

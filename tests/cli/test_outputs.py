@@ -163,12 +163,6 @@ CASES = {
         lambda w, out: ["propose", "--id-classes", w / "classes.txt", "--ood", f"coco={w / 'truth.json'}",
                         "--no-cache", "--out", out],
     ),
-    "baseline": Case(
-        "naive-4.json",
-        "scored.json",
-        lambda w, out: ["baseline", "naive", w / "scored.json", "--gamma", "4", "--classes", w / "names.json",
-                        "--out", out.parent],
-    ),
     "neighbors": Case(
         "neighbors.csv",
         "store/rows.json",
