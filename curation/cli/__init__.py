@@ -50,17 +50,25 @@ VERBS: dict[str, str] = {
     "completion": "what bash, zsh or tcsh needs to complete verbs, options and files",
 }
 
-GONE = {"baseline": "use the functions of curation.baselines, docs/osod3.md"}
-"""Verbs of earlier versions, and what to use instead."""
+GONE = {
+    "baseline": "use the functions of curation.baselines, docs/osod3.md",
+    "scores --engine": "call the detectors of pytorch-ood themselves, docs/ood_metrics.md",
+    **dict.fromkeys(
+        (f"scores --{one}" for one in ("percentile", "knn-distance", "gamma", "top", "dimension", "class-weights")),
+        "give it to the functions of curation.evaluation.post_hoc.scores",
+    ),
+}
+"""Verbs of earlier versions, and their options, and what to use instead."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status (see `curation.edge.outcome`)."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     verb, command = [*(word for word in given if not word.startswith("-")), "", ""][:2]
-    if verb in GONE:
-        print(f"error: `curation {verb}` is gone: {GONE[verb]}", file=sys.stderr)
-        return 2
+    for old in (verb, *(f"{verb} {word.partition('=')[0]}" for word in given)):
+        if old in GONE:
+            print(f"error: `curation {old}` is gone: {GONE[old]}", file=sys.stderr)
+            return 2
     parser = _parser(verb, command)
     options, unknown = parser.parse_known_args(given)
     if unknown:
