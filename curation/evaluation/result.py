@@ -627,11 +627,11 @@ def inputs_table(data: Data, title: str | None = None, part: str = "part") -> Ta
     return Table("inputs", columns, rows, title=title)
 
 
-def order_table(records: Mapping[str, Data]) -> Table:
-    """Return what the order of the detections decided, by section; a terminal shows it only where that is something."""
-    rows = [(name, record["note"]) for name, record in records.items() if record["note"]]
-    title = "Decided by input order" if rows else ""
-    return Table("input_order", (Column("section", head=""), Column("note", head="")), rows, title=title)
+def order_table(counts: Mapping[str, int]) -> Table:
+    """Return how many decisions rest on the order of the file, by section; a terminal shows it where there are any."""
+    rows = [(name, count) for name, count in counts.items() if count]
+    title = "Decided by the order of the file, between equal scores" if rows else ""
+    return Table("decided_by_order", (Column("section", head=""), Column("decisions", "count")), rows, title=title)
 
 
 def truth_digests(data: Data, *parts: str, options: Sequence[str] = ("classes", "images")) -> dict[str, Any]:
