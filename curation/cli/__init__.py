@@ -25,7 +25,7 @@ VERBS: dict[str, str] = {
     "import": "complete a manifest of published lists from the authors' files",
     "show": "print a manifest",
     "verify": "check a manifest against its digests, its sources, or an authors' list",
-    "diff": "compare two manifests",
+    "diff": "compare two manifests, or two results of one evaluation",
     "identify": "say which published list a file is, by what it holds and not by its name",
     "audit": "check a manifest, or any folder of lists, against the rules of a sound benchmark",
     "audits": "audit every folder of lists below a folder, many at once",
@@ -52,6 +52,7 @@ VERBS: dict[str, str] = {
 
 GONE = {
     "baseline": "use the functions of curation.baselines, docs/osod3.md",
+    "evaluate --compare-overlay": "evaluate without and with the boxes, and `curation diff` the two results",
     "scores --engine": "call the detectors of pytorch-ood themselves, docs/ood_metrics.md",
     **dict.fromkeys(
         (f"scores --{one}" for one in ("percentile", "knn-distance", "gamma", "top", "dimension", "class-weights")),

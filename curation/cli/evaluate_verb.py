@@ -41,13 +41,6 @@ def _add_outputs(command: argparse.ArgumentParser, protocol: str) -> None:
     command.add_argument(
         "--name", metavar="NAME", help="of the method, in those rows (default: by the file of predictions)"
     )
-    command.add_argument(
-        "--compare-overlay",
-        type=int,
-        metavar="REPLICATES",
-        help="tell every number without and with the boxes of reviewers, with the interval of the paired difference "
-        "over images (0: none)",
-    )
     command.add_argument("--json", action="store_true", help="print the whole result as JSON")
     command.add_argument(
         "--out",
@@ -60,12 +53,7 @@ def _add_outputs(command: argparse.ArgumentParser, protocol: str) -> None:
 def run(options: argparse.Namespace) -> int:
     """Evaluate, write what ``--out`` and ``--append`` ask for, and print; 0, or an error of the tree."""
     _check_append(options)
-    evaluate = evaluation_of(options.protocol)
-    if options.compare_overlay is not None:
-        from curation.evaluation.overlay_effect import compared
-
-        evaluate = compared(evaluate, replicates=options.compare_overlay)
-    result: Result = call(evaluate, options)
+    result: Result = call(evaluation_of(options.protocol), options)
     for note in result.notes:
         warn(note)
     written = []
