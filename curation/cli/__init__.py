@@ -53,6 +53,7 @@ VERBS: dict[str, str] = {
 GONE = {
     "baseline": "use the functions of curation.baselines, docs/osod3.md",
     "evaluate --compare-overlay": "evaluate without and with the boxes, and `curation diff` the two results",
+    "show --figure": "take the table of --csv",
     "scores --engine": "call the detectors of pytorch-ood themselves, docs/ood_metrics.md",
     **dict.fromkeys(
         (f"scores --{one}" for one in ("percentile", "knn-distance", "gamma", "top", "dimension", "class-weights")),

@@ -46,8 +46,9 @@ def _add_outputs(command: argparse.ArgumentParser, protocol: str) -> None:
         "--out",
         type=OutputResult(protocol),
         metavar="DIR",
-        help="write results.json, CSV files and figures",
+        help="write results.json and CSV files",
     )
+    command.add_argument("--figures", action="store_true", help="with --out, draw the figures too, as PNG and SVG")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -61,7 +62,7 @@ def run(options: argparse.Namespace) -> int:
         for missing in (one.missing for one in result.drawings if one.draw is None and one.missing):
             warn(missing)
         with stage("writing"):
-            written = result.save(options.out)
+            written = result.save(options.out, figures=options.figures)
     lines = [*result.lines(), *(f"wrote {path}" for path in written), *_append(result, options)]
     emit(result.json_data(), lines, as_json=options.json)
     return 0
@@ -71,6 +72,8 @@ def _check_append(options: argparse.Namespace) -> None:
     """Refuse what ``--append`` could not do after a long evaluation: another file in its place, a name for nothing."""
     from curation.evaluation.leaderboard.rows import check_appendable, require_name
 
+    if options.figures and not options.out:
+        raise UsageError("--figures are files", expected="--out DIR beside it")
     if options.append is not None:
         check_appendable(options.append)
         if options.name is not None:

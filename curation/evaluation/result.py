@@ -530,8 +530,10 @@ class Result:
         append_rows(Path(file), self.rows(name))
 
     @checked
-    def save(self, folder: Path | str) -> list[Path]:
-        """Write figures with their CSV files, tables, and ``results.json``, together: see `storage.publishing_files`.
+    def save(self, folder: Path | str, *, figures: bool = False) -> list[Path]:
+        """Write the tables, those of figures among them, and ``results.json``, together: `storage.publishing_files`.
+
+        With `figures` these are drawn too, as PNG and SVG.
 
         Files that an earlier ``results.json`` there calls its own, and that nobody changed since, are removed where
         this result has no such file.
@@ -541,10 +543,12 @@ class Result:
         list of Path
             All files written, ``results.json`` last.
         """
+        from curation.figure_style import tables_alone
         from curation.storage import publishing_files, write_text
 
         folder = Path(folder)
-        with publishing_files(folder, _written_before(folder / "results.json")) as new:
+        before = _written_before(folder / "results.json")
+        with publishing_files(folder, before) as new, tables_alone(alone=not figures):
             written = [path.name for one in self.drawings if one.draw for path in one.draw(new / one.name)]
             for table in self.tables:
                 if table.file:

@@ -123,7 +123,7 @@ CASES = {
         "precision_recall.svg",
         "found.json",
         lambda w, out: ["evaluate", "voc", "--no-cache", "--truth", w / "truth.json", "--detections",
-                        w / "found.json", "--out", out.parent],
+                        w / "found.json", "--out", out.parent, "--figures"],
     ),
     "audit": Case(
         "train.json",
