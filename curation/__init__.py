@@ -21,12 +21,11 @@ if TYPE_CHECKING:
     from curation.errors import CurationError as CurationError
     from curation.evaluation.leaderboard.board import leaderboard as leaderboard
     from curation.identify.run import identify as identify
-    from curation.interface import compare_overlay as compare_overlay
+    from curation.interface import diff as diff
     from curation.interface import evaluate as evaluate
     from curation.interface import export as export
     from curation.interface import load as load
     from curation.leaks.run import leaks as leaks
-    from curation.manifest.diff import diff as diff
     from curation.manifest.manifest import Manifest as Manifest
     from curation.publishing.hub import pull as pull
     from curation.sources.given import open_source as open_source
@@ -38,8 +37,7 @@ _HOMES = {
     "Source": "curation.sources.source:Source",
     "audit": "curation.audit",
     "build": "curation.benchmarks.building:build",
-    "compare_overlay": "curation.interface:compare_overlay",
-    "diff": "curation.manifest.diff:diff",
+    "diff": "curation.interface:diff",
     "evaluate": "curation.interface:evaluate",
     "export": "curation.interface:export",
     "identify": "curation.identify",
@@ -60,7 +58,6 @@ __all__ = [
     "__version__",
     "audit",
     "build",
-    "compare_overlay",
     "diff",
     "evaluate",
     "export",

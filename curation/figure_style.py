@@ -5,7 +5,8 @@ from __future__ import annotations
 import io
 import math
 import textwrap
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
@@ -77,6 +78,7 @@ _METADATA: dict[str, dict[str, Any]] = {
     "svg": {"Date": None, "Creator": None},
 }
 _KEPT: ContextVar[list[Picture] | None] = ContextVar("kept", default=None)
+_TABLES_ALONE: ContextVar[bool] = ContextVar("tables alone", default=False)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -123,6 +125,16 @@ def in_memory(draw: Callable[[Path], list[Path]], name: str) -> Picture:
     return kept[0]
 
 
+@contextmanager
+def tables_alone(*, alone: bool = True) -> Iterator[None]:
+    """Let `save_figure` write the tables of figures, and draw nothing."""
+    token = _TABLES_ALONE.set(alone)
+    try:
+        yield
+    finally:
+        _TABLES_ALONE.reset(token)
+
+
 def save_figure(
     draw: Callable[[], Figure],
     stem: Path,
@@ -143,8 +155,12 @@ def save_figure(
     Returns
     -------
     list of Path
-        The PNG, SVG and CSV files.
+        The PNG, SVG and CSV files; within `tables_alone` the last of them.
     """
+    if _TABLES_ALONE.get():
+        table = stem.with_name(f"{stem.name}.csv")
+        storage.write_text(table, as_csv(header, rows))
+        return [table]
     from matplotlib import style
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 

@@ -1,4 +1,4 @@
-"""`load`, `evaluate` and `export`: what of the public interface is no single package's own."""
+"""`load`, `evaluate`, `diff` and `export`: what of the public interface is no single package's own."""
 
 from __future__ import annotations
 
@@ -15,13 +15,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import Meta
 
-from curation.arguments import Replicates, Seed, alternatives, annotations_of, checked, fitted, shown
+from curation.arguments import alternatives, annotations_of, checked, fitted, shown
 from curation.errors import CurationError, ManifestError, UsageError
 from curation.publishing.formats.options import FormatOptions
 from curation.sources.slots import BadBoxes, Reading, Sources
 
 if TYPE_CHECKING:
     from curation.evaluation.result import Result
+    from curation.evaluation.result_diff import ResultDiff
+    from curation.manifest.diff import ManifestDiff
     from curation.manifest.manifest import Manifest
     from curation.publishing.exporting import Exported
 
@@ -209,41 +211,31 @@ def evaluate(name: Any, **inputs: Any) -> Result:
 
 
 @checked
-def compare_overlay(name: Any, *, replicates: Replicates = 200, seed: Seed = 0, **inputs: Any) -> Result:
-    """Score predictions without and with the boxes that reviewers added to the truth.
+def diff(old: Manifest | Result | Path | str, new: Manifest | Result | Path | str) -> ManifestDiff | ResultDiff:
+    """Compare two manifests, or two results of one evaluation, given themselves, by folder or by name.
 
     Parameters
     ----------
-    name, **inputs
-        As `evaluate` takes them; a manifest with an overlay, or ``overlay="overlay.jsonl"``.
-    replicates : int
-        Of the interval of the paired difference over images, each of which takes two evaluations; 0 for none.
-    seed : int
-        Of the draws.
-
-    Returns
-    -------
-    Result
-        That with the boxes, and its table ``overlay``: each number before, after, difference, and interval.
+    old, new : Manifest, Result, Path or str
+        a manifest, its folder or NAME@VERSION; or a result, its folder or JSON file
 
     Raises
     ------
-    UsageError
-        Nothing names boxes of reviewers; or see `evaluate`.
+    ManifestError, EvaluationError, UsageError
+        There is none, or the two are no two manifests and no two results of one evaluation.
 
     Examples
     --------
     >>> import curation
-    >>> curation.compare_overlay("voc", truth={"images": [], "annotations": [], "categories": []}, detections=[])
-    Traceback (most recent call last):
-        ...
-    curation.errors.UsageError: There are no boxes of reviewers to compare without and with
-      expected: --overlay FILE, or a manifest with an overlay
-      try: curation apply MANIFEST --boxes boxes.jsonl
+    >>> curation.diff("elephant/val2017", "elephant/val2017").verdict
+    'none'
     """
-    from curation.evaluation.overlay_effect import compared
+    from curation.evaluation.result_diff import diff_results, is_result
+    from curation.manifest.diff import diff_manifests
 
-    return _evaluated(compared(_evaluation(name), replicates=replicates, seed=seed), name, inputs)
+    if is_result(old) and is_result(new):
+        return diff_results(old, new)  # type: ignore[arg-type]
+    return diff_manifests(*(load(one) if isinstance(one, str | Path) else one for one in (old, new)))  # type: ignore[arg-type]
 
 
 def _evaluation(name: Any) -> Callable[..., Result]:

@@ -191,7 +191,6 @@ def other_calls(folder: Path) -> dict[str, Call]:
         "publish": Call.of(curation.publish, manifests=some, repo="org/name", dry_run=Path("out/publication")),
         "pull": Call.of(curation.pull, publication="org/name@1.0.0", out=Path("out/pulled")),
         "verify": Call.of(curation.verify, manifest=some),
-        "compare_overlay": Call.of(curation.compare_overlay, name="voc", replicates=1),
     }
 
 
@@ -215,7 +214,7 @@ def implementation(name: str) -> Any:
 
 EVALUATIONS = tuple(name for name in protocols() if evaluation_of(name).__module__.startswith("curation."))
 OTHERS = ["load", "audit", "build", "diff", "export", "identify", "import_lists", "leaderboard", "leaks", "open_source",
-          "publish", "pull", "verify", "compare_overlay"]  # fmt: skip
+          "publish", "pull", "verify"]  # fmt: skip
 METHODS = ["manifest.ids", "manifest.part", "manifest.frame", "manifest.photos", "manifest.save", "result.table",
            "result.latex", "result.figure", "result.rows", "result.append", "result.save"]  # fmt: skip
 

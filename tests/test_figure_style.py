@@ -18,13 +18,12 @@ from matplotlib.text import Text
 
 from curation.benchmarks.elephant.diagnosis import KINDS
 from curation.benchmarks.elephant.figures import background_histogram, confusion_figure, error_bars, wilderness_curve
-from curation.benchmarks.osod3.figures import sweep_figure, threshold_figure
+from curation.benchmarks.osod3.figures import threshold_figure
 from curation.cli import main
 from curation.cooccurrence.cut import normalized_cut
 from curation.cooccurrence.cut_figures import graph_figure, matrix_figure
 from curation.cooccurrence.graph import ClassGraph
 from curation.evaluation.class_scores import class_scores
-from curation.evaluation.composition_figure import composition_figure
 from curation.evaluation.confidence import Epochs
 from curation.evaluation.figures import average_precision_bars, precision_recall_curves
 from curation.evaluation.ood.figures import metric_bars
@@ -32,14 +31,12 @@ from curation.evaluation.ood.figures import score_histograms as ood_histograms
 from curation.evaluation.open_world.figures import impact_figure, unknown_figure
 from curation.evaluation.oscr_figures import confidence_figure, oscr_figure, score_histograms
 from curation.figure_style import PAGE, SMALL, small_multiples
-from curation.manifest.composition import compose
 from curation.similarity.set_similarity import similarity_histograms
 from tests.evaluation.ood_reference import EXAMPLE, OodWorld
 from tests.evaluation.oscr_cases import LABELS, SOFTMAX, table
 from tests.evaluation.owod_cases import evaluated, example
 from tests.evaluation.test_figures import CURVES, DIAGNOSIS, GAP, INTERVALS, RESULT, VOC
 from tests.evaluation.test_ood_figures import section
-from tests.task_world import write_task_world
 from tests.worlds.runs import elephant_run
 
 Drawer = Callable[[Path], Any]
@@ -80,13 +77,6 @@ def cut_figures(n: int) -> Drawer:
     return draw
 
 
-def composition(*given: str) -> Drawer:
-    def draw(folder: Path) -> None:
-        world = write_task_world(folder / "tasks")
-        sources = {part: world.sources[part] for part in given}
-        composition_figure(compose(world.manifest, sources), "hand/tasks 1.0.0", folder / "composition")
-
-    return draw
 
 
 def bars(splits: int, methods: int, *profiles: str, world: OodWorld = EXAMPLE) -> Drawer:
@@ -155,12 +145,8 @@ FIGURES: dict[str, Drawer] = {
     "OSCR scores": lambda folder: score_histograms(dict.fromkeys("abcd", SOFT), folder / "scores"),
     "confidence": lambda folder: confidence_figure({"a": EPOCHS}, folder / "confidence"),
     "OSOD": lambda folder: threshold_figure({"I": curve(0), "II": curve(1)}, folder / "osod", profile="clean"),
-    "sweep": lambda folder: sweep_figure("IoU", {"NMS": [("0.5", 71.0, 8.0), ("none", 70.0, None)]}, folder / "sweep"),
     "cut 12": cut_figures(12),
     "cut 80": cut_figures(80),
-    "composition": composition("train", "val"),
-    "composition, test alone": composition("val"),
-    "composition, no boxes": composition(),
     "similarity": lambda folder: similarity_histograms({"COCO": {"near": LOOKS, "far": LOOKS / 2}}, folder / "look"),
 }  # fmt: skip
 
@@ -265,12 +251,6 @@ def test_a_grid_is_as_full_as_it_can_be(n: int) -> None:
     assert figure.get_figwidth() <= PAGE
 
 
-def test_what_is_of_no_available_source_is_said_and_has_no_panel(tmp_path: Path) -> None:
-    (figure,) = drawn(composition("val"), tmp_path)
-    assert [axis.get_title("left") for axis in panels(figure)] == ["classes", "images", "objects in test images"]
-    assert "no boxes available of train images" in figure.get_suptitle()
-
-
 @pytest.mark.parametrize("profiles", [("paper",), ("paper", "official")])
 def test_metrics_that_are_undefined_have_no_panel_and_the_title_says_why(
     profiles: tuple[str, ...], tmp_path: Path
@@ -321,7 +301,7 @@ def test_rates_hold_down_to_the_next_score(tmp_path: Path) -> None:
 def test_no_title_is_the_name_of_a_file(tmp_path: Path) -> None:
     run = elephant_run(tmp_path)
     out = tmp_path / "out"
-    figures = drawn(lambda _: main(["evaluate", *map(str, run.words), "--out", str(out)]), tmp_path)
+    figures = drawn(lambda _: main(["evaluate", *map(str, run.words), "--out", str(out), "--figures"]), tmp_path)
     files = json.loads((out / "results.json").read_text(encoding="utf-8"))["written"]
     stems = {Path(word.rpartition("=")[2]).stem for word in map(str, run.words) if "=" in word}
     assert stems

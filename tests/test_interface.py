@@ -335,7 +335,6 @@ PACKAGED = "elephant/val2017"
         (lambda api: api.evaluate("elephant", **PARTS, bootstrap=True), "found: bool True"),
         (lambda api: api.evaluate("elephant", **PARTS, seed=2**64), "value of seed"),
         (lambda api: api.evaluate("elephant", **PARTS, seed=np.int64(-1)), "value of seed"),
-        (lambda api: api.compare_overlay("voc", truth=TRUTH, detections=FOUND, replicates=-1), "value of replicates"),
         (lambda api: api.identify(None), "value of files"),
         (lambda api: api.identify(""), "working folder"),
         (lambda api: api.load(""), "working folder"),

@@ -61,7 +61,7 @@ ALLOWED = {
     "leaks": GROUND | {"sources", "similarity", "manifest", "evaluation"},
     "audit": GROUND
     | {"sources", "similarity", "hierarchy", "manifest", "identify", "benchmarks", "figure_style", "leaks"},
-    "baselines": GROUND | {"sources", "manifest", "evaluation", "benchmarks"},
+    "baselines": GROUND | {"evaluation"},
 }
 BENCHMARKS = PACKAGE / "benchmarks"
 ROOMS = {path.parent.name for path in BENCHMARKS.glob("*/__init__.py")}

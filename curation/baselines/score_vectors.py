@@ -170,27 +170,29 @@ def _usable(boxes: Floats) -> Bools:
 def write_results(
     vectors: ScoreVectors,
     found: Labelled,
-    classes: Sequence[str],
-    numbers: Sequence[int],
+    known: Sequence[str],
     path: Path,
+    *,
+    ids: Mapping[str, int] | None = None,
     columns: Mapping[str, Sequence[Any]] | None = None,
 ) -> None:
     """Write COCO results: ``image_id, category_id, category, bbox, score``, in the order of `found`.
 
     Parameters
     ----------
-    classes : sequence of str, length K + 1
-        Names of the known classes, then ``unknown``.
-    numbers : sequence of int, length K + 1
-        Their category ids.
+    known : sequence of str, length K
+        Names of the known classes; what stands behind them is ``unknown``.
+    ids : mapping of str to int, optional
+        Category id of every known class and of ``unknown``; without it records name their class alone.
     columns : mapping of str to sequence of length n, optional
         What else to say of each box.
     """
+    names = (*known, UNKNOWN)
     rows: list[dict[str, Any]] = [
         {
             "image_id": vectors.image_ids[row],
-            "category_id": numbers[label],
-            "category": classes[label],
+            **({} if ids is None else {"category_id": ids[names[label]]}),
+            "category": names[label],
             "bbox": vectors.boxes[row].tolist(),
             "score": score,
             **{name: values[row] for name, values in (columns or {}).items()},
@@ -239,7 +241,7 @@ def read_labelled(
             where=f"{path}: record {place}",
             expected=f"unknown, or one of: {', '.join(known)[:200]}; finite x, y, w, h and score",
             found=f"category {rows[place].category!r:.80}, id {rows[place].category_id}, {rows[place].bbox}"[:200],
-            hint="ids are read with --truth, which says whose they are, and must agree with category"
+            hint="ids are read where it is given whose they are, and must agree with category"
             if rows[place].category_id is not None
             else None,
         )

@@ -12,6 +12,7 @@ from curation.baselines.suppression import keep_within_labels
 from curation.errors import PredictionError, UsageError
 from curation.evaluation.matching import best_overlap, overlapping_pairs
 from curation.evaluation.problem import Detections, Floats, GroundTruth, Int64s
+from curation.evaluation.readers import RawColumns, locate
 
 THETA, TOP = 0.7, 50
 
@@ -36,7 +37,7 @@ def confirm(
     Parameters
     ----------
     image, auxiliary_image : ndarray of int64, shapes (n,), (m,)
-        The same numbering of images.
+        The same numbering of images: `curation.baselines.score_vectors.image_positions` of the ids of both together.
     boxes, auxiliary_boxes : ndarray of float64, shapes (n, 4), (m, 4)
         ``x, y, w, h`` in pixels.
 
@@ -213,7 +214,7 @@ class ClassThresholds:
     uncalibrated: tuple[str, ...]
 
 
-def calibrate(vectors: ScoreVectors, image: Int64s, truth: GroundTruth, *, phi: float = PHI) -> ClassThresholds:
+def calibrate(vectors: ScoreVectors, truth: GroundTruth, *, phi: float = PHI) -> ClassThresholds:
     """Return the mean score of each known class on its training objects (equation 6, section 4.2).
 
     *Revisiting Open World Object Detection*: over all pairs of a predicted box and an object of class c in the same
@@ -224,8 +225,6 @@ def calibrate(vectors: ScoreVectors, image: Int64s, truth: GroundTruth, *, phi: 
     ----------
     vectors : ScoreVectors
         Predictions on training images.
-    image : ndarray of int64, shape (n,)
-        Position of each box's image in `truth`.
     truth : GroundTruth
         Training objects of the known classes, in the order of the scores.
 
@@ -233,7 +232,7 @@ def calibrate(vectors: ScoreVectors, image: Int64s, truth: GroundTruth, *, phi: 
     ------
     PredictionError
         The calibration holds unknown objects (the principle Annotation Specificity forbids it), or has another number
-        of classes.
+        of classes; or a box lies on another image.
     UsageError
         Phi is outside [0, 1].
     """
@@ -252,10 +251,18 @@ def calibrate(vectors: ScoreVectors, image: Int64s, truth: GroundTruth, *, phi: 
             expected=f"{len(truth.classes)} scores a box",
             found=str(vectors.scores.shape[1]),
         )
+    image, found = locate(vectors.image_ids, truth, RawColumns(vectors.boxes, np.empty(0), vectors.name, "record", 0))
+    if not found.all():
+        row = int(np.argmin(found))
+        raise PredictionError(
+            "A training box lies on an image that is not in the training truth",
+            where=f"{vectors.name}: record {row}",
+            found=str(vectors.image_ids[row])[:80],
+        )
     boxes = Detections(image.astype(np.int32), np.zeros(len(vectors), np.int32), vectors.boxes, np.zeros(len(vectors)))
-    found = overlapping_pairs(truth, boxes, same_class=False, iou_threshold=phi, strict=True, mask=~truth.crowd)
-    label = truth.label[found.position]
-    total = np.bincount(label, vectors.scores[found.row, label], minlength=len(truth.classes))
+    near = overlapping_pairs(truth, boxes, same_class=False, iou_threshold=phi, strict=True, mask=~truth.crowd)
+    label = truth.label[near.position]
+    total = np.bincount(label, vectors.scores[near.row, label], minlength=len(truth.classes))
     pairs = np.bincount(label, minlength=len(truth.classes)).astype(np.int64)
     return ClassThresholds(
         np.divide(total, pairs, out=np.zeros(len(pairs)), where=pairs > 0),

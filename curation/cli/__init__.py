@@ -25,7 +25,7 @@ VERBS: dict[str, str] = {
     "import": "complete a manifest of published lists from the authors' files",
     "show": "print a manifest",
     "verify": "check a manifest against its digests, its sources, or an authors' list",
-    "diff": "compare two manifests",
+    "diff": "compare two manifests, or two results of one evaluation",
     "identify": "say which published list a file is, by what it holds and not by its name",
     "audit": "check a manifest, or any folder of lists, against the rules of a sound benchmark",
     "presence": "which images show which classes, out of annotation files of any size",
@@ -43,24 +43,35 @@ VERBS: dict[str, str] = {
     "hierarchy": "class hierarchies: trees, words, kinship, and what a one-parent tree loses",
     "renumber": "give images of joined COCO files ids of their own, where ids repeat",
     "cut": "group weakly co-occurring classes: normalized cut of co-occurrence",
-    "baseline": "reference methods of the papers, on saved predictions",
     "evaluate": "score predictions",
     "leaderboard": "results of several methods, ranked where they are comparable",
     "scores": "post-hoc out-of-distribution scores from logits, features and a last layer",
     "completion": "what bash, zsh or tcsh needs to complete verbs, options and files",
 }
 
-_RENAMED = {"audits": "audit FOLDER --each --out DIR"}
-"""Verbs that are gone, and what is typed in their place."""
+GONE = {
+    "audits": "curation audit FOLDER --each --out DIR",
+    "baseline": "use the functions of curation.baselines, docs/osod3.md",
+    "evaluate --compare-overlay": "evaluate without and with the boxes, and `curation diff` the two results",
+    "show --figure": "take the table of --csv",
+    "scores --engine": "call the detectors of pytorch-ood themselves, docs/ood_metrics.md",
+    **dict.fromkeys(
+        (f"scores --{one}" for one in ("percentile", "knn-distance", "gamma", "top", "dimension", "class-weights")),
+        "give it to the functions of curation.evaluation.post_hoc.scores",
+    ),
+}
+"""Verbs of earlier versions, and their options, and what to use instead."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status (see `curation.edge.outcome`)."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     verb, command = [*(word for word in given if not word.startswith("-")), "", ""][:2]
+    for old in (verb, *(f"{verb} {word.partition('=')[0]}" for word in given)):
+        if old in GONE:
+            print(f"error: `curation {old}` is gone: {GONE[old]}", file=sys.stderr)
+            return 2
     parser = _parser(f"{verb} --each" if "--each" in given else verb, command)
-    if verb in _RENAMED:
-        parser.error(f"the verb {verb} is gone: curation {_RENAMED[verb]}")
     options, unknown = parser.parse_known_args(given)
     if unknown:
         _chosen(parser, options).error(f"unrecognized arguments: {' '.join(unknown)}")

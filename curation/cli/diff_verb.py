@@ -1,4 +1,4 @@
-"""``curation diff``: two manifests as sets and roles, with the version step the difference deserves."""
+"""``curation diff``: two manifests as sets and roles, with the version step; or two results, number by number."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ if TYPE_CHECKING:
 
 
 def run(
-    old: Annotated[str, "MANIFEST"],
-    new: Annotated[str, "MANIFEST"],
+    old: Annotated[str, "OLD"],
+    new: Annotated[str, "NEW"],
     /,
     *,
     ids: bool = False,
     exit_code: bool = False,
 ) -> Answer:
-    """Print what changed and the verdict: none, patch, minor or major.
+    """Print what changed: of two manifests with the verdict none, patch, minor or major; of two results each number.
 
     Parameters
     ----------
     old
-        the older manifest: a folder or NAME@VERSION
+        the older manifest: a folder or NAME@VERSION; or a result: the folder of --out, or its results.json
     new
         the newer one
     ids
@@ -32,9 +32,13 @@ def run(
     exit_code
         exit with 1 where the two differ
     """
+    from curation.evaluation.result_diff import diff_results, is_result
     from curation.manifest.diff import diff_manifests
     from curation.manifest.locate import load_manifest
 
+    if is_result(old) and is_result(new):
+        found = diff_results(old, new)
+        return Answer(found.data(), found.table.lines(), int(exit_code and found.changed > 0))
     one, other = load_manifest(old), load_manifest(new)
     difference = diff_manifests(one, other)
     status = int(exit_code and difference.verdict != "none")

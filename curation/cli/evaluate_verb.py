@@ -41,31 +41,20 @@ def _add_outputs(command: argparse.ArgumentParser, protocol: str) -> None:
     command.add_argument(
         "--name", metavar="NAME", help="of the method, in those rows (default: by the file of predictions)"
     )
-    command.add_argument(
-        "--compare-overlay",
-        type=int,
-        metavar="REPLICATES",
-        help="tell every number without and with the boxes of reviewers, with the interval of the paired difference "
-        "over images (0: none)",
-    )
     command.add_argument("--json", action="store_true", help="print the whole result as JSON")
     command.add_argument(
         "--out",
         type=OutputResult(protocol),
         metavar="DIR",
-        help="write results.json, CSV files and figures",
+        help="write results.json and CSV files",
     )
+    command.add_argument("--figures", action="store_true", help="with --out, draw the figures too, as PNG and SVG")
 
 
 def run(options: argparse.Namespace) -> int:
     """Evaluate, write what ``--out`` and ``--append`` ask for, and print; 0, or an error of the tree."""
     _check_append(options)
-    evaluate = evaluation_of(options.protocol)
-    if options.compare_overlay is not None:
-        from curation.evaluation.overlay_effect import compared
-
-        evaluate = compared(evaluate, replicates=options.compare_overlay)
-    result: Result = call(evaluate, options)
+    result: Result = call(evaluation_of(options.protocol), options)
     for note in result.notes:
         warn(note)
     written = []
@@ -73,7 +62,7 @@ def run(options: argparse.Namespace) -> int:
         for missing in (one.missing for one in result.drawings if one.draw is None and one.missing):
             warn(missing)
         with stage("writing"):
-            written = result.save(options.out)
+            written = result.save(options.out, figures=options.figures)
     lines = [*result.lines(), *(f"wrote {path}" for path in written), *_append(result, options)]
     emit(result.json_data(), lines, as_json=options.json)
     return 0
@@ -83,6 +72,8 @@ def _check_append(options: argparse.Namespace) -> None:
     """Refuse what ``--append`` could not do after a long evaluation: another file in its place, a name for nothing."""
     from curation.evaluation.leaderboard.rows import check_appendable, require_name
 
+    if options.figures and not options.out:
+        raise UsageError("--figures are files", expected="--out DIR beside it")
     if options.append is not None:
         check_appendable(options.append)
         if options.name is not None:

@@ -42,16 +42,6 @@ class OutputFile(Output):
 
 
 @dataclass(frozen=True, slots=True)
-class OutputFigure(Output):
-    """A figure: FILE.png, FILE.svg and FILE.csv, whichever of them is named."""
-
-    def check(self, path: Path) -> None:
-        """Check the three files."""
-        for suffix in FIGURE_SUFFIXES:
-            ledger.check_output(figure_stem(path).with_name(f"{figure_stem(path).name}{suffix}"))
-
-
-@dataclass(frozen=True, slots=True)
 class OutputFolder(Output):
     """A folder that may hold other files.
 
@@ -101,7 +91,7 @@ class OutputResult(Output):
         from curation.evaluation.protocols import report_of
 
         report = report_of(self.protocol)
-        return OutputFolder(("results.json", "overlay.csv", *(f"{stem}.csv" for stem in report.files)), report.figures)
+        return OutputFolder(("results.json", *(f"{stem}.csv" for stem in report.files)), report.figures)
 
     @property
     def patterns(self) -> tuple[str, ...]:
@@ -167,15 +157,10 @@ class IndexedFolder(OwnFolder):
     """A folder of manifests whose index is written anew."""
 
 
-_REPLACING = (IndexedFolder, OutputFile, OutputFigure, OutputFolder, OutputResult, NewFolder, FileOrNewFolder)
+_REPLACING = (IndexedFolder, OutputFile, OutputFolder, OutputResult, NewFolder, FileOrNewFolder)
 
 NEW_MANIFEST = NewFolder(unless="manifest.json")
 """A manifest that stands there already is accepted where it is the very same."""
-
-
-def figure_stem(path: Path) -> Path:
-    """Return the path of a figure without a suffix of its files."""
-    return path.with_suffix("") if path.suffix in (".png", ".svg") else path
 
 
 def add_force(parser: argparse.ArgumentParser) -> None:

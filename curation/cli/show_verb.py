@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 from curation.cli.output import Answer, table_lines
-from curation.cli.outputs import OutputFigure, OutputFile, figure_stem
+from curation.cli.outputs import OutputFile
 from curation.errors import UsageError
 from curation.manifest.composition import Composition, compose
 from curation.manifest.locate import load_manifest
@@ -24,7 +24,6 @@ def run(
     sources: Sources | None = None,
     reading: Reading,
     csv: Annotated[Path | None, OutputFile()] = None,
-    figure: Annotated[Path | None, OutputFigure()] = None,
 ) -> Answer:
     """Print a manifest.
 
@@ -39,36 +38,17 @@ def run(
         --source, what the header says of it
     csv
         with --composition: the counts of each class in each part
-    figure
-        with --composition, of a manifest with tasks: the picture as FILE.png, FILE.svg and FILE.csv
     """
-    idle = [name for name, one in (("source", sources), ("csv", csv), ("figure", figure)) if one]
+    idle = [name for name, one in (("source", sources), ("csv", csv)) if one]
     if idle and not composition:
         raise UsageError(f"--{idle[0]} goes with --composition", hint="curation show MANIFEST --composition")
     loaded = load_manifest(manifest)
     if not composition:
         lines = [line for table in manifest_tables(loaded) for line in table_lines(table)]
         return Answer(manifest_data(loaded), lines)
-    if figure and not loaded.header.tasks:
-        raise UsageError("--figure draws the composition of tasks, and the manifest has none")
     made = Composition(loaded, compose(loaded, open_slots(sources, loaded.slots, reading) if sources else {}))
-    written = _written(made, csv, figure and figure_stem(figure))
-    lines = [line for table in made.tables() for line in table_lines(table)]
-    data = {**made.data(), "files": [str(path) for path in written]}
-    return Answer(data, [*lines, *(f"wrote {path}" for path in written)])
-
-
-def _written(made: Composition, csv: Path | None, stem: Path | None) -> list[Path]:
-    """Write what ``--csv`` and ``--figure`` ask for, and return the files."""
-    written: list[Path] = []
-    if csv and stem and csv == stem.with_name(f"{stem.name}.csv"):
-        raise UsageError("--csv names the file that --figure writes", where=str(csv))
     if csv:
         write_text(csv, made.csv())
-        written.append(csv)
-    if stem:
-        from curation.evaluation.composition_figure import composition_figure
-
-        header = made.manifest.header
-        written += composition_figure(made.parts, f"{header.name} {header.version}", stem)
-    return written
+    lines = [line for table in made.tables() for line in table_lines(table)]
+    written = [str(csv)] if csv else []
+    return Answer({**made.data(), "files": written}, [*lines, *(f"wrote {path}" for path in written)])

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -18,14 +18,13 @@ from typing import Annotated, Any, Literal, NamedTuple, get_args
 import numpy as np
 
 from curation.errors import EngineDisagreementError, MissingExtraError, UsageError
-from curation.evaluation.input_order import InputOrder, decided_by_order, sorted_by_score
+from curation.evaluation.input_order import decided_by_order
 from curation.evaluation.inputs import POLICY, READING, OnePart, Policy, Reading, Truth
 from curation.evaluation.matching import overlapping_pairs
 from curation.evaluation.measures import Measure, definitions
 from curation.evaluation.other_evaluators import beside
 from curation.evaluation.problem import (
     LARGEST_COORDINATE,
-    Bools,
     Detections,
     Floats,
     GroundTruth,
@@ -149,7 +148,7 @@ def coco_average_precision(
         The keys of `STATISTICS`, None where no object qualifies (the engines' -1); ``per_class``: AP by class name;
         ``undefined``: the reason of each None; ``engine``; ``difficult``; ``n_images``, ``n_objects``,
         ``n_detections``, ``left_out`` (objects of unknown class); ``n_detections_not_labelled`` of a federated dataset
-        (see `labelled`); ``input_order`` (`coco_input_order`);
+        (see `labelled`); ``decided_by_order`` (`coco_decided_by_order`);
         ``largest_difference`` under ``both``.
 
     Raises
@@ -176,7 +175,7 @@ def coco_average_precision(
         result["n_detections_not_labelled"] = result["n_detections"] - len(detections)
     # hotcoco leaves the interpreter to others while it works.
     with ThreadPoolExecutor(1) as beside:
-        order = beside.submit(coco_input_order, truth, detections, cuts=(1, 10, 100))
+        by_order = beside.submit(coco_decided_by_order, truth, detections)
         found = _run(chosen, truth, detections)
     if found.difference is not None:
         result["largest_difference"] = found.difference
@@ -186,7 +185,7 @@ def coco_average_precision(
         per_class[truth.classes[place]] = _defined(value)
     result["per_class"] = per_class
     result["undefined"] = _reasons(result, per_class)
-    result["input_order"] = order.result().record("AP and AR (equal scores keep input order)")
+    result["decided_by_order"] = by_order.result()
     return result
 
 
@@ -206,19 +205,16 @@ def coco_precision(truth: GroundTruth, detections: Detections, *, engine: Engine
     return {place: one for place, one in columns if one[0, 0] >= 0}
 
 
-def coco_input_order(truth: GroundTruth, detections: Detections, *, cuts: Sequence[int] = (100,)) -> InputOrder:
-    """Return what input order may decide of COCO's numbers: equal scores of one class, and at the cut of an image.
+def coco_decided_by_order(truth: GroundTruth, detections: Detections) -> int:
+    """Return how many decisions of COCO's numbers may rest on the order of the file: groups of one class and score.
 
     A detection finds an object with certainty where no other one of its class overlaps any object that it overlaps by
     half; equal scores are told apart by how many of the IoUs 0.50 to 0.95 their detections then reach. All others of
     equal score, where one may be right, are taken for undecided.
-
-    Parameters
-    ----------
-    cuts : sequence of int
-        Highest numbers of detections a class and image.
     """
     truth, detections = labelled(truth, detections)
+    if len(np.unique(detections.scores)) == len(detections):
+        return 0
     pairs = overlapping_pairs(truth, detections, same_class=True, mask=~truth.crowd, iou_threshold=0.5, strict=False)
     best = np.zeros(len(detections))
     np.maximum.at(best, pairs.row, pairs.iou)
@@ -226,7 +222,7 @@ def coco_input_order(truth: GroundTruth, detections: Detections, *, cuts: Sequen
     disputed = np.zeros(len(detections), bool)
     disputed[pairs.row[rivals[pairs.position] > 1]] = True
     kind = np.searchsorted(np.linspace(0.5, 0.95, 10), best, side="right")
-    return decided_by_order(detections, kind, contested=disputed | _at_a_cut(detections, cuts))
+    return decided_by_order(detections, kind, contested=disputed, free=True)
 
 
 def labelled(truth: GroundTruth, detections: Detections) -> tuple[GroundTruth, Detections]:
@@ -262,21 +258,6 @@ def labelled(truth: GroundTruth, detections: Detections) -> tuple[GroundTruth, D
         name: np.concatenate([getattr(truth, name), more])[order] for name, more in added.items()
     }
     return replace(truth, **columns, original=None, federated=None), detections.take(counted)
-
-
-def _at_a_cut(detections: Detections, cuts: Sequence[int]) -> Bools:
-    """Return which detections share the score that an image's cut of their class runs through."""
-    cell = detections.image.astype(np.int64) * (int(detections.label.max(initial=0)) + 1) + detections.label
-    order, block = sorted_by_score(cell, detections.scores)
-    start = np.flatnonzero(np.append(True, np.diff(cell[order]) != 0)[: len(order)])
-    rank = np.arange(len(order)) - np.repeat(start, np.diff(np.append(start, len(order))))
-    # A cut runs between two places: those before and behind it are of one score.
-    cut = block[:-1][np.isin(rank[:-1], np.array(cuts) - 1) & (np.diff(block) == 0)]
-    through = np.zeros(len(order), bool)
-    through[cut] = True
-    found = np.empty(len(order), bool)
-    found[order] = through[block]
-    return found
 
 
 def is_hotcoco_installed() -> bool:
@@ -492,7 +473,7 @@ def _tables(result: Result) -> Iterator[Table]:
             title="Against another evaluator, in %",
             file=True,
         )
-    yield order_table({"coco": data["input_order"]})
+    yield order_table({"coco": data["decided_by_order"]})
 
 
 REPORT = Report("coco", MEASURES, scored_of_plain, _tables, files=("average_precision", "against"))

@@ -177,9 +177,8 @@ def average_precision_by_level(
     -------
     dict
         ``mAP11``, ``mAP_area``, ``mAP11_ties_in_input_order``: lists over levels, None where no class has ground
-        truth. ``AP11``, ``AP_area``: ``[level][class]``, None for a class without ground truth. ``input_order``: what
-        the order of the detections decided of ``mAP11_ties_in_input_order``, the others being free of it
-        (`curation.evaluation.input_order.InputOrder.record`).
+        truth. ``AP11``, ``AP_area``: ``[level][class]``, None for a class without ground truth. ``decided_by_order``:
+        of ``mAP11_ties_in_input_order``; nothing else depends on it (`curation.evaluation.input_order`).
     """
     first_level = levels.first_level(wilderness.image)
     names = ("mAP11", "mAP_area", "mAP11_ties_in_input_order")
@@ -203,17 +202,16 @@ def average_precision_by_level(
         tables["mAP_area"][:, number] = area(curve)
         tables["mAP11_ties_in_input_order"][:, number] = eleven_point(ranking.curve("input_order"))
     outcome = np.append(matches.outcome, np.zeros(len(wilderness), np.int8))
-    order = decided_by_order(
+    defined = matches.n_positive > 0
+    result: dict[str, Any] = {name: _means(table, defined) for name, table in tables.items()}
+    result["AP11"] = _named(tables["mAP11"], classes, defined, levels)
+    result["AP_area"] = _named(tables["mAP_area"], classes, defined, levels)
+    result["decided_by_order"] = decided_by_order(
         joined(closed, wilderness),
         outcome,
         counted=outcome >= 0,
         claim=np.append(matches.claim, np.full(len(wilderness), -1)),
     )
-    defined = matches.n_positive > 0
-    result: dict[str, Any] = {name: _means(table, defined) for name, table in tables.items()}
-    result["AP11"] = _named(tables["mAP11"], classes, defined, levels)
-    result["AP_area"] = _named(tables["mAP_area"], classes, defined, levels)
-    result["input_order"] = order.record("mAP11_ties_in_input_order alone")
     return result
 
 

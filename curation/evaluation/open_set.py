@@ -14,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 
 from curation.errors import EvaluationError, UsageError
-from curation.evaluation.input_order import InputOrder
 from curation.evaluation.matching import (
     Matches,
     OperatingPoints,
@@ -133,8 +132,8 @@ class Outcomes:
         The object that each true positive found; of no meaning elsewhere.
     pairs : OverlappingPairs
         Detections of known classes with unknown objects that their IoU reaches.
-    order : InputOrder
-        What the order of the detections decided.
+    decided_by_order : int
+        How many decisions rest on the order of equal scores.
     """
 
     label: Int32s
@@ -144,7 +143,7 @@ class Outcomes:
     target: Bools
     taken: Int32s
     pairs: OverlappingPairs
-    order: InputOrder
+    decided_by_order: int
 
     def ranked(self) -> Iterator[tuple[int, Int64s]]:
         """Yield each class with its detections by falling score, ties in input order."""

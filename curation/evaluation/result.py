@@ -530,8 +530,10 @@ class Result:
         append_rows(Path(file), self.rows(name))
 
     @checked
-    def save(self, folder: Path | str) -> list[Path]:
-        """Write figures with their CSV files, tables, and ``results.json``, together: see `storage.publishing_files`.
+    def save(self, folder: Path | str, *, figures: bool = False) -> list[Path]:
+        """Write the tables, those of figures among them, and ``results.json``, together: `storage.publishing_files`.
+
+        With `figures` these are drawn too, as PNG and SVG.
 
         Files that an earlier ``results.json`` there calls its own, and that nobody changed since, are removed where
         this result has no such file.
@@ -541,10 +543,12 @@ class Result:
         list of Path
             All files written, ``results.json`` last.
         """
+        from curation.figure_style import tables_alone
         from curation.storage import publishing_files, write_text
 
         folder = Path(folder)
-        with publishing_files(folder, _written_before(folder / "results.json")) as new:
+        before = _written_before(folder / "results.json")
+        with publishing_files(folder, before) as new, tables_alone(alone=not figures):
             written = [path.name for one in self.drawings if one.draw for path in one.draw(new / one.name)]
             for table in self.tables:
                 if table.file:
@@ -627,11 +631,11 @@ def inputs_table(data: Data, title: str | None = None, part: str = "part") -> Ta
     return Table("inputs", columns, rows, title=title)
 
 
-def order_table(records: Mapping[str, Data]) -> Table:
-    """Return what the order of the detections decided, by section; a terminal shows it only where that is something."""
-    rows = [(name, record["note"]) for name, record in records.items() if record["note"]]
-    title = "Decided by input order" if rows else ""
-    return Table("input_order", (Column("section", head=""), Column("note", head="")), rows, title=title)
+def order_table(counts: Mapping[str, int]) -> Table:
+    """Return how many decisions rest on the order of the file, by section; a terminal shows it where there are any."""
+    rows = [(name, count) for name, count in counts.items() if count]
+    title = "Decided by the order of the file, between equal scores" if rows else ""
+    return Table("decided_by_order", (Column("section", head=""), Column("decisions", "count")), rows, title=title)
 
 
 def truth_digests(data: Data, *parts: str, options: Sequence[str] = ("classes", "images")) -> dict[str, Any]:

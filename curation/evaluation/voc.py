@@ -186,7 +186,7 @@ def voc_average_precision(truth: GroundTruth, detections: Detections) -> dict[st
     -------
     dict
         ``mAP11``, ``mAP_area``, ``mAP11_ties_in_input_order``: None where no class has objects. ``AP11``, ``AP_area``:
-        by class, None without objects. ``input_order`` (of ``mAP11_ties_in_input_order``), ``npos``, ``n_images``,
+        by class, None without objects. ``decided_by_order`` (of ``mAP11_ties_in_input_order``), ``npos``, ``n_images``,
         ``n_detections``, ``classes_averaged``, ``classes_left_out`` with reasons, ``definitions``.
     """
     matches = assign(truth, detections, VOC)
@@ -202,7 +202,7 @@ def voc_average_precision(truth: GroundTruth, detections: Detections) -> dict[st
         "mAP11": found["mAP11"][0],
         "mAP_area": found["mAP_area"][0],
         "mAP11_ties_in_input_order": found["mAP11_ties_in_input_order"][0],
-        "input_order": found["input_order"],
+        "decided_by_order": found["decided_by_order"],
         "AP11": found["AP11"]["0.0"],
         "AP_area": found["AP_area"]["0.0"],
         "npos": positives,
@@ -263,7 +263,7 @@ def _tables(result: Result) -> Iterator[Table]:
         printed=[*rows, ("mean", "", "", data["mAP11"], data["mAP_area"])],
         file=True,
     )
-    yield order_table({"voc": data["input_order"]})
+    yield order_table({"voc": data["decided_by_order"]})
 
 
 def _drawings(result: Result) -> Iterator[Drawing]:

@@ -169,8 +169,10 @@ class Leaks(Result):
         return tuple(sorted({one.benchmark for one in self.evidence}))
 
     @checked
-    def save(self, folder: Path | str) -> list[Path]:
+    def save(self, folder: Path | str, *, figures: bool = False) -> list[Path]:
         """Write ``leaks.json``, ``leaks.csv``, ``leaked.txt``, ``unreadable.csv``, a page and its thumbnails, together.
+
+        There are no `figures`.
 
         Returns
         -------

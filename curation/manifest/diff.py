@@ -18,14 +18,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal
 
 import msgspec
 
-from curation.arguments import checked
 from curation.manifest.header import ClassEntry, Header, PartEntry
-from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
 from curation.manifest.soundness import header_as_data, version_numbers
 
@@ -114,20 +111,6 @@ def diff_manifests(old: Manifest, new: Manifest) -> ManifestDiff:
     return ManifestDiff(
         parts=parts, changes=tuple(changes), verdict=verdict, stated_step=_stated_step(old.header, new.header)
     )
-
-
-@checked
-def diff(old: Manifest | Path | str, new: Manifest | Path | str) -> ManifestDiff:
-    """Compare two manifests, given themselves, by folder or by name (see `diff_manifests`).
-
-    Examples
-    --------
-    >>> import curation
-    >>> curation.diff("elephant/val2017", "elephant/val2017").verdict
-    'none'
-    """
-    held = [one if isinstance(one, Manifest) else load_manifest(one) for one in (old, new)]
-    return diff_manifests(*held)
 
 
 def _part_changes(old: Manifest, new: Manifest) -> Iterable[PartChange]:

@@ -22,7 +22,6 @@ from typing import Any, NoReturn
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
 from curation.canonical import canonical_json, sha256_of_bytes
 from curation.errors import CurationError, DigestMismatchError, ManifestError, UnitBoxesError
@@ -232,27 +231,6 @@ def overlaid(
         ),
         len(placed) - len(fresh),
     )
-
-
-def without_overlay(source: Source, overlay: Overlay, places: Int32s | Int64s) -> Source:
-    """Return a source without those of its objects that are boxes of an overlay: what it was before."""
-    objects = source.objects
-    if objects is None:
-        return source
-    placed = _placed(overlay, places)
-    rows = [row for row in _held(source, objects, placed) if row >= 0]
-    if not rows:
-        return source
-    kept = np.ones(len(objects), np.bool_)
-    kept[rows] = False
-    return replace(source, objects=taken_objects(objects, np.flatnonzero(kept)))
-
-
-def taken_objects(objects: Objects, rows: npt.NDArray[Any]) -> Objects:
-    """Return some rows of the columns of objects."""
-    columns: dict[str, Any] = {name: getattr(objects, name) for name in objects.__slots__}
-    taken: dict[str, Any] = {name: None if one is None else one[rows] for name, one in columns.items()}
-    return Objects(**taken)
 
 
 def _placed(overlay: Overlay, places: Int32s | Int64s) -> list[tuple[int, OverlayBox]]:

@@ -127,7 +127,7 @@ def truth(boxes: Any, labels: Any, k: int) -> GroundTruth:
 
 def test_expelling_by_hand() -> None:
     train = vectors([[0.8, 0.1], [0.6, 0.2], [0.3, 0.4]], [[0, 0, 10, 10], [0, 0, 10, 10], [50, 0, 10, 10]])
-    found = calibrate(train, np.zeros(3, np.int64), truth([[0, 0, 10, 10]], [0], 2))
+    found = calibrate(train, truth([[0, 0, 10, 10]], [0], 2))
     assert found.means.tolist() == [pytest.approx(0.7), 0.0]
     assert found.pairs.tolist() == [2, 0]
     assert found.uncalibrated == ("c1",)
@@ -165,9 +165,11 @@ def test_expelling_refuses(alpha: float) -> None:
 def test_calibration_refuses() -> None:
     train = vectors([[0.8, 0.1]])
     with pytest.raises(PredictionError, match="unknown classes"):
-        calibrate(train, np.zeros(1, np.int64), truth([[0, 0, 1, 1]], [-1], 2))
+        calibrate(train, truth([[0, 0, 1, 1]], [-1], 2))
+    with pytest.raises(PredictionError, match="not in the training truth"):
+        calibrate(vectors([[0.8, 0.1]], images=[7]), truth([[0, 0, 1, 1]], [0], 2))
     with pytest.raises(PredictionError, match="number of classes"):
-        calibrate(train, np.zeros(1, np.int64), truth([[0, 0, 1, 1]], [0], 3))
+        calibrate(train, truth([[0, 0, 1, 1]], [0], 3))
 
 
 def test_confirmation_by_hand() -> None:

@@ -79,7 +79,7 @@ with part("truth read"): source = read_coco(truth)
 with part("truth chosen"): known = ground_truth(source, classes_of_source(source)).truth
 with part("found decoded"): PlainRows.of(second.data)
 with part("found read"): found = read_coco_results(results, known).detections
-with part("order"): coco_engine.coco_input_order(known, found, cuts=(1, 10, 100))
+with part("order"): coco_engine.coco_decided_by_order(known, found)
 with part("handed over"): evaluation = coco_engine._in_hotcoco(known, found)
 with part("evaluated"), quiet: evaluation.run()
 with part("their files"):

@@ -76,7 +76,7 @@ def test_tables_and_files(files: dict[str, Path], tmp_path: Path, capsys: pytest
         assert text in printed
     written = json.loads((out / "results.json").read_text(encoding="utf-8"))
     names = {"metric_bars", "scores_ood_score"}
-    expected = {f"{name}.{kind}" for name in names for kind in ("png", "svg", "csv")} | {"metrics.csv"}
+    expected = {f"{name}.csv" for name in names} | {"metrics.csv"}
     assert set(written["written"]) == expected
     with (out / "metrics.csv").open(encoding="utf-8") as stream:
         cells = {(row["profile"], row["metric"]): row["value"] for row in csv.DictReader(stream)}

@@ -73,7 +73,7 @@ def test_the_background_column(files: dict[str, Path], capsys: pytest.CaptureFix
 def test_files_that_are_written(files: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ("--scores", f"a={files['soft.npz']}", "--scores", f"b={files['soft.npz']}", "--epochs",
                  f"b={files['epochs.csv']}", "--grid", "all", "--bootstrap", 5)  # fmt: skip
-    result = as_json(capsys, *arguments, "--out", files["out"])
+    result = as_json(capsys, *arguments, "--out", files["out"], "--figures")
     saved = json.loads((files["out"] / "results.json").read_text())
     written = saved.pop("written")
     assert saved == result

@@ -202,7 +202,7 @@ def test_out_holds_figures_tables_and_the_result_of_the_same_bytes_each_time(
 ) -> None:
     outs = tmp_path / "first", tmp_path / "again"
     for out in outs:
-        assert main(arguments(files, "--out", str(out))) == 0
+        assert main(arguments(files, "--out", str(out), "--figures")) == 0
         shown = capsys.readouterr().out
         assert all(f"wrote {path}" in shown for path in out.iterdir() if path.name != LEDGER)
     one, two = ({path.name: path.read_bytes() for path in out.iterdir()} for out in outs)

@@ -56,10 +56,9 @@ def test_help_names_every_verb(capsys: pytest.CaptureFixture[str]) -> None:
     assert all(verb in text for verb in VERBS)
 
 
-COMMANDS = [[verb] for verb in sorted(set(VERBS) - {"baseline", "evaluate", "hierarchy", "review"})]
+COMMANDS = [[verb] for verb in sorted(set(VERBS) - {"evaluate", "hierarchy", "review"})]
 COMMANDS += [["evaluate", protocol] for protocol in ("elephant", "voc", "coco")]
 COMMANDS += [["evaluate", protocol] for protocol in ("owod", "osod3", "imagenet", "findmeifyoucan")]
-COMMANDS += [["baseline", method] for method in ("naive", "cross-nms", "cec", "pad", "dropout")]
 COMMANDS += [["review", action] for action in ("start", "status", "export")]
 COMMANDS += [["hierarchy", action] for action in ("show", "find", "similarity", "dropped")]
 
@@ -70,6 +69,13 @@ def test_every_command_has_help(command: list[str], capsys: pytest.CaptureFixtur
         main([*command, "--help"])
     assert exit_info.value.code == 0
     assert "--json" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("more", [[], ["naive", "scores.json", "--gamma", "4"], ["--help"]])
+def test_a_verb_that_is_gone_names_the_new_way(more: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["baseline", *more]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line == "error: `curation baseline` is gone: use the functions of curation.baselines, docs/osod3.md"
 
 
 def test_no_verb_prints_help_and_exits_2(capsys: pytest.CaptureFixture[str]) -> None:

@@ -123,7 +123,7 @@ CASES = {
         "precision_recall.svg",
         "found.json",
         lambda w, out: ["evaluate", "voc", "--no-cache", "--truth", w / "truth.json", "--detections",
-                        w / "found.json", "--out", out.parent],
+                        w / "found.json", "--out", out.parent, "--figures"],
     ),
     "audit": Case(
         "train.json",
@@ -162,12 +162,6 @@ CASES = {
         "classes.txt",
         lambda w, out: ["propose", "--id-classes", w / "classes.txt", "--ood", f"coco={w / 'truth.json'}",
                         "--no-cache", "--out", out],
-    ),
-    "baseline": Case(
-        "naive-4.json",
-        "scored.json",
-        lambda w, out: ["baseline", "naive", w / "scored.json", "--gamma", "4", "--classes", w / "names.json",
-                        "--out", out.parent],
     ),
     "neighbors": Case(
         "neighbors.csv",

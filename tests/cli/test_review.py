@@ -12,7 +12,6 @@ from curation.cli.outputs import (
     AppendedFile,
     FileOrNewFolder,
     NewFolder,
-    OutputFigure,
     OutputFile,
     OutputFolder,
     OutputResult,
@@ -154,7 +153,7 @@ def test_no_output_is_a_file_of_a_review(
     for out in (folder / name, folder / name / "inner.jsonl", link, folder / ".." / folder.name / name.upper()):
         for kind in OUTPUTS:
             with pytest.raises(OverwriteError, match="file of a review"):
-                kind.check(out / "inner" if isinstance(kind, OutputFigure) else out)
+                kind.check(out)
         for verb in (["review", "export", "--folder", str(folder)], ["decisions", str(folder / "decisions.jsonl")]):
             assert main([*verb, "--out", str(out), "--force"]) == 2
             assert "a file of a review" in capsys.readouterr().err
@@ -165,7 +164,6 @@ def test_no_output_is_a_file_of_a_review(
 
 OUTPUTS = (
     OutputFile(),
-    OutputFigure(),
     OutputFolder(("*.csv",)),
     OutputResult("voc"),
     NewFolder(),

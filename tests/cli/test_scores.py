@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from curation.cli import main
-from curation.errors import MissingExtraError
 from curation.evaluation.post_hoc.methods import METHODS, compute
 from tests.evaluation.ood_reference import EXAMPLE
 from tests.evaluation.ood_worlds import by_image, example_files, results_content, write
@@ -34,7 +33,7 @@ def arguments(arrays: dict[str, Path], out: Path, *more: str) -> list[str]:
 def test_every_method_that_the_files_allow(
     arrays: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(arguments(arrays, tmp_path / "s.json", "--percentile", "50")) == 0
+    assert main(arguments(arrays, tmp_path / "s.json")) == 0
     assert "higher is more ID" in capsys.readouterr().out
     written = json.loads((tmp_path / "s.json").read_text(encoding="utf-8"))
     assert tuple(written["scores"]) == tuple(METHODS)
@@ -84,11 +83,9 @@ def test_scores_go_into_detections_and_from_there_into_the_evaluation(
     "more",
     [
         ("--method", "odin"),
-        ("--percentile", "100"),
+        ("--k", "0"),
         ("--k", "10000", "--method", "knn"),
-        ("--dimension", "99", "--method", "vim"),
         ("--detections", "none.json"),
-        ("--engine", "pytorch-ood", "--method", "dice_react"),
     ],
 )
 def test_unusable_requests_are_told_and_nothing_is_written(
@@ -125,17 +122,31 @@ def test_features_alone_allow_no_score(
     assert "No score can be computed" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("option", ["--engine", "--class-weights", "--percentile=50"])
+def test_an_option_that_is_gone_names_the_new_way(
+    arrays: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str], option: str
+) -> None:
+    assert main(arguments(arrays, tmp_path / "s.json", option)) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"error: `curation scores {option.partition('=')[0]}` is gone: ")
+    assert not (tmp_path / "s.json").exists()
+
+
 def test_an_impossible_method_leaves_the_others_standing(
     arrays: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    # Of 8 features 95 % are, rounded, all: ASH keeps none. kNN with more neighbours than the 150 training features.
-    out = tmp_path / "s.json"
-    assert main(arguments(arrays, out, "--percentile", "95", "--k", "151", "--json")) == 0
+    # Of 4 features 90 % are, rounded, all: ASH keeps none. kNN with more neighbours than the 150 training features.
+    case, out = drawn(9), tmp_path / "s.json"
+    assert case.layer is not None
+    np.savez(arrays["test"], features=np.asarray(case.features)[:, :4])
+    np.savez(arrays["train"], features=np.asarray(case.train)[:, :4], labels=case.labels)
+    np.savez(arrays["layer"], weight=case.layer.weight[:, :4], bias=case.layer.bias)
+    assert main(arguments(arrays, out, "--k", "151", "--json")) == 0
     printed = capsys.readouterr()
     about = json.loads(printed.out)
     assert set(about["impossible"]) == {"ash", "knn"}
     assert set(about["methods"]) == set(METHODS) - {"ash", "knn"}
-    assert "keeps no activation: 95 % of 8 features" in about["impossible"]["ash"]
+    assert "keeps no activation: 90 % of 4 features" in about["impossible"]["ash"]
     assert "warning: knn is left out: kNN needs at least k training features" in printed.err
     written = json.loads(out.read_text(encoding="utf-8"))
     assert tuple(written["scores"]) == tuple(about["methods"])
@@ -145,21 +156,6 @@ def test_an_impossible_method_leaves_the_others_standing(
     assert main(arguments(arrays, tmp_path / "t.json", *both)) == 1
     assert "impossible: kNN needs" in " ".join(capsys.readouterr().out.split())
     assert list(json.loads((tmp_path / "t.json").read_text(encoding="utf-8"))["scores"]) == ["energy"]
-
-
-def test_the_engine_pytorch_ood_runs_what_it_has(
-    arrays: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    try:
-        compute(drawn(2), "energy", engine="pytorch-ood")
-    except MissingExtraError as error:
-        pytest.skip(f"{error.what}: {error.found}")
-    out = tmp_path / "s.json"
-    assert main(arguments(arrays, out, "--engine", "pytorch-ood", "--percentile", "50", "--json")) == 0
-    about = json.loads(capsys.readouterr().out)
-    assert set(about["impossible"]) == {"dice_react"}
-    assert "no detector that combines" in about["impossible"]["dice_react"]
-    assert set(json.loads(out.read_text(encoding="utf-8"))["scores"]) == set(METHODS) - {"dice_react"}
 
 
 def test_ddu_without_samples_for_its_covariances_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,4 +1,4 @@
-"""``curation show --composition``: table, JSON, CSV and figure of a manifest with tasks."""
+"""``curation show --composition``: table, JSON and CSV of a manifest with tasks."""
 
 from __future__ import annotations
 
@@ -49,17 +49,13 @@ def test_the_table_states_the_hidden_unknowns(
     assert all(len(line) <= 130 for line in lines)
 
 
-def test_json_and_csv_and_figure(
-    world: TaskWorld, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_json_and_csv(world: TaskWorld, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     command = ["show", str(folder), "--composition", *world.arguments(), "--no-cache", "--json"]
     table = tmp_path / "classes.csv"
-    assert main([*command, "--csv", str(table), "--figure", str(tmp_path / "tasks.png")]) == 0
+    assert main([*command, "--csv", str(table)]) == 0
     data = json.loads(capsys.readouterr().out)
     assert data["digest"] == world.manifest.digest
-    assert [Path(name).name for name in data["files"]] == [
-        *("classes.csv", "tasks.png", "tasks.svg", "tasks.csv"),
-    ]
+    assert [Path(name).name for name in data["files"]] == ["classes.csv"]
     with table.open(encoding="utf-8") as stream:
         rows = list(csv.DictReader(stream))
     assert len(rows) == len(world.manifest.header.parts) * len(world.manifest.header.classes)
@@ -86,10 +82,10 @@ def test_without_sources_nothing_is_invented(folder: Path, tmp_path: Path, capsy
 @pytest.mark.parametrize(
     ("extra", "message"),
     [
-        (["--figure", "x"], "goes with --composition"),
+        (["--csv", "x"], "goes with --composition"),
+        (["--composition", "--figure", "x"], "take the table of --csv"),
         (["--source", "train=x"], "goes with --composition"),
         (["--composition", "--source", "trian=x"], "no such source"),
-        (["--composition", "--csv", "x.csv", "--figure", "x.svg"], "the file that --figure writes"),
     ],
 )
 def test_refusals(extra: list[str], message: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

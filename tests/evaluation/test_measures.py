@@ -84,8 +84,8 @@ def test_scores_that_are_all_equal_are_scored_and_saved_with_a_reason_for_what_i
     given = {"kind": ("real",), "background": ("last",), "grid": "all"}
     result = curation.evaluate("imagenet", scores=tmp_path / "s.npz", **given)
     written = result.save(tmp_path / "out")
-    assert {one.name for one in written} >= {"results.json", "oscr_exact.png", "oscr_comparison.png"}
-    assert not {"oscr_paper.png", "oscr_table2.png"} & {one.name for one in written}
+    assert {one.name for one in written} >= {"results.json", "oscr_exact.csv", "oscr_comparison.csv"}
+    assert not {"oscr_paper.csv", "oscr_table2.csv"} & {one.name for one in written}
     table = result.measures
     missing = table[table["value"].isna()]
     assert len(missing)

@@ -1,42 +1,103 @@
 """The same methods in the package pytorch-ood: equal up to sign, or up to the change that the documentation names."""
 
 import math
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from curation.errors import EvaluationError, MissingExtraError, UsageError
-from curation.evaluation.post_hoc.methods import ABSENT, METHODS, Settings, compute, compute_with_pytorch_ood
-from curation.evaluation.post_hoc.scores import Dice, ViM
+from curation.evaluation.post_hoc.scores import (
+    Dice,
+    GaussianDensity,
+    Mahalanobis,
+    NearestNeighbour,
+    ReAct,
+    ViM,
+    ash_s,
+    energy,
+    generalized_entropy,
+    max_softmax,
+)
+from curation.torchvision_operators import import_torchvision
 from tests.evaluation.post_hoc_bounds import energy_error, mahalanobis_error, vim_error
 from tests.evaluation.post_hoc_cases import D, K, drawn
 from tests.rounding import DOUBLE, SINGLE, cosine_error, gamma
 
 torch = pytest.importorskip("torch")
+try:
+    # pytorch-ood imports torchvision at its top, which fails beside a torch of another build.
+    import_torchvision()
+    from pytorch_ood import detector
+except (ImportError, RuntimeError) as error:
+    pytest.skip(f"pytorch-ood cannot be loaded: {error}", allow_module_level=True)
 CASE = drawn()
-SETTINGS = Settings(k=5, percentile=75.0)
 RIDGE = 1e-6
 """What the package adds to the diagonal of a covariance or scatter matrix."""
 
 
-@pytest.fixture(scope="module", autouse=True)
-def package() -> None:
-    try:
-        compute_with_pytorch_ood(CASE, "energy", SETTINGS)
-    except MissingExtraError as error:
-        pytest.skip(f"{error.what}: {error.found}")
+@dataclass(frozen=True)
+class Settings:
+    k: int = 5
+    percentile: float = 75.0
+    top: int | None = None
+    dimension: int | None = None
+    squared: bool = True
+    weighted: bool = False
 
 
-def test_a_percentile_that_keeps_nothing_is_the_cause_with_this_engine_too() -> None:
-    with pytest.raises(EvaluationError, match="ASH keeps no activation"):
-        compute(CASE, "ash", Settings(percentile=99), engine="pytorch-ood")
+SETTINGS = Settings()
+OURS: dict[str, Callable[[Any, Settings], Any]] = {
+    "msp": lambda x, _: max_softmax(x.logits),
+    "energy": lambda x, _: energy(x.logits),
+    "gen": lambda x, s: generalized_entropy(x.logits, top=s.top),
+    "knn": lambda x, s: NearestNeighbour.fit(x.train, k=s.k, squared=s.squared).score(x.features),
+    "mahalanobis": lambda x, _: Mahalanobis.fit(x.train, x.labels).score(x.features),
+    "ddu": lambda x, s: GaussianDensity.fit(x.train, x.labels, weighted=s.weighted).score(x.features),
+    "ash": lambda x, s: ash_s(x.features, x.layer, percentile=s.percentile),
+    "dice": lambda x, s: Dice.fit(x.train, x.layer, percentile=s.percentile).score(x.features),
+    "react": lambda x, s: ReAct.fit(x.train, x.layer, percentile=s.percentile).score(x.features),
+    "vim": lambda x, s: ViM.fit(x.train, x.layer, dimension=s.dimension).score(x.features),
+}
+
+
+def theirs_of(name: str, case: Any, s: Settings) -> Any:
+    """Return the negated outlier scores of the package; the last layer is in float32 there for DICE and ViM."""
+    features, train, labels, logits = map(torch.from_numpy, (case.features, case.train, case.labels, case.logits))
+    weight, bias = map(torch.from_numpy, (case.layer.weight, case.layer.bias))
+    maps, single = features[:, :, None, None], (weight.float(), bias.float())
+
+    def head(given: Any) -> Any:
+        return given.flatten(1) @ weight.T + bias
+
+    def fitted(made: Any, *arrays: Any) -> Any:
+        return made.fit_features(*arrays[:2]).predict_features(arrays[2])
+
+    made: dict[str, Callable[[], Any]] = {
+        "msp": lambda: detector.MaxSoftmax(None).predict_logits(logits),
+        "energy": lambda: detector.EnergyBased(None).predict_logits(logits),
+        "gen": lambda: detector.GEN(None, gamma=0.1, M=s.top).predict_logits(logits),
+        "knn": lambda: fitted(detector.KNN(None, k=s.k), train, labels, features),
+        "mahalanobis": lambda: fitted(detector.Mahalanobis(None), train.float(), labels, features.float()),
+        "ddu": lambda: fitted(detector.GMM(None), train, labels, features),
+        "ash": lambda: detector.ASH(None, head, variant="ash-s", percentile=s.percentile / 100).predict_feature_maps(
+            maps
+        ),
+        "dice": lambda: fitted(
+            detector.DICE(None, *single, p=s.percentile / 100), train.float(), labels, features.float()
+        ),
+        "react": lambda: detector.ReAct(
+            None, head, threshold=float(np.percentile(case.train, s.percentile))
+        ).predict_feature_maps(maps),
+        "vim": lambda: fitted(detector.ViM(None, s.dimension or D // 2, *single), train, labels, features),
+    }
+    with torch.no_grad():
+        return -made[name]().numpy().astype(np.float64)
 
 
 def both(name: str, settings: Settings = SETTINGS, case: Any = CASE) -> tuple[Any, Any]:
-    return compute(case, name, settings), compute(case, name, settings, engine="pytorch-ood")
+    return OURS[name](case, settings), theirs_of(name, case, settings)
 
 
 @pytest.mark.parametrize("name", ["msp", "energy", "ash", "react"])
@@ -133,7 +194,7 @@ def test_density_there_has_class_weights_and_divides_by_n() -> None:
     weighted, theirs = both("ddu", replace(SETTINGS, weighted=True), case)
     n = 50
     fitted = replace(case, train=_widened(case.train, case.labels, math.sqrt((n - 1) / n)))
-    ours = compute(fitted, "ddu", replace(SETTINGS, weighted=True))
+    ours = OURS["ddu"](fitted, replace(SETTINGS, weighted=True))
     # Both are in float64. The package adds a ridge to each covariance: it moves squared distances and log-determinants.
     groups = [case.train[case.labels == one] for one in range(K)]  # type: ignore[index]
     covariances = [np.cov(group.T, bias=True) for group in groups]
@@ -155,18 +216,3 @@ def _widened(train: Any, labels: Any, factor: float) -> Any:
     """Move each feature towards its class mean by a factor: the n - 1 covariance becomes the one over n."""
     means = np.stack([train[labels == one].mean(axis=0) for one in range(K)])
     return means[labels] + factor * (train - means[labels])
-
-
-def test_what_the_package_refuses_is_an_error_of_ours() -> None:
-    with pytest.raises(EvaluationError, match="cannot compute knn"):
-        compute(CASE, "knn", replace(SETTINGS, k=10_000), engine="pytorch-ood")
-
-
-def test_every_method_is_there_or_said_to_be_absent() -> None:
-    for name in METHODS:
-        if name in ABSENT:
-            with pytest.raises(UsageError, match="has no"):
-                compute(CASE, name, SETTINGS, engine="pytorch-ood")
-        else:
-            assert compute(CASE, name, SETTINGS, engine="pytorch-ood").shape == (40,)
-    assert CASE.features.shape[1] == D  # type: ignore[union-attr]

@@ -135,8 +135,11 @@ def test_a_figure_is_had_in_memory_and_one_that_is_missing_says_why(tmp_path: Pa
     assert picture._repr_png_().startswith(b"\x89PNG")
     assert picture.csv.startswith("detector,class,score,recall,precision\n")
     assert not (tmp_path / "precision_recall.png").exists()
-    files = {path.name: path.read_bytes() for path in result.save(tmp_path / "out")}
+    files = {path.name: path.read_bytes() for path in result.save(tmp_path / "out", figures=True)}
     assert files["precision_recall.svg"] == picture.images["svg"]
+    alone = {path.name: path.read_bytes() for path in result.save(tmp_path / "tables")}
+    assert sorted(files.keys() - alone.keys()) == ["precision_recall.png", "precision_recall.svg"]
+    assert alone["precision_recall.csv"] == files["precision_recall.csv"]
     assert {path.name for path in picture.save(tmp_path / "again")} == {"again.png", "again.svg", "again.csv"}
     none = made({}, drawings=lambda result: [Drawing("curve", None, "no curve: there is nothing")])
     with pytest.raises(UsageError, match="no curve"):
@@ -153,7 +156,7 @@ def test_json_follows_its_schema_and_tables_hold_its_numbers(protocol: str, tmp_
         result = coco_engine.evaluate(
             truth=paths["truth"], detections=paths["detections"], engine="pycocotools", reading=READ
         )
-    written = {path.name: path for path in result.save(tmp_path / "out")}
+    written = {path.name: path for path in result.save(tmp_path / "out", figures=True)}
     content = json.loads(written["results.json"].read_text(encoding="utf-8"))
     schema = json.loads(schema_text())
     jsonschema.Draft202012Validator.check_schema(schema)

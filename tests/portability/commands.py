@@ -209,7 +209,7 @@ def open_world_measures(folder: Path) -> Iterator[str]:
 
 
 def rectified(folder: Path) -> Iterator[str]:
-    """Every variant and engine of the evaluator of Rectifying Open-Set Object Detection, and all its baselines."""
+    """Every variant and engine of the evaluator of Rectifying Open-Set Object Detection."""
     osod3_world.write_world(folder)
     given = "--truth gt.json --detections detections.json --classes classes.json"
     for engine in ("pycocotools", "hotcoco"):
@@ -235,62 +235,13 @@ def rectified(folder: Path) -> Iterator[str]:
     )
     yield f"evaluate osod3 --no-cache {cases} --profile all --out cases --json"
     yield "leaderboard rows.jsonl --group 1 --metric AP_unk --json"
-    yield from baselines(folder)
-
-
-def baselines(folder: Path) -> Iterator[str]:
-    """Every baseline on score vectors near the objects of the drawn world."""
-    truth = read(folder / "drawn/truth.json")
-    draws = Draws("baselines")
-    for name in ("scores", "again"):
-        rows = []
-        for region, thing in enumerate(truth["annotations"]):
-            x, y, w, h = thing["bbox"]
-            counts = [1 + draws.below(30) for _ in range(len(osod3.KNOWN) + 1)]
-            label = thing["category_id"] - 1
-            if label < len(osod3.KNOWN):
-                counts[label] += draws.below(100)
-            total = sum(counts) + 7
-            rows.append(
-                {
-                    "image_id": thing["image_id"],
-                    "bbox": [x + draws.below(3), y + draws.below(3), w, h],
-                    "scores": [one / total for one in counts[:-1]],
-                    "background_score": counts[-1] / total,
-                    "objectness": (1 + draws.below(99)) / 100,
-                    "region": region,
-                }
-            )
-        write_json(folder / f"{name}.json", rows)
-    full = [one for one in truth["annotations"] if one["category_id"] <= len(osod3.KNOWN)]
-    write_json(
-        folder / "training.json",
-        {**truth, "annotations": full, "categories": truth["categories"][: len(osod3.KNOWN)]},
-    )
-    classes = "--classes drawn/classes.json --no-cache"
-    scored = f"{classes} --truth drawn/truth.json"
-    yield f"baseline naive scores.json --gamma 1,2,4,1e9 {scored} --out naive --json"
-    yield f"baseline naive scores.json --gamma 3 --compare-background --floor 0.1 --nms 0.3 {scored} --out bg --json"
-    for reading in ("pairwise", "greedy"):
-        given = f"drawn/detections.json --iou 1,0.7,0.5 --reading {reading} {scored}"
-        yield f"baseline cross-nms {given} --out nms-{reading} --json"
-    for unknown in ("one", "max_score"):
-        given = f"--training scores.json --training-truth training.json --alpha 0,0.5,1.2 --unknown-score {unknown}"
-        yield f"baseline cec again.json {given} {scored} --out cec-{unknown} --json"
-    given = "--training scores.json --training-truth training.json --phi 0.95"
-    yield f"baseline cec again.json {given} {classes} --out cec-phi --json"
-    yield f"baseline pad scores.json --auxiliary again.json --theta 0.5,0.9 --top 3 {scored} --out pad --json"
-    yield f"baseline dropout scores.json again.json {scored} --out merged --json"
-    yield f"baseline dropout scores.json again.json --floor 0.2 --nms 0.3 {classes} --out merged-2 --json"
 
 
 def out_of_distribution(folder: Path) -> Iterator[str]:
     """Every post-hoc score, and every variant and rule of FindMeIfYouCan's evaluator."""
     ood_files(folder)
     yield "scores --test ood.npz --train train.npz --layer layer.npz --out code.json --json"
-    yield "scores --test ood.npz --train train.npz --layer layer.npz --class-weights --out plain.csv"
-    options = "--percentile 75 --k 3 --knn-distance plain --gamma 0.5 --top 2 --dimension 2"
-    yield f"scores --test ood.npz --train train.npz --layer layer.npz {options} --out options.json"
+    yield "scores --test ood.npz --train train.npz --layer layer.npz --k 3 --out options.csv"
     yield "scores --test ood.npz --layer layer.npz --method energy --method gen --detections results.json --out s.json"
     given = "--truth split.json --detections split-results.json --id-scores id-results.json"
     for profile in ("paper", "official"):

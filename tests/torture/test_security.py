@@ -75,7 +75,7 @@ def outputs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
     ]
     (root / "detections.json").write_text(json.dumps(rows))
     scored = ["evaluate", "owod", "--manifest", manifest, "--task", "t1", "--truth", out / "truth.json", "--no-cache"]
-    scored += ["--detections", root / "detections.json", "--out", out / "scores"]
+    scored += ["--detections", root / "detections.json", "--out", out / "scores", "--figures"]
     board = root / "board.jsonl"
     printed.append(told(*scored, "--append", board, "--name", "<b onclick=alert(1)>one & two_3"))
     for form in ("text", "html", "markdown", "csv", "latex"):
@@ -93,8 +93,6 @@ def outputs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
         "--no-cache",
         "--csv",
         out / "d.csv",
-        "--figure",
-        out / "c.png",
     ]
     printed.append(told(*show))
     return out, printed

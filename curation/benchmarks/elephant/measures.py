@@ -16,7 +16,7 @@ import numpy as np
 
 from curation.errors import EvaluationError, UsageError
 from curation.evaluation.curves import Ranking, eleven_point, precision_at_recall
-from curation.evaluation.input_order import InputOrder, decided_by_order, joined, joined_claims, kinds
+from curation.evaluation.input_order import decided_by_order, joined, joined_claims, kinds
 from curation.evaluation.matching import (
     Matches,
     OperatingPoints,
@@ -109,7 +109,7 @@ def official_profile(
     dict
         ``levels``, ``n_closed_images`` (N), ``n_closed_as_wilderness``, ``n_wild_images``, ``npos``, ``mAP``,
         ``WI[recall]``, ``mean_interp_precision[recall]`` (lists over levels, None where undefined, the reason under
-        ``undefined``), ``AWI[recall]``, ``n_classes_with_detections``, ``input_order`` (`InputOrder.record`).
+        ``undefined``), ``AWI[recall]``, ``n_classes_with_detections``, ``decided_by_order``.
     """
     pool = _pool(closed, closed_detections, wilderness, wilderness_detections)
     n_known = closed.n_images - pool.n_closed_as_wilderness
@@ -144,7 +144,7 @@ def official_profile(
         "npos": dict(zip(closed.classes, pool.n_positive.tolist(), strict=True)),
         "n_classes_with_detections": detected.sum(axis=1).tolist(),
         "mAP": _means(average, detected),
-        "input_order": _order(pool).record("mAP and WI (duplicates and equal scores go by input order)"),
+        "decided_by_order": _decided_by_order(pool),
     }
     return result | _impacts(precision, detected, recalls_tenths)
 
@@ -169,15 +169,14 @@ def _pool(closed: GroundTruth, inside: Detections, wilderness: GroundTruth, outs
     )
 
 
-def _order(pool: _Pool) -> InputOrder:
-    """Return what input order decided: equal scores in the ranking, and objects that go to the first listed."""
+def _decided_by_order(pool: _Pool) -> int:
+    """Return how many decisions rest on the order of the file: equal scores, and objects taken by the first listed."""
     right, scores = np.flatnonzero(pool.claimed >= 0), pool.detections.scores
     highest = np.full(int(pool.claimed.max(initial=-1)) + 1, -np.inf)
     np.maximum.at(highest, pool.claimed[right], scores[right])
     first = np.flatnonzero(pool.correct)
     unsorted = int((scores[first] < highest[pool.claimed[first]]).sum())
-    ranked = decided_by_order(pool.detections, pool.correct.astype(np.int64), claim=pool.claimed)
-    return ranked + InputOrder(unsorted=unsorted)
+    return unsorted + decided_by_order(pool.detections, pool.correct.astype(np.int64), claim=pool.claimed)
 
 
 def _impacts(precision: Floats, detected: Bools, recalls_tenths: Sequence[int]) -> dict[str, Any]:
@@ -220,7 +219,7 @@ def owod_metrics(parts: tuple[Part, ...]) -> dict[str, Any]:
         recall is nearest; None with ``reason`` where no class has detections and ground truth. ``nearest_recall``:
         the recall found, by class. ``AOSE_total``, ``AOSE_per_class``: detections of any score with IoU > 0.5 to an
         unknown object, difficult and crowd ones included. ``AOSE_instances``: distinct unknown objects hit.
-        ``n_unknown``: unknown objects. ``classes_left_out`` with reasons. ``input_order``: see `InputOrder.record`.
+        ``n_unknown``: unknown objects. ``classes_left_out`` with reasons. ``decided_by_order``.
     """
     rounded = tuple((truth, round_as_text(detections)) for truth, detections in parts)
     classes = parts[0][0].classes
@@ -241,7 +240,7 @@ def owod_metrics(parts: tuple[Part, ...]) -> dict[str, Any]:
         "AOSE_per_class": dict(zip(classes, per_class.tolist(), strict=True)),
         "AOSE_instances": sum(_objects_hit(truth, detections) for truth, detections in rounded),
         "n_unknown": sum(int((truth.label < 0).sum()) for truth, _ in parts),
-        "input_order": found.order.record("WI"),
+        "decided_by_order": found.decided_by_order,
     }
     if None in impact.values():
         result["reason"] = "no class has both ground truth and detections, or none is right or wrong so far"
@@ -294,7 +293,7 @@ def _outcomes(parts: tuple[Part, ...]) -> Outcomes:
         taken=np.concatenate([one.truth for one in matches]),
         # Which object each lies on is of no account here.
         pairs=OverlappingPairs(rows, np.zeros_like(rows), np.zeros(len(rows))),
-        order=decided_by_order(
+        decided_by_order=decided_by_order(
             everything,
             kinds(outcome, on_unknown),
             claim=np.where(on_unknown, -1, joined_claims(*(one.claim for one in matches))),

@@ -303,12 +303,11 @@ def _open_set(data: Data) -> Table:
     return Table("", (Column("", head=""), Column("", head="")), rows, title="Open-set errors")
 
 
-def _orders(data: Data) -> dict[str, Data]:
-    """Return what input order decided, by what it is of."""
-    found = {name.replace("_", " "): one["input_order"] for name, one in sections_of(data).items()}
+def _orders(data: Data) -> dict[str, int]:
+    """Return how many decisions rest on the order of the file, by what they are of."""
+    found = {name.replace("_", " "): one["decided_by_order"] for name, one in sections_of(data).items()}
     gaps = sum(gap["decided_by_input_order"] for gap in (data["background_gap"] or {}).values())
-    note = f"{gaps} objects: detections of equal score and different background score claim one object"
-    return {**found, "OWOD": data["owod"]["input_order"], "background gap": {"note": note if gaps else None}}
+    return {**found, "OWOD": data["owod"]["decided_by_order"], "background gap": gaps}
 
 
 def _impacts(section: Data) -> Iterator[tuple[Any, ...]]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from curation.evaluation.curves import average_precision, weighted_auroc
-from curation.evaluation.input_order import InputOrder, decided_by_order
+from curation.evaluation.input_order import decided_by_order
 from curation.evaluation.matching import assign
 from curation.evaluation.ood.detections import OodDetections
 from curation.evaluation.ood.id_scores import IdScores
@@ -17,7 +17,6 @@ from curation.evaluation.problem import Bools, Detections, Floats, GroundTruth, 
 from curation.evaluation.resample import GENERATOR, resample, weights_of
 from curation.evaluation.variants import Rules, round_decimal, rules_of
 
-_BY_ORDER = "AP_U (equal confidences go by image id, then file order)"
 PLACES = 3
 """Decimals of rates in a result: the code prints as many."""
 
@@ -70,8 +69,8 @@ class OpenSetOutcomes:
         As the variant ranks by it.
     n_objects : int
         N_U: objects of the split, crowd and group regions included.
-    order : InputOrder
-        What the order of the detections decided.
+    decided_by_order : int
+        How many decisions rest on the order of equal confidences.
     """
 
     unknown: Bools
@@ -81,7 +80,7 @@ class OpenSetOutcomes:
     target: Int32s
     confidence: Floats
     n_objects: int
-    order: InputOrder
+    decided_by_order: int
 
     def found(self) -> Bools:
         """Return which objects an unknown detection found, shape (N_U,)."""
@@ -121,9 +120,9 @@ def open_set_outcomes(truth: GroundTruth, detections: OodDetections, unknown: Bo
     correct = matches.outcome == 1
     on_object = matches.claim >= 0
     counted = unknown & (matches.truth >= 0) if rules.text else unknown
-    order = decided_by_order(columns, correct.astype(np.int8), counted=counted, claim=matches.claim)
+    by_order = decided_by_order(columns, correct.astype(np.int8), counted=counted, claim=matches.claim)
     return OpenSetOutcomes(
-        unknown, counted, correct, on_object & ~unknown, matches.truth, confidence, len(truth.image), order
+        unknown, counted, correct, on_object & ~unknown, matches.truth, confidence, len(truth.image), by_order
     )
 
 
@@ -132,8 +131,8 @@ def open_set_metrics(one: OpenSetOutcomes, rules: Rules) -> dict[str, Any]:
 
     Keys: ``n_unknown_gt`` (N_U), ``n_det``, ``n_det_unknown``, ``n_det_known``, ``TP_U``, ``FP_U``, ``AOSE``
     (detections in both profiles), ``objects_misclassified``, ``objects_ignored``, ``nOSE``, ``AP_U``, ``P_U``, ``R_U``,
-    ``undefined`` (reasons of rates that are None), ``input_order`` and ``notes``. Without unknown detections P_U, R_U
-    and AP_U are 0 by convention; without objects (N_U = 0) all rates are None.
+    ``undefined`` (reasons of rates that are None), ``decided_by_order`` and ``notes``. Without unknown detections P_U,
+    R_U and AP_U are 0 by convention; without objects (N_U = 0) all rates are None.
     """
     tp, counted = int(one.correct.sum()), int(one.counted.sum())
     n, misclassified, aose = one.n_objects, int(one.misclassified().sum()), int(one.on_object.sum())
@@ -158,17 +157,13 @@ def open_set_metrics(one: OpenSetOutcomes, rules: Rules) -> dict[str, Any]:
         **{name: None if value is None else round(value, PLACES) for name, value in rates.items()},
         "unrounded": rates,
         "undefined": {name: "N_U is 0: the split has no objects" for name, value in rates.items() if value is None},
-        "input_order": one.order.record(_BY_ORDER),
-        "notes": _notes(one, n_unknown, counted, tp),
+        "decided_by_order": one.decided_by_order,
+        "notes": _why_zero(one, n_unknown, counted, tp),
     }
 
 
-def _notes(one: OpenSetOutcomes, n_unknown: int, counted: int, tp: int) -> list[str]:
-    """Return why a rate is 0, for 0 says nothing by itself, and what the order of the detections decided."""
-    return [*_why_zero(one, n_unknown, counted, tp), *filter(None, [one.order.note(_BY_ORDER)])]
-
-
 def _why_zero(one: OpenSetOutcomes, n_unknown: int, counted: int, tp: int) -> list[str]:
+    """Return why a rate is 0, for 0 says nothing by itself."""
     if not one.n_objects:
         return ["the split has no objects: N_U = 0"]
     if not len(one.unknown):

@@ -21,6 +21,7 @@ from curation.evaluation.result import (
     Table,
     across,
     inputs_table,
+    order_table,
     shown,
     stem_of,
     truth_digests,
@@ -180,6 +181,10 @@ def _tables(result: Result) -> Iterator[Table]:
             yield _open_set(profile, results)
     if any(one["intervals"] for one in results.values()):
         yield _intervals(results)
+    found = {
+        f"{name}, {profile}": one[profile] for name, one in results.items() for profile in PROFILES if one.get(profile)
+    }
+    yield order_table({name: section["decided_by_order"] for name, section in found.items()})
     notes = list(_notes(results))
     columns = (Column("result", head=""), Column("note", head=""))
     yield Table("notes", columns, notes, title="Notes" if notes else "")

@@ -20,8 +20,8 @@ from curation.benchmarks.osod3.truth import (
     truth_view,
 )
 from curation.errors import UsageError
-from curation.evaluation.coco_engine import Engine, coco_input_order, coco_precision
-from curation.evaluation.input_order import InputOrder, contested_objects, decided_by_order
+from curation.evaluation.coco_engine import Engine, coco_decided_by_order, coco_precision
+from curation.evaluation.input_order import decided_by_order
 from curation.evaluation.inputs import (
     READING,
     CategoryIds,
@@ -236,7 +236,7 @@ def evaluate_osod3(
     -------
     dict
         ``AP_known``, ``AP_unk`` and the same at IoU 0.50 and 0.75, ``AP_per_class``, ``curves`` by profile, counts,
-        ``input_order`` by ``AP`` and profile, ``notes``, and ``undefined``: the reason of each None.
+        ``decided_by_order`` by ``AP`` and profile, ``notes``, and ``undefined``: the reason of each None.
     """
     values = _thresholds(thetas)
     result: dict[str, Any] = {"taxonomy": truth.classes.taxonomy, "outside": OUTSIDE[truth.outside]}
@@ -250,30 +250,25 @@ def evaluate_osod3(
         "detections": len(detections),
         "unknown_detections": int((detections.label == truth.unknown).sum()),
     }
-    orders = {"AP": coco_input_order(truth.truth, detections)}
-    orders |= {name: _curve_order(truth, detections, name) for name in profiles}
-    numbers = {"AP": "AP (equal scores keep input order)"}
-    numbers |= {name: f"A-OSE and WI of {name} (equal scores keep input order)" for name in profiles}
-    result["input_order"] = {name: order.record(numbers[name]) for name, order in orders.items()}
-    result["notes"] = [
-        *([_TAXONOMY_NOTES[truth.classes.taxonomy]] if truth.classes.taxonomy in _TAXONOMY_NOTES else []),
-        *(order.note(numbers[name]) for name, order in orders.items() if order),
-    ]
+    result["decided_by_order"] = {"AP": coco_decided_by_order(truth.truth, detections)} | {
+        name: _decided_by_order(truth, detections, name) for name in profiles
+    }
+    note = _TAXONOMY_NOTES.get(truth.classes.taxonomy)
+    result["notes"] = [note] if note else []
     return result
 
 
-def _curve_order(truth: OpenSetTruth, detections: Detections, profile: Profile) -> InputOrder:
-    """Return what input order decided of A-OSE and WI: which of some equal scores finds an object that they contest."""
+def _decided_by_order(truth: OpenSetTruth, detections: Detections, profile: Profile) -> int:
+    """Return how many decisions of A-OSE and WI rest on order: which of some equal scores finds an object."""
     known = detections.label < truth.unknown
+    matches = assign(truth.truth, detections, VARIANTS[profile])
+    # A threshold keeps equal scores or none: each image of a class, and each object, is a ranking of its own.
     if profile == "clean":
-        contested = contested_objects(truth.truth, detections, positives(truth.truth, VARIANTS[profile]))
-        counted = contested & known
-        return decided_by_order(detections, np.ones(len(detections), np.int8), counted=counted, contested=contested)
-    claim = assign(truth.truth, detections, VARIANTS[profile]).claim
-    # Each object is a ranking of its own: a threshold keeps equal scores or none.
-    by_object = replace(detections, label=claim)
+        by_image = replace(detections, label=detections.image * (truth.unknown + 1) + detections.label)
+        return decided_by_order(by_image, matches.outcome == 1, counted=known, free=True)
+    by_object = replace(detections, label=matches.claim)
     is_open = _flags(truth, detections, profile)[1]
-    return decided_by_order(by_object, 1 + is_open.astype(np.int8), counted=known & (claim >= 0))
+    return decided_by_order(by_object, 1 + is_open.astype(np.int8), counted=known & (matches.claim >= 0))
 
 
 def average_precisions(truth: OpenSetTruth, detections: Detections, *, engine: Engine | None = None) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Figures of open-set detection: A-OSE and WI over the threshold (Fig. 3), and AP over a parameter (Fig. 5)."""
+"""Figure of open-set detection: A-OSE and WI over the threshold (Fig. 3)."""
 
 from __future__ import annotations
 
@@ -69,47 +69,3 @@ def threshold_figure(curves: Mapping[str, Sequence[Mapping[str, Any]]], stem: Pa
 
     rows = [(case, *(row[name] for name in _COLUMNS)) for case, found in curves.items() for row in found]
     return save_figure(draw, stem, ("case", *_COLUMNS), rows)
-
-
-def sweep_figure(
-    parameter: str, sweeps: Mapping[str, Sequence[tuple[str, float | None, float | None]]], stem: Path
-) -> list[Path]:
-    """Draw AP of known classes and of unknown over a parameter of post-processing (Fig. 5: the IoU of cross-label NMS).
-
-    Parameters
-    ----------
-    parameter : str
-        What varies, for the axis.
-    sweeps : mapping of str to rows
-        By line: ``(value as text, AP_known, AP_unk)``.
-
-    Returns
-    -------
-    list of Path
-        PNG, SVG, CSV.
-    """
-
-    def draw() -> Figure:
-        figure, panels = small_multiples(2, height=2.3)
-        for column, (axes, title) in enumerate(zip(panels, ("AP of known classes", "AP of unknown"), strict=True)):
-            for place, (name, rows) in enumerate(sweeps.items()):
-                values = [row[1:][column] for row in rows]
-                axes.plot(
-                    range(len(rows)),
-                    [float("nan") if value is None else value for value in values],
-                    color=SERIES[place % len(SERIES)],
-                    marker=MARKERS[place % len(MARKERS)],
-                    label=plain(name),
-                )
-                axes.set_xticks(range(len(rows)), [plain(row[0], 8) for row in rows])
-            axes.set_title(title)
-            axes.set_xlabel(plain(parameter))
-            axes.set_ylabel("AP (%)")
-            # Room above a flat line, whose markers would be cut at the frame.
-            axes.set_ylim(0, 1.05 * axes.get_ylim()[1])
-        add_key(figure, panels[:1])
-        set_title(figure, f"AP over {plain(parameter)}")
-        return figure
-
-    rows = [(name, *row) for name, found in sweeps.items() for row in found]
-    return save_figure(draw, stem, ("line", parameter, "AP_known", "AP_unk"), rows)

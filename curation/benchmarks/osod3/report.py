@@ -131,9 +131,9 @@ def _tables(result: Result) -> Iterator[Table]:
             yield _curve(case, profile, points)
     yield order_table(
         {
-            f"{case}, {name}": record
+            f"{case}, {name}": count
             for case, section in cases.items()
-            for name, record in section["input_order"].items()
+            for name, count in section["decided_by_order"].items()
         }
     )
     yield Table(

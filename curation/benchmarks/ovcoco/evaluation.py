@@ -12,7 +12,7 @@ from curation.benchmarks.ovcoco.lists import BASE, GROUPS, LEFT_OUT, NOVEL, imag
 from curation.benchmarks.ovcoco.report import CONSTRAINED, GENERALIZED, REPORT, VARIANTS
 from curation.canonical import sha256_of_lines
 from curation.errors import EvaluationError, PredictionError
-from curation.evaluation.coco_engine import Engine, coco_input_order, coco_precision
+from curation.evaluation.coco_engine import Engine, coco_decided_by_order, coco_precision
 from curation.evaluation.inputs import POLICY, READING, Policy, Reading, Truth, about, detections_of
 from curation.evaluation.problem import Bools, Detections, GroundTruth, KnownClasses
 from curation.evaluation.result import Result
@@ -157,7 +157,7 @@ def _scored(
     groups = {"all": GROUPS["all"]} if setting == GENERALIZED else {"seen": BASE, "unseen": NOVEL}
     ap50: dict[str, float | None] = {}
     counts: dict[str, Any] = {}
-    orders = []
+    by_order = []
     for group, names in groups.items():
         objects, guesses = _restricted(truth, found, showing[group], names)
         precision = np.full((101, len(names)), -1.0)
@@ -173,8 +173,8 @@ def _scored(
             "crowd": int(objects.crowd.sum()),
             "detections": len(guesses),
         }
-        orders.append(coco_input_order(objects, guesses).record("AP50 (equal scores keep input order)"))
-    return {"AP50": ap50, "lists": counts, "input_order": orders}
+        by_order.append(coco_decided_by_order(objects, guesses))
+    return {"AP50": ap50, "lists": counts, "decided_by_order": by_order}
 
 
 def _restricted(
@@ -231,5 +231,5 @@ def _section(setting: str, variant: str, found: dict[str, Any]) -> dict[str, Any
         "undefined": undefined,
         "AP50_per_class": values,
         "lists": found["lists"],
-        "input_order": found["input_order"],
+        "decided_by_order": found["decided_by_order"],
     }

@@ -97,9 +97,9 @@ def _tables(result: Result) -> Iterator[Table]:
     )
     yield order_table(
         {
-            f"{name} {group}": record
+            f"{name} {group}": count
             for name in settings
-            for group, record in zip(firsts[name]["lists"], firsts[name]["input_order"], strict=True)
+            for group, count in zip(firsts[name]["lists"], firsts[name]["decided_by_order"], strict=True)
         }
     )
 

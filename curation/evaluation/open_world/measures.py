@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from curation.evaluation.curves import average_precision
-from curation.evaluation.input_order import contested_objects, decided_by_order, kinds
+from curation.evaluation.input_order import decided_by_order, kinds
 from curation.evaluation.matching import assign, overlapping_pairs, positives
 from curation.evaluation.open_set import (
     TENTHS,
@@ -45,7 +45,6 @@ TEXT = Rules(
 )
 """What the codes share that write detections as VOC's text files: rooms make their variants of it."""
 _NO_UNKNOWN = "no unknown object counts in this task"
-_BY_ORDER = "AP and WI (equal scores keep input order)"
 _OF_UNKNOWN = (
     "AP_unknown",
     "UR",
@@ -77,13 +76,6 @@ def outcomes(truth: TaskTruth, detections: Detections, rules: Rules) -> Outcomes
     hit = np.zeros(len(detections), bool)
     hit[known_rows[pairs.row]] = True
     is_free = rules.taken == "best_free"
-    order = decided_by_order(
-        detections,
-        kinds(matches.outcome, hit),
-        claim=None if is_free else np.where(hit, -1, matches.claim),
-        contested=contested_objects(objects, detections, positive) if is_free else None,
-        read_at_first=True,
-    )
     counted = np.bincount(
         objects.label[positive],
         weights=truth.lines[objects.image[positive]],
@@ -97,7 +89,13 @@ def outcomes(truth: TaskTruth, detections: Detections, rules: Rules) -> Outcomes
         target=unknown & positive,
         taken=matches.truth,
         pairs=replace(pairs, row=known_rows[pairs.row]),
-        order=order,
+        decided_by_order=decided_by_order(
+            detections,
+            kinds(matches.outcome, hit),
+            claim=None if is_free else np.where(hit, -1, matches.claim),
+            free=is_free,
+            read_at_first=True,
+        ),
     )
 
 
@@ -159,7 +157,7 @@ def evaluate_task(truth: TaskTruth, detections: Detections, variants: Sequence[R
     Each section holds the numbers that `curation.evaluation.open_world.report.DEFINITIONS` names,
     ``AP_per_class``, ``classes`` (a table of every class),
     ``unknown_per_class`` (by original class, None where the truth does not say), ``WI_curve``, ``WI_points`` (each
-    class at every recall it reaches), ``WI_left_out``, ``unknown_curve``, ``counts``, ``input_order``,
+    class at every recall it reaches), ``WI_left_out``, ``unknown_curve``, ``counts``, ``decided_by_order``,
     ``settings``, ``undefined`` (reasons) and ``notes``.
 
     Parameters
@@ -201,7 +199,7 @@ class _Section:
             "profile_meaning": self.rules.meaning,
             **sections,
             "counts": self._counts(),
-            "input_order": self.found.order.record(_BY_ORDER),
+            "decided_by_order": self.found.decided_by_order,
             "settings": self._settings(),
             "undefined": self.undefined,
             "notes": notes,
@@ -372,8 +370,6 @@ class _Section:
             notes.append(
                 f"{int(self.truth.truth.crowd.sum())} crowd regions count as ordinary objects, as in the official files"
             )
-        if note := self.found.order.note(_BY_ORDER):
-            notes.append(note)
         if self.truth.repeats == "keep" and self.truth.repeated_lines:
             notes.append(f"{self.truth.repeated_lines} repeated lines of the image list count again: they lower recall")
         return notes

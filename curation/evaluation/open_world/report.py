@@ -199,7 +199,7 @@ def _tables(result: Result) -> Iterator[Table]:
     )
     for name, section in sections.items():
         yield from _class_tables(name, section)
-    yield order_table({name: section["input_order"] for name, section in sections.items()})
+    yield order_table({name: section["decided_by_order"] for name, section in sections.items()})
     yield _classes_file(sections)
     yield _unknown_file(sections)
     yield Table(

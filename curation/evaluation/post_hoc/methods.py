@@ -1,4 +1,4 @@
-"""Post-hoc scores by name: what each method needs and computes, by the code of its authors or by pytorch-ood."""
+"""Post-hoc scores by name: what each method needs and computes, by the formulas of FMIYC's code."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from curation.errors import CurationError, EvaluationError, MissingExtraError, UsageError
+from curation.errors import CurationError, EvaluationError, UsageError
 from curation.evaluation.post_hoc.files import PostHocInputs
 from curation.evaluation.post_hoc.scores import (
     Dice,
@@ -21,48 +21,9 @@ from curation.evaluation.post_hoc.scores import (
     ash_s,
     energy,
     generalized_entropy,
-    kept_activations,
     max_softmax,
-    principal_dimension,
 )
 from curation.evaluation.problem import Floats, Int64s
-from curation.torchvision_operators import import_torchvision
-
-ENGINES: dict[str, str] = {
-    "code": "the formulas of FMIYC's code, in NumPy",
-    "pytorch-ood": "the detectors of the package pytorch-ood, their outlier scores negated",
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """What the methods may be told; the defaults are those of FMIYC's code.
-
-    Attributes
-    ----------
-    percentile : float
-        ASH, DICE, ReAct.
-    k : int
-        kNN: 10 for Faster R-CNN, 12 for RT-DETR.
-    squared : bool
-        kNN: squared distances (the code) or distances (the paper).
-    gamma : float
-        GEN.
-    top : int or None
-        GEN: M, all classes by default.
-    dimension : int or None
-        ViM: of the principal subspace; by the code's rule by default.
-    weighted : bool
-        DDU: with the class weights of the paper's eq. 22-23, which the code lacks.
-    """
-
-    percentile: float = 90.0
-    k: int = 10
-    squared: bool = True
-    gamma: float = 0.1
-    top: int | None = None
-    dimension: int | None = None
-    weighted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,14 +36,14 @@ class Method:
     needs : tuple of str
         Fields of `PostHocInputs`.
     score : callable
-        Arrays of all needs as attributes, and settings, to scores of shape (n,).
+        Arrays of all needs as attributes, and k of kNN, to scores of shape (n,).
     doubt : callable
         Arrays of all needs as attributes, to what makes the score doubtful, None for nothing.
     """
 
     meaning: str
     needs: tuple[str, ...]
-    score: Callable[[Any, Settings], Floats]
+    score: Callable[[Any, int], Floats]
     doubt: Callable[[Any], str | None] = lambda _: None
 
 
@@ -101,20 +62,17 @@ def _singular_classes(train: Floats, labels: Int64s) -> str | None:
     )
 
 
+NEIGHBOURS = 10
 _FITTED = ("features", "train")
 _LAYERED = ("features", "train", "layer")
 METHODS: dict[str, Method] = {
     "msp": Method("highest softmax probability", ("logits",), lambda x, _: max_softmax(x.logits)),
     "energy": Method("logsumexp of the logits, T = 1", ("logits",), lambda x, _: energy(x.logits)),
-    "gen": Method(
-        "minus the generalized entropy",
-        ("logits",),
-        lambda x, s: generalized_entropy(x.logits, gamma=s.gamma, top=s.top),
-    ),
+    "gen": Method("minus the generalized entropy", ("logits",), lambda x, _: generalized_entropy(x.logits)),
     "knn": Method(
         "minus the distance to the k-th nearest training feature, unit rows",
         _FITTED,
-        lambda x, s: NearestNeighbour.fit(x.train, k=s.k, squared=s.squared).score(x.features),
+        lambda x, k: NearestNeighbour.fit(x.train, k=k).score(x.features),
     ),
     "mahalanobis": Method(
         "minus the squared Mahalanobis distance to the nearest class mean",
@@ -124,33 +82,33 @@ METHODS: dict[str, Method] = {
     "ddu": Method(
         "log-density of class-wise Gaussians",
         (*_FITTED, "labels"),
-        lambda x, s: GaussianDensity.fit(x.train, x.labels, weighted=s.weighted).score(x.features),
+        lambda x, _: GaussianDensity.fit(x.train, x.labels).score(x.features),
         lambda x: _singular_classes(x.train, x.labels),
     ),
     "ash": Method(
         "energy after ASH-S, per sample",
         ("features", "layer"),
-        lambda x, s: ash_s(x.features, x.layer, percentile=s.percentile),
+        lambda x, _: ash_s(x.features, x.layer),
     ),
     "dice": Method(
         "energy of the sparse last layer",
         _LAYERED,
-        lambda x, s: Dice.fit(x.train, x.layer, percentile=s.percentile).score(x.features),
+        lambda x, _: Dice.fit(x.train, x.layer).score(x.features),
     ),
     "react": Method(
         "energy of clipped activations",
         _LAYERED,
-        lambda x, s: ReAct.fit(x.train, x.layer, percentile=s.percentile).score(x.features),
+        lambda x, _: ReAct.fit(x.train, x.layer).score(x.features),
     ),
     "dice_react": Method(
         "energy of clipped activations in the sparse last layer",
         _LAYERED,
-        lambda x, s: DiceReAct.fit(x.train, x.layer, percentile=s.percentile).score(x.features),
+        lambda x, _: DiceReAct.fit(x.train, x.layer).score(x.features),
     ),
     "vim": Method(
         "energy minus the virtual logit",
         _LAYERED,
-        lambda x, s: ViM.fit(x.train, x.layer, dimension=s.dimension).score(x.features),
+        lambda x, _: ViM.fit(x.train, x.layer).score(x.features),
     ),
 }
 
@@ -181,24 +139,19 @@ class Scores:
     doubts: dict[str, str]
 
 
-def compute_all(
-    inputs: PostHocInputs, names: Iterable[str], settings: Settings | None = None, *, engine: str = "code"
-) -> Scores:
+def compute_all(inputs: PostHocInputs, names: Iterable[str], *, k: int = NEIGHBOURS) -> Scores:
     """Return the scores of several methods; one that cannot be computed leaves the others standing.
 
     Raises
     ------
     UsageError
-        There is no such method or engine, or a setting is out of range.
-    MissingExtraError
-        The engine is not installed.
+        There is no such method.
     """
     found = Scores({}, {}, {})
     for name in dict.fromkeys(names):
-        _check(name, settings or Settings(), engine)
         try:
-            found.values[name] = compute(inputs, name, settings, engine=engine)
-        except MissingExtraError:
+            found.values[name] = compute(inputs, name, k=k)
+        except UsageError:
             raise
         except CurationError as error:
             found.impossible[name] = error
@@ -208,27 +161,25 @@ def compute_all(
     return found
 
 
-def compute(inputs: PostHocInputs, name: str, settings: Settings | None = None, *, engine: str = "code") -> Floats:
+def compute(inputs: PostHocInputs, name: str, *, k: int = NEIGHBOURS) -> Floats:
     """Return one post-hoc score of every row, shape (n,); higher is more ID.
 
     Parameters
     ----------
     name : str
         A key of `METHODS`.
-    settings : Settings, optional
-    engine : {"code", "pytorch-ood"}
+    k : int
+        kNN: 10 for Faster R-CNN, 12 for RT-DETR.
 
     Raises
     ------
     UsageError
-        There is no such method or engine, or a setting is out of range.
+        There is no such method.
     EvaluationError
         Something that the method needs is missing, it cannot be fitted, or a score is not finite.
-    MissingExtraError
-        The engine is not installed.
     """
-    settings = settings or Settings()
-    _check(name, settings, engine)
+    if name not in METHODS:
+        raise UsageError("Unknown method", expected=", ".join(METHODS), found=repr(name)[:80])
     missing = [one for one in METHODS[name].needs if getattr(inputs, one) is None]
     if missing:
         raise EvaluationError(
@@ -240,7 +191,7 @@ def compute(inputs: PostHocInputs, name: str, settings: Settings | None = None, 
     try:
         # Features that overflow show in the result, which is checked.
         with np.errstate(all="ignore"):
-            scores = _computed(inputs, name, settings, engine)
+            scores = METHODS[name].score(inputs, k)
     except np.linalg.LinAlgError as error:
         raise EvaluationError(f"{name} cannot be fitted to these features", found=str(error)[:200]) from None
     if not np.isfinite(scores).all():
@@ -250,127 +201,3 @@ def compute(inputs: PostHocInputs, name: str, settings: Settings | None = None, 
             hint="features of very different scale overflow: standardise them",
         )
     return scores
-
-
-def _computed(inputs: PostHocInputs, name: str, settings: Settings, engine: str) -> Floats:
-    if engine == "code":
-        return METHODS[name].score(inputs, settings)
-    return compute_with_pytorch_ood(inputs, name, settings)
-
-
-def _check(name: str, settings: Settings, engine: str) -> None:
-    for what, value, known in (("method", name, METHODS), ("engine", engine, ENGINES)):
-        if value not in known:
-            raise UsageError(f"Unknown {what}", expected=", ".join(known), found=repr(value)[:80])
-    ranges = {
-        "percentile": 0 <= settings.percentile < 100,
-        "k": settings.k >= 1,
-        "gamma": 0 < settings.gamma < np.inf,
-        "top": settings.top is None or settings.top >= 1,
-        "dimension": settings.dimension is None or settings.dimension >= 0,
-    }
-    for setting, usable in ranges.items():
-        if not usable:
-            raise UsageError(f"--{setting} is out of range", found=str(getattr(settings, setting))[:40])
-
-
-ABSENT: dict[str, str] = {"dice_react": "pytorch-ood has no detector that combines DICE and ReAct"}
-"""Methods of `curation.evaluation.post_hoc.methods` that the package does not have, and why."""
-
-
-def compute_with_pytorch_ood(inputs: PostHocInputs, name: str, settings: Settings) -> Floats:
-    """Return the negated outlier score of a pytorch-ood detector, shape (n,), float64.
-
-    Features are given as float64, and the last layer to DICE and ViM, which compute in float32 there.
-
-    Raises
-    ------
-    UsageError
-        The package has no such method.
-    EvaluationError
-        It refuses the arrays (k above the number of training features, say).
-    MissingExtraError
-        It is not installed.
-    """
-    if name in ABSENT:
-        raise UsageError(f"The engine has no {name}", found=ABSENT[name], hint="--engine code")
-    detectors, torch = _packages()
-    try:
-        with torch.no_grad():
-            outlier = _outlier_scores(detectors, torch, inputs, name, settings)
-    except (ValueError, AssertionError, RuntimeError) as error:
-        raise EvaluationError(
-            f"pytorch-ood cannot compute {name} from these arrays", found=str(error)[:200] or None
-        ) from None
-    return -np.asarray(outlier.cpu().numpy(), np.float64)
-
-
-def _packages() -> tuple[Any, Any]:
-    try:
-        import torch
-
-        # pytorch-ood imports torchvision at its top, which fails beside a torch of another build.
-        import_torchvision()
-        from pytorch_ood import detector
-    except ImportError as error:
-        raise MissingExtraError(
-            "pytorch-ood is not installed", found=str(error)[:200], hint="pip install 'curation[ood]'"
-        ) from None
-    except RuntimeError as error:
-        raise MissingExtraError(
-            "pytorch-ood cannot be loaded: torch and torchvision do not fit together",
-            found=str(error)[:200],
-            hint="install the torchvision that belongs to your torch, or take --engine code",
-        ) from None
-    return detector, torch
-
-
-def _outlier_scores(detectors: Any, torch: Any, inputs: PostHocInputs, name: str, settings: Settings) -> Any:
-    def tensor(values: Any) -> Any:
-        return torch.from_numpy(np.require(values, requirements=["C", "W"]))
-
-    if name in ("msp", "energy", "gen"):
-        found = {
-            "msp": lambda: detectors.MaxSoftmax(None),
-            "energy": lambda: detectors.EnergyBased(None),
-            "gen": lambda: detectors.GEN(None, gamma=settings.gamma, M=settings.top),
-        }[name]()
-        return found.predict_logits(tensor(inputs.logits))
-    features = tensor(inputs.features)
-    if name in ("ash", "react"):
-        return _of_maps(detectors, tensor, inputs, features, name, settings)
-    train = tensor(inputs.train)
-    labels = torch.zeros(len(train), dtype=torch.long) if inputs.labels is None else tensor(inputs.labels)
-    if name == "knn":
-        return detectors.KNN(None, k=settings.k).fit_features(train, labels).predict_features(features)
-    if name == "ddu":
-        return detectors.GMM(None).fit_features(train, labels).predict_features(features)
-    if name == "mahalanobis":
-        return (
-            detectors.Mahalanobis(None)
-            .fit_features(train.float(), torch.unique(labels, return_inverse=True)[1])
-            .predict_features(features.float())
-        )
-    weight, bias = tensor(inputs.layer.weight).float(), tensor(inputs.layer.bias).float()  # type: ignore[union-attr]
-    if name == "dice":
-        fitted = detectors.DICE(None, w=weight, b=bias, p=settings.percentile / 100)
-        return fitted.fit_features(train.float(), labels).predict_features(features.float())
-    d = features.shape[1]
-    size = principal_dimension(d) if settings.dimension is None else settings.dimension
-    return detectors.ViM(None, d=size, w=weight, b=bias).fit_features(train, labels).predict_features(features)
-
-
-def _of_maps(detectors: Any, tensor: Any, inputs: PostHocInputs, features: Any, name: str, settings: Settings) -> Any:
-    """Return the scores of the detectors that take feature maps: pooled features are maps of one place."""
-    weight, bias = tensor(inputs.layer.weight), tensor(inputs.layer.bias)  # type: ignore[union-attr]
-
-    def head(maps: Any) -> Any:
-        return maps.flatten(1) @ weight.T + bias
-
-    share = settings.percentile / 100
-    if name == "ash":
-        kept_activations(features.shape[1], settings.percentile)
-        shaped = detectors.ASH(None, head, variant="ash-s", percentile=share)
-        return shaped.predict_feature_maps(features[:, :, None, None])
-    ceiling = float(np.percentile(np.asarray(inputs.train), settings.percentile))
-    return detectors.ReAct(None, head, threshold=ceiling).predict_feature_maps(features[:, :, None, None])

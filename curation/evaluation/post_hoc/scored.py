@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
+
+from msgspec import Meta
 
 from curation.arguments import checked
 from curation.csv_table import as_csv
 from curation.errors import CurationError, PredictionError, UsageError
 from curation.evaluation.ood.detections import records_of
 from curation.evaluation.post_hoc.files import PostHocInputs, read_inputs
-from curation.evaluation.post_hoc.methods import ENGINES, METHODS, Settings, compute_all, possible
+from curation.evaluation.post_hoc.methods import METHODS, NEIGHBOURS, compute_all, possible
 from curation.input_files import InputFile, is_json_lines
 from curation.storage import write_text
 from curation.version import __version__
@@ -30,7 +32,7 @@ class Scored:
     scores : mapping of str to list of float
         By method; one score a row.
     about : dict
-        Version, engine, settings, methods, those that were impossible and why, doubts, and digests of the inputs.
+        Version, settings, methods, those that were impossible and why, doubts, and digests of the inputs.
     """
 
     asked: tuple[str, ...]
@@ -50,18 +52,11 @@ def score_files(
     train: Annotated[Path | None, "NPZ"] = None,
     layer: Annotated[Path | None, "NPZ"] = None,
     method: tuple[Annotated[str, "NAME"], ...] = (),
-    engine: Literal["code", "pytorch-ood"] = "code",
     detections: Path | None = None,
-    percentile: float = 90.0,
-    k: int = 10,
-    knn_distance: Literal["squared", "plain"] = "squared",
-    gamma: float = 0.1,
-    top: Annotated[int | None, "M"] = None,
-    dimension: Annotated[int | None, "D"] = None,
-    class_weights: bool = False,
+    k: Annotated[int, Meta(ge=1)] = NEIGHBOURS,
     out: Path,
 ) -> Scored:
-    """Write post-hoc out-of-distribution scores from logits, features and a last layer.
+    """Write post-hoc out-of-distribution scores from logits, features and a last layer, as FMIYC's code.
 
     Parameters
     ----------
@@ -74,24 +69,10 @@ def score_files(
     method
         msp, energy, gen, knn, mahalanobis, ddu, ash, dice, react, dice_react, vim; may be repeated (default: all that
         the files allow; one that is impossible is told, and leaves the others standing)
-    engine
-        the formulas of FMIYC's code, or the detectors of the package pytorch-ood
     detections
         put the scores into the records of this file, whose order is that of the rows
-    percentile
-        of ASH, DICE and ReAct
     k
-        of kNN
-    knn_distance
-        of kNN: squared, as the code
-    gamma
-        of GEN
-    top
-        of GEN (default: all classes)
-    dimension
-        of ViM's principal subspace
-    class_weights
-        DDU with class weights (the paper, not the code)
+        of kNN: 10 as for Faster R-CNN; 12 for RT-DETR
     out
         .json or .csv of scores, or .json of detections
 
@@ -117,23 +98,13 @@ def score_files(
             where=str(test),
             expected="logits, or features with --train or --layer",
         )
-    settings = Settings(
-        percentile=percentile,
-        k=k,
-        squared=knn_distance == "squared",
-        gamma=gamma,
-        top=top,
-        dimension=dimension,
-        weighted=class_weights,
-    )
-    found = compute_all(inputs, names, settings, engine=engine)
+    found = compute_all(inputs, names, k=k)
     if not found.values:
         raise next(iter(found.impossible.values()))
     scores = {name: values.tolist() for name, values in found.values.items()}
     about = {
         "curation": __version__,
-        "engine": f"{engine}: {ENGINES[engine]}",
-        "settings": asdict(settings),
+        "settings": {"k": k},
         "methods": {name: METHODS[name].meaning for name in scores},
         "impossible": {name: _reason(error) for name, error in found.impossible.items()},
         "doubts": found.doubts,

@@ -1,8 +1,7 @@
 """Post-hoc OOD scores from logits, features and a last layer, as FMIYC's code computes them; higher is more ID.
 
-f: logits (n, K); h: features (n, D); W (K, D), b (K,): last layer. The same methods of the package pytorch-ood, which
-gives outlier scores, are the engine ``pytorch-ood`` of `curation.evaluation.post_hoc.methods`; `docs/ood_metrics.md`
-says where the two differ.
+f: logits (n, K); h: features (n, D); W (K, D), b (K,): last layer. `docs/ood_metrics.md` says where the package
+pytorch-ood differs, which gives outlier scores.
 """
 
 from __future__ import annotations
@@ -274,7 +273,7 @@ def kept_activations(d: int, percentile: float) -> int:
     if not kept:
         raise EvaluationError(
             f"ASH keeps no activation: {percentile:g} % of {d} features, rounded, are all of them",
-            expected=f"a --percentile below {100 * (d - 0.5) / d:.4g} for {d} features, so that one or more are kept",
+            expected=f"a percentile below {100 * (d - 0.5) / d:.4g} for {d} features, so that one or more are kept",
             found=f"percentile {percentile:g}",
         )
     return kept
