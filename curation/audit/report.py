@@ -84,7 +84,7 @@ class Report:
     not_asked : tuple of str
         Rules that nothing here speaks of: those on tasks and labels where no name does.
     command : str
-        What was typed, for the page.
+        What tells the same again, for the page.
     """
 
     target: AuditTarget
