@@ -208,7 +208,7 @@ def check_two_annotations_of_taco_stand_twice(shared: Path) -> None:
 def check_tasks_of_cocotasks_share_photos_but_train_and_test_none(shared: Path) -> None:
     report = told(shared, "cocotasks")
     assert not report.accused()
-    lines = {part: n for part, n in (("train", 3600), ("test", 900))}
+    lines = {"train": 3600, "test": 900}
     for task, part in product(range(1, 15), lines):
         assert report.shapes()[f"imgIds_task_{task}_{part}"] == (lines[part], lines[part])
     for one in report.facts():
