@@ -18,6 +18,16 @@ if TYPE_CHECKING:
 IMAGE_SUFFIXES = ("jpg", "jpeg", "png", "gif", "bmp", "tif", "tiff", "webp", "xml", "nii.gz")
 """Suffixes that a stem does not have, in any case; one is taken off. What else follows a dot belongs to the name."""
 
+FILE_SUFFIXES = (
+    *IMAGE_SUFFIXES, "ppm", "pgm", "nii", "dcm", "npy", "npz", "h5", "mat", "avi", "mp4", "webm", "wav", "flac", "ply",
+    "bin", "obj", "off",
+)  # fmt: skip
+"""Suffixes by which a word is known as a file; those that are no photo's belong to its stem."""
+FILE_NAME = re.compile(r"[^/\\]\.(?:" + "|".join(map(re.escape, FILE_SUFFIXES)) + r")\Z", re.IGNORECASE)
+
+_OUTER = re.compile(rb"^(?:\xef\xbb\xbf|[ \t\r])+|[ \t\r]+$", re.MULTILINE)
+_HERE = re.compile(rb"^(?:\./)+(?=[^\n])", re.MULTILINE)
+
 _BLOCK = 8 << 20
 _WIDEST_COLUMN = 1 << 30
 _LINE_FEED, _SLASH, _ZERO = 10, 47, 48
@@ -34,6 +44,25 @@ def stems(paths: bytes, *, parents: int = 0) -> bytes:
     [b'b/c_d', b'000005']
     """
     return b"".join(_stems_of_block(block, parents) for block in blocks_of(paths))
+
+
+def normalised(paths: bytes) -> bytes:
+    r"""Return each line of a text as a path, compared whole: slashes single and forward, no ``./`` before it.
+
+    Case, suffix and ``..`` stay. A byte order mark, carriage returns and blanks at both ends go.
+
+    Examples
+    --------
+    >>> normalised(b" ./a\\b//c.jpg \r\n../d.JPG\n").split(b"\n")
+    [b'a/b/c.jpg', b'../d.JPG', b'']
+    """
+    if b"\\" in paths:
+        paths = paths.replace(b"\\", b"/")
+    if b"//" in paths:
+        paths = re.sub(rb"/{2,}", b"/", paths)
+    if b" " in paths or b"\t" in paths or b"\r" in paths or b"\xef\xbb\xbf" in paths:
+        paths = _OUTER.sub(b"", paths)
+    return _HERE.sub(b"", paths) if b"./" in paths else paths
 
 
 def distinct(texts: bytes) -> bytes:
@@ -120,19 +149,21 @@ def with_folder(paths: bytes) -> int:
     return len(np.unique(np.searchsorted(np.flatnonzero(buffer == _LINE_FEED), slashes)))
 
 
-def with_suffix(paths: bytes) -> int:
-    """Return how many lines end in the suffix of an image."""
+def with_suffix(paths: bytes, suffixes: tuple[str, ...] = IMAGE_SUFFIXES) -> int:
+    """Return how many lines end in the suffix of an image, or another suffix."""
     buffer = np.frombuffer(paths, np.uint8)
     breaks = np.flatnonzero(buffer == _LINE_FEED)
-    return int((before_suffix(buffer, firsts(breaks), breaks) < breaks).sum())
+    return int((before_suffix(buffer, firsts(breaks), breaks, suffixes) < breaks).sum())
 
 
-def before_suffix(buffer: Any, starts: Int64s, ends: Int64s) -> Int64s:
-    """Return where names end without the suffix of an image."""
+def before_suffix(
+    buffer: Any, starts: Int32s | Int64s, ends: Int32s | Int64s, suffixes: tuple[str, ...] = IMAGE_SUFFIXES
+) -> Any:
+    """Return where names end without the suffix of an image, or another suffix."""
     shorter = ends.copy()
     filled = np.flatnonzero(ends > starts)
     lasts = buffer[ends[filled] - 1] | 0x20
-    for suffix in IMAGE_SUFFIXES:
+    for suffix in suffixes:
         wanted = f".{suffix}".encode()
         rows = filled[lasts == wanted[-1]]
         rows = rows[ends[rows] - starts[rows] > len(wanted)]

@@ -1,0 +1,350 @@
+"""What a published list holds: its entries in columns, what stands beside them, and how its lines are written."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from curation.errors import AnnotationFormatError
+from curation.sources.stems import (
+    IMAGE_SUFFIXES,
+    blocks_of,
+    distinct,
+    normalised,
+    stems,
+    with_folder,
+    with_suffix,
+)
+
+if TYPE_CHECKING:
+    from curation.sources.source import Int32s
+
+Form = Literal[
+    "imglist", "voc list", "id list", "class names", "csv", "json array", "json groups", "json lists", "class roles",
+    "coco json", "map", "two files", "file and labels", "file and label vector", "numbered files", "frames", "pairs",
+    "json lines", "data yaml",
+]  # fmt: skip
+
+LONGEST_LINE = 4096
+NO_LABEL = -(1 << 31)
+"""Label of an entry beside which none stands, in a list whose other entries have one."""
+MOST_CLASS_NAMES = 30_000
+"""ImageNet-21K has 21,843 names; a text without digits and with more lines is not taken for names of classes."""
+SHARE = 0.95
+"""Of the lines, or values, that a form needs."""
+SHOWN = 5
+
+BYTE_ORDER_MARK = "byte order mark"
+RETURNS = "lines ended by CR LF"
+OUTER_BLANKS = "ids with blanks around them"
+LABELS = "ids with a label {} beside them"
+FOLDERS = "ids with a folder before them"
+SUFFIXES = "ids with the suffix of a photo"
+CLASS_FILE = re.compile(r"class|known|names|categor", re.IGNORECASE)
+WNID = re.compile(r"n\d{8}")
+
+_FEW_LABELS = 3
+_IMAGE_NAME = re.compile(r"\.(?:" + "|".join(re.escape(one) for one in IMAGE_SUFFIXES) + r")\Z", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class OddLine:
+    """A line that is no entry, or an entry that is not written as the others are.
+
+    Attributes
+    ----------
+    line : int
+        From 1.
+    reason : str
+    text : str
+        Its beginning.
+    """
+
+    line: int
+    reason: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Column:
+    """A text column of a list beside its images: a patient, a source.
+
+    Attributes
+    ----------
+    values : tuple of str
+        Each once, in the order of the file.
+    of : ndarray of int32, shape (n,)
+        Position of each entry's value in `values`; -1 where it has none.
+    """
+
+    values: tuple[str, ...]
+    of: Int32s
+
+
+@dataclass(frozen=True)
+class PublishedList:
+    """One list of a file, in the order of the file, repeats kept.
+
+    Attributes
+    ----------
+    name : str
+        Empty, or the key of a JSON object under which the list stands.
+    paths : bytes
+        The entries as they are written, without label and outer blanks: UTF-8, a line feed after each.
+    lines : ndarray of int32, shape (n,)
+        Line of each entry, or its place in a JSON array or table, from 1.
+    labels : ndarray of int32, shape (n,), or None
+        Numbers that stand beside the entries; `NO_LABEL` where none does. They do not tell the role of an image.
+    groups : tuple of str
+        Classes, or other texts of the table beside the entries, each once; empty where there is none.
+    group_of : ndarray of int32, shape (n,), or None
+        Position in `groups`.
+    odd : int
+        Lines that are left out, and entries without a label among such with one.
+    odd_lines : tuple of OddLine
+        The first few of them.
+    blank : int
+        Empty lines.
+    traits : mapping of str to int
+        How lines are written, with the number of them: `BYTE_ORDER_MARK`, `RETURNS`, `OUTER_BLANKS`.
+    integers : bool
+        Whether an entry is a number of JSON, without the zeros that its dataset may write.
+    are_stems : bool
+        Whether every entry is a number alone, its own stem.
+    companions : bytes, optional
+        Second file of each entry, normalised as `images`, a line feed after each; an empty line where none is named.
+    columns : mapping of str to Column
+        Other text columns by their name in the header, or by what the form calls them: ``patient``, ``source``.
+    label_counts : ndarray of int32, shape (n,), or None
+        Labels that an entry has, in a form where it may have any number of them, none too.
+    pairs : bool
+        Whether a line holds members of a pair. They are entries of one line; images repeat by design.
+    by_columns : bool
+        Whether blanks within an entry stand between columns that name an image together: ``FOLDER FRAME SIDE``.
+    short : int
+        Lines of `odd` that are cut, or have fewer columns than 95 % of the others.
+    short_lines : tuple of OddLine
+        The first few of them.
+    """
+
+    name: str
+    paths: bytes
+    lines: Int32s
+    labels: Int32s | None = None
+    groups: tuple[str, ...] = ()
+    group_of: Int32s | None = None
+    odd: int = 0
+    odd_lines: tuple[OddLine, ...] = ()
+    blank: int = 0
+    traits: Mapping[str, int] = field(default_factory=dict)
+    integers: bool = False
+    are_stems: bool = False
+    companions: bytes | None = None
+    columns: Mapping[str, Column] = field(default_factory=dict)
+    label_counts: Int32s | None = None
+    pairs: bool = False
+    by_columns: bool = False
+    short: int = 0
+    short_lines: tuple[OddLine, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+    @property
+    def is_multilabel(self) -> bool:
+        """Whether an entry may have several labels, which are no conflict."""
+        return self.label_counts is not None
+
+    @cached_property
+    def images(self) -> bytes:
+        """Whole path of each entry, normalised (see `normalised`), a line feed after each."""
+        if self.are_stems:
+            return self.paths
+        paths = re.sub(rb"[ \t]+", b"/", self.paths) if self.by_columns else self.paths
+        return normalised(paths)
+
+    @cached_property
+    def stems(self) -> bytes:
+        """Stem of each entry, a line feed after each."""
+        return self.paths if self.are_stems else stems(self.paths)
+
+    @cached_property
+    def parent_stems(self) -> bytes:
+        """Last folder and stem of each entry, ``banded/banded_0002``, a line feed after each."""
+        return self.paths if self.are_stems else stems(self.paths, parents=1)
+
+    @cached_property
+    def distinct_stems(self) -> bytes:
+        """The stems each once, sorted by code point, a line feed after each."""
+        return distinct(self.stems)
+
+    @cached_property
+    def distinct_parent_stems(self) -> bytes:
+        """The same of folder and stem."""
+        if self.parent_stems == self.stems:
+            return self.distinct_stems
+        return distinct(self.parent_stems)
+
+    @cached_property
+    def has_folders(self) -> bool:
+        """Whether a folder stands before an entry."""
+        return not self.are_stems and (b"/" in self.paths or b"\\" in self.paths)
+
+    @cached_property
+    def understood(self) -> Mapping[str, int]:
+        """What stands around the names of images and had to be understood, with the number of entries."""
+        found = dict(self.traits) | {LABELS.format(text): count for text, count in self._labels()}
+        if self.has_folders:
+            found[FOLDERS] = sum(with_folder(block) for block in blocks_of(self.paths))
+        if not self.are_stems and b"." in self.paths:
+            found[SUFFIXES] = sum(with_suffix(block) for block in blocks_of(self.paths))
+        return {trait: count for trait, count in found.items() if count}
+
+    def _labels(self) -> Iterator[tuple[str, int]]:
+        if self.labels is None:
+            return
+        values, counts = np.unique(self.labels[self.labels != NO_LABEL], return_counts=True)
+        if len(values) <= _FEW_LABELS:
+            yield from zip(map(str, values.tolist()), counts.tolist(), strict=True)
+        else:
+            yield self.label_range, int(counts.sum())
+
+    @property
+    def unlabelled(self) -> int:
+        """Entries without a label among such with one."""
+        return 0 if self.labels is None else int((self.labels == NO_LABEL).sum())
+
+    @property
+    def label_range(self) -> str:
+        """Lowest and highest label, ``0..999``; empty where there is none."""
+        if self.labels is None:
+            return ""
+        given = self.labels[self.labels != NO_LABEL]
+        return f"{given.min()}..{given.max()}" if len(given) else ""
+
+
+@dataclass(frozen=True)
+class PublishedFile:
+    """A file that somebody published, and what it was understood as.
+
+    Attributes
+    ----------
+    path : Path
+    form : str
+        See `Form`.
+    size : int
+        Bytes on disk.
+    sha256 : str
+        Hex digest of these bytes.
+    lists : tuple of PublishedList
+        Lists of images; none where the file names classes.
+    classes : mapping of str to tuple of str
+        Names or numbers of classes: under the empty key, or by role, ``unknown/Hard``.
+    renamed : mapping of str to str
+        Of a file that maps names to names.
+    notes : tuple of str
+        What a reader should know of the file, such as image ids that stand twice.
+    annotated : bool
+        Whether COCO JSON has annotations beside its images.
+    ended : bool
+        Whether a text ends in a line feed; without, it has one line more than ``wc -l`` says.
+    named_files : tuple of Path
+        Files whose lists a ``data.yaml`` names; they stand in `lists`, and are no lists of their own beside it.
+    """
+
+    path: Path
+    form: Form
+    size: int
+    sha256: str
+    lists: tuple[PublishedList, ...] = ()
+    classes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    renamed: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    annotated: bool = False
+    ended: bool = True
+    named_files: tuple[Path, ...] = ()
+
+
+@dataclass(frozen=True)
+class ListDigests:
+    """What names a list: counts and SHA-256 of its bytes, of its distinct stems, and of these with their folder."""
+
+    lines: int
+    distinct_stems: int
+    distinct_parent_stems: int
+    labels: str
+    sha256_bytes: str
+    sha256_stems: str
+    sha256_parent_stems: str
+
+    @classmethod
+    def of(cls, one: PublishedList, sha256: str) -> ListDigests:
+        """Return those of a list that stands in a file with this digest."""
+        return cls(
+            lines=len(one),
+            distinct_stems=one.distinct_stems.count(b"\n"),
+            distinct_parent_stems=one.distinct_parent_stems.count(b"\n"),
+            labels=one.label_range,
+            sha256_bytes=sha256,
+            sha256_stems=hashlib.sha256(one.distinct_stems).hexdigest(),
+            sha256_parent_stems=hashlib.sha256(one.distinct_parent_stems).hexdigest(),
+        )
+
+
+class EmptyListError(AnnotationFormatError):
+    """A file, or its array, has no entry."""
+
+
+def name_classes(texts: Sequence[str], *, hinted: str = "") -> bool:
+    """Return whether texts are names of classes, and not files or ids of images.
+
+    Parameters
+    ----------
+    hinted : str
+        Name of their file. One that speaks of classes lets names hold digits (*BMW M3 Coupe 2012*); it does not make
+        ids into classes: ``t1_known_test.txt`` is a list of images.
+    """
+    if any(_IMAGE_NAME.search(text) or not text.isprintable() for text in texts):
+        return False
+    if all(WNID.fullmatch(text) for text in texts):
+        return True
+    few = len(texts) // 20
+    if sum(not any(character.isalpha() for character in text) for text in texts) > few:
+        return False
+    digits = sum(any(character.isdigit() for character in text) for text in texts)
+    if CLASS_FILE.search(Path(hinted).stem):
+        return digits <= few or sum(" " in text for text in texts) > len(texts) // 2
+    return digits <= few and sum("/" in text or "\\" in text for text in texts) <= few
+
+
+def encoded(texts: bytes) -> Column:
+    """Return a text of one value a line as a column."""
+    import pyarrow
+
+    breaks = np.flatnonzero(np.frombuffer(texts, np.uint8) == ord("\n"))
+    offsets = np.concatenate([[0], breaks + 1]).astype(np.int32)
+    cells = pyarrow.Array.from_buffers(
+        pyarrow.binary(), len(breaks), [None, pyarrow.py_buffer(offsets), pyarrow.py_buffer(texts)]
+    ).dictionary_encode()
+    values = [value[:-1].decode() for value in cells.dictionary.to_pylist()]
+    return column_of(values, cells.indices.to_numpy(zero_copy_only=False).astype(np.int32))
+
+
+def column_of(values: Sequence[str], of: Int32s) -> Column:
+    """Return a column whose empty value, if there is one, is none."""
+    if "" in values:
+        empty = values.index("")
+        of = np.where(of == empty, -1, of - (of > empty)).astype(np.int32)
+    return Column(tuple(value for value in values if value), of)
+
+
+def joined(texts: Iterable[str]) -> bytes:
+    """Return texts as bytes, a line feed after each."""
+    return "".join(f"{text}\n" for text in texts).encode()

@@ -1,0 +1,249 @@
+"""JSON that lists images: arrays, objects of arrays at any depth, arrays of objects, pairs, COCO JSON, or classes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import numpy as np
+
+from curation.errors import AnnotationFormatError, DamagedFileError
+from curation.json_keys import refuse_repeated_keys
+from curation.sources.entries import (
+    LONGEST_LINE,
+    MOST_CLASS_NAMES,
+    SHOWN,
+    WNID,
+    EmptyListError,
+    OddLine,
+    PublishedList,
+    joined,
+    name_classes,
+)
+from curation.sources.records import names_images, read_json_lines, read_objects
+
+if TYPE_CHECKING:
+    from curation.sources.source import Int32s
+
+_GROUPS = 50
+_PART_NAME = re.compile(r"(?:.*[._/-])?(?:train|val|valid|validation|test)(?:[._/-].*|ing|[0-9]*)", re.IGNORECASE)
+_SPLIT_NAME = re.compile(r"train|val|test|split|known|\bi?ood\b|\bid\b|all", re.IGNORECASE)
+_DEEPEST = 32
+_LARGEST_WALKED = 256 << 20
+_MOST_LISTS = 4096
+_FORMS = (
+    "an array of texts, of objects that name images or of pairs, an object of such arrays at any depth, COCO JSON, "
+    "one object a line, known_classes and unknown_classes, or an object of texts"
+)
+
+
+class _Image(msgspec.Struct, frozen=True):
+    id: int | str = ""
+    file_name: str = ""
+
+
+class _Coco(msgspec.Struct, frozen=True):
+    images: list[_Image]
+    annotations: msgspec.Raw = msgspec.Raw(b"[]")
+
+    @property
+    def annotated(self) -> bool:
+        """Whether there is an annotation."""
+        return bytes(self.annotations)[:1] == b"[" and bytes(self.annotations)[1:].strip() != b"]"
+
+
+def read_json(data: bytes, where: str, suffix: str = "") -> dict[str, Any]:
+    """Return what a JSON text holds.
+
+    Raises
+    ------
+    EmptyListError
+        It lists nothing.
+    DamagedFileError
+        It is no JSON.
+    AnnotationFormatError
+        It is of no known form.
+    """
+    line, _, others = data[:_LARGEST_WALKED].lstrip().partition(b"\n")
+    if (
+        line[:1] == b"{"
+        and line.rstrip()[-1:] == b"}"
+        and (suffix in (".jsonl", ".odgt") or others.lstrip(b" \r\n\t")[:1] == b"{")
+    ):
+        return read_json_lines(data, where)
+    try:
+        return _known(data, where)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+        if isinstance(error, msgspec.ValidationError) and len(data) <= _LARGEST_WALKED:
+            refuse_repeated_keys(data, where, AnnotationFormatError)
+            try:
+                read = _walked(msgspec.json.decode(data), where)
+            except (msgspec.MsgspecError, RecursionError):
+                read = None
+            if read is not None:
+                return read
+        kind = AnnotationFormatError if isinstance(error, msgspec.ValidationError) else DamagedFileError
+        raise kind("The JSON is of no known form", where=where, expected=_FORMS, found=str(error)[:200]) from None
+
+
+def _known(data: bytes, where: str) -> dict[str, Any]:
+    if data[:LONGEST_LINE].lstrip()[:1] == b"[":
+        return _from_array(msgspec.json.decode(data, type=list[str | int]), where)
+    keys = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
+    refuse_repeated_keys(data, where, AnnotationFormatError)
+    if "images" in keys and bytes(keys["images"])[:1] == b"[" and keys.keys() & {"annotations", "categories"}:
+        coco = msgspec.json.decode(data, type=_Coco)
+        return _from_coco(coco.images, where) | {"annotated": coco.annotated}
+    if keys.keys() >= {"known_classes", "unknown_classes"}:
+        roles = {role: msgspec.json.decode(keys[f"{role}_classes"]) for role in ("known", "unknown")}
+        return {"form": "class roles", "classes": dict(_roles(roles, "", where))}
+    if all(bytes(value)[:1] == b"[" for value in keys.values()) and keys:
+        return _from_arrays(msgspec.json.decode(data, type=dict[str, list[str | int]]), where)
+    named = msgspec.json.decode(data, type=dict[str, str | dict[str, str]])
+    renamed = {
+        key: value
+        for outer, given in named.items()
+        for key, value in ([(outer, given)] if isinstance(given, str) else [(f"{outer}/{k}", given[k]) for k in given])
+    }
+    return {"form": "map", "renamed": renamed}
+
+
+def _walked(given: Any, where: str) -> dict[str, Any] | None:
+    """Return the lists that stand at any depth, named by the keys on the way; None where there is none."""
+    found = list[dict[str, Any]]()
+    for keys, value in _arrays(given, ()):
+        name = "/".join(keys)
+        if isinstance(value, Mapping):
+            read = _from_arrays(value, where)
+        elif _are_pairs(value):
+            read = {"form": "pairs", "lists": (_paired(value, where),)}
+        elif isinstance(value[0], Mapping):
+            read = read_objects(enumerate(value, start=1), "json lines", where)
+        else:
+            read = _from_array(value, where)
+        lists = tuple(replace(one, name="/".join(filter(None, (name, one.name)))) for one in read.get("lists", ()))
+        classes = {"/".join(filter(None, (name, key))): names for key, names in read.get("classes", {}).items()}
+        found.append(read | {"lists": lists, "classes": classes})
+    lists = tuple(one for read in found for one in read["lists"])
+    if len(lists) > _MOST_LISTS:
+        raise AnnotationFormatError(
+            "The JSON holds too many lists", where=where, expected=f"at most {_MOST_LISTS:,}", found=f"{len(lists):,}"
+        )
+    if lists:
+        forms = {read["form"] for read in found if read["lists"]}
+        notes = tuple(note for read in found for note in read.get("notes", ()))
+        return {"form": forms.pop() if len(forms) == 1 else "json lists", "lists": lists, "notes": notes}
+    classes = {key: names for read in found for key, names in read["classes"].items()}
+    return {"form": "class roles", "classes": classes} if classes else None
+
+
+def _arrays(given: Any, keys: tuple[str, ...], *, numbers: bool = True) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Yield arrays of entries and objects of such; of numbers alone only where no array stands around them."""
+    if len(keys) > _DEEPEST:
+        raise RecursionError
+    kinds = str | int if numbers else str
+    if isinstance(given, dict):
+        filled = {key: value for key, value in given.items() if value or not isinstance(value, list)}
+        if filled and all(_is_array(value, kinds) for value in filled.values()):
+            yield keys, filled
+        else:
+            for key, value in given.items():
+                yield from _arrays(value, (*keys, key), numbers=numbers)
+    elif isinstance(given, list) and given:
+        if _is_array(given, kinds) or _are_pairs(given) or names_images(given):
+            yield keys, given
+        elif isinstance(given[0], dict | list):
+            for place, value in enumerate(given):
+                yield from _arrays(value, (*keys, str(place)), numbers=False)
+
+
+def _is_array(given: Any, kinds: Any) -> bool:
+    return isinstance(given, list) and bool(given) and all(isinstance(one, kinds) for one in given)
+
+
+def _are_pairs(given: Sequence[Any]) -> bool:
+    return all(_is_array(one, str) and len(one) > 1 for one in given)
+
+
+def _paired(given: Sequence[Sequence[str]], where: str) -> PublishedList:
+    one = _listed("", [text for pair in given for text in pair], where)
+    lines = np.repeat(np.arange(1, len(given) + 1, dtype=np.int32), [len(pair) for pair in given])
+    return replace(one, lines=lines[one.lines - 1], pairs=True)
+
+
+def _from_array(given: Sequence[str | int], where: str) -> dict[str, Any]:
+    if not given:
+        raise EmptyListError("The list is empty", where=where, expected="at least one entry")
+    texts = [one for one in given if isinstance(one, str)]
+    if len(texts) == len(given) <= MOST_CLASS_NAMES and name_classes(texts):
+        return {"form": "class names", "classes": {"": tuple(texts)}}
+    return {"form": "json array", "lists": (_listed("", given, where),)}
+
+
+def _from_coco(images: Sequence[_Image], where: str) -> dict[str, Any]:
+    one = _listed("", [image.file_name or image.id for image in images], where)
+    ids = len({image.id for image in images})
+    notes = (f"image ids repeat: {len(images):,} images have {ids:,} ids",) if ids < len(images) else ()
+    return {"form": "coco json", "lists": (one,), "notes": notes}
+
+
+def _from_arrays(given: Mapping[str, Sequence[str | int]], where: str) -> dict[str, Any]:
+    """Read an object of arrays: one list in classes where its keys are classes, else one list a key."""
+    wnids = all(WNID.fullmatch(key) for key in given)
+    if wnids or (len(given) > _GROUPS and not all(_SPLIT_NAME.search(key) for key in given)):
+        groups = np.repeat(np.arange(len(given), dtype=np.int32), [len(one) for one in given.values()])
+        one = _listed("", [text for own in given.values() for text in own], where)
+        return {"form": "json groups", "lists": (_with_groups(one, tuple(given), groups),)}
+    lists = tuple(_listed(key, given[key], where) for key in given if given[key])
+    if not lists:
+        raise EmptyListError("The lists are empty", where=where, expected="at least one entry")
+    parts = all(_PART_NAME.fullmatch(key) for key in given)
+    if not parts and all(name_classes([str(text) for text in given[one.name]]) for one in lists):
+        return {"form": "class roles", "classes": {key: tuple(map(str, given[key])) for key in given}}
+    empty = ", ".join(key for key in given if not given[key])
+    return {"form": "json lists", "lists": lists, "notes": (f"empty: {ascii(empty)[1:-1][:200]}",) if empty else ()}
+
+
+def _with_groups(one: PublishedList, groups: tuple[str, ...], group_of: Int32s) -> PublishedList:
+    return replace(one, groups=groups, group_of=group_of[one.lines - 1])
+
+
+def _listed(name: str, given: Sequence[str | int], where: str) -> PublishedList:
+    """Return entries of JSON as a list; one that is empty or not printable is left out and told."""
+    texts = [str(one).strip() for one in given]
+    good = [row for row, text in enumerate(texts) if text and text.isprintable() and len(text) <= LONGEST_LINE]
+    odd: list[OddLine] = []
+    if len(good) < len(texts):
+        kept = set(good)
+        odd = [
+            OddLine(row + 1, "it is empty, too long or not printable", ascii(text)[:60])
+            for row, text in enumerate(texts)
+            if row not in kept
+        ]
+    if not texts:
+        raise EmptyListError("The list is empty", where=where, expected="texts that name images")
+    if not good:
+        raise AnnotationFormatError(
+            "No text names an image", where=where, expected="printable texts", found=f"{odd[0].reason}: {odd[0].text}"
+        )
+    return PublishedList(
+        name, joined(texts[row] for row in good), np.array(good, np.int32) + 1, odd=len(odd),
+        odd_lines=tuple(odd[:SHOWN]), integers=any(isinstance(one, int) for one in given),
+    )  # fmt: skip
+
+
+def _roles(given: Any, role: str, where: str) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield the classes of each role; unknown ones may be nested by difficulty."""
+    if isinstance(given, dict):
+        for key, value in given.items():
+            yield from _roles(value, f"{role}/{key}" if role else key, where)
+    elif isinstance(given, list) and all(isinstance(one, str | int) for one in given):
+        yield role, tuple(map(str, given))
+    else:
+        raise AnnotationFormatError(
+            "The classes of a role are no array", where=where, expected="names or numbers of classes",
+            found=f"{role}: {ascii(given)[:80]}",
+        )  # fmt: skip

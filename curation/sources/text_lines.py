@@ -1,0 +1,196 @@
+"""Lines of a text as columns of positions: where each begins and ends, and what stands last in it."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from curation.errors import DamagedFileError
+from curation.sources.entries import LONGEST_LINE, NO_LABEL, OUTER_BLANKS, RETURNS, SHOWN, OddLine
+from curation.sources.stems import FILE_SUFFIXES, before_suffix, firsts, gathered
+
+if TYPE_CHECKING:
+    from curation.sources.source import Bools, Int32s, Int64s
+
+_LONGEST_NAME = 255
+LABEL_DIGITS = 9
+_LINE_FEED, _SLASH, _MINUS, _ZERO = 10, 47, 45, 48
+BLANK = np.zeros(256, np.bool_)
+BLANK[[32, 9, 13]] = True
+_CONTROL = np.zeros(256, np.bool_)
+_CONTROL[[*range(9), 11, 12, *range(14, 32), 127]] = True
+_AFTER_FOLDERS = re.compile(rb"[/\\]")
+_REASONS = (
+    "", "it names a folder", "it holds a control character", "it is not printable", "the line is too long",
+    f"its name is longer than {_LONGEST_NAME} characters",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Spans of the filled lines of a block, and of what would stand before a label."""
+
+    block: bytes
+    numbers: Int32s
+    starts: Int32s
+    ends: Int32s
+    breaks: Int32s
+    before: Int32s
+    labels: Int32s
+    is_imglist: Bools
+    is_voc: Bools
+    is_sentence: Bools
+    is_spaced: Bools
+
+    def odd_line(self, row: int, reason: str) -> OddLine:
+        """Return what is shown of a line."""
+        text = self.block[self.starts[row] : min(self.ends[row], self.starts[row] + 240)]
+        return OddLine(int(self.numbers[row]), reason, text.decode("utf-8", "ignore")[:60])
+
+    def without(self, rows: Int64s) -> Lines:
+        """Return the lines but for some of them."""
+        columns = {name: np.delete(column, rows) for name, column in vars(self).items() if name != "block"}
+        return Lines(self.block, **columns)
+
+
+def numbers_alone(data: bytes) -> int | None:
+    """Return the number of lines where each is a number and nothing else: most lists are, and one look tells."""
+    buffer = np.frombuffer(data, np.uint8)
+    if buffer[:_LONGEST_NAME].max() > _ZERO + 9 or data.startswith(b"\n") or buffer.max() > _ZERO + 9:
+        return None
+    lower = int(np.count_nonzero(buffer < _ZERO))
+    width = data.index(b"\n") + 1
+    if width * lower == len(data) and (buffer[width - 1 :: width] == _LINE_FEED).all():
+        return lower if width <= _LONGEST_NAME else None
+    breaks = np.flatnonzero(buffer == _LINE_FEED)
+    widths = np.diff(breaks, prepend=-1)
+    return lower if len(breaks) == lower and widths.min() > 1 and widths.max() <= _LONGEST_NAME else None
+
+
+def require_utf8(block: bytes, where: str) -> None:
+    """Refuse bytes that are no UTF-8."""
+    if block.isascii():
+        return
+    try:
+        block.decode()
+    except UnicodeDecodeError as error:
+        raise DamagedFileError("The file is not UTF-8 text", where=where, found=str(error)[:200]) from None
+
+
+def lines_of(block: bytes, before: int, traits: Counter[str]) -> tuple[Lines, int, int, list[OddLine]]:
+    """Return the filled lines of a block, the number of all its lines, and those that cannot be an entry."""
+    buffer = np.frombuffer(block, np.uint8)
+    breaks = np.flatnonzero(buffer == _LINE_FEED)
+    first = firsts(breaks)
+    starts, ends = first.copy(), breaks.copy()
+    short = breaks - first <= LONGEST_LINE
+    for step, bound in ((-1, ends), (1, starts)):
+        rows = np.flatnonzero(short & (ends > starts))
+        while len(rows):
+            rows = rows[BLANK[buffer[bound[rows] - (step < 0)]]]
+            bound[rows] += step
+            rows = rows[ends[rows] > starts[rows]]
+    filled = ends > starts
+    if b"\r" in block:
+        by_return = (breaks > first) & (buffer[breaks - 1] == ord("\r"))
+        traits[RETURNS] += int(by_return.sum())
+        inner = np.flatnonzero(buffer == ord("\r"))
+        rows = np.searchsorted(breaks, inner)
+        lone = np.unique(rows[(inner >= starts[rows]) & (inner < ends[rows])])
+    else:
+        by_return, lone = np.zeros(len(breaks), np.bool_), np.empty(0, np.int64)
+    traits[OUTER_BLANKS] += int((filled & (breaks - first - by_return > ends - starts)).sum())
+    reasons = np.zeros(len(breaks), np.int8)
+    reasons[filled] = (buffer[ends[filled] - 1] == _SLASH) | (buffer[ends[filled] - 1] == ord("\\"))
+    reasons[lone] = 2
+    if np.count_nonzero(buffer < 32) > len(breaks) + block.count(b"\t") + block.count(b"\r") or b"\x7f" in block:
+        control = np.flatnonzero(_CONTROL[buffer])
+        reasons[np.searchsorted(breaks, control)] = 2
+    for row in () if block.isascii() else np.flatnonzero(filled).tolist():
+        text = block[starts[row] : min(ends[row], starts[row] + LONGEST_LINE + 3)]
+        if not text.isascii() and not text.decode("utf-8", "ignore").replace("\t", " ").isprintable():
+            reasons[row] = 3
+    for row in np.flatnonzero(short & (ends - starts > _LONGEST_NAME)).tolist():
+        name = _AFTER_FOLDERS.split(block[starts[row] : ends[row]])[-1]
+        if max(len(word.decode("utf-8", "ignore")) for word in name.split() or [b""]) > _LONGEST_NAME:
+            reasons[row] = 5
+    reasons[~short] = 4
+    strange = np.flatnonzero(reasons)
+    odd = [
+        OddLine(
+            before + row + 1, _REASONS[reasons[row]],
+            block[starts[row] : min(ends[row], starts[row] + 240)].decode("utf-8", "ignore")[:60],
+        )
+        for row in strange[:SHOWN].tolist()
+    ]  # fmt: skip
+    rows = np.flatnonzero(filled & (reasons == 0))
+    lines = _with_labels(block, buffer, (rows + before + 1, starts[rows], ends[rows], breaks[rows]))
+    return lines, len(breaks), len(strange), odd
+
+
+def _with_labels(block: bytes, buffer: Any, lines: tuple[Int64s, Int64s, Int64s, Int64s]) -> Lines:
+    numbers, starts, ends, breaks = lines
+    before, labels = ends.copy(), np.full(len(ends), NO_LABEL, np.int32)
+    is_label, has_path = np.zeros(len(ends), np.bool_), np.zeros(len(ends), np.bool_)
+    is_bare, is_sentence, is_spaced = has_path.copy(), has_path.copy(), has_path.copy()
+    blanks = np.flatnonzero((buffer == 32) | (buffer == 9))
+    if len(blanks):
+        last = np.searchsorted(blanks, ends) - 1
+        place = blanks[last]
+        rows = np.flatnonzero((last >= 0) & (place > starts) & (place < ends))
+        values, good = numbers_of(buffer, place[rows] + 1, ends[rows])
+        rows = rows[good]
+        is_label[rows], labels[rows] = True, values[good]
+        before[rows] = place[rows]
+        moving = rows
+        while len(moving):
+            moving = moving[BLANK[buffer[before[moving] - 1]]]
+            before[moving] -= 1
+        has_path[rows] = before_suffix(buffer, starts[rows], before[rows], FILE_SUFFIXES) < before[rows]
+        rows = rows[~has_path[rows]]
+        slashes = np.flatnonzero((buffer == _SLASH) | (buffer == ord("\\"))) if len(rows) else blanks[:0]
+        has_path[rows] = np.searchsorted(slashes, before[rows]) > np.searchsorted(slashes, starts[rows])
+        is_bare[rows] = np.searchsorted(blanks, before[rows]) == np.searchsorted(blanks, starts[rows])
+        words = np.flatnonzero((last >= 0) & (place > starts) & (place < ends) & ~has_path)
+        if len(words):
+            slashes = np.flatnonzero((buffer == _SLASH) | (buffer == ord("\\")))
+            inner = np.searchsorted(slashes, ends[words]) > np.searchsorted(slashes, starts[words])
+            is_sentence[words] = ~inner & (
+                before_suffix(buffer, starts[words], ends[words], FILE_SUFFIXES) == ends[words]
+            )
+        following = np.append(blanks, len(buffer))[np.searchsorted(blanks, starts)]
+        is_spaced = following < before
+    near_zero = (labels >= -1) & (labels <= 1)
+    return Lines(
+        block, numbers.astype(np.int32), starts.astype(np.int32), ends.astype(np.int32), breaks.astype(np.int32),
+        before.astype(np.int32), labels, is_label & has_path, is_label & ~has_path & is_bare & near_zero, is_sentence,
+        is_spaced,
+    )  # fmt: skip
+
+
+def numbers_of(buffer: Any, starts: Int32s | Int64s, ends: Int32s | Int64s) -> tuple[Int64s, Bools]:
+    """Return the integers that stand in spans, and which spans hold one of at most nine digits."""
+    negative = buffer[starts] == _MINUS
+    starts = starts + negative
+    widths = ends - starts
+    good = (widths > 0) & (widths <= LABEL_DIGITS)
+    values = np.zeros(len(starts), np.int64)
+    for place in range(int(widths[good].max()) if good.any() else 0):
+        rows = np.flatnonzero(good & (widths > place))
+        digits = buffer[starts[rows] + place].astype(np.int64) - _ZERO
+        values[rows] = values[rows] * 10 + digits
+        good[rows] &= (digits >= 0) & (digits <= 9)
+    return np.where(negative, -values, values), good
+
+
+def texts_of(one: Lines, ends: Int32s | None = None, starts: Int32s | None = None) -> bytes:
+    """Return the lines, or spans of them, a line feed after each."""
+    if not len(one.numbers):
+        return b""
+    closing = one.breaks.astype(np.int64)
+    spans = one.starts if starts is None else starts, one.ends if ends is None else ends
+    return gathered(np.frombuffer(one.block, np.uint8), spans, (closing, closing + 1))

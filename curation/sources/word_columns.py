@@ -1,0 +1,365 @@
+"""Lists of several columns a line, apart by blanks: which words name the image, and what the others say of it.
+
+A word is a file by its suffix. ``COVID 70 COVID(70).png COVID-19 sirm`` has one: the image is that word, what stands
+before it is one field, and the class follows. In ``2011_09_26/drive_0001 5 l`` all columns name the image together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from curation.sources.entries import NO_LABEL, SHARE, SHOWN, Column, Form, OddLine, PublishedList, encoded
+from curation.sources.stems import FILE_SUFFIXES, before_suffix, gathered, normalised
+from curation.sources.text_lines import BLANK, LABEL_DIGITS, Lines, numbers_of
+
+if TYPE_CHECKING:
+    from curation.sources.source import Bools, Int32s
+
+_NUMERIC, _DIGIT = np.zeros((2, 256), np.bool_)
+_NUMERIC[list(b"0123456789+-.,eE")] = True
+_DIGIT[list(b"0123456789")] = True
+_SIDES = {"l", "r", "left", "right"}
+_FRAMES = 0.7
+"""Of the lines, or fewer, have folders of their own where what stands beside them are frames."""
+_HEADER = 2
+_FEW_CLASSES = 20
+
+
+@dataclass(frozen=True)
+class _Words:
+    """The words of the lines of a block, and of each line the places of those that tell it apart from others."""
+
+    lines: Lines
+    starts: Int32s
+    ends: Int32s
+    first: Int32s
+    last: Int32s
+    is_file: Bools
+    is_number: Bools
+    is_digits: Bools
+    flags: Any
+
+    @classmethod
+    def of(cls, lines: Lines) -> _Words:
+        buffer = np.frombuffer(lines.block, np.uint8)
+        filled = ~BLANK[buffer] & (buffer != ord("\n"))
+        edges = np.flatnonzero(np.diff(filled, prepend=False, append=False)).astype(np.int32)
+        starts, ends = edges[::2], edges[1::2]
+        row = np.searchsorted(lines.starts, starts, side="right") - 1
+        kept = (row >= 0) & (starts < lines.ends[row])
+        starts, ends = starts[kept], ends[kept]
+        first = np.searchsorted(starts, lines.starts).astype(np.int32)
+        values, whole = numbers_of(buffer, starts, ends)
+        flags = np.where(whole & (np.abs(values) <= 1), values, 2).astype(np.int8)
+        numeric, digits = (_all_of(buffer, kind, starts, ends) for kind in (_NUMERIC, _DIGIT))
+        is_file = before_suffix(buffer, starts, ends, FILE_SUFFIXES) < ends
+        last = np.append(first[1:], len(starts)).astype(np.int32) - 1
+        return cls(lines, starts, ends, first, last, is_file, numeric, digits, flags)
+
+    @cached_property
+    def count(self) -> Int32s:
+        return self.last - self.first + 1
+
+    @cached_property
+    def files(self) -> Int32s:
+        return self._sums(self.is_file)
+
+    @cached_property
+    def file(self) -> Int32s:
+        """The last file of each line; of a line without one, the word before it."""
+        places = np.where(self.is_file, np.arange(len(self.starts), dtype=np.int32), -1)
+        return np.maximum(np.maximum.reduceat(places, self.first), self.first - 1)
+
+    @cached_property
+    def first_file(self) -> Int32s:
+        places = np.where(self.is_file, np.arange(len(self.starts), dtype=np.int32), len(self.starts))
+        return np.minimum(np.minimum.reduceat(places, self.first), self.last)
+
+    @cached_property
+    def second_file(self) -> Int32s:
+        places = np.where(self.is_file, np.arange(len(self.starts), dtype=np.int32), -1)
+        places[self.first_file] = -1
+        places[places < 0] = len(self.starts)
+        return np.where(self.files > 1, np.minimum.reduceat(places, self.first), -1).astype(np.int32)
+
+    @cached_property
+    def behind_first_file(self) -> Int32s:
+        return self.first_file + 1
+
+    @cached_property
+    def before_file(self) -> Int32s:
+        return self.file - 1
+
+    @cached_property
+    def label(self) -> Int32s:
+        return self.file + 1
+
+    @cached_property
+    def rest(self) -> Int32s:
+        return self.file + 2
+
+    @cached_property
+    def before(self) -> Int32s:
+        return np.asarray(np.maximum(self.file - self.first, 0))
+
+    @cached_property
+    def after(self) -> Int32s:
+        return self.last - self.file
+
+    @cached_property
+    def after_are_numbers(self) -> Bools:
+        return np.asarray(self._sums(self.is_number & self._behind) == self.after)
+
+    @cached_property
+    def after_are_flags(self) -> Bools:
+        return np.asarray(self._sums((self.flags < 2) & self._behind) == self.after)
+
+    @cached_property
+    def ones(self) -> Int32s:
+        return self._sums((self.flags == 1) & self._behind)
+
+    @cached_property
+    def first_is_digits(self) -> Bools:
+        return self.is_digits[self.first]
+
+    @cached_property
+    def second_is_digits(self) -> Bools:
+        return self.is_digits[np.minimum(self.first + 1, self.last)] & (self.count > 1)
+
+    @cached_property
+    def _behind(self) -> Bools:
+        return np.asarray(np.arange(len(self.starts)) > np.repeat(self.file, self.count))
+
+    def _sums(self, marks: Bools) -> Int32s:
+        sums: Int32s = np.add.reduceat(marks, self.first, dtype=np.int32)
+        return sums
+
+    def texts(self, start: str, end: str, rows: Bools) -> bytes:
+        """Return what stands from one word of lines to another, a line feed after each; nothing where it is none."""
+        here, there = getattr(self, start)[rows], getattr(self, end)[rows]
+        missing = (here > there) | (there > self.last[rows])
+        starts = self.starts[np.minimum(here, self.last[rows])]
+        ends = np.where(missing, starts, self.ends[np.where(missing, 0, there)])
+        closing = self.lines.breaks[rows].astype(np.int64)
+        return gathered(np.frombuffer(self.lines.block, np.uint8), (starts, ends), (closing, closing + 1))
+
+
+def _all_of(buffer: Any, kind: Bools, starts: Int32s, ends: Int32s) -> Any:
+    others = np.concatenate([[0], np.cumsum(~kind[buffer], dtype=np.int32)])
+    return others[ends] == others[starts]
+
+
+@dataclass
+class _Table:
+    """The words of all lines, which of them are entries, and what is told of the others."""
+
+    parts: Sequence[_Words]
+    rows: Bools = field(default_factory=lambda: np.empty(0, np.bool_))
+    odd: list[OddLine] = field(default_factory=list)
+    told: int = 0
+
+    def column(self, name: str) -> Any:
+        """Return a property of all lines."""
+        return np.concatenate([getattr(one, name) for one in self.parts])
+
+    def _by_part(self, rows: Bools) -> list[tuple[_Words, Bools]]:
+        edges = np.cumsum([len(one.first) for one in self.parts])[:-1]
+        return list(zip(self.parts, np.split(rows, edges), strict=True))
+
+    def texts(self, start: str, end: str) -> bytes:
+        """Return what stands between two words of the entries."""
+        return b"".join(one.texts(start, end, rows) for one, rows in self._by_part(self.rows))
+
+    def encoded(self, start: str, end: str = "") -> Column:
+        """Return the same as a column."""
+        return encoded(self.texts(start, end or start))
+
+    def shown(self, rows: Bools, reason: str) -> list[OddLine]:
+        """Return the first few of some lines."""
+        found = [
+            one.lines.odd_line(row, reason)
+            for one, own in self._by_part(rows)
+            for row in np.flatnonzero(own)[:SHOWN].tolist()
+        ]
+        return found[:SHOWN]
+
+    def tell(self, rows: Bools, reason: str) -> None:
+        """Tell of lines that have less than the others."""
+        self.told += int(rows.sum())
+        self.odd += self.shown(rows, reason)
+
+    def read(self, form: Form, paths: bytes, **columns: Any) -> dict[str, Any]:
+        """Return the list of the entries."""
+        odd = tuple(sorted(self.odd, key=lambda one: one.line)[:SHOWN])
+        numbers = np.concatenate([one.lines.numbers for one in self.parts])[self.rows]
+        told: dict[str, Any] = {"odd": self.told, "odd_lines": odd, "short": self.told, "short_lines": odd}
+        return {"form": form, "lists": (PublishedList("", paths, numbers, **told, **columns),)}
+
+
+def read_files(parts: Sequence[Lines]) -> dict[str, Any] | None:
+    """Return a list whose lines name files beside other words; None where the lines are no such."""
+    table = _Table([_Words.of(one) for one in parts if len(one.numbers)])
+    files, after, before = table.column("files"), table.column("after"), table.column("before")
+    header = np.arange(len(files)) < (0 if files[0] else 1 + (not files[1:_HEADER].any()))
+    table.rows = files > 0
+
+    def mostly(marks: Bools) -> bool:
+        return bool((marks & table.rows).sum() >= max(SHARE * (~header).sum(), 1))
+
+    if not mostly(table.rows):
+        return None
+    table.tell(~table.rows & ~header, "it names no file")
+    read: dict[str, Any] | None
+    if mostly(files > 1):
+        read = _two_files(table, files)
+    elif mostly(table.column("after_are_flags") & (after > 1)):
+        read = _flags(table, after)
+    elif mostly(after == 0):
+        read = _numbered(table) if mostly((before == 1) & table.column("first_is_digits")) else None
+    elif mostly(table.column("after_are_numbers") & (after > 1)):
+        read = table.read("file and labels", table.texts("first", "file"))
+    else:
+        read = _classes(table, after, fielded=mostly(before > 0), numbers=mostly(table.column("after_are_numbers")))
+    if read is not None and header.any():
+        read["notes"] = tuple(f"line {one.line} is a header: {one.text!a}" for one in table.shown(header, ""))
+    return read
+
+
+def _two_files(table: _Table, files: Int32s) -> dict[str, Any]:
+    """Return files with their companions, or pairs of them, where files that stand first stand second too."""
+    table.tell(files == 1, "it names one file, the others two")
+    paths, second = table.texts("first", "first_file"), table.texts("behind_first_file", "second_file")
+    one, other = encoded(paths), encoded(second)
+    if len(one.values) < SHARE * len(one.of) and not set(one.values).isdisjoint(other.values):
+        return _paired(table, list(zip(paths.split(b"\n")[:-1], second.split(b"\n")[:-1], strict=True)))
+    return table.read("two files", paths, companions=normalised(second))
+
+
+def _flags(table: _Table, after: Int32s) -> dict[str, Any]:
+    usual = int(np.bincount(after[table.rows]).argmax())
+    table.tell(table.rows & (after < usual), f"it has fewer labels than the others, which have {usual}")
+    return table.read(
+        "file and label vector", table.texts("first", "file"), label_counts=table.column("ones")[table.rows]
+    )
+
+
+def _numbered(table: _Table) -> dict[str, Any]:
+    """Return files behind a number: the file alone names the image. Numbers that repeat are labels."""
+    numbers, paths = table.encoded("first", "before_file"), table.texts("file", "file")
+    if len(numbers.values) == len(numbers.of):
+        return table.read("numbered files", paths)
+    return table.read("imglist", paths, labels=_labels(numbers))
+
+
+def _labels(column: Column) -> Int32s:
+    values = [int(one) if len(one) <= LABEL_DIGITS and one.lstrip("-").isdigit() else NO_LABEL for one in column.values]
+    return np.array([*values, NO_LABEL], np.int32)[column.of]
+
+
+def _classes(table: _Table, after: Int32s, *, fielded: bool, numbers: bool) -> dict[str, Any] | None:
+    """Return files with a class, a field before them that is no part of their path, and a source."""
+    label, rest = table.encoded("label"), table.encoded("rest", "last")
+    columns = _fields(table, label) if fielded else {}
+    if numbers and not columns:
+        return None
+    if len(rest.values) and (columns or _are_apart(label, rest)):
+        columns["source"] = rest
+    elif len(rest.values):
+        label = table.encoded("label", "last")
+    table.tell(table.rows & (after == 0), "it has no label")
+    own = label.of[-1]
+    if (
+        own >= 0
+        and (label.of == own).sum() == 1
+        and any(one != label.values[own] and one.startswith(label.values[own]) for one in label.values)
+    ):
+        table.tell(np.arange(len(table.rows)) == np.flatnonzero(table.rows)[-1], "its label may be cut")
+    paths = table.texts("file" if columns.keys() - {"source"} else "first", "file")
+    if numbers:
+        return table.read("imglist", paths, labels=_labels(label), columns=columns)
+    if len(label.values) > max(_FEW_CLASSES, len(label.of) / 2):
+        # What differs on most lines is no class.
+        return table.read("file and labels", paths, columns=columns)
+    return table.read("file and labels", paths, groups=label.values, group_of=label.of, columns=columns)
+
+
+def _fields(table: _Table, label: Column) -> dict[str, Column]:
+    """Return what stands before the files if it is a column, and no part of a path that holds blanks."""
+    before, files = table.encoded("first", "before_file"), table.encoded("file")
+    inner = len(files.values) < len(table.encoded("first", "file").values)
+    if inner or len(before.values) < 2 or any("/" in value or "\\" in value for value in before.values):
+        return {}
+    both = len(np.unique(np.stack([before.of, label.of]), axis=1).T)
+    if both == len(before.values) == len(label.values):
+        return {}
+    counted = len(before.values) == len(before.of) and all(map(str.isdigit, before.values))
+    return {"number" if counted else "patient": before}
+
+
+def _are_apart(label: Column, rest: Column) -> bool:
+    """Return whether two words behind a file are a class and a source, and no class of two words.
+
+    Words of a name follow each other: ``hot`` has ``dog`` behind it. A class has several sources, or none too.
+    """
+    both = np.unique(np.stack([label.of, rest.of]), axis=1)
+    sources = np.bincount(both[0][both[0] >= 0], minlength=len(label.values))
+    counts = np.bincount(label.of[label.of >= 0], minlength=len(label.values))
+    return bool(counts[sources > 1].sum() >= len(label.of) / 2)
+
+
+def read_names(parts: Sequence[Lines]) -> dict[str, Any] | None:
+    """Return a list of frames of sequences, or of pairs, whose lines name no file; None where they are no such."""
+    table = _Table([_Words.of(one) for one in parts if len(one.numbers)])
+    if not table.parts or table.column("files").any():
+        return None
+    count, numbered = table.column("count"), table.column("second_is_digits")
+    for width in (2, 3):
+        table.rows = numbered & (count == width)
+        if table.rows.sum() < SHARE * len(count):
+            continue
+        folders, last = table.encoded("first"), table.encoded("last")
+        columns = {"sequence": folders} | ({"side": last} if width == 3 else {})
+        are_sides = {value.lower() for value in last.values} <= _SIDES
+        paths = table.texts("first", "last")
+        if are_sides if width == 3 else are_frames(folders, encoded(paths)):
+            table.tell(~table.rows, "it has other columns than the other lines")
+            return table.read("frames", paths, by_columns=True, columns=columns)
+    return _pairs(table)
+
+
+def are_frames(folders: Column, entries: Column) -> bool:
+    """Return whether folders repeat, and are told apart by what stands beside them."""
+    lines = len(folders.of)
+    return len(entries.values) >= SHARE * lines and len(folders.values) <= _FRAMES * lines
+
+
+def _pairs(table: _Table) -> dict[str, Any] | None:
+    """Return the pairs of LFW: ``NAME 1 4`` are two photos of a name, ``NAME 1 NAME2 3`` of two names."""
+    table.rows = table.column("count") > 0
+    words = [line.split() for line in table.texts("first", "last").split(b"\n")[:-1]]
+    header = len(words[0]) <= 2 and all(map(bytes.isdigit, words[0]))
+    fits = [len(one) in (3, 4) and one[1].isdigit() and one[-1].isdigit() and not one[0].isdigit() for one in words]
+    found = [
+        (b" ".join(one[:2]), b" ".join((one[-2 if len(one) == 4 else 0], one[-1])))
+        for one, fit in zip(words, fits, strict=True)
+        if fit
+    ]
+    if not (header or 4 in map(len, words)) or len(found) < max(SHARE * (len(words) - header), 1):
+        return None
+    table.rows = np.array(fits)
+    others = ~table.rows
+    others[0] &= not header
+    table.tell(others, "it is no pair")
+    return _paired(table, found, by_columns=True)
+
+
+def _paired(table: _Table, members: Sequence[tuple[bytes, bytes]], **columns: Any) -> dict[str, Any]:
+    """Return both members of each pair, which share their line."""
+    read = table.read("pairs", b"".join(b"%s\n%s\n" % pair for pair in members), pairs=True, **columns)
+    [one] = read["lists"]
+    return read | {"lists": (replace(one, lines=np.repeat(one.lines, 2)),)}
