@@ -30,10 +30,10 @@ LARGEST_GROUP = 0.2
 """Fewer groups, or one with a larger share of all lines, may be classes where the name does not say what they are."""
 LONGEST_PATTERN = 1000
 GROUP_COLUMNS = (
-    "patient", "patient_id", "subject", "case", "study", "lesion", "video", "clip", "sequence", "scene", "slide",
+    "patient", "subject", "case", "study", "lesion", "video", "clip", "sequence", "scene", "slide",
     "drive", "session", "recording", "speaker", "site", "location", "group", "source_id",
 )  # fmt: skip
-"""Names of columns that say that their values are groups."""
+"""Names of columns that say that their values are groups; ``patient_id`` and ``PatientID`` are read as ``patient``."""
 _SHOWN = 3
 _SAMPLE = 200
 _GROUPS_A_LABEL = 3
@@ -59,8 +59,8 @@ class _Pattern:
 
 
 _END = f"(?:{IMAGE_SUFFIX.removesuffix('$')})?$"
-_COUNTER = r"^((?:.*?[^A-Za-z])?(?i:{})[_-]?{})"
-"""A word and a number: the third video of this folder is not that of another."""
+_COUNTER = r"^((?:.*?[^A-Za-z])??(?i:{})[_-]?{})"
+"""A word and a number, the first in a path: the third video of this folder is not that of another."""
 _PATTERNS = (
     _Pattern("Roboflow source", ("source photo",), r"([^/]+)\.rf\.[0-9a-f]{32}"),
     _Pattern(
@@ -71,7 +71,7 @@ _PATTERNS = (
     _Pattern(
         "subject or patient",
         ("subject", "patient", "case"),
-        _COUNTER.format("patient|subject|subj|case|pid", r"\d+") + "|^((?:.*?[^A-Za-z])?sub-[A-Za-z0-9]+)",
+        _COUNTER.format("patient|subject|subj|case|pid", r"\d+") + "|^((?:.*?[^A-Za-z])??sub-[A-Za-z0-9]+)",
         in_folders=True,
     ),
     _Pattern(
@@ -209,10 +209,10 @@ class Groups:
     def __init__(self, images: Images, patterns: Sequence[str] = (), column: str = "") -> None:
         self.images = images
         self.own = tuple(_Pattern(f"--group {text}", ("group",), _checked(text)) for text in patterns)
-        self.column = column.lower()
+        self.column = _column(column)
         self._found: dict[tuple[int, _Pattern], tuple[Int32s, pa.LargeStringArray]] = {}
         present = sorted({name for one in images.lists for name in one.columns})
-        if column and self.column not in {name.lower() for name in present}:
+        if column and self.column not in set(map(_column, present)):
             raise UsageError(
                 "No list has a column of this name",
                 where=f"--group-column {column[:80]}",
@@ -253,7 +253,7 @@ class Groups:
 
     def _groupings(self, a: int, b: int, *, people_only: bool) -> Iterator[tuple[_Pattern, _Sides]]:
         """Yield what may tell groups, in the order in which it is tried, with the groups of two lists by it."""
-        columns = [{name.lower(): one for name, one in self.images.lists[place].columns.items()} for place in (a, b)]
+        columns = [{_column(name): one for name, one in self.images.lists[place].columns.items()} for place in (a, b)]
         for name in ([self.column] * bool(self.column)) + ([] if people_only else list(GROUP_COLUMNS)):
             if name in columns[0] and name in columns[1]:
                 sides = [(one[name].of, _texts(one[name].values)) for one in columns]
@@ -302,6 +302,8 @@ class Groups:
             return "the two lists name other folders"
         if pattern.sure:
             return ""
+        if not found.both and 2 * present > counts.sum():
+            return f"{present:,} groups of {counts.sum():,} lines: hardly any holds two"
         follows = [self._follow_labels(place, codes) for place, codes in zip(pair, sides.codes, strict=True)]
         if True in follows and False not in follows:
             return "each group holds one label: they are classes"
@@ -329,7 +331,7 @@ class Groups:
             values = {*one[name].values} | {*two[name].values}
             repeated = len(values) < min(len(one[name].of), len(two[name].of))
             apart = len(values) > 1 and not {*one[name].values} & {*two[name].values}
-            if repeated and apart and name.lower() not in (*GROUP_COLUMNS, self.column):
+            if repeated and apart and _column(name) not in (*GROUP_COLUMNS, self.column):
                 yield f"each of the {len(values):,} values of the column {name} stands on one side"
 
 
@@ -353,6 +355,12 @@ def _checked(pattern: str) -> str:
     except pa.ArrowInvalid:
         raise UsageError("A pattern has no capture group", where=where, expected=expected) from None
     return pattern
+
+
+def _column(name: str) -> str:
+    """Return the name of a column as it is compared."""
+    short = re.sub(r"[_ -]?id$", "", name.lower())
+    return short if short in GROUP_COLUMNS else name.lower()
 
 
 def _above(name: str) -> str:
