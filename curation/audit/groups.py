@@ -231,7 +231,11 @@ class Groups:
         decided, tried, also, why = None, list[str](), list[str](), ""
         for pattern, sides in self._groupings(a, b, people_only=people_only):
             fitting = sides.fitting
-            asked = pattern in self.own or pattern.name == f"the column {self.column}"
+            asked = (
+                pattern in self.own
+                or bool(self.column)
+                and _column(pattern.name.removeprefix("the column ")) == self.column
+            )
             told = f"{pattern.name} (fits {fitting[0]:,} of {of[0]:,} and {fitting[1]:,} of {of[1]:,} lines)"
             fits = all(fitting) if asked else all(n >= SHARE * m > 0 for n, m in zip(fitting, of, strict=True))
             if not fits:
@@ -253,11 +257,12 @@ class Groups:
 
     def _groupings(self, a: int, b: int, *, people_only: bool) -> Iterator[tuple[_Pattern, _Sides]]:
         """Yield what may tell groups, in the order in which it is tried, with the groups of two lists by it."""
-        columns = [{_column(name): one for name, one in self.images.lists[place].columns.items()} for place in (a, b)]
+        columns = [{_column(name): (name, one) for name, one in self.images.lists[at].columns.items()} for at in (a, b)]
         for name in ([self.column] * bool(self.column)) + ([] if people_only else list(GROUP_COLUMNS)):
             if name in columns[0] and name in columns[1]:
-                sides = [(one[name].of, _texts(one[name].values)) for one in columns]
-                yield _Pattern(f"the column {name}", (name.removesuffix("_id"),), ""), _joined(*sides)
+                sides = [(one[name][1].of, _texts(one[name][1].values)) for one in columns]
+                written = f"the column {columns[0][name][0]}"
+                yield _Pattern(written, (name.removesuffix("_id"),), ""), _joined(*sides)
         for pattern in (*self.own, *(_PEOPLE if people_only else _PATTERNS)):
             yield pattern, _joined(self._of(a, pattern), self._of(b, pattern))
 
