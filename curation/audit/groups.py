@@ -231,11 +231,8 @@ class Groups:
         decided, tried, also, why = None, list[str](), list[str](), ""
         for pattern, sides in self._groupings(a, b, people_only=people_only):
             fitting = sides.fitting
-            asked = (
-                pattern in self.own
-                or bool(self.column)
-                and _column(pattern.name.removeprefix("the column ")) == self.column
-            )
+            of_column = _column(pattern.name.removeprefix("the column ")) == (self.column or None)
+            asked = pattern in self.own or of_column
             told = f"{pattern.name} (fits {fitting[0]:,} of {of[0]:,} and {fitting[1]:,} of {of[1]:,} lines)"
             fits = all(fitting) if asked else all(n >= SHARE * m > 0 for n, m in zip(fitting, of, strict=True))
             if not fits:
