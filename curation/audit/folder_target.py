@@ -6,8 +6,9 @@ What part a list plays is guessed from the names that open-world repositories us
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import permutations
 from pathlib import Path
 from typing import get_args
 
@@ -15,14 +16,18 @@ import msgspec
 
 from curation.audit.classes import TaskClasses, classes_of
 from curation.audit.lists import ListSet
+from curation.audit.roles import RoleGuess, between_families, comparisons, said_role
+from curation.audit.roles import read_role as role_by_name
 from curation.audit.target import (
     DEFAULT_EXEMPLARS,
     LIST_ROLES,
     PRINCIPLE,
     AuditedList,
     AuditTarget,
+    ComparedPair,
     LabelFile,
     ListRole,
+    PartPlayed,
     audited_source,
     positions_of,
 )
@@ -226,6 +231,10 @@ class FolderOptions:
         Label files by ``LIST`` or ``LIST:TASK``.
     complete : collection of str
         Sources that miss no object of any of their classes.
+    patterns : sequence of str
+        Regular expressions whose first capture group is the group of an image.
+    column : str
+        Column of a table that is such a group.
     """
 
     roles: Mapping[str, str] = field(default_factory=dict)
@@ -234,6 +243,8 @@ class FolderOptions:
     complete: Collection[str] = ()
     exemplars: int = DEFAULT_EXEMPLARS
     photos: Mapping[str, Path] = field(default_factory=dict)
+    patterns: Sequence[str] = ()
+    column: str = ""
 
 
 def folder_target(
@@ -264,8 +275,15 @@ def folder_target(
         AuditedList(name=one.name, file=one.name, members=one.members, lines=one.read.lines) for one in lists.lists
     )
     _require_lists(options, lists)
-    used = [_with_role(one, role, tasks, options) for one in files for role in _roles(one, files, tasks, options)]
-    target = AuditTarget(
+    by_task = speaks_of_tasks([one.name for one in files], tasks, options)
+    guesses = [_guess(one, options) for one in files]
+    used, parts = list[AuditedList](), list[PartPlayed]()
+    for place, one in enumerate(files):
+        guess = None if by_task else guesses[place]
+        for role in _roles(one, files, tasks, options, guess):
+            used.append(_with_role(one, role, tasks, options))
+            parts.append(_played(used[-1], role, tasks, guess))
+    return AuditTarget(
         name=lists.name,
         kind="folder",
         classes=classes,
@@ -275,17 +293,38 @@ def folder_target(
         lists=tuple(one for one in used if one.role),
         sources=audited,
         positions=positions_of(lists.vocabulary, [one.raw for one in audited]),
+        expects_tasks=by_task,
         exemplars=options.exemplars,
         photos=options.photos,
         digests=lists.digests,
         published=lists,
+        parts=tuple(parts),
+        compared=None if by_task else tuple(_compared(lists, used, guesses, options)),
+        patterns=tuple(options.patterns),
+        column=options.column,
     )
-    skipped = [f"{name}: no list ({why})" for name, why in lists.skipped.items()]
-    return replace(target, remarks=(*(_remark(one, target) for one in used), *skipped))
+
+
+def speaks_of_tasks(names: Sequence[str], tasks: Sequence[TaskClasses], options: FolderOptions) -> bool:
+    """Return whether names of lists or the user speak of tasks: roles are those of open-world benchmarks then."""
+    said = any(":" in text or text in ("finetune", "ft", "wilderness") for text in options.roles.values())
+    return bool(tasks or options.labels) or tasks_by_name(names) > 0 or said
+
+
+def _guess(one: AuditedList, options: FolderOptions) -> RoleGuess:
+    """Return the role and family by the name of a list, or as the user says for the whole list."""
+    said = [text for key, text in options.roles.items() if _named(key, [one.name]) == (one.name, None)]
+    roles = {"train": ("train",), "val": ("val",), "test": ("test",), "none": ()}
+    words = [roles[role] for text in said for role in [_WORDS.get(text, text)] if role in roles]
+    return said_role(one.name, words[0]) if words else role_by_name(one.name)  # type: ignore[arg-type]  # of three words
 
 
 def _roles(
-    one: AuditedList, files: Sequence[AuditedList], tasks: Sequence[TaskClasses], options: FolderOptions
+    one: AuditedList,
+    files: Sequence[AuditedList],
+    tasks: Sequence[TaskClasses],
+    options: FolderOptions,
+    guess: RoleGuess | None,
 ) -> list[RoleOfList]:
     task_names = [task.name for task in tasks]
     said = [
@@ -294,8 +333,39 @@ def _roles(
         for name, lines in [_named(key, [one.name])]
         if name == one.name
     ]
+    if said:
+        return said
+    if guess is not None:
+        return [RoleOfList(guess.roles[0] if guess.roles else "", ALL_TASKS, guess.why)]
     names = [other.name for other in files]
-    return said or guess_roles(one.name, len(one.members), len(tasks) or tasks_by_name(names), names)
+    return guess_roles(one.name, len(one.members), len(tasks) or tasks_by_name(names), names)
+
+
+def _compared(
+    lists: ListSet, used: Sequence[AuditedList], guesses: Sequence[RoleGuess], options: FolderOptions
+) -> Iterator[ComparedPair]:
+    """Yield the pairs of lists that names or the user say should share no image, then those of other kinds."""
+    whole = {lists.place[one.name]: one for one in used if one.name in lists.place}
+    sizes = [len(one) for one in lists.lists]
+    pairs = comparisons(guesses, sizes)
+    for pair in (*pairs, *between_families(lists.images.overlaps, pairs)):
+        if pair.a in whole and pair.b in whole:
+            unlabelled = guesses[pair.a].unlabelled or guesses[pair.b].unlabelled
+            one, two = guesses[pair.a].family_name, guesses[pair.b].family_name
+            yield ComparedPair(
+                whole[pair.a], whole[pair.b], pair.kind, (pair.a, pair.b), pair.roles, unlabelled,
+                one if one == two and len({*pair.roles, "train", "test"}) == 2 else "",
+            )  # fmt: skip
+    # Lists whose roles the user says are held together, whatever else their names say: so are lines of a list.
+    met = {place for pair in pairs if pair.kind == "family" for place in (pair.a, pair.b)}
+    said = {_named(key, lists.place)[0] for key in options.roles}
+    alone = [one for one in used if one.file in said and lists.place[one.file] not in met]
+    order = ("train", "val", "test")
+    for first, second in permutations(alone, 2):
+        roles = (first.role, second.role)
+        if roles[0] in order and roles[1] in order and order.index(roles[0]) < order.index(roles[1]):
+            places = (lists.place.get(first.name, -1), lists.place.get(second.name, -1))
+            yield ComparedPair(first, second, "family", places, roles)
 
 
 def _named(key: str, names: Collection[str]) -> tuple[str, tuple[int, int] | None]:
@@ -367,8 +437,10 @@ def _labels(
     return found
 
 
-def _remark(one: AuditedList, target: AuditTarget) -> str:
-    if not one.role:
-        return f"{one.name}: no role ({one.said_by})"
-    of_tasks = f" of {', '.join(target.task_names(one))}" if one.tasks else ""
-    return f"{one.name}: {one.role}{of_tasks} ({one.said_by})"
+def _played(one: AuditedList, role: RoleOfList, tasks: Sequence[TaskClasses], guess: RoleGuess | None) -> PartPlayed:
+    lines = "" if role.lines is None else f" (lines {role.lines[0]:,} to {role.lines[1]:,})"
+    of_tasks = ", ".join(tasks[n].name if n < len(tasks) else f"task {n + 1}" for n in one.tasks)
+    played = " and ".join(guess.roles) if guess and guess.roles else role.role
+    unlabelled = "unlabelled " if guess and guess.unlabelled else ""
+    of = f" of {of_tasks}" if of_tasks and played else ""
+    return PartPlayed(one.file, f"{unlabelled}{played}{of}{lines}", guess.family_name if guess else "", role.said_by)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from curation.manifest.header import LabelView
 from curation.sources.source import Bools, Int64s
 
 TASKS = "the classes of each task: --tasks reowod|ore|s-owodb, or a file that lists them"
-ROLES = "the role of the lists: --role FILE=train:1, =finetune:2, =val:1, =test"
+ROLES = "the role of the lists: --role LIST=train, =val, =test; of tasks =train:1, =finetune:2"
 SOURCES = "the raw annotations of these images: --source NAME=PATH"
 BOXES = "an annotation file with boxes in place of a table of image and class: --source NAME=PATH"
 COMPLETE = (
@@ -38,9 +39,10 @@ def judged(rule: Rule, target: AuditTarget) -> Outcome:
             return not_applicable("the benchmark has no tasks")
         return Outcome((undecidable("tasks", TASKS),))
     if rule.roles and not target.with_role(*rule.roles):
-        if target.lists:
+        if target.lists or (target.published is not None and len(target.files) < 2):
             return not_applicable(f"there is no {' or '.join(rule.roles)} list")
-        return Outcome((undecidable("lists", ROLES),))
+        found = undecidable("lists", ROLES, "no name says train, val or test" if target.published else "")
+        return Outcome((replace(found, lists=tuple(one.name for one in target.files)),))
     return rule.on(target)
 
 

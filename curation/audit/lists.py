@@ -1,4 +1,4 @@
-"""Somebody's lists, read from a folder or some files (see `curation.sources.published_list`), their images named."""
+"""Somebody's lists, read from a folder or some files by `curation.sources.published_list`, and their images named."""
 
 from __future__ import annotations
 
@@ -17,26 +17,29 @@ from curation.ids import ImageId
 from curation.input_files import InputFile
 from curation.sources.published_list import (
     CLASS_FILE,
+    YAML_NAMES,
     EmptyListError,
     PublishedFile,
     PublishedList,
+    list_files,
     read_published,
 )
 from curation.sources.source import Int32s
 from curation.storage import inside
+from curation.text_table import printable
 
 MAX_FILE_BYTES = 512 << 20
 MAX_BYTES = 2 << 30
 """Of all lists together."""
 MAX_LISTS = 4096
 
-_SUFFIXES = (".txt", ".json", ".csv")
+EXPECTED = "one file a line, alone or with labels; a table with a column of files; COCO JSON; more in docs/id_lists.md"
 _LONGEST_KEY = 200
 
 
 @dataclass(frozen=True)
 class IdList:
-    """One list of image ids, in the order of its file, repeats kept.
+    """One list of images, in the order of its file, repeats kept.
 
     Attributes
     ----------
@@ -45,7 +48,7 @@ class IdList:
     file : str
         Path of the file below the folder, ``ore/t2_ft.txt``.
     members : ndarray of int32, shape (n,)
-        Position of each entry's id in `ListSet.vocabulary`.
+        Position of each entry's image in `ListSet.images`.
     read : PublishedList
         Line of each entry in the file, or its place in the JSON array; labels, groups, what is no entry.
     sha256 : str
@@ -66,7 +69,7 @@ class IdList:
 
     @cached_property
     def unique(self) -> Int32s:
-        """Positions of its ids, each once, ascending."""
+        """Positions of its images, each once, ascending."""
         return np.flatnonzero(np.bincount(self.members)).astype(np.int32)
 
 
@@ -81,11 +84,13 @@ class ListSet:
     lists : tuple of IdList
         By name.
     images : Images
-        Every image once, and each list as positions among them.
+        Every image once, and what two lists share.
     labels : mapping of str to Path
         COCO JSON files with annotations, by the name of their list.
     skipped : mapping of str to str
-        Files that are no lists of ids, and why.
+        Files that are no lists of images, and why.
+    first_lines : mapping of str to str
+        Their first lines.
     files : mapping of str to PublishedFile
         Every file that was understood, by its path below the folder; those that name classes hold no list.
     root : Path
@@ -101,6 +106,7 @@ class ListSet:
     images: Images
     labels: Mapping[str, Path] = field(default_factory=dict)
     skipped: Mapping[str, str] = field(default_factory=dict)
+    first_lines: Mapping[str, str] = field(default_factory=dict)
     files: Mapping[str, PublishedFile] = field(default_factory=dict)
     root: Path = Path()
     whole: bool = False
@@ -114,22 +120,27 @@ class ListSet:
         """Every image once."""
         return self.images.vocabulary
 
+    @cached_property
+    def place(self) -> dict[str, int]:
+        """The position of each list by its name."""
+        return {one.name: place for place, one in enumerate(self.lists)}
+
+    def shared(self, one: IdList, two: IdList) -> int:
+        """Return how many images two lists share."""
+        return int(self.images.overlaps[self.place[one.name], self.place[two.name]])
+
     @property
     def digests(self) -> dict[str, str]:
         """The sha256 of each list's file by name."""
         return {one.name: one.sha256 for one in self.lists}
 
 
-def read_lists(place: Path | Sequence[Path], *, namespace: str = "") -> ListSet:
+def read_lists(place: Path | Sequence[Path], *, namespace: str = "", but: Sequence[Path] = ()) -> ListSet:
     """Return every list of a folder and its subfolders, or of some files.
 
-    Every form that `curation.sources.published_list` tells is read: one id a line, with a label or without, tables,
-    arrays, COCO JSON, whose images count. Files that name classes are no lists. A file that is nothing of this is
-    passed over and named. Where COCO JSON with annotations lies beside a text file of its name, the text is the
-    list and the JSON its labels.
-
-    Ids without a namespace get one by their form: 12 digits are COCO's, 6 digits up to 009963 are VOC2007's, and
-    ``2008_000008`` is VOC2012's. Integers in JSON, numbers of other lengths and other texts get `namespace`.
+    Every form that `curation.sources.published_list` tells is read. Files that name classes are no lists. A file that
+    is nothing of this is passed over and named. Where COCO JSON with annotations lies beside a text file of its name,
+    the text is the list and the JSON its labels. What one image is, `curation.audit.identity` says.
 
     Parameters
     ----------
@@ -137,6 +148,8 @@ def read_lists(place: Path | Sequence[Path], *, namespace: str = "") -> ListSet:
         A folder, or files.
     namespace : str
         Of ids whose form tells none. A namespace other than COCO's and VOC's holds for all ids that have none written.
+    but : sequence of Path
+        Files that are something else, such as that of the tasks.
 
     Raises
     ------
@@ -152,40 +165,32 @@ def read_lists(place: Path | Sequence[Path], *, namespace: str = "") -> ListSet:
     if namespace:
         ImageId(namespace, "0")
     root, paths = _files(place)
-    read = _read_all(root, paths)
+    others = {path.resolve() for path in but}
+    read = _read_all(root, [path for path in paths if path.resolve() not in others])
     if not read.found and not any(one.form in ("class roles", "class names", "map") for one in read.files.values()):
         reasons = "; ".join(f"{name}: {why}" for name, why in list(read.skipped.items())[:3])
         raise UsageError(
-            "There is no list of image ids",
-            where=str(root),
-            expected=".txt files with one id a line, or .json or .csv files",
-            found=reasons or "no such file",
+            "There is no list of images", where=str(root), expected=EXPECTED, found=reasons or "no such file"
         )
     names = sorted(read.found)
-    images = images_of([read.found[name].read for name in names], namespace)
+    images = images_of([read.found[name][1] for name in names], namespace)
     lists = tuple(
-        IdList(name, one.file, own, one.read, f"sha256:{of.sha256}", of.size)
+        IdList(name, file, own, one, f"sha256:{read.files[file].sha256}", read.files[file].size)
         for name, own in zip(names, images.members, strict=True)
-        for one in [read.found[name]]
-        for of in [read.files[one.file]]
+        for file, one in [read.found[name]]
     )
     return ListSet(
-        root.resolve().name, lists, images, read.labels, read.skipped, read.files, root, isinstance(place, Path),
-        tuple(read.damaged),
+        root.resolve().name, lists, images, read.labels, read.skipped, read.first_lines, read.files, root,
+        isinstance(place, Path), tuple(read.damaged),
     )  # fmt: skip
 
 
 @dataclass(frozen=True)
-class _Entries:
-    file: str
-    read: PublishedList
-
-
-@dataclass(frozen=True)
 class _Found:
-    found: dict[str, _Entries] = field(default_factory=dict)
+    found: dict[str, tuple[str, PublishedList]] = field(default_factory=dict)
     labels: dict[str, Path] = field(default_factory=dict)
     skipped: dict[str, str] = field(default_factory=dict)
+    first_lines: dict[str, str] = field(default_factory=dict)
     damaged: list[str] = field(default_factory=list)
     files: dict[str, PublishedFile] = field(default_factory=dict)
 
@@ -194,25 +199,27 @@ def _read_all(root: Path, paths: Sequence[Path]) -> _Found:
     from tqdm import tqdm
 
     read = _Found()
-    room = MAX_BYTES
+    room, named = MAX_BYTES, set[Path]()
     for path in tqdm(paths, desc="reading lists", unit=" files", disable=None, leave=False):
+        if path in named:
+            continue
         relative = path.relative_to(root)
         file = relative.as_posix()
         room -= _require_room(inside(root, file), room)
         try:
-            published = _read(path)
+            published = _read(path, root)
             lists = list(_named_lists(published))
         except AnnotationFormatError as reason:
-            read.skipped[file] = _in_one_line(reason, path)
+            read.skipped[file], read.first_lines[file] = _in_one_line(reason, path), _first_line(path)
             if isinstance(reason, DamagedFileError):
                 read.damaged.append(file)
             continue
         read.files[file] = published
+        named.update(published.named_files)
         if published.form == "class names" and not CLASS_FILE.search(path.stem):
             names = published.classes[""]
-            read.skipped[file] = (
-                f"its {len(names):,} lines are words, as names of classes, and no ids: {names[0][:40]!r}"
-            )
+            read.skipped[file] = f"its {len(names):,} lines are words, as names of classes, and no files"
+            read.first_lines[file] = names[0][:80]
         for key, one in lists:
             name = relative.with_suffix("").as_posix() + (f"/{key}" if key else "")
             if published.annotated:
@@ -221,15 +228,15 @@ def _read_all(root: Path, paths: Sequence[Path]) -> _Found:
                     continue
             # An array of ids beside a text file of its name is a list of its own.
             name = file + (f"/{key}" if key else "") if name in read.found else name
-            read.found[name] = _Entries(file, one)
+            read.found[name] = file, one
         if len(read.found) > MAX_LISTS:
             raise UsageError("There are too many lists to compare", where=str(root), expected=f"at most {MAX_LISTS:,}")
     return read
 
 
-def _read(path: Path) -> PublishedFile:
+def _read(path: Path, root: Path) -> PublishedFile:
     try:
-        return read_published(path)
+        return read_published(path, root)
     except EmptyListError:
         given = InputFile(path, kind="list")
         blank = 0 if path.suffix.lower() == ".json" else given.data.count(b"\n")
@@ -253,6 +260,11 @@ def _named_lists(published: PublishedFile) -> Iterator[tuple[str, PublishedList]
         yield key if short in lists or not short else short, lists[key]
 
 
+def _first_line(path: Path) -> str:
+    with path.open("rb") as stream:
+        return printable(stream.readline(200).decode("utf-8", "replace").strip())[:80]
+
+
 def _files(place: Path | Sequence[Path]) -> tuple[Path, list[Path]]:
     """Return the folder below which names are told, and the files; text before JSON of the same name."""
     if not isinstance(place, Path):
@@ -265,19 +277,15 @@ def _files(place: Path | Sequence[Path]) -> tuple[Path, list[Path]]:
         return root, _in_order(dict.fromkeys(given))
     if not place.is_dir():
         raise MissingFileError("The folder of lists does not exist", where=str(place))
-    return place, _in_order(
-        path
-        for path in place.rglob("*")
-        if path.suffix.lower() in _SUFFIXES and path.is_file() and not _is_hidden(path.relative_to(place))
-    )
+    return place, _in_order(list_files(place))
 
 
 def _in_order(paths: Iterable[Path]) -> list[Path]:
-    return sorted(paths, key=lambda path: (path.suffix.lower() != ".txt", path.as_posix()))
-
-
-def _is_hidden(path: Path) -> bool:
-    return any(part.startswith(".") for part in path.parts)
+    """Return files that name others first, and text before JSON of its name."""
+    order = dict.fromkeys(YAML_NAMES, -1)
+    return sorted(
+        paths, key=lambda path: (order.get(path.name.lower(), path.suffix.lower() == ".json"), path.as_posix())
+    )
 
 
 def _require_room(path: Path, room: int) -> int:

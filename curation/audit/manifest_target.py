@@ -16,6 +16,7 @@ from curation.audit.target import (
     AuditTarget,
     LabelFile,
     ListRole,
+    PartPlayed,
     audited_source,
     known_exhaustive,
 )
@@ -95,7 +96,7 @@ def manifest_target(
         entries=entries,
         exemplars=exemplars,
         photos=photos or {},
-        remarks=tuple(_remark(part) for part in header.parts if not _role(part, header)),
+        parts=tuple(_played(part, header) for part in header.parts),
         ignored=_ignored(manifest.header),
         digests={part.name: part.sha256 for part in header.parts if part.sha256},
     )
@@ -115,8 +116,11 @@ def _role(part: PartEntry, header: Header) -> ListRole:
     return part.role
 
 
-def _remark(part: PartEntry) -> str:
-    return f"{part.name}: no role beside {part.task}-{part.role}, which is the {part.role} list of {part.task}"
+def _played(part: PartEntry, header: Header) -> PartPlayed:
+    if role := _role(part, header):
+        return PartPlayed(part.name, f"{role} of {part.task or 'all'}", "", "the manifest says so")
+    why = f"beside {part.task}-{part.role}, which is the {part.role} list of {part.task}"
+    return PartPlayed(part.name, "", "", why)
 
 
 def _list_of(part: PartEntry, lines: Int32s, header: Header, available: bool, labels: Source | None) -> AuditedList:

@@ -17,11 +17,12 @@ from curation.engines.running import EngineName, run_step
 from curation.engines.shards import Shards
 from curation.engines.step import Block, Step
 from curation.errors import CurationError, MissingFileError, UsageError
+from curation.sources.published_list import LIST_SUFFIXES
 
 if TYPE_CHECKING:
     import pyarrow
 
-_FILES = (".txt", ".json", ".csv", ".gz", ".xml")
+_FILES = (*(one for one in LIST_SUFFIXES if one), ".yaml", ".yml", ".gz", ".xml")
 
 
 @dataclass(frozen=True)

@@ -1,23 +1,23 @@
-"""`Report`: what every rule found, as tables, plain data and one HTML page; and what each task consists of."""
+"""`Report`: what every rule found, as statements, tables, plain data and one HTML page; what each task consists of."""
 
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from functools import cached_property
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from curation.audit.forensics import Forensics, forensics_data, forensics_tables, overlap_matrix
 from curation.audit.judgement import label_warnings
 from curation.audit.labels import hidden_unknowns
-from curation.audit.overlap_figure import MOST_LISTS as MOST_DRAWN
-from curation.audit.overlap_figure import overlap_figure
-from curation.audit.rule import PRINCIPLES, VERDICTS, Outcome, Rule, Severity
+from curation.audit.rule import VERDICTS, Severity, counted, joined
+from curation.audit.statement import RuleResult, Statement, Sums, statements, sums_of
 from curation.audit.target import AuditedList, AuditTarget
 from curation.csv_table import as_csv
 from curation.pages import page
@@ -35,6 +35,7 @@ MOST_LISTS = 24
 _ROLES = ("train", "finetune", "val", "test")
 _RULE_COLUMNS = ("rule", "severity", "verdict", "count", "definition", "examples", "missing", "fix")
 _FINDING_COLUMNS = ("rule", "verdict", "about", "count", "text", "examples", "missing")
+_SHOWN_SUBJECTS = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,17 +67,6 @@ class TaskComposition:
     hiding_at_least: bool = False
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class RuleResult:
-    """One rule with what it found."""
-
-    rule: Rule
-    outcome: Outcome
-
-    def __repr__(self) -> str:
-        return f"RuleResult({self.rule.name}: {self.outcome.verdict})"
-
-
 @dataclass(frozen=True, repr=False)
 class Report:
     """What an audit found.
@@ -86,20 +76,23 @@ class Report:
     target : AuditTarget
         What was judged.
     results : tuple of RuleResult
-        Those of all rules that were asked for, by principle.
+        Those of all rules that were asked, by principle.
     digest : str
         Of the manifest, ``""`` for a folder.
-    forensics : Forensics or None
-        What the lists of a folder tell by themselves; None for a manifest.
     fail_on : {"error", "warning"}
         What makes the audit fail: a rule broken as an error, or also one broken as a warning.
+    not_asked : tuple of str
+        Rules that nothing here speaks of: those on tasks and labels where no name does.
+    command : str
+        What was typed, for the page.
     """
 
     target: AuditTarget
     results: tuple[RuleResult, ...]
     digest: str = ""
-    forensics: Forensics | None = None
     fail_on: Severity = "error"
+    not_asked: tuple[str, ...] = ()
+    command: str = ""
 
     def __repr__(self) -> str:
         told = ", ".join(f"{count} {verdict}" for verdict, count in self.tally().items())
@@ -110,11 +103,64 @@ class Report:
         shown = self.to_frame("rules")[["rule", "verdict", "count", "definition"]]
         return str(shown.to_html(index=False, max_rows=None))
 
+    @cached_property
+    def statements(self) -> tuple[Statement, ...]:
+        """What is said in the end, gravest first."""
+        return statements(self.results, self.folder)
+
+    @cached_property
+    def folder(self) -> str:
+        """The folder that all lists stand in, with its slash, which sentences leave out."""
+        folders = [one.file.rpartition("/")[0] for one in self.target.files] if self.target.published else []
+        common = os.path.commonpath(folders) if folders and all(folders) else ""
+        return f"{common}/" if common else ""
+
+    @cached_property
+    def sums(self) -> Sums:
+        """How many questions could be decided, and what came out."""
+        return sums_of(self.results, self.statements)
+
+    @property
+    def verdict_text(self) -> str:
+        """The first line of a report."""
+        sums, lists, name = self.sums, [one for one in self.target.files if one.available], cut(self.target.name, 80)
+        lines = f"{counted(sum(len(one.members) for one in lists), 'line')} in {counted(len(lists), 'list')}"
+        skipped = self.target.published.skipped if self.target.published else {}
+        read = f"{len(skipped)} of {self.n_files} files could not be read; " if skipped else ""
+        bad = [one for one in self.statements if one.gravity in ("error", "warning")]
+        if bad:
+            told = f"{counted(sums.errors, 'error')}, {counted(sums.warnings, 'warning')}"
+            return f"{name}: {read}{told} on {lines}. First: {bad[0].text}"
+        if not sums.decided:
+            return f"{name}: {read}nothing could be checked on {lines}"
+        decided = f"{sums.decided:,} of {counted(sums.questions, 'question')} could be decided"
+        return f"{name}: {read}no error and no warning on {lines}; {decided}"
+
+    @property
+    def sums_text(self) -> str:
+        """The last line of a report."""
+        sums = self.sums
+        subjects = {one.rule.name: one.rule.subject for one in self.results}
+        missing = [f"{subjects[name]} ({name}, {count:,})" for name, count in sums.undecidable.items()]
+        text = (
+            f"{sums.decided:,} of {counted(sums.questions, 'question')} could be decided: "
+            f"{counted(sums.errors, 'error')}, {counted(sums.warnings, 'warning')}, {counted(sums.notes, 'note')}"
+        )
+        if not sums.decided:
+            text = "nothing could be checked"
+        return text + (f"; not decidable: {joined(missing, _SHOWN_SUBJECTS)}" if missing else "")
+
+    @property
+    def n_files(self) -> int:
+        """Files that were looked at."""
+        found = self.target.published
+        return len(found.files) + len(found.skipped) if found else len(self.target.files)
+
     @property
     def failed(self) -> bool:
         """Whether a rule is broken."""
         bad = {"fail", "warn"} if self.fail_on == "warning" else {"fail"}
-        return any(one.outcome.verdict in bad for one in self.results)
+        return any(one.verdict in bad for result in self.results for one in result.outcome.findings)
 
     @property
     def exit_status(self) -> int:
@@ -171,16 +217,16 @@ class Report:
 
     def data(self) -> dict[str, Any]:
         """Return plain data for JSON: what was judged, from which files, and what every rule found."""
-        target = self.target
-        return {
+        target, found = self.target, self.target.published
+        told = {
             "target": target.name,
             "kind": target.kind,
-            **({"digest": self.digest} if self.digest else {}),
+            "verdict": self.verdict_text,
             "failed": self.failed,
-            "tally": self.tally(),
-            "lists": [_list_data(target, one) for one in target.files],
-            **({"class_files": files} if (files := _class_files(target)) else {}),
-            "roles": [_role_data(target, one) for one in target.lists],
+            "sums": self.sums.data(),
+            "statements": [asdict(one) for one in self.statements],
+            "lists": self.lists(),
+            "not_asked": list(self.not_asked),
             "sources": [
                 {
                     "name": source.name,
@@ -191,73 +237,62 @@ class Report:
                 }
                 for source in target.sources
             ],
-            "remarks": list(target.remarks),
             "warnings": label_warnings(target),
-            "rules": [_rule_data(one) for one in self.results],
-            "composition": [{name: getattr(one, name) for name in one.__slots__} for one in task_composition(target)],
-            **({"forensics": forensics_data(self.forensics)} if self.forensics else {}),
+            "composition": [asdict(one) for one in task_composition(target)],
         }
+        if found:
+            unread = [
+                {"path": name, "first_line": found.first_lines.get(name, ""), "reason": why}
+                for name, why in found.skipped.items()
+            ]
+            return told | {"unread": unread, "class_files": self._class_files()}
+        rules = [_rule_data(one) for one in self.results]
+        return told | {"digest": self.digest, "tally": self.tally(), "rules": rules}
+
+    def lists(self) -> list[dict[str, Any]]:
+        """Return what each list is: its role and family, and what they are known by."""
+        return [_list_data(self.target, one) for one in self.target.files]
+
+    def _class_files(self) -> list[dict[str, Any]]:
+        """Return the files of a folder that name classes and hold no list: rules of published lists judge them."""
+        files = self.target.published.files if self.target.published is not None else {}
+        return [
+            {
+                "file": name,
+                "form": one.form,
+                "names": sum(map(len, one.classes.values())) or len(one.renamed),
+                "sha256": f"sha256:{one.sha256}",
+            }
+            for name, one in files.items()
+            if not one.lists
+        ]
 
     def html(self) -> str:
         """Return one HTML page: no script, no other file, for screen, phone and paper, light and dark."""
         from curation.version import __version__
 
-        verdicts = {one.rule.name: one.outcome.verdict for one in self.results}
-        by_principle = [
-            (name, [one for one in self.results if one.rule.name.startswith(prefix)])
-            for prefix, name in PRINCIPLES.items()
-        ]
         tasks = task_composition(self.target) if self.target.tasks and self.target.lists else []
         lists = [one for one in self.target.files if one.available]
         shown = lists[:MOST_LISTS]
-        shared = overlap_matrix([one.unique for one in shown], len(self.target.ids)).tolist()
+        masks = [self.target.mask([one]) for one in shown]
+        shared = [[int((one & two).sum()) for two in masks] for one in masks]
+        any_shared = any(count for row, counts in enumerate(shared) for count in counts[:row])
         return page(
             "audit.html",
             report=self,
+            data=self.data(),
             version=__version__,
-            broken=[name for name, verdict in verdicts.items() if verdict == "fail"],
-            undecided=sum(verdict == "undecidable" for verdict in verdicts.values()),
+            definitions={one.rule.name: one.rule.definition for one in self.results},
             warnings=label_warnings(self.target),
-            principles=[(name, results) for name, results in by_principle if results],
-            ranked=lambda findings: sorted(findings, key=lambda one: VERDICTS.index(one.verdict)),
             tasks=composition_svg(tasks) if tasks else "",
             bound=", as far as is known" if any(one.hiding_at_least for one in tasks) else "",
-            shared=overlap_svg([one.name for one in shown], shared) if len(shown) > 1 else "",
+            shared=overlap_svg([one.name for one in shown], shared) if any_shared else "",
             most_lists=MOST_LISTS,
             left_out=len(lists) - len(shown),
-            sections=[*(forensics_tables(self.forensics) if self.forensics else ()), *self._inputs()],
         )
 
-    def _inputs(self) -> list[tuple[str, Sequence[str], Sequence[Sequence[str]]]]:
-        """Return the tables of lists and sources that were read: title, column names, rows."""
-        target = self.target
-        lists = [
-            (
-                one.name,
-                f"{len(one.members):,}" if one.available else "not at hand",
-                f"{len(one.unique):,}" if one.available else "",
-                "; ".join(_parts_played(target, one.file)),
-                target.digests.get(one.name, ""),
-            )
-            for one in target.files
-        ]
-        sources = [
-            (source.name, f"{source.raw.dataset} {source.raw.part}", source.unit, file.name, file.sha256)
-            for source in target.sources
-            for file in source.raw.files
-        ]
-        tables: list[tuple[str, Sequence[str], Sequence[Sequence[str]]]] = [
-            ("Lists", ("list", "lines", "images", "part", "digest"), lists)
-        ]
-        if classes := _class_files(target):
-            rows = [(one["file"], one["form"], f"{one['names']:,}", one["sha256"]) for one in classes]
-            tables.append(("Files of classes", ("file", "form", "names", "digest"), rows))
-        if target.sources:
-            tables.append(("Sources", ("name", "dataset", "holds", "file", "digest"), sources))
-        return tables
-
     def save(self, folder: str | PathLike[str]) -> None:
-        """Write ``report.html``, ``audit.json``, the tables as CSV and the figure of overlaps into a new folder.
+        """Write ``report.html``, ``audit.json`` and the tables as CSV into a new folder.
 
         Raises
         ------
@@ -270,8 +305,6 @@ class Report:
             (new / "audit.json").write_text(text + "\n", encoding="utf-8")
             for table in ("rules", "findings", "tasks"):
                 (new / f"{table}.csv").write_text(self.to_csv(table), encoding="utf-8")
-            if self.forensics and 1 < len(self.forensics.facts) <= MOST_DRAWN:
-                overlap_figure(self.forensics, new / "overlap")
 
 
 def task_composition(target: AuditTarget) -> list[TaskComposition]:
@@ -318,37 +351,22 @@ def _cells(row: Mapping[str, Any], columns: Sequence[str]) -> list[Any]:
 
 
 def _list_data(target: AuditTarget, one: AuditedList) -> dict[str, Any]:
+    parts = [part for part in target.parts if part.file == one.file]
+    found = target.published
+    read = next((listed for listed in found.lists if listed.name == one.name), None) if found else None
     return {
         "name": one.name,
-        "lines": len(one.members) if one.available else None,
+        "path": read.file if read else one.file,
+        "role": "; ".join(dict.fromkeys(part.played for part in parts if part.played)),
+        "family": next((part.family for part in parts if part.family), ""),
+        "why": "; ".join(dict.fromkeys(part.why for part in parts if part.why)),
         "images": len(one.unique) if one.available else None,
+        "lines": len(one.members) if one.available else None,
+        "form": found.files[read.file].form if found and read else "",
         "sha256": target.digests.get(one.name),
-    }
-
-
-def _class_files(target: AuditTarget) -> list[dict[str, Any]]:
-    """Return the files of a folder that name classes and hold no list: rules of published lists judge them."""
-    files = target.published.files if target.published is not None else {}
-    return [
-        {
-            "file": name,
-            "form": one.form,
-            "names": sum(map(len, one.classes.values())) or len(one.renamed),
-            "sha256": f"sha256:{one.sha256}",
-        }
-        for name, one in files.items()
-        if not one.lists
-    ]
-
-
-def _role_data(target: AuditTarget, one: AuditedList) -> dict[str, Any]:
-    return {
-        "list": one.name,
-        "role": one.role,
-        "tasks": target.task_names(one),
-        "said_by": one.said_by,
-        "view_declared": one.view_declared,
-        "label_files": sorted({file.name for file in one.labels.values()}),
+        "label_files": sorted(
+            {file.name for own in target.lists if own.file == one.file for file in own.labels.values()}
+        ),
     }
 
 
@@ -377,16 +395,3 @@ def _rule_data(result: RuleResult) -> dict[str, Any]:
             for one in outcome.findings
         ],
     }
-
-
-def _parts_played(target: AuditTarget, file: str) -> list[str]:
-    """Return what is said of a list and its slices, and in a manifest what parts it plays."""
-    told = [text.partition(": ") for text in target.remarks]
-    remarks = [text for name, _, text in told if name == file]
-    sliced = [f"{name}: {text}" for name, _, text in told if name.startswith(f"{file}[")]
-    declared = [
-        f"{one.role} of {', '.join(target.task_names(one)) or 'all'}"
-        for one in target.lists
-        if one.file == file and target.kind == "manifest"
-    ]
-    return remarks + sliced + declared

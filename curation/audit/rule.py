@@ -49,6 +49,20 @@ class Finding:
         The first few violations with their place, sorted.
     need : str
         Undecidable findings alone: which data are missing and how to give them.
+    of : int or None
+        What `count` is a part of: lines, images or pairs.
+    lists : tuple of str
+        Names of the lists concerned.
+    pairs : tuple of (str, str)
+        Those of the pairs.
+    asked : int
+        Questions that the finding answers, or cannot: a rule and a list or pair each. 0 for what is merely told.
+    like : str
+        What findings of many lists have in common: three and more of one text are one statement.
+    brief : str
+        What it is about, among such findings: ``art_painting``.
+    hint : str
+        How to mend it, where that is not what the rule says.
     """
 
     verdict: Verdict
@@ -57,6 +71,13 @@ class Finding:
     text: str = ""
     examples: tuple[str, ...] = ()
     need: str = ""
+    of: int | None = None
+    lists: tuple[str, ...] = ()
+    pairs: tuple[tuple[str, str], ...] = ()
+    asked: int = 1
+    like: str = ""
+    brief: str = ""
+    hint: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +130,10 @@ class Rule:
     Attributes
     ----------
     name : str
-        ``CO1`` to ``PL12``; the letters name the principle (see `PRINCIPLES`).
+        ``CO1`` to ``PL17``; the letters name the principle (see `PRINCIPLES`).
     severity : {"error", "warning", "info"}
+    subject : str
+        What it asks about, a few words: *groups on both sides*.
     definition : str
         What a sound benchmark satisfies, one sentence.
     needs : str
@@ -131,6 +154,7 @@ class Rule:
 
     name: str
     severity: Severity
+    subject: str
     definition: str
     needs: str
     fix: str
@@ -142,7 +166,7 @@ class Rule:
 
     @property
     def of_published_lists(self) -> bool:
-        """Whether it judges the files of a folder, and is told only where it has something to judge."""
+        """Whether it judges the files of a folder: it is asked of folders alone."""
         return self.name.startswith("PL")
 
     def on(self, target: AuditTarget) -> Outcome:
@@ -171,3 +195,8 @@ def joined(names: Sequence[str], shown: int = 6) -> str:
     """Return names in one text, the first few of a long list."""
     rest = len(names) - shown
     return ", ".join(names[:shown]) + (f" and {rest} more" if rest > 0 else "")
+
+
+def counted(count: int, word: str) -> str:
+    """Return ``1 error`` or ``3 errors``."""
+    return f"{count:,} {word}{'' if count == 1 else 's'}"

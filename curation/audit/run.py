@@ -13,13 +13,13 @@ from msgspec import Meta
 from curation.arguments import checked
 from curation.audit.classes import TaskClasses, read_tasks
 from curation.audit.folder_target import FolderOptions, folder_target, read_view
-from curation.audit.forensics import forensics
 from curation.audit.judgement import judged
 from curation.audit.lists import ListSet, read_lists
 from curation.audit.manifest_target import manifest_target
-from curation.audit.report import Report, RuleResult
+from curation.audit.report import Report
 from curation.audit.rule import NOTHING, Rule
-from curation.audit.rules import chosen_rules, rules_for
+from curation.audit.rules import RULES, chosen_rules, rules_for
+from curation.audit.statement import RuleResult
 from curation.audit.target import DEFAULT_EXEMPLARS, PRINCIPLE, AuditTarget
 from curation.errors import UsageError
 from curation.ids import ImageId
@@ -28,6 +28,7 @@ from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import HEADER_FILE, Manifest
 from curation.sources.datasets import family
 from curation.sources.given import as_source, open_slots
+from curation.sources.published_list import LIST_SUFFIXES
 from curation.sources.slots import Reading, Sources, SourceSlot
 from curation.sources.source import Source
 
@@ -54,6 +55,8 @@ def audit(
     photos: Annotated[Mapping[str, Annotated[Place, Path]] | None, "NAME=DIR"] = None,
     leaks: Annotated[Place | None, Path] = None,
     exemplars: Annotated[int, Meta(ge=1)] = DEFAULT_EXEMPLARS,
+    groups: Annotated[Sequence[str], "--group REGEX"] = (),
+    group_column: Annotated[str, "NAME"] = "",
     rules: Annotated[str | None, "NAMES"] = None,
     fail_on: Literal["error", "warning"] = "error",
     reading: Reading | None = None,
@@ -63,7 +66,7 @@ def audit(
     Parameters
     ----------
     target : Manifest, str or path
-        a manifest (folder or NAME@VERSION), or a folder of .txt and .json lists of image ids
+        a manifest (folder or NAME@VERSION), or a folder of somebody's lists of images
     sources : mapping of str to path or annotations, optional
         of a folder's lists by any name, where one such as coco-train2017 or voc2007-test says what it is; rules without
         the data that they need are undecidable
@@ -88,6 +91,11 @@ def audit(
         what curation leaks wrote of this manifest, leaks.json or its folder: adds the rule LK1
     exemplars : int
         images of each known class in a finetuning list
+    groups : sequence of str
+        what a group of images is, such as a patient: the first capture group, searched in the path; before all patterns
+        that names are looked through for (repeatable, tried in order)
+    group_column : str
+        the column of a table that is such a group
     rules : str, optional
         only these rules or principles, such as CO1,DS2 or DS
     fail_on : {"error", "warning"}
@@ -120,7 +128,8 @@ def audit(
     given = open_slots(sources or {}, slots, reading)
     folders = {name: _existing(name, Path(folder)) for name, folder in (photos or {}).items()}
     if isinstance(subject, Manifest):
-        for name, value in (("tasks", tasks), ("role", roles), ("view", views), ("namespace", namespace)):
+        said = {"tasks": tasks, "role": roles, "view": views, "namespace": namespace}
+        for name, value in {**said, "group": groups, "group-column": group_column}.items():
             if value:
                 raise UsageError(f"A manifest says this itself, --{name} is for a folder of lists", where=f"--{name}")
         target_of_rules = manifest_target(
@@ -138,7 +147,8 @@ def audit(
         raise UsageError("A leak check is of a manifest, and not of a folder of lists", where=f"--leaks {leaks}")
     # Bare ids are of the sources where these share a namespace; their form tells where not.
     spaces = {source.namespace for source in given.values()}
-    lists = read_lists(subject, namespace=namespace or (spaces.pop() if len(spaces) == 1 else ""))
+    own = [Path(tasks)] if isinstance(tasks, str) else []
+    lists = read_lists(subject, namespace=namespace or (spaces.pop() if len(spaces) == 1 else ""), but=own)
     known = tuple(tasks or ()) if not isinstance(tasks, str) else read_tasks(tasks) if tasks else ()
     options = FolderOptions(
         roles=roles or {},
@@ -147,19 +157,25 @@ def audit(
         complete=exhaustive,
         exemplars=exemplars,
         photos=folders,
+        patterns=groups,
+        column=group_column,
     )
     report = run_audit(folder_target(lists, tasks=known, sources=given, options=options), chosen)
-    return replace(report, forensics=forensics(lists, given), fail_on=fail_on)
+    return replace(report, fail_on=fail_on)
 
 
 def run_audit(target: AuditTarget, rules: Sequence[Rule] | None = None) -> Report:
-    """Return what some rules say of a target; or all, those of published lists where they have something to judge."""
+    """Return what some rules say of a target, or all that it is asked (`curation.audit.rules.rules_for`)."""
     from tqdm import tqdm
 
-    progress = tqdm(rules_for(target) if rules is None else rules, desc="rules", disable=None, leave=False)
-    results = (RuleResult(rule, judged(rule, target)) for rule in progress)
-    told = (one for one in results if rules or not one.rule.of_published_lists or one.outcome.verdict != NOTHING)
-    return Report(target, tuple(told))
+    chosen = rules_for(target) if rules is None else rules
+    progress = tqdm(chosen, desc="rules", disable=None, leave=False)
+    results = [RuleResult(rule, judged(rule, target)) for rule in progress]
+    if rules is None:
+        # Of published lists, what has nothing to judge is not told.
+        results = [one for one in results if not (one.rule.of_published_lists and one.outcome.verdict == NOTHING)]
+    names = {rule.name for rule in chosen}
+    return Report(target, tuple(results), not_asked=() if rules else tuple(one.name for one in RULES if one.name not in names))
 
 
 def subject_of(place: Place) -> Manifest | Path:
@@ -178,7 +194,7 @@ def subject_of(place: Place) -> Manifest | Path:
             "This is nothing to audit", expected="a Manifest, its name, or a folder", found=found
         ) from error
     if path.is_dir() and not (path / HEADER_FILE).is_file():
-        lists = any(entry.suffix.lower() in (".txt", ".json") for entry in path.iterdir())
+        lists = any(entry.suffix.lower() in LIST_SUFFIXES[:-1] for entry in path.iterdir())
         if lists or not any(path.rglob(HEADER_FILE)):
             return path
     return load_manifest(str(place))

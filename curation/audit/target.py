@@ -9,6 +9,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import product
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -146,6 +147,67 @@ class AuditedList:
         return np.flatnonzero(np.bincount(self.members)).astype(np.int32)
 
 
+@dataclass(frozen=True, slots=True)
+class PartPlayed:
+    """What a list, or some of its lines, is taken for.
+
+    Attributes
+    ----------
+    file : str
+        Name of the list.
+    played : str
+        Its role and task, ``""`` for none.
+    family : str
+        What its name says beside the role: lists are compared within one family.
+    why : str
+        The words of the name that led to it, or who said so.
+    """
+
+    file: str
+    played: str
+    family: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedPair:
+    """Two lists that are held together.
+
+    Attributes
+    ----------
+    first, second : AuditedList
+    kind : {"family", "parts", "between"}
+        By `curation.audit.roles.Pair`: ``family`` should share no image, the others are noted.
+    places : (int, int)
+        Positions in the lists of the folder; -1 for some lines of a list, and in a manifest.
+    roles : (str, str)
+        In which they are compared.
+    unlabelled : bool
+        Whether one of them is training without labels.
+    family : str
+        That both names share.
+    """
+
+    first: AuditedList
+    second: AuditedList
+    kind: Literal["family", "parts", "between"] = "family"
+    places: tuple[int, int] = (-1, -1)
+    roles: tuple[str, str] = ("", "")
+    unlabelled: bool = False
+    family: str = ""
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """Names of the two lists."""
+        return self.first.name, self.second.name
+
+    @property
+    def about(self) -> str:
+        """How findings call the pair."""
+        word = "in" if self.roles == ("", "") else "and"
+        return f"{self.second.name} {word} {self.first.name}"
+
+
 @dataclass(frozen=True)
 class AuditTarget:
     """What an audit judges.
@@ -174,8 +236,13 @@ class AuditTarget:
         Folder of photos of each source.
     digests : mapping of str to str
         ``sha256:<hex>`` of each list's file or, in a manifest, of its lines.
-    remarks : tuple of str
-        What the reader must know: lists without a role, guesses.
+    parts : tuple of PartPlayed
+        What each list is taken for, and by what.
+    compared : tuple of ComparedPair or None
+        Pairs by the families of their names; None where tasks and roles alone tell them.
+    patterns : tuple of str
+    column : str
+        What the user says groups of images are (`curation.audit.groups.Groups`).
     ignored : frozenset of str
         Names of classes that are neither right nor wrong, folded: no rule speaks of their objects.
     published : ListSet or None
@@ -200,7 +267,10 @@ class AuditTarget:
     exemplars: int = DEFAULT_EXEMPLARS
     photos: Mapping[str, Path] = field(default_factory=dict)
     digests: Mapping[str, str] = field(default_factory=dict)
-    remarks: tuple[str, ...] = ()
+    parts: tuple[PartPlayed, ...] = ()
+    compared: tuple[ComparedPair, ...] | None = None
+    patterns: tuple[str, ...] = ()
+    column: str = ""
     ignored: frozenset[str] = frozenset()
     published: ListSet | None = None
     leaks: LeakFile | None = None
@@ -240,6 +310,19 @@ class AuditTarget:
     def with_role(self, *roles: str, task: int | None = None) -> list[AuditedList]:
         """Return the lists that play one of some roles, in one task where it is given."""
         return [one for one in self.lists if one.role in roles and (task is None or task in one.tasks)]
+
+    @property
+    def pairs(self) -> list[ComparedPair]:
+        """The pairs of lists that should share no image: a finetuning list lies inside the train lists (TI5)."""
+        if self.compared is not None:
+            return [pair for pair in self.compared if pair.kind == "family"]
+        apart = ((("train", "finetune"), ("val",)), (("train", "finetune", "val"), ("test",)))
+        place = self.published.place if self.published else {}
+        return [
+            ComparedPair(first, second, places=(place.get(first.name, -1), place.get(second.name, -1)))
+            for left, right in apart
+            for first, second in product(self.with_role(*left), self.with_role(*right))
+        ]
 
     def mask(self, lists: Iterable[AuditedList]) -> Bools:
         """Return which ids stand in at least one of some lists, shape (u,)."""

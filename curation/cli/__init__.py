@@ -28,7 +28,6 @@ VERBS: dict[str, str] = {
     "diff": "compare two manifests",
     "identify": "say which published list a file is, by what it holds and not by its name",
     "audit": "check a manifest, or any folder of lists, against the rules of a sound benchmark",
-    "audits": "audit every folder of lists below a folder, many at once",
     "presence": "which images show which classes, out of annotation files of any size",
     "embed": "photos, boxes or texts as vectors of an encoder, kept in a store that resumes",
     "neighbors": "nearest images of a reference set, and how alike whole sets are",
@@ -51,12 +50,17 @@ VERBS: dict[str, str] = {
     "completion": "what bash, zsh or tcsh needs to complete verbs, options and files",
 }
 
+_RENAMED = {"audits": "audit FOLDER --each --out DIR"}
+"""Verbs that are gone, and what is typed in their place."""
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status (see `curation.edge.outcome`)."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     verb, command = [*(word for word in given if not word.startswith("-")), "", ""][:2]
-    parser = _parser(verb, command)
+    parser = _parser(f"{verb} --each" if "--each" in given else verb, command)
+    if verb in _RENAMED:
+        parser.error(f"the verb {verb} is gone: curation {_RENAMED[verb]}")
     options, unknown = parser.parse_known_args(given)
     if unknown:
         _chosen(parser, options).error(f"unrecognized arguments: {' '.join(unknown)}")
@@ -105,8 +109,10 @@ def _parser(verb: str | None, command: str = "", *, every: bool = False) -> argp
     verbs = parser.add_subparsers(dest="verb", metavar="VERB")
     for name, summary in VERBS.items():
         subparser = verbs.add_parser(name, help=summary, description=summary, allow_abbrev=False)
-        if every or name == verb:
-            _declare(subparser, importlib.import_module(f"curation.cli.{name}_verb"), command)
+        if every or name == (verb or "").partition(" ")[0]:
+            # `audit --each` is a program of its own behind the same word.
+            own = "audits" if verb == "audit --each" else name
+            _declare(subparser, importlib.import_module(f"curation.cli.{own}_verb"), command)
             outputs.add_force(subparser)
     return parser
 

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
-from curation.audit.forensics import Forensics, list_findings
 from curation.audit.judgement import label_warnings
-from curation.audit.report import Report, RuleResult
-from curation.audit.rule import Finding
+from curation.audit.report import Report
 from curation.audit.run import audit
+from curation.audit.statement import SHOWN_EXAMPLES, Gravity, Statement
 from curation.cli.options import Amount
-from curation.cli.output import Answer, Table, table_lines, warn
+from curation.cli.output import Answer, Table, printable, table_lines, warn
 from curation.cli.outputs import NewFolder, OutputFile
 from curation.storage import write_text
 
-_BROKEN = ("fail", "warn")
-_SHOWN_VIOLATIONS = 6
-_SHOWN_EXAMPLES = 3
-_SHOWN_ALIKE = 6
-_SHOWN_FINDINGS = 20
-_ALL = "--json, --report FILE or --out DIR tells them"
+_TITLES: dict[Gravity, str] = {
+    "error": "Errors",
+    "warning": "Warnings",
+    "undecidable": "What could not be decided, and how to make it so",
+    "note": "Notes",
+    "pass": "What was checked and is in order",
+}
+_SHOWN_LISTS = 20
+_SHOWN_STATEMENTS = 20
 
 
 def run(
@@ -31,11 +34,12 @@ def run(
     amount: Amount,
     report: Annotated[Path | None, OutputFile()] = None,
     out: Annotated[Path | None, NewFolder(), "DIR"] = None,
+    each: bool = False,
 ) -> Answer:
     """Check a manifest, or any folder of lists, against the rules of a sound benchmark.
 
-    What needs attention is told, or with ``--all`` what every rule found; 0 when none is broken, else 1; 2 where a list
-    could not be read and no rule is broken by the others.
+    The verdict first, then errors, warnings, and what could not be decided; notes and what passed with ``--all``. 0 when
+    no error is told, else 1; 2 where a list could not be read and no error is told of the others.
 
     Parameters
     ----------
@@ -43,7 +47,10 @@ def run(
         write the report as one HTML page
     out
         write audit.json, report.html and the tables as CSV into a new folder
+    each
+        audit each folder below FOLDER, many at once, into shards of reports: ``audit --each --help`` tells its options
     """
+    assert not each  # noqa: S101 - `curation.cli` hands over to `curation.cli.audits_verb`
     if report:
         write_text(report, made.html())
     if out:
@@ -52,115 +59,71 @@ def run(
         warn(f"{name} cannot be read, and nothing of it was judged: {why}")
     for text in label_warnings(made.target):
         warn(text)
-    tables = [] if amount.quiet else audit_tables(made, whole=amount.all)
-    counts = ", ".join(f"{count} {verdict}" for verdict, count in made.tally().items())
-    verdict = f"{counts}: {'the audit failed' if made.failed else 'no rule is broken'}"
-    if made.damaged:
-        verdict += f", and {len(made.damaged)} of the lists could not be read"
-    lines = [line for table in tables for line in table_lines(table)]
-    return Answer(made.data(), [*lines, verdict], made.exit_status)
+    lines = [made.sums_text] if amount.quiet else [*report_lines(made, whole=amount.all), made.sums_text]
+    return Answer(made.data, lines, made.exit_status)
 
 
-def audit_tables(audit: Report, *, whole: bool = True) -> list[Table]:
-    """Return the tables of an audit: parts of the lists, rules, violations, numbers, fixes, missing data.
+def report_lines(made: Report, *, whole: bool = False) -> Iterator[str]:
+    """Yield the lines of a report but the last: verdict, statements by gravity, lists with their roles, what is hidden.
 
     Parameters
     ----------
     whole : bool
-        Whether rules that passed, numbers, and lists whose part is stated are told too; else what needs attention:
-        rules that are broken or undecidable, guessed parts of lists, and what lists tell that is no mere information.
+        Whether notes, what passed, and all lists are told too.
     """
-    title = f"Audit of {audit.target.name}  {audit.digest}".rstrip()
-    told = [one for one in audit.results if whole or one.outcome.verdict in (*_BROKEN, "undecidable")]
-    tables = [
-        *([_remarks(audit)] if whole or audit.target.kind == "folder" else []),
-        *([_forensics(audit.forensics, whole=whole)] if audit.forensics else []),
-        Table(title, ("rule", "verdict", "count", "a sound benchmark"), tuple(map(_row, told))),
-        *([Table("Numbers", ("rule", "of", "found"), _numbers(audit))] if whole else []),
-        Table("Violations", ("rule", "", "of", "found"), tuple(_findings(audit, _BROKEN))),
-        Table("How to fix", ("", ""), tuple((one.rule.name, one.rule.fix) for one in _broken(audit))),
-        Table("What these findings do not show", ("", ""), _not_shown(audit, whole=whole)),
-        Table("Undecidable", ("rule", "", "of", "found"), tuple(_findings(audit, ("undecidable",)))),
-        Table("Undecidable: data are missing", ("rules", "needed"), _needs(audit)),
-    ]
-    return [table for table in tables if table.rows]
+    yield printable(made.verdict_text)
+    for gravity, title in _TITLES.items():
+        told = [one for one in made.statements if one.gravity == gravity]
+        if told and (whole or gravity not in ("note", "pass")):
+            yield ""
+            yield f"{title}:"
+            for one in told if whole else told[:_SHOWN_STATEMENTS]:
+                yield from _statement(one)
+            if not whole and len(told) > _SHOWN_STATEMENTS:
+                yield f"  and {len(told) - _SHOWN_STATEMENTS} more: --all tells them"
+    yield from _lists(made, whole=whole)
+    if made.not_asked:
+        yield ""
+        yield _not_asked(made.not_asked)
+    if made.sums.notes and not whole:
+        yield f"{made.sums.notes:,} notes: --all tells them"
 
 
-def _remarks(audit: Report) -> Table:
-    """Return what is said of each list; what is said of many is said once."""
-    by_part: dict[str, list[str]] = {}
-    for text in audit.target.remarks:
-        name, _, part = text.partition(": ")
-        by_part.setdefault(part, []).append(name)
-    rows = []
-    for part, names in by_part.items():
-        many = len(names) > _SHOWN_ALIKE
-        rows += [(f"{len(names)} lists", part)] if many else [(name, part) for name in names]
-    return Table("Lists, and the part that each plays", ("list", "part"), tuple(rows))
+def _statement(one: Statement) -> Iterator[str]:
+    yield f"  {one.rule:<4} {one.text}"
+    for text in one.examples[:SHOWN_EXAMPLES]:
+        yield f"         such as {text}"
+    if one.hint:
+        yield f"       {'to decide it' if one.gravity == 'undecidable' else 'to mend it'}: {one.hint}"
+    if one.limits and one.gravity in ("error", "warning"):
+        yield f"       does not show: {one.limits}"
 
 
-def _forensics(found: Forensics, *, whole: bool) -> Table:
-    findings = [one for one in list_findings(found) if whole or one.gravity != "info"]
-    rows = [(one.gravity, one.kind, _with_examples(one.text, one.examples)) for one in findings[:_SHOWN_FINDINGS]]
-    if len(findings) > _SHOWN_FINDINGS:
-        rows.append(("info", "", f"{len(findings) - _SHOWN_FINDINGS} more: {_ALL}"))
-    return Table("What the lists tell by themselves", ("", "", ""), tuple(rows))
+def _lists(made: Report, *, whole: bool) -> Iterator[str]:
+    """Yield the table of lists and roles: what each was guessed or said to be, and by what."""
+    if made.target.kind == "manifest" and not whole:
+        return
+    rows: list[tuple[str, ...]] = []
+    for one in made.lists():
+        lines = "" if one["lines"] is None else f"{one['lines']:,}"
+        rows.append((one["name"], lines, one["role"] or "none", one["family"], one["why"]))
+    shown = rows if whole else rows[:_SHOWN_LISTS]
+    if shown:
+        table = Table("Lists and their roles", ("list", "lines", "role", "family", "known by"), tuple(shown))
+        yield ""
+        yield from table_lines(table)
+    if len(rows) > len(shown):
+        yield f"and {len(rows) - len(shown)} more lists: --all tells them"
+    found = made.target.published
+    if found and found.skipped:
+        skipped = tuple((name, found.first_lines.get(name, ""), why) for name, why in found.skipped.items())
+        yield ""
+        yield from table_lines(Table("Files that were not read", ("file", "first line", "why"), skipped))
 
 
-def _row(result: RuleResult) -> tuple[str, str, str, str]:
-    outcome = result.outcome
-    text = result.rule.definition
-    if outcome.verdict == "undecidable":
-        text = "data are missing, see below"
-    if outcome.verdict == "not applicable":
-        text = next((one.text for one in outcome.findings if one.text), text)
-    return result.rule.name, outcome.verdict, f"{outcome.count:,}" if outcome.count else "", text
-
-
-def _not_shown(audit: Report, *, whole: bool) -> tuple[tuple[str, str], ...]:
-    verdicts = (*_BROKEN, "undecidable", *(["info"] if whole else []))
-    told = [one for one in audit.results if one.outcome.verdict in verdicts]
-    return tuple((one.rule.name, one.rule.not_shown) for one in told if one.rule.not_shown)
-
-
-def _broken(audit: Report) -> list[RuleResult]:
-    return [one for one in audit.results if one.outcome.verdict in _BROKEN]
-
-
-def _numbers(audit: Report) -> tuple[tuple[str, str, str], ...]:
-    return tuple(
-        (one.rule.name, finding.about, finding.text)
-        for one in audit.results
-        for finding in one.outcome.findings
-        if finding.verdict == "info"
-    )
-
-
-def _findings(audit: Report, verdicts: Sequence[str]) -> list[tuple[str, str, str, str]]:
-    """Return the findings of some verdicts that have something to tell, the first few of each rule."""
-    rows: list[tuple[str, str, str, str]] = []
-    for one in audit.results:
-        found = [finding for finding in one.outcome.findings if finding.verdict in verdicts and finding.text]
-        rows += [(one.rule.name, f.verdict, f.about, _text(f)) for f in found[:_SHOWN_VIOLATIONS]]
-        if len(found) > _SHOWN_VIOLATIONS:
-            rest = f"{len(found) - _SHOWN_VIOLATIONS} more: {_ALL}"
-            rows.append((one.rule.name, "", "", rest))
-    return rows
-
-
-def _text(finding: Finding) -> str:
-    return _with_examples(finding.text, finding.examples)
-
-
-def _with_examples(text: str, examples: Sequence[str]) -> str:
-    shown = "; ".join(examples[:_SHOWN_EXAMPLES])
-    return f"{text}: {shown}" if shown else text
-
-
-def _needs(audit: Report) -> tuple[tuple[str, str], ...]:
-    """Return each missing piece of data with the rules that it would decide."""
-    rules: dict[str, list[str]] = {}
-    for one in audit.results:
-        for need in one.outcome.needs:
-            rules.setdefault(need, []).append(one.rule.name)
-    return tuple((", ".join(names), need) for need, names in rules.items())
+def _not_asked(names: Sequence[str]) -> str:
+    about = {"DS3": "photos (--photos)", "DS5": "sources (--source)"}
+    others = [f"{name} on {what}" for name, what in about.items() if name in names]
+    on_tasks = [name for name in names if name not in about]
+    told = f"{len(on_tasks)} rules on tasks and labels (--tasks, --labels): {', '.join(on_tasks)}"
+    return "Not asked: " + "; ".join([*([told] if on_tasks else []), *others])

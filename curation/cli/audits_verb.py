@@ -1,4 +1,4 @@
-"""``curation audits``: many folders of lists audited at once."""
+"""``curation audit --each``: many folders of lists audited at once."""
 
 from __future__ import annotations
 
@@ -12,13 +12,17 @@ from curation.cli.outputs import OwnFolder
 _SHOWN = 50
 
 
-def run(*, out: Annotated[Path, OwnFolder(), "DIR"], found: Annotated[Audits, audits]) -> Answer:
+def run(
+    *, out: Annotated[Path, OwnFolder(), "DIR"], each: bool = False, found: Annotated[Audits, audits]
+) -> Answer:
     """Audit every folder of lists below a folder, many at once.
 
     0 when no rule is broken anywhere, else 1.
 
     Parameters
     ----------
+    each
+        audit each folder below FOLDER
     out
         shards of a report a folder (JSON); the same command goes on where it was interrupted
     """

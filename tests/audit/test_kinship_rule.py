@@ -81,7 +81,6 @@ def test_a_folder_of_lists_with_tasks_of_synsets(tmp_path: Path, capsys: pytest.
     introduced = [{"name": "t1", "introduced": [JAY]}, {"name": "t2", "introduced": [BLUE_JAY, STONE]}]
     tasks.write_text(json.dumps({"tasks": introduced}), encoding="utf-8")
     assert main(["audit", str(lists), "--tasks", str(tasks), "--namespace", "imagenet", "--json"]) in (0, 1)
-    rules = {one["rule"]: one for one in json.loads(capsys.readouterr().out)["rules"]}
-    (found,) = rules["KI1"]["findings"]
-    assert (found["verdict"], found["about"], found["count"]) == ("warn", "t1", 1)
+    (found,) = [one for one in json.loads(capsys.readouterr().out)["statements"] if one["rule"] == "KI1"]
+    assert (found["gravity"], found["text"][:4], found["count"]) == ("warning", "t1: ", 1)
     assert "1 of 2 unknown classes, 2 images, are below a known class" in found["text"]

@@ -6,14 +6,17 @@ import difflib
 
 from curation.audit.rule import Check, Rule
 from curation.audit.rules import (
+    agreement,
     annotation,
+    class_files,
     class_openness,
+    coco_files,
     data,
     kinship,
     label_integrity,
     leaks,
-    published_classes,
     published_lists,
+    relations,
     task_increment,
 )
 from curation.audit.target import AuditTarget
@@ -27,7 +30,10 @@ _CHECKS: dict[str, Check] = {
     **label_integrity.CHECKS,
     **data.CHECKS,
     **published_lists.CHECKS,
-    **published_classes.CHECKS,
+    **relations.CHECKS,
+    **agreement.CHECKS,
+    **class_files.CHECKS,
+    **coco_files.CHECKS,
     **kinship.CHECKS,
     **leaks.CHECKS,
 }
@@ -37,17 +43,29 @@ _ALL: tuple[Rule, ...] = tuple(
     for name, facts in facts_of(__package__).items()
 )
 PUBLISHED_RULES = tuple(rule for rule in _ALL if rule.of_published_lists)
-"""What names, sizes and labels of a folder's lists say, held against the lists; told where there is something."""
+"""What names, sizes, labels and groups of a folder's lists say, held against the lists."""
 _SOMETIMES = {**kinship.CHECKS, **leaks.CHECKS}
 RULES = tuple(rule for rule in _ALL if rule.name not in _SOMETIMES and not rule.of_published_lists)
 """The rules of every benchmark, in the order of a report; what each says stands in ``facts.toml``."""
+ON_TASKS = ("CO", "TI", "AS", "LI")
 
 
 def rules_for(target: AuditTarget) -> tuple[Rule, ...]:
-    """Return the rules of a benchmark: of a folder those of published lists too, of wnids kinship, if asked leaks."""
-    published = PUBLISHED_RULES if target.published is not None else ()
+    """Return the rules of a benchmark: of a folder those of published lists too, of wnids kinship, if asked leaks.
+
+    A folder is asked about tasks and labels where a name or an option speaks of them, of photos and sources where they
+    are given: twenty answers that data are missing would hide the others.
+    """
     more = {**(kinship.CHECKS if kinship.has_synsets(target) else {}), **(leaks.CHECKS if target.leaks else {})}
-    return (*RULES, *published, *(rule for rule in _ALL if rule.name in more))
+    chosen = (*RULES, *(rule for rule in _ALL if rule.name in more))
+    if target.published is None:
+        return chosen
+    given = {"DS3": bool(target.photos), "DS5": bool(target.sources), "LI2": bool(target.sources)}
+    given["LI3"] = given["LI2"]
+    asked = [
+        rule for rule in chosen if target.expects_tasks or given.get(rule.name, not rule.name.startswith(ON_TASKS))
+    ]
+    return (*asked, *PUBLISHED_RULES)
 
 
 def chosen_rules(names: str) -> tuple[Rule, ...]:

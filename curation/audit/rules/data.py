@@ -3,86 +3,192 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import combinations, product
+from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from curation.audit.judgement import SOURCES, missing_lists
-from curation.audit.rule import Check, Finding, Outcome, not_applicable, undecidable
-from curation.audit.target import SHOWN_EXAMPLES, AuditedList, AuditTarget, lines_of
+from curation.audit.rule import Check, Finding, Outcome, Verdict, counted, not_applicable, undecidable
+from curation.audit.target import SHOWN_EXAMPLES, AuditedList, AuditTarget, ComparedPair, lines_of
 from curation.similarity.near_duplicates import AlikePhotos, PhotoHashes, alike_photos, hash_photos
 from curation.sources.datasets import namespace_of
 from curation.sources.photos import PhotoFolder
+from curation.sources.published_list import PublishedList
 from curation.sources.source import Bools, Int32s, Int64s
 
 PHOTOS = "the photos of these images: --photos NAME=DIR"
 _GROUPS = ("train", "val", "test")
-_APART = (
-    (("train", "finetune"), ("val",)),
-    (("train", "finetune", "val"), ("test",)),
+_WHOLE_DOMAINS = (
+    "take one of them out; where whole domains are trained and tested on in turn nothing is wrong: say --role LIST=none"
 )
-"""Roles that share no image. A finetuning list lies inside the train lists (TI5)."""
+_BOTH = "remove the shared images from the train and finetune lists"
 
 
 def lists_name_images_once(target: AuditTarget) -> Iterator[Finding]:
-    """DS1: no list names an image twice."""
+    """DS1: no line says again what another one said: an image with other labels or columns is for PL9."""
     if not target.files:
-        yield undecidable("lists", "a folder with lists of image ids")
+        yield undecidable("lists", "a folder with lists of images")
     yield from missing_lists([one for one in target.files if not one.stated_repeats])
     for one in target.files:
         if one.stated_repeats and not one.available:
             text = f"{one.stated_repeats:,} lines repeat an image, as the manifest says"
-            yield Finding("fail", one.name, one.stated_repeats, text)
-    available = [one for one in target.files if one.available]
-    for one in available:
-        if repeats := len(one.members) - len(one.unique):
-            yield _repeated(target, one, repeats)
-    if sound := sum(len(one.members) == len(one.unique) for one in available):
-        yield Finding("pass", "lists", text=f"{sound} lists name every image once")
+            yield Finding("fail", one.name, one.stated_repeats, text, lists=(one.name,))
+    sound = []
+    for one in (one for one in target.files if one.available):
+        if len(one.members) > len(one.unique) and (found := _repeated(target, one)):
+            yield found
+        else:
+            sound.append(one.name)
+    if sound:
+        text = f"{counted(len(sound), 'list')} name every image once"
+        yield Finding("pass", "lists", text=text, lists=tuple(sound), asked=len(sound))
 
 
-def _repeated(target: AuditTarget, one: AuditedList, repeats: int) -> Finding:
-    times = np.bincount(one.members)
-    ids = np.flatnonzero(times > 1)
-    text = (
-        f"{repeats:,} lines repeat an image: {len(one.members):,} lines, {len(one.unique):,} images, "
-        f"{len(ids):,} of them more than once (at most {int(times.max())} times)"
+def _repeated(target: AuditTarget, one: AuditedList) -> Finding | None:
+    """Return what is wrong with the repeats of a list; nothing where its lines give an image several labels."""
+    rows = np.arange(len(one.members))
+    again = _said_again(
+        one, target.published.lists[target.published.place[one.name]].read if target.published else None
     )
+    repeats = len(rows) - len(one.unique)
+    other = repeats - len(again)
+    if not len(again):
+        return None
+    if other > len(again):
+        # Most repeats are by design: a line a label.
+        ids: Int64s = np.unique(one.members[again]).astype(np.int64)
+        repeats, other = len(again), 0
+    else:
+        ids = np.flatnonzero(np.bincount(one.members) > 1)
+    text = (
+        f"{repeats:,} lines repeat an image: {len(rows):,} lines, {len(one.unique):,} images, "
+        f"{len(ids):,} of them more than once (at most {int(np.bincount(one.members).max())} times)"
+    ) + (f"; {other:,} of these lines have another label" if other else "")
     examples = []
     for image in target.first(ids):
         lines = lines_of(one, image)
         examples.append(f"{target.ids[image]} ({one.file} lines {', '.join(map(str, lines[:4]))})")
-    return Finding("fail", one.name, repeats, text, tuple(examples))
+    like = "lines repeat an image"
+    return Finding("fail", one.name, repeats, text, tuple(examples), of=len(rows), lists=(one.name,), like=like)
+
+
+def _said_again(one: AuditedList, read: PublishedList | None) -> Int64s:
+    """Return the rows whose image, label, second file and columns stand in an earlier row."""
+    import pandas as pd
+
+    columns: dict[str, Any] = {"image": one.members}
+    if read is not None and read.pairs:
+        return np.empty(0, np.int64)
+    if read is not None and len(read) == len(one.members):
+        given = {"label": read.labels, "class": read.group_of, "labels": read.label_counts}
+        columns |= {name: values for name, values in given.items() if values is not None}
+        columns |= {f"column {name}": column.of for name, column in read.columns.items()}
+        if read.companions is not None:
+            columns["second"] = read.companions.split(b"\n")[:-1]
+    return np.flatnonzero(pd.DataFrame(columns).duplicated().to_numpy())
 
 
 def roles_share_no_image(target: AuditTarget) -> Outcome:
     """DS2: no image stands in train or finetune and in val, nor in any of these and in test, over all tasks."""
-    pairs = [pair for left, right in _APART for pair in product(target.with_role(*left), target.with_role(*right))]
+    outcome = _apart(target, [pair for pair in target.pairs if pair.roles != ("train", "val")])
+    return Outcome((*outcome.findings, *_allowed(target)), outcome.total) if outcome.findings else outcome
+
+
+def _apart(target: AuditTarget, pairs: Sequence[ComparedPair]) -> Outcome:
+    """Return which pairs of lists share images, and how many images some pair shares."""
     if not pairs:
-        return not_applicable("there are no lists of two roles")
-    overlaps, count = _overlaps(target, pairs, "in")
-    findings = [*missing_lists(target.with_role("train", "finetune", "val", "test")), *overlaps]
-    available = sum(first.available and second.available for first, second in pairs)
-    if sound := available - len(overlaps):
-        findings.append(Finding("pass", "pairs of lists", text=f"{sound} pairs of lists share no image"))
-    return Outcome((*findings, *_allowed(target)), count)
+        return not_applicable("there are no lists of two roles" if target.with_role(*_GROUPS) else "there are no roles")
+    findings = [*missing_lists([one for one in target.lists if one.role in ("finetune", *_GROUPS)])]
+    anywhere, sound = np.zeros(len(target.ids), np.bool_), list[ComparedPair]()
+    for pair in pairs:
+        if not (pair.first.available and pair.second.available):
+            continue
+        shared = target.shared(pair.first, pair.second)
+        anywhere |= shared
+        found = _shared(target, pair, np.flatnonzero(shared)) if shared.any() else _perhaps(target, pair)
+        if found is None or found.verdict == "info":
+            sound.append(pair)
+        findings += [found] if found else []
+    if sound:
+        names = tuple(pair.names for pair in sound)
+        text = f"{counted(len(sound), 'pair')} of lists share no image"
+        findings.append(Finding("pass", "pairs of lists", text=text, pairs=names, asked=len(sound)))
+    return Outcome(tuple(findings), int(anywhere.sum()) or None)
 
 
-def _overlaps(
-    target: AuditTarget, pairs: Sequence[tuple[AuditedList, AuditedList]], word: str
-) -> tuple[list[Finding], int]:
-    """Return the pairs of lists that share images, and how many images some pair shares."""
-    findings = []
-    shared_by_any = np.zeros(len(target.ids), np.bool_)
-    for first, second in pairs:
-        shared = target.shared(first, second)
-        shared_by_any |= shared
-        if len(images := np.flatnonzero(shared)):
-            about, text = f"{second.name} {word} {first.name}", f"{len(images):,} images stand in both"
-            examples = target.examples(images, [first, second])
-            findings.append(Finding("fail", about, len(images), text, examples))
-    return findings, int(shared_by_any.sum())
+def _shared(target: AuditTarget, pair: ComparedPair, images: Int64s) -> Finding:
+    """Return what is said of two lists that share images by their whole names."""
+    one, two = pair.first, pair.second
+    lines = [int(np.isin(side.members, images).sum()) for side in (one, two)]
+    sizes, here = [len(side.members) for side in (one, two)], (len(one.unique), len(two.unique))
+    found = Finding(
+        "warn" if pair.unlabelled and pair.roles == ("train", "val") else "fail",
+        pair.about,
+        len(images),
+        f"{counted(len(images), 'image')} stand in both, on {lines[0]:,} of {sizes[0]:,} lines and {lines[1]:,} of "
+        f"{sizes[1]:,}",
+        target.examples(images, [one, two]),
+        of=len(two.unique),
+        lists=pair.names,
+        pairs=(pair.names,),
+        like="the lists share images",
+        brief=pair.family.replace(" ", "_"),
+        hint=_BOTH,
+    )
+    if len(images) == here[0] == here[1]:
+        how = _equal(target, pair)
+        text = f"the same list twice ({sizes[1]:,} lines, {how})" if how else "the same images, with other repeats"
+        like = f"{one.role} and {two.role} are the same list twice, {how or 'with other repeats'}"
+        return replace(found, text=text, like=like, hint=_WHOLE_DOMAINS)
+    if len(images) == here[1] and one.role == "train":
+        rest = [
+            other.name
+            for other in target.files
+            if len(other.unique) == here[0] - here[1]
+            and np.isin(other.unique, one.unique).all()
+            and not np.isin(other.unique, images).any()
+        ]
+        text = f"all {here[1]:,} images of {two.name} stand in {one.name}"
+        hint = f"train on {rest[0]}, which is {one.name} without {two.name}" if rest else _BOTH
+        return replace(found, text=text, hint=hint)
+    return found
+
+
+def _equal(target: AuditTarget, pair: ComparedPair) -> str:
+    """Return how two lists of the same images are equal; ``""`` where one repeats some more often."""
+    digests = [target.digests.get(name) for name in pair.names]
+    if digests[0] and digests[0] == digests[1]:
+        return "byte for byte"
+    one, two = pair.first.members, pair.second.members
+    if np.array_equal(one, two):
+        return "line for line"
+    return "in another order" if np.array_equal(np.sort(one), np.sort(two)) else ""
+
+
+def _perhaps(target: AuditTarget, pair: ComparedPair) -> Finding | None:
+    """Return what file names suggest where no image stands in both by its whole name."""
+    if target.published is None or min(pair.places) < 0:
+        return None
+    found = target.published.images.strength(*pair.places)
+    if found.strength not in ("likely", "hint"):
+        return None
+    examples = tuple(
+        f"{one} and {two} ({pair.first.file} line {lines[0]}; {pair.second.file} line {lines[1]})"
+        for (one, two), lines in ((example.texts, example.lines) for example in found.examples)
+    )
+    if found.strength == "likely":
+        text = f"if the file name alone names the image, {found.images:,} images stand in both"
+    else:
+        text = f"{found.images:,} names agree in {found.why}: perhaps the same photos, which names do not tell"
+    verdict: Verdict = "warn" if found.strength == "likely" else "info"
+    asked = int(verdict == "warn")
+    return Finding(
+        verdict, pair.about, found.images, text, examples, of=found.distinct[1], lists=pair.names, pairs=(pair.names,),
+        asked=asked, hint="look at the photos: --photos NAME=DIR (DS3)",
+    )  # fmt: skip
 
 
 def _allowed(target: AuditTarget) -> list[Finding]:
@@ -91,7 +197,7 @@ def _allowed(target: AuditTarget) -> list[Finding]:
     for first, second in combinations(target.with_role("train"), 2):
         if first.tasks != second.tasks and (count := int(target.shared(first, second).sum())):
             text = f"{count:,} images stand in both train lists (allowed)"
-            findings.append(Finding("pass", f"{second.name} and {first.name}", count, text))
+            findings.append(Finding("pass", f"{second.name} and {first.name}", count, text, asked=0))
     return findings
 
 
@@ -190,19 +296,16 @@ def _pairs(target: AuditTarget, about: str, first: Int64s, second: Int64s, dista
     return Finding("fail" if same else "warn", about, len(named), text, examples)
 
 
-def validation_lists_are_disjoint(target: AuditTarget) -> Outcome:
-    """DS4: validation lists of different tasks share no image."""
-    lists = target.with_role("val")
-    pairs = [pair for pair in combinations(lists, 2) if _of_different_tasks(*pair)]
-    if not pairs:
-        return not_applicable("there are no validation lists of different tasks")
-    overlaps, count = _overlaps(target, pairs, "and")
-    sound = Finding("pass", "validation lists", text=f"{len(pairs)} pairs of lists share no image")
-    return Outcome((*missing_lists(lists), *overlaps) or (sound,), count)
-
-
-def _of_different_tasks(one: AuditedList, two: AuditedList) -> bool:
-    return bool(one.tasks and two.tasks) and not set(one.tasks) & set(two.tasks)
+def validation_is_apart(target: AuditTarget) -> Outcome:
+    """DS4: no validation image is trained on; validation lists of different tasks share no image."""
+    if target.compared is not None:
+        return _apart(target, [pair for pair in target.pairs if pair.roles == ("train", "val")])
+    pairs = [
+        ComparedPair(one, two, roles=("val", "val"))
+        for one, two in combinations(target.with_role("val"), 2)
+        if one.tasks and two.tasks and not set(one.tasks) & set(two.tasks)
+    ]
+    return _apart(target, pairs) if pairs else not_applicable("there are no validation lists of different tasks")
 
 
 def ids_name_one_file(target: AuditTarget) -> list[Finding]:
@@ -246,6 +349,6 @@ CHECKS: dict[str, Check] = {
     "DS1": lists_name_images_once,
     "DS2": roles_share_no_image,
     "DS3": photos_are_distinct,
-    "DS4": validation_lists_are_disjoint,
+    "DS4": validation_is_apart,
     "DS5": ids_name_one_file,
 }

@@ -8,37 +8,23 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from itertools import combinations, pairwise, product
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 
-from curation.audit.id_vocabulary import TEXT
 from curation.audit.lists import IdList, ListSet
-from curation.audit.rule import Check, Finding, Outcome, joined, not_applicable, undecidable
-from curation.audit.target import SHOWN_EXAMPLES, AuditedList, AuditTarget
-from curation.sources.published_list import NO_LABEL, ListDigests
-from curation.sources.source import Int32s, Int64s
+from curation.audit.rule import Check, Finding, Verdict, counted, joined, undecidable
+from curation.audit.target import SHOWN_EXAMPLES, AuditTarget
+from curation.sources.published_list import NO_LABEL, ListDigests, OddLine
+from curation.sources.source import Int64s
 
 ID_AND_OOD = "which lists are in-distribution and which out: --role LIST=id, --role LIST=ood"
-MORE_GROUPS = (
-    "which images come from one source: names with ten groups or more, none of them above a fifth of the images"
-)
 LEAST_COUNT = 100
-LEAST_GROUPS = 10
-LARGEST_GROUP = 0.2
 _YEARS = range(1990, 2100)
 _COUNT = re.compile(r"(?<![0-9A-Za-z])[1-9][0-9]{2,8}(?![0-9A-Za-z])")
 _NUMBER = re.compile(r"(?<![0-9A-Za-z])[1-9][0-9]{0,8}(?![0-9A-Za-z])")
 _TASK = re.compile(r"(?:^|[_-])(?:t|task)[_-]?[0-9]{1,2}(?:[_-]|$)", re.IGNORECASE)
-_APART = ((("train", "finetune"), ("val",)), (("train", "finetune", "val"), ("test",)))
-_MATCHED = 0.95
-_PATTERNS = (
-    ("source photo before .rf.", r"^(.+)\.rf\.[0-9a-f]{32}$"),
-    ("text before the frame", r"(?i)^(.*[a-z].*?)[_-]?frame[_-]?[0-9]+$"),
-    ("text before the number", r"(?i)^(.*[a-z].*?)[_-]?[0-9]{3,}$"),
-)
-_WNID = re.compile(r"n[0-9]{8}")
 _CODE = (".py", ".sh", ".yaml", ".yml", ".toml", ".cfg", ".ini")
 _LARGEST_CODE = 1 << 20
 _NAMED_LIST = re.compile(r"[\w./-]*[\w-]\.(?:txt|csv)\b")
@@ -69,11 +55,15 @@ def names_agree_with_counts(target: AuditTarget) -> Iterator[Finding]:
             short = number - max(count for count in counts.values() if count <= number) if len(one) else number
             near = f"; it is short by {short:,}" if short > 0 and max(counts.values()) < number else ""
             text = f"the name differs from the list: {number:,} is neither of {told}{near}"
-            if empty:
+            spaces = {what for what in counts if what not in ("lines", "ids")}
+            if empty := empty if sum(counts[space] for space in spaces) == counts["ids"] else []:
                 text += f"; no id is of {joined(empty)}, which it names"
-            yield Finding("fail" if empty else "warn", one.name, 1, text)
+            # Far from every count, a number is no count: 640 is a size.
+            near_one = any(number <= 2 * count <= 4 * number for count in counts.values())
+            verdict: Verdict = "fail" if empty else "warn" if near_one else "info"
+            yield Finding(verdict, one.name, 1, text, lists=(one.name,))
     if agreed:
-        yield Finding("pass", "names", text=f"{agreed} counts in names agree with their lists")
+        yield Finding("pass", "names", text=f"{agreed} counts in names agree with their lists", asked=agreed)
 
 
 def _counts_in(name: str) -> list[int]:
@@ -148,90 +138,6 @@ def _by_dataset(lists: ListSet, one: IdList, two: IdList) -> str:
     return f" ({told})" if len(names) > 1 else ""
 
 
-def groups_stand_on_one_side(target: AuditTarget) -> Outcome:
-    """PL7: images of one source, told by their names, stand in train, in val or in test alone."""
-    lists = published_of(target)
-    found = {one.name: one for one in lists.lists}
-    pairs = [pair for left, right in _APART for pair in product(target.with_role(*left), target.with_role(*right))]
-    findings: list[Finding] = []
-    groups = _Groups(lists)
-    for first, second in pairs:
-        if told := _told_groups(groups, found[first.file], found[second.file], (first, second)):
-            findings.append(told)
-    return Outcome(tuple(findings)) if findings else not_applicable("names tell no groups of images on two sides")
-
-
-class _Groups:
-    """The group of each id of a set of lists by the patterns of names, worked out once for all pairs."""
-
-    def __init__(self, lists: ListSet) -> None:
-        self.lists = lists
-        self.first_text = int(np.searchsorted(lists.vocabulary.forms, TEXT))
-        self.by_pattern: dict[str, tuple[Int32s, list[str]]] = {}
-
-    def of(self, pattern: str) -> tuple[Int32s, list[str]]:
-        """Return the group of each id as a position in the names of groups, -1 where a name tells none."""
-        from pyarrow import compute
-
-        if pattern not in self.by_pattern:
-            texts = self.lists.vocabulary.texts
-            fits = compute.match_substring_regex(texts, pattern).to_numpy(zero_copy_only=False)
-            encoded = compute.replace_substring_regex(texts.filter(fits), pattern, r"\1").dictionary_encode()
-            codes = np.full(len(self.lists.vocabulary), -1, np.int32)
-            codes[self.first_text + np.flatnonzero(fits)] = encoded.indices.to_numpy()
-            self.by_pattern[pattern] = codes, encoded.dictionary.to_pylist()
-        return self.by_pattern[pattern]
-
-
-def _told_groups(groups: _Groups, one: IdList, two: IdList, pair: tuple[AuditedList, AuditedList]) -> Finding | None:
-    if not len(groups.lists.vocabulary.texts) or not len(one) or not len(two):
-        return None
-    for how, pattern in _PATTERNS:
-        codes, names = groups.of(pattern)
-        sides = [codes[pair[0].unique], codes[pair[1].unique]]
-        if all(len(side) and (side >= 0).mean() >= _MATCHED for side in sides):
-            return _judged_groups(how, names, [side[side >= 0] for side in sides], pair, folders=False)
-    if not one.read.has_folders or not two.read.has_folders:
-        return None
-    folders = [np.array(_folders(side)) for side in (one, two)]
-    texts, places = np.unique(np.concatenate(folders), return_inverse=True)
-    codes = places.astype(np.int32)
-    split = [codes[: len(folders[0])], codes[len(folders[0]) :]]
-    return _judged_groups("folder", texts.tolist(), split, pair, folders=True)
-
-
-def _folders(one: IdList) -> list[str]:
-    return [path.rpartition(b"/")[0].decode() for path in one.read.parent_stems.split(b"\n")[:-1]]
-
-
-def _judged_groups(
-    how: str, names: Sequence[str], sides: Sequence[Int32s], pair: tuple[AuditedList, AuditedList], *, folders: bool
-) -> Finding | None:
-    counts = [np.bincount(side, minlength=len(names)) for side in sides]
-    present = np.flatnonzero(counts[0] + counts[1])
-    if len(present) < 2 or all(_WNID.fullmatch(_base(names[place])) for place in present[:50].tolist()):
-        # One group is no grouping, and a class is none of the kind that is meant.
-        return None
-    both = np.flatnonzero((counts[0] > 0) & (counts[1] > 0))
-    images = int((counts[0] + counts[1])[both].sum())
-    total = int(sum(count.sum() for count in counts))
-    largest = int((counts[0] + counts[1]).max())
-    about = f"{pair[1].name} against {pair[0].name}"
-    text = (
-        f"by {how}: {len(present):,} groups, the largest of {largest:,} of {total:,} images; "
-        f"the lists share {len(both):,} groups with {images:,} images"
-    )
-    order = both[np.argsort(-(counts[0] + counts[1])[both], kind="stable")][:SHOWN_EXAMPLES]
-    examples = tuple(f"{names[k]} ({counts[0][k]:,} and {counts[1][k]:,} images)" for k in order.tolist())
-    if not len(both):
-        return Finding("pass", about, text=text)
-    if len(present) < LEAST_GROUPS or largest > LARGEST_GROUP * total:
-        return undecidable(about, MORE_GROUPS, text, examples)
-    if folders and 2 * len(both) > len(present):
-        return undecidable(about, MORE_GROUPS, f"{text}: folders may be classes", examples)
-    return Finding("warn", about, images, text, examples)
-
-
 def sizes_are_stated(target: AuditTarget) -> Iterator[Finding]:
     """PL8: the ratio of in- to out-of-distribution images of each set, and images of each label."""
     lists = published_of(target)
@@ -245,10 +151,28 @@ def sizes_are_stated(target: AuditTarget) -> Iterator[Finding]:
     elif any(re.search(r"ood|out.of", one.name, re.IGNORECASE) for one in lists.lists) or inside or outside:
         yield undecidable("lists", ID_AND_OOD)
     for listed in lists.lists:
+        if told := _beside(listed):
+            yield Finding("info", listed.name, 0, told, lists=(listed.name,), asked=0)
         per = _per_class(listed, lists.files[listed.file].form)
         if per is not None and len(per) > 1:
             text = f"{len(listed):,} images of {len(per):,} classes, {per.min():,} to {per.max():,} each"
-            yield Finding("info", listed.name, len(listed), text)
+            brief = f"{listed.name}: {text}"
+            yield Finding("info", listed.name, 0, text, lists=(listed.name,), asked=0, like="sizes", brief=brief)
+
+
+def _beside(one: IdList) -> str:
+    """Return what stands beside the images of a list: how many labels, and how many values of each column."""
+    told, counts = list[str](), one.read.label_counts
+    if counts is not None:
+        several, none = int((counts > 1).sum()), int((counts == 0).sum())
+        told.append(f"of {len(one):,} images {several:,} have two labels or more and {none:,} none")
+    for name, column in one.read.columns.items():
+        lacking = int((column.of < 0).sum())
+        blank = sum(" " in value for value in column.values)
+        more = f", {lacking:,} lines have none" if lacking else ""
+        more += f", {blank:,} hold a blank" if blank else ""
+        told.append(f"the column {name} has {len(column.values):,} values{more}")
+    return "; ".join(told)
 
 
 def _per_class(one: IdList, form: str) -> Int64s | None:
@@ -258,106 +182,6 @@ def _per_class(one: IdList, form: str) -> Int64s | None:
         return None
     _, counts = np.unique(one.read.labels[one.read.labels != NO_LABEL], return_counts=True)
     return counts if len(counts) > 1 and one.read.labels.min() >= 0 else None
-
-
-def labels_fit_each_other(target: AuditTarget) -> Iterator[Finding]:
-    """PL9: an image has one label: in its list, in every other list that labels it, and as its folder says."""
-    lists = published_of(target)
-    labelled = [one for one in lists.lists if _values(one) is not None]
-    if not labelled:
-        return
-    sound = 0
-    for one in labelled:
-        values = _values(one)
-        assert values is not None  # noqa: S101
-        found = [*_two_labels(lists, one, values), *_against_folders(one)]
-        yield from found
-        sound += not found
-    for one, two in combinations([one for one in labelled if one.read.labels is not None], 2):
-        yield from _between(lists, one, two)
-    if sound:
-        yield Finding("pass", "lists", text=f"{sound} lists give each image one label")
-
-
-def _values(one: IdList) -> Int32s | None:
-    return one.read.labels if one.read.labels is not None else one.read.group_of
-
-
-def _label_text(one: IdList, value: int) -> str:
-    return repr(one.read.groups[value]) if one.read.labels is None else str(value)
-
-
-def _two_labels(lists: ListSet, one: IdList, values: Int32s) -> Iterator[Finding]:
-    order = np.lexsort((values, one.members))
-    ids, labels = one.members[order], values[order]
-    conflict = np.unique(ids[1:][(ids[1:] == ids[:-1]) & (labels[1:] != labels[:-1])])
-    if len(conflict):
-        examples = []
-        for row in conflict[:SHOWN_EXAMPLES].tolist():
-            told = dict.fromkeys(_label_text(one, value) for value in values[one.members == row].tolist())
-            examples.append(f"{lists.vocabulary.ids([row])[0]}: {' and '.join(told)}")
-        text = f"{len(conflict):,} images stand with two labels"
-        yield Finding("warn", one.name, len(conflict), text, tuple(examples))
-
-
-def _against_folders(one: IdList) -> Iterator[Finding]:
-    """Yield the entries whose label differs from that of nearly all others of their folder."""
-    if one.read.labels is None or not one.read.has_folders or len(np.unique(one.read.labels)) < 2:
-        return
-    names, folders = np.unique(np.array(_folders(one)), return_inverse=True)
-    if len(names) < 2:
-        return
-    pairs, counts = np.unique(np.stack([folders, one.read.labels]), axis=1, return_counts=True)
-    order = np.lexsort((counts, pairs[0]))
-    last = np.append(pairs[0][order][1:] != pairs[0][order][:-1], True)
-    usual = np.zeros(len(names), np.int64)
-    usual[pairs[0][order][last]] = pairs[1][order][last]
-    odd = np.flatnonzero(usual[folders] != one.read.labels)
-    if 0 < len(odd) <= (1 - _MATCHED) * len(one):
-        text = f"the label of {len(odd):,} of {len(one):,} entries differs from the others of their folder"
-        examples = tuple(
-            f"line {one.read.lines[row]}: {names[folders[row]]} has {usual[folders[row]]}, here {one.read.labels[row]}"
-            for row in odd[:SHOWN_EXAMPLES].tolist()
-        )
-        yield Finding("warn", one.name, len(odd), text, examples)
-
-
-def _between(lists: ListSet, one: IdList, two: IdList) -> Iterator[Finding]:
-    assert one.read.labels is not None  # noqa: S101
-    assert two.read.labels is not None  # noqa: S101
-    shared, first, second = np.intersect1d(one.members, two.members, return_indices=True)
-    left, right = one.read.labels[first], two.read.labels[second]
-    # Labels that are one number throughout say what a list is for, not what its images show.
-    if not len(shared) or len(np.unique(left)) < 2 or len(np.unique(right)) < 2:
-        return
-    rows = np.flatnonzero((left != right) & (left >= 0) & (right >= 0))
-    about = f"{one.name} and {two.name}"
-    if not len(rows):
-        yield Finding("pass", about, text=f"the lists share {len(shared):,} images, each with one label")
-        return
-    examples = tuple(
-        f"{text}: {left[row]} and {right[row]}"
-        for text, row in zip(lists.vocabulary.ids(shared[rows[:SHOWN_EXAMPLES]]), rows.tolist(), strict=False)
-    )
-    text = f"the lists share {len(shared):,} images, and the label of {len(rows):,} differs"
-    yield Finding("warn", about, len(rows), text, examples)
-
-
-def stems_name_images(target: AuditTarget) -> Iterator[Finding]:
-    """PL10: the stem of a file names one image of a list, whatever folder it stands in."""
-    sound = 0
-    for one in published_of(target).lists:
-        if not one.read.has_folders:
-            continue
-        paths, names = (text.count(b"\n") for text in (one.read.distinct_parent_stems, one.read.distinct_stems))
-        if names == paths:
-            sound += 1
-            continue
-        how = "they are compared by whole path"
-        text = f"stems repeat: {paths:,} paths have {names:,} distinct stems; {how}"
-        yield Finding("warn", one.name, paths - names, text)
-    if sound:
-        yield Finding("pass", "lists", text=f"stems name the images of {sound} lists with folders")
 
 
 def lists_have_one_name(target: AuditTarget) -> Iterator[Finding]:
@@ -405,13 +229,33 @@ def named_lists_are_there(target: AuditTarget) -> Iterator[Finding]:
         yield Finding("pass", "lists", text=f"{len(code)} files of code name no list that is not there")
 
 
+def lines_are_whole(target: AuditTarget) -> Iterator[Finding]:
+    """PL13: every line can be read, and none is cut or lacks a column that nearly all others have."""
+    for one in published_of(target).lists:
+        read = one.read
+        if short := max(read.short, read.unlabelled):
+            lines = read.short_lines or tuple(odd for odd in read.odd_lines if "label" in odd.reason)
+            text = f"{counted(short, 'line')} of {one.file} {'is' if short == 1 else 'are'} cut or lack a column"
+            yield _lines(one, "fail", short, text, lines, "lines are cut or lack a column")
+        short_of = {odd.line for odd in read.short_lines}
+        other = [odd for odd in read.odd_lines if odd.line not in short_of and "label" not in odd.reason]
+        left_out = read.odd - short
+        if left_out > 0 and not all(odd.text.startswith("#") for odd in other):
+            text = f"{counted(left_out, 'line')} of {one.file} {'names' if left_out == 1 else 'name'} no image"
+            yield _lines(one, "warn", left_out, text, other, "lines name no image")
+
+
+def _lines(one: IdList, verdict: Verdict, count: int, text: str, lines: Sequence[OddLine], like: str) -> Finding:
+    examples = tuple(f"line {odd.line}: {odd.reason}: {odd.text!r}" for odd in lines[:SHOWN_EXAMPLES])
+    of = len(one) + one.read.odd
+    return Finding(verdict, "", count, text, examples, of=of, lists=(one.name,), like=like)
+
+
 CHECKS: dict[str, Check] = {
     "PL1": names_agree_with_counts,
     "PL2": growing_lists_are_nested,
-    "PL7": groups_stand_on_one_side,
     "PL8": sizes_are_stated,
-    "PL9": labels_fit_each_other,
-    "PL10": stems_name_images,
     "PL11": lists_have_one_name,
     "PL12": named_lists_are_there,
+    "PL13": lines_are_whole,
 }

@@ -1,28 +1,26 @@
-"""PL, published lists: the classes that somebody's files name, and COCO JSON beside lists."""
+"""PL, published lists: the classes that somebody's files name as known and unknown."""
 
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path, PurePosixPath
-
-import msgspec
+from pathlib import PurePosixPath
 
 from curation.audit.classes import fold, known_aliases
-from curation.audit.lists import IdList, ListSet
+from curation.audit.lists import ListSet
 from curation.audit.rule import Check, Finding, Verdict, joined
+from curation.audit.rules.coco_files import coco_of
 from curation.audit.rules.published_lists import published_of
 from curation.audit.target import SHOWN_EXAMPLES, AuditTarget
-from curation.input_files import read_plain
 from curation.sources.datasets import COCO_CATEGORIES
 from curation.sources.published_list import CLASS_FILE, PublishedFile
 
 _UNKNOWN_FILE = re.compile(r"(?:^|[^a-z])(?:unknown|unseen|novel|ood)(?:[^a-z]|$)", re.IGNORECASE)
 _KNOWN_FILE = re.compile(r"(?:^|[^a-z])(?:known|seen|base|id)(?:[^a-z]|$)", re.IGNORECASE)
 _TRUTH = re.compile(r"ground.?truth|(?:^|[^a-z])gt(?:[^a-z]|$)", re.IGNORECASE)
+_TASK = re.compile(r"(?:^|(?<=[^a-z]))(?:t|task)[_-]?[0-9]{1,2}(?=[^0-9]|$)", re.IGNORECASE)
 _SEPARATORS = re.compile(r"[\s_-]+")
-_SOURCE_NAME = re.compile(rb"\.rf\.[0-9a-f]{32}$", re.MULTILINE)
 _NEARLY_ALL = 0.8
 
 
@@ -53,7 +51,9 @@ def no_class_is_known_and_unknown(target: AuditTarget) -> Iterator[Finding]:
     """PL3: no class is known and unknown, in any spelling."""
     by_scope: defaultdict[str, list[tuple[str, str, tuple[str, ...], bool]]] = defaultdict(list)
     for scope, role, where, names, guess in _roles(published_of(target).files):
-        by_scope[scope].append((role, where, names, guess))
+        # What one task leaves unknown another may know: files are held together within a task.
+        task = _TASK.search(where.partition(": ")[0])
+        by_scope[f"{scope}, {task[0].strip('_-')}" if task else scope].append((role, where, names, guess))
     for scope, entries in by_scope.items():
         known = [(where, names) for role, where, names, _ in entries if role == "known"]
         unknown = [(where, names, guess) for role, where, names, guess in entries if role == "unknown"]
@@ -131,7 +131,7 @@ def _classes_of(lists: ListSet, scope: str, named: Sequence[str]) -> tuple[tuple
             return file.classes[""], name
     for name in lists.files:
         if _folder(name) == scope and lists.files[name].form == "coco json":
-            categories = tuple(one.name for one in _coco(lists.files[name].path).categories)
+            categories = tuple(one.name for one in coco_of(lists.files[name].path).categories)
             if categories:
                 return categories, name
     coco = tuple(name for _, name, *_ in COCO_CATEGORIES)
@@ -140,96 +140,7 @@ def _classes_of(lists: ListSet, scope: str, named: Sequence[str]) -> tuple[tuple
     return (coco, "COCO") if named and hits >= _NEARLY_ALL * len(named) else ((), "")
 
 
-class _Image(msgspec.Struct, frozen=True):
-    id: int | str = ""
-    file_name: str = ""
-
-
-class _Annotation(msgspec.Struct, frozen=True):
-    id: int | str = ""
-    image_id: int | str = ""
-
-
-class _Category(msgspec.Struct, frozen=True):
-    id: int | str = ""
-    name: str = ""
-
-
-class _Coco(msgspec.Struct, frozen=True):
-    images: list[_Image] = []
-    annotations: list[_Annotation] = []
-    categories: list[_Category] = []
-
-
-def _coco(path: Path) -> _Coco:
-    try:
-        return msgspec.json.decode(read_plain(path, kind="list"), type=_Coco)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return _Coco()
-
-
-def lists_fit_their_json(target: AuditTarget) -> Iterator[Finding]:
-    """PL5: a list and the COCO JSON of its name hold the same images."""
-    lists = published_of(target)
-    by_file = {one.file: one for one in lists.lists}
-    for name, file in lists.files.items():
-        text = PurePosixPath(name).with_suffix(".txt").as_posix()
-        if file.form != "coco json" or text not in by_file:
-            continue
-        yield _compared(by_file[text], file, f"{text} against {name}")
-
-
-def _compared(one: IdList, file: PublishedFile, about: str) -> Finding:
-    mine, theirs = (set(found.split(b"\n")[:-1]) for found in (one.read.stems, file.lists[0].stems))
-    shared = len(mine & theirs)
-    text = f"they share {shared:,} of {len(mine):,} names of the list and {len(theirs):,} of the JSON"
-    sources = [{_SOURCE_NAME.sub(b"", stem) for stem in side} for side in (mine, theirs)]
-    if sources[0] != mine:
-        both = len(sources[0] & sources[1])
-        text += f"; by the source photo before .rf. {both:,} of {len(sources[0]):,} and {len(sources[1]):,}"
-    if mine == theirs:
-        return Finding("pass", about, text=text)
-    missing = sorted(theirs - mine) if shared else sorted(mine)
-    examples = tuple(stem.decode() for stem in missing[:SHOWN_EXAMPLES])
-    return Finding("fail" if not shared else "warn", about, len(mine ^ theirs), text, examples)
-
-
-def json_ids_are_unique(target: AuditTarget) -> Iterator[Finding]:
-    """PL6: image, annotation and category ids of a COCO JSON stand once."""
-    lists = published_of(target)
-    for name, file in lists.files.items():
-        if file.form != "coco json":
-            continue
-        coco = _coco(file.path)
-        images = Counter(image.id for image in coco.images)
-        twice = {key for key, count in images.items() if count > 1}
-        concerned = sum(images[key] for key in twice)
-        boxes = sum(one.image_id in twice for one in coco.annotations)
-        told = []
-        if twice:
-            told.append(
-                f"{len(coco.images):,} images have {len(images):,} ids: {len(twice):,} ids stand twice or more, on "
-                f"{concerned:,} images with {boxes:,} of {len(coco.annotations):,} annotations"
-            )
-        for what, ids in (
-            ("annotations", [one.id for one in coco.annotations]),
-            ("categories", [one.id for one in coco.categories]),
-        ):
-            if len(set(ids)) < len(ids) and ids != [""] * len(ids):
-                told.append(f"{len(ids):,} {what} have {len(set(ids)):,} ids")
-        if told:
-            examples = tuple(
-                f"id {key}: {joined([image.file_name for image in coco.images if image.id == key], 3)}"
-                for key in sorted(twice, key=str)[:SHOWN_EXAMPLES]
-            )
-            yield Finding("fail", name, concerned or 1, "; ".join(told), examples)
-        else:
-            yield Finding("pass", name, text=f"{len(coco.images):,} images, each with an id of its own")
-
-
 CHECKS: dict[str, Check] = {
     "PL3": no_class_is_known_and_unknown,
     "PL4": roles_name_classes_of_the_data,
-    "PL5": lists_fit_their_json,
-    "PL6": json_ids_are_unique,
 }

@@ -1,0 +1,225 @@
+"""PL, published lists: one image has one label and one value of a column, wherever it stands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from curation.audit.lists import IdList, ListSet
+from curation.audit.roles import read_role
+from curation.audit.rule import Check, Finding, counted
+from curation.audit.rules.published_lists import published_of
+from curation.audit.target import SHOWN_EXAMPLES, AuditTarget
+from curation.sources.published_list import NO_LABEL
+from curation.sources.source import Int32s, Int64s
+
+_MATCHED = 0.95
+_BY_DESIGN = 0.2
+"""Share of images with several labels from which on these are the form of a list, a line a label."""
+_LEAST_CLASSES = 3
+
+
+def labels_fit_each_other(target: AuditTarget) -> Iterator[Finding]:
+    """PL9: an image has one label: in its list, in other lists of its family, and as its folder says."""
+    lists = published_of(target)
+    labelled = [one for one in lists.lists if _values(one) is not None]
+    sound = []
+    for one in labelled:
+        found = [*_two_labels(lists, one), *_against_folders(one)]
+        yield from found
+        if not any(finding.verdict == "warn" for finding in found):
+            sound.append(one.name)
+    for one, two in combinations(labelled, 2):
+        yield from _between(lists, one, two)
+    for pair in target.pairs:
+        if min(pair.places) >= 0:
+            yield from _shifted(*(lists.lists[place] for place in pair.places))
+    if sound:
+        text = f"{counted(len(sound), 'list')} give each image one label"
+        yield Finding("pass", "lists", text=text, lists=tuple(sound), asked=len(sound))
+
+
+def _values(one: IdList) -> Int32s | None:
+    if one.read.is_multilabel or one.read.pairs:
+        return None
+    return one.read.labels if one.read.labels is not None else one.read.group_of
+
+
+def _texts(one: IdList, values: Int32s | Int64s) -> list[str]:
+    return [str(value) if one.read.labels is not None else one.read.groups[value] for value in values.tolist()]
+
+
+def _labels(one: IdList, rows: Int64s) -> npt.NDArray[Any]:
+    """Return the labels of some entries, names as texts."""
+    values = _values(one)
+    assert values is not None  # noqa: S101
+    return values[rows] if one.read.labels is not None else np.array(one.read.groups)[values[rows]]
+
+
+def _two_labels(lists: ListSet, one: IdList) -> Iterator[Finding]:
+    values = _values(one)
+    assert values is not None  # noqa: S101
+    order = np.lexsort((values, one.members))
+    images, labels = one.members[order], values[order]
+    conflict = np.unique(images[1:][(images[1:] == images[:-1]) & (labels[1:] != labels[:-1])])
+    if not len(conflict):
+        return
+    examples = []
+    for row in conflict[:SHOWN_EXAMPLES].tolist():
+        rows = np.flatnonzero(one.members == row)
+        told = dict.fromkeys(map(repr, _texts(one, values[rows])))
+        where = ", ".join(map(str, one.read.lines[rows][:4].tolist()))
+        examples.append(f"{lists.vocabulary.ids([row])[0]}: {' and '.join(told)} (lines {where})")
+    text = f"{len(conflict):,} images stand with two labels"
+    by_design = len(conflict) > _BY_DESIGN * len(one.unique)
+    yield Finding(
+        "info" if by_design else "warn",
+        one.name,
+        len(conflict),
+        text + (": a line a label, it seems" if by_design else ""),
+        tuple(examples),
+        of=len(one.unique),
+        lists=(one.name,),
+        asked=0,
+    )
+
+
+def _against_folders(one: IdList) -> Iterator[Finding]:
+    """Yield the entries whose label differs from that of nearly all others of their folder."""
+    if one.read.labels is None or not one.read.has_folders or len(np.unique(one.read.labels)) < 2:
+        return
+    names, folders = np.unique(np.array(folders_of(one)), return_inverse=True)
+    if len(names) < 2:
+        return
+    pairs, counts = np.unique(np.stack([folders, one.read.labels]), axis=1, return_counts=True)
+    order = np.lexsort((counts, pairs[0]))
+    last = np.append(pairs[0][order][1:] != pairs[0][order][:-1], True)
+    usual = np.zeros(len(names), np.int64)
+    usual[pairs[0][order][last]] = pairs[1][order][last]
+    odd = np.flatnonzero(usual[folders] != one.read.labels)
+    if 0 < len(odd) <= (1 - _MATCHED) * len(one):
+        text = f"the label of {len(odd):,} of {len(one):,} entries differs from the others of their folder"
+        examples = tuple(
+            f"line {one.read.lines[row]}: {names[folders[row]]} has {usual[folders[row]]}, here {one.read.labels[row]}"
+            for row in odd[:SHOWN_EXAMPLES].tolist()
+        )
+        yield Finding("warn", one.name, len(odd), text, examples, of=len(one), lists=(one.name,))
+
+
+def folders_of(one: IdList) -> list[str]:
+    """Return the last folder of each entry."""
+    return [path.rpartition(b"/")[0].decode() for path in one.read.parent_stems.split(b"\n")[:-1]]
+
+
+def are_versions(first: str, second: str) -> bool:
+    """Return whether the names of two lists say versions or folds, which may number and name classes otherwise."""
+    one, two = read_role(first), read_role(second)
+    return one.folder != two.folder or bool(one.family and two.family and one.family != two.family)
+
+
+def _between(lists: ListSet, one: IdList, two: IdList) -> Iterator[Finding]:
+    """Yield whether two lists label the images that they share alike, where both use numbers or both names."""
+    if (one.read.labels is None) != (two.read.labels is None) or not lists.shared(one, two):
+        return
+    shared, first, second = np.intersect1d(one.members, two.members, return_indices=True)
+    left, right = (_labels(side, rows) for side, rows in ((one, first), (two, second)))
+    # Labels that are one throughout say what a list is for, not what its images show.
+    if len(np.unique(left)) < 2 or len(np.unique(right)) < 2:
+        return
+    given = np.ones(len(left), np.bool_) if one.read.labels is None else (left >= 0) & (right >= 0)
+    rows = np.flatnonzero((left != right) & given)
+    about, names = f"{one.name} and {two.name}", (one.name, two.name)
+    if not len(rows):
+        text = f"{len(shared):,} images stand in both, each with one label"
+        like = "images that stand in two lists have one label"
+        yield Finding("pass", about, text=text, lists=names, pairs=(names,), like=like)
+    elif not are_versions(one.name, two.name):
+        examples = tuple(
+            f"{lists.vocabulary.ids([shared[row]])[0]}: {left[row]} ({one.file} line {one.read.lines[first[row]]}) and "
+            f"{right[row]} ({two.file} line {two.read.lines[second[row]]})"
+            for row in rows[:SHOWN_EXAMPLES].tolist()
+        )
+        text = f"{len(shared):,} images stand in both, and the label of {len(rows):,} differs"
+        yield Finding("warn", about, len(rows), text, examples, of=len(shared), lists=names, pairs=(names,))
+
+
+def _shifted(one: IdList, two: IdList) -> Iterator[Finding]:
+    """Yield whether the numbers of classes in one list are those of another plus one: by folder or by their range."""
+    if one.read.labels is None or two.read.labels is None:
+        return
+    sides = [np.unique(labels[labels != NO_LABEL]) for labels in (one.read.labels, two.read.labels)]
+    if min(map(len, sides)) < _LEAST_CLASSES:
+        return
+    usual = [_usual(side) for side in (one, two)]
+    both = sorted(usual[0].keys() & usual[1].keys())
+    steps = {usual[1][name] - usual[0][name] for name in both}
+    examples: tuple[str, ...] = ()
+    if len(both) >= _LEAST_CLASSES:
+        if len(steps) != 1 or steps == {0}:
+            return
+        examples = tuple(f"{name}: {usual[0][name]} and {usual[1][name]}" for name in both[:SHOWN_EXAMPLES])
+    elif len(sides[0]) == len(sides[1]) and np.array_equal(sides[0] + 1, sides[1]):
+        steps = {1}
+    elif len(sides[0]) == len(sides[1]) and np.array_equal(sides[0] - 1, sides[1]):
+        steps = {-1}
+    else:
+        return
+    [step] = steps
+    text = (
+        f"classes are numbered {sides[1].min()} to {sides[1].max()} in {two.name} and {sides[0].min()} to "
+        f"{sides[0].max()} in {one.name}: the label of one class differs by {step:+d}"
+    )
+    names = (one.name, two.name)
+    yield Finding(
+        "warn", f"{one.name} and {two.name}", len(both) or len(sides[1]), text, examples, lists=names, pairs=(names,),
+        asked=0, hint="number the classes alike in both lists",
+    )  # fmt: skip
+
+
+def _usual(one: IdList) -> dict[str, int]:
+    """Return the label of each folder whose entries have one label alone, where folders are classes."""
+    assert one.read.labels is not None  # noqa: S101
+    if not one.read.has_folders:
+        return {}
+    names, folders = np.unique(np.array(folders_of(one)), return_inverse=True)
+    low, high = np.full(len(names), np.iinfo(np.int32).max), np.full(len(names), NO_LABEL)
+    np.minimum.at(low, folders, one.read.labels)
+    np.maximum.at(high, folders, one.read.labels)
+    found = {str(names[row]): int(low[row]) for row in np.flatnonzero(low == high).tolist()}
+    return found if len(set(found.values())) == len(found) > 1 else {}
+
+
+def tables_fit_each_other(target: AuditTarget) -> Iterator[Finding]:
+    """PL16: two tables give an image that both name one value in a column of one name."""
+    lists = published_of(target)
+    for one, two in combinations([one for one in lists.lists if one.read.columns], 2):
+        columns = sorted(one.read.columns.keys() & two.read.columns.keys())
+        if not columns or not lists.shared(one, two) or are_versions(one.name, two.name):
+            continue
+        shared, first, second = np.intersect1d(one.members, two.members, return_indices=True)
+        names = (one.name, two.name)
+        for column in columns:
+            left, right = (
+                np.array([*side.read.columns[column].values, ""])[side.read.columns[column].of[rows]]
+                for side, rows in ((one, first), (two, second))
+            )
+            odd = np.flatnonzero((left != right) & (left != "") & (right != ""))
+            about = f"{one.name} and {two.name}"
+            if not len(odd):
+                text = f"the column {column} gives {len(shared):,} files one value in both"
+                yield Finding("pass", about, text=text, lists=names, pairs=(names,))
+                continue
+            examples = tuple(
+                f"{lists.vocabulary.ids([shared[row]])[0]}: {left[row]} ({one.file} line {one.read.lines[first[row]]}) "
+                f"and {right[row]} ({two.file} line {two.read.lines[second[row]]})"
+                for row in odd[:SHOWN_EXAMPLES].tolist()
+            )
+            text = f"the column {column} gives {len(odd):,} of {len(shared):,} files another value in {two.name}"
+            yield Finding("warn", about, len(odd), text, examples, of=len(shared), lists=names, pairs=(names,))
+
+
+CHECKS: dict[str, Check] = {"PL9": labels_fit_each_other, "PL16": tables_fit_each_other}

@@ -1,0 +1,263 @@
+"""PL, published lists: what two lists of a folder have to do with each other, by their images and groups of these."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import combinations, product
+
+import numpy as np
+
+from curation.audit.groups import GroupResult, Groups
+from curation.audit.id_vocabulary import NAMESPACES, TEXT
+from curation.audit.lists import ListSet
+from curation.audit.rule import Check, Finding, Outcome, counted, joined, not_applicable, undecidable
+from curation.audit.rules.published_lists import published_of
+from curation.audit.target import AuditTarget, ComparedPair
+from curation.sources.source import Bools, Int64s
+
+_MOST_PARTS = 12
+_SHOWN = 3
+
+
+def groups_stand_on_one_side(target: AuditTarget) -> Outcome:
+    """PL7: patients, videos, drives, told by columns and names, stand in train, in val or in test alone."""
+    compared = [pair for pair in target.pairs if min(pair.places) >= 0]
+    parts = [pair for pair in target.compared or () if pair.kind == "parts"]
+    if not compared and not parts:
+        return not_applicable("there are no lists of two roles, between which groups would be looked for")
+    groups = Groups(published_of(target).images, target.patterns, target.column)
+    findings = [_told_groups(pair, groups.compare(*pair.places)) for pair in compared]
+    for pair in parts:
+        found = groups.compare(*pair.places, people_only=True)
+        if found.verdict == "shared":
+            findings.append(replace(_told_groups(pair, found), verdict="info", asked=0))
+    return Outcome(tuple(findings))
+
+
+def _told_groups(pair: ComparedPair, found: GroupResult) -> Finding:
+    names, about = pair.names, pair.about
+    if found.verdict == "undecidable":
+        text = found.why or "no group can be read from these names"
+        tried = f"; tried: {joined(found.tried)}" if found.tried else ""
+        need = "what a group of images is: --group REGEX, or --group-column NAME"
+        return replace(undecidable(about, need, text + tried), lists=names, pairs=(names,))
+    several = f"{found.noun}s"
+    left_out = f"; {sum(found.without):,} lines name none" if sum(found.without) else ""
+    also = "".join(f"; {text}" for text in found.also)
+    if found.verdict == "disjoint":
+        one, two = found.groups
+        text = f"by {found.pattern}: {one:,} and {two:,} {several}, none on both sides{left_out}{also}"
+        return Finding("pass", about, text=text, lists=names, pairs=(names,))
+    sides = " and ".join(
+        f"{lines:,} of {of:,} lines of {name}" for lines, of, name in zip(found.lines, found.of, names, strict=True)
+    )
+    text = f"by {found.pattern}: {counted(found.both, found.noun)} on both sides, with {sides}{left_out}{also}"
+    if found.is_view:
+        text += "; they are other views of the same instant, not the same images"
+    examples = tuple(f"{one.name}: {one.lines[0]:,} and {one.lines[1]:,} lines" for one in found.examples[:_SHOWN])
+    hint = (
+        f"split by {found.noun}; the same {several} in another modality or view may be wanted: say so beside the lists"
+    )
+    return Finding(
+        "warn", about, found.both, text, examples, of=sum(found.groups) - found.both, lists=names, pairs=(names,),
+        hint=hint,
+    )  # fmt: skip
+
+
+def relations_are_told(target: AuditTarget) -> Iterator[Finding]:
+    """PL14: lists that lie in others, are the union of others, or share images between families: notes."""
+    lists = published_of(target)
+    overlap = lists.images.overlaps
+    judged = {frozenset(pair.places) for pair in target.pairs}
+    told = set(judged)
+    for finding, pairs in (*_equal(lists, judged), *_unions(lists, overlap)):
+        told |= pairs
+        yield finding
+    for finding, pairs in _inside(lists, overlap, set(told)):
+        told |= pairs
+        yield finding
+    yield from _between(target, overlap, told)
+    yield from _half(lists, overlap, told)
+    yield from _numbers_of_two(lists)
+    yield from _in_sources(target)
+    numbers = any(one.read.are_stems and len(one) for one in lists.lists)
+    if numbers and not lists.vocabulary.namespace and (lists.vocabulary.forms == TEXT).any():
+        text = "numbers are compared within this folder only: no name tells their dataset (--namespace NAME)"
+        yield _note(len(lists.vocabulary), text, ())
+    if lists.images.root:
+        yield _note(0, f"paths are told below {lists.images.root}, with which all of them begin", ())
+    if lists.images.climbing:
+        yield _note(lists.images.climbing, f"{counted(lists.images.climbing, 'path')} hold ..", ())
+
+
+def _note(count: int, text: str, lists: Sequence[str], of: int | None = None) -> Finding:
+    return Finding("info", "", count, text, lists=tuple(lists), asked=0, of=of)
+
+
+def _names(lists: ListSet, places: Sequence[int]) -> list[str]:
+    return [lists.lists[place].name for place in places]
+
+
+Told = tuple[Finding, set[frozenset[int]]]
+
+
+def _equal(lists: ListSet, judged: set[frozenset[int]]) -> Iterator[Told]:
+    """Yield groups of lists with the same images, but for those that rules on roles judge."""
+    groups: defaultdict[bytes, list[int]] = defaultdict(list)
+    for place, one in enumerate(lists.lists):
+        if len(one):
+            groups[one.unique.tobytes()].append(place)
+    for places in groups.values():
+        pairs = {frozenset(pair) for pair in combinations(places, 2)}
+        if len(places) < 2 or pairs <= judged:
+            continue
+        own = [lists.lists[place] for place in places]
+        if len({one.sha256 for one in own}) == 1 and len({one.file for one in own}) == len(own):
+            how = "are the same bytes"
+        elif len({one.members.tobytes() for one in own}) == 1:
+            how = "hold the same images line by line in different bytes"
+        else:
+            how = "hold the same images in another order or with repeats"
+        names = _names(lists, places)
+        count = len(own[0].unique)
+        yield _note(count, f"{joined(names)} {how} ({count:,} images)", names), pairs
+
+
+def _inside(lists: ListSet, overlap: Int64s, told: set[frozenset[int]]) -> Iterator[Told]:
+    """Yield for each list that lies in others those that hold it, the largest first."""
+    sizes = np.diagonal(overlap)
+    inside = (overlap == sizes[:, None]) & (sizes[:, None] < sizes[None, :]) & (sizes[:, None] > 0)
+    for small in np.flatnonzero(inside.any(axis=1)).tolist():
+        larger = np.flatnonzero(inside[small])
+        larger = larger[np.argsort(-sizes[larger], kind="stable")].tolist()
+        chosen = [place for place in larger if frozenset((small, place)) not in told]
+        if chosen:
+            names = _names(lists, [small, *chosen])
+            count = int(sizes[small])
+            text = f"all {count:,} images of {names[0]} stand in {joined(names[1:], _SHOWN)}"
+            yield _note(count, text, names), {frozenset((small, place)) for place in larger}
+
+
+def _unions(lists: ListSet, overlap: Int64s) -> Iterator[Told]:
+    """Yield the lists that are others put together, and hold nothing else."""
+    sizes = np.diagonal(overlap)
+    for whole in range(len(lists.lists)):
+        parts = np.flatnonzero((overlap[whole] == sizes) & (sizes < sizes[whole]) & (sizes > 0))
+        kept: list[int] = []
+        for part in parts[np.argsort(-sizes[parts], kind="stable")].tolist():
+            if not overlap[part, kept].any():
+                kept.append(part)
+        if 1 < len(kept) <= _MOST_PARTS and sizes[kept].sum() == sizes[whole]:
+            names = _names(lists, [whole, *sorted(kept)])
+            told = " + ".join(f"{name} ({size:,})" for name, size in zip(names[1:], sizes[sorted(kept)], strict=True))
+            text = f"{names[0]} ({sizes[whole]:,} images) is {told} and nothing else"
+            yield _note(int(sizes[whole]), text, names), {frozenset((whole, part)) for part in kept}
+
+
+def _between(target: AuditTarget, overlap: Int64s, told: set[frozenset[int]]) -> Iterator[Finding]:
+    """Yield what lists of different families share: advice, for folds and versions share images by design."""
+    lists = published_of(target)
+    between = [one for one in target.compared or () if one.kind == "between" and frozenset(one.places) not in told]
+    roles: dict[str, str] = {one.name: one.role for one in target.lists}
+    alike: defaultdict[str, list[ComparedPair]] = defaultdict(list)
+    for pair in between:
+        one, two = (roles.get(name, "") for name in pair.names)
+        if one and one == two:
+            alike[one].append(pair)
+        else:
+            yield _shares(target, overlap, pair, roles)
+        told.add(frozenset(pair.places))
+    for role, pairs in alike.items():
+        members = sorted({place for pair in pairs for place in pair.places})
+        if len(members) > 2 and len(pairs) > _SHOWN:
+            times = np.bincount(np.concatenate([lists.lists[place].unique for place in members]))
+            count, names = int((times > 1).sum()), _names(lists, members)
+            text = f"{count:,} images stand in several of {len(members)} {role} lists: {joined(names)}"
+            yield _note(count, text, names, of=int((times > 0).sum()))
+        else:
+            yield from (_shares(target, overlap, pair, roles) for pair in pairs)
+    sides = [[place for name, place in lists.place.items() if roles.get(name) == role] for role in ("train", "test")]
+    if min(map(len, sides)) > 1 and not overlap[np.ix_(*sides)].any():
+        counts = [len(np.unique(np.concatenate([lists.lists[place].unique for place in side]))) for side in sides]
+        text = (
+            f"no image of the {len(sides[0])} train lists ({counts[0]:,} images) stands in one of the "
+            f"{len(sides[1])} test lists ({counts[1]:,} images)"
+        )
+        yield _note(0, text, ())
+
+
+def _shares(target: AuditTarget, overlap: Int64s, pair: ComparedPair, roles: Mapping[str, str]) -> Finding:
+    one, two = pair.names
+    trained = roles.get(two) == "train"
+    first, second = (two, one) if trained else (one, two)
+    count, of = int(overlap[pair.places]), len((pair.first if trained else pair.second).unique)
+    text = f"{first} holds {count:,} of the {of:,} images of {second}"
+    if roles.get(first) == "train" and roles.get(second) in ("val", "test"):
+        text += ": do not train on one family and test on the other"
+    images = np.flatnonzero(target.shared(pair.first, pair.second))
+    note = _note(count, text, pair.names, of=of)
+    return replace(note, examples=target.examples(images, [pair.first, pair.second])[:1], pairs=(pair.names,))
+
+
+def _half(lists: ListSet, overlap: Int64s, told: set[frozenset[int]]) -> Iterator[Finding]:
+    """Yield lists of equally many lines that share at least half of their images, and not all."""
+    by_count: defaultdict[int, list[int]] = defaultdict(list)
+    for place, one in enumerate(lists.lists):
+        if len(one):
+            by_count[len(one)].append(place)
+    for lines, places in by_count.items():
+        for pair in combinations(places, 2):
+            count, sizes = int(overlap[pair]), [int(overlap[place, place]) for place in pair]
+            if 2 * count >= max(sizes) and count < min(sizes) and frozenset(pair) not in told:
+                names = _names(lists, pair)
+                text = (
+                    f"{names[0]} and {names[1]} have {lines:,} lines each and share {count:,} of {max(sizes):,} images"
+                )
+                yield _note(count, text, names, of=max(sizes))
+
+
+def _numbers_of_two(lists: ListSet) -> Iterator[Finding]:
+    """Yield numbers that name an image in each of two datasets: never to be compared as integers."""
+    vocabulary = lists.vocabulary
+    rows = {space: np.flatnonzero(vocabulary.forms == form) for form, space in enumerate(NAMESPACES)}
+    for one, two in combinations([space for space in rows if len(rows[space])], 2):
+        numbers = np.intersect1d(vocabulary.numbers[rows[one]], vocabulary.numbers[rows[two]])
+        if len(numbers):
+            text = f"{len(numbers):,} numbers name an image in {one} and another in {two}: they are told apart"
+            yield _note(len(numbers), text, ())
+
+
+def _in_sources(target: AuditTarget) -> Iterator[Finding]:
+    """Yield how many test images each training part of a given dataset holds."""
+    tests: Bools = target.mask(target.with_role("test"))
+    for source, held in zip(target.sources, target.positions >= 0, strict=True):
+        count = int((tests & held).sum())
+        if count and "train" in source.raw.part:
+            text = f"a detector trained on {source.name} has seen {count:,} of the {int(tests.sum()):,} test images"
+            yield _note(count, text, [one.name for one in target.with_role("test")], of=int(tests.sum()))
+
+
+def known_and_unknown_images_are_apart(target: AuditTarget) -> Iterator[Finding]:
+    """PL17: no image stands in a list that is said to be in-distribution and in one that is said to be out of it."""
+    for inside, outside in product(target.with_role("id"), target.with_role("ood")):
+        images = np.flatnonzero(target.shared(inside, outside))
+        about = f"{outside.name} and {inside.name}"
+        names = (outside.name, inside.name)
+        if not len(images):
+            yield Finding("pass", about, text="no image is in and out of the distribution", lists=names, pairs=(names,))
+            continue
+        text = f"{counted(len(images), 'image')} of {len(outside.unique):,} out of the distribution stand inside it too"
+        examples = target.examples(images, [outside, inside])
+        yield Finding(
+            "fail", about, len(images), text, examples, of=len(outside.unique), lists=names, pairs=(names,),
+            like="the lists share images",
+        )  # fmt: skip
+
+
+CHECKS: dict[str, Check] = {
+    "PL7": groups_stand_on_one_side,
+    "PL14": relations_are_told,
+    "PL17": known_and_unknown_images_are_apart,
+}
