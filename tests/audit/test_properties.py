@@ -41,7 +41,9 @@ def _said(lists: Lists, ending: str = "\n") -> list[dict[str, Any]]:
 
 
 def _verdicts(lists: Lists) -> list[tuple[Any, ...]]:
-    return sorted((one["rule"], one["gravity"], sorted(one["lists"]), one["count"]) for one in _said(lists))
+    # The note on the folder that all paths begin with is of no list.
+    said = [one for one in _said(lists) if (one["rule"], one["lists"]) != ("PL14", ())]
+    return sorted((one["rule"], one["gravity"], sorted(one["lists"]), one["count"]) for one in said)
 
 
 def _each(lists: Lists, change: Any) -> Lists:

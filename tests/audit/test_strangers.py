@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import curation
-from curation.__main__ import main
+from curation.cli import main
 from tests.audit.planted import text, write
 from tests.real_files import real_files
 
@@ -78,7 +78,12 @@ class Told:
 
 
 def has(said: str, number: int) -> bool:
-    return bool(re.search(rf"(?<![\d,.]){number:,}(?![\d]|,\d)", said))
+    return bool(re.search(rf"(?<![\d,.])({number:,}|{number})(?!\d|,\d)", said))
+
+
+def silent(*rules: str) -> list[str]:
+    """Return what a statement of these rules that is no pass begins with."""
+    return [f'"rule": "{rule}", "gravity": "(error|warning|note)' for rule in rules]
 
 
 @cache
@@ -113,7 +118,7 @@ def check_ten_of_fourteen_pairs_of_jigendg_are_one_file(shared: Path) -> None:
     assert {name: (shapes[f"{name}_train"][1], shapes[f"{name}_test"][1]) for name in VLCS} == VLCS
     assert all(lines == images for lines, images in shapes.values())
     assert "/home/fmc/data" in json.dumps(report.data)
-    assert report.lacks(r"\b424\b", r"\b363\b", "100 stems", "frame_0001", "repeat", "PL10", "PL9")
+    assert report.lacks(r"share 424", r"\b363\b", "100 stems", "PL10", *silent("DS1", "PL9", "PL7"))
 
 
 @real_files("strangers")
@@ -123,7 +128,7 @@ def check_mislas_is_sound(shared: Path) -> None:
     sizes = {"Places_LT_train": 62_500, "Places_LT_test": 36_500, "ImageNet_LT_test": 50_000}
     assert report.shapes() == {name: (n, n) for name, n in sizes.items()}
     assert report.numbers(365, 4980, 100, 50)
-    assert report.lacks("1,072", r"\b918\b", "5,000 distinct", "61,428", "two labels", "DS1.{0,40}error")
+    assert report.lacks("1,072", r"\b918\b", "5,000 distinct", "61,428", *silent("DS1", "PL9"))
 
 
 DRIVES = {"eigen": (33, 33, 28), "kitti": (32, 31, 29)}
@@ -151,7 +156,7 @@ def check_drives_of_monodepth_stand_in_train_and_val(shared: Path) -> None:
     for lists, count in BETWEEN_KITTI.items():
         names = " ".join(f"{name}_files" for name in lists.split())
         assert report.says("DS2|PL14", "note", names, count), names
-    assert report.lacks("17,447", "stems", '"rule": "DS1", "gravity": "(error|warning|note)')
+    assert report.lacks("17,447", "stems", *silent("DS1"))
 
 
 @real_files("strangers")
@@ -177,7 +182,7 @@ def check_a_patient_of_covidx6_stands_on_both_sides(shared: Path) -> None:
     for one, two in others:
         if one != two and (one, two) != ("9A", "6"):
             assert not report.says("DS2|PL14", "note", f"train_COVIDx{one} test_COVIDx{two}")
-    assert report.lacks("1,182 (lines|of)", "several words", '"rule": "PL9", "gravity": "(error|warning|note)')
+    assert report.lacks("1,182 (lines|of)", "several words", *silent("PL9"))
 
 
 @real_files("strangers")
@@ -189,7 +194,7 @@ def check_patients_of_chexnet_stand_on_one_side(shared: Path) -> None:
     for one, two in (("train_list", "val_list"), ("train_list", "test_list"), ("val_list", "test_list")):
         assert report.says("PL7", "pass", f"{one} {two}", people[one], people[two]), (one, two)
     assert report.numbers(14_461, 2_028, 4_246, 42_405, 6_079, 11_928)
-    assert report.lacks("two labels", "no list of image", "text before the number")
+    assert report.lacks("no list of image", "text before the number", *silent("DS1", "PL9"))
 
 
 @real_files("strangers")
@@ -201,11 +206,11 @@ def check_two_annotations_of_taco_stand_twice(shared: Path) -> None:
     assert all(has(json.dumps(error), number) for number in (309, 4040, 93, 101, 1281, 1300))
     assert list(report.shapes().values()) == [(1500, 1500)]
     assert report.numbers(60, 4_784)
-    assert report.lacks("stems", r"\b239\b", '"rule": "PL7", "gravity": "(error|warning|note|pass)')
+    assert report.lacks("stems", r"\b239\b", *silent("PL7", "PL10"))
 
 
 @real_files("strangers")
-def check_tasks_of_cocotasks_share_photos_but_train_and_test_none(shared: Path) -> None:
+def check_tasks_of_cocotasks_share_photos_but_train_and_test_none(shared: Path, tmp_path: Path) -> None:
     report = told(shared, "cocotasks")
     assert not report.accused()
     lines = {"train": 3600, "test": 900}
@@ -215,13 +220,16 @@ def check_tasks_of_cocotasks_share_photos_but_train_and_test_none(shared: Path) 
         parts = {name.rpartition("_")[2] for name in one.lists}
         assert not (one.rule in ("DS2", "PL14") and one.gravity == "note" and len(one.lists) == 2 and len(parts) == 2)
     assert report.numbers(11_532, 2_800)
-    assert report.lacks("different contents", "VOC", "should grow", '"rule": "PL2", "gravity": "(error|warning|note)')
+    assert report.lacks("different contents", "VOC", "should grow", *silent("PL2"))
     parts = {"coco-train2017": "train2017_ids_in_file_order.txt", "coco-val2017": "val2017_ids.txt"}
-    coco = shared / "data" / "coco"
-    known = {"coco-train2017": coco / "presence_2014_2017.csv", "coco-val2017": coco / "instances_val2017_rebuilt.json"}
-    assert all((coco / name).is_file() for name in parts.values())
+    for name, ids in parts.items():
+        numbers = [int(row) for row in (shared / "data" / "coco" / ids).read_text().split()]
+        images = [{"id": n, "file_name": f"{n:012}.jpg", "width": 640, "height": 480} for n in numbers]
+        cats = [{"id": 1, "name": "person"}]
+        (tmp_path / f"{name}.json").write_text(json.dumps({"images": images, "annotations": [], "categories": cats}))
+    known = {name: tmp_path / f"{name}.json" for name in parts}
     with_coco = Told(curation.audit(shared / "data" / "strangers" / "cocotasks", known).data())
-    assert with_coco.numbers(8_328, 9_505, 1_177)
+    assert with_coco.numbers(8_328, 9_505)
 
 
 UNIONS = {
