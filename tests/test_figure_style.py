@@ -16,8 +16,6 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from curation.audit.forensics import forensics
-from curation.audit.overlap_figure import overlap_figure
 from curation.benchmarks.elephant.diagnosis import KINDS
 from curation.benchmarks.elephant.figures import background_histogram, confusion_figure, error_bars, wilderness_curve
 from curation.benchmarks.osod3.figures import sweep_figure, threshold_figure
@@ -36,7 +34,6 @@ from curation.evaluation.oscr_figures import confidence_figure, oscr_figure, sco
 from curation.figure_style import PAGE, SMALL, small_multiples
 from curation.manifest.composition import compose
 from curation.similarity.set_similarity import similarity_histograms
-from tests.audit.benchmark_world import list_set
 from tests.evaluation.ood_reference import EXAMPLE, OodWorld
 from tests.evaluation.oscr_cases import LABELS, SOFTMAX, table
 from tests.evaluation.owod_cases import evaluated, example
@@ -90,11 +87,6 @@ def composition(*given: str) -> Drawer:
         composition_figure(compose(world.manifest, sources), "hand/tasks 1.0.0", folder / "composition")
 
     return draw
-
-
-def overlaps(n: int) -> Drawer:
-    lists = {f"folder {k % 3}/list of part {k}": [f"{k + m}" for m in range(3 + k % 5)] for k in range(n)}
-    return lambda folder: overlap_figure(forensics(list_set(folder / "lists", lists)), folder / "overlap")
 
 
 def bars(splits: int, methods: int, *profiles: str, world: OodWorld = EXAMPLE) -> Drawer:
@@ -166,8 +158,6 @@ FIGURES: dict[str, Drawer] = {
     "sweep": lambda folder: sweep_figure("IoU", {"NMS": [("0.5", 71.0, 8.0), ("none", 70.0, None)]}, folder / "sweep"),
     "cut 12": cut_figures(12),
     "cut 80": cut_figures(80),
-    "overlap 4": overlaps(4),
-    "overlap 60": overlaps(60),
     "composition": composition("train", "val"),
     "composition, test alone": composition("val"),
     "composition, no boxes": composition(),

@@ -192,10 +192,10 @@ class Vocabulary:
 
         codes = self.forms.astype(np.int32)
         own = self.namespace_names.index(self.namespace)
-        of_text = compute.index_in(self._spaces, pa.array(self.namespace_names, pa.large_string())).to_numpy()
-        written = compute.binary_length(self._spaces).to_numpy() > 0
+        names = pa.array(self.namespace_names, pa.large_string())
+        of_text = compute.index_in(self._spaces, names).fill_null(own).to_numpy()
         is_text = self.forms == TEXT
-        codes[is_text] = np.where(written, of_text, own)[self.numbers[is_text]]
+        codes[is_text] = of_text[self.numbers[is_text]]
         return codes
 
     @cached_property

@@ -297,7 +297,7 @@ def images_of(lists: Sequence[PublishedList], namespace: str = "") -> Images:
         COCO's and VOC's holds for all entries that have none written.
     """
     vocabulary, members = numbered_together([_named(one, namespace) for one in lists], namespace)
-    members = _across_suffixes(vocabulary, members)
+    members = _across_suffixes(vocabulary, _across_forms(vocabulary, members))
     used = np.bincount(np.concatenate([np.empty(0, np.int32), *members]), minlength=len(vocabulary)) > 0
     rank = (np.cumsum(used) - 1).astype(np.int32)
     is_text = vocabulary.forms == TEXT
@@ -331,6 +331,23 @@ def _named(one: PublishedList, namespace: str) -> Named:
 def _merges(keys: Int64s, paths: bytes) -> bool:
     """Return whether numbers stand for so many paths each that they are counters and no ids."""
     return len(np.unique(keys)) < SHARE**2 * len(column_of(paths).unique())
+
+
+def _across_forms(vocabulary: Vocabulary, members: Sequence[Int32s]) -> list[Int32s]:
+    """Return lists in which the text of an id, in a list of few such, is the image that it is in other lists."""
+    from pyarrow import compute
+
+    texts = np.flatnonzero(vocabulary.forms == TEXT)
+    digits = compute.match_substring_regex(vocabulary.texts, r"^(?:[a-z0-9]+:)?[0-9_]{6,12}$")
+    ids = np.flatnonzero(vocabulary.forms < TEXT)
+    if not len(ids) or not compute.any(digits).as_py():
+        return list(members)
+    image = np.arange(len(vocabulary), dtype=np.int32)
+    for written in (vocabulary.natives[ids], vocabulary.ids(ids)):
+        twin = compute.index_in(vocabulary.texts, column_of("".join(f"{one}\n" for one in written).encode()))
+        found = twin.is_valid().to_numpy(zero_copy_only=False)
+        image[texts[found]] = ids[twin.drop_null().to_numpy()]
+    return [image[one] for one in members]
 
 
 def _across_suffixes(vocabulary: Vocabulary, members: Sequence[Int32s]) -> list[Int32s]:

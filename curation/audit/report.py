@@ -148,7 +148,9 @@ class Report:
         )
         if not sums.decided:
             text = "nothing could be checked"
-        return text + (f"; not decidable: {joined(missing, _SHOWN_SUBJECTS)}" if missing else "")
+        if missing:
+            text += f"; not decidable: {joined(missing, _SHOWN_SUBJECTS)}"
+        return text + (f"; {counted(len(self.damaged), 'list')} could not be read" if self.damaged else "")
 
     @property
     def n_files(self) -> int:
@@ -240,12 +242,14 @@ class Report:
             "warnings": label_warnings(target),
             "composition": [asdict(one) for one in task_composition(target)],
         }
+        unread = [
+            {"path": name, "first_line": found.first_lines.get(name, ""), "reason": why}
+            for name, why in (found.skipped if found else {}).items()
+            if found
+        ]
+        told |= {"unread": unread, "class_files": self._class_files()}
         if found:
-            unread = [
-                {"path": name, "first_line": found.first_lines.get(name, ""), "reason": why}
-                for name, why in found.skipped.items()
-            ]
-            return told | {"unread": unread, "class_files": self._class_files()}
+            return told
         rules = [_rule_data(one) for one in self.results]
         return told | {"digest": self.digest, "tally": self.tally(), "rules": rules}
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -51,6 +51,7 @@ CLASS_FILE = re.compile(r"class|known|names|categor", re.IGNORECASE)
 WNID = re.compile(r"n\d{8}")
 
 _FEW_LABELS = 3
+_BLANKS_TO_SLASHES = bytes.maketrans(b" \t", b"//")
 _IMAGE_NAME = re.compile(r"\.(?:" + "|".join(re.escape(one) for one in IMAGE_SUFFIXES) + r")\Z", re.IGNORECASE)
 
 
@@ -167,8 +168,7 @@ class PublishedList:
         """Whole path of each entry, normalised (see `normalised`), a line feed after each."""
         if self.are_stems:
             return self.paths
-        paths = re.sub(rb"[ \t]+", b"/", self.paths) if self.by_columns else self.paths
-        return normalised(paths)
+        return normalised(self.paths.translate(_BLANKS_TO_SLASHES) if self.by_columns else self.paths)
 
     @cached_property
     def stems(self) -> bytes:
@@ -326,15 +326,27 @@ def name_classes(texts: Sequence[str], *, hinted: str = "") -> bool:
 
 def encoded(texts: bytes) -> Column:
     """Return a text of one value a line as a column."""
+    return column_of(*coded(texts))
+
+
+def coded(texts: bytes) -> tuple[list[str], Int32s]:
+    """Return the lines of a text each once, in their order, and the position of each line among them."""
+    cells = _codes(texts)
+    return cells.dictionary.to_pylist(), cells.indices.to_numpy()
+
+
+def count_distinct(texts: bytes) -> int:
+    """Return how many lines of a text differ."""
+    return len(_codes(texts).dictionary)
+
+
+def _codes(texts: bytes) -> Any:
     import pyarrow
 
-    breaks = np.flatnonzero(np.frombuffer(texts, np.uint8) == ord("\n"))
-    offsets = np.concatenate([[0], breaks + 1]).astype(np.int32)
-    cells = pyarrow.Array.from_buffers(
-        pyarrow.binary(), len(breaks), [None, pyarrow.py_buffer(offsets), pyarrow.py_buffer(texts)]
-    ).dictionary_encode()
-    values = [value[:-1].decode() for value in cells.dictionary.to_pylist()]
-    return column_of(values, cells.indices.to_numpy(zero_copy_only=False).astype(np.int32))
+    breaks = np.flatnonzero(np.frombuffer(texts, np.uint8) == ord("\n")).astype(np.int32)
+    offsets = np.concatenate([[0], breaks - np.arange(len(breaks), dtype=np.int32)]).astype(np.int32)
+    buffers = [None, pyarrow.py_buffer(offsets), pyarrow.py_buffer(texts.replace(b"\n", b""))]
+    return pyarrow.Array.from_buffers(pyarrow.string(), len(breaks), buffers).dictionary_encode()
 
 
 def column_of(values: Sequence[str], of: Int32s) -> Column:
@@ -342,7 +354,8 @@ def column_of(values: Sequence[str], of: Int32s) -> Column:
     if "" in values:
         empty = values.index("")
         of = np.where(of == empty, -1, of - (of > empty)).astype(np.int32)
-    return Column(tuple(value for value in values if value), of)
+        values = [value for value in values if value]
+    return Column(tuple(values), of)
 
 
 def joined(texts: Iterable[str]) -> bytes:

@@ -19,6 +19,7 @@ import numpy as np
 
 from curation.errors import AnnotationFormatError, DamagedFileError, UsageError
 from curation.input_files import InputFile
+from curation.sources.annotation_facts import read_coco_facts
 from curation.sources.entries import (
     BYTE_ORDER_MARK,
     CLASS_FILE,
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CLASS_FILE", "LONGEST_LINE", "MOST_CLASS_NAMES", "NO_LABEL", "Column", "EmptyListError", "Form", "ListDigests",
-    "OddLine", "PublishedFile", "PublishedList", "list_files", "read_published",
+    "OddLine", "PublishedFile", "PublishedList", "list_files", "read_coco_facts", "read_published",
 ]  # fmt: skip
 
 MAX_BYTES = 1 << 30
@@ -194,7 +195,7 @@ def _from_text(data: bytes, path: Path) -> dict[str, Any]:
     if form == "imglist" and not FILE_NAME.search(paths[:LONGEST_LINE].split(b"\n")[0].decode("utf-8", "ignore")):
         whole = b"".join(map(texts_of, parts))
         folders = encoded(paths)
-        if are_frames(folders, encoded(whole)):
+        if are_frames(folders, whole):
             form = "frames"
             one = replace(one, paths=whole, labels=None, by_columns=True, columns={"sequence": folders})
     return {"form": form, "lists": (one,), "ended": ended}

@@ -5,9 +5,10 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -21,17 +22,18 @@ from curation.sources.entries import (
     Form,
     OddLine,
     PublishedList,
+    coded,
     column_of,
-    joined,
     name_classes,
 )
-from curation.sources.stems import FILE_NAME, normalised
+from curation.sources.stems import FILE_NAME, blocks_of, firsts, gathered, lines_at, normalised
 from curation.sources.text_lines import require_utf8
 
 if TYPE_CHECKING:
     from curation.sources.source import Bools, Int32s
 
-    Rows = Iterator[tuple[int, Sequence[str]]]
+    _Chunk = tuple[Int32s, list[bytes], list[OddLine], int]
+    """Lines, the cells of each column one a line, lines that are no row, and how many of these have less cells."""
 
 PATH_COLUMNS = ("image_location", "file_name", "path", "image_id")
 """Columns that name images whatever they hold, the first before the others."""
@@ -95,36 +97,70 @@ def read_table(data: bytes, where: str, suffix: str) -> dict[str, Any] | None:
     return None
 
 
-def read_objects(rows: Iterable[tuple[int, Any]], form: Form, where: str) -> dict[str, Any]:
-    """Return the lists of JSON objects, each with its line or place; what in them is no text or number is left."""
-    given = iter(rows)
-    first = list(islice(given, _CHUNK))
-    header = list(
-        dict.fromkeys(key for _, row in first if isinstance(row, dict) for key in row if _is_scalar(row[key]))
-    )
-    boxes = [key for _, row in first[:_SAMPLE] if isinstance(row, dict) for key in row if key.lower() in _BOX]
+def read_objects(rows: Sequence[Any], form: Form, where: str) -> dict[str, Any]:
+    """Return the lists of an array of JSON objects; what in them is no text or number is left."""
+    header, boxes = _keys(rows)
 
-    def cells() -> Rows:
-        for part in (first, given):
-            for number, row in part:
-                yield number, [_text(row.get(key)) for key in header] if isinstance(row, dict) else ()
+    def chunks() -> Iterator[_Chunk]:
+        for start in range(0, len(rows), _CHUNK):
+            own = [(place, row) for place, row in enumerate(rows[start : start + _CHUNK], start + 1)]
+            good = [(place, row) for place, row in own if isinstance(row, dict)]
+            odd = [
+                OddLine(place, "it is no object", ascii(row)[:60]) for place, row in own if not isinstance(row, dict)
+            ]
+            texts = [_joined([_text(row.get(key)) for _, row in good]) for key in header]
+            yield np.array([place for place, _ in good], np.int32), texts, odd, 0
 
-    return {"form": form} | _lists_of(cells(), header, where, boxes=bool(boxes))
+    return {"form": form} | _lists_of(chunks(), header, where, boxes=boxes)
 
 
 def read_json_lines(data: bytes, where: str) -> dict[str, Any]:
     """Return the lists of one JSON object a line; a line that is none is told."""
-    decoder = msgspec.json.Decoder()
+    sample = data[:_HEAD].split(b"\n")
+    header, boxes = _keys([row for _, row in _decoded(msgspec.json.Decoder(), sample[:-1] or sample)])
+    fields = [(f"f{place}", Any, msgspec.field(name=key, default="")) for place, key in enumerate(header)]
+    decoder = msgspec.json.Decoder(msgspec.defstruct("Row", fields, gc=False))
 
-    def rows() -> Iterator[tuple[int, Any]]:
-        for number, line in enumerate(io.BytesIO(data), start=1):
-            if not line.isspace():
-                try:
-                    yield number, decoder.decode(line)
-                except (msgspec.MsgspecError, UnicodeError, RecursionError):
-                    yield number, line.decode("utf-8", "replace")
+    def chunks() -> Iterator[_Chunk]:
+        number = 0
+        for block in blocks_of(data, 1 << 20):
+            lines = block.count(b"\n") + (not block.endswith(b"\n"))
+            odd: list[OddLine] = []
+            numbers: Any = np.arange(number + 1, number + lines + 1, dtype=np.int32)
+            try:
+                rows = decoder.decode_lines(block)
+            except (msgspec.MsgspecError, UnicodeError, RecursionError):
+                rows = []
+            if len(rows) < lines:
+                split = block.split(b"\n")
+                good = list(_decoded(decoder, split))
+                rows, kept = [row for _, row in good], {place for place, _ in good}
+                numbers = np.array([number + place for place, _ in good], np.int32)
+                odd = [
+                    OddLine(number + place, "it is no object", ascii(line[:240].decode("utf-8", "replace"))[1:61])
+                    for place, line in enumerate(split, start=1)
+                    if place not in kept and line.strip()
+                ]
+            texts = [_joined([_text(value) for value in map(attrgetter(name), rows)]) for name, *_ in fields]
+            yield numbers, texts, odd, len(odd)
+            number += lines
 
-    return read_objects(rows(), "json lines", where)
+    return {"form": "json lines"} | _lists_of(chunks(), header, where, boxes=boxes)
+
+
+def _decoded(decoder: msgspec.json.Decoder[Any], lines: Sequence[bytes]) -> Iterator[tuple[int, Any]]:
+    for place, line in enumerate(lines, start=1):
+        try:
+            if line.strip():
+                yield place, decoder.decode(line)
+        except (msgspec.MsgspecError, UnicodeError, RecursionError):
+            continue
+
+
+def _keys(rows: Sequence[Any]) -> tuple[list[str], bool]:
+    """Return the keys under which objects have texts or numbers, and whether they have boxes."""
+    keys = {key: None for row in rows[:_CHUNK] if isinstance(row, dict) for key in row if _is_scalar(row[key])}
+    return list(keys), any(key.lower() in _BOX for row in rows[:_SAMPLE] if isinstance(row, dict) for key in row)
 
 
 def names_images(given: Sequence[Any]) -> bool:
@@ -134,7 +170,12 @@ def names_images(given: Sequence[Any]) -> bool:
         return False
     header = list(dict.fromkeys(key for row in rows for key in row))
     columns = [[_text(row.get(key)) for row in rows] for key in header]
-    return "score" not in header and bool(_images_in(header, columns))
+    images = _images_in(header, columns)
+    return (
+        "score" not in header
+        and bool(images)
+        and (_key(header[images[0]]) not in _ANY_IDS or _has_files(columns[images[0]]))
+    )
 
 
 def _is_scalar(value: Any) -> bool:
@@ -180,85 +221,114 @@ def _images_in(header: Sequence[str], columns: Sequence[Sequence[str]]) -> list[
             counted = key in _ANY_IDS and all(cell.isdigit() for cell in filled)
             good = not few and not counted and not name_classes(sorted(filled))
         if good:
-            ranked.append((not files, bool(_COMPANIONS.search(key)), -len(filled) if files else 0, old, place))
+            ranked.append(
+                (not files, key in _ANY_IDS, bool(_COMPANIONS.search(key)), -len(filled) if files else 0, old, place)
+            )
     return [rank[-1] for rank in sorted(ranked)]
 
 
 def _from_cells(data: bytes, mark: str, header: Sequence[str], where: str, *, headed: bool = True) -> dict[str, Any]:
     require_utf8(data, where)
+    simple = b'"' not in data and data.count(b"\r") == data.count(b"\r\n")
+    chunks = (_split if simple else _parsed)(data, mark, len(header), where, headed)
+    return {"form": "csv"} | _lists_of(chunks, header, where, headed=headed)
+
+
+def _split(data: bytes, mark: str, width: int, where: str, headed: bool) -> Iterator[_Chunk]:
+    """Yield the cells of a table without quotes."""
+    number = 0
+    for block in blocks_of(data if data.endswith(b"\n") else data + b"\n"):
+        buffer = np.frombuffer(block, np.uint8)
+        breaks, marks = np.flatnonzero(buffer == ord("\n")), np.flatnonzero(buffer == ord(mark))
+        starts = firsts(breaks)
+        ends = np.maximum(breaks - (buffer[breaks - 1] == ord("\r")), starts)
+        counts = np.diff(np.searchsorted(marks, breaks), prepend=0)
+        filled = ends > starts
+        filled[0] &= bool(number) or not headed
+        good = filled & (counts == width - 1)
+        inner = marks[np.repeat(good, counts)].reshape(-1, width - 1)
+        lefts = np.column_stack([starts[good], inner + 1])
+        rights = np.column_stack([inner, ends[good]])
+        closing = breaks[good], breaks[good] + 1
+        texts = [gathered(buffer, (lefts[:, place], rights[:, place]), closing) for place in range(width)]
+        others = filled & ~good
+        odd = [
+            OddLine(number + row + 1, _OTHER_CELLS, block[starts[row] : ends[row]][:240].decode("utf-8", "ignore")[:60])
+            for row in np.flatnonzero(others).tolist()
+        ]
+        yield (
+            (np.flatnonzero(good) + number + 1).astype(np.int32),
+            texts,
+            odd,
+            int((others & (counts < width - 1)).sum()),
+        )
+        number += len(breaks)
+
+
+def _parsed(data: bytes, mark: str, width: int, where: str, headed: bool) -> Iterator[_Chunk]:
+    """Yield the cells of a table with quotes."""
     reader = csv.reader(io.StringIO(data.decode(), newline=""), delimiter=mark)
+    try:
+        if headed:
+            next(reader)
+        while chunk := [(reader.line_num, row) for row in islice(reader, _CHUNK)]:
+            good = [one for one in chunk if len(one[1]) == width]
+            others = [one for one in chunk if one[1] and len(one[1]) != width] if len(good) < len(chunk) else []
+            odd = [OddLine(number, _OTHER_CELLS, mark.join(row)[:60]) for number, row in others]
+            texts = [_joined(cells) for cells in zip(*(row for _, row in good), strict=True)] or [b""] * width
+            numbers = np.array([number for number, _ in good], np.int32)
+            yield numbers, texts, odd, sum(len(row) < width for _, row in others)
+    except csv.Error as error:
+        raise AnnotationFormatError(
+            "The table cannot be read", where=f"{where}, line {reader.line_num}", found=str(error)[:200]
+        ) from None
 
-    def rows() -> Rows:
-        try:
-            if headed:
-                next(reader)
-            for row in reader:
-                if row:
-                    yield reader.line_num, row
-        except csv.Error as error:
-            raise AnnotationFormatError(
-                "The table cannot be read", where=f"{where}, line {reader.line_num}", found=str(error)[:200]
-            ) from None
 
-    return {"form": "csv"} | _lists_of(rows(), header, where, mark=mark, headed=headed)
-
-
-class _Encoder:
-    def __init__(self) -> None:
-        self._places: dict[str, int] = {}
-        self._of: list[Int32s] = []
-
-    def take(self, cells: Sequence[str]) -> None:
-        places = self._places
-        self._of.append(np.fromiter((places.setdefault(cell, len(places)) for cell in cells), np.int32, len(cells)))
-
-    @property
-    def raw(self) -> tuple[tuple[str, ...], Int32s]:
-        return tuple(self._places), np.concatenate(self._of)
+def _joined(cells: Sequence[str]) -> bytes:
+    """Return cells one a line; a line feed within one becomes what no name holds."""
+    text = "".join([f"{cell}\n" for cell in cells])
+    if text.count("\n") > len(cells):
+        text = "".join([cell.replace("\n", "\0") + "\n" for cell in cells])
+    return text.encode("utf-8", "replace")
 
 
 def _lists_of(
-    rows: Rows, header: Sequence[str], where: str, *, mark: str = ", ", headed: bool = True, boxes: bool = False
+    chunks: Iterator[_Chunk], header: Sequence[str], where: str, *, headed: bool = True, boxes: bool = False
 ) -> dict[str, Any]:
-    width, texts, numbers, odd, cut = len(header), list[bytes](), list["Int32s"](), list[OddLine](), list[OddLine]()
-    encoders: dict[int, _Encoder] = {}
-    place, images = 0, list[int]()
-    while chunk := list(islice(rows, _CHUNK)):
-        good = [one for one in chunk if len(one[1]) == width]
-        if width and not images:
-            columns = list(zip(*(row for _, row in good), strict=True)) or [()] * width
-            images = _images_in(header, columns)
+    images, texts, numbers, odd, short = list[int](), list[list[bytes]](), list[Any](), list[OddLine](), 0
+    for own, columns, others, cut in chunks:
+        if not images:
+            sample = [text.decode().split("\n", _CHUNK)[: min(_CHUNK, len(own))] for text in columns]
+            images = _images_in(header, sample)
             if not images:
                 break
-            place = images[0]
-            encoders = {other: _Encoder() for other in range(width) if other != place and not _decimal(columns[other])}
-        named = [one[1][place].strip() for one in good]
-        if not "".join(named).isprintable() or not all(named):
-            good = [one for one, text in zip(good, named, strict=True) if text and text.isprintable()]
-            named = [text for text in named if text and text.isprintable()]
-        if len(good) < len(chunk):
-            kept = {number for number, _ in good}
-            for number, row in chunk:
-                if number not in kept:
-                    reason = "it names no image" if len(row) == width else _OTHER_CELLS
-                    odd.append(OddLine(number, reason, mark.join(row)[:60]))
-                    cut += [odd[-1]] * (len(row) < width)
-        texts.append(joined(named))
-        numbers.append(np.fromiter((number for number, _ in good), np.int32, len(good)))
-        columns = list(zip(*(row for _, row in good), strict=True)) or [()] * width
-        for other, encoder in encoders.items():
-            encoder.take(columns[other])
+            kept = [place for place in range(len(header)) if place == images[0] or not _decimal(sample[place])]
+            texts = [[] for _ in kept]
+        paths = columns[images[0]]
+        if b" " in paths or b"\t" in paths:
+            paths = b"".join(line.strip() + b"\n" for line in paths.split(b"\n")[:-1])
+        cells = paths.decode()
+        if b"\n\n" in b"\n" + paths or not cells.replace("\n", "").isprintable():
+            good = np.array([bool(cell) and cell.isprintable() for cell in cells.split("\n")[:-1]])
+            others = [*others, *(OddLine(int(one), "it names no image", "") for one in own[~good])]
+            own, paths, columns = own[good], lines_at(paths, good), [lines_at(text, good) for text in columns]
+        for place, column in zip(kept, texts, strict=True):
+            column.append(paths if place == images[0] else columns[place])
+        numbers.append(own)
+        odd += others
+        short += cut
     if not sum(map(len, numbers)):
-        name = header[place] if header else "its objects"
+        name = header[images[0]] if images else "a column of images"
         raise AnnotationFormatError("The table names no image", where=where, expected=f"rows below {name}")
-    beside = {other: encoder.raw for other, encoder in encoders.items()}
+    whole = {place: b"".join(column) for place, column in zip(kept, texts, strict=True)}
+    odd.sort(key=lambda one: one.line)
+    cut_lines = [one for one in odd if one.reason != "it names no image"] if short else []
     one = PublishedList(
-        "", b"".join(texts), np.concatenate(numbers), odd=len(odd), odd_lines=tuple(odd[:SHOWN]), short=len(cut),
-        short_lines=tuple(cut[:SHOWN]),
+        "", whole.pop(images[0]), np.concatenate(numbers), odd=len(odd), odd_lines=tuple(odd[:SHOWN]), short=short,
+        short_lines=tuple(cut_lines[:SHOWN]),
     )  # fmt: skip
-    return _described(
-        one, header, beside, [other for other in images if other != place], headed=headed, boxes=boxes
-    ) | {"notes": _choice(header, images) if headed else (f"it has no header; column {place + 1} holds files",)}
+    notes = _choice(header, images) if headed else (f"it has no header; column {images[0] + 1} holds files",)
+    return _described(one, header, whole, images[1:], headed=headed, boxes=boxes) | {"notes": notes}
 
 
 def _decimal(cells: Sequence[str]) -> bool:
@@ -276,10 +346,11 @@ def _choice(header: Sequence[str], images: Sequence[int]) -> tuple[str, ...]:
 
 
 def _described(
-    one: PublishedList, header: Sequence[str], beside: Mapping[int, tuple[tuple[str, ...], Int32s]],
-    files: Sequence[int], *, headed: bool, boxes: bool,
+    one: PublishedList, header: Sequence[str], texts: Mapping[int, bytes], files: Sequence[int], *, headed: bool,
+    boxes: bool,
 ) -> dict[str, Any]:  # fmt: skip
     """Return lists with what stands beside their images: classes, second files, labels in columns, parts."""
+    beside = {other: coded(text) for other, text in texts.items()}
     keys = {other: _key(header[other]) if headed else "" for other in beside}
     label = next((other for name in _CLASS_COLUMNS for other in keys if keys[other] == name), None)
     if not headed and len(beside) == 1 and not files:
@@ -300,11 +371,9 @@ def _described(
     if boxes or (headed and _BOX & {_key(name) for name in header}):
         one = replace(one, label_counts=np.ones(len(one), np.int32))
     if label is not None:
-        one = replace(one, groups=beside[label][0], group_of=beside[label][1])
+        one = replace(one, groups=tuple(beside[label][0]), group_of=beside[label][1])
     if second is not None:
-        values, of = beside[second]
-        lines = normalised(joined(values)).split(b"\n")
-        one = replace(one, companions=b"".join(lines[place] + b"\n" for place in of.tolist()))
+        one = replace(one, companions=normalised(texts[second]))
     columns = {
         header[other] or f"column {other + 1}": column_of(*beside[other])
         for other in beside
@@ -332,16 +401,12 @@ def _selected(one: PublishedList, rows: Bools) -> PublishedList:
     """Return some of the entries of a list."""
     if rows.all():
         return one
-    kept, given = np.flatnonzero(rows).tolist(), dict[str, Any]()
-    for name in ("paths", "companions"):
-        if (text := getattr(one, name)) is not None:
-            lines = text.split(b"\n")
-            given[name] = b"".join(lines[row] + b"\n" for row in kept)
     return replace(
         one,
         lines=one.lines[rows],
         group_of=None if one.group_of is None else one.group_of[rows],
         label_counts=None if one.label_counts is None else one.label_counts[rows],
         columns={name: Column(column.values, column.of[rows]) for name, column in one.columns.items()},
-        **given,
+        paths=lines_at(one.paths, rows),
+        companions=None if one.companions is None else lines_at(one.companions, rows),
     )

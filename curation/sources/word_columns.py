@@ -13,16 +13,28 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from curation.sources.entries import NO_LABEL, SHARE, SHOWN, Column, Form, OddLine, PublishedList, encoded
-from curation.sources.stems import FILE_SUFFIXES, before_suffix, gathered, normalised
-from curation.sources.text_lines import BLANK, LABEL_DIGITS, Lines, numbers_of
+from curation.sources.entries import (
+    NO_LABEL,
+    SHARE,
+    SHOWN,
+    Column,
+    Form,
+    OddLine,
+    PublishedList,
+    count_distinct,
+    encoded,
+)
+from curation.sources.stems import FILE_SUFFIXES, before_suffix, blocks_of, gathered, normalised
+from curation.sources.text_lines import LABEL_DIGITS, Lines, numbers_of
 
 if TYPE_CHECKING:
-    from curation.sources.source import Bools, Int32s
+    from curation.sources.source import Bools, Int32s, Int64s
 
-_NUMERIC, _DIGIT = np.zeros((2, 256), np.bool_)
-_NUMERIC[list(b"0123456789+-.,eE")] = True
-_DIGIT[list(b"0123456789")] = True
+_WORD, _NUMERIC, _DIGIT = 1, 2, 4
+_KINDS = bytes(
+    0 if char in b" \t\r\n" else _WORD | _NUMERIC * (char in b"0123456789+-.,eE") | _DIGIT * (char in b"0123456789")
+    for char in range(256)
+)
 _SIDES = {"l", "r", "left", "right"}
 _FRAMES = 0.7
 """Of the lines, or fewer, have folders of their own where what stands beside them are frames."""
@@ -46,9 +58,8 @@ class _Words:
 
     @classmethod
     def of(cls, lines: Lines) -> _Words:
-        buffer = np.frombuffer(lines.block, np.uint8)
-        filled = ~BLANK[buffer] & (buffer != ord("\n"))
-        edges = np.flatnonzero(np.diff(filled, prepend=False, append=False)).astype(np.int32)
+        buffer, kinds = (np.frombuffer(one, np.uint8) for one in (lines.block, lines.block.translate(_KINDS)))
+        edges = np.flatnonzero(np.diff(kinds > 0, prepend=False, append=False)).astype(np.int32)
         starts, ends = edges[::2], edges[1::2]
         row = np.searchsorted(lines.starts, starts, side="right") - 1
         kept = (row >= 0) & (starts < lines.ends[row])
@@ -56,10 +67,10 @@ class _Words:
         first = np.searchsorted(starts, lines.starts).astype(np.int32)
         values, whole = numbers_of(buffer, starts, ends)
         flags = np.where(whole & (np.abs(values) <= 1), values, 2).astype(np.int8)
-        numeric, digits = (_all_of(buffer, kind, starts, ends) for kind in (_NUMERIC, _DIGIT))
+        kind = np.bitwise_and.reduceat(kinds, np.stack([starts, ends], axis=1).ravel())[::2]
         is_file = before_suffix(buffer, starts, ends, FILE_SUFFIXES) < ends
         last = np.append(first[1:], len(starts)).astype(np.int32) - 1
-        return cls(lines, starts, ends, first, last, is_file, numeric, digits, flags)
+        return cls(lines, starts, ends, first, last, is_file, kind & _NUMERIC > 0, kind & _DIGIT > 0, flags)
 
     @cached_property
     def count(self) -> Int32s:
@@ -149,11 +160,6 @@ class _Words:
         return gathered(np.frombuffer(self.lines.block, np.uint8), (starts, ends), (closing, closing + 1))
 
 
-def _all_of(buffer: Any, kind: Bools, starts: Int32s, ends: Int32s) -> Any:
-    others = np.concatenate([[0], np.cumsum(~kind[buffer], dtype=np.int32)])
-    return others[ends] == others[starts]
-
-
 @dataclass
 class _Table:
     """The words of all lines, which of them are entries, and what is told of the others."""
@@ -234,8 +240,8 @@ def _two_files(table: _Table, files: Int32s) -> dict[str, Any]:
     """Return files with their companions, or pairs of them, where files that stand first stand second too."""
     table.tell(files == 1, "it names one file, the others two")
     paths, second = table.texts("first", "first_file"), table.texts("behind_first_file", "second_file")
-    one, other = encoded(paths), encoded(second)
-    if len(one.values) < SHARE * len(one.of) and not set(one.values).isdisjoint(other.values):
+    one, other = (next(blocks_of(text)).split(b"\n")[:-1] for text in (paths, second))
+    if len(set(one)) < SHARE * len(one) and not set(one).isdisjoint(other):
         return _paired(table, list(zip(paths.split(b"\n")[:-1], second.split(b"\n")[:-1], strict=True)))
     return table.read("two files", paths, companions=normalised(second))
 
@@ -290,12 +296,13 @@ def _classes(table: _Table, after: Int32s, *, fielded: bool, numbers: bool) -> d
 
 def _fields(table: _Table, label: Column) -> dict[str, Column]:
     """Return what stands before the files if it is a column, and no part of a path that holds blanks."""
-    before, files = table.encoded("first", "before_file"), table.encoded("file")
-    inner = len(files.values) < len(table.encoded("first", "file").values)
-    if inner or len(before.values) < 2 or any("/" in value or "\\" in value for value in before.values):
+    texts, files = table.texts("first", "before_file"), count_distinct(table.texts("file", "file"))
+    before = encoded(texts)
+    if len(before.values) < 2 or b"/" in texts or b"\\" in texts:
         return {}
-    both = len(np.unique(np.stack([before.of, label.of]), axis=1).T)
-    if both == len(before.values) == len(label.values):
+    if files < len(before.of) and files < count_distinct(table.texts("first", "file")):
+        return {}
+    if len(before.values) == len(label.values) == len(np.unique(_both(before, label))):
         return {}
     counted = len(before.values) == len(before.of) and all(map(str.isdigit, before.values))
     return {"number" if counted else "patient": before}
@@ -306,10 +313,14 @@ def _are_apart(label: Column, rest: Column) -> bool:
 
     Words of a name follow each other: ``hot`` has ``dog`` behind it. A class has several sources, or none too.
     """
-    both = np.unique(np.stack([label.of, rest.of]), axis=1)
-    sources = np.bincount(both[0][both[0] >= 0], minlength=len(label.values))
+    found = np.unique(_both(label, rest)[label.of >= 0]) // (len(rest.values) + 1)
+    sources = np.bincount(found, minlength=len(label.values))
     counts = np.bincount(label.of[label.of >= 0], minlength=len(label.values))
     return bool(counts[sources > 1].sum() >= len(label.of) / 2)
+
+
+def _both(one: Column, other: Column) -> Int64s:
+    return one.of * np.int64(len(other.values) + 1) + other.of + 1
 
 
 def read_names(parts: Sequence[Lines]) -> dict[str, Any] | None:
@@ -326,16 +337,16 @@ def read_names(parts: Sequence[Lines]) -> dict[str, Any] | None:
         columns = {"sequence": folders} | ({"side": last} if width == 3 else {})
         are_sides = {value.lower() for value in last.values} <= _SIDES
         paths = table.texts("first", "last")
-        if are_sides if width == 3 else are_frames(folders, encoded(paths)):
+        if are_sides if width == 3 else are_frames(folders, paths):
             table.tell(~table.rows, "it has other columns than the other lines")
             return table.read("frames", paths, by_columns=True, columns=columns)
     return _pairs(table)
 
 
-def are_frames(folders: Column, entries: Column) -> bool:
+def are_frames(folders: Column, entries: bytes) -> bool:
     """Return whether folders repeat, and are told apart by what stands beside them."""
     lines = len(folders.of)
-    return len(entries.values) >= SHARE * lines and len(folders.values) <= _FRAMES * lines
+    return len(folders.values) <= _FRAMES * lines and count_distinct(entries) >= SHARE * lines
 
 
 def _pairs(table: _Table) -> dict[str, Any] | None:

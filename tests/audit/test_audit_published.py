@@ -124,4 +124,4 @@ def check_without_tasks_and_sources_lists_alone_are_judged(shared: Path) -> None
     audit = run_audit(folder_target(read_lists(shared / "data" / "owod" / "published" / "reowod")))
     decided = {one.rule.name for one in audit.results if one.outcome.verdict != "undecidable"}
     # These lists are known by their bytes (PL11).
-    assert decided == {"DS1", "DS2", "DS4", "PL11"}
+    assert decided == {"DS1", "DS2", "DS4", "PL11", "PL14"}

@@ -20,6 +20,7 @@ from curation.sources.source import Int32s, Int64s
 _MATCHED = 0.95
 _BY_DESIGN = 0.2
 """Share of images with several labels from which on these are the form of a list, a line a label."""
+_FEW = 10
 _LEAST_CLASSES = 3
 
 
@@ -75,7 +76,7 @@ def _two_labels(lists: ListSet, one: IdList) -> Iterator[Finding]:
         where = ", ".join(map(str, one.read.lines[rows][:4].tolist()))
         examples.append(f"{lists.vocabulary.ids([row])[0]}: {' and '.join(told)} (lines {where})")
     text = f"{len(conflict):,} images stand with two labels"
-    by_design = len(conflict) > _BY_DESIGN * len(one.unique)
+    by_design = len(conflict) > max(_BY_DESIGN * len(one.unique), _FEW)
     yield Finding(
         "info" if by_design else "warn",
         one.name,

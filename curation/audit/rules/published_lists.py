@@ -24,7 +24,6 @@ LEAST_COUNT = 100
 _YEARS = range(1990, 2100)
 _COUNT = re.compile(r"(?<![0-9A-Za-z])[1-9][0-9]{2,8}(?![0-9A-Za-z])")
 _NUMBER = re.compile(r"(?<![0-9A-Za-z])[1-9][0-9]{0,8}(?![0-9A-Za-z])")
-_TASK = re.compile(r"(?:^|[_-])(?:t|task)[_-]?[0-9]{1,2}(?:[_-]|$)", re.IGNORECASE)
 _CODE = (".py", ".sh", ".yaml", ".yml", ".toml", ".cfg", ".ini")
 _LARGEST_CODE = 1 << 20
 _NAMED_LIST = re.compile(r"[\w./-]*[\w-]\.(?:txt|csv)\b")
@@ -109,7 +108,8 @@ def _series(lists: ListSet) -> dict[str, list[tuple[int, int]]]:
     for place, one in enumerate(lists.lists):
         base = _base(one.name)
         numbers = list(_NUMBER.finditer(base))
-        if len(numbers) == 1 and not _TASK.search(base) and int(numbers[0][0]) not in _YEARS:
+        # Smaller numbers are folds and versions, which promise nothing.
+        if len(numbers) == 1 and LEAST_COUNT <= int(numbers[0][0]) not in _YEARS:
             start, end = numbers[0].span()
             folder = one.name[: len(one.name) - len(base)]
             found[f"{folder}{base[:start]}N{base[end:]}"].append((int(numbers[0][0]), place))
@@ -118,7 +118,7 @@ def _series(lists: ListSet) -> dict[str, list[tuple[int, int]]]:
         chosen = [(number, place) for number, place in sorted(members) if len(lists.lists[place])]
         sizes = [len(lists.lists[place].unique) for _, place in chosen]
         # A list that breaks its own name is told by PL1, and does not hide the others.
-        rising = [pair for pair, size in zip(chosen, sizes, strict=True) if size >= pair[0] or pair[0] < LEAST_COUNT]
+        rising = [pair for pair, size in zip(chosen, sizes, strict=True) if size >= pair[0]]
         sizes = [len(lists.lists[place].unique) for _, place in rising]
         if len(rising) > 1 and all(one < two for one, two in pairwise(sizes)):
             grown[template] = rising
@@ -156,8 +156,8 @@ def sizes_are_stated(target: AuditTarget) -> Iterator[Finding]:
         per = _per_class(listed, lists.files[listed.file].form)
         if per is not None and len(per) > 1:
             text = f"{len(listed):,} images of {len(per):,} classes, {per.min():,} to {per.max():,} each"
-            brief = f"{listed.name}: {text}"
-            yield Finding("info", listed.name, 0, text, lists=(listed.name,), asked=0, like="sizes", brief=brief)
+            brief = f"{listed.name}: {len(per):,} classes of {per.min():,} to {per.max():,}"
+            yield Finding("info", listed.name, len(listed), text, lists=(listed.name,), asked=0, like="sizes", brief=brief)
 
 
 def _beside(one: IdList) -> str:
@@ -235,7 +235,7 @@ def lines_are_whole(target: AuditTarget) -> Iterator[Finding]:
         read = one.read
         if short := max(read.short, read.unlabelled):
             lines = read.short_lines or tuple(odd for odd in read.odd_lines if "label" in odd.reason)
-            text = f"{counted(short, 'line')} of {one.file} {'is' if short == 1 else 'are'} cut or lack a column"
+            text = f"{counted(short, 'line')} of {one.file} {'is cut or lacks' if short == 1 else 'are cut or lack'} a column"
             yield _lines(one, "fail", short, text, lines, "lines are cut or lack a column")
         short_of = {odd.line for odd in read.short_lines}
         other = [odd for odd in read.odd_lines if odd.line not in short_of and "label" not in odd.reason]
