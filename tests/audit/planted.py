@@ -437,7 +437,7 @@ _plant(
 )
 _plant("two findings", "skin", table("train", 2, lambda row: FINDING.sub("df", row)), "PL9 warning split=train 2")
 _plant("a short row", "skin", line("metadata.csv", 31, lambda row: row.rsplit(",", 2)[0]), "PL13 error - 1 31")
-_plant("another table", "skin", labels, "PL16 warning - 5 dx")
+_plant("another table", "skin", labels, "PL16 warning - 5 column")
 
 
 def record(part: str, of: str, count: int, key: str, value: Callable[[Any], Any]) -> Plant:
@@ -474,7 +474,9 @@ _plant(
     f"PL7 warning train/{COCO},valid/{COCO} 4",
 )
 _plant("files in two folders", "robo", name("test", "train", 2), f"DS2 error train/{COCO},test/{COCO} 2", also="PL7")
-_plant("numbers twice", "robo", record("train", "annotations", 2, "id", lambda n: n - 9), f"PL6 error train/{COCO} - 358")
+_plant(
+    "numbers twice", "robo", record("train", "annotations", 2, "id", lambda n: n - 9), f"PL6 error train/{COCO} - 358"
+)
 _plant(
     "orphans",
     "robo",

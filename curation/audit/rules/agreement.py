@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from itertools import combinations
 from typing import Any
@@ -22,6 +23,9 @@ _BY_DESIGN = 0.2
 """Share of images with several labels from which on these are the form of a list, a line a label."""
 _FEW = 10
 _LEAST_CLASSES = 3
+_TABLES = {"csv", "json lines"}
+_LABEL = "of labels"
+"""What the column is called whose values are the labels of images."""
 
 
 def labels_fit_each_other(target: AuditTarget) -> Iterator[Finding]:
@@ -101,7 +105,7 @@ def _against_folders(one: IdList) -> Iterator[Finding]:
     last = np.append(pairs[0][order][1:] != pairs[0][order][:-1], True)
     usual = np.zeros(len(names), np.int64)
     usual[pairs[0][order][last]] = pairs[1][order][last]
-    odd = np.flatnonzero(usual[folders] != one.read.labels)
+    odd = np.flatnonzero((usual[folders] != one.read.labels) & (one.read.labels != NO_LABEL))
     if 0 < len(odd) <= (1 - _MATCHED) * len(one):
         text = f"the label of {len(odd):,} of {len(one):,} entries differs from the others of their folder"
         examples = tuple(
@@ -149,7 +153,7 @@ def _between(lists: ListSet, one: IdList, two: IdList) -> Iterator[Finding]:
 
 
 def _shifted(one: IdList, two: IdList) -> Iterator[Finding]:
-    """Yield whether the numbers of classes in one list are those of another plus one: by folder or by their range."""
+    """Yield whether two lists number classes otherwise: by folder, or by a range that is moved by one."""
     if one.read.labels is None or two.read.labels is None:
         return
     sides = [np.unique(labels[labels != NO_LABEL]) for labels in (one.read.labels, two.read.labels)]
@@ -159,24 +163,26 @@ def _shifted(one: IdList, two: IdList) -> Iterator[Finding]:
     both = sorted(usual[0].keys() & usual[1].keys())
     steps = {usual[1][name] - usual[0][name] for name in both}
     examples: tuple[str, ...] = ()
+    moved = [name for name in both if usual[0][name] != usual[1][name]]
     if len(both) >= _LEAST_CLASSES:
-        if len(steps) != 1 or steps == {0}:
+        if not moved:
             return
-        examples = tuple(f"{name}: {usual[0][name]} and {usual[1][name]}" for name in both[:SHOWN_EXAMPLES])
+        examples = tuple(f"{name}: {usual[0][name]} and {usual[1][name]}" for name in moved[:SHOWN_EXAMPLES])
     elif len(sides[0]) == len(sides[1]) and np.array_equal(sides[0] + 1, sides[1]):
         steps = {1}
     elif len(sides[0]) == len(sides[1]) and np.array_equal(sides[0] - 1, sides[1]):
         steps = {-1}
     else:
         return
-    [step] = steps
-    text = (
-        f"classes are numbered {sides[1].min()} to {sides[1].max()} in {two.name} and {sides[0].min()} to "
-        f"{sides[0].max()} in {one.name}: the label of one class differs by {step:+d}"
-    )
+    text = f"the label of {len(moved):,} of {len(both):,} folders that both name differs"
+    if len(steps) == 1:
+        text = (
+            f"classes are numbered {sides[1].min()} to {sides[1].max()} in {two.name} and {sides[0].min()} to "
+            f"{sides[0].max()} in {one.name}: the label of one class differs by {min(steps):+d}"
+        )
     names = (one.name, two.name)
     yield Finding(
-        "warn", f"{one.name} and {two.name}", len(both) or len(sides[1]), text, examples, lists=names, pairs=(names,),
+        "warn", f"{one.name} and {two.name}", len(moved) or len(sides[1]), text, examples, lists=names, pairs=(names,),
         asked=0, hint="number the classes alike in both lists",
     )  # fmt: skip
 
@@ -197,17 +203,14 @@ def _usual(one: IdList) -> dict[str, int]:
 def tables_fit_each_other(target: AuditTarget) -> Iterator[Finding]:
     """PL16: two tables give an image that both name one value in a column of one name."""
     lists = published_of(target)
-    for one, two in combinations([one for one in lists.lists if one.read.columns], 2):
-        columns = sorted(one.read.columns.keys() & two.read.columns.keys())
-        if not columns or not lists.shared(one, two) or are_versions(one.name, two.name):
+    for one, two in combinations(lists.lists, 2):
+        columns = _columns_of_both(lists, one, two)
+        if not columns or not lists.shared(one, two):
             continue
         shared, first, second = np.intersect1d(one.members, two.members, return_indices=True)
         names = (one.name, two.name)
         for column in columns:
-            left, right = (
-                np.array([*side.read.columns[column].values, ""])[side.read.columns[column].of[rows]]
-                for side, rows in ((one, first), (two, second))
-            )
+            left, right = (_cells(side, column, rows) for side, rows in ((one, first), (two, second)))
             odd = np.flatnonzero((left != right) & (left != "") & (right != ""))
             about = f"{one.name} and {two.name}"
             if not len(odd):
@@ -221,6 +224,27 @@ def tables_fit_each_other(target: AuditTarget) -> Iterator[Finding]:
             )
             text = f"the column {column} gives {len(odd):,} of {len(shared):,} files another value in {two.name}"
             yield Finding("warn", about, len(odd), text, examples, of=len(shared), lists=names, pairs=(names,))
+
+
+def _columns_of_both(lists: ListSet, one: IdList, two: IdList) -> list[str]:
+    """Return the columns that can be compared; that of labels where PL9 does not, in tables of another kind."""
+    columns = sorted(one.read.columns.keys() & two.read.columns.keys())
+    if not are_versions(one.name, two.name):
+        return columns
+    files = {lists.files[side.file].form for side in (one, two)}
+    roles = [read_role(side.file) for side in (one, two)]
+    kinds = {re.sub(r"\d+[a-z]?\b", "", role.family_name) for role in roles}
+    if not files <= _TABLES or roles[0].folder != roles[1].folder or len(kinds) < 2:
+        return []
+    named = one.read.group_of is not None and two.read.group_of is not None
+    return [*columns, _LABEL] if named else columns
+
+
+def _cells(one: IdList, column: str, rows: Int64s) -> npt.NDArray[Any]:
+    """Return the values of a column in some entries, empty where there is none."""
+    if column == _LABEL:
+        return _labels(one, rows)
+    return np.array([*one.read.columns[column].values, ""])[one.read.columns[column].of[rows]]
 
 
 CHECKS: dict[str, Check] = {"PL9": labels_fit_each_other, "PL16": tables_fit_each_other}

@@ -157,7 +157,9 @@ def sizes_are_stated(target: AuditTarget) -> Iterator[Finding]:
         if per is not None and len(per) > 1:
             text = f"{len(listed):,} images of {len(per):,} classes, {per.min():,} to {per.max():,} each"
             brief = f"{listed.name}: {len(per):,} classes of {per.min():,} to {per.max():,}"
-            yield Finding("info", listed.name, len(listed), text, lists=(listed.name,), asked=0, like="sizes", brief=brief)
+            yield Finding(
+                "info", listed.name, len(listed), text, lists=(listed.name,), asked=0, like="sizes", brief=brief
+            )
 
 
 def _beside(one: IdList) -> str:
@@ -167,11 +169,12 @@ def _beside(one: IdList) -> str:
         several, none = int((counts > 1).sum()), int((counts == 0).sum())
         told.append(f"of {len(one):,} images {several:,} have two labels or more and {none:,} none")
     for name, column in one.read.columns.items():
-        lacking = int((column.of < 0).sum())
-        blank = sum(" " in value for value in column.values)
+        # The values of a table that is split are those of all its parts.
+        values, lacking = np.unique(column.of[column.of >= 0]), int((column.of < 0).sum())
+        blank = int(np.isin(column.of, [row for row in values.tolist() if " " in column.values[row]]).sum())
         more = f", {lacking:,} lines have none" if lacking else ""
-        more += f", {blank:,} hold a blank" if blank else ""
-        told.append(f"the column {name} has {len(column.values):,} values{more}")
+        more += f", that of {counted(blank, 'line')} holds a blank" if blank else ""
+        told.append(f"the column {name} has {len(values):,} values{more}")
     return "; ".join(told)
 
 
