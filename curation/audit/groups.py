@@ -37,7 +37,7 @@ GROUP_COLUMNS = (
 _SHOWN = 3
 _SAMPLE = 200
 _GROUPS_A_LABEL = 3
-_FOLLOWING = 0.95
+_FOLLOWING = 0.9
 """Share of lines whose label is that of most of their group, from which on groups follow the labels."""
 _ROLE_FOLDER = r"(^|/)(?i:train|training|trainval|val|valid|validation|dev|test|testing)(?:20\d\d)?/"
 
