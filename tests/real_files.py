@@ -28,7 +28,7 @@ SETS: dict[str, str] = {
     "owod_lists": "published lists of the open-world benchmarks",
     "atlas_lists": "published lists of ten further benchmarks: read, normalised, identified",
     "owod_audits": "the same, audited",
-    "strangers": "published lists of eight further repositories of any field, audited",
+    "strangers": "split lists of eight repositories of other fields",
     "decisions": "recorded decisions and category lists of FindMeIfYouCan",
     "verdicts": "NINCO's verdict files and the lists of OpenOOD that they judge",
     "held": "answers of every evaluator, and of cuts, class lists and splits, held outside the repository",

@@ -301,21 +301,40 @@ class Groups:
             return "one group holds all lines"
         if pattern.is_view and not found.both:
             return "none on both sides"
+        follows = [self._follow_labels(place, codes) for place, codes in zip(pair, sides.codes, strict=True)]
+        if not pattern.sure and True in follows and False not in follows:
+            return "each group holds one label: they are classes"
         above = [{_above(sides.names[code].as_py()) for code in np.unique(one[one >= 0])} for one in sides.codes]
         if pattern.in_folders and not above[0] & above[1]:
             return "the two lists name other folders"
-        if pattern.sure:
-            return ""
-        if 2 * present > counts.sum():
+        if found.both and pattern.in_folders and self._numbered_anew(sides, pair):
+            return "names below the folders of train and test are numbered anew"
+        if not pattern.sure and 2 * present > counts.sum():
             return f"{present:,} groups of {counts.sum():,} lines: hardly any holds two"
-        follows = [self._follow_labels(place, codes) for place, codes in zip(pair, sides.codes, strict=True)]
-        if True in follows and False not in follows:
-            return "each group holds one label: they are classes"
         if not pattern.few and (present < LEAST_GROUPS or counts.max() > LARGEST_GROUP * counts.sum()):
             return f"{present:,} groups, the largest of {counts.max():,} of {counts.sum():,} lines: they may be classes"
         if not pattern.few and False not in follows and 2 * found.both > present:
             return f"{found.both:,} of {present:,} groups stand on both sides: they may be classes"
         return ""
+
+    def _numbered_anew(self, sides: _Sides, pair: tuple[int, int]) -> bool:
+        """Return whether groups of both lists hold equal names of other images, below folders of train and test."""
+        from pyarrow import compute
+
+        shared = np.intersect1d(*sides.codes)
+        rows = [
+            np.unique(self.images.members[place][np.isin(codes, shared[shared >= 0])])
+            for place, codes in zip(pair, sides.codes, strict=True)
+        ]
+        texts = [
+            compute.replace_substring_regex(self._paths(np.setdiff1d(one, other)), _ROLE_FOLDER, r"\1")
+            for one, other in (rows, rows[::-1])
+        ]
+        return (
+            bool(10 * compute.sum(compute.is_in(*texts)).as_py() > min(map(len, texts)))
+            if all(map(len, texts))
+            else False
+        )
 
     def _follow_labels(self, place: int, codes: Int32s) -> bool | None:
         """Return whether each group of a list holds one label and each label few groups; None without labels."""
@@ -372,7 +391,8 @@ def _column(name: str) -> str:
 
 
 def _above(name: str) -> str:
-    return name.partition("/")[0] if "/" in name else ""
+    """Return the folders before the name of a group, but for their numbers: a slide may lie in a folder of its own."""
+    return re.sub(r"\d+", "0", name.rpartition("/")[0])
 
 
 def _captures(regex: str) -> int:

@@ -175,7 +175,9 @@ def run_audit(target: AuditTarget, rules: Sequence[Rule] | None = None) -> Repor
         # Of published lists, what has nothing to judge is not told.
         results = [one for one in results if not (one.rule.of_published_lists and one.outcome.verdict == NOTHING)]
     names = {rule.name for rule in chosen}
-    return Report(target, tuple(results), not_asked=() if rules else tuple(one.name for one in RULES if one.name not in names))
+    return Report(
+        target, tuple(results), not_asked=() if rules else tuple(one.name for one in RULES if one.name not in names)
+    )
 
 
 def subject_of(place: Place) -> Manifest | Path:

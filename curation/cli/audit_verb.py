@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -38,8 +37,8 @@ def run(
 ) -> Answer:
     """Check a manifest, or any folder of lists, against the rules of a sound benchmark.
 
-    The verdict first, then errors, warnings, and what could not be decided; notes and what passed with ``--all``. 0 when
-    no error is told, else 1; 2 where a list could not be read and no error is told of the others.
+    The verdict first, then errors, warnings, and what could not be decided; with ``--all`` notes and what passed. 0
+    when no error is told, else 1; 2 where a list could not be read and no error is told of the others.
 
     Parameters
     ----------

@@ -12,9 +12,7 @@ from curation.cli.outputs import OwnFolder
 _SHOWN = 50
 
 
-def run(
-    *, out: Annotated[Path, OwnFolder(), "DIR"], each: bool = False, found: Annotated[Audits, audits]
-) -> Answer:
+def run(*, out: Annotated[Path, OwnFolder(), "DIR"], each: bool = False, found: Annotated[Audits, audits]) -> Answer:
     """Audit every folder of lists below a folder, many at once.
 
     0 when no rule is broken anywhere, else 1.

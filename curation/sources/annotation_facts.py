@@ -42,7 +42,9 @@ class CocoFacts:
 
     Attributes
     ----------
-    images, annotations : int
+    images : tuple
+        Number of each image, in the order of the file.
+    annotations : int
         How many there are.
     categories : mapping of int or str to str
         Name of each category by its number.
@@ -54,15 +56,27 @@ class CocoFacts:
         Annotations of each category that is not declared.
     repeated_files : mapping of str to tuple
         Numbers of the images that have one file name.
+    repeated_images : mapping of int or str to tuple of str
+        File names of the images that have one number.
+    on_repeated : int
+        Annotations of such numbers.
+    repeated_categories : mapping of int or str to tuple of str
+        Names of the categories that have one number.
+    used : int
+        Declared categories with an annotation.
     """
 
-    images: int
+    images: tuple[_Id, ...]
     annotations: int
     categories: Mapping[_Id, str]
     repeated_annotations: Mapping[_Id, tuple[_Id | None, ...]]
     orphans: tuple[tuple[_Id | None, _Id | None], ...]
     undeclared: Mapping[_Id, int]
     repeated_files: Mapping[str, tuple[_Id, ...]]
+    repeated_images: Mapping[_Id, tuple[str, ...]]
+    on_repeated: int
+    repeated_categories: Mapping[_Id, tuple[str, ...]]
+    used: int
 
 
 def read_coco_facts(path: Path) -> CocoFacts:
@@ -84,14 +98,19 @@ def read_coco_facts(path: Path) -> CocoFacts:
         raise kind("The file is no COCO JSON", where=str(path), found=str(error)[:200]) from None
     images, declared = {one.id for one in coco.images}, {one.id: one.name for one in coco.categories}
     categories = Counter(one.category_id for one in coco.annotations if one.category_id is not None)
+    repeated = _repeated((one.id, one.file_name) for one in coco.images)
     return CocoFacts(
-        len(coco.images),
+        tuple(one.id for one in coco.images),
         len(coco.annotations),
         declared,
         _repeated((one.id, one.image_id) for one in coco.annotations if one.id is not None),
         tuple((one.id, one.image_id) for one in coco.annotations if one.image_id not in images),
         {number: count for number, count in categories.items() if number not in declared},
         _repeated((one.file_name, one.id) for one in coco.images if one.file_name),
+        repeated,
+        sum(one.image_id in repeated for one in coco.annotations),
+        _repeated((one.id, one.name) for one in coco.categories),
+        len(categories.keys() & declared.keys()),
     )
 
 

@@ -121,7 +121,7 @@ def _walked(given: Any, where: str) -> dict[str, Any] | None:
         elif _are_pairs(value):
             read = {"form": "pairs", "lists": (_paired(value, where),)}
         elif isinstance(value[0], Mapping):
-            read = read_objects(value, "json lines", where)
+            read = read_objects(value, where)
         else:
             read = _from_array(value, where)
         lists = tuple(replace(one, name="/".join(filter(None, (name, one.name)))) for one in read.get("lists", ()))

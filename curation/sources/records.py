@@ -19,7 +19,6 @@ from curation.sources.entries import (
     SHARE,
     SHOWN,
     Column,
-    Form,
     OddLine,
     PublishedList,
     coded,
@@ -97,21 +96,9 @@ def read_table(data: bytes, where: str, suffix: str) -> dict[str, Any] | None:
     return None
 
 
-def read_objects(rows: Sequence[Any], form: Form, where: str) -> dict[str, Any]:
-    """Return the lists of an array of JSON objects; what in them is no text or number is left."""
-    header, boxes = _keys(rows)
-
-    def chunks() -> Iterator[_Chunk]:
-        for start in range(0, len(rows), _CHUNK):
-            own = [(place, row) for place, row in enumerate(rows[start : start + _CHUNK], start + 1)]
-            good = [(place, row) for place, row in own if isinstance(row, dict)]
-            odd = [
-                OddLine(place, "it is no object", ascii(row)[:60]) for place, row in own if not isinstance(row, dict)
-            ]
-            texts = [_joined([_text(row.get(key)) for _, row in good]) for key in header]
-            yield np.array([place for place, _ in good], np.int32), texts, odd, 0
-
-    return {"form": form} | _lists_of(chunks(), header, where, boxes=boxes)
+def read_objects(rows: Sequence[Any], where: str) -> dict[str, Any]:
+    """Return the lists of an array of JSON objects, as of one a line: lines are places in the array."""
+    return read_json_lines(msgspec.json.Encoder().encode_lines(rows), where)
 
 
 def read_json_lines(data: bytes, where: str) -> dict[str, Any]:

@@ -40,6 +40,7 @@ _FRAMES = 0.7
 """Of the lines, or fewer, have folders of their own where what stands beside them are frames."""
 _HEADER = 2
 _FEW_CLASSES = 20
+_FEWEST_IN_PAIR = 3
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ class _Words:
         starts, ends = starts[kept], ends[kept]
         first = np.searchsorted(starts, lines.starts).astype(np.int32)
         values, whole = numbers_of(buffer, starts, ends)
-        flags = np.where(whole & (np.abs(values) <= 1), values, 2).astype(np.int8)
+        flags = np.where(whole, np.clip(values, -2, 2), 3).astype(np.int8)
         kind = np.bitwise_and.reduceat(kinds, np.stack([starts, ends], axis=1).ravel())[::2]
         is_file = before_suffix(buffer, starts, ends, FILE_SUFFIXES) < ends
         last = np.append(first[1:], len(starts)).astype(np.int32) - 1
@@ -99,22 +100,6 @@ class _Words:
         return np.where(self.files > 1, np.minimum.reduceat(places, self.first), -1).astype(np.int32)
 
     @cached_property
-    def behind_first_file(self) -> Int32s:
-        return self.first_file + 1
-
-    @cached_property
-    def before_file(self) -> Int32s:
-        return self.file - 1
-
-    @cached_property
-    def label(self) -> Int32s:
-        return self.file + 1
-
-    @cached_property
-    def rest(self) -> Int32s:
-        return self.file + 2
-
-    @cached_property
     def before(self) -> Int32s:
         return np.asarray(np.maximum(self.file - self.first, 0))
 
@@ -128,7 +113,11 @@ class _Words:
 
     @cached_property
     def after_are_flags(self) -> Bools:
-        return np.asarray(self._sums((self.flags < 2) & self._behind) == self.after)
+        return np.asarray(self._sums((np.abs(self.flags) < 2) & self._behind) == self.after)
+
+    @cached_property
+    def after_is_integer(self) -> Bools:
+        return np.asarray((self.after == 1) & (self.flags[self.last] < 3))
 
     @cached_property
     def ones(self) -> Int32s:
@@ -151,8 +140,10 @@ class _Words:
         return sums
 
     def texts(self, start: str, end: str, rows: Bools) -> bytes:
-        """Return what stands from one word of lines to another, a line feed after each; nothing where it is none."""
-        here, there = getattr(self, start)[rows], getattr(self, end)[rows]
+        """Return what stands from one word of lines to another; ``file+`` is the one behind the file, if it has one."""
+        here, there = (
+            getattr(self, name.rstrip("+-"))[rows] + name.count("+") - name.count("-") for name in (start, end)
+        )
         missing = (here > there) | (there > self.last[rows])
         starts = self.starts[np.minimum(here, self.last[rows])]
         ends = np.where(missing, starts, self.ends[np.where(missing, 0, there)])
@@ -227,10 +218,12 @@ def read_files(parts: Sequence[Lines]) -> dict[str, Any] | None:
         read = _flags(table, after)
     elif mostly(after == 0):
         read = _numbered(table) if mostly((before == 1) & table.column("first_is_digits")) else None
-    elif mostly(table.column("after_are_numbers") & (after > 1)):
+    elif not mostly(one := table.column("after_is_integer")) and mostly(
+        table.column("after_are_numbers") & (after > 0)
+    ):
         read = table.read("file and labels", table.texts("first", "file"))
     else:
-        read = _classes(table, after, fielded=mostly(before > 0), numbers=mostly(table.column("after_are_numbers")))
+        read = _classes(table, after, fielded=mostly(before > 0), numbers=mostly(one))
     if read is not None and header.any():
         read["notes"] = tuple(f"line {one.line} is a header: {one.text!a}" for one in table.shown(header, ""))
     return read
@@ -239,10 +232,11 @@ def read_files(parts: Sequence[Lines]) -> dict[str, Any] | None:
 def _two_files(table: _Table, files: Int32s) -> dict[str, Any]:
     """Return files with their companions, or pairs of them, where files that stand first stand second too."""
     table.tell(files == 1, "it names one file, the others two")
-    paths, second = table.texts("first", "first_file"), table.texts("behind_first_file", "second_file")
+    paths, second = table.texts("first", "first_file"), table.texts("first_file+", "second_file")
     one, other = (next(blocks_of(text)).split(b"\n")[:-1] for text in (paths, second))
     if len(set(one)) < SHARE * len(one) and not set(one).isdisjoint(other):
-        return _paired(table, list(zip(paths.split(b"\n")[:-1], second.split(b"\n")[:-1], strict=True)))
+        pairs = zip(paths.split(b"\n")[:-1], second.split(b"\n")[:-1], strict=True)
+        return _paired(table, [b"%s\n%s\n" % pair for pair in pairs])
     return table.read("two files", paths, companions=normalised(second))
 
 
@@ -256,7 +250,7 @@ def _flags(table: _Table, after: Int32s) -> dict[str, Any]:
 
 def _numbered(table: _Table) -> dict[str, Any]:
     """Return files behind a number: the file alone names the image. Numbers that repeat are labels."""
-    numbers, paths = table.encoded("first", "before_file"), table.texts("file", "file")
+    numbers, paths = table.encoded("first", "file-"), table.texts("file", "file")
     if len(numbers.values) == len(numbers.of):
         return table.read("numbered files", paths)
     return table.read("imglist", paths, labels=_labels(numbers))
@@ -269,14 +263,14 @@ def _labels(column: Column) -> Int32s:
 
 def _classes(table: _Table, after: Int32s, *, fielded: bool, numbers: bool) -> dict[str, Any] | None:
     """Return files with a class, a field before them that is no part of their path, and a source."""
-    label, rest = table.encoded("label"), table.encoded("rest", "last")
+    label, rest = table.encoded("file+"), table.encoded("file++", "last")
     columns = _fields(table, label) if fielded else {}
     if numbers and not columns:
         return None
     if len(rest.values) and (columns or _are_apart(label, rest)):
         columns["source"] = rest
     elif len(rest.values):
-        label = table.encoded("label", "last")
+        label = table.encoded("file+", "last")
     table.tell(table.rows & (after == 0), "it has no label")
     own = label.of[-1]
     if (
@@ -296,7 +290,7 @@ def _classes(table: _Table, after: Int32s, *, fielded: bool, numbers: bool) -> d
 
 def _fields(table: _Table, label: Column) -> dict[str, Column]:
     """Return what stands before the files if it is a column, and no part of a path that holds blanks."""
-    texts, files = table.texts("first", "before_file"), count_distinct(table.texts("file", "file"))
+    texts, files = table.texts("first", "file-"), count_distinct(table.texts("file", "file"))
     before = encoded(texts)
     if len(before.values) < 2 or b"/" in texts or b"\\" in texts:
         return {}
@@ -352,15 +346,16 @@ def are_frames(folders: Column, entries: bytes) -> bool:
 def _pairs(table: _Table) -> dict[str, Any] | None:
     """Return the pairs of LFW: ``NAME 1 4`` are two photos of a name, ``NAME 1 NAME2 3`` of two names."""
     table.rows = table.column("count") > 0
-    words = [line.split() for line in table.texts("first", "last").split(b"\n")[:-1]]
-    header = len(words[0]) <= 2 and all(map(bytes.isdigit, words[0]))
-    fits = [len(one) in (3, 4) and one[1].isdigit() and one[-1].isdigit() and not one[0].isdigit() for one in words]
-    found = [
-        (b" ".join(one[:2]), b" ".join((one[-2 if len(one) == 4 else 0], one[-1])))
-        for one, fit in zip(words, fits, strict=True)
-        if fit
-    ]
-    if not (header or 4 in map(len, words)) or len(found) < max(SHARE * (len(words) - header), 1):
+    lines = table.texts("first", "last").split(b"\n")[:-1]
+    header = len(lines[0].split()) < _FEWEST_IN_PAIR and all(map(bytes.isdigit, lines[0].split()))
+    fits, found, widths = list[bool](), list[bytes](), {0}
+    for line in lines:
+        one = line.split()
+        fits.append(len(one) in (3, 4) and one[1].isdigit() and one[-1].isdigit() and not one[0].isdigit())
+        if fits[-1]:
+            widths.add(len(one))
+            found.append(b"%s %s\n%s %s\n" % (one[0], one[1], one[2 if len(one) > _FEWEST_IN_PAIR else 0], one[-1]))
+    if not (header or 4 in widths) or len(found) < max(SHARE * (len(lines) - header), 1):
         return None
     table.rows = np.array(fits)
     others = ~table.rows
@@ -369,8 +364,8 @@ def _pairs(table: _Table) -> dict[str, Any] | None:
     return _paired(table, found, by_columns=True)
 
 
-def _paired(table: _Table, members: Sequence[tuple[bytes, bytes]], **columns: Any) -> dict[str, Any]:
+def _paired(table: _Table, members: Sequence[bytes], **columns: Any) -> dict[str, Any]:
     """Return both members of each pair, which share their line."""
-    read = table.read("pairs", b"".join(b"%s\n%s\n" % pair for pair in members), pairs=True, **columns)
+    read = table.read("pairs", b"".join(members), pairs=True, **columns)
     [one] = read["lists"]
     return read | {"lists": (replace(one, lines=np.repeat(one.lines, 2)),)}

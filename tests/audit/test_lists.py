@@ -30,7 +30,7 @@ def test_text_arrays_objects_of_arrays_and_coco_json_are_lists(tmp_path: Path) -
         "splits/train": ["b", "a"],
         "splits/val": ["a"],
         "sub/t1_train": ["coco:000000000139", "coco:000000000285", "coco:000000000139"],
-        "test": ["x", "4"],
+        "test": ["train/x.png", "4"],
     }
     assert found.labels == {}
     train = found.lists[3]
@@ -85,7 +85,7 @@ def test_files_are_named_below_the_folder_that_holds_them_all(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("name", "data", "reason"),
     [
-        ("readme.txt", b"How to use\n", "words, as names of classes"),
+        ("words.txt", b"How to use\n", "words, as names of classes"),
         ("latin.txt", b"caf\xe9\n", "not UTF-8"),
         ("long.txt", b"x" * 300, "longer than 255"),
         ("steering.txt", b"a\x1b[31m\n", "control character"),

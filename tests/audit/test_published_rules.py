@@ -197,7 +197,7 @@ def test_labels_that_do_not_fit(tmp_path: Path) -> None:
     assert findings[1].examples == ("line 14: c1 has 1, here 3",)
     table = "image_location,decision\nx/a1.jpg,i\nx/a1.jpg,o\nx/b1.jpg,o\n"
     [finding] = told(tmp_path / "table", "PL9", {"a.csv": table}, "warn")
-    assert finding.examples == ("x/a1.jpg: 'i' and 'o' (lines 2, 3)",)
+    assert finding.examples == ("a1.jpg: 'i' and 'o' (lines 2, 3)",)
 
 
 def test_files_of_one_name_in_other_folders_are_other_images(tmp_path: Path) -> None:
@@ -376,7 +376,9 @@ def check_ssb_ninco_and_imagenetood(shared: Path) -> None:
     places = "cleaning_annotations/annotations_subsampled_datasets/OOD_Places_MOS"
     assert repeated == {places: 5}
     [conflict] = found(report, "PL9", "warn")
-    assert (conflict.about, conflict.examples) == (places, ("i_ice_floe/00000212: 'i' and 'o'",))
+    assert (conflict.about, conflict.examples) == (
+        places, ("OOD_Places_MOS/i_ice_floe/00000212.jpg: 'i' and 'o' (lines 167, 363)",)
+    )  # fmt: skip
 
     lists = read_lists(shared / "data/atlas/imagenetood").lists
     folders = {path.split(b"/")[0] for path in lists[0].read.paths.split(b"\n")[:-1]}

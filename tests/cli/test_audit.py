@@ -119,7 +119,11 @@ def test_a_folder_alone_is_undecidable_and_says_what_is_needed(
     assert re.search(r"t1_train +3 +train of task 1 +guessed from the name", text)
     assert main(["audit", str(folder), "--json"]) == 0
     found = verdicts(capsys.readouterr().out)
-    assert {name for name, verdict in found.items() if verdict in ("pass", "note") and name[:2] == "DS"} == {"DS1", "DS2", "DS4"}
+    assert {name for name, verdict in found.items() if verdict in ("pass", "note") and name[:2] == "DS"} == {
+        "DS1",
+        "DS2",
+        "DS4",
+    }
 
 
 def test_label_files_beside_the_lists_are_read(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

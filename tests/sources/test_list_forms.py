@@ -57,6 +57,7 @@ TABLE = "uid,img_path,mask_path,patient_id,split,dx\n1,i/a.png,m/a.png,p 1,train
         ("a.txt", "x/y.avi 1\nz.mp4 7\n", "imglist", ["x/y.avi", "z.mp4"]),
         ("a.txt", "a b.jpg -1\nc.jpg 1\n", "imglist", ["a b.jpg", "c.jpg"]),
         ("a.txt", "a.jpg 1.5 2.5\nb.jpg 3 4\n", "file and labels", ["a.jpg", "b.jpg"]),
+        ("a.txt", "a.jpg 1,2,3,4,0 5,6,7,8,1\nb.jpg 1,2,3,4,0\n", "file and labels", ["a.jpg", "b.jpg"]),
         ("a.txt", "1 001.A/b.jpg\n2 001.A/c.jpg\n", "numbered files", ["001.A/b.jpg", "001.A/c.jpg"]),
         ("a.txt", "0 a.jpg\n1 b.jpg\n0 c.jpg\n", "imglist", ["a.jpg", "b.jpg", "c.jpg"]),
         ("a.txt", "3 120 l\n3  120 r\n", "frames", ["3/120/l", "3/120/r"]),
@@ -74,7 +75,7 @@ TABLE = "uid,img_path,mask_path,patient_id,split,dx\n1,i/a.png,m/a.png,p 1,train
         ("a.jsonl", '{"image": "a.png", "label": 3}\n{"image": "b.png"}\n', "json lines", ["a.png", "b.png"]),
         ("a.json", '[{"image": "a.png", "n": {"x": 1}}, {"image": "b.png"}]', "json lines", ["a.png", "b.png"]),
         ("a.odgt", '{"fpath_img": "a.jpg", "fpath_segm": "a.png"}\n', "json lines", ["a.jpg"]),
-        ("a.odgt", '{"ID": "2,a", "gtboxes": [{"tag": 1}]}\n{"ID": "8,b", "gtboxes": []}\n', "json lines", ["2,a", "8,b"]),
+        ("a.odgt", '{"ID": "2,a", "gtboxes": [{"a": 1}]}\n{"ID": "8,b"}\n', "json lines", ["2,a", "8,b"]),
     ],
 )  # fmt: skip
 def test_forms(tmp_path: Path, name: str, text: str, form: str, images: list[str]) -> None:
@@ -244,7 +245,7 @@ def test_the_numbers_of_coco_json(tmp_path: Path) -> None:
     }  # fmt: skip
     (tmp_path / "a.json").write_text(json.dumps(coco))
     facts = read_coco_facts(tmp_path / "a.json")
-    assert (facts.images, facts.annotations, facts.categories) == (2, 3, {1: "cat"})
+    assert (len(facts.images), facts.annotations, facts.categories) == (2, 3, {1: "cat"})
     assert (facts.repeated_annotations, facts.orphans) == ({7: (1, 2)}, ((8, 3),))
     assert (facts.undeclared, facts.repeated_files) == ({9: 1}, {"a.jpg": (1, 2)})
     (tmp_path / "a.json").write_text('{"images": 3}')
@@ -253,8 +254,8 @@ def test_the_numbers_of_coco_json(tmp_path: Path) -> None:
 
 
 PIECES = [
-    "a.jpg", "b.png", "x/", " ", "\t", ",", "\n", "\n", "\r\n", '"', "0", "1", "-1", "12", "l", "cat", "é", "\0", "{", "}",
-    "[", "]", ":", '{"file": "a.jpg"}', "id,file\n", "\x0b", "\u2028", "\\",
+    "a.jpg", "b.png", "x/", " ", "\t", ",", "\n", "\n", "\r\n", '"', "0", "1", "-1", "12", "l", "cat", "é", "\0", "{",
+    "}",     "[", "]", ":", '{"file": "a.jpg"}', "id,file\n", "\x0b", "\u2028", "\\",
 ]  # fmt: skip
 
 

@@ -8,9 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 
 from curation.audit.classes import fold, known_aliases
-from curation.audit.lists import ListSet
 from curation.audit.rule import Check, Finding, Verdict, joined
-from curation.audit.rules.coco_files import coco_of
+from curation.audit.rules.coco_files import coco_facts
 from curation.audit.rules.published_lists import published_of
 from curation.audit.target import SHOWN_EXAMPLES, AuditTarget
 from curation.sources.datasets import COCO_CATEGORIES
@@ -103,7 +102,7 @@ def roles_name_classes_of_the_data(target: AuditTarget) -> Iterator[Finding]:
             roles[scope].append((where, names))
     for scope, entries in roles.items():
         named = [name for _, names in entries for name in names]
-        classes, of = _classes_of(lists, scope, named)
+        classes, of = _classes_of(target, scope, named)
         if not classes:
             continue
         everything = {fold(name) for name in classes} | {
@@ -122,18 +121,18 @@ def roles_name_classes_of_the_data(target: AuditTarget) -> Iterator[Finding]:
             yield Finding("info", scope if scope != "." else "classes", len(rest), text)
 
 
-def _classes_of(lists: ListSet, scope: str, named: Sequence[str]) -> tuple[tuple[str, ...], str]:
+def _classes_of(target: AuditTarget, scope: str, named: Sequence[str]) -> tuple[tuple[str, ...], str]:
     """Return the classes of the data: of a list without a role, of a JSON, or COCO's where nearly all names are its."""
+    lists = published_of(target)
     for name, file in lists.files.items():
         stem = PurePosixPath(name).stem
         has_role = _UNKNOWN_FILE.search(stem) or _KNOWN_FILE.search(stem)
         if _folder(name) == scope and file.form == "class names" and CLASS_FILE.search(stem) and not has_role:
             return file.classes[""], name
     for name in lists.files:
-        if _folder(name) == scope and lists.files[name].form == "coco json":
-            categories = tuple(one.name for one in coco_of(lists.files[name].path).categories)
-            if categories:
-                return categories, name
+        facts = coco_facts(target).get(name) if _folder(name) == scope else None
+        if facts and facts.categories:
+            return tuple(facts.categories.values()), name
     coco = tuple(name for _, name, *_ in COCO_CATEGORIES)
     plain = {fold(name) for name in coco}
     hits = sum(fold(name) in plain for name in named)

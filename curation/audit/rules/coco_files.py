@@ -3,76 +3,46 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from itertools import combinations
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import Any
 
-import msgspec
-
-from curation.audit.lists import IdList, ListSet
+from curation.audit.lists import IdList
 from curation.audit.rule import Check, Finding, Verdict, counted, joined
 from curation.audit.rules.agreement import are_versions
 from curation.audit.rules.published_lists import published_of
 from curation.audit.target import SHOWN_EXAMPLES, AuditTarget
-from curation.input_files import read_plain
+from curation.sources.annotation_facts import CocoFacts, read_coco_facts
 from curation.sources.published_list import PublishedFile
 
 _SOURCE_NAME = re.compile(rb"\.rf\.[0-9a-f]{32}$", re.MULTILINE)
 _ZEROS = re.compile(rb"^0+(?=[0-9]+$)", re.MULTILINE)
 
 
-class _Image(msgspec.Struct, frozen=True, gc=False):
-    id: int | str = ""
-    file_name: str = ""
-
-
-class _Annotation(msgspec.Struct, frozen=True, gc=False):
-    id: int | str = ""
-    image_id: int | str = ""
-    category_id: int | str = ""
-
-
-class _Category(msgspec.Struct, frozen=True, gc=False):
-    id: int | str = ""
-    name: str = ""
-
-
-class Coco(msgspec.Struct, frozen=True):
-    """The ids of a COCO JSON."""
-
-    images: list[_Image] = []
-    annotations: list[_Annotation] = []
-    categories: list[_Category] = []
-
-
-def coco_of(path: Path) -> Coco:
-    """Return the ids of a COCO JSON; nothing where it cannot be read as one."""
-    try:
-        return msgspec.json.decode(read_plain(path, kind="list"), type=Coco)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return Coco()
-
-
-def _files(lists: ListSet) -> dict[str, PublishedFile]:
-    return {name: file for name, file in lists.files.items() if file.form == "coco json"}
+def coco_facts(target: AuditTarget) -> dict[str, CocoFacts]:
+    """Return what the numbers of each COCO JSON of a folder say, by its path: read once for all rules."""
+    if ("coco", 0) not in target.cache:
+        files = {name: file for name, file in published_of(target).files.items() if file.form == "coco json"}
+        target.cache["coco", 0] = {name: read_coco_facts(file.path) for name, file in files.items()}
+    facts: dict[str, CocoFacts] = target.cache["coco", 0]
+    return facts
 
 
 def lists_fit_their_json(target: AuditTarget) -> Iterator[Finding]:
     """PL5: a list and the COCO JSON of its name hold the same images."""
     lists = published_of(target)
     by_file = {one.file: one for one in lists.lists}
-    for name, file in _files(lists).items():
+    for name, facts in coco_facts(target).items():
         text = PurePosixPath(name).with_suffix(".txt").as_posix()
         if text in by_file:
-            yield _compared(by_file[text], file, f"{text} against {name}")
+            yield _compared(by_file[text], lists.files[name], facts, f"{text} against {name}")
 
 
-def _compared(one: IdList, file: PublishedFile, about: str) -> Finding:
+def _compared(one: IdList, file: PublishedFile, facts: CocoFacts, about: str) -> Finding:
     mine, theirs = (set(found.split(b"\n")[:-1]) for found in (one.read.stems, file.lists[0].stems))
     numbers = set(_ZEROS.sub(b"", one.read.stems).split(b"\n")[:-1])
-    ids = {str(image.id).encode() for image in coco_of(file.path).images}
+    ids = {str(number).encode() for number in facts.images}
     if not mine & theirs and numbers & ids:
         # The numbers of the annotation file, as lists may name images.
         mine, theirs = numbers, ids
@@ -92,70 +62,48 @@ def _compared(one: IdList, file: PublishedFile, about: str) -> Finding:
 
 def json_ids_are_unique(target: AuditTarget) -> Iterator[Finding]:
     """PL6: image, annotation and category ids of a COCO JSON stand once."""
-    for name, file in _files(published_of(target)).items():
-        coco = coco_of(file.path)
-        images = Counter(image.id for image in coco.images)
-        twice = {key for key, count in images.items() if count > 1}
-        concerned = sum(images[key] for key in twice)
-        boxes = sum(one.image_id in twice for one in coco.annotations)
-        told, examples = [], list[str]()
+    for name, facts in coco_facts(target).items():
+        twice, told = facts.repeated_images, list[str]()
+        concerned = sum(map(len, twice.values()))
         if twice:
             told.append(
-                f"{len(coco.images):,} images have {len(images):,} ids: {len(twice):,} ids stand twice or more, on "
-                f"{concerned:,} images with {boxes:,} of {len(coco.annotations):,} annotations"
+                f"{len(facts.images):,} images have {len(set(facts.images)):,} ids: {len(twice):,} ids stand twice or "
+                f"more, on {concerned:,} images with {facts.on_repeated:,} of {facts.annotations:,} annotations"
             )
+        examples = [f"id {key}: {joined(twice[key], 3)}" for key in sorted(twice, key=str)[:SHOWN_EXAMPLES]]
+        for what, on, size, repeated in (
+            ("annotation", "on images", facts.annotations, facts.repeated_annotations),
+            ("category", "as", len(facts.categories), facts.repeated_categories),
+        ):
+            again = sum(len(own) - 1 for own in repeated.values())
+            size += again if what == "category" else 0
+            if repeated:
+                told.append(
+                    f"{size:,} {'categories' if what == 'category' else 'annotations'} have {size - again:,} ids"
+                )
             examples += [
-                f"id {key}: {joined([image.file_name for image in coco.images if image.id == key], 3)}"
-                for key in sorted(twice, key=str)[:SHOWN_EXAMPLES]
+                f"{what} {key} stands {len(own)} times, {on} {joined(list(map(str, own)), 3)}"
+                for key, own in list(repeated.items())[:SHOWN_EXAMPLES]
             ]
-        for what, rows in (("annotations", coco.annotations), ("categories", coco.categories)):
-            times = Counter(one.id for one in rows)
-            if len(times) == len(rows) or list(times) == [""]:
-                continue
-            told.append(f"{len(rows):,} {what} have {len(times):,} ids")
-            for key in [key for key, count in times.items() if count > 1][:SHOWN_EXAMPLES]:
-                where = [str(getattr(one, "image_id", "")) for one in rows if one.id == key]
-                on = f", on images {' and '.join(where[:3])}" if what == "annotations" else ""
-                examples.append(f"{what[:-1].replace('ie', 'y')} {key} stands {len(where)} times{on}")
         lists = (PurePosixPath(name).with_suffix("").as_posix(),)
         if told:
             yield Finding("fail", name, concerned or 1, "; ".join(told), tuple(examples), lists=lists)
         else:
-            text = f"{len(coco.images):,} images and {len(coco.annotations):,} annotations, each with an id of its own"
+            text = f"{len(facts.images):,} images and {facts.annotations:,} annotations, each with an id of its own"
             yield Finding("pass", name, text=text, lists=lists)
 
 
 def json_refers_to_what_it_holds(target: AuditTarget) -> Iterator[Finding]:
     """PL15: annotations are of images and categories of the JSON, files stand once, JSONs number classes alike."""
     numbers: dict[str, dict[str, int | str]] = {}
-    for name, file in _files(published_of(target)).items():
-        coco = coco_of(file.path)
-        images, categories = {one.id for one in coco.images}, {one.id: one.name for one in coco.categories}
-        numbers[name] = {text: number for number, text in categories.items()}
-        orphans = [one for one in coco.annotations if one.image_id not in images]
-        foreign = [one for one in coco.annotations if one.category_id not in categories]
-        times = Counter(one.file_name for one in coco.images if one.file_name)
-        twice = [text for text, count in times.items() if count > 1]
-        of = len(coco.annotations)
-        found = [
-            *_missing(name, orphans, of, "are of images that the file does not hold", "image_id"),
-            *_missing(
-                name, foreign if categories else (), of, "are of categories that it does not declare", "category_id"
-            ),
-        ]
-        if twice:
-            examples = tuple(
-                f"{text}: ids {joined([str(one.id) for one in coco.images if one.file_name == text], 3)}"
-                for text in twice[:SHOWN_EXAMPLES]
-            )
-            text = f"{counted(len(twice), 'file')} stand under two ids or more"
-            found.append(Finding("fail", name, len(twice), text, examples, of=len(times), lists=(_list(name),)))
+    for name, facts in coco_facts(target).items():
+        numbers[name] = {text: number for number, text in facts.categories.items()}
+        found = [*_broken(name, facts)]
         yield from found
         if not found:
-            used = len({one.category_id for one in coco.annotations} & categories.keys())
             text = (
-                f"{len(coco.images):,} images, {of:,} annotations, {len(categories):,} categories, {used:,} of them with "
-                "an annotation"
+                f"{len(facts.images):,} images, {facts.annotations:,} annotations, {len(facts.categories):,} "
+                f"categories, {facts.used:,} of them with an annotation"
             )
             yield Finding("pass", name, text=text, lists=(_list(name),))
     for one, two in combinations(numbers, 2):
@@ -175,11 +123,23 @@ def _list(name: str) -> str:
     return PurePosixPath(name).with_suffix("").as_posix()
 
 
-def _missing(name: str, rows: Collection[_Annotation], of: int, what: str, key: str) -> Iterator[Finding]:
-    if rows:
-        examples = tuple(f"annotation {row.id}: {key} {getattr(row, key)}" for row in [*rows][:SHOWN_EXAMPLES])
-        text = f"{len(rows):,} of {of:,} annotations {what}"
-        yield Finding("fail", name, len(rows), text, examples, of=of, lists=(_list(name),))
+def _broken(name: str, facts: CocoFacts) -> Iterator[Finding]:
+    of, lists = facts.annotations, (_list(name),)
+    if facts.orphans:
+        examples = [f"annotation {key}: image {image}" for key, image in facts.orphans[:SHOWN_EXAMPLES]]
+        text = f"{len(facts.orphans):,} of {of:,} annotations are of images that the file does not hold"
+        yield Finding("fail", name, len(facts.orphans), text, tuple(examples), of=of, lists=lists)
+    if facts.undeclared and facts.categories:
+        count = sum(facts.undeclared.values())
+        examples = [f"category {key}: {n:,} annotations" for key, n in list(facts.undeclared.items())[:SHOWN_EXAMPLES]]
+        text = f"{count:,} of {of:,} annotations are of categories that it does not declare"
+        yield Finding("fail", name, count, text, tuple(examples), of=of, lists=lists)
+    # An image of one number twice is told by PL6.
+    twice = {text: set(ids) for text, ids in facts.repeated_files.items() if len(set(ids)) > 1}
+    if twice:
+        examples = [f"{text}: ids {joined(sorted(map(str, twice[text])), 3)}" for text in list(twice)[:SHOWN_EXAMPLES]]
+        text = f"{counted(len(twice), 'file')} stand under two ids or more"
+        yield Finding("fail", name, len(twice), text, tuple(examples), of=len(facts.images), lists=lists)
 
 
 def _numbered_otherwise(one: dict[str, Any], two: dict[str, Any]) -> list[str]:

@@ -222,7 +222,7 @@ def named_lists_are_there(target: AuditTarget) -> Iterator[Finding]:
         if path.is_symlink() or path.stat().st_size > _LARGEST_CODE:
             continue
         for name in _NAMED_LIST.findall(path.read_bytes().decode("utf-8", "ignore")):
-            if Path(name).name not in present:
+            if Path(name).name not in present and not (path.parent / name).is_file():
                 missing.setdefault(name, path.relative_to(root).as_posix())
     if missing:
         examples = tuple(f"{name} (in {where})" for name, where in list(missing.items())[:SHOWN_EXAMPLES])
@@ -238,7 +238,8 @@ def lines_are_whole(target: AuditTarget) -> Iterator[Finding]:
         read = one.read
         if short := max(read.short, read.unlabelled):
             lines = read.short_lines or tuple(odd for odd in read.odd_lines if "label" in odd.reason)
-            text = f"{counted(short, 'line')} of {one.file} {'is cut or lacks' if short == 1 else 'are cut or lack'} a column"
+            are = "is cut or lacks" if short == 1 else "are cut or lack"
+            text = f"{counted(short, 'line')} of {one.file} {are} a column"
             yield _lines(one, "fail", short, text, lines, "lines are cut or lack a column")
         short_of = {odd.line for odd in read.short_lines}
         other = [odd for odd in read.odd_lines if odd.line not in short_of and "label" not in odd.reason]
