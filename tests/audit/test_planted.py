@@ -95,6 +95,9 @@ def test_nobody_is_accused_in_a_sound_folder(folder: str, tmp_path: Path) -> Non
     report = curation.audit(write(SOUND[folder](), tmp_path)).data()
     assert [told(one) for one in report["statements"] if one["gravity"] not in SILENCE] == []
     assert not report["unread"]
+    # What no name tells is undecidable, and never a pass.
+    groups = {one["gravity"] for one in report["statements"] if one["rule"] == "PL7"}
+    assert groups == {"pass" if "group" in FORMS[folder] else "undecidable"}
 
 
 def test_what_is_planted_is_found_and_rightly_named(tmp_path: Path) -> None:

@@ -299,6 +299,25 @@ def test_file_names_alone_name_no_image(tmp_path: Path) -> None:
     assert not accused(write(lists, tmp_path / "folders"))
 
 
+NUMBERED_ANEW = {
+    "stereo": ("training/image_2/{:06}.png", "testing/image_2/{:06}.png"),
+    "yolo": ("./images/train/{:06}.jpg", "./images/val/{:06}.jpg"),
+    "cases": ("training/Case{:02}/slice_1.mhd.npy", "test/Case{:02}/slice_1.mhd.npy"),
+    "defects": ("bottle/train/good/{:03}.png", "bottle/test/good/{:03}.png"),
+    "videos": ("train/video_{:02}/1.jpg", "test/video_{:02}/1.jpg"),
+}
+
+
+@pytest.mark.parametrize("name", NUMBERED_ANEW)
+def test_numbers_that_begin_anew_in_train_and_test_name_no_image_and_no_group(name: str, tmp_path: Path) -> None:
+    train, test = NUMBERED_ANEW[name]
+    lists = {"train.txt": [train.format(n) for n in range(60)], "test.txt": [test.format(n) for n in range(40)]}
+    lists["train.txt"] += [train.format(n).replace("bottle", "cable") for n in range(60, 120)]
+    report = curation.audit(write(dict(lists), tmp_path)).data()["statements"]
+    assert {one["gravity"] for one in report if one["rule"] == "PL7"} == {"undecidable"}
+    assert not [one for one in report if one["gravity"] in ACCUSING]
+
+
 def test_a_folder_a_frame_and_a_side_are_one_image_and_no_label(tmp_path: Path) -> None:
     lines = [f"{folder} {frame} {side}" for folder in range(40) for frame in range(0, 1500, 3) for side in "lr"]
     lists = {"train.txt": lines[:36_000], "test.txt": lines[36_000:]}
