@@ -309,7 +309,8 @@ class Groups:
             return "the two lists name other folders"
         if found.both and pattern.in_folders and self._numbered_anew(sides, pair):
             return "names below the folders of train and test are numbered anew"
-        if not pattern.sure and 2 * present > counts.sum():
+        # A numbered clip alone in its file is an image, and no group of images; a patient may have one image.
+        if (not pattern.sure or pattern.name == "video") and 2 * present > counts.sum():
             return f"{present:,} groups of {counts.sum():,} lines: hardly any holds two"
         if not pattern.few and (present < LEAST_GROUPS or counts.max() > LARGEST_GROUP * counts.sum()):
             return f"{present:,} groups, the largest of {counts.max():,} of {counts.sum():,} lines: they may be classes"
