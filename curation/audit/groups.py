@@ -271,8 +271,9 @@ class Groups:
 
         if (place, pattern) not in self._found:
             vocabulary, unique = self.images.vocabulary, self.images.uniques[place]
-            rows = unique[np.searchsorted(unique, np.searchsorted(vocabulary.forms, TEXT)) :]
-            codes, names = np.full(len(vocabulary), -1, np.int32), _texts(())
+            ids = int(np.searchsorted(unique, np.searchsorted(vocabulary.forms, TEXT)))
+            rows = unique[ids:]
+            codes, names = np.full(len(unique), -1, np.int32), _texts(())
             # A look at some tells patterns that do not fit; those of the user are told to the last line.
             few = rows if pattern in self.own else rows[:: max(len(rows) // _SAMPLE, 1)]
             hits = compute.match_substring_regex(self._paths(few), pattern.regex).to_numpy(zero_copy_only=False)
@@ -286,8 +287,11 @@ class Groups:
                 encoded = compute.replace_substring_regex(
                     texts, f"(?s)^.*?(?:{pattern.regex}).*$", kept
                 ).dictionary_encode()
-                codes[rows[fits]], names = encoded.indices.to_numpy(), encoded.dictionary
-            self._found[place, pattern] = codes[self.images.members[place]], names
+                codes[ids + np.flatnonzero(fits)], names = encoded.indices.to_numpy(), encoded.dictionary
+                codes = codes[np.searchsorted(unique, self.images.members[place])]
+            else:
+                codes = np.full(len(self.images.members[place]), -1, np.int32)
+            self._found[place, pattern] = codes, names
         return self._found[place, pattern]
 
     def _paths(self, rows: Int32s) -> pa.LargeStringArray:

@@ -44,6 +44,8 @@ _SUFFIXES = (
 )
 IMAGE_SUFFIX = rf"(?i:\.(?:{_SUFFIXES}))$"
 """A regular expression of the suffixes that are part of an image's name."""
+MOST_HINTED = 500_000
+"""Images of a folder in which hints are looked for: they are notes at most, and cost a look at every path."""
 _VOC_FOLDER = re.compile(rb"(?i)voc|jpegimages")
 _CLIMBS = re.compile(rb"(?m)(?:^|/)\.\.(?:/|$)")
 _CHUNK = 1 << 22
@@ -125,7 +127,6 @@ _TAILS = tuple(
     _Sign("hint", why, rf"^(?:.*/)?((?:[^/]+/){{{folders}}}[^/]+)$", r"\1", share=0.5, once=True)
     for folders, why in (
         (3, "the last 3 folders and the name"),
-        (2, "the last 2 folders and the name"),
         (1, "the last folder and the name"),
     )
 )
@@ -230,8 +231,9 @@ class Images:
         in_folders = [bool(self._in_folders[images].any()) for images in own]
         if in_folders[0] != in_folders[1]:
             yield _LIKELY
-        yield from _TAILS if all(in_folders) else ()
-        yield from _OTHER_HINTS
+        if len(self.vocabulary) <= MOST_HINTED:
+            yield from _TAILS if all(in_folders) else ()
+            yield from _OTHER_HINTS
 
     @cached_property
     def _natives(self) -> pa.LargeStringArray:
@@ -319,9 +321,10 @@ def _named(one: PublishedList, namespace: str) -> Named:
         # Integers of JSON are written without leading zeros: six of their digits are not VOC's.
         by_form = namespace in ("", *NAMESPACES) and not one.integers
         keys = keys_by_form(one.stems, by_form=by_form, namespace=namespace)
-        if one.has_folders and not _VOC_FOLDER.search(one.images):
+        six = keys // BLOCK == VOC2007
+        if one.has_folders and six.any() and not _VOC_FOLDER.search(one.images):
             # Frames and patches are numbered with six digits too.
-            keys[keys // BLOCK == VOC2007] = -1
+            keys[six] = -1
         known = keys >= 0
         if known.sum() < SHARE * len(one) or (one.has_folders and _merges(keys[known], one.images)):
             keys[:] = -1

@@ -8,6 +8,7 @@ from typing import Annotated
 
 from curation.audit.judgement import label_warnings
 from curation.audit.report import Report
+from curation.audit.rule import counted
 from curation.audit.run import audit
 from curation.audit.statement import SHOWN_EXAMPLES, Gravity, Statement
 from curation.cli.options import Amount
@@ -85,7 +86,7 @@ def report_lines(made: Report, *, whole: bool = False) -> Iterator[str]:
         yield ""
         yield _not_asked(made.not_asked)
     if made.sums.notes and not whole:
-        yield f"{made.sums.notes:,} notes: --all tells them"
+        yield f"{counted(made.sums.notes, 'note')}: --all tells notes"
 
 
 def _statement(one: Statement) -> Iterator[str]:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from curation.errors import AnnotationFormatError, DamagedFileError, UsageError
-from curation.input_files import InputFile
+from curation.input_files import InputFile, beginning
 from curation.sources.annotation_facts import read_coco_facts
 from curation.sources.entries import (
     BYTE_ORDER_MARK,
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CLASS_FILE", "LONGEST_LINE", "MOST_CLASS_NAMES", "NO_LABEL", "Column", "EmptyListError", "Form", "ListDigests",
-    "OddLine", "PublishedFile", "PublishedList", "list_files", "read_coco_facts", "read_published",
+    "OddLine", "PublishedFile", "PublishedList", "first_line", "list_files", "read_coco_facts", "read_published",
 ]  # fmt: skip
 
 MAX_BYTES = 1 << 30
@@ -74,6 +74,12 @@ def list_files(folder: Path) -> list[Path]:
         and path.is_file()
     ]
     return sorted(found, key=lambda path: path.relative_to(folder).as_posix())
+
+
+def first_line(path: Path) -> str:
+    """Return the beginning of the first filled line of a file, to show what could not be read."""
+    text = beginning(path, LONGEST_LINE, kind="list").decode("utf-8", "replace")
+    return "".join(one if one.isprintable() else "\ufffd" for one in text.strip().partition("\n")[0].strip()[:80])
 
 
 def _may_be_list(name: str) -> bool:

@@ -25,7 +25,7 @@ from curation.sources.entries import (
     encoded,
 )
 from curation.sources.stems import FILE_SUFFIXES, before_suffix, blocks_of, gathered, normalised
-from curation.sources.text_lines import LABEL_DIGITS, Lines, numbers_of
+from curation.sources.text_lines import LABEL_DIGITS, Lines
 
 if TYPE_CHECKING:
     from curation.sources.source import Bools, Int32s, Int64s
@@ -62,16 +62,24 @@ class _Words:
         buffer, kinds = (np.frombuffer(one, np.uint8) for one in (lines.block, lines.block.translate(_KINDS)))
         edges = np.flatnonzero(np.diff(kinds > 0, prepend=False, append=False)).astype(np.int32)
         starts, ends = edges[::2], edges[1::2]
-        row = np.searchsorted(lines.starts, starts, side="right") - 1
-        kept = (row >= 0) & (starts < lines.ends[row])
-        starts, ends = starts[kept], ends[kept]
-        first = np.searchsorted(starts, lines.starts).astype(np.int32)
-        values, whole = numbers_of(buffer, starts, ends)
-        flags = np.where(whole, np.clip(values, -2, 2), 3).astype(np.int8)
-        kind = np.bitwise_and.reduceat(kinds, np.stack([starts, ends], axis=1).ravel())[::2]
+        first, stop = np.searchsorted(starts, lines.starts), np.searchsorted(starts, lines.ends)
+        if (stop - first).sum() < len(starts):
+            edges = np.zeros(len(starts) + 1, np.int8)
+            edges[first] += 1
+            edges[stop] -= 1
+            kept = np.cumsum(edges[:-1]) > 0
+            starts, ends = starts[kept], ends[kept]
+            first = np.searchsorted(starts, lines.starts)
+        negative = (buffer[starts] == ord("-")) & (ends - starts > 1)
+        inner = starts + negative
+        kind = np.bitwise_and.reduceat(kinds, np.stack([inner, ends], axis=1).ravel())[::2]
+        digit = buffer[inner].astype(np.int8) - ord("0")
+        flags = np.where((ends - inner == 1) & (digit <= 1), np.where(negative, -digit, digit), 2)
+        flags = np.where(kind & _DIGIT > 0, flags, 3).astype(np.int8)
         is_file = before_suffix(buffer, starts, ends, FILE_SUFFIXES) < ends
-        last = np.append(first[1:], len(starts)).astype(np.int32) - 1
-        return cls(lines, starts, ends, first, last, is_file, kind & _NUMERIC > 0, kind & _DIGIT > 0, flags)
+        begins: Int32s = first.astype(np.int32)
+        last = np.append(begins[1:], len(starts)).astype(np.int32) - 1
+        return cls(lines, starts, ends, begins, last, is_file, kind & _NUMERIC > 0, kind & _DIGIT > 0, flags)
 
     @cached_property
     def count(self) -> Int32s:

@@ -11,7 +11,7 @@ import pytest
 
 from curation.errors import AnnotationFormatError, CurationError
 from curation.sources.annotation_facts import read_coco_facts
-from curation.sources.published_list import PublishedList, list_files, read_published
+from curation.sources.published_list import PublishedList, first_line, list_files, read_published
 from tests.real_files import real_files
 
 
@@ -292,6 +292,9 @@ def test_hostile_texts_are_refused(tmp_path: Path, name: str, data: bytes) -> No
     (tmp_path / name).write_bytes(data)
     with pytest.raises(CurationError):
         read_published(tmp_path / name)
+    shown = first_line(tmp_path / name)
+    assert shown.isprintable()
+    assert 0 < len(shown) <= 80
 
 
 @real_files("strangers")

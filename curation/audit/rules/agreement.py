@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from itertools import combinations
 from typing import Any
@@ -229,15 +228,12 @@ def tables_fit_each_other(target: AuditTarget) -> Iterator[Finding]:
 def _columns_of_both(lists: ListSet, one: IdList, two: IdList) -> list[str]:
     """Return the columns that can be compared; that of labels where PL9 does not, in tables of another kind."""
     columns = sorted(one.read.columns.keys() & two.read.columns.keys())
-    if not are_versions(one.name, two.name):
-        return columns
-    files = {lists.files[side.file].form for side in (one, two)}
-    roles = [read_role(side.file) for side in (one, two)]
-    kinds = {re.sub(r"\d+[a-z]?\b", "", role.family_name) for role in roles}
-    if not files <= _TABLES or roles[0].folder != roles[1].folder or len(kinds) < 2:
+    apart = are_versions(one.name, two.name)
+    if apart and all(read_role(side.name).roles for side in (one, two)):
         return []
+    tables = {lists.files[side.file].form for side in (one, two)} <= _TABLES
     named = one.read.group_of is not None and two.read.group_of is not None
-    return [*columns, _LABEL] if named else columns
+    return [*columns, _LABEL] if apart and tables and named else columns
 
 
 def _cells(one: IdList, column: str, rows: Int64s) -> npt.NDArray[Any]:

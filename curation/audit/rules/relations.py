@@ -84,7 +84,7 @@ def relations_are_told(target: AuditTarget) -> Iterator[Finding]:
     yield from _in_sources(target)
     numbers = any(one.read.are_stems and len(one) for one in lists.lists)
     if numbers and not lists.vocabulary.namespace and (lists.vocabulary.forms == TEXT).any():
-        text = "numbers are compared within this folder only: no name tells their dataset (--namespace NAME)"
+        text = "numbers are compared within this folder only: no name tells their dataset"
         yield _note(len(lists.vocabulary), text, ())
     if lists.images.root:
         yield _note(0, f"paths are told below {lists.images.root}, with which all of them begin", ())

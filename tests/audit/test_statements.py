@@ -1,0 +1,334 @@
+"""What an audit says of strangers' folders: each thing once, with its base; silence where nothing is known."""
+
+import json
+import random
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from curation.audit.report import Report
+from curation.audit.run import audit
+from curation.audit.statement import Statement
+from curation.cli import main
+from curation.errors import UsageError
+from tests.audit.test_published_rules import laid
+from tests.real_files import real_files
+
+WORDS = re.compile(r"\b(leak\w*|wrong|cheat\w*|contaminat\w*|stems?|namespace|multiset)\b", re.IGNORECASE)
+
+
+def said(report: Report, *gravities: str) -> list[Statement]:
+    return [one for one in report.statements if not gravities or one.gravity in gravities]
+
+
+def bad(folder: Path, files: Mapping[str, object], **options: object) -> list[tuple[str, str]]:
+    """Rule and gravity of all errors and warnings."""
+    report = audit(laid(folder, files), **options)  # type: ignore[arg-type]
+    return [(one.rule, one.gravity) for one in said(report, "error", "warning")]
+
+
+def photos(folder: str, first: int, last: int, *, suffix: str = ".jpg") -> list[str]:
+    """Names that tell no group: no number of three digits, no folder of frames."""
+    return [
+        f"{folder}/{chr(97 + n % 26)}{chr(97 + n // 26 % 26)}{chr(97 + n // 676)}x{suffix}" for n in range(first, last)
+    ]
+
+
+TRAIN, VAL, TEST = photos("d", 0, 300), photos("d", 300, 340), photos("d", 340, 400)
+
+
+def test_a_sound_folder_says_what_was_checked_and_what_was_not(tmp_path: Path) -> None:
+    report = audit(laid(tmp_path / "sound", {"train.txt": TRAIN, "val.txt": VAL, "test.txt": TEST}))
+    assert said(report, "error", "warning") == []
+    assert report.exit_status == 0
+    assert (report.sums.decided, report.sums.questions) == (6, 9)
+    assert report.verdict_text == (
+        "sound: no error and no warning on 400 lines in 3 lists; 6 of 9 questions could be decided"
+    )
+    assert report.sums_text.endswith("; not decidable: groups (PL7, 3)")
+    assert len(report.not_asked) == 19
+
+
+def test_nothing_checked_is_no_pass(tmp_path: Path) -> None:
+    report = audit(laid(tmp_path, {"known_classnames.txt": ["gizmo", "gadget"]}))
+    assert (report.sums.decided, report.exit_status) == (0, 0)
+    assert "nothing could be checked" in report.verdict_text
+    assert report.sums_text.startswith("nothing could be checked")
+
+
+def test_lists_without_a_role_are_told_to_get_one(tmp_path: Path) -> None:
+    report = audit(laid(tmp_path, {"a.txt": TRAIN, "b.txt": TEST}))
+    [roles] = [one for one in said(report, "undecidable") if one.rule == "DS2"]
+    assert "no name says train, val or test" in roles.text
+    assert roles.hint.startswith("the role of the lists: --role LIST=train")
+
+
+@pytest.mark.parametrize(
+    ("test", "told"),
+    [
+        (TRAIN, "the same list twice (300 lines, byte for byte)"),
+        (TRAIN[::-1], "the same list twice (300 lines, in another order)"),
+        ([f"./{one}\r" for one in TRAIN], "the same list twice (300 lines, line for line)"),
+        ([*TEST, *TRAIN[:7]], "7 images stand in both, on 7 of 300 lines and 7 of 67"),
+    ],
+)
+def test_train_and_test_that_share_images(tmp_path: Path, test: list[str], told: str) -> None:
+    report = audit(laid(tmp_path, {"a_train.txt": TRAIN, "a_test.txt": test}))
+    [error] = said(report, "error")
+    assert (error.rule, error.lists) == ("DS2", ("a_train", "a_test"))
+    assert told in error.text
+    assert error.examples[0].startswith(f"{TRAIN[0].partition('/')[2]} (a_train line 1; a_test line ")
+    assert report.exit_status == 1
+
+
+def test_like_statements_are_one_with_a_table(tmp_path: Path) -> None:
+    names = ("amazon", "dslr", "photo", "webcam")
+    files = {f"{name}_{role}.txt": photos(name, 0, 40) for name in names for role in ("train", "test")}
+    files |= {"sun_train.txt": photos("sun", 0, 40), "sun_test.txt": photos("sun", 40, 60)}
+    [error] = said(audit(laid(tmp_path, files)), "error")
+    assert error.text == (
+        "in 4 of 5 pairs train and test are the same list twice, byte for byte: amazon (40), dslr (40), photo (40), "
+        "webcam (40)"
+    )
+    assert len(error.pairs) == len(error.parts) == 4
+    assert "say --role LIST=none" in error.hint
+    said_none = audit(tmp_path, roles={f"{name}_train": "none" for name in names})
+    assert said(said_none, "error") == []
+
+
+def test_val_in_train_names_the_list_to_use(tmp_path: Path) -> None:
+    files = {"train.txt": [*TRAIN, *VAL], "train_small.txt": TRAIN, "val.txt": VAL}
+    [error] = said(audit(laid(tmp_path, files), rules="DS4"), "error")
+    assert "all 40 images of val stand in train" in error.text
+    assert error.hint == "train on train_small, which is train without val"
+    unlabelled = {"labeled.txt": TRAIN, "unlabeled.txt": [*TEST, *VAL[:3]], "val.txt": VAL}
+    assert bad(tmp_path / "semi", unlabelled) == [("DS4", "warning")]
+
+
+def test_names_alone_make_no_statement(tmp_path: Path) -> None:
+    frames = [f"frame_{n:04d}.jpg" for n in range(31)]
+    files = {f"{d}_{r}.txt": [f"{d}/{r}/{one}" for one in frames] for d in ("a", "b") for r in ("train", "test")}
+    assert bad(tmp_path, files) == []
+    bare = {
+        "train.txt": [f"x/{one}" for one in photos("q", 0, 31)],
+        "test.txt": [one[2:] for one in photos("q", 0, 31)],
+    }
+    report = audit(laid(tmp_path / "bare", bare))
+    assert [(one.rule, one.gravity) for one in said(report, "error", "warning")] == [("DS2", "warning")]
+    assert "if the file name alone names the image" in said(report, "warning")[0].text
+
+
+def test_padding_that_hides_images_is_a_note(tmp_path: Path) -> None:
+    files = {"train.txt": [f"img_{n}.png" for n in range(50)], "test.txt": [f"img_{n:05d}.png" for n in range(40, 60)]}
+    report = audit(laid(tmp_path, files), rules="DS2")
+    [note] = said(report, "note")
+    assert "10 names agree in without leading zeros" in note.text or "leading zeros" in note.text
+    assert said(report, "error", "warning") == []
+
+
+def test_folds_share_images_by_design(tmp_path: Path) -> None:
+    every = photos("f", 0, 60)
+    folds = {f"testlist0{k}.txt": every[20 * k - 20 : 20 * k] for k in (1, 2, 3)}
+    folds |= {f"trainlist0{k}.txt": every[: 20 * k - 20] + every[20 * k :] for k in (1, 2, 3)}
+    report = audit(laid(tmp_path, folds))
+    assert said(report, "error", "warning") == []
+    assert any(one.rule == "PL14" for one in said(report, "note"))
+
+
+def test_an_image_with_other_labels_is_no_repeat(tmp_path: Path) -> None:
+    lines = [f"{one} {n % 3}" for n, one in enumerate(TRAIN)]
+    assert bad(tmp_path / "labels", {"train.txt": [*lines, f"{TRAIN[0]} 1"]}) == [("PL9", "warning")]
+    assert bad(tmp_path / "again", {"train.txt": [*lines, lines[0]]}) == [("DS1", "error")]
+    report = audit(tmp_path / "again")
+    assert said(report, "error")[0].examples == ("aaax.jpg (train lines 1, 301)",)
+    assert "sort -u" not in json.dumps(report.data())
+
+
+def test_labels_that_are_shifted_by_one_against_train(tmp_path: Path) -> None:
+    names = ["cat", "cow", "dog", "owl"]
+    one = [f"{names[n % 4]}/{path.partition('/')[2]} {n % 4}" for n, path in enumerate(TRAIN)]
+    two = [f"{names[n % 4]}/{path.partition('/')[2]} {n % 4 + 1}" for n, path in enumerate(TEST)]
+    report = audit(laid(tmp_path, {"train.txt": one, "test.txt": two}))
+    [shifted] = said(report, "warning")
+    assert (shifted.rule, "differs by +1" in shifted.text) == ("PL9", True)
+    assert shifted.examples[0] == "cat: 0 and 1"
+
+
+def test_an_image_in_and_out_of_the_distribution(tmp_path: Path) -> None:
+    files = {"inside.txt": TRAIN, "far.txt": [*TEST, TRAIN[5]]}
+    assert bad(tmp_path, files, roles={"inside": "id", "far": "ood"}) == [("PL17", "error")]
+
+
+def test_classes_of_two_tasks_are_not_held_together(tmp_path: Path) -> None:
+    files = {
+        "t1_known_classes.txt": ["cat", "dog"], "t1_unknown_classes.txt": ["owl"],
+        "t2_known_classes.txt": ["cat", "dog", "owl"],
+    }  # fmt: skip
+    assert bad(tmp_path, files) == []
+
+
+def coco(names: Mapping[int, str], *, categories: Mapping[int, str] | None = None) -> dict[str, object]:
+    return {
+        "images": [{"id": number, "file_name": name} for number, name in names.items()],
+        "annotations": [{"id": n, "image_id": number, "category_id": 1} for n, number in enumerate(names)],
+        "categories": [{"id": number, "name": name} for number, name in (categories or {1: "cat", 2: "dog"}).items()],
+    }
+
+
+def test_a_list_of_the_numbers_of_its_json_is_the_same_list(tmp_path: Path) -> None:
+    names = {n: f"{n:012d}.jpg" for n in range(5, 60)}
+    assert bad(tmp_path, {"images.json": coco(names), "images.txt": [str(n) for n in names]}) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"annotations": [{"id": 1, "image_id": 99, "category_id": 1}]}, "1 of 1 annotations are of images"),
+        ({"annotations": [{"id": 1, "image_id": 1, "category_id": 7}]}, "1 of 1 annotations are of categories"),
+        ({"images": [{"id": 1, "file_name": "q.jpg"}, {"id": 2, "file_name": "q.jpg"}]}, "1 file stand under two ids"),
+    ],
+)
+def test_what_a_json_refers_to_and_does_not_hold(tmp_path: Path, change: dict[str, object], told: str) -> None:
+    content = coco({1: "a.jpg", 2: "b.jpg"}) | change
+    report = audit(laid(tmp_path, {"train.json": content}))
+    assert [told in one.text for one in said(report, "error") if one.rule == "PL15"] == [True]
+    assert report.exit_status == 1
+
+
+def test_jsons_that_number_their_classes_otherwise(tmp_path: Path) -> None:
+    files = {
+        "train/_annotations.coco.json": coco({0: "a.jpg", 1: "b.jpg"}),
+        "valid/_annotations.coco.json": coco({0: "c.jpg", 1: "d.jpg"}, categories={1: "dog", 2: "cat"}),
+    }
+    report = audit(laid(tmp_path, files))
+    [error] = said(report, "error")
+    assert (error.rule, error.count) == ("PL15", 2)
+    assert error.examples == ("'cat' is 1 and 2", "'dog' is 2 and 1")
+
+
+def test_two_tables_that_differ_in_a_column(tmp_path: Path) -> None:
+    rows = [f"{one},{'abc'[n % 3]}" for n, one in enumerate(TRAIN)]
+    other = [rows[0][:-1] + "z", *rows[1:]]
+    files = {"meta.csv": "\n".join(["path,site", *rows, ""]), "extra.csv": "\n".join(["path,site", *other, ""])}
+    report = audit(laid(tmp_path, files))
+    [table] = [one for one in said(report, "warning") if one.rule == "PL16"]
+    assert "the column site gives 1 of 300 files another value" in table.text
+
+
+def test_a_group_is_what_the_user_says(tmp_path: Path) -> None:
+    files = {
+        "train.txt": [f"site{n % 5}-{one[2:]}" for n, one in enumerate(TRAIN)],
+        "test.txt": ["site1-zz.jpg", "site9-z.jpg"],
+    }
+    report = audit(laid(tmp_path, files), groups=["^(site[0-9])-"])
+    [shared] = [one for one in said(report, "warning") if one.rule == "PL7"]
+    assert "1 group on both sides, with 60 of 300 lines of train and 1 of 2 lines of test" in shared.text
+    with pytest.raises(UsageError):
+        audit(tmp_path, groups=["site[0-9]"])
+
+
+@pytest.mark.parametrize("change", ["shuffled", "rooted", "renamed"])
+def test_no_verdict_depends_on_order_root_or_names(tmp_path: Path, change: str) -> None:
+    files: dict[str, list[str]] = {"train.txt": TRAIN, "val.txt": VAL, "test.txt": [*TEST, *TRAIN[:4], TEST[0]]}
+    changed = {
+        "shuffled": lambda own: random.Random(3).sample(own, len(own)),
+        "rooted": lambda own: [f"/data/set/{one}" for one in own],
+        "renamed": lambda own: [one.replace("d/", "other/") for one in own],
+    }[change]
+    one = audit(laid(tmp_path / "a", dict(files)))
+    two = audit(laid(tmp_path / "b", {name: changed(own) for name, own in files.items()}))
+    told = [
+        [(s.rule, s.gravity, s.lists, s.count, s.of) for s in report.statements if s.rule != "PL14"]
+        for report in (one, two)
+    ]
+    assert told[0] == told[1]
+    assert [rule for rule, gravity, *_ in told[0] if gravity == "error"] == ["DS1", "DS2"]
+
+
+def test_the_verdict_is_first_and_notes_wait(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    laid(tmp_path, {"train.txt": TRAIN, "part.txt": TRAIN[:30], "test.txt": [*TEST, TRAIN[0]], "odd.txt": b"\0\0"})
+    assert main(["audit", str(tmp_path)]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith(
+        f"{tmp_path.name}: 1 of 4 files could not be read; 1 error, 0 warnings on 391 lines in 3 lists"
+    )
+    assert lines.index("Errors:") < lines.index("What could not be decided, and how to make it so:")
+    assert "3 notes: --all tells notes" in lines
+    assert not any("PL14" in line for line in lines)
+    assert main(["audit", str(tmp_path), "--all"]) == 1
+    assert "  PL14 all 30 images of part stand in train" in capsys.readouterr().out.splitlines()
+
+
+def test_the_old_verb_names_the_new_one(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["audits", "lists"])
+    assert "curation audit FOLDER --each --out DIR" in capsys.readouterr().err
+
+
+def test_the_data_is_what_a_program_asks_for(tmp_path: Path) -> None:
+    report = audit(laid(tmp_path, {"my_train.txt": TRAIN, "my_test.txt": TEST, "words.bin.txt": b"\0"}))
+    data = json.loads(json.dumps(report.data(), allow_nan=False))
+    assert data.keys() >= {"verdict", "sums", "statements", "lists", "unread", "not_asked"}
+    assert {one["name"]: (one["role"], one["family"]) for one in data["lists"]} == {
+        "my_test": ("test", "my"), "my_train": ("train", "my"),
+    }  # fmt: skip
+    assert [one["path"] for one in data["unread"]] == ["words.bin.txt"]
+    assert all(
+        one["text"] and one["gravity"] in ("error", "warning", "note", "undecidable", "pass")
+        for one in data["statements"]
+    )
+
+
+def _of(shared: Path, name: str) -> Report:
+    report = audit(shared / "data/strangers" / name)
+    assert all(not WORDS.search(one.text) for one in report.statements), name
+    assert report.target.published is not None
+    assert dict(report.target.published.skipped) == {}
+    return report
+
+
+@real_files("strangers")
+def check_the_sound_ones_are_left_in_peace(shared: Path) -> None:
+    for name in ("mislas", "chexnet", "cocotasks"):
+        assert said(_of(shared, name), "error", "warning") == [], name
+    chexnet = {one.text for one in said(_of(shared, "chexnet"))}
+    assert "test_list and train_list: by subject or patient: 21,528 and 6,187 subjects, none on both sides" in chexnet
+    assert "train_list: of 78,468 images 14,461 have two labels or more and 42,405 none" in chexnet
+    tasks = " ".join(one.text for one in said(_of(shared, "cocotasks"), "note"))
+    for told in ("11,532 images stand in several of 14 train lists", "2,800 images stand in several of 14 test lists"):
+        assert told in tasks
+    assert "no image of the 14 train lists (30,304 images) stands in one of the 14 test lists (9,505 images)" in tasks
+
+
+@real_files("strangers")
+def check_what_is_wrong_is_said_with_its_count(shared: Path) -> None:
+    [error] = said(_of(shared, "jigendg"), "error", "warning")
+    assert error.text.startswith("in 10 of 14 pairs train and test are the same list twice, byte for byte: ")
+    [error] = said(_of(shared, "taco"), "error", "warning")
+    assert error.examples == (
+        "annotation 309 stands 2 times, on images 93, 101",
+        "annotation 4040 stands 2 times, on images 1281, 1300",
+    )
+    [warning] = said(_of(shared, "covidnet"), "error", "warning")
+    assert (
+        "1 patient on both sides, with 1 of 14,311 lines of train_COVIDx6 and 2 of 200 lines of test_COVIDx6"
+        in warning.text
+    )
+    drives = [one.text.partition(": ")[2] for one in said(_of(shared, "monodepth"), "error", "warning")]
+    assert [text.partition(", with")[0].rpartition(": ")[2] for text in drives] == [
+        "33 drives on both sides",
+        "31 drives on both sides",
+    ]
+    openmibood = _of(shared, "openmibood")
+    assert said(openmibood, "error") == []
+    warnings = {one.lists: one.text for one in said(openmibood, "warning")}
+    for pair, told in {
+        ("oasis3/train_oasis3", "oasis3/test_oasis3_ct_near"): "884 of 1,321 lines",
+        ("oasis3/train_oasis3", "oasis3/test_oasis3_t2w_csid"): "462 of 582 lines",
+        ("oasis3/train_oasis3", "oasis3/valid_oasis3_ct_near"): "103 of 147 lines",
+        ("phakir/train_phakir", "phakir/test_phakir_heavy_smoke_csid"): "737 of 891 lines",
+        ("phakir/train_phakir", "phakir/test_phakir_medium_smoke_csid"): "681 of 822 lines",
+    }.items():
+        assert told in warnings[pair], pair
