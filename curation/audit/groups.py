@@ -88,7 +88,8 @@ _PATTERNS = (
         in_folders=True,
     ),
     _Pattern("video", ("video", "clip"), r"(v_\w+_g\d\d)"),
-    _Pattern("video", ("video", "clip"), _COUNTER.format("video|vid|clip", r"\d+"), in_folders=True),
+    # A file that is a clip is no group of images.
+    _Pattern("video", ("video", "clip"), _COUNTER.format("video|vid|clip", r"\d+") + r"[^.\d]", in_folders=True),
     _Pattern("text before the frame", ("video",), r"^((?:.*/)?[^/]*[^/_-])[_-]?(?i:frame)[_-]?\d+", in_folders=True),
     _Pattern(
         "slide or crop",
@@ -313,8 +314,7 @@ class Groups:
             return "the two lists name other folders"
         if found.both and pattern.in_folders and self._numbered_anew(sides, pair):
             return "names below the folders of train and test are numbered anew"
-        # A numbered clip alone in its file is an image, and no group of images; a patient may have one image.
-        if (not pattern.sure or pattern.name == "video") and 2 * present > counts.sum():
+        if not pattern.sure and 2 * present > counts.sum():
             return f"{present:,} groups of {counts.sum():,} lines: hardly any holds two"
         if not pattern.few and (present < LEAST_GROUPS or counts.max() > LARGEST_GROUP * counts.sum()):
             return f"{present:,} groups, the largest of {counts.max():,} of {counts.sum():,} lines: they may be classes"
