@@ -63,6 +63,8 @@ class _Pattern:
 _END = f"(?:{IMAGE_SUFFIX.removesuffix('$')})?$"
 _COUNTER = r"^((?:.*?[^A-Za-z])??(?i:{})[_-]?{})"
 """A word and a number, the first in a path: the third video of this folder is not that of another."""
+_MORE = r"[^.\d]"
+"""What follows the number: a file that is a clip is no group of images, whereas a patient may have one image."""
 _PATTERNS = (
     _Pattern("Roboflow source", ("source photo",), r"([^/]+)\.rf\.[0-9a-f]{32}"),
     _Pattern(
@@ -84,12 +86,14 @@ _PATTERNS = (
     _Pattern(
         "drive, sequence or scene",
         ("sequence", "drive", "scene", "route", "trip"),
-        _COUNTER.format("seq|sequence|drive|route|trip|log", r"\d+") + "|" + _COUNTER.format("scene", r"\d{4}"),
+        "|".join(
+            _COUNTER.format(*words) + _MORE
+            for words in (("seq|sequence|drive|route|trip|log", r"\d+"), ("scene", r"\d{4}"))
+        ),
         in_folders=True,
     ),
     _Pattern("video", ("video", "clip"), r"(v_\w+_g\d\d)"),
-    # A file that is a clip is no group of images.
-    _Pattern("video", ("video", "clip"), _COUNTER.format("video|vid|clip", r"\d+") + r"[^.\d]", in_folders=True),
+    _Pattern("video", ("video", "clip"), _COUNTER.format("video|vid|clip", r"\d+") + _MORE, in_folders=True),
     _Pattern("text before the frame", ("video",), r"^((?:.*/)?[^/]*[^/_-])[_-]?(?i:frame)[_-]?\d+", in_folders=True),
     _Pattern(
         "slide or crop",
