@@ -21,12 +21,12 @@ from curation.sources.published_list import (
     EmptyListError,
     PublishedFile,
     PublishedList,
+    first_line,
     list_files,
     read_published,
 )
 from curation.sources.source import Int32s
 from curation.storage import inside
-from curation.text_table import printable
 
 MAX_FILE_BYTES = 512 << 20
 MAX_BYTES = 2 << 30
@@ -210,7 +210,7 @@ def _read_all(root: Path, paths: Sequence[Path]) -> _Found:
             published = _read(path, root)
             lists = list(_named_lists(published))
         except AnnotationFormatError as reason:
-            read.skipped[file], read.first_lines[file] = _in_one_line(reason, path), _first_line(path)
+            read.skipped[file], read.first_lines[file] = _in_one_line(reason, path), first_line(path)
             if isinstance(reason, DamagedFileError):
                 read.damaged.append(file)
             continue
@@ -258,11 +258,6 @@ def _named_lists(published: PublishedFile) -> Iterator[tuple[str, PublishedList]
     for key in sorted(lists):
         short = key.removesuffix(".txt")
         yield key if short in lists or not short else short, lists[key]
-
-
-def _first_line(path: Path) -> str:
-    with path.open("rb") as stream:
-        return printable(stream.readline(200).decode("utf-8", "replace").strip())[:80]
 
 
 def _files(place: Path | Sequence[Path]) -> tuple[Path, list[Path]]:

@@ -112,7 +112,7 @@ VERBS: dict[str, Verb] = {
         Verb("presence", f"{CORPUS_VERBS['presence']} --workers 1", resumes=("made",)),
         Verb("duplicates", f"{CORPUS_VERBS['duplicates']} --workers 1", resumes=("made",)),
         Verb("leaks", f"{CORPUS_VERBS['leaks']} --workers 1", resumes=("made",), done=1),
-        Verb("audits", "audits {in}/lists --workers 1 --out {out}/made", resumes=("made",)),
+        Verb("audit --each", "audit {in}/lists --each --workers 1 --out {out}/made", resumes=("made",)),
         Verb("neighbors", f"{_NEIGHBORS} -k 2", before=f"{_NEIGHBORS} -k 3"),
         Verb("propose", _PROPOSE, before=f"{_PROPOSE} --set near_wup=1"),
         Verb(
