@@ -318,6 +318,12 @@ def test_numbers_that_begin_anew_in_train_and_test_name_no_image_and_no_group(na
     assert not [one for one in report if one["gravity"] in ACCUSING]
 
 
+@pytest.mark.parametrize("rare", [lambda video, frame: frame == 7, lambda video, frame: (video + (frame == 7)) % 2])
+def test_a_rare_label_in_a_folder_is_no_mistake_where_folders_are_no_classes(rare: Any, tmp_path: Path) -> None:
+    rows = [f"v{video:03}/{frame:05}.png {int(rare(video, frame))}" for video in range(40) for frame in range(25)]
+    assert not accused(write({"train.txt": rows[:750], "test.txt": rows[750:]}, tmp_path))
+
+
 def test_a_folder_a_frame_and_a_side_are_one_image_and_no_label(tmp_path: Path) -> None:
     lines = [f"{folder} {frame} {side}" for folder in range(40) for frame in range(0, 1500, 3) for side in "lr"]
     lists = {"train.txt": lines[:36_000], "test.txt": lines[36_000:]}

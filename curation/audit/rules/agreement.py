@@ -35,7 +35,7 @@ def labels_fit_each_other(target: AuditTarget) -> Iterator[Finding]:
     for one in labelled:
         found = [*_two_labels(lists, one), *_against_folders(one)]
         yield from found
-        if not any(finding.verdict == "warn" for finding in found):
+        if not found:
             sound.append(one.name)
     for one, two in combinations(labelled, 2):
         yield from _between(lists, one, two)
@@ -43,7 +43,7 @@ def labels_fit_each_other(target: AuditTarget) -> Iterator[Finding]:
         if min(pair.places) >= 0:
             yield from _shifted(*(lists.lists[place] for place in pair.places))
     if sound:
-        text = f"{counted(len(sound), 'list')} give each image one label"
+        text = f"{counted(len(sound), 'list')} {'gives' if len(sound) == 1 else 'give'} each image one label"
         yield Finding("pass", "lists", text=text, lists=tuple(sound), asked=len(sound))
 
 
@@ -105,7 +105,9 @@ def _against_folders(one: IdList) -> Iterator[Finding]:
     usual = np.zeros(len(names), np.int64)
     usual[pairs[0][order][last]] = pairs[1][order][last]
     odd = np.flatnonzero((usual[folders] != one.read.labels) & (one.read.labels != NO_LABEL))
-    if 0 < len(odd) <= (1 - _MATCHED) * len(one):
+    # Folders of patients or videos share their few labels, and differ within.
+    are_classes = len(np.unique(usual)) >= _MATCHED * len(names)
+    if are_classes and 0 < len(odd) <= (1 - _MATCHED) * len(one):
         text = f"the label of {len(odd):,} of {len(one):,} entries differs from the others of their folder"
         examples = tuple(
             f"line {one.read.lines[row]}: {names[folders[row]]} has {usual[folders[row]]}, here {one.read.labels[row]}"
