@@ -100,6 +100,7 @@ class Verification:
                 "missing": list(one.missing),
                 "extra": list(one.extra),
                 "duplicates": list(one.duplicates),
+                "surplus": list(one.surplus),
                 "same_order": one.same_order,
                 "equal": one.equal,
             }

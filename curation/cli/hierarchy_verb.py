@@ -106,7 +106,10 @@ def kin(
     data = {
         "origin": found[0].origin if found else "",
         "not_proven": list(_notes(found)),
-        "sets": [one.counts | {"classes_told": one.rows} for one in found],
+        "sets": [
+            one.counts | {"renamed": one.renamed, "one_synset": one.one_synset, "classes_told": one.rows}
+            for one in found
+        ],
     }
     return Answer(data, _kin_lines(found), 1 if any(one.of("same") for one in found) else 0)
 
@@ -125,8 +128,14 @@ def _kin_lines(found: tuple[ClassKin, ...]) -> list[str]:
     columns = ("set", "classes", "in K", "below (images)", "above (images)", "not in the table", "known (K)")
     lines = table_lines(Table(f"Related by {found[0].origin if found else 'WordNet'}", columns, tuple(counts)))
     for one in found:
+        renamed = tuple((name, known, one.labels[name]) for name, known in one.renamed.items())
+        title = f"{one.name}: {len(renamed)} known classes under another name"
+        lines += table_lines(Table(title, ("class", "known class", "synset"), renamed)) if renamed else []
+        doubled = tuple((", ".join(names), one.labels[names[0]]) for names in one.one_synset)
+        title = f"{one.name}: names of one list that are one synset"
+        lines += table_lines(Table(title, ("names", "synset"), doubled)) if doubled else []
         for relation, meaning in RELATIONS.items():
-            told = [row for row in one.rows if row["relation"] == relation]
+            told = [row for row in one.rows if row["relation"] == relation and row["class"] not in one.renamed]
             table = Table(
                 f"{one.name}: {len(told)} {meaning}",
                 ("class", "nearest known", "edges", "known related", "images"),

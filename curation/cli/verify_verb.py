@@ -42,6 +42,7 @@ def _lines(made: Verification, amount: Amount) -> list[str]:
             ("missing there", counted_examples(comparison.missing)),
             ("extra there", counted_examples(comparison.extra)),
             ("named twice there", counted_examples(comparison.duplicates)),
+            ("more often than here", counted_examples(comparison.surplus)),
             ("same order", "yes" if comparison.same_order else "no"),
         )
         lines += table_lines(Table(f"{made.file} against part {made.part}", ("", ""), published))

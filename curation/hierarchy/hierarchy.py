@@ -6,6 +6,7 @@ Node attributes: ``lemmas`` (names joined by blanks, ``_`` within a name), ``nam
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     Graph: TypeAlias = "nx.DiGraph[str]"
 
 ParentRule = Literal["first", "last"]
+_SENSE = re.compile(r"\.n\.\d+$")
 
 
 def parents(graph: Graph, node: str) -> tuple[str, ...]:
@@ -219,20 +221,25 @@ def _check_edits(graph: Graph, chosen: Mapping[str, str]) -> None:
 
 
 def find(graph: Graph, word: str) -> list[str]:
-    """Return the nodes that bear a word as id, unique name or lemma, then those with a lemma that contains it.
+    """Return the nodes that a word may mean, the likelier first.
 
-    Upper and lower case, blanks and ``_`` are the same. Each group is sorted by id.
+    Those with the word as id, or as the name of the node itself; as another lemma; as a word of a lemma; as part of
+    such a word. Upper and lower case, blanks and ``_`` are the same. Each group is sorted by id.
     """
     wanted = _plain(word)
-    bearing: list[str] = []
-    containing: list[str] = []
+    groups: list[list[str]] = [[], [], [], []]
+    whole = re.compile(rf"(?<![^\W_]){re.escape(wanted)}(?![^\W_])")
     for node, data in graph.nodes(data=True):
-        lemmas = str(data.get("lemmas", "")).lower().split(" ")
-        if wanted in lemmas or wanted in (node.lower(), str(data.get("name", "")).lower()):
-            bearing.append(node)
-        elif wanted and any(wanted in lemma for lemma in lemmas):
-            containing.append(node)
-    return sorted(bearing) + sorted(containing)
+        name, lemmas = str(data.get("name", "")).lower(), str(data.get("lemmas", "")).lower()
+        if not wanted or wanted not in f"{node.lower()} {name} {lemmas}":
+            continue
+        if wanted in (node.lower(), name, _SENSE.sub("", name)):
+            groups[0].append(node)
+        elif wanted in lemmas.split(" "):
+            groups[1].append(node)
+        elif wanted in lemmas:
+            groups[2 if whole.search(lemmas) else 3].append(node)
+    return [node for group in groups for node in sorted(group)]
 
 
 def node_of(graph: Graph, text: str) -> str:

@@ -272,6 +272,24 @@ class ClassKin:
         return None if self.images is None else sum(self.images.get(name, 0) for name in names)
 
     @cached_property
+    def renamed(self) -> dict[str, str]:
+        """The unknown classes that are a known one under another name, with its name."""
+        return {
+            name: one.known[0]
+            for name, one in self.relatives.items()
+            if one.relation == "same" and one.known[0] != name
+        }
+
+    @cached_property
+    def one_synset(self) -> tuple[tuple[str, ...], ...]:
+        """Names that mean one node, of the unknown classes, then of the known ones."""
+        found: dict[tuple[int, str], list[str]] = {}
+        for place, part in enumerate((self.unknown, self.known)):
+            for name, node in part.nodes.items():
+                found.setdefault((place, node), []).append(name)
+        return tuple(tuple(names) for names in found.values() if len(names) > 1)
+
+    @cached_property
     def counts(self) -> dict[str, Any]:
         """Classes and images of each relation, and what is not in the table."""
         of = {relation: self.of(relation) for relation in RELATIONS}

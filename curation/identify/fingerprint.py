@@ -21,6 +21,11 @@ Hashes = npt.NDArray[np.uint64]
 SKETCH = 1024
 _NAMESPACED = re.compile(rb"^[a-z0-9][a-z0-9_.-]*:(?=[^/\\:\n]*$)", re.MULTILINE)
 _ZEROS = re.compile(rb"^0+(?=[0-9]+$)", re.MULTILINE)
+_BARE = re.compile(rb"^[0-9]{1,18}$", re.MULTILINE)
+_OF_VAL = b"ILSVRC2012_val_"
+_WNID = re.compile(r"/?n\d{8}$")
+_OF_ORIGINALS = re.compile(r"(?:(?:imagenet|ilsvrc|1k|2012|img|val|valid|validation|data|images?|photos?)[-_]?)*", re.I)
+_NAMES_DATA = re.compile(r"imagenet|ilsvrc", re.I)
 
 
 class Fingerprint:
@@ -117,15 +122,39 @@ class Fingerprint:
     @cached_property
     def _number_lengths(self) -> frozenset[int]:
         """Return how many digits those stems have that are nothing but digits."""
-        found: set[int] = set()
-        for block in blocks_of(self.listed.distinct_stems):
-            buffer = np.frombuffer(block, np.uint8)
-            others = np.flatnonzero((buffer < ord("0")) | (buffer > ord("9")))
-            feeds = buffer[others] == ord("\n")
-            # Between two line feeds, or before the first, stands nothing but digits.
-            alone = feeds & np.concatenate([[True], feeds[:-1]])
-            found.update(np.unique(np.diff(others, prepend=-1)[alone] - 1).tolist())
-        return frozenset(found - {0})
+        return frozenset(map(len, self._bare))
+
+    @cached_property
+    def _bare(self) -> list[bytes]:
+        return _BARE.findall(self.listed.distinct_stems)
+
+    @cached_property
+    def counters(self) -> tuple[int, int]:
+        """How many stems are bare numbers, and the length of the range from 0 that they lie in; (0, 0) if few are."""
+        return (len(self._bare), max(map(int, self._bare)) + 1) if 2 * len(self._bare) > self.stems else (0, 0)
+
+    @cached_property
+    def filled_up(self) -> Fingerprint | None:
+        """The list with its numbers as COCO writes them, 12 digits, where they are shorter; None where some are not."""
+        if len(self._bare) < self.stems or max(self._number_lengths) > 11:
+            return None
+        texts = b"".join(b"%012d\n" % int(one) for one in self.listed.stems.split())
+        return Fingerprint(PublishedList(self.key, texts, self.listed.lines, are_stems=True))
+
+    @cached_property
+    def foreign_folder(self) -> str:
+        """First folder around names of ILSVRC's validation images that is not theirs; images made from them keep names.
+
+        ImageNet-C's paths are ``fog/3/n01440764/ILSVRC2012_val_00000293.JPEG``.
+        """
+        if not self.listed.has_folders or _OF_VAL not in self.listed.paths:
+            return ""
+        paths = self.listed.paths.decode().replace("\\", "/").split("\n")
+        for folder in dict.fromkeys(path.rpartition("/")[0] for path in paths):
+            *above, last = _WNID.sub("", folder.rstrip("/")).split("/")
+            if not all(map(_OF_ORIGINALS.fullmatch, [*filter(_NAMES_DATA.search, above), last])):
+                return folder
+        return ""
 
     @cached_property
     def sha256_labels(self) -> str:
@@ -138,9 +167,8 @@ class Fingerprint:
         """Return stem (with its folder where stems repeat) and label of each entry that has one."""
         if self.listed.labels is None:
             return []
-        own = self.listed.parent_stems if self.folded else self.listed.stems
-        pairs = zip(own.split(b"\n"), self.listed.labels.tolist(), strict=False)
-        return [pair for pair in pairs if pair[1] != NO_LABEL]
+        own = (self.listed.parent_stems if self.folded else self.listed.stems).split(b"\n")
+        return [pair for pair in zip(own, self.listed.labels.tolist(), strict=False) if pair[1] != NO_LABEL]
 
     def keys(self, *, folded: bool) -> bytes:
         """Return the distinct stems, or such with their folder, a line feed after each."""
@@ -168,7 +196,7 @@ class Fingerprint:
     @property
     def hash_sum(self) -> int:
         """Sum of the hashes of its images, modulo 2^64."""
-        return sum_of(self.hashes(folded=self.folded))
+        return int(self.hashes(folded=self.folded).sum(dtype=np.uint64))
 
 
 def hashes_of(keys: bytes) -> Hashes:
@@ -181,11 +209,6 @@ def hashes_in_order(keys: bytes) -> Hashes:
     sha256 = hashlib.sha256
     pieces = [b"".join([sha256(key).digest()[:8] for key in block.split(b"\n")[:-1]]) for block in blocks_of(keys)]
     return np.frombuffer(b"".join(pieces), ">u8").astype(np.uint64)
-
-
-def sum_of(hashes: Hashes) -> int:
-    """Return the sum of hashes modulo 2^64."""
-    return int(hashes.sum(dtype=np.uint64))
 
 
 def of_ids(ids: list[str], name: str = "") -> Fingerprint:

@@ -1,7 +1,8 @@
 """The index of known lists: who published which list, by digests, counts and sketches, without the lists themselves.
 
 `make_index` makes one from a folder of lists and a small file that declares them; `read_index` reads it. The file is a
-line that names the format, a line of JSON, and the sketches as big-endian numbers. The same lists make the same bytes.
+line that names the format, a line of JSON, the sketches as big-endian numbers, and sets of bits for some lists whose
+names are numbers: these are known to the last image. The same lists make the same bytes.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
+from typing import Annotated
 
 import msgspec
 import numpy as np
@@ -23,10 +25,15 @@ from curation.input_files import utf8_text
 from curation.sources.published_list import Form, ListDigests, read_published
 from curation.storage import inside, read_bytes
 
-MAGIC = b"curation-lists 1\n"
+MAGIC = b"curation-lists 2\n"
 DECLARATION = "lists.toml"
 SUFFIXES = (".txt", ".csv", ".json", ".lst")
 MAX_FILES = 20_000
+_MOST_DIGITS, _LARGEST_NUMBER = 18, 1 << 27
+_OF_FINGERPRINT = (
+    "key", "lines", "stems", "parent_stems", "numbers", "sha256", "sequence", "repeats", "sha256_stems",
+    "sha256_parent_stems", "sha256_numbers", "sha256_labels", "hash_sum",
+)  # fmt: skip
 DIGEST_COLUMNS = (
     "file", "lines", "distinct_stems", "distinct_parent_stems", "labels", "sha256_bytes", "sha256_stems",
     "sha256_parent_stems",
@@ -57,6 +64,11 @@ class KnownList(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     sha256, sequence, repeats, sha256_stems, sha256_parent_stems, sha256_numbers, sha256_labels : str
         As `curation.identify.fingerprint.Fingerprint` has them.
     hash_sum : int
+    range : int
+        One more than the highest name, where all names are bare numbers; else 0.
+    prefix, digits, bits : str, int, int
+        Of a list that the index holds as a set of bits: what stands before each number, how many digits it has, and the
+        bytes of the set.
     """
 
     name: str
@@ -83,6 +95,10 @@ class KnownList(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     sha256_numbers: str = ""
     sha256_labels: str = ""
     hash_sum: int
+    range: int = 0
+    prefix: str = ""
+    digits: Annotated[int, msgspec.Meta(ge=0, le=_MOST_DIGITS)] = 0
+    bits: Annotated[int, msgspec.Meta(ge=0)] = 0
 
     @property
     def folded(self) -> bool:
@@ -92,11 +108,8 @@ class KnownList(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     @property
     def called(self) -> str:
         """The name that the list is published under, in small letters; empty of a part of a manifest."""
-        return (
-            ""
-            if self.manifest
-            else (self.key or PurePosixPath(self.name).name.removesuffix(PurePosixPath(self.file).suffix)).lower()
-        )
+        suffix = PurePosixPath(self.file).suffix
+        return "" if self.manifest else (self.key or PurePosixPath(self.name).name.removesuffix(suffix)).lower()
 
     @property
     def images(self) -> int:
@@ -111,10 +124,11 @@ class KnownList(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 @dataclass(frozen=True)
 class ListIndex:
-    """Known lists with their sketches, in the order of the index."""
+    """Known lists with their sketches, in the order of the index; and sets of bits, by the digests of stems."""
 
     lists: tuple[KnownList, ...]
     sketches: tuple[Hashes, ...]
+    bits: Mapping[str, bytes] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.lists)
@@ -123,14 +137,13 @@ class ListIndex:
         """Return this index and what another one has beside it; the same bytes stand once."""
         known = {(one.sha256, one.key) for one in self.lists if one.sha256}
         more = [row for row, one in enumerate(other.lists) if (one.sha256, one.key) not in known]
-        return ListIndex(
-            self.lists + tuple(other.lists[row] for row in more),
-            self.sketches + tuple(other.sketches[row] for row in more),
-        )
+        lists = (*self.lists, *(other.lists[row] for row in more))
+        sketches = (*self.sketches, *(other.sketches[row] for row in more))
+        return ListIndex(lists, sketches, {**self.bits, **other.bits})
 
 
 class _Head(msgspec.Struct, frozen=True):
-    sketches_sha256: str
+    tail_sha256: str
     lists: tuple[KnownList, ...]
 
 
@@ -163,21 +176,54 @@ def read_index(path: Path) -> ListIndex:
         raise SourceError("The index is damaged", where=str(path), found=str(error)[:200], hint=hint) from None
     tail = memoryview(data)[end + 1 :]
     sizes = [min(SKETCH, one.images) for one in head.lists]
-    if hashlib.sha256(tail).hexdigest() != head.sketches_sha256 or len(tail) != 8 * sum(sizes):
+    start = 8 * sum(sizes)
+    wanted = start + sum(one.bits for one in head.lists)
+    if hashlib.sha256(tail).hexdigest() != head.tail_sha256 or len(tail) != wanted:
         raise SourceError(
-            "The index is damaged", where=str(path), expected=f"{8 * sum(sizes):,} bytes of sketches",
+            "The index is damaged", where=str(path), expected=f"{wanted:,} bytes of sketches and bits",
             found=f"{len(tail):,} bytes of another digest", hint=hint,
         )  # fmt: skip
-    numbers = np.frombuffer(tail, ">u8").astype(np.uint64)
-    return ListIndex(head.lists, tuple(np.split(numbers, np.cumsum(sizes)[:-1])) if sizes else ())
+    numbers = np.frombuffer(tail[:start], ">u8").astype(np.uint64)
+    bits = {}
+    for one in head.lists:
+        if one.bits:
+            bits[one.sha256_stems] = bytes(tail[start : start + one.bits])
+            start += one.bits
+    return ListIndex(head.lists, tuple(np.split(numbers, np.cumsum(sizes)[:-1])) if sizes else (), bits)
 
 
 def index_bytes(index: ListIndex) -> bytes:
     """Return the bytes of an index, the same for the same lists; lists are sorted by name."""
     order = sorted(range(len(index)), key=lambda row: (index.lists[row].name, index.lists[row].key))
-    tail = b"".join(index.sketches[row].astype(">u8").tobytes() for row in order)
+    bits = [index.bits[index.lists[row].sha256_stems] for row in order if index.lists[row].bits]
+    tail = b"".join([*(index.sketches[row].astype(">u8").tobytes() for row in order), *bits])
     head = _Head(hashlib.sha256(tail).hexdigest(), tuple(index.lists[row] for row in order))
     return MAGIC + msgspec.json.encode(head) + b"\n" + tail
+
+
+def keys_of_bits(known: KnownList, bits: bytes) -> bytes:
+    """Return the stems of a list that the index holds as a set of bits, sorted, a line feed after each."""
+    numbers = np.flatnonzero(np.unpackbits(np.frombuffer(bits, np.uint8))).tolist()
+    return "".join([f"{known.prefix}{one:0{known.digits}d}\n" for one in numbers]).encode()
+
+
+def _as_bits(stems: bytes, where: Path) -> tuple[str, int, bytes]:
+    """Return what stands before the numbers that stems end in, how many digits these have, and which there are."""
+    lines = stems.decode().splitlines()
+    prefix = lines[0].rstrip("0123456789")
+    texts = [one.removeprefix(prefix) for one in lines]
+    digits = len(texts[0])
+    if not (0 < digits <= _MOST_DIGITS and set(map(len, lines)) == {len(lines[0])} and all(map(str.isdecimal, texts))):
+        raise UsageError("The names of a numbered list do not end in numbers of one length", where=str(where))
+    numbers = np.array(texts, np.int64)
+    if numbers.max() >= _LARGEST_NUMBER:
+        raise UsageError(
+            "The numbers of a list are too large to be held as bits", where=str(where),
+            expected=f"below {_LARGEST_NUMBER:,}", found=f"{numbers.max():,}",
+        )  # fmt: skip
+    is_there = np.zeros(int(numbers.max()) + 1, np.bool_)
+    is_there[numbers] = True
+    return prefix, digits, np.packbits(is_there).tobytes()
 
 
 @dataclass(frozen=True)
@@ -231,6 +277,7 @@ class _Source(_Known, frozen=True, forbid_unknown_fields=True, kw_only=True):
     version: str = ""
     licence: str = ""
     folder: str = ""
+    numbered: bool = False
     lists: tuple[_Declared, ...] = ()
 
 
@@ -311,9 +358,8 @@ def _place(name: str) -> tuple[tuple[bool, str], ...]:
 
 def _declared(path: Path) -> _Declaration:
     try:
-        text = utf8_text(
-            read_bytes(path, kind="declaration"), str(path), UsageError, "The declaration is not UTF-8 text"
-        )
+        data = read_bytes(path, kind="declaration")
+        text = utf8_text(data, str(path), UsageError, "The declaration is not UTF-8 text")
         found = msgspec.convert(tomllib.loads(text), _Declaration)
     except (ValueError, RecursionError) as error:
         raise UsageError(
@@ -336,6 +382,7 @@ class _Making:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.lists: dict[tuple[str, str], tuple[KnownList, Hashes]] = {}
+        self.bits: dict[str, bytes] = {}
         self.rows: dict[str, tuple[object, ...]] = {}
         self.undeclared: tuple[str, ...] = ()
         self.passed_over: dict[str, str] = {}
@@ -359,7 +406,7 @@ class _Making:
                         path, f"{source.name}/{one.name or below}", path.relative_to(self.folder).as_posix(),
                         benchmark=source.benchmark, part=one.part.replace("{stem}", path.stem),
                         version=source.version, licence=source.licence, defects=_texts(one.defects + source.defects),
-                        successor=one.successor or source.successor,
+                        successor=one.successor or source.successor, numbered=source.numbered,
                     )  # fmt: skip
         for name in declared.manifests:
             self._take_manifest(name)
@@ -379,14 +426,13 @@ class _Making:
             # A name that no file can have.
             there = False
         if not there:
-            raise MissingFileError(
-                "A declared list does not exist",
-                where=f"{where}: {source.name}",
-                found=f"{source.folder}/{one.file}".removeprefix("/")[:200],
-            )
+            name = f"{source.folder}/{one.file}".removeprefix("/")[:200]
+            raise MissingFileError("A declared list does not exist", where=f"{where}: {source.name}", found=name)
         return found
 
-    def _take_file(self, path: Path, name: str, file: str, *, declared: bool = True, **facts: object) -> None:
+    def _take_file(
+        self, path: Path, name: str, file: str, *, declared: bool = True, numbered: bool = False, **facts: object
+    ) -> None:
         read = read_published(path)
         if not read.lists:
             if declared:
@@ -394,7 +440,12 @@ class _Making:
             self.passed_over[file] = f"it holds {read.form}, no list of images"
         for one in read.lists:
             shown = f"{name}#{one.name}" if one.name else name
-            self._add(shown, Fingerprint(one, read.sha256), {**facts, "file": file, "form": read.form})
+            found = Fingerprint(one, read.sha256)
+            if numbered:
+                prefix, digits, bits = _as_bits(one.distinct_stems, path)
+                facts |= {"prefix": prefix, "digits": digits, "bits": len(bits)}
+                self.bits[found.sha256_stems] = bits
+            self._add(shown, found, {**facts, "file": file, "form": read.form})
         if len(read.lists) == 1:
             digests = ListDigests.of(read.lists[0], read.sha256)
             self.rows[file] = tuple(getattr(digests, column) for column in DIGEST_COLUMNS[1:])
@@ -409,27 +460,24 @@ class _Making:
             if part.name in manifest.lists:
                 parts.setdefault(tuple(manifest.lists[part.name]), []).append(part.name)
         for ids, names in parts.items():
-            facts = {
-                "benchmark": header.name, "part": ", ".join(names), "version": header.version,
-                "manifest": f"{header.name}@{header.version}#{names[0]}",
-            }  # fmt: skip
-            self._add(f"{header.name}@{header.version}#{names[0]}", of_ids(list(ids)), facts)
+            title = f"{header.name}@{header.version}#{names[0]}"
+            facts = {"benchmark": header.name, "part": ", ".join(names), "version": header.version, "manifest": title}
+            self._add(title, of_ids(list(ids)), facts)
 
     def _add(self, name: str, found: Fingerprint, facts: Mapping[str, object]) -> None:
         if (name, found.key) in self.lists:
             raise UsageError("Two lists of the index have one name", where=str(self.folder), found=name)
         entry = KnownList(
-            name=name, key=found.key, lines=found.lines, stems=found.stems, parent_stems=found.parent_stems,
-            numbers=found.numbers, labels=found.listed.label_range, sha256=found.sha256, sequence=found.sequence,
-            repeats=found.repeats, sha256_stems=found.sha256_stems, sha256_parent_stems=found.sha256_parent_stems,
-            sha256_numbers=found.sha256_numbers, sha256_labels=found.sha256_labels, hash_sum=found.hash_sum,
+            name=name, labels=found.listed.label_range,
+            range=found.counters[1] if found.counters[0] == found.stems else 0,
+            **{field: getattr(found, field) for field in _OF_FINGERPRINT},
             **facts,  # type: ignore[arg-type]
         )  # fmt: skip
         self.lists[name, found.key] = (entry, found.sketch)
 
     def result(self) -> MadeIndex:
         entries = [self.lists[name] for name in sorted(self.lists)]
-        index = ListIndex(tuple(entry for entry, _ in entries), tuple(sketch for _, sketch in entries))
+        index = ListIndex(tuple(entry for entry, _ in entries), tuple(sketch for _, sketch in entries), self.bits)
         return MadeIndex(index, _digest_table(self.rows), self.undeclared, dict(self.passed_over))
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import inf
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from curation.identify.fingerprint import Fingerprint, Hashes, hashes_in_order, sum_of
+from curation.identify.fingerprint import SKETCH, Fingerprint, Hashes, hashes_in_order
 from curation.identify.index import KnownList, ListIndex
 from curation.identify.references import Images, References
 from curation.sources.stems import blocks_of
@@ -21,13 +23,17 @@ LEVELS: Mapping[int, str] = {
     4: "the same set of images",
     5: "the same set of folder and image",
     6: "equal only without the zeros before numbers",
+    7: "the same file names in other folders",
 }
-"""What equality means, best first. The last one is a hint: numbers of two data sets may be equal by chance."""
+"""What equality means, best first. The last two are hints: numbers of two data sets may be equal by chance, and images
+made from others keep their names."""
 HINT = 6
 LEAST_SHARE, LEAST_IMAGES = 0.01, 50
 """A list that shares less than both is not named as a relative: short numbers meet by chance."""
 
 _NEAR = 0.5
+_MOST = 0.9
+_LIFT, _DEVIATIONS, _DENSE = 1.5, 4, 2 / 3
 _FEW_HITS = 8
 _COUNTED = 16
 _MOST_IN_UNION = 4
@@ -35,7 +41,7 @@ _UNION_CANDIDATES = 40
 _EXAMPLES = 3
 _EXAMPLE_BLOCK = 1 << 14
 
-Kind = Literal["part of", "holds", "near", "shares"]
+Kind = Literal["part of", "holds", "near", "mostly in", "holds most of", "shares", "named like"]
 Labels = Literal["same", "differ", "only here", "only there", ""]
 
 
@@ -69,9 +75,10 @@ class Relation:
 
     Attributes
     ----------
-    kind : {"part of", "holds", "near", "shares"}
-        All images of the list are in the known one, or the other way round; or at least half of all images of the two
-        are in both; or fewer.
+    kind : {"part of", "holds", "near", "mostly in", "holds most of", "shares", "named like"}
+        All images of the list are in the known one, or the other way round: counted. At least half of all images of the
+        two are in both. More than half of the list, or nine tenths of the known one, by count or sketch. Fewer. Or only
+        the file names are shared, in folders of other images.
     known : KnownList
     shared, missing, extra : int
         Images in both, in the known list alone, and in the list asked about alone.
@@ -82,6 +89,10 @@ class Relation:
     most_wrong : float
         Where a sketch alone says that one list lies in the other: share of its images, at most, that do not (95 %).
     missing_examples, extra_examples : tuple of str
+    by_chance : float
+        Images that two lists of bare numbers would share if each had drawn its own from their range.
+    as_numbers : bool
+        Whether the list was read as numbers without the zeros before them.
     """
 
     kind: Kind
@@ -94,6 +105,13 @@ class Relation:
     most_wrong: float = 0.0
     missing_examples: tuple[str, ...] = ()
     extra_examples: tuple[str, ...] = ()
+    by_chance: float = 0.0
+    as_numbers: bool = False
+
+    @property
+    def rank(self) -> tuple[float, float, bool, str]:
+        """Where it stands among relatives: the larger its share of the list, the earlier."""
+        return -self.shared / max(self.shared + self.extra, 1), -self.likeness, not self.known.bits, self.known.name
 
     @property
     def likeness(self) -> float:
@@ -101,9 +119,16 @@ class Relation:
         return self.shared / max(self.shared + self.missing + self.extra, 1)
 
     @property
+    def may_be_chance(self) -> bool:
+        """Whether numbers that count on would share as many: 00000000 to 00009999 hold every shorter counter."""
+        seen = self.shared if self.exact else self.hits
+        chance = self.by_chance * seen / max(self.shared, 1)
+        return chance > 0 and (seen < _LIFT * chance or seen - chance < _DEVIATIONS * chance**0.5)
+
+    @property
     def is_named(self) -> bool:
         """Whether enough is shared, and known of it, to name the known list."""
-        if not self.exact and self.hits < _FEW_HITS:
+        if self.may_be_chance or (not self.exact and self.hits < _FEW_HITS):
             return False
         return self.shared >= LEAST_IMAGES or self.shared >= LEAST_SHARE * (self.shared + self.extra)
 
@@ -118,6 +143,7 @@ class Union:
     others : int
         Images that are in none of them.
     exact : bool
+        Counted; else estimated from sketches.
     """
 
     parts: tuple[KnownList, ...]
@@ -133,6 +159,8 @@ def matches(asked: Fingerprint, index: ListIndex, references: References) -> tup
         if level is not None:
             labels = _labels(asked, known)
             count = references.labels_that_differ(index, row, asked) if labels == "differ" else None
+            if level > 1 and asked.foreign_folder and asked.sha256_parent_stems != known.sha256_parent_stems:
+                level = max(LEVELS)
             found.append(Match(level, known, labels, count, _note(asked, known, level)))
     return tuple(sorted(found, key=lambda one: (one.level, one.known.name)))
 
@@ -155,6 +183,8 @@ def _level(asked: Fingerprint, known: KnownList) -> int | None:
 
 
 def _note(asked: Fingerprint, known: KnownList, level: int) -> str:
+    if level > HINT:
+        return f"its folders, such as {asked.foreign_folder}, are of other images, perhaps made from these"
     if level == HINT:
         collapsed = max(known.stems, asked.stems) - known.numbers
         if asked.mixes_lengths or collapsed:
@@ -171,89 +201,107 @@ def _note(asked: Fingerprint, known: KnownList, level: int) -> str:
 
 
 def _labels(asked: Fingerprint, known: KnownList) -> Labels:
-    if not asked.sha256_labels and not known.sha256_labels:
-        return ""
-    if not asked.sha256_labels:
-        return "only there"
-    if not known.sha256_labels:
-        return "only here"
-    return "same" if asked.sha256_labels == known.sha256_labels else "differ"
+    if asked.sha256_labels and known.sha256_labels:
+        return "same" if asked.sha256_labels == known.sha256_labels else "differ"
+    return "only here" if asked.sha256_labels else "only there" if known.sha256_labels else ""
 
 
-def relations(asked: Fingerprint, index: ListIndex, references: References) -> tuple[Relation, ...]:
-    """Return the known lists that share images with one, the most alike first.
+def relations(
+    asked: Fingerprint, index: ListIndex, references: References, *, equal: Sequence[Match] = ()
+) -> tuple[Relation, ...]:
+    """Return the known lists that share images with one; the larger the share of that list, the earlier.
 
-    Counts are exact where the known list is available or not longer than a sketch, else estimated.
+    Counts are exact where the known list is available or not longer than a sketch, else estimated. Of a list that is
+    equal to some, only those that hold it among more.
     """
+    is_equal = bool(equal) and equal[0].level != HINT
+    found = _related(asked, index, references, around=is_equal)
+    if not is_equal and (filled_up := asked.filled_up) is not None:
+        rows = [row for row, known in enumerate(index.lists) if known.bits and not known.prefix and known.digits == 12]
+        coco = ListIndex(tuple(index.lists[row] for row in rows), tuple(index.sketches[row] for row in rows))
+        there = {one.known.name for one in found if one.is_named}
+        more = [one for one in _related(filled_up, coco, references) if one.is_named and one.known.name not in there]
+        found += [replace(one, as_numbers=True) for one in more]
+    known = {one.known for one in equal}
+    return tuple(sorted((one for one in found if one.known not in known), key=lambda one: one.rank))
+
+
+def _related(asked: Fingerprint, index: ListIndex, references: References, *, around: bool = False) -> list[Relation]:
     found = list[Relation]()
-    for row, hits, below in _hits(asked, index):
-        known, sketch = index.lists[row], index.sketches[row]
-        size = len(asked.hashes(folded=known.folded))
-        # A list much longer than this one has too few hashes in the sketch: only the list itself can tell.
-        expected = size * len(sketch) / max(known.images, 1)
-        if hits or (expected < _FEW_HITS and references.has(known)):
-            found.append(_estimated(known, size, len(sketch), hits, below))
-    found.sort(key=lambda one: (-one.likeness, one.known.name))
-    counted, alike = list[Relation](), dict[str, Relation]()
-    for place, relation in enumerate(found):
-        known = relation.known
-        if not relation.exact and (place < _COUNTED or relation.hits < _FEW_HITS):
-            same = f"{known.sha256_stems} {known.folded and known.sha256_parent_stems}"
-            if same not in alike and (images := references.images(known)) is not None:
-                alike[same] = _counted(asked, known, images)
-            relation = replace(alike[same], known=known) if same in alike else relation
-        if relation.shared:
-            counted.append(relation)
-    return tuple(sorted(counted, key=lambda one: (-one.likeness, one.known.name)))
-
-
-def _hits(asked: Fingerprint, index: ListIndex) -> Iterator[tuple[int, int, int]]:
-    """Yield row of each known list, how much of its sketch is in the list asked about, and how much could be."""
-    for row, known in enumerate(index.lists):
+    for known, sketch in zip(index.lists, index.sketches, strict=True):
         # A list with more stems than a known one of which several images share a stem can hold it, or most of it, only
         # where its own images share stems too.
         if known.folded and not asked.folded and asked.stems > known.stems:
             continue
-        sketch = index.sketches[row]
-        hashes = asked.hashes(folded=known.folded)
-        hits = int(_places(sketch, hashes)[1].sum())
-        below = len(hashes) if len(sketch) == known.images else int(np.searchsorted(hashes, sketch[-1], side="right"))
-        yield row, hits, below
+        own = asked.hashes(folded=known.folded)
+        hits = int(_places(sketch, own)[1].sum())
+        below = len(own) if len(sketch) == known.images else int(np.searchsorted(own, sketch[-1], side="right"))
+        # A list much longer than this one has too few hashes in the sketch: only the list itself can tell.
+        is_short = len(own) * len(sketch) < _FEW_HITS * known.images
+        if (hits or (is_short and references.has(known) and _may_share(asked, known))) and (
+            not around or known.bits or hits == below
+        ):
+            found.append(_estimated(known, len(own), len(sketch), hits, below, _by_chance(asked, known)))
+    found.sort(key=lambda one: one.rank)
+    counted, alike = list[Relation](), dict[str, Relation]()
+    for place, relation in enumerate(found):
+        known = relation.known
+        worth = relation.hits < _FEW_HITS or (not relation.may_be_chance and (known.bits or place < _COUNTED))
+        if not relation.exact and worth:
+            same = f"{known.sha256_stems} {known.folded and known.sha256_parent_stems}"
+            if same not in alike and (images := references.images(known)) is not None:
+                alike[same] = _counted(asked, known, images, relation.by_chance)
+            relation = replace(alike[same], known=known) if same in alike else relation
+        if relation.shared and not (around and relation.extra):
+            counted.append(replace(relation, kind="named like") if asked.foreign_folder else relation)
+    return counted
 
 
-def _estimated(known: KnownList, size: int, sketched: int, hits: int, below: int) -> Relation:
+def _may_share(asked: Fingerprint, known: KnownList) -> bool:
+    """Return whether a name of a list has the form of those that the index holds as bits: cheaper than these."""
+    form = rb"^%s[0-9]{%d}$" % (re.escape(known.prefix.encode()), known.digits)
+    return not known.bits or re.search(form, asked.listed.distinct_stems, re.MULTILINE) is not None
+
+
+def _by_chance(asked: Fingerprint, known: KnownList) -> float:
+    """Return how many images two lists share if the numbers that name them are drawn from one range."""
+    count, reach = asked.counters
+    if not count or known.prefix:
+        return 0.0
+    return inf if count > _DENSE * reach else count * known.images / max(reach, known.range)
+
+
+def _estimated(known: KnownList, size: int, sketched: int, hits: int, below: int, by_chance: float) -> Relation:
     complete = sketched == known.images
     is_inside, holds = hits == below and (complete or below >= _FEW_HITS), hits == sketched
-    shared = hits if complete else round(hits * known.images / sketched)
-    if is_inside and not complete:
-        shared = size
-    if holds:
-        shared = known.images
-    shared = min(shared, size, known.images)
+    # Of the shorter list the share that is in the other: it is all of it only where all that was looked at is.
+    part = size * hits / max(below, 1) if size < known.images else hits * known.images / sketched
+    shared = min(known.images if holds else size if is_inside else round(part), size, known.images)
     missing, extra = known.images - shared, size - shared
-    kind = _kind(shared, missing, extra) if complete else None
-    if kind is None:
-        kind = "near" if is_inside and holds else "part of" if is_inside else "holds" if holds else None
-    if kind is None:
-        kind = "near" if shared >= _NEAR * (shared + missing + extra) else "shares"
-    wrong = 3 / max(below, 1) if is_inside else 3 / sketched if holds else 0.0
-    return Relation(kind, known, shared, missing, extra, complete, hits, 0.0 if complete else wrong)
+    kind = _kind(shared, missing, extra, exact=complete)
+    if not complete and is_inside != holds:
+        kind = "mostly in" if is_inside else "holds most of"
+    wrong = 0.0 if complete else 3 / max(below, 1) if is_inside else 3 / sketched if holds else 0.0
+    return Relation(kind, known, shared, missing, extra, complete, hits, wrong, by_chance=by_chance)
 
 
-def _kind(shared: int, missing: int, extra: int) -> Kind:
-    if not extra:
-        return "part of"
-    if not missing:
-        return "holds"
-    return "near" if shared >= _NEAR * (shared + missing + extra) else "shares"
+def _kind(shared: int, missing: int, extra: int, *, exact: bool = True) -> Kind:
+    if exact and not (missing and extra):
+        return "holds" if extra else "part of"
+    if shared >= _NEAR * (shared + missing + extra):
+        return "near"
+    if shared > extra:
+        return "mostly in"
+    return "holds most of" if shared >= _MOST * (shared + missing) else "shares"
 
 
-def _counted(asked: Fingerprint, known: KnownList, images: Images) -> Relation:
+def _counted(asked: Fingerprint, known: KnownList, images: Images, by_chance: float) -> Relation:
     own, theirs = asked.hashes(folded=known.folded), images.hashes
     few, many = sorted((own, theirs), key=len)
     shared = int(_places(few, many)[1].sum())
     missing, extra = len(theirs) - shared, len(own) - shared
-    counted = Relation(_kind(shared, missing, extra), known, shared, missing, extra, exact=True, hits=shared)
+    kind = _kind(shared, missing, extra)
+    counted = Relation(kind, known, shared, missing, extra, exact=True, hits=shared, by_chance=by_chance)
     if not counted.is_named:
         return counted
     keys = asked.keys(folded=known.folded)
@@ -282,63 +330,37 @@ def _examples(keys: bytes, hashes: Hashes) -> tuple[str, ...]:
     return tuple(found)
 
 
-def union(asked: Fingerprint, found: Sequence[Relation], references: References) -> Union | None:
+def union(asked: Fingerprint, found: Sequence[Relation], index: ListIndex, references: References) -> Union | None:
     """Return the known lists that one holds together; None where it holds fewer than two.
 
-    Lists that share nothing are told by the sum of their hashes. Else the largest is taken that adds something, again
-    and again; that is a union only where nothing is left over.
+    The one is taken that holds most of what is left of the list's sketch, again and again: what a list inside another
+    has of the other's smallest hashes is in its own sketch. The sum of hashes proves a union that shares nothing.
     """
-    inside = _one_of_equals(
-        [one for one in found if one.is_named and not one.known.folded and (one.kind == "holds" or _may_hold(one))]
-    )[:_UNION_CANDIDATES]
+    held = (one for one in found if one.is_named and not one.missing and not one.known.folded)
+    first: dict[str, Relation] = {}
+    for one in sorted(held, key=lambda one: (-one.known.images, one.known.name)):
+        if one.kind != "named like":
+            first.setdefault(one.known.sha256_stems, one)
+    inside = [one.known for one in first.values()][:_UNION_CANDIDATES]
     if len(inside) < 2:
         return None
     own = asked.hashes(folded=False)
-    if (parts := _summing(inside, len(own), sum_of(own))) is not None:
-        return Union(parts, 0, exact=True)
-    is_left, taken, exact = np.ones(len(own), np.bool_), list[KnownList](), True
-    for one in inside:
-        images = references.images(one.known)
-        if images is None:
-            exact = False
-            continue
-        places, is_own = _places(images.hashes, own)
-        if is_own.all() and is_left[places].any():
-            is_left[places] = False
-            taken.append(one.known)
-    left = int(is_left.sum())
-    return Union(tuple(taken), left, exact=exact or not left) if len(taken) > 1 else None
-
-
-def _may_hold(one: Relation) -> bool:
-    return one.kind == "near" and not one.exact and not one.missing
-
-
-def _one_of_equals(found: Sequence[Relation]) -> list[Relation]:
-    """Return relations by falling size, of lists with the same images the first."""
-    first: dict[str, Relation] = {}
-    for one in sorted(found, key=lambda one: (-one.known.images, one.known.name)):
-        first.setdefault(one.known.sha256_stems, one)
-    return list(first.values())
-
-
-def _summing(inside: Sequence[Relation], size: int, total: int) -> tuple[KnownList, ...] | None:
-    """Return lists whose sizes and sums of hashes add up to those wanted: a union of lists that share nothing."""
-
-    def search(start: int, size: int, total: int, taken: tuple[KnownList, ...]) -> tuple[KnownList, ...] | None:
-        if not size:
-            return taken if not total and len(taken) > 1 else None
-        if len(taken) == _MOST_IN_UNION:
-            return None
-        for place in range(start, len(inside)):
-            known = inside[place].known
-            # By falling size: where even this many of the largest left are too few, no later ones are enough.
-            if known.images * (_MOST_IN_UNION - len(taken)) < size:
-                return None
-            if known.images <= size:
-                found = search(place + 1, size - known.images, (total - known.hash_sum) % 2**64, (*taken, known))
-                if found is not None:
-                    return found
+    sketches = {known.name: sketch for known, sketch in zip(index.lists, index.sketches, strict=True)}
+    covers = [np.isin(own[:SKETCH], sketches[one.name]) for one in inside]
+    is_left, taken = np.ones(len(covers[0]), np.bool_), list[KnownList]()
+    while len(taken) < _MOST_IN_UNION:
+        gains = [int((is_left & one).sum()) for one in covers]
+        if not max(gains):
+            break
+        best = gains.index(max(gains))
+        is_left &= ~covers[best]
+        taken.append(inside[best])
+    if len(taken) < 2:
         return None
-
-    return search(0, size, total, ())
+    total = int(own.sum(dtype=np.uint64))
+    if sum(one.images for one in taken) == len(own) and sum(one.hash_sum for one in taken) % 2**64 == total:
+        return Union(tuple(taken), 0, exact=True)
+    hashes = [images.hashes for one in taken if (images := references.images(one)) is not None]
+    if len(hashes) == len(taken):
+        return Union(tuple(taken), int((~np.isin(own, np.concatenate(hashes))).sum()), exact=True)
+    return Union(tuple(taken), round(is_left.mean() * len(own)), exact=False)

@@ -1,14 +1,16 @@
-"""Where known lists are available themselves, so that images can be counted: manifests, and folders of the user."""
+"""Where known lists are available themselves, so that images can be counted: sets of bits, manifests, folders."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from curation.errors import CurationError
 from curation.identify.fingerprint import Fingerprint, Hashes, of_ids
-from curation.identify.index import DECLARATION, KnownList, ListIndex, make_index
-from curation.sources.published_list import read_published
+from curation.identify.index import DECLARATION, KnownList, ListIndex, keys_of_bits, make_index
+from curation.sources.published_list import PublishedList, read_published
 
 _Key = tuple[str, str]
 
@@ -27,7 +29,7 @@ class References:
     Parameters
     ----------
     index : ListIndex
-        Its lists that are parts of manifests of this package are available.
+        Its lists that it holds as sets of bits, or that are parts of manifests of this package, are available.
     folders : tuple of Path
         Folders of lists; those that the index lacks are known beside it.
 
@@ -40,6 +42,7 @@ class References:
     """
 
     def __init__(self, index: ListIndex, folders: tuple[Path, ...] = ()) -> None:
+        self._bits = {_key(one): one for one in index.lists if one.bits}
         self._manifests = {_key(one): one for one in index.lists if one.manifest}
         self._files: dict[_Key, tuple[Path, KnownList]] = {}
         self._images: dict[_Key, Images | None] = {}
@@ -58,7 +61,7 @@ class References:
 
     def has(self, known: KnownList) -> bool:
         """Return whether the images of a known list can be read."""
-        return _key(known) in self._files or _key(known) in self._manifests
+        return any(_key(known) in one for one in (self._bits, self._files, self._manifests))
 
     def images(self, known: KnownList) -> Images | None:
         """Return the images of a known list, read once; None where it is not available."""
@@ -82,6 +85,9 @@ class References:
 
     def _read(self, known: KnownList) -> Fingerprint | None:
         key = _key(known)
+        if key in self._bits:
+            keys = keys_of_bits(self._bits[key], self.index.bits[known.sha256_stems])
+            return Fingerprint(PublishedList("", keys, np.arange(1, keys.count(b"\n") + 1, dtype=np.int32)))
         try:
             if key in self._files:
                 path, one = self._files[key]

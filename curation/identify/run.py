@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from curation.arguments import checked
 from curation.errors import MissingFileError, SourceError, UsageError
 from curation.identify.fingerprint import Fingerprint
-from curation.identify.index import KnownList, ListIndex, list_files, packaged_index, read_index
-from curation.identify.matching import HINT, LEVELS, Match, Relation, Union, matches, relations, union
+from curation.identify.index import ListIndex, list_files, packaged_index, read_index
+from curation.identify.matching import HINT, LEAST_IMAGES, LEVELS, Match, Relation, Union, matches, relations, union
 from curation.identify.references import References
 from curation.short_repr import html_table
 from curation.sources.published_list import ListDigests, OddLine, PublishedFile, PublishedList, read_published
@@ -47,7 +47,8 @@ class Identified:
     matches : tuple of Match
         Equal known lists, the best level first.
     relations : tuple of Relation
-        Where none is equal: known lists that share images, the most alike first; see `nearest`.
+        Known lists that share images, those with most of the list first (see `nearest`); where one is equal, those that
+        hold the list among more.
     union : Union, optional
     findings : tuple of str
         What a reader should know: a name that promises another list, lines left out, defects.
@@ -82,10 +83,12 @@ class Identified:
     @property
     def verdict(self) -> Verdict:
         """Equal to a known list; part of, around or near one; a hint; or unknown."""
-        if self.matches:
-            return "hint" if self.matches[0].level == HINT else "identified"
-        is_related = self.union is not None or any(one.kind != "shares" for one in self.nearest)
-        return "related" if is_related else "unknown"
+        if self.matches and self.matches[0].level < HINT:
+            return "identified"
+        kinds = {one.kind for one in self.nearest}
+        if self.matches or kinds == {"named like"}:
+            return "hint"
+        return "related" if self.union is not None or kinds - {"shares", "named like"} else "unknown"
 
     @property
     def name(self) -> str:
@@ -104,29 +107,26 @@ class Identified:
             )
         for one in self.matches:
             yield from _match_lines(one, first=one is self.matches[0], best=one in self.best)
-        if not self.matches:
-            yield from self._relative_lines()
+        joint = [] if self.union is None else [f"  {_union_text(self.union)}"]
+        if self.verdict == "unknown":
+            yield "  unknown: no known list is equal to it, holds it, or lies in it"
+        is_answer = self.union is not None and not self.union.others
+        yield from (*joint, *self._relative_lines()) if is_answer else (*self._relative_lines(), *joint)
         yield from (f"  note: {text}" for text in self.findings)
 
     def _relative_lines(self) -> Iterator[str]:
-        if self.union is not None:
-            yield f"  {_union_text(self.union)}"
-            if not self.union.others:
-                return
-        if self.verdict == "unknown":
-            yield "  unknown: no known list is equal to it, holds it, or lies in it"
-        if few := sum(not one.exact and not one.is_named for one in self.relations):
-            lists = "1 further list" if few == 1 else f"{few} further lists"
-            yield f"  it may share images with {lists}: too few to estimate by sketches; --lists DIR counts them"
         alike: dict[str, list[Relation]] = {}
         for one in self.nearest:
             alike.setdefault(one.known.sha256_stems, []).append(one)
         for first, *others in list(alike.values())[:SHOWN]:
-            yield f"  {_relation_text(first)}"
+            yield f"  {'also ' if self.matches else ''}{_relation_text(first)}"
             if others:
                 yield f"    the same images: {', '.join(one.known.name for one in others)}"
         if len(alike) > SHOWN:
             yield f"  and {len(alike) - SHOWN} further lists that share images"
+        if few := sum(not (one.exact or one.is_named or one.may_be_chance) for one in self.relations):
+            lists = "list" if few == 1 else "lists"
+            yield f"  it may share images with {few} further {lists}, too few for a sketch: --lists DIR counts them"
 
     def data(self) -> dict[str, Any]:
         """Return the answer as JSON data."""
@@ -136,17 +136,8 @@ class Identified:
             "form": self.form,
             "verdict": self.verdict,
             "digests": asdict(self.digests) if self.digests else None,
-            "matches": [
-                {"level": one.level, "meaning": LEVELS[one.level], **_facts(one.known), "labels": one.labels,
-                 "labels_differ": one.labels_differ, "note": one.note}
-                for one in self.matches
-            ],
-            "relations": [
-                {"kind": one.kind, **_facts(one.known), "shared": one.shared, "missing": one.missing,
-                 "extra": one.extra, "exact": one.exact, "most_wrong": round(one.most_wrong, 4),
-                 "missing_examples": one.missing_examples, "extra_examples": one.extra_examples}
-                for one in self.nearest
-            ],
+            "matches": [_data(one, _OF_MATCH) | {"meaning": LEVELS[one.level]} for one in self.matches],
+            "relations": [_data(one, _OF_RELATION) for one in self.nearest],
             "union": self.union and {
                 "lists": [one.name for one in self.union.parts], "others": self.union.others, "exact": self.union.exact
             },
@@ -179,44 +170,29 @@ class Identification:
 
     def text(self) -> str:
         """Return the answer for people."""
-        return "\n".join(self._lines())
-
-    def _lines(self) -> Iterator[str]:
-        for one in self.lists:
-            yield from one.lines()
-        yield from (f"passed over: {name}: {why}" for name, why in self.passed_over.items())
+        passed_over = [f"passed over: {name}: {why}" for name, why in self.passed_over.items()]
+        return "\n".join([*(line for one in self.lists for line in one.lines()), *passed_over])
 
     def data(self) -> dict[str, Any]:
         """Return the answer as JSON data."""
-        return {
-            "known_lists": self.known,
-            "lists": [one.data() for one in self.lists],
-            "passed_over": dict(self.passed_over),
-        }
+        lists = [one.data() for one in self.lists]
+        return {"known_lists": self.known, "lists": lists, "passed_over": dict(self.passed_over)}
 
     def frame(self) -> pd.DataFrame:
         """Return one row for each list and each equal or related known list; a row without one where unknown."""
         import pandas as pd
 
         rows = []
-        for one in self.lists:
-            base = {"file": one.file, "list": one.key, "verdict": one.verdict}
-            found = [
-                {"relation": LEVELS[match.level], "level": match.level, **_row(match.known), "exact": True}
-                for match in one.matches
-            ] or [
-                {"relation": relation.kind, **_row(relation.known), "shared": relation.shared,
-                 "missing": relation.missing, "extra": relation.extra, "exact": relation.exact}
-                for relation in one.nearest
-            ]  # fmt: skip
-            rows += [base | row for row in found or [{}]]
+        for one in map(Identified.data, self.lists):
+            found = [row | {"relation": row["meaning"], "exact": True} for row in one["matches"]]
+            found += [row | {"relation": row["kind"]} for row in one["relations"]]
+            rows += [{key: one[key] for key in ("file", "list", "verdict")} | row for row in found or [{}]]
         columns = (
             "file", "list", "verdict", "relation", "level", "name", "benchmark", "part", "version", "shared",
             "missing", "extra", "exact",
         )  # fmt: skip
-        return pd.DataFrame(rows, columns=list(columns)).astype(
-            dict.fromkeys(("level", "shared", "missing", "extra"), "Int64")
-        )
+        counts = dict.fromkeys(("level", "shared", "missing", "extra"), "Int64")
+        return pd.DataFrame(rows, columns=list(columns)).astype(counts)
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{Path(one.file).name}: {_short(one)}" for one in self.lists[:SHOWN])
@@ -274,12 +250,10 @@ def identify(*files: Place, lists: Place | Sequence[Place] = (), index: Place | 
 def _read(places: Sequence[Place]) -> tuple[Iterator[tuple[str, PublishedFile]], dict[str, str]]:
     """Return the files one after the other, and those of folders that are no lists, which are found on the way."""
     passed_over: dict[str, str] = {}
-    folders = [Path(one) for one in places if Path(one).is_dir()]
-    for one in places:
-        if not Path(one).exists():
-            raise MissingFileError("The list does not exist", where=str(one))
-    below = {folder: list_files(folder) for folder in folders}
-    if empty := [folder for folder in folders if not below[folder]]:
+    if absent := [one for one in places if not Path(one).exists()]:
+        raise MissingFileError("The list does not exist", where=str(absent[0]))
+    below = {folder: list_files(folder) for folder in map(Path, places) if folder.is_dir()}
+    if empty := [folder for folder, found in below.items() if not found]:
         raise UsageError("There is no list of images", where=str(empty[0]), found="no .txt, .csv, .json or .lst file")
 
     def reading() -> Iterator[tuple[str, PublishedFile]]:
@@ -305,20 +279,20 @@ def _identified(name: str, file: PublishedFile, references: References) -> Itera
         asked = Fingerprint(one, file.sha256)
         index = references.index
         equal = matches(asked, index, references)
-        related = relations(asked, index, references) if not equal else ()
+        related = relations(asked, index, references, equal=equal)
         findings = (
-            *_readings(asked, one.odd, one.odd_lines),
+            *_readings(asked, related, one.odd, one.odd_lines[:1]),
             *file.notes,
             *_name_findings(Path(name).stem if not one.name else one.name, equal, index),
         )
         yield Identified(
             file=name, key=one.name, form=file.form, listed=asked.listed, sha256=file.sha256, images=asked.images,
-            matches=equal, relations=related, union=union(asked, related, references) if related else None,
+            matches=equal, relations=related, union=union(asked, related, index, references) if not equal else None,
             findings=findings,
         )  # fmt: skip
 
 
-def _readings(asked: Fingerprint, odd: int, odd_lines: Sequence[OddLine]) -> Iterator[str]:
+def _readings(asked: Fingerprint, related: Sequence[Relation], odd: int, first: Sequence[OddLine]) -> Iterator[str]:
     if asked.namespaced:
         yield "the namespaces before its ids were taken off"
     if asked.folded:
@@ -326,9 +300,12 @@ def _readings(asked: Fingerprint, odd: int, odd_lines: Sequence[OddLine]) -> Ite
             f"{asked.stems:,} stems name {asked.parent_stems:,} images: a stem is no id here, folder and stem are "
             "compared together"
         )
-    if odd:
-        first = odd_lines[0]
-        yield f"{odd:,} {'line is' if odd == 1 else 'lines are'} odd; line {first.line}: {first.reason}: {first.text!r}"
+    for line in first:
+        yield f"{odd:,} {'line is' if odd == 1 else 'lines are'} odd; line {line.line}: {line.reason}: {line.text!r}"
+    if any(one.may_be_chance and one.shared >= LEAST_IMAGES for one in related) and not any(
+        one.is_named for one in related
+    ):
+        yield "its names are bare numbers, which meet those of other lists by chance: none of these lists is named"
 
 
 def _name_findings(called: str, equal: Sequence[Match], index: ListIndex) -> Iterator[str]:
@@ -338,7 +315,9 @@ def _name_findings(called: str, equal: Sequence[Match], index: ListIndex) -> Ite
     if not bearers:
         return
     here = [one for one in bearers if one in certain]
-    others = _titles(one for one in bearers if one not in certain)
+    # Of one benchmark several lists may have a name: no claim is wrong where this is one of them.
+    own = {one.benchmark for one in here}
+    others = _titles(one for one in bearers if one not in certain and one.benchmark not in own)
     if here and others:
         yield f"it is called {called}: it is the list of {_titles(here)}, not that of {others}"
     elif not here and certain:
@@ -356,12 +335,12 @@ def _short(one: Identified) -> str:
         return " = ".join(match.known.name for match in one.best[:3]) + (", …" if len(one.best) > 3 else "")
     if one.union is not None:
         return " + ".join(part.name for part in one.union.parts)
-    return f"{one.nearest[0].kind} {one.nearest[0].known.name}" if one.verdict == "related" else "unknown"
+    return f"{one.nearest[0].kind} {one.nearest[0].known.name}" if one.verdict != "unknown" else "unknown"
 
 
 def _match_lines(one: Match, *, first: bool, best: bool) -> Iterator[str]:
     known = one.known
-    head = "is" if one.level < HINT else "may be"
+    head = "is" if one.level < HINT else "may be" if one.level == HINT else "has the file names of"
     yield f"  {head if first else 'also'} {known.title} [{known.name}]: {LEVELS[one.level]}"
     if one.note:
         yield f"    {one.note}"
@@ -372,7 +351,8 @@ def _match_lines(one: Match, *, first: bool, best: bool) -> Iterator[str]:
     facts = [text for text in (known.version, known.licence and f"licence {known.licence}") if text]
     if facts:
         yield f"    from {'; '.join(facts)}"
-    yield from (f"    known: {text}" for text in known.defects)
+    # Said of the list as it was published, which may have repeats or lines that this one has not.
+    yield from (f"    known of the published list: {text}" for text in known.defects)
     if known.successor:
         yield f"    see {known.successor}"
 
@@ -385,40 +365,47 @@ def _labels_text(one: Match) -> str:
     )
 
 
+_WORDS = {
+    "part of": "is part of", "holds": "holds all of", "near": "is near", "mostly in": "is mostly in",
+    "holds most of": "holds most of", "shares": "shares images with", "named like": "shares file names alone with",
+}  # fmt: skip
+
+
 def _relation_text(one: Relation) -> str:
-    about = "" if one.exact else "about "
-    known = f"{one.known.title} [{one.known.name}]"
-    words = {"part of": "is part of", "holds": "holds all of", "near": "is near", "shares": "shares images with"}
-    counts = (
-        f"{about}{one.shared:,} shared, {about}{one.missing:,} of its {one.known.images:,} missing, "
-        f"{about}{one.extra:,} more"
+    about, here, there = "" if one.exact else "about ", one.shared + one.extra, one.known.images
+    share = f"{one.shared:,} of {here:,}" if one.extra or not (one.exact or one.most_wrong) else f"all {here:,}"
+    rest = f"it has {there:,}" if one.missing > one.shared else f"{about}{one.missing:,} of its {there:,} missing"
+    alone = one.kind == "named like"
+    rest = rest if one.missing else f"{about}all of its {there:,}"
+    lies = "of its images lie outside this list" if one.extra else "of the images here lie outside it"
+    parts = (
+        f"{about}{share} {'names' if alone else 'images'} here, {rest}",
+        f"by sketch: at most {one.most_wrong:.1%} {lies} (95 %)" if one.most_wrong else "",
+        "read as numbers without the zeros before them" if one.as_numbers else "",
+        "its folders are of other images, perhaps made from these" if alone else "",
+        _some("missing", one.missing_examples, one.missing) if one.missing <= one.shared else "",
+        _some("more", one.extra_examples, one.extra) if one.extra <= one.shared else "",
     )
-    examples = [
-        f"{name}: {', '.join(found)}{', …' if count > len(found) else ''}"
-        for name, found, count in (
-            ("missing", one.missing_examples, one.missing), ("more", one.extra_examples, one.extra)
-        )
-        if found
-    ]  # fmt: skip
-    lies = "of its images lie outside this list" if one.kind == "holds" else "of the images here lie outside it"
-    wrong = f"; by sketch: at most {one.most_wrong:.1%} {lies} (95 %)" if one.most_wrong else ""
-    return f"{words[one.kind]} {known}: {counts}{wrong}{'; ' + '; '.join(examples) if examples else ''}"
+    return f"{_WORDS[one.kind]} {one.known.title} [{one.known.name}]: {'; '.join(filter(None, parts))}"
+
+
+def _some(what: str, examples: Sequence[str], count: int) -> str:
+    return f"{what}: {', '.join(examples)}{', …' if count > len(examples) else ''}" if examples else ""
 
 
 def _union_text(found: Union) -> str:
     names = " and ".join(f"{one.title} [{one.name}]" for one in found.parts)
-    if not found.others:
-        return f"is the union of {names}"
-    return f"holds {names}, and {'' if found.exact else 'at most '}{found.others:,} other images"
+    if found.others:
+        return f"holds {names}, and {'' if found.exact else 'about '}{found.others:,} other images"
+    return f"is the union of {names}{'' if found.exact else ', as far as sketches tell'}"
 
 
-def _facts(known: KnownList) -> dict[str, Any]:
-    return {
-        "name": known.name, "benchmark": known.benchmark, "part": known.part, "version": known.version,
-        "licence": known.licence, "defects": list(known.defects), "successor": known.successor,
-        "manifest": known.manifest,
-    }  # fmt: skip
+_OF_KNOWN = ("name", "benchmark", "part", "version", "licence", "defects", "successor", "manifest")
+_OF_MATCH = ("level", "labels", "labels_differ", "note")
+_OF_RELATION = (
+    "kind", "shared", "missing", "extra", "exact", "most_wrong", "missing_examples", "extra_examples", "as_numbers",
+)  # fmt: skip
 
 
-def _row(known: KnownList) -> dict[str, str]:
-    return {"name": known.name, "benchmark": known.benchmark, "part": known.part, "version": known.version}
+def _data(one: Match | Relation, names: Sequence[str]) -> dict[str, Any]:
+    return {name: getattr(one.known, name) for name in _OF_KNOWN} | {name: getattr(one, name) for name in names}

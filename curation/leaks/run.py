@@ -16,7 +16,7 @@ from msgspec import Meta
 from curation.arguments import Workers, checked
 from curation.engines.running import EngineName, run_step
 from curation.engines.shards import Shards
-from curation.errors import UsageError
+from curation.errors import MissingFileError, UsageError
 from curation.leaks.alike import MARGIN, FindAlike, Look
 from curation.leaks.evidence import KINDS, Evidence
 from curation.leaks.fingerprints import fingerprints, pictures_of
@@ -102,7 +102,7 @@ def leaks(
     UsageError
         A part is not there, a number is out of range, or more than two million pairs are found.
     MissingListError, MissingFileError
-        A list or a folder is not there.
+        A list or a folder is not there, or no readable photo of the benchmark: then nothing would be compared.
     EngineError
         See `curation.engines.running.run_step`.
 
@@ -130,6 +130,16 @@ def leaks(
     first = list(islice(blocks, 1))
     paths = _paths(sorted(images), photos)
     found, broken = _read(paths, look.open() if look else None)
+    if not found and embedded is None:
+        raise MissingFileError(
+            "No image of the benchmark could be compared: nothing is known of leaks",
+            where=", ".join(map(str, photos.values() if isinstance(photos, Mapping) else [photos]))[:300],
+            expected=f"photos of {len(images):,} images, such as {min(images, default='none')}",
+            found=f"{len(broken):,} photos, none readable: {next(iter(broken.values()))}"
+            if broken
+            else "no photo of one",
+            hint="give the folder of the benchmark's photos as --photos",
+        )
     step = FindLeaks.of(found, radius=radius, margin=margin, encoder=look)
     with TemporaryDirectory(prefix="curation-leaks-") if evidence is None else nullcontext(evidence) as folder:
         shards = run_step(step, chain(first, blocks), out=Path(folder) / "blocks", engine=engine, workers=workers)
@@ -143,6 +153,14 @@ def leaks(
             told.add(by_look)
             digests["embeddings"] = by_look.digest
         thumbnails = _thumbnails(shards, told.evidence)
+    if told.images == told.n_unreadable and not told.embedded:
+        raise MissingFileError(
+            "No image of the corpus could be compared: nothing is known of leaks",
+            where=_name(places),
+            expected="images that can be read",
+            found=f"{told.images:,} images, {told.n_unreadable:,} of them cannot be read",
+            hint="; ".join(f"{name}: {why}" for name, why in told.unreadable[:_EXAMPLES]) or None,
+        )
     readable = {one.id: paths[one.id] for one in found}
     compared = {*readable, *(embedded.ids if embedded else ())}
     encoder_digest = look.open().identity.digest if look else embedded.encoder.digest if embedded else None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -50,15 +50,16 @@ class ListSlice:
 def import_lists(header: Header, folder: Path, *, others: Iterable[Header] = ()) -> Manifest:
     """Return the manifest of a header with its lists, read from the authors' files below a folder.
 
-    The digest is that of the header alone: nothing in it changes. File order and repeats are kept. Of several files
-    with one name, as in a repository that holds two benchmarks, the one with the stated digest is read.
+    The digest is that of the header alone: nothing in it changes. File order and repeats are kept. A list is known by
+    its digest: of several files with one name, as in a repository that holds two benchmarks, the one with the stated
+    digest is read, and where none has it, a file of another name that does.
 
     Parameters
     ----------
     header : Header
         Of origin ``as_published``, with the digest of every file and list.
     folder : Path
-        Searched by file name, subfolders included.
+        Searched by file name, then by size and digest, subfolders included.
     others : iterable of Header
         Other headers, looked at only when a file has another digest, to say which version it is.
 
@@ -107,7 +108,7 @@ def pin_lists(draft: Header, folder: Path) -> Manifest:
         As in `import_lists`; several files of one name are an error here, as no digest tells which is meant.
     """
     slices = list_slices(draft)
-    found = _read_all(draft, folder, dict.fromkeys(one.file for one in slices.values()))
+    found = _read_all(draft, folder, dict.fromkeys((one.file for one in slices.values()), None))
     for name, files in found.items():
         if len(files) > 1:
             raise UsageError(
@@ -165,25 +166,42 @@ def _slice_of(header: Header, part: PartEntry) -> ListSlice:
     return ListSlice(match["file"], int(match["first"]), int(match["last"]))
 
 
-def _read_all(header: Header, folder: Path, names: Mapping[str, object]) -> dict[str, list[PublishedFile]]:
-    """Return every file below a folder that has one of some names; none missing."""
+def _read_all(header: Header, folder: Path, pinned: Mapping[str, FileEntry | None]) -> dict[str, list[PublishedFile]]:
+    """Return every file below a folder that has one of some names, or is the pinned one by its digest; none missing."""
     if not folder.is_dir():
         raise MissingFileError("The folder of the lists does not exist", where=str(folder))
-    paths: dict[str, list[Path]] = {name: [] for name in names}
+    found: dict[str, list[PublishedFile]] = {name: [] for name in pinned}
+    others: list[Path] = []
     for place, folders, files in os.walk(folder):
         folders.sort()
-        for name in set(files) & paths.keys():
-            paths[name].append(_within(folder, Path(place, name)))
-    missing = [name for name, places in paths.items() if not places]
-    if missing:
+        for name in sorted(files):
+            if name in found:
+                found[name].append(read_published_file(_within(folder, Path(place, name))))
+            else:
+                others.append(Path(place, name))
+    for name, entry in pinned.items():
+        if entry is not None and _pinned_one(found[name], entry.sha256) is None:
+            found[name] += _renamed(folder, entry, others)
+    if missing := [name for name, files in found.items() if not files]:
         raise MissingFileError(
-            f"{len(missing)} of the {len(paths)} published lists are missing",
+            f"{len(missing)} of the {len(found)} published lists are missing",
             where=str(folder),
             expected=", ".join(missing),
-            found=", ".join(name for name in paths if name not in missing) or "none of them",
+            found=", ".join(name for name in found if name not in missing) or "none of them, under any name",
             hint=_origin_of(header),
         )
-    return {name: [read_published_file(path) for path in places] for name, places in paths.items()}
+    return found
+
+
+def _renamed(folder: Path, entry: FileEntry, paths: Sequence[Path]) -> Iterator[PublishedFile]:
+    """Yield the pinned file where another one is called otherwise: links that lead outside are not followed."""
+    root = os.path.realpath(folder)
+    for path in paths:
+        if path.is_file() and path.stat().st_size == entry.size and Path(os.path.realpath(path)).is_relative_to(root):
+            file = read_published_file(path)
+            if file.sha256 == entry.sha256:
+                yield file
+                return
 
 
 def _within(folder: Path, path: Path) -> Path:

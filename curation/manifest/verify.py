@@ -49,7 +49,9 @@ class PublishedComparison:
     missing, extra : tuple of str
         Ids of the part that the published list lacks or repeats less often, and ids that the part lacks, sorted.
     duplicates : tuple of str
-        Ids that the published list names more than once and more often than the part, sorted.
+        Ids that the published list names more than once, sorted.
+    surplus : tuple of str
+        Those of them that it names more often than the part, whose own list may repeat ids too.
     same_order : bool
         Whether the shared lines stand in the same order in both.
     """
@@ -58,12 +60,13 @@ class PublishedComparison:
     missing: tuple[str, ...]
     extra: tuple[str, ...]
     duplicates: tuple[str, ...]
+    surplus: tuple[str, ...]
     same_order: bool
 
     @property
     def equal(self) -> bool:
         """Whether both name the same images, each as often."""
-        return not (self.missing or self.extra or self.duplicates)
+        return not (self.missing or self.extra or self.surplus)
 
 
 def verify_lists(manifest: Manifest) -> list[Finding]:
@@ -98,7 +101,8 @@ def compare_with_published(ids: Sequence[str], published: Sequence[str]) -> Publ
         shared=len(ours.keys() & theirs.keys()),
         missing=tuple(sorted((ours - theirs).keys())),
         extra=tuple(sorted(theirs.keys() - ours.keys())),
-        duplicates=tuple(sorted(one for one, times in theirs.items() if times > max(ours[one], 1))),
+        duplicates=tuple(sorted(one for one, times in theirs.items() if times > 1)),
+        surplus=tuple(sorted(one for one, times in theirs.items() if times > max(ours[one], 1))),
         same_order=_shared_lines(published, ours) == _shared_lines(ids, theirs),
     )
 

@@ -10,6 +10,7 @@ from curation.benchmarks.owod.splits import RECIPES
 from curation.cli import main
 from curation.manifest.importing import list_slices
 from curation.manifest.manifest import read_manifest
+from tests.real_files import real_files
 
 NAME = "owod/s-owodb-published"
 
@@ -54,6 +55,25 @@ def test_a_header_is_completed_by_name(
 def test_a_header_is_completed_by_path_and_again(header: Path, lists: Path, tmp_path: Path) -> None:
     command = ["import", str(header), "--lists", str(lists), "--out", str(tmp_path / "out")]
     assert main(command) == main(command) == 0
+
+
+def test_lists_under_other_names_are_known_by_their_digests(
+    header: Path, lists: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    renamed = tmp_path / "renamed"
+    renamed.mkdir()
+    for number, path in enumerate(sorted((lists / "Main").iterdir())):
+        shutil.copy(path, renamed / f"list_{number}.lst")
+    # Another list has a name that is asked for.
+    shutil.copy(renamed / "list_0.lst", renamed / "t4_ft.txt")
+    out = tmp_path / "out"
+    assert main(["import", NAME, "--lists", str(renamed), "--out", str(out)]) == 0
+    assert read_manifest(out).digest == read_manifest(header).digest
+    capsys.readouterr()
+    (renamed / "list_0.lst").write_text("000000000001\n")
+    (renamed / "t4_ft.txt").unlink()
+    assert main(["import", NAME, "--lists", str(renamed), "--out", str(tmp_path / "other")]) == 2
+    assert "1 of the" in capsys.readouterr().err
 
 
 def test_the_report_tells_lines_and_repeats(lists: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -125,3 +145,14 @@ def test_other_verbs_point_here(header: Path, tmp_path: Path, capsys: pytest.Cap
     assert f"curation import {NAME}@1.0.0 --lists DIR" in capsys.readouterr().err
     assert main(["verify", NAME, "--rebuild"]) == 0
     assert "curation import" in capsys.readouterr().out
+
+
+@real_files("atlas_lists")
+def check_published_lists_under_other_names_are_imported(shared: Path, tmp_path: Path) -> None:
+    lists = tmp_path / "lists"
+    lists.mkdir()
+    for number, name in enumerate(("t1_train", "t2_train", "t3_train", "test")):
+        shutil.copy(shared / f"data/atlas/nuowodb/nuOWODB/{name}.txt", lists / f"split{number}.lst")
+    out = tmp_path / "out"
+    assert main(["import", "nuowodb/published", "--lists", str(lists), "--out", str(out)]) == 0
+    assert len(read_manifest(out).lists["t1-train"]) == 53_850

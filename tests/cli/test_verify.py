@@ -8,6 +8,7 @@ import pytest
 
 from curation.cli import main
 from curation.manifest.manifest import read_manifest
+from tests.real_files import real_files
 from tests.small_world import SmallWorld, write_small_world
 
 
@@ -144,3 +145,13 @@ def test_what_passed_is_counted_in_one_line(
     assert sum(line.startswith("  ok ") for line in capsys.readouterr().out.splitlines()) == outcomes.count("ok")
     assert main([*given, "--quiet"]) == 0
     assert capsys.readouterr().out.splitlines() == [last]
+
+
+@real_files("owod_lists")
+def check_ids_that_a_published_list_repeats_are_counted(shared: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    published = str(shared / "data/owod/published/ore/all_task_test.txt")
+    command = ["verify", "owod/m-owodb", "--published", published, "--part", "t1-test"]
+    assert main(command) == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert next(line[3] for line in lines if line[:3] == ["named", "twice", "there"]) == "1035"
+    assert ["more", "often", "than", "here", "0"] in lines

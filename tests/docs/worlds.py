@@ -335,7 +335,7 @@ def corpus_in_shards(folder: Path) -> None:
     write_lines(folder / "boxes.csv", ["ImageID,LabelName", *(f"{k // 3:016x},/m/{k % 5}" for k in range(30))])
     for name in ("mine", "theirs"):
         for part, first in (("train", 0), ("test", 20)):
-            write_lines(folder / "lists" / name / f"{part}.txt", [f"{k:012d}" for k in range(first, first + 20)])
+            write_lines(folder / "benchmarks" / name / f"{part}.txt", [f"{k:012d}" for k in range(first, first + 20)])
 
 
 def photos_without_sizes(folder: Path) -> None:

@@ -64,6 +64,35 @@ def test_names_by_the_maps_of_a_data_set() -> None:
     assert class_kin(["dog.n.01", "Blue Jay"], ["n02084071", JAY]).of("same", "below") == ("dog.n.01", "Blue Jay")
 
 
+def test_a_known_class_under_another_name_is_told_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    unknown, known = ["car", "couch", "automobile", "zebra"], ["sofa", "car", "horse"]
+    found = class_kin(unknown, known, datasets=("coco", "voc"))
+    assert found.of("same") == ("car", "couch", "automobile")
+    assert found.renamed == {"couch": "sofa", "automobile": "car"}
+    assert found.one_synset == (("car", "automobile"),)
+    paths = [tmp_path / "unknown_classes.txt", tmp_path / "known_classes.txt"]
+    for path, names in zip(paths, (unknown, known), strict=True):
+        path.write_text("\n".join(names))
+    words = ["hierarchy", "kin", *map(str, paths), "--datasets", "coco", "--datasets", "voc"]
+    assert main(words) == 1
+    text = capsys.readouterr().out
+    renamed, doubled, same = (
+        text.index(title)
+        for title in (
+            "2 known classes under another name",
+            "names of one list that are one synset",
+            "1 is a known class",
+        )
+    )
+    assert renamed < doubled < same
+    rows = [line.split() for line in text.splitlines()]
+    assert ["couch", "sofa", "n04256520", "sofa"] in rows
+    assert ["car,", "automobile", "n02958343", "car"] in rows
+    assert main([*words, "--json"]) == 1
+    (told,) = json.loads(capsys.readouterr().out)["sets"]
+    assert (told["renamed"], told["one_synset"]) == (found.renamed, [["car", "automobile"]])
+
+
 def lists(folder: Path) -> dict[str, Path]:
     """Write one benchmark in every form that classes come in."""
     texts = {

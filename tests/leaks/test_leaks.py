@@ -299,11 +299,28 @@ def test_wrong_inputs_are_one_error_each(world: Path, tmp_path: Path) -> None:
         checked(world, tmp_path / "nowhere")
 
 
-def test_no_photo_at_all_is_no_pass(world: Path, tmp_path: Path) -> None:
+def test_nothing_compared_is_an_error(world: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "empty").mkdir()
-    some = leaks(world / "manifest", corpus=world / "corpus", photos=tmp_path / "empty")
-    assert some["benchmark/leaked"] is None
-    assert "nothing is known" in " ".join(some.notes)
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "000000000001.jpg").write_bytes(b"no photo")
+    for photos, found in (("empty", "no photo of one"), ("broken", "1 photos, none readable")):
+        with pytest.raises(MissingFileError, match="nothing is known of leaks") as error:
+            leaks(world / "manifest", corpus=world / "corpus", photos=tmp_path / photos)
+        assert found in str(error.value.found)
+    with pytest.raises(MissingFileError, match="No image of the corpus could be compared"):
+        leaks(world / "manifest", corpus=tmp_path / "broken", photos=world / "photos")
+    words = ["leaks", str(world / "manifest"), "--corpus", str(world / "corpus"), "--photos", str(tmp_path / "empty")]
+    assert main([*words, "--out", str(tmp_path / "out")]) == 2
+    assert "No image of the benchmark could be compared" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_part_without_photos_is_no_pass(world: Path, tmp_path: Path) -> None:
+    (tmp_path / "photos").mkdir()
+    last = f"{N - 1:012d}.jpg"
+    (tmp_path / "photos" / last).write_bytes((world / "photos" / last).read_bytes())
+    some = leaks(world / "manifest", corpus=world / "corpus", photos=tmp_path / "photos", plant=0)
+    assert (some["one/leaked"], some["two/leaked"]) == (None, 0)
     some.save(tmp_path / "out")
     report = audit(str(world / "manifest"), leaks=tmp_path / "out", rules="LK1")
     assert report.tally()["undecidable"] == 1

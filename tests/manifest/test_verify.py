@@ -99,7 +99,7 @@ def test_unstated_counts_are_noted(manifest: Manifest, source: Source) -> None:
 def test_published_list_by_hand() -> None:
     compared = compare_with_published(["a", "b", "c", "d"], ["c", "x", "b", "c"])
     assert (compared.shared, compared.missing, compared.extra) == (2, ("a", "d"), ("x",))
-    assert compared.duplicates == ("c",)
+    assert compared.duplicates == compared.surplus == ("c",)
     assert not compared.same_order
     assert not compared.equal
 
@@ -126,9 +126,12 @@ def test_published_list_with_the_repeats_of_the_part() -> None:
     assert compare_with_published(ours, ours).equal
     assert compare_with_published(ours, ours).same_order
     fewer = compare_with_published(ours, ["b", "a", "c", "b"])
-    assert (fewer.shared, fewer.missing, fewer.extra, fewer.duplicates) == (3, ("b",), (), ())
+    assert (fewer.shared, fewer.missing, fewer.extra, fewer.duplicates, fewer.surplus) == (3, ("b",), (), ("b",), ())
     more = compare_with_published(ours, [*ours, "a"])
-    assert (more.missing, more.extra, more.duplicates, more.equal) == ((), (), ("a",), False)
+    # What the part repeats too is named twice all the same.
+    assert (more.missing, more.extra, more.duplicates, more.surplus) == ((), (), ("a", "b"), ("a",))
+    assert not more.equal
+    assert compare_with_published(ours, ours).duplicates == ("b",)
     assert not compare_with_published(ours, ["a", "b", "b", "c", "b"]).same_order
 
 

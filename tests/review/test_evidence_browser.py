@@ -45,19 +45,22 @@ def served(world: ReviewWorld, review_environment: dict[str, str], tmp_path: Pat
     with subprocess.Popen(
         command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=review_environment
     ) as program:
-        assert program.stderr is not None
-        told = ""
-        for line in program.stderr:
-            told += line
-            if found := re.match(r"The App is at (\S+)", line):
-                address = found[1]
-                break
-        else:
-            pytest.fail(told)
-        assert "1 photo that cannot be looked at, at the end: empty" in told
-        yield address, folder
-        program.terminate()
-        program.communicate(timeout=60)
+        try:
+            assert program.stderr is not None
+            told = ""
+            for line in program.stderr:
+                told += line
+                if found := re.match(r"The App is at (\S+)", line):
+                    address = found[1]
+                    break
+            else:
+                pytest.fail(told)
+            assert "1 photo that cannot be looked at, at the end: empty" in told
+            yield address, folder
+        finally:
+            # What fails meanwhile must not leave a server that is waited for without end.
+            program.terminate()
+            program.communicate(timeout=60)
 
 
 def test_the_evidence_stands_beside_the_image(served: tuple[str, Path], page: Any) -> None:  # noqa: F811

@@ -47,8 +47,10 @@ def client(folder: Path, mongod: Path) -> Iterator[tuple["subprocess.Popen[str]"
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment,
     ) as program:  # fmt: skip
         assert program.stdout is not None
-        yield program, program.stdout.readline().strip()
-        program.kill()
+        try:
+            yield program, program.stdout.readline().strip()
+        finally:
+            program.kill()
 
 
 def databases(folder: Path) -> list[Any]:
@@ -189,9 +191,13 @@ def test_what_was_written_without_a_password_opens_and_opens_without_it_again(mo
 def _open_to_all(mongod: Path, folder: Path, socket: Path) -> Iterator[None]:
     command = [str(mongod), "--dbpath", str(folder), "--bind_ip", str(socket), "--quiet"]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
-        assert comes_true(socket.exists)
-        yield
-        process.terminate()
+        try:
+            # It begins with a journal of 300 MB: a slow disk takes its time.
+            assert comes_true(socket.exists, 120)
+            yield
+        finally:
+            # What fails meanwhile must not leave a database that is waited for without end.
+            process.terminate()
 
 
 def test_a_database_that_does_not_start_says_where_its_log_is(mongod: Path, tmp_path: Path) -> None:
