@@ -318,6 +318,22 @@ def test_numbers_that_begin_anew_in_train_and_test_name_no_image_and_no_group(na
     assert not [one for one in report if one["gravity"] in ACCUSING]
 
 
+def test_bare_names_that_count_below_folders_of_train_and_val_are_told_with_an_if(tmp_path: Path) -> None:
+    lists = {
+        f"{part}/labels.json": {
+            "images": [{"id": number, "file_name": f"{number:04}.jpg"} for number in range(size)],
+            "annotations": [],
+            "categories": [{"id": 1, "name": "cat"}],
+        }
+        for part, size in (("train", 60), ("val", 30))
+    }
+    report = Told(curation.audit(write(dict(lists), tmp_path)).data())
+    assert {(rule, count) for rule, _, count in report.accused()} == {("DS4", 30)}
+    [said] = [one for one in report.facts() if one.gravity in ACCUSING]
+    assert said.gravity == "warning"
+    assert "if the file name alone names the image" in said.text
+
+
 @pytest.mark.parametrize("rare", [lambda video, frame: frame == 7, lambda video, frame: (video + (frame == 7)) % 2])
 def test_a_rare_label_in_a_folder_is_no_mistake_where_folders_are_no_classes(rare: Any, tmp_path: Path) -> None:
     rows = [f"v{video:03}/{frame:05}.png {int(rare(video, frame))}" for video in range(40) for frame in range(25)]
