@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import combinations
 from os.path import commonprefix
 from typing import TYPE_CHECKING, Literal
 
@@ -48,7 +49,6 @@ MOST_HINTED = 500_000
 """Images of a folder in which hints are looked for: they are notes at most, and cost a look at every path."""
 _VOC_FOLDER = re.compile(rb"(?i)voc|jpegimages")
 _CLIMBS = re.compile(rb"(?m)(?:^|/)\.\.(?:/|$)")
-_CHUNK = 1 << 22
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,24 +169,17 @@ class Images:
     @cached_property
     def overlaps(self) -> Int64s:
         """Distinct images that two lists share (exact), shape (lists, lists); on the diagonal, how many each has."""
-        sizes = [len(one) for one in self.uniques]
-        shared = np.diag(np.array(sizes, np.int64))
-        rows = np.concatenate([np.empty(0, np.int32), *self.uniques])
-        lists = np.repeat(np.arange(len(sizes)), sizes)
-        several = np.bincount(rows, minlength=len(self.vocabulary))[rows] > 1
-        order = np.argsort(rows[several], kind="stable")
-        rows, lists = rows[several][order], lists[several][order]
-        # Lists times images, 0 and 1, a block of images at a time: the product with itself counts what two share.
-        step = max(_CHUNK // max(len(sizes), 1), 1)
-        images = np.cumsum(np.diff(rows, prepend=-1) > 0) - 1
-        for first in range(0, int(images[-1]) + 1 if len(images) else 0, step):
-            low, high = np.searchsorted(images, [first, first + step])
-            here, own = np.unique(lists[low:high], return_inverse=True)
-            block = np.zeros((len(here), step), np.float32)
-            block[own, images[low:high] - first] = 1
-            product = (block @ block.T).astype(np.int64)
-            np.fill_diagonal(product, 0)
-            shared[np.ix_(here, here)] += product
+        # One bit an image: two lists of 100,000 images are compared in microseconds.
+        words = -(-len(self.vocabulary) // 64)
+        bits = np.zeros((len(self.uniques), words), np.uint64)
+        for row, own in enumerate(self.uniques):
+            mask = np.zeros(words * 64, np.bool_)
+            mask[own] = True
+            bits[row] = np.packbits(mask, bitorder="little").view(np.uint64)
+        shared = np.diag(np.array([len(one) for one in self.uniques], np.int64))
+        for row, column in combinations(range(len(bits)), 2):
+            count = int(np.bitwise_count(bits[row] & bits[column]).sum(dtype=np.int64))
+            shared[row, column] = shared[column, row] = count
         return shared
 
     def texts(self, rows: Int32s | Int64s | Sequence[int]) -> list[str]:

@@ -55,7 +55,13 @@ def run(out: Path) -> list[dict[str, Any]]:
         measured("lines a second, images and overlaps", total / seconds, "1/s", note, least=1e6),
         measured("lines a second, rules", total / audit, "1/s", note, least=1e6),
         measured("plain sets / images and overlaps", plain / seconds, "ratio", note),
-        measured("large folder, lines a second, images and overlaps", large_total / large_seconds, "1/s", large_note, least=1e6),
+        measured(
+            "large folder, lines a second, images and overlaps",
+            large_total / large_seconds,
+            "1/s",
+            large_note,
+            least=1e6,
+        ),
         measured("large folder, lines a second, rules", large_total / large_rules, "1/s", large_note, least=1e6),
     ]
 

@@ -28,12 +28,23 @@ def groups_stand_on_one_side(target: AuditTarget) -> Outcome:
     if not compared and not parts:
         return not_applicable("there are no lists of two roles, between which groups would be looked for")
     groups = Groups(published_of(target).images, target.patterns, target.column)
-    findings = [_told_groups(pair, groups.compare(*pair.places)) for pair in compared]
+    told = not (target.patterns or target.column)
+    # Numbers of COCO and VOC tell no group: there is nothing to look for.
+    mute = {place for pair in compared for place in pair.places if told and _is_numbered(published_of(target), place)}
+    findings = [
+        _told_groups(pair, GroupResult("undecidable") if {*pair.places} <= mute else groups.compare(*pair.places))
+        for pair in compared
+    ]
     for pair in parts:
         found = groups.compare(*pair.places, people_only=True)
         if found.verdict == "shared":
             findings.append(replace(_told_groups(pair, found), verdict="info", asked=0))
     return Outcome(tuple(findings))
+
+
+def _is_numbered(lists: ListSet, place: int) -> bool:
+    one = lists.lists[place]
+    return bool((lists.vocabulary.forms[one.unique] < TEXT).all()) and not one.read.columns
 
 
 def _told_groups(pair: ComparedPair, found: GroupResult) -> Finding:
@@ -161,23 +172,20 @@ def _between(target: AuditTarget, overlap: Int64s, told: set[frozenset[int]]) ->
     lists = published_of(target)
     between = [one for one in target.compared or () if one.kind == "between" and frozenset(one.places) not in told]
     roles: dict[str, str] = {one.name: one.role for one in target.lists}
-    alike: defaultdict[str, list[ComparedPair]] = defaultdict(list)
+    alike: defaultdict[tuple[str, str], list[ComparedPair]] = defaultdict(list)
     for pair in between:
-        one, two = (roles.get(name, "") for name in pair.names)
-        if one and one == two:
-            alike[one].append(pair)
-        else:
-            yield _shares(target, overlap, pair, roles)
+        alike[roles.get(pair.names[0], ""), roles.get(pair.names[1], "")].append(pair)
         told.add(frozenset(pair.places))
-    for role, pairs in alike.items():
+    for (one, two), pairs in alike.items():
         members = sorted({place for pair in pairs for place in pair.places})
-        if len(members) > 2 and len(pairs) > _SHOWN:
-            times = np.bincount(np.concatenate([lists.lists[place].unique for place in members]))
-            count, names = int((times > 1).sum()), _names(lists, members)
-            text = f"{count:,} images stand in several of {len(members)} {role} lists: {joined(names)}"
-            yield _note(count, text, names, of=int((times > 0).sum()))
-        else:
+        if len(pairs) <= (_SHOWN if one == two else _MOST_PARTS):
             yield from (_shares(target, overlap, pair, roles) for pair in pairs)
+            continue
+        times = np.bincount(np.concatenate([lists.lists[place].unique for place in members]))
+        count, names = int((times > 1).sum()), _names(lists, members)
+        kinds = " or ".join(dict.fromkeys(role for role in (one, two) if role))
+        text = f"{count:,} images stand in several of {len(members)} {kinds} lists: ".replace("  ", " ") + joined(names)
+        yield _note(count, text, names, of=int((times > 0).sum()))
     sides = [[place for name, place in lists.place.items() if roles.get(name) == role] for role in ("train", "test")]
     if min(map(len, sides)) > 1 and not overlap[np.ix_(*sides)].any():
         counts = [len(np.unique(np.concatenate([lists.lists[place].unique for place in side]))) for side in sides]
