@@ -17,7 +17,7 @@ import numpy as np
 from curation.audit.judgement import label_warnings
 from curation.audit.labels import hidden_unknowns
 from curation.audit.rule import VERDICTS, Severity, counted, joined
-from curation.audit.statement import RuleResult, Statement, Sums, statements, sums_of
+from curation.audit.statement import RuleResult, Statement, Sums, by_need, statements, sums_of
 from curation.audit.target import AuditedList, AuditTarget
 from curation.csv_table import as_csv
 from curation.pages import page
@@ -84,7 +84,7 @@ class Report:
     not_asked : tuple of str
         Rules that nothing here speaks of: those on tasks and labels where no name does.
     command : str
-        What was typed, for the page.
+        What tells the same again, for the page.
     """
 
     target: AuditTarget
@@ -284,7 +284,7 @@ class Report:
         return page(
             "audit.html",
             report=self,
-            data=self.data(),
+            data=self.data() | {"statements": by_need(self.statements)},
             version=__version__,
             definitions={one.rule.name: one.rule.definition for one in self.results},
             warnings=label_warnings(self.target),

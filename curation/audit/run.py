@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
@@ -161,7 +162,12 @@ def audit(
         column=group_column,
     )
     report = run_audit(folder_target(lists, tasks=known, sources=given, options=options), chosen)
-    return replace(report, fail_on=fail_on)
+    words = ["curation", "audit", lists.name, *(["--tasks", tasks] if isinstance(tasks, str) else [])]
+    words += [word for name in given for word in ("--source", f"{name}=…")]
+    words += [word for name, role in (roles or {}).items() for word in ("--role", f"{name}={role}")]
+    words += [word for pattern in groups for word in ("--group", pattern)]
+    words += ["--group-column", group_column] if group_column else []
+    return replace(report, fail_on=fail_on, command=shlex.join(words))
 
 
 def run_audit(target: AuditTarget, rules: Sequence[Rule] | None = None) -> Report:

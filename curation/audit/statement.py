@@ -112,6 +112,15 @@ def statements(results: Iterable[RuleResult], folder: str = "") -> tuple[Stateme
     return tuple(sorted(made, key=lambda one: order.index(one.gravity)))
 
 
+def by_need(told: Iterable[Statement]) -> list[Statement]:
+    """Return statements, those that need the same to be decided as one: its rules are named together."""
+    groups: dict[tuple[str, ...], list[Statement]] = {}
+    for place, one in enumerate(told):
+        key = (one.hint, one.text) if one.gravity == "undecidable" else (str(place),)
+        groups.setdefault(key, []).append(one)
+    return [replace(group[0], rule=", ".join(one.rule for one in group)) for group in groups.values()]
+
+
 def sums_of(results: Sequence[RuleResult], told: Sequence[Statement]) -> Sums:
     """Return how many questions rules could decide, and what came out."""
     asked = {"decided": 0, "undecidable": 0}

@@ -10,7 +10,7 @@ from curation.audit.judgement import label_warnings
 from curation.audit.report import Report
 from curation.audit.rule import counted
 from curation.audit.run import audit
-from curation.audit.statement import SHOWN_EXAMPLES, Gravity, Statement
+from curation.audit.statement import SHOWN_EXAMPLES, Gravity, Statement, by_need
 from curation.cli.options import Amount
 from curation.cli.output import Answer, Table, printable, table_lines, warn
 from curation.cli.outputs import NewFolder, OutputFile
@@ -73,7 +73,7 @@ def report_lines(made: Report, *, whole: bool = False) -> Iterator[str]:
     """
     yield printable(made.verdict_text)
     for gravity, title in _TITLES.items():
-        told = [one for one in made.statements if one.gravity == gravity]
+        told = by_need(one for one in made.statements if one.gravity == gravity)
         if told and (whole or gravity not in ("note", "pass")):
             yield ""
             yield f"{title}:"
