@@ -377,7 +377,7 @@ def check_ssb_ninco_and_imagenetood(shared: Path) -> None:
     assert repeated == {places: 5}
     [conflict] = found(report, "PL9", "warn")
     assert (conflict.about, conflict.examples) == (
-        places, ("OOD_Places_MOS/i_ice_floe/00000212.jpg: 'i' and 'o' (lines 167, 363)",)
+        places, ("datasets/OOD_Places_MOS/i_ice_floe/00000212.jpg: 'i' and 'o' (lines 95, 290)",)
     )  # fmt: skip
 
     lists = read_lists(shared / "data/atlas/imagenetood").lists
