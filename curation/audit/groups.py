@@ -30,13 +30,15 @@ LARGEST_GROUP = 0.2
 """Fewer groups, or one with a larger share of all lines, may be classes where the name does not say what they are."""
 LONGEST_PATTERN = 1000
 GROUP_COLUMNS = (
-    "patient", "patient_id", "subject", "case", "study", "lesion", "video", "clip", "sequence", "scene", "slide",
+    "patient", "subject", "case", "study", "lesion", "video", "clip", "sequence", "scene", "slide",
     "drive", "session", "recording", "speaker", "site", "location", "group", "source_id",
 )  # fmt: skip
-"""Names of columns that say that their values are groups."""
+"""Names of columns that say that their values are groups; ``patient_id`` and ``PatientID`` are read as ``patient``."""
 _SHOWN = 3
 _SAMPLE = 200
 _GROUPS_A_LABEL = 3
+_FOLLOWING = 0.9
+"""Share of lines whose label is that of most of their group, from which on groups follow the labels."""
 _ROLE_FOLDER = r"(^|/)(?i:train|training|trainval|val|valid|validation|dev|test|testing)(?:20\d\d)?/"
 
 
@@ -60,7 +62,9 @@ class _Pattern:
 
 _END = f"(?:{IMAGE_SUFFIX.removesuffix('$')})?$"
 _COUNTER = r"^((?:.*?[^A-Za-z])??(?i:{})[_-]?{})"
-"""A word and a number: the third video of this folder is not that of another."""
+"""A word and a number, the first in a path: the third video of this folder is not that of another."""
+_MORE = r"[^.\d]"
+"""What follows the number: a file that is a clip is no group of images, whereas a patient may have one image."""
 _PATTERNS = (
     _Pattern("Roboflow source", ("source photo",), r"([^/]+)\.rf\.[0-9a-f]{32}"),
     _Pattern(
@@ -82,11 +86,14 @@ _PATTERNS = (
     _Pattern(
         "drive, sequence or scene",
         ("sequence", "drive", "scene", "route", "trip"),
-        _COUNTER.format("seq|sequence|drive|route|trip|log", r"\d+") + "|" + _COUNTER.format("scene", r"\d{4}"),
+        "|".join(
+            _COUNTER.format(*words) + _MORE
+            for words in (("seq|sequence|drive|route|trip|log", r"\d+"), ("scene", r"\d{4}"))
+        ),
         in_folders=True,
     ),
     _Pattern("video", ("video", "clip"), r"(v_\w+_g\d\d)"),
-    _Pattern("video", ("video", "clip"), _COUNTER.format("video|vid|clip", r"\d+"), in_folders=True),
+    _Pattern("video", ("video", "clip"), _COUNTER.format("video|vid|clip", r"\d+") + _MORE, in_folders=True),
     _Pattern("text before the frame", ("video",), r"^((?:.*/)?[^/]*[^/_-])[_-]?(?i:frame)[_-]?\d+", in_folders=True),
     _Pattern(
         "slide or crop",
@@ -209,10 +216,10 @@ class Groups:
     def __init__(self, images: Images, patterns: Sequence[str] = (), column: str = "") -> None:
         self.images = images
         self.own = tuple(_Pattern(f"--group {text}", ("group",), _checked(text)) for text in patterns)
-        self.column = column.lower()
+        self.column = _column(column)
         self._found: dict[tuple[int, _Pattern], tuple[Int32s, pa.LargeStringArray]] = {}
         present = sorted({name for one in images.lists for name in one.columns})
-        if column and self.column not in {name.lower() for name in present}:
+        if column and self.column not in set(map(_column, present)):
             raise UsageError(
                 "No list has a column of this name",
                 where=f"--group-column {column[:80]}",
@@ -231,7 +238,8 @@ class Groups:
         decided, tried, also, why = None, list[str](), list[str](), ""
         for pattern, sides in self._groupings(a, b, people_only=people_only):
             fitting = sides.fitting
-            asked = pattern in self.own or pattern.name == f"the column {self.column}"
+            of_column = _column(pattern.name.removeprefix("the column ")) == (self.column or None)
+            asked = pattern in self.own or of_column
             told = f"{pattern.name} (fits {fitting[0]:,} of {of[0]:,} and {fitting[1]:,} of {of[1]:,} lines)"
             fits = all(fitting) if asked else all(n >= SHARE * m > 0 for n, m in zip(fitting, of, strict=True))
             if not fits:
@@ -253,11 +261,12 @@ class Groups:
 
     def _groupings(self, a: int, b: int, *, people_only: bool) -> Iterator[tuple[_Pattern, _Sides]]:
         """Yield what may tell groups, in the order in which it is tried, with the groups of two lists by it."""
-        columns = [{name.lower(): one for name, one in self.images.lists[place].columns.items()} for place in (a, b)]
+        columns = [{_column(name): (name, one) for name, one in self.images.lists[at].columns.items()} for at in (a, b)]
         for name in ([self.column] * bool(self.column)) + ([] if people_only else list(GROUP_COLUMNS)):
             if name in columns[0] and name in columns[1]:
-                sides = [(one[name].of, _texts(one[name].values)) for one in columns]
-                yield _Pattern(f"the column {name}", (name.removesuffix("_id"),), ""), _joined(*sides)
+                sides = [(one[name][1].of, _texts(one[name][1].values)) for one in columns]
+                written = f"the column {columns[0][name][0]}"
+                yield _Pattern(written, (name.removesuffix("_id"),), ""), _joined(*sides)
         for pattern in (*self.own, *(_PEOPLE if people_only else _PATTERNS)):
             yield pattern, _joined(self._of(a, pattern), self._of(b, pattern))
 
@@ -307,11 +316,34 @@ class Groups:
         above = [{_above(sides.names[code].as_py()) for code in np.unique(one[one >= 0])} for one in sides.codes]
         if pattern.in_folders and not above[0] & above[1]:
             return "the two lists name other folders"
+        if found.both and pattern.in_folders and self._numbered_anew(sides, pair):
+            return "names below the folders of train and test are numbered anew"
+        if not pattern.sure and 2 * present > counts.sum():
+            return f"{present:,} groups of {counts.sum():,} lines: hardly any holds two"
         if not pattern.few and (present < LEAST_GROUPS or counts.max() > LARGEST_GROUP * counts.sum()):
             return f"{present:,} groups, the largest of {counts.max():,} of {counts.sum():,} lines: they may be classes"
         if not pattern.few and False not in follows and 2 * found.both > present:
             return f"{found.both:,} of {present:,} groups stand on both sides: they may be classes"
         return ""
+
+    def _numbered_anew(self, sides: _Sides, pair: tuple[int, int]) -> bool:
+        """Return whether groups of both lists hold equal names of other images, below folders of train and test."""
+        from pyarrow import compute
+
+        shared = np.intersect1d(*sides.codes)
+        rows = [
+            np.unique(self.images.members[place][np.isin(codes, shared[shared >= 0])])
+            for place, codes in zip(pair, sides.codes, strict=True)
+        ]
+        texts = [
+            compute.replace_substring_regex(self._paths(np.setdiff1d(one, other)), _ROLE_FOLDER, r"\1")
+            for one, other in (rows, rows[::-1])
+        ]
+        return (
+            bool(10 * compute.sum(compute.is_in(*texts)).as_py() > min(map(len, texts)))
+            if all(map(len, texts))
+            else False
+        )
 
     def _follow_labels(self, place: int, codes: Int32s) -> bool | None:
         """Return whether each group of a list holds one label and each label few groups; None without labels."""
@@ -321,8 +353,12 @@ class Groups:
             return None
         rows = (codes >= 0) & (labels != NO_LABEL)
         values, groups = len(np.unique(labels[rows])), len(np.unique(codes[rows]))
-        pairs = len(np.unique(np.stack([codes[rows], labels[rows]]), axis=1).T)
-        return (pairs == groups <= _GROUPS_A_LABEL * values) if values > 1 else None
+        pairs, counts = np.unique(np.stack([codes[rows], labels[rows]]), axis=1, return_counts=True)
+        usual = np.zeros(int(codes.max(initial=0)) + 1, np.int64)
+        np.maximum.at(usual, pairs[0], counts)
+        # Some labels may be mistaken.
+        follows = usual.sum() >= _FOLLOWING * rows.sum() and groups <= _GROUPS_A_LABEL * values
+        return bool(follows) if values > 1 else None
 
     def _columns_apart(self, a: int, b: int) -> Iterator[str]:
         """Yield what columns tell whose names say nothing: that each of their values stands on one side."""
@@ -331,7 +367,7 @@ class Groups:
             values = {*one[name].values} | {*two[name].values}
             repeated = len(values) < min(len(one[name].of), len(two[name].of))
             apart = len(values) > 1 and not {*one[name].values} & {*two[name].values}
-            if repeated and apart and name.lower() not in (*GROUP_COLUMNS, self.column):
+            if repeated and apart and _column(name) not in (*GROUP_COLUMNS, self.column):
                 yield f"each of the {len(values):,} values of the column {name} stands on one side"
 
 
@@ -355,6 +391,12 @@ def _checked(pattern: str) -> str:
     except pa.ArrowInvalid:
         raise UsageError("A pattern has no capture group", where=where, expected=expected) from None
     return pattern
+
+
+def _column(name: str) -> str:
+    """Return the name of a column as it is compared."""
+    short = re.sub(r"[_ -]?id$", "", name.lower())
+    return short if short in GROUP_COLUMNS else name.lower()
 
 
 def _above(name: str) -> str:

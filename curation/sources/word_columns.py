@@ -359,7 +359,9 @@ def _pairs(table: _Table) -> dict[str, Any] | None:
     fits, found, widths = list[bool](), list[bytes](), {0}
     for line in lines:
         one = line.split()
-        fits.append(len(one) in (3, 4) and one[1].isdigit() and one[-1].isdigit() and not one[0].isdigit())
+        # Numbers behind a name are labels, and one photo is no pair.
+        apart = one[1] != one[2] if len(one) == _FEWEST_IN_PAIR else len(one) == 4 and not one[2].isdigit()
+        fits.append(apart and one[1].isdigit() and one[-1].isdigit() and not one[0].isdigit())
         if fits[-1]:
             widths.add(len(one))
             found.append(b"%s %s\n%s %s\n" % (one[0], one[1], one[2 if len(one) > _FEWEST_IN_PAIR else 0], one[-1]))

@@ -22,6 +22,9 @@ _BY_DESIGN = 0.2
 """Share of images with several labels from which on these are the form of a list, a line a label."""
 _FEW = 10
 _LEAST_CLASSES = 3
+_TABLES = {"csv", "json lines"}
+_LABEL = "of labels"
+"""What the column is called whose values are the labels of images."""
 
 
 def labels_fit_each_other(target: AuditTarget) -> Iterator[Finding]:
@@ -32,7 +35,7 @@ def labels_fit_each_other(target: AuditTarget) -> Iterator[Finding]:
     for one in labelled:
         found = [*_two_labels(lists, one), *_against_folders(one)]
         yield from found
-        if not any(finding.verdict == "warn" for finding in found):
+        if not found:
             sound.append(one.name)
     for one, two in combinations(labelled, 2):
         yield from _between(lists, one, two)
@@ -40,7 +43,7 @@ def labels_fit_each_other(target: AuditTarget) -> Iterator[Finding]:
         if min(pair.places) >= 0:
             yield from _shifted(*(lists.lists[place] for place in pair.places))
     if sound:
-        text = f"{counted(len(sound), 'list')} give each image one label"
+        text = f"{counted(len(sound), 'list')} {'gives' if len(sound) == 1 else 'give'} each image one label"
         yield Finding("pass", "lists", text=text, lists=tuple(sound), asked=len(sound))
 
 
@@ -101,8 +104,10 @@ def _against_folders(one: IdList) -> Iterator[Finding]:
     last = np.append(pairs[0][order][1:] != pairs[0][order][:-1], True)
     usual = np.zeros(len(names), np.int64)
     usual[pairs[0][order][last]] = pairs[1][order][last]
-    odd = np.flatnonzero(usual[folders] != one.read.labels)
-    if 0 < len(odd) <= (1 - _MATCHED) * len(one):
+    odd = np.flatnonzero((usual[folders] != one.read.labels) & (one.read.labels != NO_LABEL))
+    # Folders of patients or videos share their few labels, and differ within.
+    are_classes = len(np.unique(usual)) >= _MATCHED * len(names)
+    if are_classes and 0 < len(odd) <= (1 - _MATCHED) * len(one):
         text = f"the label of {len(odd):,} of {len(one):,} entries differs from the others of their folder"
         examples = tuple(
             f"line {one.read.lines[row]}: {names[folders[row]]} has {usual[folders[row]]}, here {one.read.labels[row]}"
@@ -149,7 +154,7 @@ def _between(lists: ListSet, one: IdList, two: IdList) -> Iterator[Finding]:
 
 
 def _shifted(one: IdList, two: IdList) -> Iterator[Finding]:
-    """Yield whether the numbers of classes in one list are those of another plus one: by folder or by their range."""
+    """Yield whether two lists number classes otherwise: by folder, or by a range that is moved by one."""
     if one.read.labels is None or two.read.labels is None:
         return
     sides = [np.unique(labels[labels != NO_LABEL]) for labels in (one.read.labels, two.read.labels)]
@@ -159,24 +164,26 @@ def _shifted(one: IdList, two: IdList) -> Iterator[Finding]:
     both = sorted(usual[0].keys() & usual[1].keys())
     steps = {usual[1][name] - usual[0][name] for name in both}
     examples: tuple[str, ...] = ()
+    moved = [name for name in both if usual[0][name] != usual[1][name]]
     if len(both) >= _LEAST_CLASSES:
-        if len(steps) != 1 or steps == {0}:
+        if not moved:
             return
-        examples = tuple(f"{name}: {usual[0][name]} and {usual[1][name]}" for name in both[:SHOWN_EXAMPLES])
+        examples = tuple(f"{name}: {usual[0][name]} and {usual[1][name]}" for name in moved[:SHOWN_EXAMPLES])
     elif len(sides[0]) == len(sides[1]) and np.array_equal(sides[0] + 1, sides[1]):
         steps = {1}
     elif len(sides[0]) == len(sides[1]) and np.array_equal(sides[0] - 1, sides[1]):
         steps = {-1}
     else:
         return
-    [step] = steps
-    text = (
-        f"classes are numbered {sides[1].min()} to {sides[1].max()} in {two.name} and {sides[0].min()} to "
-        f"{sides[0].max()} in {one.name}: the label of one class differs by {step:+d}"
-    )
+    text = f"the label of {len(moved):,} of {len(both):,} folders that both name differs"
+    if len(steps) == 1:
+        text = (
+            f"classes are numbered {sides[1].min()} to {sides[1].max()} in {two.name} and {sides[0].min()} to "
+            f"{sides[0].max()} in {one.name}: the label of one class differs by {min(steps):+d}"
+        )
     names = (one.name, two.name)
     yield Finding(
-        "warn", f"{one.name} and {two.name}", len(both) or len(sides[1]), text, examples, lists=names, pairs=(names,),
+        "warn", f"{one.name} and {two.name}", len(moved) or len(sides[1]), text, examples, lists=names, pairs=(names,),
         asked=0, hint="number the classes alike in both lists",
     )  # fmt: skip
 
@@ -197,18 +204,14 @@ def _usual(one: IdList) -> dict[str, int]:
 def tables_fit_each_other(target: AuditTarget) -> Iterator[Finding]:
     """PL16: two tables give an image that both name one value in a column of one name."""
     lists = published_of(target)
-    for one, two in combinations([one for one in lists.lists if one.read.columns], 2):
-        columns = sorted(one.read.columns.keys() & two.read.columns.keys())
-        versions = are_versions(one.name, two.name) and all(read_role(side.name).roles for side in (one, two))
-        if not columns or not lists.shared(one, two) or versions:
+    for one, two in combinations(lists.lists, 2):
+        columns = _columns_of_both(lists, one, two)
+        if not columns or not lists.shared(one, two):
             continue
         shared, first, second = np.intersect1d(one.members, two.members, return_indices=True)
         names = (one.name, two.name)
         for column in columns:
-            left, right = (
-                np.array([*side.read.columns[column].values, ""])[side.read.columns[column].of[rows]]
-                for side, rows in ((one, first), (two, second))
-            )
+            left, right = (_cells(side, column, rows) for side, rows in ((one, first), (two, second)))
             odd = np.flatnonzero((left != right) & (left != "") & (right != ""))
             about = f"{one.name} and {two.name}"
             if not len(odd):
@@ -222,6 +225,24 @@ def tables_fit_each_other(target: AuditTarget) -> Iterator[Finding]:
             )
             text = f"the column {column} gives {len(odd):,} of {len(shared):,} files another value in {two.name}"
             yield Finding("warn", about, len(odd), text, examples, of=len(shared), lists=names, pairs=(names,))
+
+
+def _columns_of_both(lists: ListSet, one: IdList, two: IdList) -> list[str]:
+    """Return the columns that can be compared; that of labels where PL9 does not, in tables of another kind."""
+    columns = sorted(one.read.columns.keys() & two.read.columns.keys())
+    apart = are_versions(one.name, two.name)
+    if apart and all(read_role(side.name).roles for side in (one, two)):
+        return []
+    tables = {lists.files[side.file].form for side in (one, two)} <= _TABLES
+    named = one.read.group_of is not None and two.read.group_of is not None
+    return [*columns, _LABEL] if apart and tables and named else columns
+
+
+def _cells(one: IdList, column: str, rows: Int64s) -> npt.NDArray[Any]:
+    """Return the values of a column in some entries, empty where there is none."""
+    if column == _LABEL:
+        return _labels(one, rows)
+    return np.array([*one.read.columns[column].values, ""])[one.read.columns[column].of[rows]]
 
 
 CHECKS: dict[str, Check] = {"PL9": labels_fit_each_other, "PL16": tables_fit_each_other}

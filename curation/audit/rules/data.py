@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from curation.audit.judgement import SOURCES, missing_lists
+from curation.audit.roles import read_role
 from curation.audit.rule import Check, Finding, Outcome, Verdict, counted, not_applicable, undecidable
 from curation.audit.target import SHOWN_EXAMPLES, AuditedList, AuditTarget, ComparedPair, lines_of
 from curation.similarity.near_duplicates import AlikePhotos, PhotoHashes, alike_photos, hash_photos
@@ -21,6 +23,8 @@ from curation.sources.source import Bools, Int32s, Int64s
 
 PHOTOS = "the photos of these images: --photos NAME=DIR"
 _GROUPS = ("train", "val", "test")
+_COUNTS = re.compile(r"[A-Za-z]{0,8}[ _-]?[0-9]{1,8}\.[A-Za-z]+")
+"""Names such as ``0007.jpg`` and ``frame_12.png``, which many folders have."""
 _WHOLE_DOMAINS = (
     "take one of them out; where whole domains are trained and tested on in turn nothing is wrong: say --role LIST=none"
 )
@@ -138,6 +142,10 @@ def _shared(target: AuditTarget, pair: ComparedPair, images: Int64s) -> Finding:
         brief=pair.family.replace(" ", "_"),
         hint=_BOTH,
     )
+    if _counted_by_folder(target, pair, images):
+        text = f"if the file name alone names the image, {counted(len(images), 'image')} stand in both"
+        hint = "say which images are meant: write them with the folders that the lists stand in"
+        return replace(found, verdict="warn", text=text, like="", hint=hint)
     if len(images) == here[0] == here[1]:
         how = _equal(target, pair)
         text = f"the same list twice ({sizes[1]:,} lines, {how})" if how else "the same images, with other repeats"
@@ -155,6 +163,19 @@ def _shared(target: AuditTarget, pair: ComparedPair, images: Int64s) -> Finding:
         hint = f"train on {rest[0]}, which is {one.name} without {two.name}" if rest else _BOTH
         return replace(found, text=text, hint=hint)
     return found
+
+
+def _counted_by_folder(target: AuditTarget, pair: ComparedPair, images: Int64s) -> bool:
+    """Return whether bare names that count stand in folders of train and test: each may count its own images."""
+    if target.published is None or min(pair.places) < 0:
+        return False
+    lists = [target.published.lists[place] for place in pair.places]
+    folders = [read_role(one.file) for one in lists]
+    apart = lists[0].file.rpartition("/")[0] != lists[1].file.rpartition("/")[0]
+    bare = apart and not any(one.read.has_folders for one in lists)
+    if not bare or not all(one.why.startswith("its folder") for one in folders):
+        return False
+    return all(_COUNTS.fullmatch(str(target.ids[image])) for image in images.tolist())
 
 
 def _equal(target: AuditTarget, pair: ComparedPair) -> str:

@@ -169,11 +169,12 @@ def _beside(one: IdList) -> str:
         several, none = int((counts > 1).sum()), int((counts == 0).sum())
         told.append(f"of {len(one):,} images {several:,} have two labels or more and {none:,} none")
     for name, column in one.read.columns.items():
-        lacking = int((column.of < 0).sum())
-        blank = sum(" " in value for value in column.values)
+        # The values of a table that is split are those of all its parts.
+        values, lacking = np.unique(column.of[column.of >= 0]), int((column.of < 0).sum())
+        blank = int(np.isin(column.of, [row for row in values.tolist() if " " in column.values[row]]).sum())
         more = f", {lacking:,} lines have none" if lacking else ""
-        more += f", {blank:,} hold a blank" if blank else ""
-        told.append(f"the column {name} has {len(column.values):,} values{more}")
+        more += f", that of {counted(blank, 'line')} holds a blank" if blank else ""
+        told.append(f"the column {name} has {len(values):,} values{more}")
     return "; ".join(told)
 
 
@@ -221,7 +222,7 @@ def named_lists_are_there(target: AuditTarget) -> Iterator[Finding]:
         if path.is_symlink() or path.stat().st_size > _LARGEST_CODE:
             continue
         for name in _NAMED_LIST.findall(path.read_bytes().decode("utf-8", "ignore")):
-            if Path(name).name not in present:
+            if Path(name).name not in present and not (path.parent / name).is_file():
                 missing.setdefault(name, path.relative_to(root).as_posix())
     if missing:
         examples = tuple(f"{name} (in {where})" for name, where in list(missing.items())[:SHOWN_EXAMPLES])
