@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from curation.audit.id_vocabulary import BARE, BLOCK, NAMESPACES, TEXT, Vocabulary
+from curation.audit.id_vocabulary import BLOCK, NAMESPACES, TEXT, Vocabulary
 from curation.audit.lists import IdList, ListSet
 from curation.audit.rule import Severity, joined
 from curation.audit.target import positions_of
@@ -320,9 +320,6 @@ def _same_names(facts: Sequence[ListFacts]) -> Iterable[tuple[int, int]]:
 def _collisions(lists: ListSet) -> Iterable[Collision]:
     vocabulary = lists.vocabulary
     rows = {space: np.flatnonzero(vocabulary.forms == form) for form, space in enumerate(NAMESPACES)}
-    if vocabulary.namespace:
-        # Bare numbers of a dataset that the user named; without a name they may be anything.
-        rows[vocabulary.namespace] = np.flatnonzero((vocabulary.forms > BARE) & (vocabulary.forms < TEXT))
     for one, two in combinations([space for space in rows if len(rows[space])], 2):
         numbers, first, second = np.intersect1d(
             vocabulary.numbers[rows[one]], vocabulary.numbers[rows[two]], return_indices=True

@@ -1,66 +1,58 @@
-"""Ids of many lists as integers: parsed a column at a time, equal where the images are, written out again on demand."""
+"""Images of many lists as integers: ids of COCO and VOC by their number, all others by their text, each once."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
-from curation.canonical import sha256_of_bytes, sha256_of_lines
-from curation.ids import NATIVE_FORMS, native_of
+from curation.canonical import sha256_of_lines
+from curation.ids import NATIVE_FORMS
 from curation.sources.source import Bools, Int32s, Int64s, Texts
+from curation.sources.stems import firsts
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 NAMESPACES = tuple(NATIVE_FORMS)
 """Datasets whose ids are told by their form: position in this tuple is the form (`Vocabulary.forms`)."""
-COCO, VOC2007, VOC2012 = range(3)
-BARE = VOC2012
-"""``BARE + n`` is the form of bare numbers of n digits, as written, leading zeros included."""
-MAX_DIGITS = 13
-TEXT = BARE + MAX_DIGITS + 1
-"""The form of every other text; its number is a position among the texts."""
-BLOCK = 10**MAX_DIGITS
+COCO, VOC2007, VOC2012, TEXT = range(4)
+"""`TEXT` is the form of every other text; its number is a position among the texts."""
+BLOCK = 10**13
 """Keys of one form of ids lie in one block: ``form * BLOCK + number``."""
 VOC2007_LAST = 9_963
 """Largest image number of VOC2007: a longer list of six-digit numbers is of another dataset."""
 
 _TEMPLATES = ("d" * 12, "d" * 6, "dddd_dddddd")
-_PREFIX = re.compile(r"[a-z][a-z0-9_]{0,31}:")
-_TRIPLES = np.array([f"{number:03}".encode() for number in range(1000)]).view(np.uint8).reshape(1000, 3)
-_LINE_FEED = 10
-_WIDEST = 40
-
-Column = Callable[[int], npt.NDArray[np.uint8]]
+_BARE = (range(1, 13), range(1, 7), (10,))
+"""Digits of the numbers that stand for an id of each dataset, where somebody says that they are of it."""
+_SHORTER = re.compile(rb"^[0-9]{1,5}$", re.MULTILINE)
+_PREFIX = re.compile("[a-z][a-z0-9_]{0,31}:")
+_LINE_FEED, _ZERO = 10, 48
 
 
 @dataclass(frozen=True)
 class Named:
-    """The ids of one list, in its order.
+    """The images of one list, in its order.
 
     Attributes
     ----------
     keys : ndarray of int64, shape (n,)
         ``form * BLOCK + number``; those of form `TEXT` count through `texts`.
     texts : pyarrow.LargeStringArray
-        Ids of no known form, each once; bare, or with a namespace that is not the list's own.
+        Images of no known form, each once; bare, or with a namespace that is not the list's own.
     """
 
     keys: Int64s
     texts: pa.LargeStringArray
 
-    def __len__(self) -> int:
-        return len(self.keys)
 
-
-def named(stems: bytes, *, by_form: bool = True, namespace: str = "", as_written: bool = False) -> Named:
-    """Return the ids that stand in the lines of a text, a line feed after each.
+def keys_by_form(stems: bytes, *, by_form: bool = True, namespace: str = "", as_written: bool = False) -> Int64s:
+    """Return the key of each line of a text, -1 where its form tells no dataset.
 
     Parameters
     ----------
@@ -68,205 +60,115 @@ def named(stems: bytes, *, by_form: bool = True, namespace: str = "", as_written
         Whether 12 digits mean COCO, 6 digits VOC2007, and ``2008_000008`` VOC2012; else only ids with a written
         namespace are of these.
     namespace : str
-        Of bare ids. With and without it, and without the zeros of COCO and VOC, an id is the same.
+        Of bare ids: numbers of any width are COCO's or VOC's where it names them.
     as_written : bool
         Whether ids keep their digits behind a written namespace, as in a manifest: then there are no zeros to add.
     """
     buffer = np.frombuffer(stems, np.uint8)
-    width = stems.find(b"\n")
-    whole, rest = divmod(len(stems), width + 1) if 0 < width <= _WIDEST else (0, 1)
-    if whole and not rest:
-        table = buffer.reshape(whole, width + 1)
-        # The first line tells in no time that the others need another look.
-        for part in (table[:1], table):
-            keys, known = _matched(lambda place, part=part: part[:, place], width, by_form=by_form)  # type: ignore[misc]
-            if not known.all() or not (part[:, width] == _LINE_FEED).all():
-                break
-        else:
-            return Named(_six_digits(keys) if by_form and width == len(_TEMPLATES[VOC2007]) else keys, _no_texts())
-    keys, words, rows = _of_several_forms(stems, buffer, by_form=by_form)
-    if not len(rows):
-        return Named(keys, _no_texts())
-    encoded = words.dictionary_encode()
-    places, texts = _known_texts(
-        encoded.dictionary, "" if as_written else "|".join([*NAMESPACES, namespace]), namespace
-    )
-    keys[rows] = places[encoded.indices.to_numpy()]
-    return Named(keys, texts)
-
-
-def _no_texts() -> pa.LargeStringArray:
-    import pyarrow as pa
-
-    return pa.array([], pa.large_string())
-
-
-def _of_several_forms(
-    stems: bytes, buffer: npt.NDArray[np.uint8], *, by_form: bool
-) -> tuple[Int64s, pa.LargeStringArray, Int64s]:
-    """Return the keys of all lines, -1 where they are of no known form; these lines; and where they stand."""
     ends = np.flatnonzero(buffer == _LINE_FEED)
-    starts = np.concatenate([[0], ends[:-1] + 1]).astype(np.int64)
+    starts = firsts(ends) if len(ends) else ends
     widths = ends - starts
+    present = set(np.flatnonzero(np.bincount(widths)).tolist()) if len(ends) else set()
     keys = np.full(len(ends), -1, np.int64)
-    for width in np.flatnonzero(np.bincount(widths[widths <= _WIDEST])).tolist() if len(widths) else []:
-        rows = np.flatnonzero(widths == width)
-        first = starts[rows]
-        found, known = _matched(lambda place, first=first: buffer[first + place], width, by_form=by_form)  # type: ignore[misc]
-        keys[rows[known]] = found[known]
-    if by_form:
-        known = (keys >= 0) & ((widths == len(_TEMPLATES[VOC2007])) | (keys >= (BARE + 1) * BLOCK))
-        keys[known] = _six_digits(keys[known])
-    rows = np.flatnonzero(keys < 0)
-    return keys, _column(stems, starts[rows], widths[rows]), rows
-
-
-def _six_digits(keys: Int64s) -> Int64s:
-    """Return keys, those of bare six digits as mere numbers where they cannot be VOC2007's.
-
-    That is so where some of them are too large, or other numbers have fewer digits.
-    """
-    forms = keys // BLOCK
-    six = forms == VOC2007
-    shorter = (forms > BARE) & (forms < BARE + 6)
-    if six.any() and (shorter.any() or (keys[six] % BLOCK).max() > VOC2007_LAST):
-        return np.where(six, keys + (BARE + 6 - VOC2007) * BLOCK, keys)
+    for template, form, is_bare in _templates(stems, by_form, namespace, as_written):
+        if len(template) not in present:
+            continue
+        rows = np.flatnonzero((widths == len(template)) & (keys < 0))
+        keys[rows] = _read(buffer, starts[rows], template, form)
+        six = rows[keys[rows] >= 0] if template == _TEMPLATES[VOC2007] and not is_bare else rows[:0]
+        # Six digits are VOC2007's unless some are too large for it, or other numbers have fewer digits.
+        if len(six) and ((keys[six] % BLOCK).max() > VOC2007_LAST or _SHORTER.search(stems)):
+            keys[six] = -1
     return keys
 
 
-def _column(stems: bytes, starts: Int64s, widths: Int64s) -> pa.LargeStringArray:
-    """Return some lines of a text as a column."""
-    import pyarrow as pa
-
-    buffer = np.frombuffer(stems, np.uint8)
-    kept = np.zeros(len(buffer) + 1, np.int8)
-    kept[starts] += 1
-    kept[starts + widths] -= 1
-    data = buffer[np.cumsum(kept[:-1], dtype=np.int8).view(np.bool_)]
-    places = np.concatenate([[0], np.cumsum(widths)]).astype(np.int64)
-    return pa.LargeStringArray.from_buffers(len(starts), pa.py_buffer(places), pa.py_buffer(data))
-
-
-def _known_texts(words: pa.LargeStringArray, spaces: str, namespace: str) -> tuple[Int64s, pa.LargeStringArray]:
-    """Return the key of each word, and the words that are texts; some namespaces that are written before them count."""
-    import pyarrow as pa
-    from pyarrow import compute
-
-    keys = np.arange(len(words), dtype=np.int64) + TEXT * BLOCK
-    pattern = f"^(?:{spaces.strip('|')}):"
-    if not spaces or not compute.any(compute.match_substring_regex(words, pattern)).as_py():
-        return keys, words
-    places = dict[str, int]()
-    for row, text in enumerate(words.to_pylist()):
-        found = _key_of(text, namespace)
-        keys[row] = found if isinstance(found, int) else TEXT * BLOCK + places.setdefault(found, len(places))
-    return keys, pa.array(list(places), pa.large_string())
+def _templates(stems: bytes, by_form: bool, namespace: str, as_written: bool) -> Iterator[tuple[str, int, bool]]:
+    """Yield how an id may be written, its form, and whether that is a number of any width."""
+    for form, space in enumerate(NAMESPACES):
+        if by_form:
+            yield _TEMPLATES[form], form, False
+        if f"{space}:".encode() in stems:
+            yield f"{space}:{_TEMPLATES[form]}", form, False
+            yield from ((f"{space}:{'d' * width}", form, True) for width in _BARE[form] if not as_written)
+    if namespace in NAMESPACES:
+        form = NAMESPACES.index(namespace)
+        yield from (("d" * width, form, True) for width in _BARE[form])
 
 
-def _matched(column: Column, width: int, *, by_form: bool) -> tuple[Int64s, Bools]:
-    """Return the keys of equally long ids, and which of them are of a known form.
-
-    Parameters
-    ----------
-    column : callable
-        ``column(j)``: the j-th byte of every id, shape (n,).
-    width : int
-        Bytes of every id, 1 or more.
-    by_form : bool
-        Whether 12 digits mean COCO, 6 digits VOC2007, and ``2008_000008`` VOC2012; else only ids with a written
-        namespace do, and digits are bare numbers.
-    """
-    templates = [(f"{NAMESPACES[form]}:{_TEMPLATES[form]}", form) for form in (COCO, VOC2007, VOC2012)]
-    if by_form:
-        templates += [(_TEMPLATES[form], form) for form in (COCO, VOC2007, VOC2012)]
-    if width <= MAX_DIGITS and not (by_form and width in (6, 12)):
-        templates.append(("d" * width, BARE + width))
-    size = len(column(0))
-    keys, known = np.zeros(size, np.int64), np.zeros(size, np.bool_)
-    for template, form in templates:
-        if len(template) == width:
-            numbers, fits = _read(column, template, size)
-            keys[fits] = numbers[fits] + form * BLOCK
-            known |= fits
-    return keys, known
-
-
-def _read(column: Column, template: str, size: int) -> tuple[Int64s, Bools]:
-    numbers, fits = np.zeros(size, np.int64), np.ones(size, np.bool_)
+def _read(buffer: Texts, starts: Int64s, template: str, form: int) -> Int64s:
+    """Return the keys of lines as long as a template, -1 for those that do not fit it."""
+    keys, fits = np.zeros(len(starts), np.int64), np.ones(len(starts), np.bool_)
     for place, character in enumerate(template):
         if character == "d":
             # Bytes below "0" wrap round to large ones, so that one comparison tells digits.
-            digit = column(place) - np.uint8(48)
+            digit = buffer[starts + place] - np.uint8(_ZERO)
             fits &= digit < 10
-            numbers *= 10
-            numbers += digit
+            keys = keys * 10 + digit
         else:
-            fits &= column(place) == ord(character)
-    return numbers, fits
+            fits &= buffer[starts + place] == ord(character)
+        if not place and not fits.any():
+            break
+    return np.where(fits, keys + form * BLOCK, -1)
 
 
-def _key_of(text: str, namespace: str = "") -> int | str:
-    """Return the key of an id with a written namespace, or the text itself where it is of no known form.
+def named(keys: Int64s, texts: bytes, namespace: str = "") -> Named:
+    """Return the images of a list: those with a key, and the text of each other line, a line feed after each.
 
-    The list's own namespace, when written, is taken off: with and without it the id is the same.
+    Parameters
+    ----------
+    namespace : str
+        Of bare ids: it is taken off where it is written.
     """
-    space, colon, native = text.partition(":")
-    if not colon or not _PREFIX.match(text):
-        return text
-    if space in NAMESPACES:
-        native = str(native_of(native, space))
-        form = NAMESPACES.index(space)
-        if len(native) == len(_TEMPLATES[form]) and native.isascii():
-            data = np.frombuffer(native.encode(), np.uint8)
-            numbers, fits = _read(lambda place: data[place : place + 1], _TEMPLATES[form], 1)
-            if fits[0]:
-                return int(form * BLOCK + int(numbers[0]))
-    if space == namespace:
-        bare = native.isascii() and native.isdigit() and len(native) <= MAX_DIGITS
-        return int((BARE + len(native)) * BLOCK + int(native)) if bare else native
-    return f"{space}:{native}"
+    from pyarrow import compute
+
+    rows = np.flatnonzero(keys < 0)
+    column = column_of(texts)
+    encoded = (column if len(rows) == len(keys) else column.take(rows)).dictionary_encode()
+    places, words = encoded.indices.to_numpy(), encoded.dictionary
+    if namespace and f"{namespace}:".encode() in texts:
+        again = compute.replace_substring_regex(words, f"^{namespace}:", "").dictionary_encode()
+        places, words = again.indices.to_numpy()[places], again.dictionary
+    keys = keys.copy()
+    keys[rows] = places.astype(np.int64) + TEXT * BLOCK
+    return Named(keys, words)
 
 
-def _in_namespace(keys: Int64s, namespace: str) -> Int64s:
-    """Return keys with bare numbers turned into ids of COCO or VOC, where that is the namespace of bare ids."""
-    if namespace not in NAMESPACES:
-        return keys
-    form = keys // BLOCK
-    digits, numbers = form - BARE, keys % BLOCK
-    bare = (form > BARE) & (form < TEXT)
-    fits = {
-        "coco": (digits <= 12),
-        "voc2007": (digits <= 6),
-        "voc2012": (digits == 10),
-    }[namespace]
-    return np.where(bare & fits, NAMESPACES.index(namespace) * BLOCK + numbers, keys)
+def column_of(texts: bytes) -> pa.LargeStringArray:
+    """Return the lines of a text, a line feed after each, as a column."""
+    import pyarrow as pa
+
+    buffer = np.frombuffer(texts, np.uint8)
+    breaks = np.flatnonzero(buffer == _LINE_FEED)
+    # A line less its line feed begins as many bytes earlier as there are lines before it.
+    places = np.concatenate([[0], breaks - np.arange(len(breaks))]).astype(np.int64)
+    data = buffer[buffer != _LINE_FEED]
+    return pa.LargeStringArray.from_buffers(len(breaks), pa.py_buffer(places), pa.py_buffer(data))
 
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """Every id of some lists once: COCO, VOC2007 and VOC2012 by number, bare numbers, other texts by code point.
+    """Every image of some lists once: COCO, VOC2007 and VOC2012 by number, other texts by code point.
 
     Attributes
     ----------
     keys : ndarray of int64, shape (u,)
         Ascending.
     texts : pyarrow.LargeStringArray
-        The ids of form `TEXT`, by code point; their keys count through it.
+        Those of form `TEXT`, by code point; their keys count through it.
     namespace : str
-        Of ids without a known form or a written namespace, ``""`` where nobody said.
+        Of images without a known form or a written namespace, ``""`` where nobody said.
     """
 
     keys: Int64s
     texts: pa.LargeStringArray
     namespace: str = ""
-    _rendered: dict[int, npt.NDArray[np.uint8]] = field(default_factory=dict, compare=False, repr=False)
 
     def __len__(self) -> int:
         return len(self.keys)
 
     @cached_property
     def forms(self) -> Int64s:
-        """The form of each id, shape (u,)."""
+        """The form of each image, shape (u,)."""
         forms: Int64s = self.keys // BLOCK
         return forms
 
@@ -284,20 +186,16 @@ class Vocabulary:
 
     @cached_property
     def namespace_codes(self) -> Int32s:
-        """The namespace of each id as a position in `namespace_names`, shape (u,)."""
+        """The namespace of each image as a position in `namespace_names`, shape (u,)."""
         import pyarrow as pa
         from pyarrow import compute
 
+        codes = self.forms.astype(np.int32)
         own = self.namespace_names.index(self.namespace)
-        codes = np.where(self.forms <= VOC2012, self.forms, own).astype(np.int32)
-        if len(self.texts):
-            of_text = (
-                compute.index_in(self._spaces, pa.array(self.namespace_names, pa.large_string()))
-                .fill_null(own)
-                .to_numpy()
-            )
-            written = compute.binary_length(self._spaces).to_numpy() > 0
-            codes[self.forms == TEXT] = np.where(written, of_text, own)
+        names = pa.array(self.namespace_names, pa.large_string())
+        of_text = compute.index_in(self._spaces, names).fill_null(own).to_numpy()
+        is_text = self.forms == TEXT
+        codes[is_text] = of_text[self.numbers[is_text]]
         return codes
 
     @cached_property
@@ -308,7 +206,7 @@ class Vocabulary:
         return compute.replace_substring_regex(self.texts, f"(?s)^(?:({_PREFIX.pattern[:-1]}):)?.*$", r"\1")
 
     def may_be_of(self, namespace: str) -> Bools:
-        """Return which ids a source of some namespace may hold, shape (u,): its own, and those of no namespace.
+        """Return which images a source of some namespace may hold, shape (u,): its own, and those of no namespace.
 
         Digits in COCO's or VOC's form may be another dataset's too, where the source is of neither.
         """
@@ -319,86 +217,39 @@ class Vocabulary:
 
     @cached_property
     def natives(self) -> Texts:
-        """The ids without namespace, shape (u,): what a source calls its images."""
-        return self._written(np.arange(len(self), dtype=np.int32), with_namespace=False)
+        """The images without namespace, shape (u,): a path, or what a source calls its images."""
+        return self._written(np.arange(len(self)), with_namespace=False)
 
     def ids(self, rows: Int32s | Int64s | Sequence[int] | None = None) -> list[str]:
-        """Return ids ``namespace:native`` at some positions, or all; bare where the namespace is not known."""
+        """Return images ``namespace:native`` at some positions, or all; bare where the namespace is not known."""
         chosen = np.arange(len(self)) if rows is None else np.asarray(rows, np.int64)
         written: list[str] = self._written(chosen, with_namespace=True).tolist()
         return written
 
     def digest(self, rows: Int32s | Int64s) -> str:
-        r"""Return the sha256 of some ids as the id file of a manifest holds them: sorted, each ended by ``\n``.
+        r"""Return the sha256 of some images as the id file of a manifest holds them: sorted, each ended by ``\n``."""
+        return sha256_of_lines(sorted(self.ids(rows)))
 
-        Parameters
-        ----------
-        rows : ndarray of int, shape (n,)
-            Positions, ascending, each once.
-        """
-        if len(rows) and self.forms[rows[-1]] > VOC2012:
-            return sha256_of_lines(sorted(self.ids(rows)))
-        # Numbers of one width under sorted namespaces: the order of keys is that of code points.
-        return sha256_of_bytes(b"".join(data for _, data in self._lines(rows, with_namespace=True)))
-
-    def _written(self, rows: Any, *, with_namespace: bool) -> Texts:
+    def _written(self, rows: Int64s, *, with_namespace: bool) -> Texts:
         written = np.empty(len(rows), object)
-        order = np.argsort(rows, kind="stable") if len(rows) > 1 and (np.diff(rows) < 0).any() else None
-        ascending = rows if order is None else rows[order]
-        done = 0
-        for count, data in self._lines(ascending, with_namespace=with_namespace):
-            written[done : done + count] = data.decode("ascii").split("\n")[:-1]
-            done += count
-        written[done:] = self._other(ascending[done:], with_namespace=with_namespace)
-        if order is None:
-            return written
-        back = np.empty(len(rows), object)
-        back[order] = written
-        return back
-
-    def _other(self, rows: Any, *, with_namespace: bool) -> list[str]:
-        prefix = f"{self.namespace}:" if with_namespace and self.namespace else ""
-        if with_namespace and not prefix:
-            return list(self.texts.take(self.numbers[rows]).to_pylist())
-        found = []
-        for text in self.texts.take(self.numbers[rows]).to_pylist():
-            if _PREFIX.match(text):
-                found.append(text if with_namespace else text.partition(":")[2])
-            else:
-                found.append(prefix + text)
-        return found
-
-    def _lines(self, rows: Any, *, with_namespace: bool) -> list[tuple[int, bytes]]:
-        """Return the lines of ascending positions that hold numbers, one piece a form."""
-        pieces = []
-        forms = self.forms[rows]
-        for form in range(TEXT):
-            low, high = np.searchsorted(forms, [form, form + 1]).tolist()
-            if low == high:
-                continue
-            lines = self._block(form)[rows[low:high] - int(np.searchsorted(self.forms, form))]
-            space = NAMESPACES[form] if form <= VOC2012 else self.namespace
-            if with_namespace and space:
-                prefix = np.frombuffer(f"{space}:".encode(), np.uint8)
-                lines = np.hstack([np.broadcast_to(prefix, (len(lines), len(prefix))), lines])
-            pieces.append((high - low, lines.tobytes()))
-        return pieces
-
-    def _block(self, form: int) -> npt.NDArray[np.uint8]:
-        """Return the digits of all ids of one form, each with a line feed, shape (n, width + 1)."""
-        if form not in self._rendered:
-            numbers = self.numbers[self.forms == form]
-            triples = [_TRIPLES[numbers // 1000**place % 1000] for place in reversed(range(5))]
-            digits = np.hstack(triples)
-            end = np.full((len(numbers), 1), 10, np.uint8)
+        for form in range(TEXT + 1):
+            own = np.flatnonzero(self.forms[rows] == form)
+            numbers = self.numbers[rows[own]]
+            space = NAMESPACES[form] if form < TEXT else self.namespace
+            prefix = f"{space}:" if space and with_namespace else ""
             if form == VOC2012:
-                line = np.full((len(numbers), 1), ord("_"), np.uint8)
-                parts = [digits[:, -10:-6], line, digits[:, -6:], end]
+                written[own] = [f"{prefix}{n // 10**6:04}_{n % 10**6:06}" for n in numbers.tolist()]
+            elif form < TEXT:
+                width = len(_TEMPLATES[form])
+                written[own] = [f"{prefix}{n:0{width}}" for n in numbers.tolist()]
             else:
-                width = len(_TEMPLATES[form]) if form <= VOC2012 else form - BARE
-                parts = [digits[:, -width:], end]
-            self._rendered[form] = np.hstack(parts)
-        return self._rendered[form]
+                texts = self.texts.take(numbers).to_pylist()
+                found = [_PREFIX.match(text) for text in texts]
+                written[own] = [
+                    prefix + text if match is None else text if with_namespace else text[match.end() :]
+                    for text, match in zip(texts, found, strict=True)
+                ]
+        return written
 
 
 def numbered_together(lists: Sequence[Named], namespace: str = "") -> tuple[Vocabulary, list[Int32s]]:
@@ -413,29 +264,24 @@ def numbered_together(lists: Sequence[Named], namespace: str = "") -> tuple[Voca
     import pyarrow as pa
     from pyarrow import compute
 
-    encoded = pa.concat_arrays([_no_texts(), *(one.texts for one in lists)]).dictionary_encode()
+    none = pa.array([], pa.large_string())
+    encoded = pa.concat_arrays([none, *(one.texts for one in lists)]).dictionary_encode()
     by_text = compute.sort_indices(encoded.dictionary).to_numpy()
     place = np.empty(len(by_text), np.int64)
     place[by_text] = np.arange(len(by_text)) + TEXT * BLOCK
-    places = np.split(place[encoded.indices.to_numpy()], np.cumsum([len(one.texts) for one in lists]))
-    resolved = [
-        _resolved(_in_namespace(one.keys, namespace), own) for one, own in zip(lists, places[: len(lists)], strict=True)
-    ]
-    joined = np.concatenate([*resolved, np.empty(0, np.int64)])
-    codes, distinct = pd.factorize(joined)
+    codes = place[encoded.indices.to_numpy()]
+    joined, first = [np.empty(0, np.int64)], 0
+    for one in lists:
+        own = codes[first : first + len(one.texts)]
+        first += len(own)
+        is_text = one.keys >= TEXT * BLOCK
+        keys = one.keys.copy()
+        keys[is_text] = own[keys[is_text] - TEXT * BLOCK]
+        joined.append(keys)
+    factors, distinct = pd.factorize(np.concatenate(joined))
     order = np.argsort(distinct, kind="stable")
     rank = np.empty(len(distinct), np.int32)
     rank[order] = np.arange(len(distinct), dtype=np.int32)
-    ends = np.cumsum([len(one) for one in resolved], dtype=np.int64)
-    members = np.split(rank[codes], ends)[:-1] if len(resolved) else []
-    keys = np.asarray(distinct, np.int64)[order]
-    return Vocabulary(keys, encoded.dictionary.take(by_text), namespace), members
-
-
-def _resolved(keys: Int64s, places: Int64s) -> Int64s:
-    if not len(places):
-        return keys
-    is_text = keys >= TEXT * BLOCK
-    keys = keys.copy()
-    keys[is_text] = places[keys[is_text] - TEXT * BLOCK]
-    return keys
+    ends = np.cumsum([len(one.keys) for one in lists], dtype=np.int64)
+    members = np.split(rank[factors], ends)[:-1] if lists else []
+    return Vocabulary(np.asarray(distinct, np.int64)[order], encoded.dictionary.take(by_text), namespace), members

@@ -1,7 +1,4 @@
-"""Somebody's lists, read from a folder or some files (see `curation.sources.published_list`), and their ids named.
-
-An id is the stem of an entry. Where stems repeat in several folders, as ImageNet-R's do, it is folder and stem.
-"""
+"""Somebody's lists, read from a folder or some files (see `curation.sources.published_list`), their images named."""
 
 from __future__ import annotations
 
@@ -13,7 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from curation.audit.id_vocabulary import BARE, BLOCK, NAMESPACES, Named, Vocabulary, named, numbered_together
+from curation.audit.id_vocabulary import Vocabulary
+from curation.audit.identity import Images, images_of
 from curation.errors import AnnotationFormatError, DamagedFileError, MissingFileError, UsageError
 from curation.ids import ImageId
 from curation.input_files import InputFile
@@ -54,8 +52,6 @@ class IdList:
         ``sha256:<hex>`` of the bytes of the file.
     size : int
         Bytes of the file.
-    by_folder : bool
-        Whether its ids are folder and stem, since stems repeat.
     """
 
     name: str
@@ -64,7 +60,6 @@ class IdList:
     read: PublishedList
     sha256: str
     size: int
-    by_folder: bool = False
 
     def __len__(self) -> int:
         return len(self.members)
@@ -85,8 +80,8 @@ class ListSet:
         Of the folder.
     lists : tuple of IdList
         By name.
-    vocabulary : Vocabulary
-        Every id once.
+    images : Images
+        Every image once, and each list as positions among them.
     labels : mapping of str to Path
         COCO JSON files with annotations, by the name of their list.
     skipped : mapping of str to str
@@ -103,7 +98,7 @@ class ListSet:
 
     name: str
     lists: tuple[IdList, ...]
-    vocabulary: Vocabulary
+    images: Images
     labels: Mapping[str, Path] = field(default_factory=dict)
     skipped: Mapping[str, str] = field(default_factory=dict)
     files: Mapping[str, PublishedFile] = field(default_factory=dict)
@@ -113,6 +108,11 @@ class ListSet:
 
     def __len__(self) -> int:
         return len(self.lists)
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """Every image once."""
+        return self.images.vocabulary
 
     @property
     def digests(self) -> dict[str, str]:
@@ -152,7 +152,7 @@ def read_lists(place: Path | Sequence[Path], *, namespace: str = "") -> ListSet:
     if namespace:
         ImageId(namespace, "0")
     root, paths = _files(place)
-    read = _read_all(root, paths, namespace)
+    read = _read_all(root, paths)
     if not read.found and not any(one.form in ("class roles", "class names", "map") for one in read.files.values()):
         reasons = "; ".join(f"{name}: {why}" for name, why in list(read.skipped.items())[:3])
         raise UsageError(
@@ -162,15 +162,15 @@ def read_lists(place: Path | Sequence[Path], *, namespace: str = "") -> ListSet:
             found=reasons or "no such file",
         )
     names = sorted(read.found)
-    vocabulary, members = numbered_together([read.found[name].ids for name in names], namespace)
+    images = images_of([read.found[name].read for name in names], namespace)
     lists = tuple(
-        IdList(name, one.file, own, one.read, f"sha256:{of.sha256}", of.size, one.by_folder)
-        for name, own in zip(names, members, strict=True)
+        IdList(name, one.file, own, one.read, f"sha256:{of.sha256}", of.size)
+        for name, own in zip(names, images.members, strict=True)
         for one in [read.found[name]]
         for of in [read.files[one.file]]
     )
     return ListSet(
-        root.resolve().name, lists, vocabulary, read.labels, read.skipped, read.files, root, isinstance(place, Path),
+        root.resolve().name, lists, images, read.labels, read.skipped, read.files, root, isinstance(place, Path),
         tuple(read.damaged),
     )  # fmt: skip
 
@@ -179,8 +179,6 @@ def read_lists(place: Path | Sequence[Path], *, namespace: str = "") -> ListSet:
 class _Entries:
     file: str
     read: PublishedList
-    ids: Named
-    by_folder: bool
 
 
 @dataclass(frozen=True)
@@ -192,7 +190,7 @@ class _Found:
     files: dict[str, PublishedFile] = field(default_factory=dict)
 
 
-def _read_all(root: Path, paths: Sequence[Path], namespace: str) -> _Found:
+def _read_all(root: Path, paths: Sequence[Path]) -> _Found:
     from tqdm import tqdm
 
     read = _Found()
@@ -223,7 +221,7 @@ def _read_all(root: Path, paths: Sequence[Path], namespace: str) -> _Found:
                     continue
             # An array of ids beside a text file of its name is a list of its own.
             name = file + (f"/{key}" if key else "") if name in read.found else name
-            read.found[name] = _entries(file, one, namespace)
+            read.found[name] = _Entries(file, one)
         if len(read.found) > MAX_LISTS:
             raise UsageError("There are too many lists to compare", where=str(root), expected=f"at most {MAX_LISTS:,}")
     return read
@@ -253,24 +251,6 @@ def _named_lists(published: PublishedFile) -> Iterator[tuple[str, PublishedList]
     for key in sorted(lists):
         short = key.removesuffix(".txt")
         yield key if short in lists or not short else short, lists[key]
-
-
-def _entries(file: str, one: PublishedList, namespace: str) -> _Entries:
-    # Integers are written without leading zeros: six of their digits are not VOC's.
-    by_form = namespace in ("", *NAMESPACES) and not one.integers
-    ids = named(one.stems, by_form=by_form, namespace=namespace)
-    if not one.has_folders:
-        return _Entries(file, one, ids, by_folder=False)
-    if len(ids) and ids.keys.max() < (BARE + 1) * BLOCK:
-        # COCO's and VOC's numbers are images, whatever folder they stand in.
-        return _Entries(file, one, ids, by_folder=False)
-    whole = named(one.parent_stems, by_form=False)
-    by_folder = _distinct(ids) < _distinct(whole)
-    return _Entries(file, one, whole if by_folder else ids, by_folder)
-
-
-def _distinct(ids: Named) -> int:
-    return len(np.unique(ids.keys))
 
 
 def _files(place: Path | Sequence[Path]) -> tuple[Path, list[Path]]:

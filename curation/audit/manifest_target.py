@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from curation.audit.classes import ClassNames, tasks_of_header
-from curation.audit.id_vocabulary import named, numbered_together
+from curation.audit.id_vocabulary import keys_by_form, named, numbered_together
 from curation.audit.target import (
     DEFAULT_EXEMPLARS,
     AuditedList,
@@ -67,8 +67,12 @@ def manifest_target(
         for entry in entries
         if entry.name in sources
     )
-    texts_of_parts = ["".join(f"{one}\n" for one in manifest.lists.get(part.name, ())) for part in header.parts]
-    vocabulary, members = numbered_together([named(text.encode(), as_written=True) for text in texts_of_parts])
+    texts_of_parts = [
+        "".join(f"{one}\n" for one in manifest.lists.get(part.name, ())).encode() for part in header.parts
+    ]
+    vocabulary, members = numbered_together(
+        [named(keys_by_form(text, as_written=True), text) for text in texts_of_parts]
+    )
     texts = vocabulary.ids()
     positions = [positions_of(texts, [one.raw])[1] for one in audited]
     tasks = tasks_of_header(header)

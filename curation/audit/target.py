@@ -16,6 +16,7 @@ import numpy as np
 
 from curation.audit.classes import ClassNames, TaskClasses
 from curation.audit.id_vocabulary import Vocabulary
+from curation.audit.identity import IMAGE_SUFFIX
 from curation.audit.lists import ListSet
 from curation.manifest.header import ClassEntry, LabelView, SourceEntry
 from curation.short_repr import short_repr
@@ -428,17 +429,32 @@ def positions_of(vocabulary: Vocabulary, sources: Sequence[Source]) -> Int32s:
 def positions_in(source: Source, wanted: Sequence[str]) -> Int32s:
     """Return the position of each id among the images of a source, -1 where it has none.
 
-    Lists name images by the dataset's own id, by the stem of the file name, or by the number in the annotation file.
-    One way of naming holds for the whole source: the one that finds the most ids, in this order where several do.
+    Lists name images by the dataset's own id, by the file name, or by the number in the annotation file; and by a path
+    to one of these. One way of naming holds for the whole source: the one that finds the most, in this order where
+    several do.
     """
     best = np.full(len(wanted), -1, np.int32)
-    for rows in _namings(source):
-        found = np.array([rows.get(text, -1) for text in wanted], np.int32)
-        if int((found >= 0).sum()) > int((best >= 0).sum()):
-            best = found
-        if len(wanted) and (best >= 0).all():
-            break
+    for texts in _shortened(wanted):
+        for rows in _namings(source):
+            found = np.array([rows.get(text, -1) for text in texts], np.int32)
+            if int((found >= 0).sum()) > int((best >= 0).sum()):
+                best = found
+            if len(wanted) and (best >= 0).all():
+                return best
     return best
+
+
+def _shortened(wanted: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Yield images as they are written, without suffix, and by folder and name or name alone if that is distinct."""
+    yield wanted
+    paths = [re.sub(IMAGE_SUFFIX, "", text) for text in wanted]
+    for texts in (paths, [_tail(text, 2) for text in paths], [_tail(text, 1) for text in paths]):
+        if texts != wanted and len(set(texts)) == len(wanted):
+            yield texts
+
+
+def _tail(path: str, parts: int) -> str:
+    return "/".join(path.split("/")[-parts:])
 
 
 def _namings(source: Source) -> Iterator[dict[str, int]]:

@@ -2,7 +2,6 @@
 
 import re
 import time
-import unicodedata
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -10,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curation.audit.id_vocabulary import named, numbered_together
+from curation.audit.identity import images_of
 from curation.errors import AnnotationFormatError, CurationError
 from curation.sources.published_list import PublishedList, read_published
 
@@ -25,8 +24,8 @@ def parsed(data: bytes) -> PublishedList:
 
 def ids(data: bytes | str) -> list[str]:
     one = parsed(data if isinstance(data, bytes) else data.encode())
-    found, [members] = numbered_together([named(one.stems)])
-    return found.ids(members)
+    images = images_of([one])
+    return images.texts(images.members[0])
 
 
 @pytest.mark.parametrize(
@@ -100,41 +99,6 @@ def test_a_giant_line_is_odd_and_costs_no_time() -> None:
     assert one.odd_lines[0].reason == "the line is too long"
     assert one.lines.tolist() == [1, 2, 4]
     assert time.perf_counter() - start < 5
-
-
-FORMS = st.one_of(
-    st.integers(0, 10**12 - 1).map(lambda n: f"{n:012}"),
-    st.integers(0, 9_999).map(lambda n: f"{n:06}"),
-    st.tuples(st.integers(0, 9999), st.integers(0, 999_999)).map(lambda p: f"{p[0]:04}_{p[1]:06}"),
-    st.integers(0, 99).map(lambda n: f"coco:{n:012}"),
-    st.text("0123456789", min_size=1, max_size=15),
-    st.text("abé_-:", min_size=1, max_size=6),
-)
-
-
-def _expected(lines: list[str]) -> list[str]:
-    """Namespaced ids by regular expressions, line by line."""
-    bare = [one for one in lines if re.fullmatch("[0-9]{1,6}", one)]
-    is_voc = all(len(one) == 6 and int(one) <= 9_963 for one in bare)
-    found = []
-    for one in lines:
-        if re.fullmatch("[0-9]{12}", one):
-            found.append(f"coco:{one}")
-        elif re.fullmatch("[0-9]{6}", one) and is_voc:
-            found.append(f"voc2007:{one}")
-        elif re.fullmatch("[0-9]{4}_[0-9]{6}", one):
-            found.append(f"voc2012:{one}")
-        else:
-            found.append(one)
-    return found
-
-
-@given(st.lists(FORMS, max_size=30), st.sampled_from(["\n", "\r\n", " \n"]), st.sampled_from(["", "x/y/"]))
-def test_ids_come_back_as_they_were_written(lines: list[str], end: str, folder: str) -> None:
-    # A number besides keeps a list of words from naming classes.
-    lines = [*lines, "000000000001"]
-    text = "".join(f"{folder}{line}{end}" for line in lines)
-    assert ids(text) == _expected([unicodedata.normalize("NFC", one) for one in lines])
 
 
 @given(st.binary(max_size=200))

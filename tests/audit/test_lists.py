@@ -30,7 +30,7 @@ def test_text_arrays_objects_of_arrays_and_coco_json_are_lists(tmp_path: Path) -
         "splits/train": ["b", "a"],
         "splits/val": ["a"],
         "sub/t1_train": ["coco:000000000139", "coco:000000000285", "coco:000000000139"],
-        "test": ["x", "4"],
+        "test": ["train/x.png", "4"],
     }
     assert found.labels == {}
     train = found.lists[3]

@@ -353,7 +353,7 @@ def stems_name_images(target: AuditTarget) -> Iterator[Finding]:
         if names == paths:
             sound += 1
             continue
-        how = "they are compared by folder and stem" if one.by_folder else "they are compared by stem"
+        how = "they are compared by whole path"
         text = f"stems repeat: {paths:,} paths have {names:,} distinct stems; {how}"
         yield Finding("warn", one.name, paths - names, text)
     if sound:

@@ -1,0 +1,382 @@
+"""What is one image: its whole path as written, or an id whose form tells its dataset; how surely two lists share it.
+
+Paths are compared as they are normalised by the reader (`PublishedList.images`), never by file name or last folder
+alone: the frame ``0000000105`` of two drives are two images. Only `Shared` of strength *exact* or *bytes* may carry an
+error; *likely* carries a warning, *hint* a note.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from os.path import commonprefix
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from curation.audit.id_vocabulary import (
+    BLOCK,
+    NAMESPACES,
+    TEXT,
+    VOC2007,
+    Named,
+    Vocabulary,
+    column_of,
+    keys_by_form,
+    named,
+    numbered_together,
+)
+from curation.sources.published_list import PublishedList
+from curation.sources.source import Bools, Int32s, Int64s
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Strength = Literal["exact", "bytes", "likely", "hint", "none"]
+Equal = Literal["sequence", "lines", "images", ""]
+
+SHARE = 0.95
+"""Of the lines of a list: fewer with the form of an id, and none is one."""
+_SUFFIXES = (
+    "jpe?g|png|bmp|tiff?|gif|webp|ppm|pgm|nii(?:\\.gz)?|dcm|npy|npz|h5|mat|avi|mp4|webm|wav|flac|ply|bin|obj|off"
+)
+IMAGE_SUFFIX = rf"(?i:\.(?:{_SUFFIXES}))$"
+"""A regular expression of the suffixes that are part of an image's name."""
+MOST_HINTED = 500_000
+"""Images of a folder in which hints are looked for: they are notes at most, and cost a look at every path."""
+_VOC_FOLDER = re.compile(rb"(?i)voc|jpegimages")
+_CLIMBS = re.compile(rb"(?m)(?:^|/)\.\.(?:/|$)")
+_CHUNK = 1 << 22
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """An image that stands in two lists.
+
+    Attributes
+    ----------
+    texts : (str, str)
+        As each list writes it, normalised; equal unless the strength is *likely* or *hint*.
+    lines : (int, int)
+        The first line of each list that names it.
+    """
+
+    texts: tuple[str, str]
+    lines: tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """What two lists have in common.
+
+    Attributes
+    ----------
+    strength : {"exact", "bytes", "likely", "hint", "none"}
+        *bytes*: the same lines, in the same or another order. *none*: nothing that can be told.
+    images : int
+        Distinct images in both.
+    lines : (int, int)
+        Lines of each list that name one of them.
+    of : (int, int)
+        Lines of each list.
+    distinct : (int, int)
+        Distinct images of each list.
+    equal : {"sequence", "lines", "images", ""}
+        The same images line by line, in another order, or with other repeats; empty where one list has more.
+    examples : tuple of Example
+        The first few by line of the second list.
+    why : str
+        Of *likely* and *hint*: what agrees, ``the last 2 folders and the name``, ``without leading zeros``.
+    """
+
+    strength: Strength
+    images: int
+    lines: tuple[int, int]
+    of: tuple[int, int]
+    distinct: tuple[int, int]
+    equal: Equal = ""
+    examples: tuple[Example, ...] = ()
+    why: str = ""
+
+    @property
+    def inside(self) -> tuple[bool, bool]:
+        """Whether all images of the first stand in the second, and of the second in the first."""
+        return self.images == self.distinct[0] > 0, self.images == self.distinct[1] > 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Sign:
+    """A sign that lists without a common path share images.
+
+    What `pattern` finds in a path is replaced by `kept` before paths are compared; `share` of the smaller list must be
+    found, and with `once` no two images of a list may become equal.
+    """
+
+    strength: Strength
+    why: str
+    pattern: str
+    kept: str = ""
+    share: float = 0
+    once: bool = False
+
+
+_LIKELY = _Sign("likely", "the file name alone", rf"^.*/|{IMAGE_SUFFIX}", share=0.9, once=True)
+_TAILS = tuple(
+    _Sign("hint", why, rf"^(?:.*/)?((?:[^/]+/){{{folders}}}[^/]+)$", r"\1", share=0.5, once=True)
+    for folders, why in (
+        (3, "the last 3 folders and the name"),
+        (1, "the last folder and the name"),
+    )
+)
+_OTHER_HINTS = (
+    _Sign("hint", "without leading zeros", r"(^|[^0-9])0+([0-9])", r"\1\2"),
+    _Sign("hint", "another suffix", IMAGE_SUFFIX),
+)
+
+
+@dataclass(frozen=True)
+class Images:
+    """Every image that the lists of a folder name, once, and each list as positions among them.
+
+    Attributes
+    ----------
+    vocabulary : Vocabulary
+        The images: ids of COCO and VOC by their number, all others by their path below `root`.
+    members : tuple of ndarray of int32
+        Of each list, the position of each entry's image.
+    lists : tuple of PublishedList
+        The lists, in the same order.
+    root : str
+        The folders that all paths of all lists begin with, without final slash; empty where there are none.
+    climbing : int
+        Entries with a part ``..``, which stays as it is written.
+    """
+
+    vocabulary: Vocabulary
+    members: tuple[Int32s, ...]
+    lists: tuple[PublishedList, ...]
+    root: str = ""
+    climbing: int = 0
+    _codes: dict[_Sign, Int32s] = field(default_factory=dict, repr=False, compare=False)
+
+    @cached_property
+    def uniques(self) -> tuple[Int32s, ...]:
+        """Of each list, the positions of its images, each once, ascending."""
+        return tuple(np.flatnonzero(np.bincount(one)).astype(np.int32) for one in self.members)
+
+    @cached_property
+    def overlaps(self) -> Int64s:
+        """Distinct images that two lists share (exact), shape (lists, lists); on the diagonal, how many each has."""
+        sizes = [len(one) for one in self.uniques]
+        shared = np.diag(np.array(sizes, np.int64))
+        rows = np.concatenate([np.empty(0, np.int32), *self.uniques])
+        lists = np.repeat(np.arange(len(sizes)), sizes)
+        several = np.bincount(rows, minlength=len(self.vocabulary))[rows] > 1
+        order = np.argsort(rows[several], kind="stable")
+        rows, lists = rows[several][order], lists[several][order]
+        # Lists times images, 0 and 1, a block of images at a time: the product with itself counts what two share.
+        step = max(_CHUNK // max(len(sizes), 1), 1)
+        images = np.cumsum(np.diff(rows, prepend=-1) > 0) - 1
+        for first in range(0, int(images[-1]) + 1 if len(images) else 0, step):
+            low, high = np.searchsorted(images, [first, first + step])
+            here, own = np.unique(lists[low:high], return_inverse=True)
+            block = np.zeros((len(here), step), np.float32)
+            block[own, images[low:high] - first] = 1
+            product = (block @ block.T).astype(np.int64)
+            np.fill_diagonal(product, 0)
+            shared[np.ix_(here, here)] += product
+        return shared
+
+    def texts(self, rows: Int32s | Int64s | Sequence[int]) -> list[str]:
+        """Return images as they are told to the user: the path below `root`, or the id with its dataset."""
+        return self.vocabulary.ids(rows)
+
+    def exact(self, a: int, b: int, shown: int = 3) -> Shared:
+        """Return what two lists share by whole path or by id: strength *exact*, *bytes* or *none*."""
+        one, two = self.members[a], self.members[b]
+        both = np.intersect1d(self.uniques[a], self.uniques[b], assume_unique=True)
+        equal: Equal = ""
+        if len(both) == len(self.uniques[a]) == len(self.uniques[b]) > 0:
+            same = len(one) == len(two) and bool((np.sort(one) == np.sort(two)).all())
+            equal = "sequence" if np.array_equal(one, two) else "lines" if same else "images"
+        strength: Strength = "bytes" if equal in ("sequence", "lines") else "exact" if len(both) else "none"
+        return replace(self._shared((a, b), (both, both), both, strength, shown), equal=equal)
+
+    def strength(self, a: int, b: int, shown: int = 3) -> Shared:
+        """Return what two lists share, by the strongest sign that there is (`exact` first).
+
+        Costs a look at every path: for pairs that are compared, not for all.
+        """
+        exact = self.exact(a, b, shown)
+        own = self.uniques[a], self.uniques[b]
+        # Two lists of ids share what they share.
+        if exact.strength != "none" or all((self.vocabulary.forms[images] < TEXT).all() for images in own):
+            return exact
+        for sign in self._signs(own) if all(map(len, own)) else ():
+            codes = [self._coded(sign)[images] for images in own]
+            if sign.once and any(len(np.unique(one)) < len(one) for one in codes):
+                continue
+            hits = [np.isin(one, two) for one, two in (codes, codes[::-1])]
+            if hits[0].any() and min(map(np.count_nonzero, hits)) >= sign.share * min(map(len, own)):
+                order = np.argsort(codes[0], kind="stable")
+                twins = own[0][order[np.searchsorted(codes[0][order], codes[1][hits[1]])]]
+                found = own[0][hits[0]], own[1][hits[1]]
+                return replace(self._shared((a, b), found, twins, sign.strength, shown), why=sign.why)
+        return exact
+
+    def _signs(self, own: Sequence[Int32s]) -> Iterator[_Sign]:
+        """Yield the signs to look for between two lists, the strongest first."""
+        in_folders = [bool(self._in_folders[images].any()) for images in own]
+        if in_folders[0] != in_folders[1]:
+            yield _LIKELY
+        if len(self.vocabulary) <= MOST_HINTED:
+            yield from _TAILS if all(in_folders) else ()
+            yield from _OTHER_HINTS
+
+    @cached_property
+    def _natives(self) -> pa.LargeStringArray:
+        import pyarrow as pa
+
+        if len(self.vocabulary.texts) == len(self.vocabulary):
+            return self.vocabulary.texts
+        return pa.array(self.vocabulary.natives, pa.large_string())
+
+    @cached_property
+    def _in_folders(self) -> Bools:
+        from pyarrow import compute
+
+        found: Bools = compute.match_substring(self._natives, "/").to_numpy(zero_copy_only=False)
+        return found
+
+    def _coded(self, sign: _Sign) -> Int32s:
+        """Return an integer for each image, the same where a sign holds them for one."""
+        from pyarrow import compute
+
+        if sign not in self._codes:
+            texts = compute.replace_substring_regex(self._natives, sign.pattern, sign.kept)
+            self._codes[sign] = texts.dictionary_encode().indices.to_numpy()
+        return self._codes[sign]
+
+    def _shared(
+        self, pair: tuple[int, int], found: tuple[Int32s, Int32s], twins: Int32s, strength: Strength, shown: int
+    ) -> Shared:
+        """Return what two lists share: images of each, and that of the first beside each of the second."""
+        hits = []
+        for place, images in zip(pair, found, strict=True):
+            mask = np.zeros(len(self.vocabulary), np.bool_)
+            mask[images] = True
+            hits.append(mask[self.members[place]])
+        # Repeats in a row do not hide other examples, unless there are very many of them.
+        first = dict.fromkeys(self.members[pair[1]][np.flatnonzero(hits[1])[:1000]].tolist())
+        examples = []
+        for image in list(first)[:shown]:
+            both = int(twins[np.searchsorted(found[1], image)]), image
+            one, two = self.texts(both)
+            examples.append(Example((one, two), (self._line(pair[0], both[0]), self._line(pair[1], image))))
+        return Shared(
+            strength=strength,
+            images=len(found[1]),
+            lines=(int(hits[0].sum()), int(hits[1].sum())),
+            of=(len(hits[0]), len(hits[1])),
+            distinct=(len(self.uniques[pair[0]]), len(self.uniques[pair[1]])),
+            examples=tuple(examples),
+        )
+
+    def _line(self, place: int, image: int) -> int:
+        return int(self.lists[place].lines[np.argmax(self.members[place] == image)])
+
+
+def images_of(lists: Sequence[PublishedList], namespace: str = "") -> Images:
+    """Return the images of the lists of one folder.
+
+    Parameters
+    ----------
+    lists : sequence of PublishedList
+    namespace : str
+        Of ids whose form tells no dataset; ``coco`` makes bare numbers of any width COCO's. A namespace other than
+        COCO's and VOC's holds for all entries that have none written.
+    """
+    vocabulary, members = numbered_together([_named(one, namespace) for one in lists], namespace)
+    members = _across_suffixes(vocabulary, _across_forms(vocabulary, members))
+    used = np.bincount(np.concatenate([np.empty(0, np.int32), *members]), minlength=len(vocabulary)) > 0
+    rank = (np.cumsum(used) - 1).astype(np.int32)
+    is_text = vocabulary.forms == TEXT
+    root, texts = _below_root(vocabulary.texts.filter(used[is_text]))
+    keys = np.concatenate([vocabulary.keys[used & ~is_text], np.arange(len(texts)) + TEXT * BLOCK])
+    return Images(
+        Vocabulary(keys, texts, namespace),
+        tuple(rank[one] for one in members),
+        tuple(lists),
+        root,
+        sum(len(_CLIMBS.findall(one.images)) for one in lists if b".." in one.images),
+    )
+
+
+def _named(one: PublishedList, namespace: str) -> Named:
+    """Return the images of a list: ids where nearly all lines have the form of one, whole paths else."""
+    keys = np.full(len(one), -1, np.int64)
+    if not one.by_columns:
+        # Integers of JSON are written without leading zeros: six of their digits are not VOC's.
+        by_form = namespace in ("", *NAMESPACES) and not one.integers
+        keys = keys_by_form(one.stems, by_form=by_form, namespace=namespace)
+        six = keys // BLOCK == VOC2007
+        if one.has_folders and six.any() and not _VOC_FOLDER.search(one.images):
+            # Frames and patches are numbered with six digits too.
+            keys[six] = -1
+        known = keys >= 0
+        if known.sum() < SHARE * len(one) or (one.has_folders and _merges(keys[known], one.images)):
+            keys[:] = -1
+    return named(keys, one.images, namespace)
+
+
+def _merges(keys: Int64s, paths: bytes) -> bool:
+    """Return whether numbers stand for so many paths each that they are counters and no ids."""
+    return len(np.unique(keys)) < SHARE**2 * len(column_of(paths).unique())
+
+
+def _across_forms(vocabulary: Vocabulary, members: Sequence[Int32s]) -> list[Int32s]:
+    """Return lists in which the text of an id, in a list of few such, is the image that it is in other lists."""
+    from pyarrow import compute
+
+    texts = np.flatnonzero(vocabulary.forms == TEXT)
+    digits = compute.match_substring_regex(vocabulary.texts, r"^(?:[a-z0-9]+:)?[0-9_]{6,12}$")
+    ids = np.flatnonzero(vocabulary.forms < TEXT)
+    if not len(ids) or not compute.any(digits).as_py():
+        return list(members)
+    image = np.arange(len(vocabulary), dtype=np.int32)
+    for written in (vocabulary.natives[ids], vocabulary.ids(ids)):
+        twin = compute.index_in(vocabulary.texts, column_of("".join(f"{one}\n" for one in written).encode()))
+        found = twin.is_valid().to_numpy(zero_copy_only=False)
+        image[texts[found]] = ids[twin.drop_null().to_numpy()]
+    return [image[one] for one in members]
+
+
+def _across_suffixes(vocabulary: Vocabulary, members: Sequence[Int32s]) -> list[Int32s]:
+    """Return lists whose lines carry no suffix with the images of other lists that differ from theirs in it alone."""
+    from pyarrow import compute
+
+    ends = compute.match_substring_regex(vocabulary.texts, IMAGE_SUFFIX).to_numpy(zero_copy_only=False)
+    suffixed = np.zeros(len(vocabulary), np.bool_)
+    suffixed[vocabulary.forms == TEXT] = ends
+    without = [bool(len(one)) and not suffixed[one].any() for one in members]
+    if not ends.any() or not any(without):
+        return list(members)
+    # Of several suffixes, the first by code point stands for the image.
+    kept = compute.replace_substring_regex(vocabulary.texts.filter(ends), IMAGE_SUFFIX, "")
+    twin = compute.index_in(vocabulary.texts, kept).fill_null(-1).to_numpy()
+    own, others = np.flatnonzero(vocabulary.forms == TEXT), np.flatnonzero(suffixed)
+    image = np.arange(len(vocabulary), dtype=np.int32)
+    image[own[twin >= 0]] = others[twin[twin >= 0]]
+    return [image[one] if bare else one for one, bare in zip(members, without, strict=True)]
+
+
+def _below_root(texts: pa.LargeStringArray) -> tuple[str, pa.LargeStringArray]:
+    """Return the folders that all paths begin with, and the paths below them; texts are sorted."""
+    from pyarrow import compute
+
+    ends = [texts[place].as_py() for place in (0, -1)] if len(texts) else [""]
+    # Cut at a slash, letters that folders begin with do no harm.
+    root = commonprefix(ends).rpartition("/")[0]  # noqa: RUF071
+    return root, compute.utf8_slice_codeunits(texts, len(root) + 1) if root else texts

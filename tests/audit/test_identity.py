@@ -1,0 +1,147 @@
+"""What is one image: whole paths, shared roots, suffixes, ids by their form; and how surely two lists share images."""
+
+import random
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from curation.audit.identity import Images, Shared, images_of
+from curation.sources.published_list import PublishedList, read_published
+
+
+def images(folder: Path, *lists: list[str] | str, namespace: str = "") -> Images:
+    read = list[PublishedList]()
+    for place, one in enumerate(lists):
+        path = folder / f"{place}.txt"
+        path.write_bytes(one.encode() if isinstance(one, str) else "".join(f"{line}\n" for line in one).encode())
+        read += read_published(path).lists
+    return images_of(read, namespace)
+
+
+def shared(folder: Path, one: list[str] | str, two: list[str] | str) -> Shared:
+    return images(folder, one, two).strength(0, 1)
+
+
+NUMBERED = [f"{n:03}" for n in range(31)]
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "strength", "count"),
+    [
+        (["x/a.jpg", "x/b.jpg"], ["x/a.jpg", "x/c.jpg"], "exact", 1),
+        (["x/a.jpg", "x/b.jpg"], ["x/b.jpg", "x/a.jpg"], "bytes", 2),
+        ("x/a.jpg\nx/b.jpg\n", "./x//b.jpg\r\nx\\a.jpg\r\n", "bytes", 2),
+        (["x/a.jpg 0", "x/b.jpg 1"], ["x/b.jpg 3", "x/a.jpg 2"], "bytes", 2),
+        (["x/a.jpg", "x/b.jpg"], ["x/A.jpg", "x/c.jpg"], "none", 0),
+        # The same names in other folders are other images; with bare names they may be the same.
+        ([f"p/{n}.jpg" for n in NUMBERED], [f"q/{n}.png" for n in NUMBERED], "none", 0),
+        ([f"p/{n}.jpg" for n in NUMBERED], [f"{n}.jpg" for n in NUMBERED], "likely", 31),
+        ([f"p/{n}.jpg" for n in NUMBERED], [f"{n}" for n in NUMBERED[:30]] + ["x", "y"], "likely", 30),
+        ([f"p/{n}.jpg" for n in NUMBERED], [f"{n}.jpg" for n in NUMBERED[:5]] + ["x.jpg"], "none", 0),
+        ([f"p/{n}.jpg" for n in NUMBERED] + ["q/001.jpg"], [f"{n}.jpg" for n in NUMBERED], "none", 0),
+        # Never more than a hint: another root, other zeros, another suffix.
+        ([f"a/k/{n}.jpg" for n in NUMBERED], [f"b/k/{n}.jpg" for n in NUMBERED[:9]], "hint", 9),
+        (["a/k/1.jpg", "a/k/2.jpg"], ["a/k/01.jpg", "a/k/7.jpg"], "hint", 1),
+        (["a/k/p.jpg", "a/k/q.jpg"], ["a/k/p.png", "a/k/r.png"], "hint", 1),
+        # A list without suffixes means any.
+        (["k/p.jpg", "k/q.png"], ["k/p", "k/q"], "bytes", 2),
+        (["000000000139", "000000000285"], ["val2014/COCO_val2014_000000000139.jpg"], "exact", 1),
+        (["VOC2007/JPEGImages/000012.jpg"], ["000012"], "bytes", 1),
+    ],
+)
+def test_how_surely_two_lists_share_images(
+    one: list[str] | str, two: list[str] | str, strength: str, count: int, tmp_path: Path
+) -> None:
+    found = shared(tmp_path, one, two)
+    assert (found.strength, found.images) == (strength, count)
+    assert len(found.examples) == min(count, 3)
+
+
+def test_what_is_shared_is_counted_in_lines_and_shown_with_both_lines(tmp_path: Path) -> None:
+    found = shared(tmp_path, ["x/a.jpg", "x/b.jpg", "x/a.jpg"], ["x/c.jpg", "x/a.jpg"])
+    assert (found.lines, found.of, found.distinct, found.inside) == ((2, 1), (3, 2), (2, 2), (False, False))
+    assert [(one.texts, one.lines) for one in found.examples] == [(("a.jpg", "a.jpg"), (1, 2))]
+    hint = shared(tmp_path, ["k/p.jpg", "k/q.jpg"], ["k/r.png", "k/q.png"])
+    assert [(one.texts, one.lines) for one in hint.examples] == [(("q.jpg", "q.png"), (2, 2))]
+    assert hint.why == "another suffix"
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "equal"),
+    [
+        (["x/a", "x/b"], ["x/a", "x/b"], "sequence"),
+        (["x/a", "x/b"], ["x/b", "x/a"], "lines"),
+        (["x/a", "x/b"], ["x/b", "x/a", "x/a"], "images"),
+        (["x/a", "x/b"], ["x/a"], ""),
+    ],
+)
+def test_lists_of_the_same_images_say_how_far_they_agree(
+    one: list[str], two: list[str], equal: str, tmp_path: Path
+) -> None:
+    assert shared(tmp_path, one, two).equal == equal
+
+
+def test_only_folders_that_all_lists_share_are_stripped(tmp_path: Path) -> None:
+    found = images(tmp_path, ["/data/x/full/0/imgs_1.jpg", "/data/x/full/1/imgs_1.jpg"], ["/data/x/test/0/imgs_1.jpg"])
+    assert found.root == "/data/x"
+    assert found.texts(found.members[0]) == ["full/0/imgs_1.jpg", "full/1/imgs_1.jpg"]
+    assert found.overlaps.tolist() == [[2, 0], [0, 1]]
+    assert images(tmp_path, ["ab/1.jpg"], ["ac/1.jpg"]).root == ""
+
+
+def test_parts_that_climb_stay_and_are_counted(tmp_path: Path) -> None:
+    found = images(tmp_path, ["../x/a.jpg", "y/../x/a.jpg", "x/a..b.jpg"])
+    assert (found.climbing, len(found.vocabulary)) == (2, 3)
+
+
+@pytest.mark.parametrize(
+    ("lines", "count"),
+    [
+        # Frames of two videos, patches of two batches: numbers that stand in several folders are counters, and no ids.
+        ([f"video_{v}/{n:012}.jpg" for v in range(2) for n in range(20)], 40),
+        ([f"batch_{v}/{n:06}.jpg" for v in range(2) for n in range(20)], 40),
+        # One file of many in another folder is the image that it is.
+        ([f"train2017/{n:012}.jpg" for n in range(40)] + ["val2017/000000000007.jpg"], 40),
+        # The form counts where nearly all lines have it.
+        ([f"x/{n:012}.jpg" for n in range(10)] + [f"y/img_{n}.jpg" for n in range(10)] + ["z/000000000007.jpg"], 21),
+    ],
+)
+def test_an_id_is_told_by_its_form_where_lines_agree(lines: list[str], count: int, tmp_path: Path) -> None:
+    assert len(images(tmp_path, lines).vocabulary) == count
+
+
+def test_an_id_among_other_names_is_the_image_that_it_is_in_a_list_of_ids(tmp_path: Path) -> None:
+    names = ["000000000139", "coco:000000000285", *(f"img{n}" for n in range(9))]
+    found = images(tmp_path, ["000000000139", "000000000285"], names)
+    assert found.overlaps[0, 1] == 2
+
+
+def test_numbers_of_uneven_width_are_coco_s_where_somebody_says_so(tmp_path: Path) -> None:
+    lists = ["9", "1234", "581921"], ["000000000009"]
+    assert images(tmp_path, *lists).overlaps[0, 1] == 0
+    assert images(tmp_path, *lists, namespace="coco").overlaps[0, 1] == 1
+
+
+def test_frames_of_several_columns_are_one_image_each(tmp_path: Path) -> None:
+    lines = [f"2011_09_26/drive_{d:04}_sync {n} {side}" for d in range(3) for n in range(40) for side in "lr"]
+    found = images(tmp_path, lines)
+    assert len(found.vocabulary) == len(lines)
+
+
+PATHS = st.sampled_from([f"{a}/{b}{c}" for a in ("p", "q/r") for b in ("1", "01", "n") for c in (".jpg", ".png")])
+
+
+@given(st.lists(st.lists(PATHS, min_size=1, max_size=8), min_size=1, max_size=5), st.randoms(use_true_random=False))
+def test_overlaps_are_those_of_sets_of_paths_whatever_the_order_and_the_root(
+    tmp_path_factory: pytest.TempPathFactory, lists: list[list[str]], chance: random.Random
+) -> None:
+    expected = [[len(set(one) & set(two)) for two in lists] for one in lists]
+    folder = tmp_path_factory.mktemp("lists")
+    found = images(folder, *lists)
+    assert found.overlaps.tolist() == expected
+    shuffled = [chance.sample(one, len(one)) for one in lists]
+    assert images(folder, *([f"/root/of/all/{path}" for path in one] for one in shuffled)).overlaps.tolist() == expected
+    pairs = [(a, b) for a in range(len(lists)) for b in range(a)]
+    assert [found.exact(a, b).images for a, b in pairs] == [expected[a][b] for a, b in pairs]

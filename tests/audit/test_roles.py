@@ -1,0 +1,122 @@
+"""Roles and families from the names of lists, and which lists are compared as roles."""
+
+import random
+
+import numpy as np
+import pytest
+
+from curation.audit.roles import Pair, between_families, comparisons, read_role, said_role
+
+
+@pytest.mark.parametrize(
+    ("path", "roles", "family", "folder"),
+    [
+        ("train.txt", "train", "", ""),
+        ("photo_train.txt", "train", "photo", ""),
+        ("my_train", "train", "my", ""),
+        ("eigen_train_files.txt", "train", "eigen", ""),
+        ("train_COVIDx6.txt", "train", "covidx6", ""),
+        ("trainlist01.txt", "train", "01", ""),
+        ("imgIds_task_3_test.txt", "test", "task 3", ""),
+        ("test_midog_1b.txt", "test", "midog 1b", ""),
+        ("art_painting_tst.list", "test", "art painting", ""),
+        ("instances_val2017.json", "val", "instances 2017", ""),
+        ("image_info_test-dev2017.json", "test", "image info 2017", ""),
+        ("COCO_minival.txt", "val", "coco", ""),
+        ("kitti/test_files.txt", "test", "", "kitti"),
+        ("10pct/labeled.txt", "train", "", "10pct"),
+        ("train/_annotations.coco.json", "train", "coco", ""),
+        ("splits/valid/images.txt", "val", "", "splits"),
+        ("train/train.txt", "train", "", ""),
+        ("a/test2017/x.json", "test", "x", "a/2017"),
+        ("meta.csv[split=train]", "train", "", "meta.csv"),
+        ("meta/split=query", "test", "", "meta"),
+        ("trainval.txt", "train val", "", ""),
+        ("bList_valTest.txt", "val test", "b", ""),
+        ("train_val.txt", "train val", "", ""),
+        ("test_of_train.txt", "", "of", ""),
+        ("train_test_split.csv", "", "", ""),
+        ("latest.txt", "", "latest", ""),
+        ("gallery.txt", "", "gallery", ""),
+        ("source.txt", "", "source", ""),
+    ],
+)
+def test_a_path_says_role_and_family(path: str, roles: str, family: str, folder: str) -> None:
+    guess = read_role(path)
+    assert (" ".join(guess.roles), guess.family_name, guess.folder) == (roles, family, folder)
+
+
+@pytest.mark.parametrize(
+    ("path", "words", "why"),
+    [
+        ("photo_train.txt", ("train",), 'the name says "train"'),
+        ("valid/list.txt", ("valid",), 'its folder says "valid"'),
+        ("unlabeled.txt", ("unlabeled",), 'the name says "unlabeled": unlabelled training'),
+        ("test_of_train.txt", ("test", "train"), 'the name says "test" and "train": say which with --role'),
+        ("readme.txt", (), "no name says train, val or test"),
+    ],
+)
+def test_a_guess_says_the_words_that_led_to_it(path: str, words: tuple[str, ...], why: str) -> None:
+    guess = read_role(path)
+    assert (guess.words, guess.why, guess.unlabelled) == (words, why, "unlabelled" in why)
+
+
+def test_the_user_says_roles_and_the_name_its_family() -> None:
+    guess = said_role("photo_train.txt", ("test", "val"))
+    assert (guess.roles, guess.family, guess.why) == (("val", "test"), ("photo",), "said with --role")
+    assert said_role("photo_train.txt", ()).roles == ()
+
+
+def compared(paths: list[str], kind: str = "family", lines: int = 1) -> set[tuple[str, str]]:
+    pairs = comparisons([read_role(path) for path in paths], [lines] * len(paths))
+    return {(paths[pair.a], paths[pair.b]) for pair in pairs if pair.kind == kind}
+
+
+@pytest.mark.parametrize(
+    ("paths", "expected"),
+    [
+        ("train val test", "train-val train-test val-test"),
+        ("photo_train photo_test sketch_train sketch_test", "photo_train-photo_test sketch_train-sketch_test"),
+        ("a/train a/test b/train b/test", "a/train-a/test b/train-b/test"),
+        ("trainlist01 testlist01 trainlist02 testlist02", "trainlist01-testlist01 trainlist02-testlist02"),
+        # A list without a family serves those of its folder and below that have none of its role.
+        ("val 10pct/labeled 20pct/labeled", "10pct/labeled-val 20pct/labeled-val"),
+        ("val 10pct/labeled 10pct/val", "10pct/labeled-10pct/val"),
+        ("train test_a test_b train_b", "train-test_a train_b-test_b"),
+        # The shortest family that another begins with serves it.
+        ("train_m test_m test_m_1b", "train_m-test_m train_m-test_m_1b"),
+        ("train_m train_m_1b test_m_1b_far", "train_m-test_m_1b_far"),
+        ("train_m train_m_1b test_m_1b", "train_m_1b-test_m_1b"),
+        ("train_7 test_7A train_1 test_10", ""),
+        ("photo_train mono_test", ""),
+        # A list of both roles holds the other by design.
+        ("trainval train val test", "train-val train-test val-test trainval-test"),
+        ("readme train notes", ""),
+    ],
+)
+def test_lists_are_compared_within_one_folder_and_family(paths: str, expected: str) -> None:
+    names = paths.split()
+    assert compared(names) == {tuple(pair.split("-")) for pair in expected.split()}
+    shuffled = random.Random(1).sample(names, len(names))
+    assert compared(shuffled) == compared(names)
+
+
+def test_empty_lists_are_compared_with_none() -> None:
+    assert compared(["train", "test"], lines=0) == set()
+
+
+def test_parts_of_a_benchmark_begin_with_its_name() -> None:
+    paths = ["train_m", "test_m", "test_m_ct", "val_m_ct", "test_other"]
+    assert compared(paths, "parts") == {("test_m", "test_m_ct"), ("test_m", "val_m_ct")}
+
+
+def test_pairs_name_the_gravest_roles_and_train_first() -> None:
+    guesses = [read_role(path) for path in ("test", "trainval", "val")]
+    assert comparisons(guesses, [1, 1, 1]) == [Pair(1, 0, ("train", "test")), Pair(2, 0, ("val", "test"))]
+
+
+def test_lists_of_other_families_that_share_images_are_noted() -> None:
+    guesses = [read_role(path) for path in ("a_train", "a_test", "b_train")]
+    overlaps = np.array([[9, 2, 3], [2, 5, 0], [3, 0, 4]])
+    within = comparisons(guesses, [9, 5, 4])
+    assert between_families(overlaps, within) == [Pair(0, 2, kind="between")]
