@@ -326,27 +326,27 @@ def name_classes(texts: Sequence[str], *, hinted: str = "") -> bool:
 
 def encoded(texts: bytes) -> Column:
     """Return a text of one value a line as a column."""
-    return column_of(*coded(texts))
+    return column_of(*coded(_cells(texts)))
 
 
-def coded(texts: bytes) -> tuple[list[str], Int32s]:
-    """Return the lines of a text each once, in their order, and the position of each line among them."""
-    cells = _codes(texts)
+def coded(cells: Any) -> tuple[list[str], Int32s]:
+    """Return texts each once, in their order, and the position of each row among them."""
+    cells = cells.dictionary_encode()
     return cells.dictionary.to_pylist(), cells.indices.to_numpy()
 
 
 def count_distinct(texts: bytes) -> int:
     """Return how many lines of a text differ."""
-    return len(_codes(texts).dictionary)
+    return len(_cells(texts).unique())
 
 
-def _codes(texts: bytes) -> Any:
+def _cells(texts: bytes) -> Any:
     import pyarrow
 
     breaks = np.flatnonzero(np.frombuffer(texts, np.uint8) == ord("\n")).astype(np.int32)
     offsets = np.concatenate([[0], breaks - np.arange(len(breaks), dtype=np.int32)]).astype(np.int32)
     buffers = [None, pyarrow.py_buffer(offsets), pyarrow.py_buffer(texts.replace(b"\n", b""))]
-    return pyarrow.Array.from_buffers(pyarrow.string(), len(breaks), buffers).dictionary_encode()
+    return pyarrow.Array.from_buffers(pyarrow.string(), len(breaks), buffers)
 
 
 def column_of(values: Sequence[str], of: Int32s) -> Column:
