@@ -112,7 +112,10 @@ def read_json_lines(data: bytes, where: str) -> dict[str, Any]:
                 for place, line in enumerate(split, start=1)
                 if place not in good and line.strip()
             ]
-        cells = [[_text(value) for value in map(attrgetter(name), rows)] for name, *_ in fields]
+        cells = [
+            [value if isinstance(value, str) else _text(value) for value in map(attrgetter(name), rows)]
+            for name, *_ in fields
+        ]
         tables.append(pyarrow.table([pyarrow.array(one, pyarrow.string()) for one in cells], header))
         numbers.append(own)
         number += lines
