@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -200,33 +200,30 @@ class PublishedList:
     @cached_property
     def understood(self) -> Mapping[str, int]:
         """What stands around the names of images and had to be understood, with the number of entries."""
-        found = dict(self.traits) | {LABELS.format(text): count for text, count in self._labels()}
+        found = dict(self.traits)
+        values, counts = np.unique(self._given_labels, return_counts=True)
+        if len(values) > _FEW_LABELS:
+            values, counts = np.array([self.label_range]), counts.sum(keepdims=True)
+        found |= {LABELS.format(value): count for value, count in zip(values.tolist(), counts.tolist(), strict=True)}
         if self.has_folders:
             found[FOLDERS] = sum(with_folder(block) for block in blocks_of(self.paths))
         if not self.are_stems and b"." in self.paths:
             found[SUFFIXES] = sum(with_suffix(block) for block in blocks_of(self.paths))
         return {trait: count for trait, count in found.items() if count}
 
-    def _labels(self) -> Iterator[tuple[str, int]]:
-        if self.labels is None:
-            return
-        values, counts = np.unique(self.labels[self.labels != NO_LABEL], return_counts=True)
-        if len(values) <= _FEW_LABELS:
-            yield from zip(map(str, values.tolist()), counts.tolist(), strict=True)
-        else:
-            yield self.label_range, int(counts.sum())
+    @cached_property
+    def _given_labels(self) -> Any:
+        return np.empty(0, np.int32) if self.labels is None else self.labels[self.labels != NO_LABEL]
 
     @property
     def unlabelled(self) -> int:
         """Entries without a label among such with one."""
-        return 0 if self.labels is None else int((self.labels == NO_LABEL).sum())
+        return 0 if self.labels is None else len(self) - len(self._given_labels)
 
     @property
     def label_range(self) -> str:
         """Lowest and highest label, ``0..999``; empty where there is none."""
-        if self.labels is None:
-            return ""
-        given = self.labels[self.labels != NO_LABEL]
+        given = self._given_labels
         return f"{given.min()}..{given.max()}" if len(given) else ""
 
 
@@ -356,8 +353,3 @@ def column_of(values: Sequence[str], of: Int32s) -> Column:
         of = np.where(of == empty, -1, of - (of > empty)).astype(np.int32)
         values = [value for value in values if value]
     return Column(tuple(values), of)
-
-
-def joined(texts: Iterable[str]) -> bytes:
-    """Return texts as bytes, a line feed after each."""
-    return "".join(f"{text}\n" for text in texts).encode()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import compress
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -20,7 +21,6 @@ from curation.sources.entries import (
     EmptyListError,
     OddLine,
     PublishedList,
-    joined,
     name_classes,
 )
 from curation.sources.records import names_images, read_json_lines, read_objects
@@ -214,23 +214,20 @@ def _with_groups(one: PublishedList, groups: tuple[str, ...], group_of: Int32s) 
 def _listed(name: str, given: Sequence[str | int], where: str) -> PublishedList:
     """Return entries of JSON as a list; one that is empty or not printable is left out and told."""
     texts = [str(one).strip() for one in given]
-    good = [row for row, text in enumerate(texts) if text and text.isprintable() and len(text) <= LONGEST_LINE]
-    odd: list[OddLine] = []
-    if len(good) < len(texts):
-        kept = set(good)
-        odd = [
-            OddLine(row + 1, "it is empty, too long or not printable", ascii(text)[:60])
-            for row, text in enumerate(texts)
-            if row not in kept
-        ]
+    fits = np.array([0 < len(text) <= LONGEST_LINE and text.isprintable() for text in texts], np.bool_)
+    good = np.flatnonzero(fits).astype(np.int32)
+    odd = [
+        OddLine(row + 1, "it is empty, too long or not printable", ascii(texts[row])[:60])
+        for row in np.flatnonzero(~fits).tolist()
+    ]
     if not texts:
         raise EmptyListError("The list is empty", where=where, expected="texts that name images")
-    if not good:
+    if not len(good):
         raise AnnotationFormatError(
             "No text names an image", where=where, expected="printable texts", found=f"{odd[0].reason}: {odd[0].text}"
         )
     return PublishedList(
-        name, joined(texts[row] for row in good), np.array(good, np.int32) + 1, odd=len(odd),
+        name, "".join(f"{text}\n" for text in compress(texts, fits)).encode(), good + 1, odd=len(odd),
         odd_lines=tuple(odd[:SHOWN]), integers=any(isinstance(one, int) for one in given),
     )  # fmt: skip
 

@@ -47,8 +47,9 @@ if TYPE_CHECKING:
     from curation.sources.source import Bools
 
 __all__ = [
-    "CLASS_FILE", "LONGEST_LINE", "MOST_CLASS_NAMES", "NO_LABEL", "Column", "EmptyListError", "Form", "ListDigests",
-    "OddLine", "PublishedFile", "PublishedList", "first_line", "list_files", "read_coco_facts", "read_published",
+    "CLASS_FILE", "LIST_SUFFIXES", "LONGEST_LINE", "MOST_CLASS_NAMES", "NO_LABEL", "YAML_NAMES", "Column",
+    "EmptyListError", "Form", "ListDigests", "OddLine", "PublishedFile", "PublishedList", "first_line", "list_files",
+    "read_coco_facts", "read_published",
 ]  # fmt: skip
 
 MAX_BYTES = 1 << 30
@@ -63,14 +64,9 @@ _LARGEST_YAML = 1 << 20
 
 def list_files(folder: Path) -> list[Path]:
     """Return the files below a folder that may hold lists by their suffix, hidden ones left out, sorted by path."""
-    found = [
-        path
-        for path in folder.rglob("*")
-        if _may_be_list(path.name)
-        and not any(part.startswith(".") for part in path.relative_to(folder).parts)
-        and path.is_file()
-    ]
-    return sorted(found, key=lambda path: path.relative_to(folder).as_posix())
+    found = {path.relative_to(folder): path for path in folder.rglob("*") if _may_be_list(path.name)}
+    seen = [one for one in found if not any(part.startswith(".") for part in one.parts) and found[one].is_file()]
+    return [found[one] for one in sorted(seen, key=Path.as_posix)]
 
 
 def first_line(path: Path) -> str:
@@ -80,9 +76,10 @@ def first_line(path: Path) -> str:
 
 
 def _may_be_list(name: str) -> bool:
-    if name.lower() in YAML_NAMES:
-        return True
-    return Path(name).suffix.lower() in LIST_SUFFIXES and name.lower().partition(".")[0] not in _NO_LISTS
+    named = Path(name.lower())
+    return named.name in YAML_NAMES or (
+        named.suffix in LIST_SUFFIXES and name.lower().partition(".")[0] not in _NO_LISTS
+    )
 
 
 def read_published(path: Path, root: Path | None = None) -> PublishedFile:
@@ -136,24 +133,19 @@ def _from_text(data: bytes, path: Path) -> dict[str, Any]:
     if not ended:
         data += b"\n"
     if (count := numbers_alone(data)) is not None:
-        one = PublishedList("", data, np.arange(1, count + 1, dtype=np.int32), are_stems=True)
         width, last = data.index(b"\n"), data[:-1].rpartition(b"\n")[2]
-        if (
-            not ended
-            and len(last) < width
-            and (width + 1) * (count - 1) + len(last) + 1 == len(data)
-            and count > _FEWEST
-        ):
-            cut = (OddLine(count, "its number is cut", last.decode()),)
-            one = replace(one, odd=1, odd_lines=cut, short=1, short_lines=cut)
+        is_cut = not ended and len(last) < width and (width + 1) * (count - 1) + len(last) + 1 == len(data)
+        cut = (OddLine(count, "its number is cut", last.decode()),) if is_cut and count > _FEWEST else ()
+        one = PublishedList(
+            "", data, np.arange(1, count + 1, dtype=np.int32), are_stems=True, odd=len(cut), odd_lines=cut,
+            short=len(cut), short_lines=cut,
+        )  # fmt: skip
         return {"form": "id list", "lists": (one,), "ended": ended}
     lines, number, refused, odd, traits = lines_of(data, str(path))
     entries = len(lines.numbers)
-    form: Form = "id list"
-    for known, hits in (("imglist", lines.is_imglist), ("voc list", lines.is_voc)):
-        if entries and hits.sum() >= SHARE * entries:
-            form = known  # type: ignore[assignment]
-            break
+    known: dict[Form, Any] = {"imglist": lines.is_imglist, "voc list": lines.is_voc}
+    found: list[Form] = [form for form, hits in known.items() if hits.sum() >= SHARE * max(entries, 1)]
+    form = found[0] if found else "id list"
     told: dict[str, Any] = {"blank": number - refused - entries, "traits": traits}
     if entries and (read := _of_columns(lines, form, path.name)) is not None:
         if read.get("lists"):
@@ -177,7 +169,7 @@ def _from_text(data: bytes, path: Path) -> dict[str, Any]:
         without = short
     else:
         # An entry that is not written as the others has no label, and is told.
-        fits, reason = lines.is_imglist if form == "imglist" else lines.is_voc, "it has no label"
+        fits, reason = known[form], "it has no label"
         paths = lines.texts(np.where(fits, lines.before, lines.ends))
         labels, without = np.where(fits, lines.labels, NO_LABEL).astype(np.int32), ~fits
         short = ~fits & ~lines.is_spaced & (lines.before == lines.ends)
@@ -215,9 +207,8 @@ def _of_columns(lines: Lines, form: Form, name: str) -> dict[str, Any] | None:
 def _is_cut_path(lines: Lines, paths: bytes) -> Bools:
     """Return which line is no file: the last, where it alone is none."""
     cut = np.zeros(len(lines.numbers), np.bool_)
-    if len(cut) >= _FEWEST and with_suffix(paths, FILE_SUFFIXES) == len(cut) - 1:
-        tail = paths[:-1].rpartition(b"\n")[2].decode()
-        cut[-1] = not FILE_NAME.search(tail) and bool(FILE_NAME.search(paths.partition(b"\n")[0].decode()))
+    if len(cut) >= _FEWEST and not FILE_NAME.search(paths[:-1].rpartition(b"\n")[2].decode()):
+        cut[-1] = with_suffix(paths, FILE_SUFFIXES) == len(cut) - 1
     return cut
 
 

@@ -159,8 +159,7 @@ def _lines_of(block: bytes, before: int, offset: int, traits: Counter[str]) -> t
 def _with_labels(buffer: Any, starts: Int64s, ends: Int64s) -> tuple[Int64s, Int32s, Bools, Bools, Bools, Bools]:
     """Return where the text before a label ends, the labels, and which lines are of which kind (see `Lines`)."""
     before, labels = ends.copy(), np.full(len(ends), NO_LABEL, np.int32)
-    is_label, has_path = np.zeros(len(ends), np.bool_), np.zeros(len(ends), np.bool_)
-    is_bare, is_sentence, is_spaced = has_path.copy(), has_path.copy(), has_path.copy()
+    has_path, is_bare, is_sentence, is_spaced = np.zeros((4, len(ends)), np.bool_)
     blanks = np.flatnonzero((buffer == 32) | (buffer == 9))
     if len(blanks):
         last = np.searchsorted(blanks, ends) - 1
@@ -168,28 +167,29 @@ def _with_labels(buffer: Any, starts: Int64s, ends: Int64s) -> tuple[Int64s, Int
         rows = np.flatnonzero((last >= 0) & (place > starts) & (place < ends))
         values, good = numbers_of(buffer, place[rows] + 1, ends[rows])
         rows = rows[good]
-        is_label[rows], labels[rows] = True, values[good]
-        before[rows] = place[rows]
+        labels[rows], before[rows] = values[good], place[rows]
         moving = rows
         while len(moving):
             moving = moving[BLANK[buffer[before[moving] - 1]]]
             before[moving] -= 1
         has_path[rows] = before_suffix(buffer, starts[rows], before[rows], FILE_SUFFIXES) < before[rows]
         rows = rows[~has_path[rows]]
-        slashes = np.flatnonzero((buffer == _SLASH) | (buffer == ord("\\"))) if len(rows) else blanks[:0]
-        has_path[rows] = np.searchsorted(slashes, before[rows]) > np.searchsorted(slashes, starts[rows])
+        has_path[rows] = _hold_folder(buffer, starts[rows], before[rows])
         is_bare[rows] = np.searchsorted(blanks, before[rows]) == np.searchsorted(blanks, starts[rows])
         words = np.flatnonzero((last >= 0) & (place > starts) & (place < ends) & ~has_path)
-        if len(words):
-            slashes = np.flatnonzero((buffer == _SLASH) | (buffer == ord("\\")))
-            inner = np.searchsorted(slashes, ends[words]) > np.searchsorted(slashes, starts[words])
-            is_sentence[words] = ~inner & (
-                before_suffix(buffer, starts[words], ends[words], FILE_SUFFIXES) == ends[words]
-            )
+        here, there = starts[words], ends[words]
+        is_sentence[words] = before_suffix(buffer, here, there, FILE_SUFFIXES) == there
+        is_sentence[words] &= ~_hold_folder(buffer, here, there)
         following = np.append(blanks, len(buffer))[np.searchsorted(blanks, starts)]
         is_spaced = following < before
-    near_zero = (labels >= -1) & (labels <= 1)
-    return before, labels, is_label & has_path, is_label & ~has_path & is_bare & near_zero, is_sentence, is_spaced
+    is_flag = np.abs(labels) <= 1
+    return before, labels, (labels != NO_LABEL) & has_path, is_flag & ~has_path & is_bare, is_sentence, is_spaced
+
+
+def _hold_folder(buffer: Any, starts: Int64s, ends: Int64s) -> Bools:
+    """Return which spans hold a slash."""
+    slashes = np.flatnonzero((buffer == _SLASH) | (buffer == ord("\\"))) if len(starts) else starts
+    return np.searchsorted(slashes, ends) > np.searchsorted(slashes, starts)
 
 
 def numbers_of(buffer: Any, starts: Int32s | Int64s, ends: Int32s | Int64s) -> tuple[Int64s, Bools]:
