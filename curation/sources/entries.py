@@ -13,15 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from curation.errors import AnnotationFormatError
-from curation.sources.stems import (
-    IMAGE_SUFFIXES,
-    blocks_of,
-    distinct,
-    normalised,
-    stems,
-    with_folder,
-    with_suffix,
-)
+from curation.sources.stems import IMAGE_SUFFIXES, blocks_of, distinct, normalised, stems, with_folder, with_suffix
 
 if TYPE_CHECKING:
     from curation.sources.source import Int32s

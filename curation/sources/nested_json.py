@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import compress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -24,9 +24,6 @@ from curation.sources.entries import (
     name_classes,
 )
 from curation.sources.records import names_images, read_json_lines, read_objects
-
-if TYPE_CHECKING:
-    from curation.sources.source import Int32s
 
 _GROUPS = 50
 _PART_NAME = re.compile(r"(?:.*[._/-])?(?:train|val|valid|validation|test)(?:[._/-].*|ing|[0-9]*)", re.IGNORECASE)
@@ -196,7 +193,7 @@ def _from_arrays(given: Mapping[str, Sequence[str | int]], where: str) -> dict[s
     if wnids or (len(given) > _GROUPS and not all(_SPLIT_NAME.search(key) for key in given)):
         groups = np.repeat(np.arange(len(given), dtype=np.int32), [len(one) for one in given.values()])
         one = _listed("", [text for own in given.values() for text in own], where)
-        return {"form": "json groups", "lists": (_with_groups(one, tuple(given), groups),)}
+        return {"form": "json groups", "lists": (replace(one, groups=tuple(given), group_of=groups[one.lines - 1]),)}
     lists = tuple(_listed(key, given[key], where) for key in given if given[key])
     if not lists:
         raise EmptyListError("The lists are empty", where=where, expected="at least one entry")
@@ -205,10 +202,6 @@ def _from_arrays(given: Mapping[str, Sequence[str | int]], where: str) -> dict[s
         return {"form": "class roles", "classes": {key: tuple(map(str, given[key])) for key in given}}
     empty = ", ".join(key for key in given if not given[key])
     return {"form": "json lists", "lists": lists, "notes": (f"empty: {ascii(empty)[1:-1][:200]}",) if empty else ()}
-
-
-def _with_groups(one: PublishedList, groups: tuple[str, ...], group_of: Int32s) -> PublishedList:
-    return replace(one, groups=groups, group_of=group_of[one.lines - 1])
 
 
 def _listed(name: str, given: Sequence[str | int], where: str) -> PublishedList:

@@ -249,19 +249,18 @@ def _yaml(data: bytes, where: str) -> dict[str, Any]:
     """Return the object of a YAML text without tags and aliases."""
     import yaml
 
-    found = "it is too large"
-    if len(data) <= _LARGEST_YAML:
-        try:
-            events = list(yaml.parse(data, yaml.SafeLoader))
-            if any(isinstance(one, yaml.AliasEvent) or getattr(one, "tag", None) for one in events):
-                found = "a tag or an alias"
-            elif isinstance(given := yaml.safe_load(data), dict):
-                return given
-            else:
-                found = type(given).__name__
-        except (yaml.YAMLError, ValueError, RecursionError) as error:
-            found = str(error)[:200]
-    raise AnnotationFormatError(
-        "The YAML cannot be read", where=where, expected="an object with train, val, test and names, without tags",
-        found=found,
-    )  # fmt: skip
+    try:
+        if len(data) > _LARGEST_YAML:
+            raise ValueError("it is too large")
+        events = list(yaml.parse(data, yaml.SafeLoader))
+        if any(isinstance(one, yaml.AliasEvent) or getattr(one, "tag", None) for one in events):
+            raise ValueError("a tag or an alias")
+        given = yaml.safe_load(data)
+        if not isinstance(given, dict):
+            raise ValueError(type(given).__name__)
+        return given
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise AnnotationFormatError(
+            "The YAML cannot be read", where=where, expected="an object with train, val, test and names, without tags",
+            found=str(error)[:200],
+        ) from None  # fmt: skip

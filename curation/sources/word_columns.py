@@ -123,7 +123,6 @@ _COLUMNS: dict[str, Callable[[_Words], Any]] = {
     "second_file": lambda one: np.where(
         one.files > 1, np.minimum.reduceat(one.places(one.is_second, len(one.starts)), one.first), -1
     ),
-    "before": lambda one: np.maximum(one.file - one.first, 0),
     "after": lambda one: one.last - one.file,
     "is_behind": lambda one: np.arange(len(one.starts)) > np.repeat(one.file, one.count),
     "after_are_numbers": lambda one: one.sums((one.kind & _NUMERIC > 0) & one.is_behind) == one.after,
@@ -136,7 +135,7 @@ _COLUMNS: dict[str, Callable[[_Words], Any]] = {
 def read_files(lines: Lines) -> dict[str, Any] | None:
     """Return a list whose lines name files beside other words; None where the lines are no such."""
     table = _Words(lines)
-    files, after, before = table.files, table.after, table.before
+    files, after, before = table.files, table.after, table.file - table.first
     header = np.arange(len(files)) < (0 if files[0] else 1 + (not files[1:_HEADER].any()))
     table.rows = files > 0
 
