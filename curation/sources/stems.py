@@ -28,14 +28,9 @@ FILE_NAME = re.compile(r"[^/\\]\.(?:" + "|".join(map(re.escape, FILE_SUFFIXES)) 
 _OUTER = re.compile(rb"^(?:\xef\xbb\xbf|[ \t\r])+|[ \t\r]+$", re.MULTILINE)
 _HERE = re.compile(rb"^(?:\./)+(?=[^\n])", re.MULTILINE)
 
-_COCO_PREFIX = re.compile(
-    rb"(?:^|(?<=/))COCO_(?:train|val|test)20\d\d_(?=\d{12}(?:\.(?i:%s))?$)" % "|".join(IMAGE_SUFFIXES).encode(),
-    re.MULTILINE,
-)
-
 _BLOCK = 8 << 20
 _WIDEST_COLUMN = 1 << 30
-_LINE_FEED, _SLASH = 10, 47
+_LINE_FEED, _SLASH, _ZERO = 10, 47, 48
 
 
 def stems(paths: bytes, *, parents: int = 0) -> bytes:
@@ -115,9 +110,7 @@ def _stems_of_block(paths: bytes, parents: int) -> bytes:
         paths = re.sub(rb"/{2,}", b"/", paths)
     if b" " in paths or b"\t" in paths:
         paths = re.sub(rb"[ \t]+", b"_", paths)
-    if b"COCO_" in paths:
-        paths = _COCO_PREFIX.sub(b"", paths)
-    if not (b"/" in paths or b"." in paths):
+    if not (b"/" in paths or b"." in paths or b"COCO_" in paths):
         return paths
     buffer = np.frombuffer(paths, np.uint8)
     breaks = np.flatnonzero(buffer == _LINE_FEED)
@@ -130,7 +123,10 @@ def _stems_of_block(paths: bytes, parents: int) -> bytes:
         # The slash before the name is not looked at: what stands before it ends at the one before that.
         starts[inner] = _after_last_slash(buffer, first[inner], names[inner] - 1)
     ends = before_suffix(buffer, names, breaks)
-    return gathered(buffer, (starts, ends), (breaks, breaks + 1))
+    prefixes = _coco_prefixes(buffer, names, ends) if b"COCO_" in paths else np.zeros(len(breaks), np.int64)
+    if not prefixes.any():
+        return gathered(buffer, (starts, ends), (breaks, breaks + 1))
+    return gathered(buffer, (starts, names), (names + prefixes, ends), (breaks, breaks + 1))
 
 
 def firsts(breaks: Int64s) -> Int64s:
@@ -176,6 +172,20 @@ def before_suffix(
             rows = rows[(buffer[ends[rows] - back] | (0x20 if byte != 46 else 0)) == byte]
         shorter[rows] = ends[rows] - len(wanted)
     return shorter
+
+
+def _coco_prefixes(buffer: Any, starts: Int64s, ends: Int64s) -> Int64s:
+    """Return the length of ``COCO_val2014_`` where it stands before 12 digits, else 0."""
+    lengths = np.zeros(len(starts), np.int64)
+    for part in (b"train", b"val", b"test"):
+        fixed = b"COCO_" + part + b"20"
+        rows = np.flatnonzero(ends - starts == len(fixed) + 15)
+        texts = buffer[starts[rows, None] + np.arange(len(fixed) + 15)]
+        digits = (texts[:, len(fixed) :] >= _ZERO) & (texts[:, len(fixed) :] <= _ZERO + 9)
+        digits[:, 2] = texts[:, len(fixed) + 2] == ord("_")
+        good = (texts[:, : len(fixed)] == np.frombuffer(fixed, np.uint8)).all(1) & digits.all(1)
+        lengths[rows[good]] = len(fixed) + 3
+    return lengths
 
 
 def gathered(buffer: Any, *spans: tuple[Int32s | Int64s, Int32s | Int64s]) -> bytes:
