@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -13,15 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from curation.errors import AnnotationFormatError
-from curation.sources.stems import (
-    IMAGE_SUFFIXES,
-    blocks_of,
-    distinct,
-    normalised,
-    stems,
-    with_folder,
-    with_suffix,
-)
+from curation.sources.stems import IMAGE_SUFFIXES, blocks_of, distinct, normalised, stems, with_folder, with_suffix
 
 if TYPE_CHECKING:
     from curation.sources.source import Int32s
@@ -200,33 +192,30 @@ class PublishedList:
     @cached_property
     def understood(self) -> Mapping[str, int]:
         """What stands around the names of images and had to be understood, with the number of entries."""
-        found = dict(self.traits) | {LABELS.format(text): count for text, count in self._labels()}
+        found = dict(self.traits)
+        values, counts = np.unique(self._given_labels, return_counts=True)
+        if len(values) > _FEW_LABELS:
+            values, counts = np.array([self.label_range]), counts.sum(keepdims=True)
+        found |= {LABELS.format(value): count for value, count in zip(values.tolist(), counts.tolist(), strict=True)}
         if self.has_folders:
             found[FOLDERS] = sum(with_folder(block) for block in blocks_of(self.paths))
         if not self.are_stems and b"." in self.paths:
             found[SUFFIXES] = sum(with_suffix(block) for block in blocks_of(self.paths))
         return {trait: count for trait, count in found.items() if count}
 
-    def _labels(self) -> Iterator[tuple[str, int]]:
-        if self.labels is None:
-            return
-        values, counts = np.unique(self.labels[self.labels != NO_LABEL], return_counts=True)
-        if len(values) <= _FEW_LABELS:
-            yield from zip(map(str, values.tolist()), counts.tolist(), strict=True)
-        else:
-            yield self.label_range, int(counts.sum())
+    @cached_property
+    def _given_labels(self) -> Any:
+        return np.empty(0, np.int32) if self.labels is None else self.labels[self.labels != NO_LABEL]
 
     @property
     def unlabelled(self) -> int:
         """Entries without a label among such with one."""
-        return 0 if self.labels is None else int((self.labels == NO_LABEL).sum())
+        return 0 if self.labels is None else len(self) - len(self._given_labels)
 
     @property
     def label_range(self) -> str:
         """Lowest and highest label, ``0..999``; empty where there is none."""
-        if self.labels is None:
-            return ""
-        given = self.labels[self.labels != NO_LABEL]
+        given = self._given_labels
         return f"{given.min()}..{given.max()}" if len(given) else ""
 
 
@@ -326,27 +315,27 @@ def name_classes(texts: Sequence[str], *, hinted: str = "") -> bool:
 
 def encoded(texts: bytes) -> Column:
     """Return a text of one value a line as a column."""
-    return column_of(*coded(texts))
+    return column_of(*coded(_cells(texts)))
 
 
-def coded(texts: bytes) -> tuple[list[str], Int32s]:
-    """Return the lines of a text each once, in their order, and the position of each line among them."""
-    cells = _codes(texts)
+def coded(cells: Any) -> tuple[list[str], Int32s]:
+    """Return texts each once, in their order, and the position of each row among them."""
+    cells = cells.dictionary_encode()
     return cells.dictionary.to_pylist(), cells.indices.to_numpy()
 
 
 def count_distinct(texts: bytes) -> int:
     """Return how many lines of a text differ."""
-    return len(_codes(texts).dictionary)
+    return len(_cells(texts).unique())
 
 
-def _codes(texts: bytes) -> Any:
+def _cells(texts: bytes) -> Any:
     import pyarrow
 
     breaks = np.flatnonzero(np.frombuffer(texts, np.uint8) == ord("\n")).astype(np.int32)
     offsets = np.concatenate([[0], breaks - np.arange(len(breaks), dtype=np.int32)]).astype(np.int32)
     buffers = [None, pyarrow.py_buffer(offsets), pyarrow.py_buffer(texts.replace(b"\n", b""))]
-    return pyarrow.Array.from_buffers(pyarrow.string(), len(breaks), buffers).dictionary_encode()
+    return pyarrow.Array.from_buffers(pyarrow.string(), len(breaks), buffers)
 
 
 def column_of(values: Sequence[str], of: Int32s) -> Column:
@@ -356,8 +345,3 @@ def column_of(values: Sequence[str], of: Int32s) -> Column:
         of = np.where(of == empty, -1, of - (of > empty)).astype(np.int32)
         values = [value for value in values if value]
     return Column(tuple(values), of)
-
-
-def joined(texts: Iterable[str]) -> bytes:
-    """Return texts as bytes, a line feed after each."""
-    return "".join(f"{text}\n" for text in texts).encode()

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from itertools import compress
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -20,13 +21,9 @@ from curation.sources.entries import (
     EmptyListError,
     OddLine,
     PublishedList,
-    joined,
     name_classes,
 )
 from curation.sources.records import names_images, read_json_lines, read_objects
-
-if TYPE_CHECKING:
-    from curation.sources.source import Int32s
 
 _GROUPS = 50
 _PART_NAME = re.compile(r"(?:.*[._/-])?(?:train|val|valid|validation|test)(?:[._/-].*|ing|[0-9]*)", re.IGNORECASE)
@@ -196,7 +193,7 @@ def _from_arrays(given: Mapping[str, Sequence[str | int]], where: str) -> dict[s
     if wnids or (len(given) > _GROUPS and not all(_SPLIT_NAME.search(key) for key in given)):
         groups = np.repeat(np.arange(len(given), dtype=np.int32), [len(one) for one in given.values()])
         one = _listed("", [text for own in given.values() for text in own], where)
-        return {"form": "json groups", "lists": (_with_groups(one, tuple(given), groups),)}
+        return {"form": "json groups", "lists": (replace(one, groups=tuple(given), group_of=groups[one.lines - 1]),)}
     lists = tuple(_listed(key, given[key], where) for key in given if given[key])
     if not lists:
         raise EmptyListError("The lists are empty", where=where, expected="at least one entry")
@@ -207,30 +204,23 @@ def _from_arrays(given: Mapping[str, Sequence[str | int]], where: str) -> dict[s
     return {"form": "json lists", "lists": lists, "notes": (f"empty: {ascii(empty)[1:-1][:200]}",) if empty else ()}
 
 
-def _with_groups(one: PublishedList, groups: tuple[str, ...], group_of: Int32s) -> PublishedList:
-    return replace(one, groups=groups, group_of=group_of[one.lines - 1])
-
-
 def _listed(name: str, given: Sequence[str | int], where: str) -> PublishedList:
     """Return entries of JSON as a list; one that is empty or not printable is left out and told."""
     texts = [str(one).strip() for one in given]
-    good = [row for row, text in enumerate(texts) if text and text.isprintable() and len(text) <= LONGEST_LINE]
-    odd: list[OddLine] = []
-    if len(good) < len(texts):
-        kept = set(good)
-        odd = [
-            OddLine(row + 1, "it is empty, too long or not printable", ascii(text)[:60])
-            for row, text in enumerate(texts)
-            if row not in kept
-        ]
+    fits = np.array([0 < len(text) <= LONGEST_LINE and text.isprintable() for text in texts], np.bool_)
+    good = np.flatnonzero(fits).astype(np.int32)
+    odd = [
+        OddLine(row + 1, "it is empty, too long or not printable", ascii(texts[row])[:60])
+        for row in np.flatnonzero(~fits).tolist()
+    ]
     if not texts:
         raise EmptyListError("The list is empty", where=where, expected="texts that name images")
-    if not good:
+    if not len(good):
         raise AnnotationFormatError(
             "No text names an image", where=where, expected="printable texts", found=f"{odd[0].reason}: {odd[0].text}"
         )
     return PublishedList(
-        name, joined(texts[row] for row in good), np.array(good, np.int32) + 1, odd=len(odd),
+        name, "".join(f"{text}\n" for text in compress(texts, fits)).encode(), good + 1, odd=len(odd),
         odd_lines=tuple(odd[:SHOWN]), integers=any(isinstance(one, int) for one in given),
     )  # fmt: skip
 

@@ -9,7 +9,6 @@ A list may have millions of lines. Its entries stay in columns: the bytes of a t
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -26,8 +25,6 @@ from curation.sources.entries import (
     LONGEST_LINE,
     MOST_CLASS_NAMES,
     NO_LABEL,
-    OUTER_BLANKS,
-    RETURNS,
     SHARE,
     SHOWN,
     Column,
@@ -42,16 +39,17 @@ from curation.sources.entries import (
 )  # fmt: skip
 from curation.sources.nested_json import read_json
 from curation.sources.records import read_table
-from curation.sources.stems import FILE_NAME, FILE_SUFFIXES, blocks_of, with_suffix
-from curation.sources.text_lines import Lines, lines_of, numbers_alone, require_utf8, texts_of
+from curation.sources.stems import FILE_NAME, FILE_SUFFIXES, with_suffix
+from curation.sources.text_lines import Lines, lines_of, numbers_alone
 from curation.sources.word_columns import are_frames, read_files, read_names
 
 if TYPE_CHECKING:
-    from curation.sources.source import Int32s
+    from curation.sources.source import Bools
 
 __all__ = [
-    "CLASS_FILE", "LONGEST_LINE", "MOST_CLASS_NAMES", "NO_LABEL", "Column", "EmptyListError", "Form", "ListDigests",
-    "OddLine", "PublishedFile", "PublishedList", "first_line", "list_files", "read_coco_facts", "read_published",
+    "CLASS_FILE", "LIST_SUFFIXES", "LONGEST_LINE", "MOST_CLASS_NAMES", "NO_LABEL", "YAML_NAMES", "Column",
+    "EmptyListError", "Form", "ListDigests", "OddLine", "PublishedFile", "PublishedList", "first_line", "list_files",
+    "read_coco_facts", "read_published",
 ]  # fmt: skip
 
 MAX_BYTES = 1 << 30
@@ -66,14 +64,9 @@ _LARGEST_YAML = 1 << 20
 
 def list_files(folder: Path) -> list[Path]:
     """Return the files below a folder that may hold lists by their suffix, hidden ones left out, sorted by path."""
-    found = [
-        path
-        for path in folder.rglob("*")
-        if _may_be_list(path.name)
-        and not any(part.startswith(".") for part in path.relative_to(folder).parts)
-        and path.is_file()
-    ]
-    return sorted(found, key=lambda path: path.relative_to(folder).as_posix())
+    found = {path.relative_to(folder): path for path in folder.rglob("*") if _may_be_list(path.name)}
+    seen = [one for one in found if not any(part.startswith(".") for part in one.parts) and found[one].is_file()]
+    return [found[one] for one in sorted(seen, key=Path.as_posix)]
 
 
 def first_line(path: Path) -> str:
@@ -83,9 +76,10 @@ def first_line(path: Path) -> str:
 
 
 def _may_be_list(name: str) -> bool:
-    if name.lower() in YAML_NAMES:
-        return True
-    return Path(name).suffix.lower() in LIST_SUFFIXES and name.lower().partition(".")[0] not in _NO_LISTS
+    named = Path(name.lower())
+    return named.name in YAML_NAMES or (
+        named.suffix in LIST_SUFFIXES and name.lower().partition(".")[0] not in _NO_LISTS
+    )
 
 
 def read_published(path: Path, root: Path | None = None) -> PublishedFile:
@@ -139,129 +133,83 @@ def _from_text(data: bytes, path: Path) -> dict[str, Any]:
     if not ended:
         data += b"\n"
     if (count := numbers_alone(data)) is not None:
-        one = PublishedList("", data, np.arange(1, count + 1, dtype=np.int32), are_stems=True)
         width, last = data.index(b"\n"), data[:-1].rpartition(b"\n")[2]
-        if (
-            not ended
-            and len(last) < width
-            and (width + 1) * (count - 1) + len(last) + 1 == len(data)
-            and count > _FEWEST
-        ):
-            cut = (OddLine(count, "its number is cut", last.decode()),)
-            one = replace(one, odd=1, odd_lines=cut, short=1, short_lines=cut)
+        is_cut = not ended and len(last) < width and (width + 1) * (count - 1) + len(last) + 1 == len(data)
+        cut = (OddLine(count, "its number is cut", last.decode()),) if is_cut and count > _FEWEST else ()
+        one = PublishedList(
+            "", data, np.arange(1, count + 1, dtype=np.int32), are_stems=True, odd=len(cut), odd_lines=cut,
+            short=len(cut), short_lines=cut,
+        )  # fmt: skip
         return {"form": "id list", "lists": (one,), "ended": ended}
-    odd: list[OddLine] = []
-    refused, number, parts, traits = 0, 0, list[Lines](), Counter[str]()
-    for block in blocks_of(data):
-        require_utf8(block, str(path))
-        lines, count, strange, reasons = lines_of(block, number, traits)
-        parts.append(lines)
-        number += count
-        refused += strange
-        odd += reasons[: SHOWN - len(odd)]
-    entries = sum(len(one.numbers) for one in parts)
-    form: Form = "id list"
-    for known, hits in (("imglist", sum(one.is_imglist.sum() for one in parts)),
-                        ("voc list", sum(one.is_voc.sum() for one in parts))):  # fmt: skip
-        if entries and hits >= SHARE * entries:
-            form = known  # type: ignore[assignment]
-            break
-    blank = number - refused - entries
-    traits = Counter({name: traits[name] for name in (RETURNS, OUTER_BLANKS) if traits[name]})
-    if (read := _of_columns(parts, form, entries, path.name)) is not None:
+    lines, number, refused, odd, traits = lines_of(data, str(path))
+    entries = len(lines.numbers)
+    known: dict[Form, Any] = {"imglist": lines.is_imglist, "voc list": lines.is_voc}
+    found: list[Form] = [form for form, hits in known.items() if hits.sum() >= SHARE * max(entries, 1)]
+    form = found[0] if found else "id list"
+    told: dict[str, Any] = {"blank": number - refused - entries, "traits": traits}
+    if entries and (read := _of_columns(lines, form, path.name)) is not None:
         if read.get("lists"):
             [one] = read["lists"]
-            odd = sorted([*odd, *one.odd_lines], key=lambda one: one.line)[:SHOWN]
-            one = replace(one, odd=one.odd + refused, odd_lines=tuple(odd), blank=blank, traits=traits)
+            one = replace(one, odd=one.odd + refused, odd_lines=_first([*odd, *one.odd_lines]), **told)
             read |= {"lists": (one,), "ended": ended}
         return read
-    if form == "id list":
-        parts, strange, reasons = _without_sentences(parts)
-        refused += strange
-        odd = sorted([*odd, *reasons], key=lambda one: one.line)[:SHOWN]
-        entries -= strange
+    if form == "id list" and lines.is_sentence.any():
+        odd += lines.odd(lines.is_sentence, "it holds several words")
+        lines = lines.at(~lines.is_sentence)
+    refused, entries = refused + entries - len(lines.numbers), len(lines.numbers)
     if refused > entries:
+        [first] = _first(odd)[:1]
         raise AnnotationFormatError(
-            "The file is no list of images", where=f"{path}, line {odd[0].line}", expected="one entry a line",
-            found=f"{odd[0].reason}; {refused:,} such lines of {entries + refused:,}",
+            "The file is no list of images", where=f"{path}, line {first.line}", expected="one entry a line",
+            found=f"{first.reason}; {refused:,} such lines of {entries + refused:,}",
         )  # fmt: skip
-    short: list[OddLine] = []
     if form == "id list":
-        paths, labels = b"".join(map(texts_of, parts)), None
-        short = without = _cut_path(parts, entries)
+        paths, labels = lines.texts(), None
+        short, reason = _is_cut_path(lines, paths), "its path is cut"
+        without = short
     else:
-        paths, labels, without, short = _labelled(parts, form)
-    refused += len(without)
-    odd = sorted([*odd, *without], key=lambda one: one.line)[:SHOWN]
-    numbers = np.concatenate([one.numbers for one in parts])
+        # An entry that is not written as the others has no label, and is told.
+        fits, reason = known[form], "it has no label"
+        paths = lines.texts(np.where(fits, lines.before, lines.ends))
+        labels, without = np.where(fits, lines.labels, NO_LABEL).astype(np.int32), ~fits
+        short = ~fits & ~lines.is_spaced & (lines.before == lines.ends)
     one = PublishedList(
-        "", paths, numbers, labels, odd=refused, odd_lines=tuple(odd), blank=blank, traits=traits, short=len(short),
-        short_lines=tuple(short[:SHOWN]),
+        "", paths, lines.numbers, labels, odd=refused + int(without.sum()),
+        odd_lines=_first([*odd, *lines.odd(without, reason)]), short=int(short.sum()),
+        short_lines=tuple(lines.odd(short, reason)), **told,
     )  # fmt: skip
     if form == "imglist" and not FILE_NAME.search(paths[:LONGEST_LINE].split(b"\n")[0].decode("utf-8", "ignore")):
-        whole = b"".join(map(texts_of, parts))
-        folders = encoded(paths)
+        whole, folders = lines.texts(), encoded(paths)
         if are_frames(folders, whole):
             form = "frames"
             one = replace(one, paths=whole, labels=None, by_columns=True, columns={"sequence": folders})
     return {"form": form, "lists": (one,), "ended": ended}
 
 
-def _of_columns(parts: Sequence[Lines], form: Form, entries: int, name: str) -> dict[str, Any] | None:
+def _first(odd: Sequence[OddLine]) -> tuple[OddLine, ...]:
+    return tuple(sorted(odd, key=lambda one: one.line)[:SHOWN])
+
+
+def _of_columns(lines: Lines, form: Form, name: str) -> dict[str, Any] | None:
     """Return what lines of several words hold, or names of classes; None where they are one entry each."""
-    spaced = sum(int(one.is_spaced.sum()) for one in parts)
-    split = spaced if form != "id list" else sum(int((one.is_spaced | (one.before < one.ends)).sum()) for one in parts)
-    several = entries and split >= SHARE * (entries - 1)
-    if several and (read := read_files(parts)) is not None:
+    entries = len(lines.numbers)
+    split = lines.is_spaced if form != "id list" else lines.is_spaced | (lines.before < lines.ends)
+    several = split.sum() >= SHARE * (entries - 1)
+    if several and (read := read_files(lines)) is not None:
         return read
-    if form == "id list" and _are_class_names(parts, name):
-        names = [line.decode() for one in parts for line in texts_of(one).split(b"\n")[:-1]]
-        return {"form": "class names", "classes": {"": tuple(names)}}
-    return read_names(parts) if several and form == "id list" else None
+    if form == "id list" and entries <= MOST_CLASS_NAMES:
+        names = lines.texts().decode().split("\n")[:-1]
+        if name_classes(names, hinted=name):
+            return {"form": "class names", "classes": {"": tuple(names)}}
+    return read_names(lines) if several and form == "id list" else None
 
 
-def _cut_path(parts: Sequence[Lines], entries: int) -> list[OddLine]:
-    """Return the last line where it alone is no file."""
-    if entries < _FEWEST:
-        return []
-    last = next(one for one in reversed(parts) if len(one.numbers))
-    text = texts_of(last)
-    tail = text[:-1].rpartition(b"\n")[2].decode()
-    if FILE_NAME.search(tail) or not FILE_NAME.search(text.partition(b"\n")[0].decode()):
-        return []
-    files = sum(with_suffix(texts_of(one), FILE_SUFFIXES) for one in parts)
-    return [last.odd_line(len(last.numbers) - 1, "its path is cut")] if files == entries - 1 else []
-
-
-def _without_sentences(parts: Sequence[Lines]) -> tuple[list[Lines], int, list[OddLine]]:
-    """Return the lines of an id list without those of several words that name no file."""
-    kept, refused, odd = list[Lines](), 0, list[OddLine]()
-    for one in parts:
-        rows = np.flatnonzero(one.is_sentence)
-        refused += len(rows)
-        odd += [one.odd_line(row, "it holds several words") for row in rows[: SHOWN - len(odd)].tolist()]
-        kept.append(one.without(rows) if len(rows) else one)
-    return kept, refused, odd
-
-
-def _labelled(parts: Sequence[Lines], form: Form) -> tuple[bytes, Int32s, list[OddLine], list[OddLine]]:
-    """Return entries and labels; an entry that is not written as the others has none, and is told. Then those cut."""
-    texts, labels, without, short = [], [], list[OddLine](), list[OddLine]()
-    for one in parts:
-        fits = one.is_imglist if form == "imglist" else one.is_voc
-        texts.append(texts_of(one, np.where(fits, one.before, one.ends)))
-        labels.append(np.where(fits, one.labels, NO_LABEL))
-        without += [one.odd_line(row, "it has no label") for row in np.flatnonzero(~fits).tolist()]
-        bare = ~fits & ~one.is_spaced & (one.before == one.ends)
-        short += [one.odd_line(row, "it has no label") for row in np.flatnonzero(bare).tolist()]
-    return b"".join(texts), np.concatenate(labels).astype(np.int32), without, short
-
-
-def _are_class_names(parts: Sequence[Lines], file_name: str) -> bool:
-    """Return whether lines name classes: words and no files, or wnids."""
-    if not 0 < sum(len(one.numbers) for one in parts) <= MOST_CLASS_NAMES:
-        return False
-    return name_classes([line.decode() for one in parts for line in texts_of(one).split(b"\n")[:-1]], hinted=file_name)
+def _is_cut_path(lines: Lines, paths: bytes) -> Bools:
+    """Return which line is no file: the last, where it alone is none."""
+    cut = np.zeros(len(lines.numbers), np.bool_)
+    if len(cut) >= _FEWEST and not FILE_NAME.search(paths[:-1].rpartition(b"\n")[2].decode()):
+        cut[-1] = with_suffix(paths, FILE_SUFFIXES) == len(cut) - 1
+    return cut
 
 
 def _from_yaml(data: bytes, path: Path, root: Path) -> dict[str, Any]:
@@ -301,19 +249,18 @@ def _yaml(data: bytes, where: str) -> dict[str, Any]:
     """Return the object of a YAML text without tags and aliases."""
     import yaml
 
-    found = "it is too large"
-    if len(data) <= _LARGEST_YAML:
-        try:
-            events = list(yaml.parse(data, yaml.SafeLoader))
-            if any(isinstance(one, yaml.AliasEvent) or getattr(one, "tag", None) for one in events):
-                found = "a tag or an alias"
-            elif isinstance(given := yaml.safe_load(data), dict):
-                return given
-            else:
-                found = type(given).__name__
-        except (yaml.YAMLError, ValueError, RecursionError) as error:
-            found = str(error)[:200]
-    raise AnnotationFormatError(
-        "The YAML cannot be read", where=where, expected="an object with train, val, test and names, without tags",
-        found=found,
-    )  # fmt: skip
+    try:
+        if len(data) > _LARGEST_YAML:
+            raise ValueError("it is too large")
+        events = list(yaml.parse(data, yaml.SafeLoader))
+        if any(isinstance(one, yaml.AliasEvent) or getattr(one, "tag", None) for one in events):
+            raise ValueError("a tag or an alias")
+        given = yaml.safe_load(data)
+        if not isinstance(given, dict):
+            raise ValueError(type(given).__name__)
+        return given
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise AnnotationFormatError(
+            "The YAML cannot be read", where=where, expected="an object with train, val, test and names, without tags",
+            found=str(error)[:200],
+        ) from None  # fmt: skip

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import csv
-import io
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
-from itertools import islice
+from collections.abc import Iterator, Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -15,24 +12,12 @@ import msgspec
 import numpy as np
 
 from curation.errors import AnnotationFormatError
-from curation.sources.entries import (
-    SHARE,
-    SHOWN,
-    Column,
-    OddLine,
-    PublishedList,
-    coded,
-    column_of,
-    name_classes,
-)
-from curation.sources.stems import FILE_NAME, blocks_of, firsts, gathered, lines_at, normalised
+from curation.sources.entries import SHARE, SHOWN, Column, OddLine, PublishedList, coded, column_of, name_classes
+from curation.sources.stems import FILE_NAME, blocks_of, normalised
 from curation.sources.text_lines import require_utf8
 
 if TYPE_CHECKING:
-    from curation.sources.source import Bools, Int32s
-
-    _Chunk = tuple[Int32s, list[bytes], list[OddLine], int]
-    """Lines, the cells of each column one a line, lines that are no row, and how many of these have less cells."""
+    from curation.sources.source import Bools
 
 PATH_COLUMNS = ("image_location", "file_name", "path", "image_id")
 """Columns that name images whatever they hold, the first before the others."""
@@ -46,12 +31,14 @@ _CLASS_COLUMNS = ("class", "label", "decision", "category", "target", "finding",
 _PARTS = ("split", "subset", "set", "partition", "fold")
 _BOX = {"xmin", "x_min", "x1", "bbox", "bbox_x", "xcenter", "x_center", "gtboxes"}
 _OTHER_CELLS = "it has another number of cells than the header"
+_NO_IMAGE = "it names no image"
 _OTHER_LIST = re.compile(r"\.(?:txt|csv|tsv|json|jsonl|list|lst|py|zip|gz|tar)\Z", re.IGNORECASE)
 _DECIMAL = re.compile(r"-?\d*\.\d+(?:e-?\d+)?", re.IGNORECASE)
 _FLAGS = {"", "0", "1", "-1", "0.0", "1.0", "-1.0"}
 _MOST_PARTS = 50
 _FEWEST_FLAGS = 3
 _CHUNK = 50_000
+_BLOCK = 16 << 20
 _HEAD = 1 << 16
 _SAMPLE = 200
 
@@ -103,36 +90,37 @@ def read_objects(rows: Sequence[Any], where: str) -> dict[str, Any]:
 
 def read_json_lines(data: bytes, where: str) -> dict[str, Any]:
     """Return the lists of one JSON object a line; a line that is none is told."""
+    import pyarrow
+
     sample = data[:_HEAD].split(b"\n")
     header, boxes = _keys([row for _, row in _decoded(msgspec.json.Decoder(), sample[:-1] or sample)])
     fields = [(f"f{place}", Any, msgspec.field(name=key, default="")) for place, key in enumerate(header)]
     decoder = msgspec.json.Decoder(msgspec.defstruct("Row", fields, gc=False))
-
-    def chunks() -> Iterator[_Chunk]:
-        number = 0
-        for block in blocks_of(data, 1 << 20):
-            lines = block.count(b"\n") + (not block.endswith(b"\n"))
-            odd: list[OddLine] = []
-            numbers: Any = np.arange(number + 1, number + lines + 1, dtype=np.int32)
-            try:
-                rows = decoder.decode_lines(block)
-            except (msgspec.MsgspecError, UnicodeError, RecursionError):
-                rows = []
-            if len(rows) < lines:
-                split = block.split(b"\n")
-                good = list(_decoded(decoder, split))
-                rows, kept = [row for _, row in good], {place for place, _ in good}
-                numbers = np.array([number + place for place, _ in good], np.int32)
-                odd = [
-                    OddLine(number + place, "it is no object", ascii(line[:240].decode("utf-8", "replace"))[1:61])
-                    for place, line in enumerate(split, start=1)
-                    if place not in kept and line.strip()
-                ]
-            texts = [_joined([_text(value) for value in map(attrgetter(name), rows)]) for name, *_ in fields]
-            yield numbers, texts, odd, len(odd)
-            number += lines
-
-    return {"form": "json lines"} | _lists_of(chunks(), header, where, boxes=boxes)
+    tables, numbers, odd, number = list[Any](), list[Any](), list[OddLine](), 0
+    for block in blocks_of(data, 1 << 20):
+        lines = block.count(b"\n") + (not block.endswith(b"\n"))
+        own: Any = np.arange(number + 1, number + lines + 1, dtype=np.int32)
+        try:
+            rows = decoder.decode_lines(block)
+        except (msgspec.MsgspecError, UnicodeError, RecursionError):
+            rows = []
+        if len(rows) < lines:
+            good = dict(_decoded(decoder, split := block.split(b"\n")))
+            rows, own = list(good.values()), np.array([number + place for place in good], np.int32)
+            odd += [
+                OddLine(number + place, "it is no object", ascii(line[:240].decode("utf-8", "replace"))[1:61])
+                for place, line in enumerate(split, start=1)
+                if place not in good and line.strip()
+            ]
+        cells = [
+            [value if isinstance(value, str) else _text(value) for value in map(attrgetter(name), rows)]
+            for name, *_ in fields
+        ]
+        tables.append(pyarrow.table([pyarrow.array(one, pyarrow.string()) for one in cells], header))
+        numbers.append(own)
+        number += lines
+    table = pyarrow.concat_tables(tables)
+    return {"form": "json lines"} | _lists_of(table, np.concatenate(numbers), odd, len(odd), where, boxes=boxes)
 
 
 def _decoded(decoder: msgspec.json.Decoder[Any], lines: Sequence[bytes]) -> Iterator[tuple[int, Any]]:
@@ -215,107 +203,75 @@ def _images_in(header: Sequence[str], columns: Sequence[Sequence[str]]) -> list[
 
 
 def _from_cells(data: bytes, mark: str, header: Sequence[str], where: str, *, headed: bool = True) -> dict[str, Any]:
+    import pyarrow
+    from pyarrow import compute
+    from pyarrow import csv as tables
+
     require_utf8(data, where)
-    simple = b'"' not in data and data.count(b"\r") == data.count(b"\r\n")
-    chunks = (_split if simple else _parsed)(data, mark, len(header), where, headed)
-    return {"form": "csv"} | _lists_of(chunks, header, where, headed=headed)
+    others = list[Any]()
 
+    def told(row: Any) -> str:
+        others.append(row)
+        return "skip"
 
-def _split(data: bytes, mark: str, width: int, where: str, headed: bool) -> Iterator[_Chunk]:
-    """Yield the cells of a table without quotes."""
-    number = 0
-    for block in blocks_of(data if data.endswith(b"\n") else data + b"\n"):
-        buffer = np.frombuffer(block, np.uint8)
-        breaks, marks = np.flatnonzero(buffer == ord("\n")), np.flatnonzero(buffer == ord(mark))
-        starts = firsts(breaks)
-        ends = np.maximum(breaks - (buffer[breaks - 1] == ord("\r")), starts)
-        counts = np.diff(np.searchsorted(marks, breaks), prepend=0)
-        filled = ends > starts
-        filled[0] &= bool(number) or not headed
-        good = filled & (counts == width - 1)
-        inner = marks[np.repeat(good, counts)].reshape(-1, width - 1)
-        lefts = np.column_stack([starts[good], inner + 1])
-        rights = np.column_stack([inner, ends[good]])
-        closing = breaks[good], breaks[good] + 1
-        texts = [gathered(buffer, (lefts[:, place], rights[:, place]), closing) for place in range(width)]
-        others = filled & ~good
-        odd = [
-            OddLine(number + row + 1, _OTHER_CELLS, block[starts[row] : ends[row]][:240].decode("utf-8", "ignore")[:60])
-            for row in np.flatnonzero(others).tolist()
-        ]
-        yield (
-            (np.flatnonzero(good) + number + 1).astype(np.int32),
-            texts,
-            odd,
-            int((others & (counts < width - 1)).sum()),
-        )
-        number += len(breaks)
-
-
-def _parsed(data: bytes, mark: str, width: int, where: str, headed: bool) -> Iterator[_Chunk]:
-    """Yield the cells of a table with quotes."""
-    reader = csv.reader(io.StringIO(data.decode(), newline=""), delimiter=mark)
     try:
-        if headed:
-            next(reader)
-        while chunk := [(reader.line_num, row) for row in islice(reader, _CHUNK)]:
-            good = [one for one in chunk if len(one[1]) == width]
-            others = [one for one in chunk if one[1] and len(one[1]) != width] if len(good) < len(chunk) else []
-            odd = [OddLine(number, _OTHER_CELLS, mark.join(row)[:60]) for number, row in others]
-            texts = [_joined(cells) for cells in zip(*(row for _, row in good), strict=True)] or [b""] * width
-            numbers = np.array([number for number, _ in good], np.int32)
-            yield numbers, texts, odd, sum(len(row) < width for _, row in others)
-    except csv.Error as error:
-        raise AnnotationFormatError(
-            "The table cannot be read", where=f"{where}, line {reader.line_num}", found=str(error)[:200]
-        ) from None
-
-
-def _joined(cells: Sequence[str]) -> bytes:
-    """Return cells one a line; a line feed within one becomes what no name holds."""
-    text = "".join([f"{cell}\n" for cell in cells])
-    if text.count("\n") > len(cells):
-        text = "".join([cell.replace("\n", "\0") + "\n" for cell in cells])
-    return text.encode("utf-8", "replace")
+        table = tables.read_csv(
+            pyarrow.BufferReader(data),
+            tables.ReadOptions(use_threads=False, column_names=header, block_size=_BLOCK),
+            tables.ParseOptions(
+                delimiter=mark, newlines_in_values=b'"' in data, ignore_empty_lines=False,
+                invalid_row_handler=told,
+            ),
+            tables.ConvertOptions(check_utf8=False, column_types=dict.fromkeys(header, pyarrow.string())),
+        )  # fmt: skip
+    except pyarrow.ArrowInvalid as error:
+        raise AnnotationFormatError("The table cannot be read", where=where, found=str(error)[:200]) from None
+    odd = [OddLine(row.number, _OTHER_CELLS, row.text[:60]) for row in others]
+    numbers = np.delete(np.arange(1, len(table) + len(odd) + 1), [one.line - 1 for one in odd]).astype(np.int32)
+    if b'"' in data:
+        breaks = sum(compute.count_substring(column, "\n").to_numpy() for column in table.columns)
+        numbers += np.cumsum(breaks, dtype=np.int32)
+    # A row without any cell is an empty line.
+    filled = sum(compute.binary_length(column).to_numpy() for column in table.columns) > 0
+    filled[:headed] = False
+    if not filled.all():
+        table, numbers = table.filter(filled), numbers[filled]
+    short = sum(row.actual_columns < len(header) for row in others)
+    return {"form": "csv"} | _lists_of(table, numbers, odd, short, where, headed=headed)
 
 
 def _lists_of(
-    chunks: Iterator[_Chunk], header: Sequence[str], where: str, *, headed: bool = True, boxes: bool = False
+    table: Any, numbers: Any, odd: list[OddLine], short: int, where: str, *, headed: bool = True, boxes: bool = False
 ) -> dict[str, Any]:
-    images, texts, numbers, odd, short = list[int](), list[list[bytes]](), list[Any](), list[OddLine](), 0
-    for own, columns, others, cut in chunks:
-        if not images:
-            sample = [text.decode().split("\n", _CHUNK)[: min(_CHUNK, len(own))] for text in columns]
-            images = _images_in(header, sample)
-            if not images:
-                break
-            kept = [place for place in range(len(header)) if place == images[0] or not _decimal(sample[place])]
-            texts = [[] for _ in kept]
-        paths = columns[images[0]]
-        if b" " in paths or b"\t" in paths:
-            paths = b"".join(line.strip() + b"\n" for line in paths.split(b"\n")[:-1])
-        cells = paths.decode()
-        if b"\n\n" in b"\n" + paths or not cells.replace("\n", "").isprintable():
-            good = np.array([bool(cell) and cell.isprintable() for cell in cells.split("\n")[:-1]])
-            others = [*others, *(OddLine(int(one), "it names no image", "") for one in own[~good])]
-            own, paths, columns = own[good], lines_at(paths, good), [lines_at(text, good) for text in columns]
-        for place, column in zip(kept, texts, strict=True):
-            column.append(paths if place == images[0] else columns[place])
-        numbers.append(own)
-        odd += others
-        short += cut
-    if not sum(map(len, numbers)):
-        name = header[images[0]] if images else "a column of images"
+    """Return the lists of a table of texts: the images of a column, and what the others say of them."""
+    from pyarrow import compute
+
+    header = table.column_names
+    sample = {name: column.to_pylist() for name, column in zip(header, table.slice(0, _CHUNK).columns, strict=True)}
+    images = [header[place] for place in _images_in(header, list(sample.values()))]
+    table = table.select([name for name in header if name in images[:1] or not _decimal(sample[name])])
+    cells = {name: table[name].combine_chunks() for name in table.column_names} if images else {}
+    for name, column in cells.items():
+        if compute.any(compute.match_substring(column, "\n")).as_py():
+            # It becomes what no name holds.
+            cells[name] = compute.replace_substring(column, "\n", "\0")
+    if images:
+        cells[images[0]] = paths = compute.ascii_trim_whitespace(cells[images[0]])
+        good = compute.and_(compute.utf8_is_printable(paths), compute.greater(compute.binary_length(paths), 0))
+        if not compute.all(good).as_py():
+            cells = {name: column.filter(good) for name, column in cells.items()}
+            kept = good.to_numpy(zero_copy_only=False)
+            odd = odd + [OddLine(int(one), _NO_IMAGE, "") for one in numbers[~kept]]
+            numbers = numbers[kept]
+    if not images or not len(numbers):
+        name = images[0] if images else "a column of images"
         raise AnnotationFormatError("The table names no image", where=where, expected=f"rows below {name}")
-    whole = {place: b"".join(column) for place, column in zip(kept, texts, strict=True)}
     odd.sort(key=lambda one: one.line)
-    cut_lines = [one for one in odd if one.reason != "it names no image"] if short else []
-    one = PublishedList(
-        "", whole.pop(images[0]), np.concatenate(numbers), odd=len(odd), odd_lines=tuple(odd[:SHOWN]), short=short,
-        short_lines=tuple(cut_lines[:SHOWN]),
-    )  # fmt: skip
-    notes = _choice(header, images) if headed else (f"it has no header; column {images[0] + 1} holds files",)
-    return _described(one, header, whole, images[1:], headed=headed, boxes=boxes) | {"notes": notes}
+    cut = tuple(one for one in odd if short and one.reason != _NO_IMAGE)[:SHOWN]
+    told = {"odd": len(odd), "odd_lines": tuple(odd[:SHOWN]), "short": short, "short_lines": cut}
+    notes = _choice(images) if headed else (f"it has no header; column {header.index(images[0]) + 1} holds files",)
+    lists = _described(cells, numbers, header, images, told, headed=headed, boxes=boxes)
+    return {"lists": tuple(lists), "notes": notes}
 
 
 def _decimal(cells: Sequence[str]) -> bool:
@@ -324,76 +280,68 @@ def _decimal(cells: Sequence[str]) -> bool:
     return bool(found) and all(map(_DECIMAL.fullmatch, found)) and len(set(found)) > len(_FLAGS)
 
 
-def _choice(header: Sequence[str], images: Sequence[int]) -> tuple[str, ...]:
-    named = [header[place] for place in images]
-    if len(named) == 1 and named[0] in PATH_COLUMNS:
+def _choice(images: Sequence[str]) -> tuple[str, ...]:
+    if len(images) == 1 and images[0] in PATH_COLUMNS:
         return ()
-    others = f", not {', '.join(map(ascii, named[1:]))}"[:200] if len(named) > 1 else ""
-    return (f"its images are those of the column {named[0]!a}{others}",)
+    others = f", not {', '.join(map(ascii, images[1:]))}"[:200] if len(images) > 1 else ""
+    return (f"its images are those of the column {images[0]!a}{others}",)
 
 
 def _described(
-    one: PublishedList, header: Sequence[str], texts: Mapping[int, bytes], files: Sequence[int], *, headed: bool,
-    boxes: bool,
-) -> dict[str, Any]:  # fmt: skip
-    """Return lists with what stands beside their images: classes, second files, labels in columns, parts."""
-    beside = {other: coded(text) for other, text in texts.items()}
-    keys = {other: _key(header[other]) if headed else "" for other in beside}
-    label = next((other for name in _CLASS_COLUMNS for other in keys if keys[other] == name), None)
-    if not headed and len(beside) == 1 and not files:
+    cells: dict[str, Any], lines: Any, header: Sequence[str], images: Sequence[str], told: dict[str, Any], *,
+    headed: bool, boxes: bool,
+) -> Iterator[PublishedList]:  # fmt: skip
+    """Yield lists with what stands beside their images: classes, second files, labels in columns, parts."""
+    paths = cells.pop(images[0])
+    beside = {name: coded(column) for name, column in cells.items()}
+    keys = {name: _key(name) if headed else "" for name in beside}
+
+    def named(known: Sequence[str]) -> str | None:
+        return next((name for wanted in known for name in keys if keys[name] == wanted), None)
+
+    label, part = named(_CLASS_COLUMNS), named(_PARTS)
+    if not headed and len(beside) == 1 and len(images) == 1:
         [label] = beside
-    second = next((other for other in files if _COMPANIONS.search(keys[other]) or not headed), None)
-    part = next((other for name in _PARTS for other in keys if keys[other] == name), None)
+    second = next(
+        (name for name in images[1:] if name in keys and (_COMPANIONS.search(keys[name]) or not headed)), None
+    )
     if part is not None and len(beside[part][0]) > _MOST_PARTS:
         part = None
-    flags = [other for other, (values, _) in beside.items() if set(values) <= _FLAGS and other != part]
+    flags = [name for name, (values, _) in beside.items() if set(values) <= _FLAGS and name != part]
+    groups, group_of = beside[label] if label is not None else ([], None)
+    counts = None
     if label is None and len(flags) >= _FEWEST_FLAGS:
-        hot = np.stack([np.isin(beside[other][0], ("1", "1.0"))[beside[other][1]] for other in flags], axis=1)
+        hot = np.stack([np.isin(beside[name][0], ("1", "1.0"))[beside[name][1]] for name in flags], axis=1)
         if (hot.sum(1) == 1).all():
-            one = replace(one, groups=tuple(header[other] for other in flags), group_of=hot.argmax(1).astype(np.int32))
+            groups, group_of = flags, hot.argmax(1).astype(np.int32)
         else:
-            one = replace(one, label_counts=hot.sum(1).astype(np.int32))
+            counts = hot.sum(1).astype(np.int32)
     else:
         flags = []
-    if boxes or (headed and _BOX & {_key(name) for name in header}):
-        one = replace(one, label_counts=np.ones(len(one), np.int32))
-    if label is not None:
-        one = replace(one, groups=tuple(beside[label][0]), group_of=beside[label][1])
-    if second is not None:
-        one = replace(one, companions=normalised(texts[second]))
+    if boxes or (headed and _BOX & set(map(_key, header))):
+        counts = np.ones(len(lines), np.int32)
     columns = {
-        header[other] or f"column {other + 1}": column_of(*beside[other])
-        for other in beside
-        if other not in (label, second, part, *flags)
+        name or f"column {header.index(name) + 1}": column_of(*beside[name])
+        for name in beside
+        if name not in (label, second, part, *flags)
     }
-    one = replace(one, columns=columns)
-    if part is None:
-        return {"lists": (one,)}
-    values, of = beside[part]
-    return {
-        "lists": tuple(
-            replace(_selected(one, of == place), name=f"{header[part]}={value}", **_odd_of(one, first=not place))
-            for place, value in enumerate(values)
-        )
-    }
+    values, of = beside[part] if part is not None else ([""], np.zeros(len(lines), np.int32))
+    for place, value in enumerate(values):
+        rows = of == place
+        yield PublishedList(
+            f"{part}={value}" if part is not None else "", _bytes(paths, rows), lines[rows], groups=tuple(groups),
+            group_of=None if group_of is None else group_of[rows],
+            label_counts=None if counts is None else counts[rows],
+            companions=None if second is None else normalised(_bytes(cells[second], rows)),
+            columns={name: Column(column.values, column.of[rows]) for name, column in columns.items()},
+            # Lines of a table that are no entry belong to no part of it: the first tells them.
+            **(told if not place else {}),
+        )  # fmt: skip
 
 
-def _odd_of(one: PublishedList, *, first: bool) -> dict[str, Any]:
-    # Lines of a table that are no entry belong to no part of it: the first tells them.
-    names = "odd", "odd_lines", "short", "short_lines"
-    return {name: getattr(one, name) if first else type(getattr(one, name))() for name in names}
+def _bytes(cells: Any, rows: Bools) -> bytes:
+    """Return some of the cells, a line feed after each."""
+    from pyarrow import compute
 
-
-def _selected(one: PublishedList, rows: Bools) -> PublishedList:
-    """Return some of the entries of a list."""
-    if rows.all():
-        return one
-    return replace(
-        one,
-        lines=one.lines[rows],
-        group_of=None if one.group_of is None else one.group_of[rows],
-        label_counts=None if one.label_counts is None else one.label_counts[rows],
-        columns={name: Column(column.values, column.of[rows]) for name, column in one.columns.items()},
-        paths=lines_at(one.paths, rows),
-        companions=None if one.companions is None else lines_at(one.companions, rows),
-    )
+    lines = compute.binary_join_element_wise(cells.filter(rows), "", "\n")
+    return bytes(lines.buffers()[2] or b"")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from curation.sources.source import Bools, Int32s, Int64s
+    from curation.sources.source import Int32s, Int64s
 
 IMAGE_SUFFIXES = ("jpg", "jpeg", "png", "gif", "bmp", "tif", "tiff", "webp", "xml", "nii.gz")
 """Suffixes that a stem does not have, in any case; one is taken off. What else follows a dot belongs to the name."""
@@ -196,10 +196,3 @@ def gathered(buffer: Any, *spans: tuple[Int32s | Int64s, Int32s | Int64s]) -> by
     lengths = np.diff(edges.ravel(), prepend=0, append=len(buffer))
     kept = np.repeat(np.arange(len(lengths)) % 2 == 1, lengths)
     return bytes(buffer[kept])
-
-
-def lines_at(text: bytes, rows: Bools) -> bytes:
-    """Return some of the lines of a text."""
-    buffer = np.frombuffer(text, np.uint8)
-    breaks = np.flatnonzero(buffer == _LINE_FEED)
-    return gathered(buffer, (firsts(breaks)[rows], breaks[rows] + 1))

@@ -11,7 +11,7 @@ import numpy as np
 
 from curation.errors import DamagedFileError
 from curation.sources.entries import LONGEST_LINE, NO_LABEL, OUTER_BLANKS, RETURNS, SHOWN, OddLine
-from curation.sources.stems import FILE_SUFFIXES, before_suffix, firsts, gathered
+from curation.sources.stems import FILE_SUFFIXES, before_suffix, blocks_of, firsts, gathered
 
 if TYPE_CHECKING:
     from curation.sources.source import Bools, Int32s, Int64s
@@ -32,9 +32,9 @@ _REASONS = (
 
 @dataclass(frozen=True)
 class Lines:
-    """Spans of the filled lines of a block, and of what would stand before a label."""
+    """Spans of the filled lines of a text, and of what would stand before a label."""
 
-    block: bytes
+    text: bytes
     numbers: Int32s
     starts: Int32s
     ends: Int32s
@@ -46,15 +46,27 @@ class Lines:
     is_sentence: Bools
     is_spaced: Bools
 
-    def odd_line(self, row: int, reason: str) -> OddLine:
-        """Return what is shown of a line."""
-        text = self.block[self.starts[row] : min(self.ends[row], self.starts[row] + 240)]
-        return OddLine(int(self.numbers[row]), reason, text.decode("utf-8", "ignore")[:60])
+    def odd(self, rows: Bools, reason: str) -> list[OddLine]:
+        """Return what is shown of some lines, the first few."""
+        return [
+            OddLine(int(self.numbers[row]), reason, shown(self.text, self.starts[row], self.ends[row]))
+            for row in np.flatnonzero(rows)[:SHOWN].tolist()
+        ]
 
-    def without(self, rows: Int64s) -> Lines:
-        """Return the lines but for some of them."""
-        columns = {name: np.delete(column, rows) for name, column in vars(self).items() if name != "block"}
-        return Lines(self.block, **columns)
+    def at(self, rows: Bools) -> Lines:
+        """Return some of the lines."""
+        return Lines(self.text, *(column[rows] for name, column in vars(self).items() if name != "text"))
+
+    def texts(self, ends: Any = None) -> bytes:
+        """Return the lines, or what stands before other ends, a line feed after each."""
+        closing = self.breaks.astype(np.int64)
+        spans = self.starts, self.ends if ends is None else ends
+        return gathered(np.frombuffer(self.text, np.uint8), spans, (closing, closing + 1))
+
+
+def shown(text: bytes, start: int, end: int) -> str:
+    """Return the beginning of a line."""
+    return text[start : min(end, start + 240)].decode("utf-8", "ignore")[:60]
 
 
 def numbers_alone(data: bytes) -> int | None:
@@ -81,8 +93,20 @@ def require_utf8(block: bytes, where: str) -> None:
         raise DamagedFileError("The file is not UTF-8 text", where=where, found=str(error)[:200]) from None
 
 
-def lines_of(block: bytes, before: int, traits: Counter[str]) -> tuple[Lines, int, int, list[OddLine]]:
-    """Return the filled lines of a block, the number of all its lines, and those that cannot be an entry."""
+def lines_of(data: bytes, where: str) -> tuple[Lines, int, int, list[OddLine], Counter[str]]:
+    """Return the filled lines of a text, the number of all, that of those that are no entry, the first, and traits."""
+    parts, odd, traits, number, refused, start = list[Any](), list[OddLine](), Counter[str](), 0, 0, 0
+    for block in blocks_of(data):
+        require_utf8(block, where)
+        columns, count, strange, reasons = _lines_of(block, number, start, traits)
+        parts.append(columns)
+        odd += reasons[: SHOWN - len(odd)]
+        number, refused, start = number + count, refused + strange, start + len(block)
+    columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
+    return Lines(data, *columns), number, refused, odd, +traits
+
+
+def _lines_of(block: bytes, before: int, offset: int, traits: Counter[str]) -> tuple[Any, int, int, list[OddLine]]:
     buffer = np.frombuffer(block, np.uint8)
     breaks = np.flatnonzero(buffer == _LINE_FEED)
     first = firsts(breaks)
@@ -121,22 +145,21 @@ def lines_of(block: bytes, before: int, traits: Counter[str]) -> tuple[Lines, in
     reasons[~short] = 4
     strange = np.flatnonzero(reasons)
     odd = [
-        OddLine(
-            before + row + 1, _REASONS[reasons[row]],
-            block[starts[row] : min(ends[row], starts[row] + 240)].decode("utf-8", "ignore")[:60],
-        )
+        OddLine(before + row + 1, _REASONS[reasons[row]], shown(block, starts[row], ends[row]))
         for row in strange[:SHOWN].tolist()
-    ]  # fmt: skip
+    ]
     rows = np.flatnonzero(filled & (reasons == 0))
-    lines = _with_labels(block, buffer, (rows + before + 1, starts[rows], ends[rows], breaks[rows]))
-    return lines, len(breaks), len(strange), odd
+    ends = ends[rows]
+    labelled = _with_labels(buffer, starts[rows], ends)
+    positions = (starts[rows], ends, breaks[rows], labelled[0])
+    columns = [rows + before + 1, *(one + offset for one in positions)]
+    return [*(one.astype(np.int32) for one in columns), *labelled[1:]], len(breaks), len(strange), odd
 
 
-def _with_labels(block: bytes, buffer: Any, lines: tuple[Int64s, Int64s, Int64s, Int64s]) -> Lines:
-    numbers, starts, ends, breaks = lines
+def _with_labels(buffer: Any, starts: Int64s, ends: Int64s) -> tuple[Int64s, Int32s, Bools, Bools, Bools, Bools]:
+    """Return where the text before a label ends, the labels, and which lines are of which kind (see `Lines`)."""
     before, labels = ends.copy(), np.full(len(ends), NO_LABEL, np.int32)
-    is_label, has_path = np.zeros(len(ends), np.bool_), np.zeros(len(ends), np.bool_)
-    is_bare, is_sentence, is_spaced = has_path.copy(), has_path.copy(), has_path.copy()
+    has_path, is_bare, is_sentence, is_spaced = np.zeros((4, len(ends)), np.bool_)
     blanks = np.flatnonzero((buffer == 32) | (buffer == 9))
     if len(blanks):
         last = np.searchsorted(blanks, ends) - 1
@@ -144,32 +167,29 @@ def _with_labels(block: bytes, buffer: Any, lines: tuple[Int64s, Int64s, Int64s,
         rows = np.flatnonzero((last >= 0) & (place > starts) & (place < ends))
         values, good = numbers_of(buffer, place[rows] + 1, ends[rows])
         rows = rows[good]
-        is_label[rows], labels[rows] = True, values[good]
-        before[rows] = place[rows]
+        labels[rows], before[rows] = values[good], place[rows]
         moving = rows
         while len(moving):
             moving = moving[BLANK[buffer[before[moving] - 1]]]
             before[moving] -= 1
         has_path[rows] = before_suffix(buffer, starts[rows], before[rows], FILE_SUFFIXES) < before[rows]
         rows = rows[~has_path[rows]]
-        slashes = np.flatnonzero((buffer == _SLASH) | (buffer == ord("\\"))) if len(rows) else blanks[:0]
-        has_path[rows] = np.searchsorted(slashes, before[rows]) > np.searchsorted(slashes, starts[rows])
+        has_path[rows] = _hold_folder(buffer, starts[rows], before[rows])
         is_bare[rows] = np.searchsorted(blanks, before[rows]) == np.searchsorted(blanks, starts[rows])
         words = np.flatnonzero((last >= 0) & (place > starts) & (place < ends) & ~has_path)
-        if len(words):
-            slashes = np.flatnonzero((buffer == _SLASH) | (buffer == ord("\\")))
-            inner = np.searchsorted(slashes, ends[words]) > np.searchsorted(slashes, starts[words])
-            is_sentence[words] = ~inner & (
-                before_suffix(buffer, starts[words], ends[words], FILE_SUFFIXES) == ends[words]
-            )
+        here, there = starts[words], ends[words]
+        is_sentence[words] = before_suffix(buffer, here, there, FILE_SUFFIXES) == there
+        is_sentence[words] &= ~_hold_folder(buffer, here, there)
         following = np.append(blanks, len(buffer))[np.searchsorted(blanks, starts)]
         is_spaced = following < before
-    near_zero = (labels >= -1) & (labels <= 1)
-    return Lines(
-        block, numbers.astype(np.int32), starts.astype(np.int32), ends.astype(np.int32), breaks.astype(np.int32),
-        before.astype(np.int32), labels, is_label & has_path, is_label & ~has_path & is_bare & near_zero, is_sentence,
-        is_spaced,
-    )  # fmt: skip
+    is_flag = np.abs(labels) <= 1
+    return before, labels, (labels != NO_LABEL) & has_path, is_flag & ~has_path & is_bare, is_sentence, is_spaced
+
+
+def _hold_folder(buffer: Any, starts: Int64s, ends: Int64s) -> Bools:
+    """Return which spans hold a slash."""
+    slashes = np.flatnonzero((buffer == _SLASH) | (buffer == ord("\\"))) if len(starts) else starts
+    return np.searchsorted(slashes, ends) > np.searchsorted(slashes, starts)
 
 
 def numbers_of(buffer: Any, starts: Int32s | Int64s, ends: Int32s | Int64s) -> tuple[Int64s, Bools]:
@@ -185,12 +205,3 @@ def numbers_of(buffer: Any, starts: Int32s | Int64s, ends: Int32s | Int64s) -> t
         values[rows] = values[rows] * 10 + digits
         good[rows] &= (digits >= 0) & (digits <= 9)
     return np.where(negative, -values, values), good
-
-
-def texts_of(one: Lines, ends: Int32s | None = None, starts: Int32s | None = None) -> bytes:
-    """Return the lines, or spans of them, a line feed after each."""
-    if not len(one.numbers):
-        return b""
-    closing = one.breaks.astype(np.int64)
-    spans = one.starts if starts is None else starts, one.ends if ends is None else ends
-    return gathered(np.frombuffer(one.block, np.uint8), spans, (closing, closing + 1))

@@ -6,9 +6,8 @@ before it is one field, and the class follows. In ``2011_09_26/drive_0001 5 l`` 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -43,31 +42,20 @@ _FEW_CLASSES = 20
 _FEWEST_IN_PAIR = 3
 
 
-@dataclass(frozen=True)
 class _Words:
-    """The words of the lines of a block, and of each line the places of those that tell it apart from others."""
+    """The words of lines, the places of those that tell a line from others, and which lines are entries."""
 
-    lines: Lines
-    starts: Int32s
-    ends: Int32s
-    first: Int32s
-    last: Int32s
-    is_file: Bools
-    is_number: Bools
-    is_digits: Bools
-    flags: Any
-
-    @classmethod
-    def of(cls, lines: Lines) -> _Words:
-        buffer, kinds = (np.frombuffer(one, np.uint8) for one in (lines.block, lines.block.translate(_KINDS)))
+    def __init__(self, lines: Lines) -> None:
+        self.lines, self.odd, self.told = lines, list[OddLine](), 0
+        buffer, kinds = (np.frombuffer(one, np.uint8) for one in (lines.text, lines.text.translate(_KINDS)))
         edges = np.flatnonzero(np.diff(kinds > 0, prepend=False, append=False)).astype(np.int32)
         starts, ends = edges[::2], edges[1::2]
         first, stop = np.searchsorted(starts, lines.starts), np.searchsorted(starts, lines.ends)
         if (stop - first).sum() < len(starts):
-            edges = np.zeros(len(starts) + 1, np.int8)
-            edges[first] += 1
-            edges[stop] -= 1
-            kept = np.cumsum(edges[:-1]) > 0
+            marks = np.zeros(len(starts) + 1, np.int8)
+            marks[first] += 1
+            marks[stop] -= 1
+            kept = np.cumsum(marks[:-1]) > 0
             starts, ends = starts[kept], ends[kept]
             first = np.searchsorted(starts, lines.starts)
         negative = (buffer[starts] == ord("-")) & (ends - starts > 1)
@@ -75,80 +63,29 @@ class _Words:
         kind = np.bitwise_and.reduceat(kinds, np.stack([inner, ends], axis=1).ravel())[::2]
         digit = buffer[inner].astype(np.int8) - ord("0")
         flags = np.where((ends - inner == 1) & (digit <= 1), np.where(negative, -digit, digit), 2)
-        flags = np.where(kind & _DIGIT > 0, flags, 3).astype(np.int8)
-        is_file = before_suffix(buffer, starts, ends, FILE_SUFFIXES) < ends
-        begins: Int32s = first.astype(np.int32)
-        last = np.append(begins[1:], len(starts)).astype(np.int32) - 1
-        return cls(lines, starts, ends, begins, last, is_file, kind & _NUMERIC > 0, kind & _DIGIT > 0, flags)
+        self.flags = np.where(kind & _DIGIT > 0, flags, 3).astype(np.int8)
+        self.is_file = before_suffix(buffer, starts, ends, FILE_SUFFIXES) < ends
+        self.buffer, self.starts, self.ends, self.kind = buffer, starts, ends, kind
+        self.first = first.astype(np.int32)
+        self.last = np.append(self.first[1:], len(starts)).astype(np.int32) - 1
+        self.rows = np.ones(len(self.first), np.bool_)
 
-    @cached_property
-    def count(self) -> Int32s:
-        return self.last - self.first + 1
+    def __getattr__(self, name: str) -> Any:
+        """Return a column of `_COLUMNS`, computed once."""
+        self.__dict__[name] = found = _COLUMNS[name](self)
+        return found
 
-    @cached_property
-    def files(self) -> Int32s:
-        return self._sums(self.is_file)
+    def sums(self, marks: Any) -> Any:
+        """Return how many words of each line are marked."""
+        return np.add.reduceat(marks, self.first, dtype=np.int32)
 
-    @cached_property
-    def file(self) -> Int32s:
-        """The last file of each line; of a line without one, the word before it."""
-        places = np.where(self.is_file, np.arange(len(self.starts), dtype=np.int32), -1)
-        return np.maximum(np.maximum.reduceat(places, self.first), self.first - 1)
+    def places(self, marks: Any, missing: int) -> Any:
+        """Return the place of each word that is marked."""
+        return np.where(marks, np.arange(len(self.starts), dtype=np.int32), missing)
 
-    @cached_property
-    def first_file(self) -> Int32s:
-        places = np.where(self.is_file, np.arange(len(self.starts), dtype=np.int32), len(self.starts))
-        return np.minimum(np.minimum.reduceat(places, self.first), self.last)
-
-    @cached_property
-    def second_file(self) -> Int32s:
-        places = np.where(self.is_file, np.arange(len(self.starts), dtype=np.int32), -1)
-        places[self.first_file] = -1
-        places[places < 0] = len(self.starts)
-        return np.where(self.files > 1, np.minimum.reduceat(places, self.first), -1).astype(np.int32)
-
-    @cached_property
-    def before(self) -> Int32s:
-        return np.asarray(np.maximum(self.file - self.first, 0))
-
-    @cached_property
-    def after(self) -> Int32s:
-        return self.last - self.file
-
-    @cached_property
-    def after_are_numbers(self) -> Bools:
-        return np.asarray(self._sums(self.is_number & self._behind) == self.after)
-
-    @cached_property
-    def after_are_flags(self) -> Bools:
-        return np.asarray(self._sums((np.abs(self.flags) < 2) & self._behind) == self.after)
-
-    @cached_property
-    def after_is_integer(self) -> Bools:
-        return np.asarray((self.after == 1) & (self.flags[self.last] < 3))
-
-    @cached_property
-    def ones(self) -> Int32s:
-        return self._sums((self.flags == 1) & self._behind)
-
-    @cached_property
-    def first_is_digits(self) -> Bools:
-        return self.is_digits[self.first]
-
-    @cached_property
-    def second_is_digits(self) -> Bools:
-        return self.is_digits[np.minimum(self.first + 1, self.last)] & (self.count > 1)
-
-    @cached_property
-    def _behind(self) -> Bools:
-        return np.asarray(np.arange(len(self.starts)) > np.repeat(self.file, self.count))
-
-    def _sums(self, marks: Bools) -> Int32s:
-        sums: Int32s = np.add.reduceat(marks, self.first, dtype=np.int32)
-        return sums
-
-    def texts(self, start: str, end: str, rows: Bools) -> bytes:
-        """Return what stands from one word of lines to another; ``file+`` is the one behind the file, if it has one."""
+    def texts(self, start: str, end: str) -> bytes:
+        """Return what stands between two words of the entries; ``file+`` is the one behind the file, if it has one."""
+        rows = self.rows
         here, there = (
             getattr(self, name.rstrip("+-"))[rows] + name.count("+") - name.count("-") for name in (start, end)
         )
@@ -156,60 +93,49 @@ class _Words:
         starts = self.starts[np.minimum(here, self.last[rows])]
         ends = np.where(missing, starts, self.ends[np.where(missing, 0, there)])
         closing = self.lines.breaks[rows].astype(np.int64)
-        return gathered(np.frombuffer(self.lines.block, np.uint8), (starts, ends), (closing, closing + 1))
-
-
-@dataclass
-class _Table:
-    """The words of all lines, which of them are entries, and what is told of the others."""
-
-    parts: Sequence[_Words]
-    rows: Bools = field(default_factory=lambda: np.empty(0, np.bool_))
-    odd: list[OddLine] = field(default_factory=list)
-    told: int = 0
-
-    def column(self, name: str) -> Any:
-        """Return a property of all lines."""
-        return np.concatenate([getattr(one, name) for one in self.parts])
-
-    def _by_part(self, rows: Bools) -> list[tuple[_Words, Bools]]:
-        edges = np.cumsum([len(one.first) for one in self.parts])[:-1]
-        return list(zip(self.parts, np.split(rows, edges), strict=True))
-
-    def texts(self, start: str, end: str) -> bytes:
-        """Return what stands between two words of the entries."""
-        return b"".join(one.texts(start, end, rows) for one, rows in self._by_part(self.rows))
+        return gathered(self.buffer, (starts, ends), (closing, closing + 1))
 
     def encoded(self, start: str, end: str = "") -> Column:
         """Return the same as a column."""
         return encoded(self.texts(start, end or start))
 
-    def shown(self, rows: Bools, reason: str) -> list[OddLine]:
-        """Return the first few of some lines."""
-        found = [
-            one.lines.odd_line(row, reason)
-            for one, own in self._by_part(rows)
-            for row in np.flatnonzero(own)[:SHOWN].tolist()
-        ]
-        return found[:SHOWN]
-
     def tell(self, rows: Bools, reason: str) -> None:
         """Tell of lines that have less than the others."""
         self.told += int(rows.sum())
-        self.odd += self.shown(rows, reason)
+        self.odd += self.lines.odd(rows, reason)
 
     def read(self, form: Form, paths: bytes, **columns: Any) -> dict[str, Any]:
         """Return the list of the entries."""
         odd = tuple(sorted(self.odd, key=lambda one: one.line)[:SHOWN])
-        numbers = np.concatenate([one.lines.numbers for one in self.parts])[self.rows]
         told: dict[str, Any] = {"odd": self.told, "odd_lines": odd, "short": self.told, "short_lines": odd}
-        return {"form": form, "lists": (PublishedList("", paths, numbers, **told, **columns),)}
+        return {"form": form, "lists": (PublishedList("", paths, self.lines.numbers[self.rows], **told, **columns),)}
 
 
-def read_files(parts: Sequence[Lines]) -> dict[str, Any] | None:
+_COLUMNS: dict[str, Callable[[_Words], Any]] = {
+    "count": lambda one: one.last - one.first + 1,
+    "files": lambda one: one.sums(one.is_file),
+    # The last file of each line; of a line without one, the word before it.
+    "file": lambda one: np.maximum(np.maximum.reduceat(one.places(one.is_file, -1), one.first), one.first - 1),
+    "first_file": lambda one: np.minimum(
+        np.minimum.reduceat(one.places(one.is_file, len(one.starts)), one.first), one.last
+    ),
+    "is_second": lambda one: one.is_file & (np.arange(len(one.starts)) > np.repeat(one.first_file, one.count)),
+    "second_file": lambda one: np.where(
+        one.files > 1, np.minimum.reduceat(one.places(one.is_second, len(one.starts)), one.first), -1
+    ),
+    "after": lambda one: one.last - one.file,
+    "is_behind": lambda one: np.arange(len(one.starts)) > np.repeat(one.file, one.count),
+    "after_are_numbers": lambda one: one.sums((one.kind & _NUMERIC > 0) & one.is_behind) == one.after,
+    "after_are_flags": lambda one: one.sums((np.abs(one.flags) < 2) & one.is_behind) == one.after,
+    "after_is_integer": lambda one: (one.after == 1) & (one.flags[one.last] < 3),
+    "ones": lambda one: one.sums((one.flags == 1) & one.is_behind),
+}
+
+
+def read_files(lines: Lines) -> dict[str, Any] | None:
     """Return a list whose lines name files beside other words; None where the lines are no such."""
-    table = _Table([_Words.of(one) for one in parts if len(one.numbers)])
-    files, after, before = table.column("files"), table.column("after"), table.column("before")
+    table = _Words(lines)
+    files, after, before = table.files, table.after, table.file - table.first
     header = np.arange(len(files)) < (0 if files[0] else 1 + (not files[1:_HEADER].any()))
     table.rows = files > 0
 
@@ -222,22 +148,20 @@ def read_files(parts: Sequence[Lines]) -> dict[str, Any] | None:
     read: dict[str, Any] | None
     if mostly(files > 1):
         read = _two_files(table, files)
-    elif mostly(table.column("after_are_flags") & (after > 1)):
+    elif mostly(table.after_are_flags & (after > 1)):
         read = _flags(table, after)
     elif mostly(after == 0):
-        read = _numbered(table) if mostly((before == 1) & table.column("first_is_digits")) else None
-    elif not mostly(one := table.column("after_is_integer")) and mostly(
-        table.column("after_are_numbers") & (after > 0)
-    ):
+        read = _numbered(table) if mostly((before == 1) & (table.kind[table.first] & _DIGIT > 0)) else None
+    elif not mostly(one := table.after_is_integer) and mostly(table.after_are_numbers & (after > 0)):
         read = table.read("file and labels", table.texts("first", "file"))
     else:
         read = _classes(table, after, fielded=mostly(before > 0), numbers=mostly(one))
     if read is not None and header.any():
-        read["notes"] = tuple(f"line {one.line} is a header: {one.text!a}" for one in table.shown(header, ""))
+        read["notes"] = tuple(f"line {one.line} is a header: {one.text!a}" for one in lines.odd(header, ""))
     return read
 
 
-def _two_files(table: _Table, files: Int32s) -> dict[str, Any]:
+def _two_files(table: _Words, files: Int32s) -> dict[str, Any]:
     """Return files with their companions, or pairs of them, where files that stand first stand second too."""
     table.tell(files == 1, "it names one file, the others two")
     paths, second = table.texts("first", "first_file"), table.texts("first_file+", "second_file")
@@ -248,15 +172,13 @@ def _two_files(table: _Table, files: Int32s) -> dict[str, Any]:
     return table.read("two files", paths, companions=normalised(second))
 
 
-def _flags(table: _Table, after: Int32s) -> dict[str, Any]:
+def _flags(table: _Words, after: Int32s) -> dict[str, Any]:
     usual = int(np.bincount(after[table.rows]).argmax())
     table.tell(table.rows & (after < usual), f"it has fewer labels than the others, which have {usual}")
-    return table.read(
-        "file and label vector", table.texts("first", "file"), label_counts=table.column("ones")[table.rows]
-    )
+    return table.read("file and label vector", table.texts("first", "file"), label_counts=table.ones[table.rows])
 
 
-def _numbered(table: _Table) -> dict[str, Any]:
+def _numbered(table: _Words) -> dict[str, Any]:
     """Return files behind a number: the file alone names the image. Numbers that repeat are labels."""
     numbers, paths = table.encoded("first", "file-"), table.texts("file", "file")
     if len(numbers.values) == len(numbers.of):
@@ -269,7 +191,7 @@ def _labels(column: Column) -> Int32s:
     return np.array([*values, NO_LABEL], np.int32)[column.of]
 
 
-def _classes(table: _Table, after: Int32s, *, fielded: bool, numbers: bool) -> dict[str, Any] | None:
+def _classes(table: _Words, after: Int32s, *, fielded: bool, numbers: bool) -> dict[str, Any] | None:
     """Return files with a class, a field before them that is no part of their path, and a source."""
     label, rest = table.encoded("file+"), table.encoded("file++", "last")
     columns = _fields(table, label) if fielded else {}
@@ -296,7 +218,7 @@ def _classes(table: _Table, after: Int32s, *, fielded: bool, numbers: bool) -> d
     return table.read("file and labels", paths, groups=label.values, group_of=label.of, columns=columns)
 
 
-def _fields(table: _Table, label: Column) -> dict[str, Column]:
+def _fields(table: _Words, label: Column) -> dict[str, Column]:
     """Return what stands before the files if it is a column, and no part of a path that holds blanks."""
     texts, files = table.texts("first", "file-"), count_distinct(table.texts("file", "file"))
     before = encoded(texts)
@@ -325,12 +247,13 @@ def _both(one: Column, other: Column) -> Int64s:
     return one.of * np.int64(len(other.values) + 1) + other.of + 1
 
 
-def read_names(parts: Sequence[Lines]) -> dict[str, Any] | None:
+def read_names(lines: Lines) -> dict[str, Any] | None:
     """Return a list of frames of sequences, or of pairs, whose lines name no file; None where they are no such."""
-    table = _Table([_Words.of(one) for one in parts if len(one.numbers)])
-    if not table.parts or table.column("files").any():
+    table = _Words(lines)
+    if table.files.any():
         return None
-    count, numbered = table.column("count"), table.column("second_is_digits")
+    count, second = table.count, np.minimum(table.first + 1, table.last)
+    numbered = (table.kind[second] & _DIGIT > 0) & (count > 1)
     for width in (2, 3):
         table.rows = numbered & (count == width)
         if table.rows.sum() < SHARE * len(count):
@@ -351,9 +274,9 @@ def are_frames(folders: Column, entries: bytes) -> bool:
     return len(folders.values) <= _FRAMES * lines and count_distinct(entries) >= SHARE * lines
 
 
-def _pairs(table: _Table) -> dict[str, Any] | None:
+def _pairs(table: _Words) -> dict[str, Any] | None:
     """Return the pairs of LFW: ``NAME 1 4`` are two photos of a name, ``NAME 1 NAME2 3`` of two names."""
-    table.rows = table.column("count") > 0
+    table.rows = np.ones(len(table.first), np.bool_)
     lines = table.texts("first", "last").split(b"\n")[:-1]
     header = len(lines[0].split()) < _FEWEST_IN_PAIR and all(map(bytes.isdigit, lines[0].split()))
     fits, found, widths = list[bool](), list[bytes](), {0}
@@ -374,7 +297,7 @@ def _pairs(table: _Table) -> dict[str, Any] | None:
     return _paired(table, found, by_columns=True)
 
 
-def _paired(table: _Table, members: Sequence[bytes], **columns: Any) -> dict[str, Any]:
+def _paired(table: _Words, members: Sequence[bytes], **columns: Any) -> dict[str, Any]:
     """Return both members of each pair, which share their line."""
     read = table.read("pairs", b"".join(members), pairs=True, **columns)
     [one] = read["lists"]

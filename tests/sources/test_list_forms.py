@@ -70,6 +70,7 @@ TABLE = "uid,img_path,mask_path,patient_id,split,dx\n1,i/a.png,m/a.png,p 1,train
         ("a.tsv", "image\tlabel\na b.png\t1\nc.png\t2\n", "csv", ["a b.png", "c.png"]),
         ("a.csv", "id,breed\n00ab,collie\n01cd,beagle\n", "csv", ["00ab", "01cd"]),
         ("a.csv", "n,what\n7,x/a.dcm\n8,x/b.DCM\n", "csv", ["x/a.dcm", "x/b.DCM"]),
+        ("a.csv", "file\nx/a.jpg\nx/b.jpg\n", "csv", ["x/a.jpg", "x/b.jpg"]),
         ("a.csv", "a.jpg,cat\nb.jpg,dog\n", "csv", ["a.jpg", "b.jpg"]),
         ("a.csv", '"a, b.jpg",cat\nc.jpg,dog\n', "csv", ["a, b.jpg", "c.jpg"]),
         ("a.jsonl", '{"image": "a.png", "label": 3}\n{"image": "b.png"}\n', "json lines", ["a.png", "b.png"]),
