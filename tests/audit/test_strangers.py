@@ -396,3 +396,13 @@ def test_a_name_with_three_numbers_is_no_pair_of_photos(tmp_path: Path) -> None:
     lists = {"trainval.txt": rows[:90], "test.txt": rows[90:]}
     with pytest.raises(curation.CurationError, match="no list of images"):
         curation.audit(write(dict(lists), tmp_path))
+
+
+def test_a_number_of_the_row_is_no_fact_of_an_image(tmp_path: Path) -> None:
+    """NINCO's tables have a column ``index``, the row of the table that they were taken from."""
+    for name, step in (("a", 1), ("b", 7)):
+        rows = [f"{number * step},x/{number}.jpg,{'red' if name == 'a' else 'blue'}" for number in range(40)]
+        (tmp_path / f"{name}.csv").write_text("\n".join(["index,path,colour", *rows]) + "\n")
+    told = [one["text"] for one in curation.audit(tmp_path).data()["statements"] if one["rule"] == "PL16"]
+    assert len(told) == 1
+    assert "the column colour gives 40 of 40 files another value" in told[0]

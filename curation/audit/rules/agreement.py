@@ -78,7 +78,7 @@ def _two_labels(lists: ListSet, one: IdList) -> Iterator[Finding]:
         told = dict.fromkeys(map(repr, _texts(one, values[rows])))
         where = ", ".join(map(str, one.read.lines[rows][:4].tolist()))
         examples.append(f"{lists.vocabulary.ids([row])[0]}: {' and '.join(told)} (lines {where})")
-    text = f"{len(conflict):,} images stand with two labels"
+    text = f"{counted(len(conflict), 'image')} with two labels"
     by_design = len(conflict) > max(_BY_DESIGN * len(one.unique), _FEW)
     yield Finding(
         "info" if by_design else "warn",
@@ -229,13 +229,20 @@ def tables_fit_each_other(target: AuditTarget) -> Iterator[Finding]:
 
 def _columns_of_both(lists: ListSet, one: IdList, two: IdList) -> list[str]:
     """Return the columns that can be compared; that of labels where PL9 does not, in tables of another kind."""
-    columns = sorted(one.read.columns.keys() & two.read.columns.keys())
+    both = one.read.columns.keys() & two.read.columns.keys()
+    columns = sorted(name for name in both if not (_numbers_rows(one, name) or _numbers_rows(two, name)))
     apart = are_versions(one.name, two.name)
     if apart and all(read_role(side.name).roles for side in (one, two)):
         return []
     tables = {lists.files[side.file].form for side in (one, two)} <= _TABLES
     named = one.read.group_of is not None and two.read.group_of is not None
     return [*columns, _LABEL] if apart and tables and named else columns
+
+
+def _numbers_rows(one: IdList, column: str) -> bool:
+    """Return whether a column is a number of the row, as an exported index is, and says nothing of the image."""
+    values = one.read.columns[column].values
+    return len(values) >= _MATCHED * len(one) and all(text.isdecimal() for text in values)
 
 
 def _cells(one: IdList, column: str, rows: Int64s) -> npt.NDArray[Any]:
