@@ -102,7 +102,9 @@ class Outcome:
 
     @property
     def count(self) -> int:
-        """How many violations stand behind the verdict."""
+        """How many violations stand behind the verdict; what a pass counted are none."""
+        if self.verdict == "pass":
+            return 0
         if self.total is not None:
             return self.total
         return sum(one.count for one in self.findings if one.verdict == self.verdict)

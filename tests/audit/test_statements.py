@@ -261,12 +261,6 @@ def test_the_verdict_is_first_and_notes_wait(tmp_path: Path, capsys: pytest.Capt
     assert "  PL14 all 30 images of part stand in train" in capsys.readouterr().out.splitlines()
 
 
-def test_the_old_verb_names_the_new_one(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        main(["audits", "lists"])
-    assert "curation audit FOLDER --each --out DIR" in capsys.readouterr().err
-
-
 def test_the_data_is_what_a_program_asks_for(tmp_path: Path) -> None:
     report = audit(laid(tmp_path, {"my_train.txt": TRAIN, "my_test.txt": TEST, "words.bin.txt": b"\0"}))
     data = json.loads(json.dumps(report.data(), allow_nan=False))
