@@ -77,8 +77,6 @@ def cut_figures(n: int) -> Drawer:
     return draw
 
 
-
-
 def bars(splits: int, methods: int, *profiles: str, world: OodWorld = EXAMPLE) -> Drawer:
     sections = [{**section(f"split-{a}", world), "method": f"score {b}"} for a in range(splits) for b in range(methods)]
     return lambda folder: metric_bars(sections, profiles, folder / "bars")

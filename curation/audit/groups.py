@@ -241,7 +241,7 @@ class Groups:
             doubt = "" if asked else self._doubt(pattern, sides, found, (a, b))
             if doubt:
                 tried.append(f"{pattern.name} ({doubt})")
-                why = why or f"{pattern.name}: {doubt}"
+                why = why or doubt
             elif decided is None:
                 decided = found
             elif pattern.sure and found.both > decided.both:
@@ -300,17 +300,17 @@ class Groups:
         if present < 2:
             return "one group holds all lines"
         if pattern.is_view and not found.both:
-            return "none on both sides"
+            return "no companion of an image is in the other list"
         follows = [self._follow_labels(place, codes) for place, codes in zip(pair, sides.codes, strict=True)]
         if not pattern.sure and True in follows and False not in follows:
-            return "each group holds one label: they are classes"
+            return f"each {pattern.nouns[0]} holds one label"
         above = [{_above(sides.names[code].as_py()) for code in np.unique(one[one >= 0])} for one in sides.codes]
         if pattern.in_folders and not above[0] & above[1]:
-            return "the two lists name other folders"
+            return "the folders of the two lists differ"
         if not pattern.few and (present < LEAST_GROUPS or counts.max() > LARGEST_GROUP * counts.sum()):
-            return f"{present:,} groups, the largest of {counts.max():,} of {counts.sum():,} lines: they may be classes"
+            return f"the groups may be classes: {present:,}, the largest of {counts.max():,} of {counts.sum():,} lines"
         if not pattern.few and False not in follows and 2 * found.both > present:
-            return f"{found.both:,} of {present:,} groups stand on both sides: they may be classes"
+            return f"the groups may be classes: {found.both:,} of {present:,} stand on both sides"
         return ""
 
     def _follow_labels(self, place: int, codes: Int32s) -> bool | None:

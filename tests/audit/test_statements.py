@@ -51,6 +51,21 @@ def test_a_sound_folder_says_what_was_checked_and_what_was_not(tmp_path: Path) -
     assert len(report.not_asked) == 19
 
 
+def test_pairs_whose_groups_cannot_be_read_are_one_sentence_with_counts_by_reason(tmp_path: Path) -> None:
+    lists = {f"{name}_{role}.txt": [f"{role}{first}/{line}" for line in lines] for name, first in (("a", 1), ("b", 2))
+             for role, lines in (("train", TRAIN), ("test", TEST))}  # fmt: skip
+    lists |= {
+        f"c_{role}.txt": [f"{chr(97 + c)}x/img_{n:04}.jpg {c}" for c in range(20) for n in range(first, first + 9)]
+        for role, first in (("train", 0), ("test", 9))
+    }
+    [groups] = [one for one in said(audit(laid(tmp_path, lists)), "undecidable") if one.rule == "PL7"]
+    assert groups.text == (
+        "in 3 pairs no group could be read from the names: none holds a patient, drive, video or the like (2: a, b), "
+        "each folder holds one label (1: c)"
+    )
+    assert ["tried: " in part["text"] for part in groups.parts] == [True, True, True]
+
+
 def test_nothing_checked_is_no_pass(tmp_path: Path) -> None:
     report = audit(laid(tmp_path, {"known_classnames.txt": ["gizmo", "gadget"]}))
     assert (report.sums.decided, report.exit_status) == (0, 0)
