@@ -66,6 +66,18 @@ def test_pairs_whose_groups_cannot_be_read_are_one_sentence_with_counts_by_reaso
     assert ["tried: " in part["text"] for part in groups.parts] == [True, True, True]
 
 
+def test_the_tables_name_lists_below_the_folder_that_all_share(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    laid(tmp_path / "data/lists", {"a_train.txt": TRAIN, "a_test.txt": TEST})
+    page = audit(tmp_path).html()
+    assert "<h2>Lists and their roles in data/lists/</h2>" in page
+    assert ("<td>a_train</td>" in page, "<td>data/lists/a_train</td>" in page) == (True, False)
+    main(["audit", str(tmp_path)])
+    assert "Lists and their roles in data/lists/" in (said := capsys.readouterr().out)
+    assert "\n  a_train" in said
+
+
 def test_nothing_checked_is_no_pass(tmp_path: Path) -> None:
     report = audit(laid(tmp_path, {"known_classnames.txt": ["gizmo", "gadget"]}))
     assert (report.sums.decided, report.exit_status) == (0, 0)
