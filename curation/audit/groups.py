@@ -249,7 +249,7 @@ class Groups:
             doubt = "" if asked else self._doubt(pattern, sides, found, (a, b))
             if doubt:
                 tried.append(f"{pattern.name} ({doubt})")
-                why = why or f"{pattern.name}: {doubt}"
+                why = why or doubt
             elif decided is None:
                 decided = found
             elif pattern.sure and found.both > decided.both:
@@ -309,21 +309,21 @@ class Groups:
         if present < 2:
             return "one group holds all lines"
         if pattern.is_view and not found.both:
-            return "none on both sides"
+            return "no companion of an image is in the other list"
         follows = [self._follow_labels(place, codes) for place, codes in zip(pair, sides.codes, strict=True)]
         if not pattern.sure and True in follows and False not in follows:
-            return "each group holds one label: they are classes"
+            return f"each {pattern.nouns[0]} holds one label"
         above = [{_above(sides.names[code].as_py()) for code in np.unique(one[one >= 0])} for one in sides.codes]
         if pattern.in_folders and not above[0] & above[1]:
-            return "the two lists name other folders"
+            return "the folders of the two lists differ"
         if found.both and pattern.in_folders and self._numbered_anew(sides, pair):
             return "names below the folders of train and test are numbered anew"
         if not pattern.sure and 2 * present > counts.sum():
             return f"{present:,} groups of {counts.sum():,} lines: hardly any holds two"
         if not pattern.few and (present < LEAST_GROUPS or counts.max() > LARGEST_GROUP * counts.sum()):
-            return f"{present:,} groups, the largest of {counts.max():,} of {counts.sum():,} lines: they may be classes"
+            return f"the groups may be classes: {present:,}, the largest of {counts.max():,} of {counts.sum():,} lines"
         if not pattern.few and False not in follows and 2 * found.both > present:
-            return f"{found.both:,} of {present:,} groups stand on both sides: they may be classes"
+            return f"the groups may be classes: {found.both:,} of {present:,} stand on both sides"
         return ""
 
     def _numbered_anew(self, sides: _Sides, pair: tuple[int, int]) -> bool:
@@ -339,11 +339,7 @@ class Groups:
             compute.replace_substring_regex(self._paths(np.setdiff1d(one, other)), _ROLE_FOLDER, r"\1")
             for one, other in (rows, rows[::-1])
         ]
-        return (
-            bool(10 * compute.sum(compute.is_in(*texts)).as_py() > min(map(len, texts)))
-            if all(map(len, texts))
-            else False
-        )
+        return all(map(len, texts)) and bool(10 * compute.sum(compute.is_in(*texts)).as_py() > min(map(len, texts)))
 
     def _follow_labels(self, place: int, codes: Int32s) -> bool | None:
         """Return whether each group of a list holds one label and each label few groups; None without labels."""

@@ -53,10 +53,10 @@ def missing_lists(lists: Sequence[AuditedList]) -> list[Finding]:
 
 
 def unlocated_finding(target: AuditTarget, one: AuditedList, need: str = SOURCES) -> list[Finding]:
-    """Return the finding that some images of a list are in no available source, but for those that LI3 tells of."""
+    """Return the finding that some images of a list are in no available source, but for test images, told by LI3."""
     if not one.available:
         return missing_lists([one])
-    count = len(target.unlocated(one)) - len(target.absent(one))
+    count = len(target.unlocated(one)) - (len(target.absent(one)) if one.role == "test" else 0)
     text = f"{count:,} of its {len(one.unique):,} images are in no source at hand"
     return [undecidable(one.name, need, text)] if count else []
 

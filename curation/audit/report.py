@@ -29,9 +29,6 @@ if TYPE_CHECKING:
 
 TableName = Literal["rules", "findings", "tasks"]
 
-MOST_LISTS = 24
-"""Lists that the page's matrix of overlaps shows: a larger one is unreadable."""
-
 _ROLES = ("train", "finetune", "val", "test")
 _RULE_COLUMNS = ("rule", "severity", "verdict", "count", "definition", "examples", "missing", "fix")
 _FINDING_COLUMNS = ("rule", "verdict", "about", "count", "text", "examples", "missing")
@@ -276,11 +273,6 @@ class Report:
         from curation.version import __version__
 
         tasks = task_composition(self.target) if self.target.tasks and self.target.lists else []
-        lists = [one for one in self.target.files if one.available]
-        shown = lists[:MOST_LISTS]
-        masks = [self.target.mask([one]) for one in shown]
-        shared = [[int((one & two).sum()) for two in masks] for one in masks]
-        any_shared = any(count for row, counts in enumerate(shared) for count in counts[:row])
         return page(
             "audit.html",
             report=self,
@@ -290,9 +282,6 @@ class Report:
             warnings=label_warnings(self.target),
             tasks=composition_svg(tasks) if tasks else "",
             bound=", as far as is known" if any(one.hiding_at_least for one in tasks) else "",
-            shared=overlap_svg([one.name for one in shown], shared) if any_shared else "",
-            most_lists=MOST_LISTS,
-            left_out=len(lists) - len(shown),
         )
 
     def save(self, folder: str | PathLike[str]) -> None:
@@ -320,11 +309,6 @@ def composition_svg(tasks: Sequence[TaskComposition]) -> str:
     """Return bars of the images of each task and role; the dark part of train hides objects still unknown."""
     roles = [name for name in _ROLES if any(getattr(one, name) is not None for one in tasks)]
     return page("audit_tasks.html", tasks=tasks, roles=roles)
-
-
-def overlap_svg(names: Sequence[str], shared: Sequence[Sequence[int]]) -> str:
-    """Return the matrix of shared images; a cell is as dark as the share of the row's list that the column's holds."""
-    return page("audit_overlap.html", names=names, shared=shared)
 
 
 def _composition(target: AuditTarget, number: int) -> TaskComposition:

@@ -63,6 +63,8 @@ class Finding:
         What it is about, among such findings: ``art_painting``.
     hint : str
         How to mend it, where that is not what the rule says.
+    reason : str
+        Of undecidable findings with `like`: why, by which many are counted in one sentence.
     """
 
     verdict: Verdict
@@ -78,6 +80,7 @@ class Finding:
     like: str = ""
     brief: str = ""
     hint: str = ""
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
@@ -177,6 +178,12 @@ def _sentence(one: Finding) -> str:
     return printable(": ".join(text for text in (one.about, one.text) if text))
 
 
+def _by_reason(group: Sequence[Finding]) -> Iterator[str]:
+    for reason, count in Counter(one.reason for one in group).most_common():
+        own = [one.brief for one in group if one.reason == reason]
+        yield f"{reason} ({count:,}: {joined(list(dict.fromkeys(own)), SHOWN_EXAMPLES)})"
+
+
 def _together(rule: Rule, group: Sequence[Finding], asked: int) -> Statement:
     """Return like findings as one statement with a part each."""
     first = _alone(rule, group[0])
@@ -187,6 +194,8 @@ def _together(rule: Rule, group: Sequence[Finding], asked: int) -> Statement:
         named = [f"{one.brief or one.about} ({one.count:,})" if one.count else one.brief or one.about for one in group]
         where = f"in {len(group)} of {asked:,} {'pairs' if pairs else 'lists'} " if kind in ("fail", "warn") else ""
         text = f"{where}{group[0].like}: {joined(named, _SHOWN_ALIKE)}"
+    elif group[0].like:
+        text = f"in {len(group):,} pairs {group[0].like}: {', '.join(_by_reason(group))}"
     elif len(texts := list(dict.fromkeys(one.text for one in group if one.text))) > 1:
         text = joined([_sentence(one) for one in group], SHOWN_EXAMPLES)
     else:

@@ -106,10 +106,11 @@ def _lists(made: Report, *, whole: bool) -> Iterator[str]:
     rows: list[tuple[str, ...]] = []
     for one in made.lists():
         lines = "" if one["lines"] is None else f"{one['lines']:,}"
-        rows.append((one["name"], lines, one["role"] or "none", one["family"], one["why"]))
+        rows.append((one["name"].removeprefix(made.folder), lines, one["role"] or "none", one["family"], one["why"]))
     shown = rows if whole else rows[:_SHOWN_LISTS]
     if shown:
-        table = Table("Lists and their roles", ("list", "lines", "role", "family", "known by"), tuple(shown))
+        title = "Lists and their roles" + (f" in {made.folder}" if made.folder else "")
+        table = Table(title, ("list", "lines", "role", "family", "known by"), tuple(shown))
         yield ""
         yield from table_lines(table)
     if len(rows) > len(shown):

@@ -135,6 +135,9 @@ def _decoded(decoder: msgspec.json.Decoder[Any], lines: Sequence[bytes]) -> Iter
 def _keys(rows: Sequence[Any]) -> tuple[list[str], bool]:
     """Return the keys under which objects have texts or numbers, and whether they have boxes."""
     keys = {key: None for row in rows[:_CHUNK] if isinstance(row, dict) for key in row if _is_scalar(row[key])}
+    # Tasks and classes have names too: those of images are files.
+    if "name" in keys and not _has_files([_text(row.get("name")) for row in rows[:_SAMPLE] if isinstance(row, dict)]):
+        del keys["name"]
     return list(keys), any(key.lower() in _BOX for row in rows[:_SAMPLE] if isinstance(row, dict) for key in row)
 
 

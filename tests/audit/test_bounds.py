@@ -185,6 +185,12 @@ def test_a_train_file_that_lacks_images_says_nothing_of_what_they_show() -> None
     assert "2 of its 3 images are not in label file" in first.text
 
 
+def test_train_images_in_no_source_are_not_said_to_show_nothing(tmp_path_factory: pytest.TempPathFactory) -> None:
+    # Named like those of the source, which makes it no less unknown what they show.
+    [finding] = findings(partly_unlocated(tmp_path_factory, ["a9"], 1), "TI3", "t1_train")
+    assert (finding.verdict, finding.text) == ("undecidable", "1 of its 4 images are in no source at hand")
+
+
 def never_introduced(world: World) -> None:
     """``lamp`` is annotated and no task introduces it: unknown for ever."""
     world.test["e1"].append("lamp")

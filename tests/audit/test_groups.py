@@ -81,7 +81,7 @@ def test_few_groups_suffice_where_the_name_says_what_they_are(tmp_path: Path) ->
         (
             [f"{c}/img_{n:04}.jpg {c}" for c in range(20) for n in range(9)],
             [f"{c}/img_{n:04}.jpg {c}" for c in range(20) for n in range(9, 12)],
-            "classes",
+            "each folder holds one label",
         ),
         ([f"cat/{n}.jpg" for n in range(9)], [f"dog/{n}.jpg" for n in range(9)], "may be classes"),
         (
@@ -93,7 +93,7 @@ def test_few_groups_suffice_where_the_name_says_what_they_are(tmp_path: Path) ->
         (
             [f"own/video_{v}/{n}.jpg" for v in range(4) for n in range(9)],
             [f"near/video_{v}/{n}.jpg" for v in range(4) for n in range(9)],
-            "other folders",
+            "the folders of the two lists differ",
         ),
         (["a/frame_0001.jpg", "a/frame_0002.jpg"], ["a/frame_0003.jpg"], "one group"),
     ],

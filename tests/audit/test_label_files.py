@@ -108,7 +108,7 @@ def test_a_file_without_a_label_on_its_images_is_no_evidence() -> None:
     ("part", "change", "count", "word"),
     [
         ("t1-train", {"a3": ["person"]}, 1, "1 raw boxes are not in"),
-        ("t1-train", {"a2": ["dog", "dog"]}, 1, "1 of its boxes are no raw box"),
+        ("t1-train", {"a2": ["dog", "dog"]}, 1, "1 boxes of label file labels.json are no raw box with that label"),
         ("t1-train", {"a1": ["dog"], "a2": ["person"]}, 2, "2 of them bear the name of another class"),
         ("t1-val", {"v1": []}, 1, "1 raw boxes are not in"),
         ("t1-val", {"v1": ["dog"]}, 1, "1 of them bear the name of another class"),
@@ -124,6 +124,16 @@ def test_boxes_dropped_added_or_renamed_in_a_file_are_told(
     [finding] = findings(audit, "AS1", f"{part}: raw boxes")
     assert (finding.verdict, finding.count) == ("fail", count)
     assert word in finding.text
+
+
+def test_a_box_given_twice_in_a_file_is_said_to_stand_there_twice() -> None:
+    world = World()
+    same = {("a2", 1): [10.25, 9.5, 30.0, 20.5]}
+    world.labels["t1-train"] = make_source(T1 | {"a2": ["dog", "dog"]}, dataset="labels", boxes=same)
+    [finding] = findings(run_audit(world.target()), "AS1", "t1-train: raw boxes")
+    assert (finding.verdict, finding.count, finding.text) == (
+        "fail", 1, "1 boxes stand in label file labels.json more often than among the raw boxes",
+    )  # fmt: skip
 
 
 def test_without_raw_boxes_a_file_is_not_called_complete() -> None:

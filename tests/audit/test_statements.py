@@ -51,6 +51,33 @@ def test_a_sound_folder_says_what_was_checked_and_what_was_not(tmp_path: Path) -
     assert len(report.not_asked) == 19
 
 
+def test_pairs_whose_groups_cannot_be_read_are_one_sentence_with_counts_by_reason(tmp_path: Path) -> None:
+    lists = {f"{name}_{role}.txt": [f"{role}{first}/{line}" for line in lines] for name, first in (("a", 1), ("b", 2))
+             for role, lines in (("train", TRAIN), ("test", TEST))}  # fmt: skip
+    lists |= {
+        f"c_{role}.txt": [f"{chr(97 + c)}x/img_{n:04}.jpg {c}" for c in range(20) for n in range(first, first + 9)]
+        for role, first in (("train", 0), ("test", 9))
+    }
+    [groups] = [one for one in said(audit(laid(tmp_path, lists)), "undecidable") if one.rule == "PL7"]
+    assert groups.text == (
+        "in 3 pairs no group could be read from the names: none holds a patient, drive, video or the like (2: a, b), "
+        "each folder holds one label (1: c)"
+    )
+    assert ["tried: " in part["text"] for part in groups.parts] == [True, True, True]
+
+
+def test_the_tables_name_lists_below_the_folder_that_all_share(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    laid(tmp_path / "data/lists", {"a_train.txt": TRAIN, "a_test.txt": TEST})
+    page = audit(tmp_path).html()
+    assert "<h2>Lists and their roles in data/lists/</h2>" in page
+    assert ("<td>a_train</td>" in page, "<td>data/lists/a_train</td>" in page) == (True, False)
+    main(["audit", str(tmp_path)])
+    assert "Lists and their roles in data/lists/" in (said := capsys.readouterr().out)
+    assert "\n  a_train" in said
+
+
 def test_nothing_checked_is_no_pass(tmp_path: Path) -> None:
     report = audit(laid(tmp_path, {"known_classnames.txt": ["gizmo", "gadget"]}))
     assert (report.sums.decided, report.exit_status) == (0, 0)
@@ -259,6 +286,11 @@ def test_the_verdict_is_first_and_notes_wait(tmp_path: Path, capsys: pytest.Capt
     assert not any("PL14" in line for line in lines)
     assert main(["audit", str(tmp_path), "--all"]) == 1
     assert "  PL14 all 30 images of part stand in train" in capsys.readouterr().out.splitlines()
+
+
+def test_the_old_verb_names_the_new_one(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["audits", "lists"]) == 2
+    assert "curation audit FOLDER --each --out DIR" in capsys.readouterr().err
 
 
 def test_the_data_is_what_a_program_asks_for(tmp_path: Path) -> None:

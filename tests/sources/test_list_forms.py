@@ -159,6 +159,22 @@ def test_json_of_any_depth(tmp_path: Path, given: object, names: list[str]) -> N
     assert list(lists_of(tmp_path, "a.json", json.dumps(given))) == names
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("tasks.json", '{"tasks": [{"name": "t1", "epochs": 3}, {"name": "t2", "epochs": 4}]}'),
+        ("tasks.json", '[{"name": "t1"}, {"name": "t2"}]'),
+        ("tasks.jsonl", '{"name": "t1", "classes": ["cat"]}\n{"name": "t2", "classes": ["dog"]}\n'),
+    ],
+)
+def test_names_of_tasks_are_no_images(tmp_path: Path, name: str, text: str) -> None:
+    (tmp_path / name).write_text(text)
+    with pytest.raises(AnnotationFormatError):
+        read_published(tmp_path / name)
+    (tmp_path / name).write_text(text.replace("t1", "a/1.jpg").replace("t2", "a/2.jpg"))
+    assert [images_of(one) for one in read_published(tmp_path / name).lists] == [["a/1.jpg", "a/2.jpg"]]
+
+
 def test_classes_at_any_depth_are_no_images(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text('{"VOC": {"coco": ["cat", "dog"], "other": ["boat"]}}')
     assert read_published(tmp_path / "a.json").classes == {"VOC/coco": ("cat", "dog"), "VOC/other": ("boat",)}

@@ -157,10 +157,14 @@ def _compared(
         return [Finding("pass", about, text=f"{len(expected):,} raw boxes, each once in {labels.origin}")]
     images = np.unique(np.concatenate([expected.image[lost], labels.image[gained]]))
     renamed = int((lost & at_places_of(expected, chosen(labels, gained))).sum())
-    text = (
-        f"{int(lost.sum()):,} raw boxes are not in {labels.origin} as they should be, "
-        f"{int(gained.sum()):,} of its boxes are no raw box with that label"
-    ) + (f"; {renamed:,} of them bear the name of another class" if renamed else "")
+    again = gained & np.isin(keys_of(labels, labels.label), keys_of(expected, expected.label))
+    told = {
+        f"raw boxes are not in {labels.origin} as they should be": int(lost.sum()),
+        f"boxes of {labels.origin} are no raw box with that label": int((gained & ~again).sum()),
+        f"boxes stand in {labels.origin} more often than among the raw boxes": int(again.sum()),
+        "of them bear the name of another class": renamed,
+    }
+    text = "; ".join(f"{number:,} {text}" for text, number in told.items() if number)
     count = max(int(lost.sum()), int(gained.sum()))
     return [Finding("fail", about, count, text, target.examples(images, [one]))]
 

@@ -50,10 +50,15 @@ def _is_numbered(lists: ListSet, place: int) -> bool:
 def _told_groups(pair: ComparedPair, found: GroupResult) -> Finding:
     names, about = pair.names, pair.about
     if found.verdict == "undecidable":
-        text = found.why or "no group can be read from these names"
+        like, why = (
+            "no group could be read from the names",
+            found.why or "none holds a patient, drive, video or the like",
+        )
         tried = f"; tried: {joined(found.tried)}" if found.tried else ""
         need = "what a group of images is: --group REGEX, or --group-column NAME"
-        return replace(undecidable(about, need, text + tried), lists=names, pairs=(names,))
+        told = undecidable(about, need, f"{like}: {why}{tried}")
+        brief, reason = pair.family.replace(" ", "_") or names[1], why.partition(":")[0]
+        return replace(told, lists=names, pairs=(names,), like=like, brief=brief, reason=reason)
     several = f"{found.noun}s"
     left_out = f"; {sum(found.without):,} lines name none" if sum(found.without) else ""
     also = "".join(f"; {text}" for text in found.also)

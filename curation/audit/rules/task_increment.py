@@ -113,9 +113,9 @@ def train_images_show_their_task(target: AuditTarget, one: AuditedList, task: in
     labels = file_labels(target, one, task) if is_file else raw_labels(target, one)
     own = np.append(target.introduced_in == task, [False, False])
     shown = target.where(labels.image[own[labels.label]])
-    judged = np.setdiff1d(one.unique, uncovered(target, one, task)) if is_file else _at_sources(target, one)
+    judged = np.setdiff1d(one.unique, uncovered(target, one, task)) if is_file else target.held(one)
     without = judged[~shown[judged]]
-    silent = np.zeros(len(without), np.bool_) if is_file else _silent(target, one, without)
+    silent = np.zeros(len(without), np.bool_) if is_file else target.incomplete(without)
     findings = uncovered_finding(target, one, task) if is_file else unlocated_finding(target, one)
     if len(proven := without[~silent]):
         text = f"{len(proven):,} images show no class that {target.tasks[task].name} introduces"
@@ -124,19 +124,6 @@ def train_images_show_their_task(target: AuditTarget, one: AuditedList, task: in
         text = f"of {int(silent.sum()):,} of {len(one.unique):,} images the table names no class of the task"
         findings.append(undecidable(about, COMPLETE, text))
     return findings or [Finding("pass", about, text=f"all {len(one.unique):,} images")]
-
-
-def _at_sources(target: AuditTarget, one: AuditedList) -> Int32s:
-    """Return the images of a list that its sources hold, or should."""
-    there = target.home >= 0
-    there[target.absent(one)] = True
-    return one.unique[there[one.unique]]
-
-
-def _silent(target: AuditTarget, one: AuditedList, images: Int32s) -> Bools:
-    """Return which images a table passes over; one that is missing from the list's sources counts as they do."""
-    by_table = bool(target.incomplete(target.held(one)).any())
-    return np.where(target.home[images] < 0, by_table, target.incomplete(images))
 
 
 def selection_is_complete(target: AuditTarget) -> Iterator[Finding]:
