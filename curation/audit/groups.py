@@ -321,7 +321,7 @@ class Groups:
             return None
         rows = (codes >= 0) & (labels != NO_LABEL)
         values, groups = len(np.unique(labels[rows])), len(np.unique(codes[rows]))
-        pairs = len(np.unique(np.stack([codes[rows], labels[rows]]), axis=1).T)
+        pairs = len(np.unique((codes[rows].astype(np.int64) << 32) + labels[rows]))
         return (pairs == groups <= _GROUPS_A_LABEL * values) if values > 1 else None
 
     def _columns_apart(self, a: int, b: int) -> Iterator[str]:
