@@ -55,6 +55,8 @@ class IdList:
         Line of each entry in the file, or its place in the JSON array; labels, groups, what is no entry.
     sha256 : str
         ``sha256:<hex>`` of the bytes of the file.
+    size : int
+        Bytes of the file.
     """
 
     name: str
@@ -63,6 +65,7 @@ class IdList:
     unique: Int32s
     read: PublishedList
     sha256: str
+    size: int
 
     def __len__(self) -> int:
         return len(self.members)
@@ -170,7 +173,7 @@ def read_lists(place: Path | Sequence[Path], *, namespace: str = "", but: Sequen
     names = sorted(read.found)
     images = images_of([read.found[name][1] for name in names], namespace)
     lists = tuple(
-        IdList(name, file, own, unique, one, f"sha256:{read.files[file].sha256}")
+        IdList(name, file, own, unique, one, f"sha256:{read.files[file].sha256}", read.files[file].size)
         for name, own, unique in zip(names, images.members, images.uniques, strict=True)
         for file, one in [read.found[name]]
     )
