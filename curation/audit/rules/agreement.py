@@ -51,11 +51,7 @@ def _values(one: IdList) -> Int32s | None:
     return one.read.labels if one.read.labels is not None else one.read.group_of
 
 
-def _texts(one: IdList, values: Int32s | Int64s) -> list[str]:
-    return [str(value) if one.read.labels is not None else one.read.groups[value] for value in values.tolist()]
-
-
-def _labels(one: IdList, rows: Int32s) -> npt.NDArray[Any]:
+def _labels(one: IdList, rows: Int32s | Int64s) -> npt.NDArray[Any]:
     """Return the labels of some entries, names as texts."""
     values = _values(one)
     assert values is not None  # noqa: S101
@@ -73,7 +69,7 @@ def _two_labels(lists: ListSet, one: IdList) -> Iterator[Finding]:
     examples = []
     for row in conflict[:SHOWN_EXAMPLES].tolist():
         rows = np.flatnonzero(one.members == row)
-        told = dict.fromkeys(map(repr, _texts(one, values[rows])))
+        told = dict.fromkeys(repr(str(label)) for label in _labels(one, rows).tolist())
         where = ", ".join(map(str, one.read.lines[rows][:4].tolist()))
         examples.append(f"{lists.vocabulary.ids([row])[0]}: {' and '.join(told)} (lines {where})")
     text = f"{len(conflict):,} images stand with two labels"
