@@ -414,7 +414,6 @@ def _with_role(one: AuditedList, role: RoleOfList, tasks: Sequence[TaskClasses],
         view=view,
         view_declared=role.role in options.views,
         labels=_labels(one, numbers, tasks, options) if whole else {},
-        said_by=role.said_by,
     )
 
 

@@ -349,9 +349,9 @@ class Groups:
             return None
         rows = (codes >= 0) & (labels != NO_LABEL)
         values, groups = len(np.unique(labels[rows])), len(np.unique(codes[rows]))
-        pairs, counts = np.unique(np.stack([codes[rows], labels[rows]]), axis=1, return_counts=True)
+        pairs, counts = np.unique((codes[rows].astype(np.int64) << 32) + labels[rows] - NO_LABEL, return_counts=True)
         usual = np.zeros(int(codes.max(initial=0)) + 1, np.int64)
-        np.maximum.at(usual, pairs[0], counts)
+        np.maximum.at(usual, pairs >> 32, counts)
         # Some labels may be mistaken.
         follows = usual.sum() >= _FOLLOWING * rows.sum() and groups <= _GROUPS_A_LABEL * values
         return bool(follows) if values > 1 else None

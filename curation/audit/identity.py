@@ -164,7 +164,21 @@ class Images:
     @cached_property
     def uniques(self) -> tuple[Int32s, ...]:
         """Of each list, the positions of its images, each once, ascending."""
-        return tuple(np.flatnonzero(np.bincount(one)).astype(np.int32) for one in self.members)
+        return tuple(map(distinct, self.members))
+
+    @cached_property
+    def first_rows(self) -> tuple[Int32s, ...]:
+        """Of each list, the first row of each of its images, in the order of `uniques`."""
+        return tuple(map(first_rows, self.members, self.uniques))
+
+    def in_both(self, a: int, b: int) -> tuple[Int32s, tuple[Int32s, Int32s]]:
+        """Return the images of two lists, ascending, and the first row of each in either list."""
+        hits = []
+        for own, other in ((a, b), (b, a)):
+            mask = np.zeros(len(self.vocabulary), np.bool_)
+            mask[self.uniques[other]] = True
+            hits.append(mask[self.uniques[own]])
+        return self.uniques[a][hits[0]], (self.first_rows[a][hits[0]], self.first_rows[b][hits[1]])
 
     @cached_property
     def overlaps(self) -> Int64s:
@@ -279,6 +293,20 @@ class Images:
 
     def _line(self, place: int, image: int) -> int:
         return int(self.lists[place].lines[np.argmax(self.members[place] == image)])
+
+
+def distinct(members: Int32s) -> Int32s:
+    """Return the images of a list, each once, ascending."""
+    shown = np.zeros(int(members.max(initial=-1)) + 1, np.bool_)
+    shown[members] = True
+    return np.flatnonzero(shown).astype(np.int32)
+
+
+def first_rows(members: Int32s, unique: Int32s) -> Int32s:
+    """Return the first row of each image of a list."""
+    row = np.empty(int(members.max(initial=-1)) + 1, np.int32)
+    row[members[::-1]] = np.arange(len(members), dtype=np.int32)[::-1]
+    return row[unique]
 
 
 def images_of(lists: Sequence[PublishedList], namespace: str = "") -> Images:

@@ -49,6 +49,8 @@ class IdList:
         Path of the file below the folder, ``ore/t2_ft.txt``.
     members : ndarray of int32, shape (n,)
         Position of each entry's image in `ListSet.images`.
+    unique : ndarray of int32
+        Positions of its images, each once, ascending.
     read : PublishedList
         Line of each entry in the file, or its place in the JSON array; labels, groups, what is no entry.
     sha256 : str
@@ -60,17 +62,13 @@ class IdList:
     name: str
     file: str
     members: Int32s
+    unique: Int32s
     read: PublishedList
     sha256: str
     size: int
 
     def __len__(self) -> int:
         return len(self.members)
-
-    @cached_property
-    def unique(self) -> Int32s:
-        """Positions of its images, each once, ascending."""
-        return np.flatnonzero(np.bincount(self.members)).astype(np.int32)
 
 
 @dataclass(frozen=True)
@@ -175,8 +173,8 @@ def read_lists(place: Path | Sequence[Path], *, namespace: str = "", but: Sequen
     names = sorted(read.found)
     images = images_of([read.found[name][1] for name in names], namespace)
     lists = tuple(
-        IdList(name, file, own, one, f"sha256:{read.files[file].sha256}", read.files[file].size)
-        for name, own in zip(names, images.members, strict=True)
+        IdList(name, file, own, unique, one, f"sha256:{read.files[file].sha256}", read.files[file].size)
+        for name, own, unique in zip(names, images.members, images.uniques, strict=True)
         for file, one in [read.found[name]]
     )
     return ListSet(

@@ -136,7 +136,6 @@ def _list_of(part: PartEntry, lines: Int32s, header: Header, available: bool, la
         view_declared=True,
         labels=dict.fromkeys(numbers, file) if file else {},
         sources=part.sources,
-        said_by="the manifest",
         available=available,
         stated_repeats=part.repeats,
     )

@@ -17,7 +17,7 @@ import numpy as np
 
 from curation.audit.classes import ClassNames, TaskClasses
 from curation.audit.id_vocabulary import Vocabulary
-from curation.audit.identity import IMAGE_SUFFIX
+from curation.audit.identity import IMAGE_SUFFIX, distinct, first_rows
 from curation.audit.lists import ListSet
 from curation.manifest.header import ClassEntry, LabelView, SourceEntry
 from curation.short_repr import short_repr
@@ -117,8 +117,6 @@ class AuditedList:
         Label files by task.
     sources : tuple of str
         Sources that its images come from; empty where that is not said.
-    said_by : str
-        How the role is known: a sentence for the report.
     available : bool
         False for a part of a manifest whose list does not lie beside its header.
     stated_repeats : int
@@ -137,14 +135,18 @@ class AuditedList:
     view_declared: bool = False
     labels: Mapping[int, LabelFile] = field(default_factory=dict)
     sources: tuple[str, ...] = ()
-    said_by: str = ""
     available: bool = True
     stated_repeats: int = 0
 
     @cached_property
     def unique(self) -> Int32s:
         """Positions of its images, each once, ascending."""
-        return np.flatnonzero(np.bincount(self.members)).astype(np.int32)
+        return distinct(self.members)
+
+    @cached_property
+    def first_rows(self) -> Int32s:
+        """The first row of each of its images, in the order of `unique`."""
+        return first_rows(self.members, self.unique)
 
 
 @dataclass(frozen=True, slots=True)
@@ -337,9 +339,9 @@ class AuditTarget:
         shown[images] = True
         return shown
 
-    def shared(self, first: AuditedList, second: AuditedList) -> Bools:
-        """Return which ids stand in both of two lists, shape (u,)."""
-        return self.mask([first]) & self.mask([second])
+    def shared(self, first: AuditedList, second: AuditedList) -> Int32s:
+        """Return the images that stand in both of two lists, ascending."""
+        return second.unique[self.where(first.unique)[second.unique]]
 
     def examples(self, images: Int32s | Int64s, lists: Sequence[AuditedList] = ()) -> tuple[str, ...]:
         """Return the first few images by id, each with the lines on which some lists name it first."""
@@ -419,8 +421,11 @@ def _forms(ids: Texts) -> list[str]:
 
 def line_of(one: AuditedList, image: int) -> str:
     """Return ``t1_train line 12`` for the first line of a list that names an image, ``""`` where none does."""
-    lines = lines_of(one, image)
-    return f"{one.file} line {lines[0]}" if lines else ""
+    place = int(np.searchsorted(one.unique, image))
+    if place == len(one.unique) or one.unique[place] != image:
+        return ""
+    row = one.first_rows[place]
+    return f"{one.file} line {row + 1 if one.lines is None else one.lines[row]}"
 
 
 def lines_of(one: AuditedList, image: int) -> list[int]:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from curation.audit.id_vocabulary import column_of
 from curation.audit.lists import IdList, ListSet
 from curation.audit.roles import read_role
 from curation.audit.rule import Check, Finding, counted
@@ -53,11 +54,7 @@ def _values(one: IdList) -> Int32s | None:
     return one.read.labels if one.read.labels is not None else one.read.group_of
 
 
-def _texts(one: IdList, values: Int32s | Int64s) -> list[str]:
-    return [str(value) if one.read.labels is not None else one.read.groups[value] for value in values.tolist()]
-
-
-def _labels(one: IdList, rows: Int64s) -> npt.NDArray[Any]:
+def _labels(one: IdList, rows: Int32s | Int64s) -> npt.NDArray[Any]:
     """Return the labels of some entries, names as texts."""
     values = _values(one)
     assert values is not None  # noqa: S101
@@ -75,7 +72,7 @@ def _two_labels(lists: ListSet, one: IdList) -> Iterator[Finding]:
     examples = []
     for row in conflict[:SHOWN_EXAMPLES].tolist():
         rows = np.flatnonzero(one.members == row)
-        told = dict.fromkeys(map(repr, _texts(one, values[rows])))
+        told = dict.fromkeys(repr(str(label)) for label in _labels(one, rows).tolist())
         where = ", ".join(map(str, one.read.lines[rows][:4].tolist()))
         examples.append(f"{lists.vocabulary.ids([row])[0]}: {' and '.join(told)} (lines {where})")
     text = f"{counted(len(conflict), 'image')} with two labels"
@@ -96,14 +93,14 @@ def _against_folders(one: IdList) -> Iterator[Finding]:
     """Yield the entries whose label differs from that of nearly all others of their folder."""
     if one.read.labels is None or not one.read.has_folders or len(np.unique(one.read.labels)) < 2:
         return
-    names, folders = np.unique(np.array(folders_of(one)), return_inverse=True)
+    names, folders = folders_of(one)
     if len(names) < 2:
         return
-    pairs, counts = np.unique(np.stack([folders, one.read.labels]), axis=1, return_counts=True)
-    order = np.lexsort((counts, pairs[0]))
-    last = np.append(pairs[0][order][1:] != pairs[0][order][:-1], True)
+    pairs, counts = np.unique((folders.astype(np.int64) << 32) + one.read.labels - NO_LABEL, return_counts=True)
+    # Of the labels of a folder, the most frequent comes last; of several such, the largest.
     usual = np.zeros(len(names), np.int64)
-    usual[pairs[0][order][last]] = pairs[1][order][last]
+    order = np.argsort(counts, kind="stable")
+    usual[pairs[order] >> 32] = (pairs[order] & 0xFFFFFFFF) + NO_LABEL
     odd = np.flatnonzero((usual[folders] != one.read.labels) & (one.read.labels != NO_LABEL))
     # Folders of patients or videos share their few labels, and differ within.
     are_classes = len(np.unique(usual)) >= _MATCHED * len(names)
@@ -116,9 +113,13 @@ def _against_folders(one: IdList) -> Iterator[Finding]:
         yield Finding("warn", one.name, len(odd), text, examples, of=len(one), lists=(one.name,))
 
 
-def folders_of(one: IdList) -> list[str]:
-    """Return the last folder of each entry."""
-    return [path.rpartition(b"/")[0].decode() for path in one.read.parent_stems.split(b"\n")[:-1]]
+def folders_of(one: IdList) -> tuple[list[str], Int32s]:
+    """Return the last folders of the entries, each once, and that of each entry as a position among them."""
+    from pyarrow import compute
+
+    folders = compute.replace_substring_regex(column_of(one.read.parent_stems), "/?[^/]*$", "")
+    encoded = folders.dictionary_encode()
+    return encoded.dictionary.to_pylist(), encoded.indices.to_numpy()
 
 
 def are_versions(first: str, second: str) -> bool:
@@ -131,26 +132,37 @@ def _between(lists: ListSet, one: IdList, two: IdList) -> Iterator[Finding]:
     """Yield whether two lists label the images that they share alike, where both use numbers or both names."""
     if (one.read.labels is None) != (two.read.labels is None) or not lists.shared(one, two):
         return
-    shared, first, second = np.intersect1d(one.members, two.members, return_indices=True)
-    left, right = (_labels(side, rows) for side, rows in ((one, first), (two, second)))
+    shared, rows = lists.images.in_both(lists.place[one.name], lists.place[two.name])
+    left, right = (_labels(side, own) for side, own in zip((one, two), rows, strict=True))
     # Labels that are one throughout say what a list is for, not what its images show.
-    if len(np.unique(left)) < 2 or len(np.unique(right)) < 2:
+    if (left == left[0]).all() or (right == right[0]).all():
         return
     given = np.ones(len(left), np.bool_) if one.read.labels is None else (left >= 0) & (right >= 0)
-    rows = np.flatnonzero((left != right) & given)
+    odd = np.flatnonzero((left != right) & given)
     about, names = f"{one.name} and {two.name}", (one.name, two.name)
-    if not len(rows):
+    if not len(odd):
         text = f"{len(shared):,} images stand in both, each with one label"
         like = "images that stand in two lists have one label"
         yield Finding("pass", about, text=text, lists=names, pairs=(names,), like=like)
     elif not are_versions(one.name, two.name):
-        examples = tuple(
-            f"{lists.vocabulary.ids([shared[row]])[0]}: {left[row]} ({one.file} line {one.read.lines[first[row]]}) and "
-            f"{right[row]} ({two.file} line {two.read.lines[second[row]]})"
-            for row in rows[:SHOWN_EXAMPLES].tolist()
-        )
-        text = f"{len(shared):,} images stand in both, and the label of {len(rows):,} differs"
-        yield Finding("warn", about, len(rows), text, examples, of=len(shared), lists=names, pairs=(names,))
+        text = f"{len(shared):,} images stand in both, and the label of {len(odd):,} differs"
+        yield _differing(lists, (one, two), text, odd, (left, right))
+
+
+def _differing(
+    lists: ListSet, pair: tuple[IdList, IdList], text: str, odd: Int64s, values: tuple[npt.NDArray[Any], ...]
+) -> Finding:
+    """Return the finding that two lists say other things of some of the images that both name."""
+    names = (pair[0].name, pair[1].name)
+    shared, rows = lists.images.in_both(lists.place[names[0]], lists.place[names[1]])
+    told = [
+        [f"{value[row]} ({side.file} line {side.read.lines[own[row]]})" for row in odd[:SHOWN_EXAMPLES].tolist()]
+        for side, own, value in zip(pair, rows, values, strict=True)
+    ]
+    images = lists.vocabulary.ids(shared[odd[:SHOWN_EXAMPLES]])
+    examples = tuple(f"{image}: {one} and {two}" for image, one, two in zip(images, *told, strict=True))
+    about = f"{names[0]} and {names[1]}"
+    return Finding("warn", about, len(odd), text, examples, of=len(shared), lists=names, pairs=(names,))
 
 
 def _shifted(one: IdList, two: IdList) -> Iterator[Finding]:
@@ -193,11 +205,11 @@ def _usual(one: IdList) -> dict[str, int]:
     assert one.read.labels is not None  # noqa: S101
     if not one.read.has_folders:
         return {}
-    names, folders = np.unique(np.array(folders_of(one)), return_inverse=True)
+    names, folders = folders_of(one)
     low, high = np.full(len(names), np.iinfo(np.int32).max), np.full(len(names), NO_LABEL)
     np.minimum.at(low, folders, one.read.labels)
     np.maximum.at(high, folders, one.read.labels)
-    found = {str(names[row]): int(low[row]) for row in np.flatnonzero(low == high).tolist()}
+    found = {names[row]: int(low[row]) for row in np.flatnonzero(low == high).tolist()}
     return found if len(set(found.values())) == len(found) > 1 else {}
 
 
@@ -208,23 +220,17 @@ def tables_fit_each_other(target: AuditTarget) -> Iterator[Finding]:
         columns = _columns_of_both(lists, one, two)
         if not columns or not lists.shared(one, two):
             continue
-        shared, first, second = np.intersect1d(one.members, two.members, return_indices=True)
+        shared, rows = lists.images.in_both(lists.place[one.name], lists.place[two.name])
         names = (one.name, two.name)
         for column in columns:
-            left, right = (_cells(side, column, rows) for side, rows in ((one, first), (two, second)))
+            left, right = (_cells(side, column, own) for side, own in zip((one, two), rows, strict=True))
             odd = np.flatnonzero((left != right) & (left != "") & (right != ""))
-            about = f"{one.name} and {two.name}"
             if not len(odd):
                 text = f"the column {column} gives {len(shared):,} files one value in both"
-                yield Finding("pass", about, text=text, lists=names, pairs=(names,))
+                yield Finding("pass", f"{one.name} and {two.name}", text=text, lists=names, pairs=(names,))
                 continue
-            examples = tuple(
-                f"{lists.vocabulary.ids([shared[row]])[0]}: {left[row]} ({one.file} line {one.read.lines[first[row]]}) "
-                f"and {right[row]} ({two.file} line {two.read.lines[second[row]]})"
-                for row in odd[:SHOWN_EXAMPLES].tolist()
-            )
             text = f"the column {column} gives {len(odd):,} of {len(shared):,} files another value in {two.name}"
-            yield Finding("warn", about, len(odd), text, examples, of=len(shared), lists=names, pairs=(names,))
+            yield _differing(lists, (one, two), text, odd, (left, right))
 
 
 def _columns_of_both(lists: ListSet, one: IdList, two: IdList) -> list[str]:
@@ -245,7 +251,7 @@ def _numbers_rows(one: IdList, column: str) -> bool:
     return len(values) >= _MATCHED * len(one) and all(text.isdecimal() for text in values)
 
 
-def _cells(one: IdList, column: str, rows: Int64s) -> npt.NDArray[Any]:
+def _cells(one: IdList, column: str, rows: Int32s) -> npt.NDArray[Any]:
     """Return the values of a column in some entries, empty where there is none."""
     if column == _LABEL:
         return _labels(one, rows)

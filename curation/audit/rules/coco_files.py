@@ -85,7 +85,7 @@ def json_ids_are_unique(target: AuditTarget) -> Iterator[Finding]:
                 f"{what} {key} stands {len(own)} times, {on} {joined(list(map(str, own)), 3)}"
                 for key, own in list(repeated.items())[:SHOWN_EXAMPLES]
             ]
-        lists = (PurePosixPath(name).with_suffix("").as_posix(),)
+        lists = (_list(name),)
         if told:
             yield Finding("fail", name, concerned or 1, "; ".join(told), tuple(examples), lists=lists)
         else:

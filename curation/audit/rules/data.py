@@ -111,8 +111,8 @@ def _apart(target: AuditTarget, pairs: Sequence[ComparedPair]) -> Outcome:
         if not (pair.first.available and pair.second.available):
             continue
         shared = target.shared(pair.first, pair.second)
-        anywhere |= shared
-        found = _shared(target, pair, np.flatnonzero(shared)) if shared.any() else _perhaps(target, pair)
+        anywhere[shared] = True
+        found = _shared(target, pair, shared) if len(shared) else _perhaps(target, pair)
         if found is None or found.verdict == "info":
             sound.append(pair)
         findings += [found] if found else []
@@ -123,10 +123,11 @@ def _apart(target: AuditTarget, pairs: Sequence[ComparedPair]) -> Outcome:
     return Outcome(tuple(findings), int(anywhere.sum()) or None)
 
 
-def _shared(target: AuditTarget, pair: ComparedPair, images: Int64s) -> Finding:
+def _shared(target: AuditTarget, pair: ComparedPair, images: Int32s) -> Finding:
     """Return what is said of two lists that share images by their whole names."""
     one, two = pair.first, pair.second
-    lines = [int(np.isin(side.members, images).sum()) for side in (one, two)]
+    inside = target.where(images)
+    lines = [int(inside[side.members].sum()) for side in (one, two)]
     sizes, here = [len(side.members) for side in (one, two)], (len(one.unique), len(two.unique))
     found = Finding(
         "warn" if pair.unlabelled and pair.roles == ("train", "val") else "fail",
@@ -157,7 +158,7 @@ def _shared(target: AuditTarget, pair: ComparedPair, images: Int64s) -> Finding:
             for other in target.files
             if len(other.unique) == here[0] - here[1]
             and np.isin(other.unique, one.unique).all()
-            and not np.isin(other.unique, images).any()
+            and not inside[other.unique].any()
         ]
         text = f"all {here[1]:,} images of {two.name} stand in {one.name}"
         hint = f"train on {rest[0]}, which is {one.name} without {two.name}" if rest else _BOTH
@@ -165,7 +166,7 @@ def _shared(target: AuditTarget, pair: ComparedPair, images: Int64s) -> Finding:
     return found
 
 
-def _counted_by_folder(target: AuditTarget, pair: ComparedPair, images: Int64s) -> bool:
+def _counted_by_folder(target: AuditTarget, pair: ComparedPair, images: Int32s) -> bool:
     """Return whether bare names that count stand in folders of train and test: each may count its own images."""
     if target.published is None or min(pair.places) < 0:
         return False
@@ -216,7 +217,7 @@ def _allowed(target: AuditTarget) -> list[Finding]:
     """Return what train lists of different tasks share: allowed, since each labels its own classes."""
     findings = []
     for first, second in combinations(target.with_role("train"), 2):
-        if first.tasks != second.tasks and (count := int(target.shared(first, second).sum())):
+        if first.tasks != second.tasks and (count := len(target.shared(first, second))):
             text = f"{count:,} images stand in both train lists (allowed)"
             findings.append(Finding("pass", f"{second.name} and {first.name}", count, text, asked=0))
     return findings

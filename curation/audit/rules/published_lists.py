@@ -88,7 +88,7 @@ def growing_lists_are_nested(target: AuditTarget) -> Iterator[Finding]:
     for numbered in _series(lists).values():
         for (_, small), (_, large) in pairwise(numbered):
             one, two = lists.lists[small], lists.lists[large]
-            shared = _shared(one, two)
+            shared = lists.shared(one, two)
             if shared == len(one.unique):
                 yield Finding("pass", f"{one.name} in {two.name}", text=f"all {shared:,} ids stand in the larger list")
                 continue
@@ -125,13 +125,9 @@ def _series(lists: ListSet) -> dict[str, list[tuple[int, int]]]:
     return grown
 
 
-def _shared(one: IdList, two: IdList) -> int:
-    return len(np.intersect1d(one.unique, two.unique, assume_unique=True))
-
-
 def _by_dataset(lists: ListSet, one: IdList, two: IdList) -> str:
     """Return how many ids of each dataset two lists share, where there are several."""
-    shared = np.intersect1d(one.unique, two.unique, assume_unique=True)
+    shared, _ = lists.images.in_both(lists.place[one.name], lists.place[two.name])
     spaces, counts = np.unique(lists.vocabulary.namespace_codes[shared], return_counts=True)
     names = [lists.vocabulary.namespace_names[code] or "no dataset" for code in spaces.tolist()]
     told = ", ".join(f"{name} {count:,}" for name, count in zip(names, counts.tolist(), strict=True))

@@ -30,7 +30,8 @@ def groups_stand_on_one_side(target: AuditTarget) -> Outcome:
     groups = Groups(published_of(target).images, target.patterns, target.column)
     told = not (target.patterns or target.column)
     # Numbers of COCO and VOC tell no group: there is nothing to look for.
-    mute = {place for pair in compared for place in pair.places if told and _is_numbered(published_of(target), place)}
+    places = {place for pair in compared for place in pair.places if told}
+    mute = {place for place in places if _is_numbered(published_of(target), place)}
     findings = [
         _told_groups(pair, GroupResult("undecidable") if {*pair.places} <= mute else groups.compare(*pair.places))
         for pair in compared
@@ -209,7 +210,7 @@ def _shares(target: AuditTarget, overlap: Int64s, pair: ComparedPair, roles: Map
     text = f"{first} holds {count:,} of the {of:,} images of {second}"
     if roles.get(first) == "train" and roles.get(second) in ("val", "test"):
         text += ": do not train on one family and test on the other"
-    images = np.flatnonzero(target.shared(pair.first, pair.second))
+    images = target.shared(pair.first, pair.second)
     note = _note(count, text, pair.names, of=of)
     return replace(note, examples=target.examples(images, [pair.first, pair.second])[:1], pairs=(pair.names,))
 
@@ -236,7 +237,7 @@ def _numbers_of_two(lists: ListSet) -> Iterator[Finding]:
     vocabulary = lists.vocabulary
     rows = {space: np.flatnonzero(vocabulary.forms == form) for form, space in enumerate(NAMESPACES)}
     for one, two in combinations([space for space in rows if len(rows[space])], 2):
-        numbers = np.intersect1d(vocabulary.numbers[rows[one]], vocabulary.numbers[rows[two]])
+        numbers = np.intersect1d(vocabulary.numbers[rows[one]], vocabulary.numbers[rows[two]], assume_unique=True)
         if len(numbers):
             text = f"{len(numbers):,} numbers name an image in {one} and another in {two}: they are told apart"
             yield _note(len(numbers), text, ())
@@ -255,7 +256,7 @@ def _in_sources(target: AuditTarget) -> Iterator[Finding]:
 def known_and_unknown_images_are_apart(target: AuditTarget) -> Iterator[Finding]:
     """PL17: no image stands in a list that is said to be in-distribution and in one that is said to be out of it."""
     for inside, outside in product(target.with_role("id"), target.with_role("ood")):
-        images = np.flatnonzero(target.shared(inside, outside))
+        images = target.shared(inside, outside)
         about = f"{outside.name} and {inside.name}"
         names = (outside.name, inside.name)
         if not len(images):
