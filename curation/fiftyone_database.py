@@ -209,11 +209,27 @@ def _without_password(text: str) -> str:
     return re.sub(r"://[^@/\s]*@", "://…@", text)
 
 
+def _first_answer(package: Any) -> None:
+    """Ask FiftyOne the first question: its database starts with it, and fails by whatever the database fails by.
+
+    It is asked once more where no answer comes: a connection that was idle may be dead without anybody having noticed,
+    and would be waited for without end.
+    """
+    from pymongo import timeout
+    from pymongo.errors import PyMongoError
+
+    try:
+        with timeout(_PATIENCE_MS / 1000):
+            package.list_datasets()
+    except PyMongoError:
+        with timeout(_PATIENCE_S):
+            package.list_datasets()
+
+
 def _import() -> Any:
     try:
         package = importlib.import_module("fiftyone")
-        # Its database starts with the first question, and fails by whatever the database fails by.
-        package.list_datasets()
+        _first_answer(package)
     except ImportError as error:
         raise MissingExtraError(
             "FiftyOne is installed but cannot be imported",

@@ -34,8 +34,8 @@ _PREFIX = "curation-database-"
 _KEY, _SOCKET = "key", "mongod.sock"
 _LONGEST_SOCKET = 100
 _PATIENCE, _TO_END, _STEP = 60.0, 90.0, 0.02
-_SOON_MS, _TIMEOUT_MS = 500, 5000
-"""How long an answer of a database that died is waited for."""
+_SOON_MS, _TIMEOUT_MS, _LONGEST_MS = 500, 5000, 120_000
+"""How long a database that died is waited for, and the answer of one that lives."""
 _ENGINE = "log=(file_max=32MB,prealloc=false)"
 """A journal of 32 MB, not of 300: every review has its own."""
 
@@ -232,7 +232,7 @@ def _private_folder() -> Path:
 
 
 def _address(place: Path, key: str) -> str:
-    limits = f"serverSelectionTimeoutMS={_TIMEOUT_MS}&connectTimeoutMS={_TIMEOUT_MS}"
+    limits = f"serverSelectionTimeoutMS={_TIMEOUT_MS}&connectTimeoutMS={_TIMEOUT_MS}&socketTimeoutMS={_LONGEST_MS}"
     # What bears the key is the account that members of a cluster know each other by; it is stored nowhere.
     return f"mongodb://__system:{key}@{quote(str(place / _SOCKET), safe='')}/?authSource=local&{limits}"
 

@@ -68,7 +68,8 @@ def database_uri(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     )
     try:
         _wait_for(port, process)
-        yield f"mongodb://127.0.0.1:{port}"
+        # An answer that never comes is asked for once more, or a failure of one test.
+        yield f"mongodb://127.0.0.1:{port}/?socketTimeoutMS=30000"
     finally:
         process.terminate()
         process.wait(timeout=30)
