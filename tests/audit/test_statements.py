@@ -358,3 +358,12 @@ def check_what_is_wrong_is_said_with_its_count(shared: Path) -> None:
         ("phakir/train_phakir", "phakir/test_phakir_medium_smoke_csid"): "681 of 822 lines",
     }.items():
         assert told in warnings[pair], pair
+
+
+@pytest.mark.parametrize("pattern", ["(", "x", "(a)\\1"])
+def test_a_pattern_is_refused_though_nothing_is_compared(
+    pattern: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    laid(tmp_path, {"train.txt": TRAIN})
+    assert main(["audit", str(tmp_path), "--group", pattern]) == 2
+    assert f"--group {pattern}" in capsys.readouterr().err

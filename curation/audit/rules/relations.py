@@ -25,9 +25,10 @@ def groups_stand_on_one_side(target: AuditTarget) -> Outcome:
     """PL7: patients, videos, drives, told by columns and names, stand in train, in val or in test alone."""
     compared = [pair for pair in target.pairs if min(pair.places) >= 0]
     parts = [pair for pair in target.compared or () if pair.kind == "parts"]
+    # Made first: patterns of the user are refused though there is nothing to compare.
+    groups = Groups(published_of(target).images, target.patterns, target.column)
     if not compared and not parts:
         return not_applicable("there are no lists of two roles, between which groups would be looked for")
-    groups = Groups(published_of(target).images, target.patterns, target.column)
     told = not (target.patterns or target.column)
     # Numbers of COCO and VOC tell no group: there is nothing to look for.
     places = {place for pair in compared for place in pair.places if told}
