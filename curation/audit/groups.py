@@ -440,8 +440,3 @@ def _judged(pattern: _Pattern, sides: _Sides) -> GroupResult:
         examples=tuple(examples),
         is_view=pattern.is_view,
     )
-
-
-def compare_groups(images: Images, a: int, b: int, patterns: Sequence[str] = (), column: str = "") -> GroupResult:
-    """Return what groups say of two lists: `Groups.compare` of one pair."""
-    return Groups(images, patterns, column).compare(a, b)

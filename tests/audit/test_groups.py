@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from curation.audit.groups import GroupResult, Groups, compare_groups
+from curation.audit.groups import GroupResult, Groups
 from curation.audit.identity import Images, images_of
 from curation.errors import UsageError
 from curation.sources.published_list import read_published
@@ -18,7 +18,7 @@ def images(folder: Path, one: list[str], two: list[str], suffix: str = "txt") ->
 
 
 def result(folder: Path, one: list[str], two: list[str], *patterns: str) -> GroupResult:
-    return compare_groups(images(folder, one, two), 0, 1, patterns)
+    return Groups(images(folder, one, two), patterns).compare(0, 1)
 
 
 def told(found: GroupResult) -> tuple[str, str, int]:
@@ -127,20 +127,20 @@ def table(header: str, rows: list[str]) -> list[str]:
 def test_a_column_that_says_a_group_goes_before_names(tmp_path: Path) -> None:
     one = table("path,patient_id", [f"video_{n}/x.png,p{n % 5}" for n in range(20)])
     two = table("path,patient_id", [f"video_{n}/x.png,p{n % 3 + 4}" for n in range(20, 29)])
-    found = compare_groups(images(tmp_path, one, two, "csv"), 0, 1)
+    found = Groups(images(tmp_path, one, two, "csv")).compare(0, 1)
     assert (told(found), found.noun, found.lines) == (("shared", "the column patient_id", 1), "patient", (4, 3))
 
 
 def test_other_columns_are_told_where_their_values_stand_on_one_side_or_where_named(tmp_path: Path) -> None:
     one = table("path,device", [f"{chr(97 + n)}.png,d{n % 3}" for n in range(12)])
     apart = table("path,device", [f"{chr(110 + n)}.png,e{n % 3}" for n in range(12)])
-    found = compare_groups(images(tmp_path, one, apart, "csv"), 0, 1)
+    found = Groups(images(tmp_path, one, apart, "csv")).compare(0, 1)
     assert found.verdict == "undecidable"
     assert found.also == ("each of the 6 values of the column device stands on one side",)
     mixed = table("path,device", [f"{chr(110 + n)}.png,d{n % 4}" for n in range(12)])
     both = images(tmp_path, one, mixed, "csv")
-    assert (compare_groups(both, 0, 1).verdict, compare_groups(both, 0, 1).also) == ("undecidable", ())
-    assert told(compare_groups(both, 0, 1, column="Device")) == ("shared", "the column device", 3)
+    assert (Groups(both).compare(0, 1).verdict, Groups(both).compare(0, 1).also) == ("undecidable", ())
+    assert told(Groups(both, column="Device").compare(0, 1)) == ("shared", "the column device", 3)
     with pytest.raises(UsageError, match="column"):
         Groups(both, column="camera")
 

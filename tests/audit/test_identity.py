@@ -142,6 +142,6 @@ def test_overlaps_are_those_of_sets_of_paths_whatever_the_order_and_the_root(
     found = images(folder, *lists)
     assert found.overlaps.tolist() == expected
     shuffled = [chance.sample(one, len(one)) for one in lists]
-    assert images(folder, *([f"/root/of/all/{path}" for path in one] for one in shuffled)).overlaps.tolist() == expected
+    assert images(folder, *([f"/above/all/{path}" for path in one] for one in shuffled)).overlaps.tolist() == expected
     pairs = [(a, b) for a in range(len(lists)) for b in range(a)]
     assert [found.exact(a, b).images for a, b in pairs] == [expected[a][b] for a, b in pairs]
