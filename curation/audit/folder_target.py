@@ -149,7 +149,7 @@ def _of_all_tasks(role: ListRole, n_lines: int, n_tasks: int) -> list[RoleOfList
     return [RoleOfList(role, ALL_TASKS, "guessed from the name: one list for all tasks")]
 
 
-def read_role(text: str, task_names: Sequence[str], option: str) -> RoleOfList:
+def role_option(text: str, task_names: Sequence[str], option: str) -> RoleOfList:
     """Return the role in ``ROLE[:TASK]``; a task is a number from 1 or a name, without one it is all of them.
 
     Raises
@@ -328,7 +328,7 @@ def _roles(
 ) -> list[RoleOfList]:
     task_names = [task.name for task in tasks]
     said = [
-        replace(read_role(text, task_names, f"--role {key}={text}"), lines=lines)
+        replace(role_option(text, task_names, f"--role {key}={text}"), lines=lines)
         for key, text in options.roles.items()
         for name, lines in [_named(key, [one.name])]
         if name == one.name

@@ -2,7 +2,7 @@
 
 import pytest
 
-from curation.audit.folder_target import guess_roles, read_role, read_view, slice_of, tasks_by_name
+from curation.audit.folder_target import guess_roles, read_view, role_option, slice_of, tasks_by_name
 from curation.audit.target import PRINCIPLE
 from curation.errors import UsageError
 from curation.manifest.header import LabelView
@@ -75,15 +75,15 @@ def test_the_number_of_tasks_by_names() -> None:
 
 
 def test_roles_are_read_with_a_task_by_number_or_name() -> None:
-    assert (read_role("val:2", TASK_NAMES, "").role, read_role("val:t2", TASK_NAMES, "").task) == ("val", 2)
-    assert read_role("test", TASK_NAMES, "").task == 0
-    assert read_role("none", TASK_NAMES, "").role == ""
+    assert (role_option("val:2", TASK_NAMES, "").role, role_option("val:t2", TASK_NAMES, "").task) == ("val", 2)
+    assert role_option("test", TASK_NAMES, "").task == 0
+    assert role_option("none", TASK_NAMES, "").role == ""
 
 
 @pytest.mark.parametrize("text", ["", "trian:1", "train:5", "train:t9", "train", "val:-1", "val:²"])
 def test_wrong_roles_are_refused(text: str) -> None:
     with pytest.raises(UsageError):
-        read_role(text, TASK_NAMES, "--role")
+        role_option(text, TASK_NAMES, "--role")
 
 
 def test_slices() -> None:
