@@ -26,7 +26,7 @@ from curation.evaluation.ood.separability import (
 )
 from curation.evaluation.problem import LARGEST_SCORE, Bools, Detections, Floats, GroundTruth, Int32s, Int64s
 from curation.evaluation.resample import GENERATOR, resample, weights_of
-from curation.evaluation.variants import Rules, round_decimal, rules_of
+from curation.evaluation.variants import Rules, round_decimal, select
 
 FPR_RULES: dict[str, str] = {
     "first": "ID positive: share of OOD scores >= tau, tau the largest score with 20 * TP >= 19 * n_id (FMIYC's code)",
@@ -218,7 +218,7 @@ class OpenSetOutcomes:
 
 def profiles_of(name: str) -> tuple[Rules, ...]:
     """Return the variants that a name stands for: one, or both for ``all``."""
-    return rules_of(name, PROFILES)
+    return select(PROFILES, name)
 
 
 def unknown_detections(detections: OodDetections, method: str, threshold: float) -> Bools:
