@@ -10,9 +10,10 @@ from typing import Any
 
 import jsonschema  # type: ignore[import-untyped]
 
-from curation.benchmarks.osod3.truth import OUTSIDE
+from curation.benchmarks.osod3.evaluation import OUTSIDE
 from curation.cli import main
 from curation.evaluation.result import schema_text
+from tests.evaluation import osod3_rows
 from tests.evaluation.open_world_rows import of_result
 from tests.worlds import coco, elephant, findmeifyoucan, image_ood, imagenet, osod3, ovcoco, owod, voc
 from tests.worlds.expected import committed
@@ -42,7 +43,9 @@ class Run:
         assert status == 0, told.getvalue()
         result: dict[str, Any] = json.loads(printed.getvalue())
         jsonschema.validate(result, SCHEMA)
-        if "scored" in result:
+        if result["protocol"] == "osod3":
+            result["cases"] = osod3_rows.of_result(result)
+        elif "scored" in result:
             result |= of_result(result)
         assert result["measures"]
         return result
