@@ -44,7 +44,7 @@ CASES: dict[str, tuple[list[str], Callable[[Numbers], dict[str, Numbers]]]] = {
         },
     ),
     "owod": (
-        ["--profile", "all"],
+        ["--variant", "all"],
         lambda found: {
             "clean": {
                 name: of_result(found)["test/clean"][name]

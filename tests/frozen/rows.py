@@ -38,7 +38,7 @@ def given(words: Iterable[object]) -> tuple[dict[str, Any], str]:
             continue
         value = words.pop(0)
         if key not in NAMED and "/" not in value:
-            label.append(f"{key}={value}")
+            label.append(f"{'profile' if key == 'variant' else key}={value}")
         if key == "background":
             kwargs[key] = (value,)
         elif key in NAMED and "=" in value.split("/")[0]:

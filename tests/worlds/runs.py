@@ -60,7 +60,7 @@ def elephant_run(folder: Path, *options: str) -> Run:
 def owod_run(folder: Path, world: str, profile: str, protocol: str = "owod") -> Run:
     paths = owod.files(folder, *(owod.repeated() if world == "repeated" else owod.drawn()))
     words = [protocol, "--no-cache", "--truth", paths["truth"], "--detections", paths["detections"]]
-    words += ["--classes", paths["classes"], "--profile", profile]
+    words += ["--classes", paths["classes"], "--variant", profile]
     if world == "repeated":
         words += ["--images", paths["images"], "--repeats", "keep"]
     return Run("owod", tuple(words), committed("owod")[world])
