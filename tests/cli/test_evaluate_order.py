@@ -52,8 +52,8 @@ COMMANDS = {
     "findmeifyoucan": "--truth truth.json --detections d.json --id-scores id.json --threshold 5",
 }
 SECTIONS = {
-    "voc": lambda found: [found],
-    "coco": lambda found: [found],
+    "voc": lambda found: found["scored"],
+    "coco": lambda found: found["scored"],
     "elephant": lambda found: [found[name] for name in ("paper", "official", "owod")],
     "owod": lambda found: found["scored"],
     "osod3": lambda found: [{"decided_by_order": found["cases"]["test"]["decided_by_order"]["AP"]}],
