@@ -205,7 +205,7 @@ def evaluate(name: Any, **inputs: Any) -> Result:
     ...          "categories": [{"id": 1, "name": "owl"}]}
     >>> found = [{"image_id": 1, "category_id": 1, "bbox": [0, 0, 9, 9], "score": 0.9}]
     >>> curation.evaluate("voc", truth=truth, detections=found)["mAP11"]
-    1.0
+    100.0
     """
     return _evaluated(_evaluation(name), name, inputs)
 
@@ -306,7 +306,7 @@ def _with_variants(function: Callable[..., Any], inputs: Mapping[str, Any], name
     hints = annotations_of(function)
     for record in [one for one in hints.values() if isinstance(one, type) and dataclasses.is_dataclass(one)]:
         hints = annotations_of(record) | hints
-    chooser = next((one for one in ("profile", "grid") if one in hints), None)
+    chooser = next((one for one in ("variant", "profile", "grid") if one in hints), None)
     given = inputs["variants"]
     if chooser in inputs:
         raise UsageError(f"variants and {chooser} say the same", found=f"both, for the evaluation {name}")

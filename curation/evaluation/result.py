@@ -64,7 +64,8 @@ SCHEMA: dict[str, Any] = {"name": "curation.result", "version": 2}
 PLACES = ("part", "task", "split", "case", "method", "score", "variant")
 RECORDED = (*PLACES, "truth", "predictions", "settings", "operating_point", "pinned", "manifest", "of_several")
 """What JSON says of each thing scored, beside its numbers."""
-_FORMATS = {"share": ".2%", "%": ".2f", "ratio": ".4f", "mean": ".1f", "score": ".4g"}
+_FORMATS = {"share": ".4f", "%": ".2f", "ratio": ".4f", "mean": ".1f", "score": ".4g"}
+_SIGNS = {"share": "0 to 1"}
 _DIGEST = 19
 _ILLEGAL = re.compile(r"[^A-Za-z0-9_]")
 _ARROWS = {"higher": "↑", "lower": "↓"}
@@ -234,11 +235,9 @@ class Tidy:
             ]
 
         columns = (*map(Column, places), *self.columns)
-        shown_rows = (
-            [row for row in rows() if self.printed(row[len(places) :])] if self.title and self.printed else None
-        )
-        title = self.title if any(one.found and self.name in one.found.tables for one in scored) else ""
-        return Table(self.name, columns, rows, title=title, printed=shown_rows, file=True)
+        shown_rows = self.printed and [row for row in rows() if self.printed(row[len(places) :])]
+        there = any(one.found and self.name in one.found.tables for one in scored)
+        return Table(self.name, columns, rows, self.title if there else "", printed=shown_rows, file=there)
 
 
 @dataclass(frozen=True, slots=True)
@@ -539,7 +538,7 @@ class Result:
         data = dict(self.data)
         if self._scored is not None:
             data["scored"] = [_record(one) for one in self._scored]
-        for table in self._tidy(lambda one: one.json):
+        for table in filter(lambda table: table.file, self._tidy(lambda one: one.json)):
             keys = [column.name for column in table.columns]
             data[table.name] = [dict(zip(keys, row, strict=True)) for row in table.all_rows()]
         return {**data, "schema": SCHEMA, "measures": numbers}
@@ -704,12 +703,14 @@ def tidy_tables(result: Result) -> Iterator[Table]:
     """Yield the tables of a result of rows: inputs, every number by what was scored, then what its report declares."""
     yield inputs_table(result.data)
     labels = [one.label for one in result.scored]
-    numbers: dict[str, dict[str, str]] = {}
+    numbers: dict[tuple[str, str], dict[str, str]] = {}
     for one in result.scored:
         for measure, row in values_of(one, result.report.measures):
-            numbers.setdefault(measure.key_of(row.parameters), {})[one.label] = shown(row.value, measure.unit)
-    rows = [(key, *(of.get(label, "") for label in labels)) for key, of in numbers.items()]
-    yield Table("", (Column("", head=""), *map(Column, labels)), rows, title="Measures; rates in %")
+            key = measure.key_of(row.parameters)
+            numbers.setdefault((key, measure.unit), {})[one.label] = shown(row.value, measure.unit)
+    rows = [(key, _SIGNS.get(unit, unit), *(of.get(label, "") for label in labels))
+            for (key, unit), of in numbers.items()]  # fmt: skip
+    yield Table("", (Column("measure"), Column("unit"), *map(Column, labels)), rows, title="Measures")
     yield from result._tidy(lambda one: True)
     yield order_table({one.label: one.found.decided_by_order for one in result.scored if one.found})
 
