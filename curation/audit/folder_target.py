@@ -112,7 +112,7 @@ def tasks_by_name(names: Sequence[str]) -> int:
 
 
 def _folders_with_roles(names: Sequence[str]) -> set[str]:
-    """Return the folders of lists whose name, with a role in it, stands in another folder too: several benchmarks."""
+    """Return the folders of lists whose name, with a role in it, is in another folder too: several benchmarks."""
     places: dict[str, set[str]] = {}
     for name in names:
         folder, _, stem = name.lower().rpartition("/")

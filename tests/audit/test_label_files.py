@@ -93,7 +93,7 @@ def test_images_that_a_file_lacks_are_told_and_the_rest_is_judged() -> None:
     world.labels["t1-train"] = make_source(T1 | {"a1": ["unknown"]}, dataset="labels")
     [broken, _] = findings(run_audit(world.target()), "CO2", "t1-train")
     assert (broken.verdict, broken.count) == ("fail", 1)
-    assert broken.text.startswith("at least 1 boxes")
+    assert broken.text.startswith("at least 1 box")
 
 
 def test_a_file_without_a_label_on_its_images_is_no_evidence() -> None:
@@ -108,7 +108,7 @@ def test_a_file_without_a_label_on_its_images_is_no_evidence() -> None:
     ("part", "change", "count", "word"),
     [
         ("t1-train", {"a3": ["person"]}, 1, "1 raw boxes are not in"),
-        ("t1-train", {"a2": ["dog", "dog"]}, 1, "1 boxes of label file labels.json are no raw box with that label"),
+        ("t1-train", {"a2": ["dog", "dog"]}, 1, "1 box of label file labels.json with no raw box of that label"),
         ("t1-train", {"a1": ["dog"], "a2": ["person"]}, 2, "2 of them bear the name of another class"),
         ("t1-val", {"v1": []}, 1, "1 raw boxes are not in"),
         ("t1-val", {"v1": ["dog"]}, 1, "1 of them bear the name of another class"),
@@ -132,7 +132,7 @@ def test_a_box_given_twice_in_a_file_is_said_to_stand_there_twice() -> None:
     world.labels["t1-train"] = make_source(T1 | {"a2": ["dog", "dog"]}, dataset="labels", boxes=same)
     [finding] = findings(run_audit(world.target()), "AS1", "t1-train: raw boxes")
     assert (finding.verdict, finding.count, finding.text) == (
-        "fail", 1, "1 boxes stand in label file labels.json more often than among the raw boxes",
+        "fail", 1, "1 box occurs in label file labels.json more often than among the raw boxes",
     )  # fmt: skip
 
 
