@@ -88,7 +88,8 @@ class Finding:
 
 
 _ONE = re.compile(
-    r"(?<![\w.,])(?<!of )1 (annotation|box|categorie|class|file|group|id|image|line|list|name|note|object|pair|photo|value)e?s\b"
+    r"(?<![\w.,])(?<!of )1 "
+    r"(annotation|box|categorie|class|file|group|id|image|line|list|name|note|object|pair|photo|value)e?s\b"
     r"(?: (are|have|occur|repeat|share|show|agree|lack|lost)\b)?"
 )
 

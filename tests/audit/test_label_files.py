@@ -109,10 +109,10 @@ def test_a_file_without_a_label_on_its_images_is_no_evidence() -> None:
     [
         ("t1-train", {"a3": ["person"]}, 1, "1 raw boxes are not in"),
         ("t1-train", {"a2": ["dog", "dog"]}, 1, "1 box of label file labels.json with no raw box of that label"),
-        ("t1-train", {"a1": ["dog"], "a2": ["person"]}, 2, "2 of them bear the name of another class"),
+        ("t1-train", {"a1": ["dog"], "a2": ["person"]}, 2, "2 of them under the name of another class"),
         ("t1-val", {"v1": []}, 1, "1 raw boxes are not in"),
-        ("t1-val", {"v1": ["dog"]}, 1, "1 of them bear the name of another class"),
-        ("t2-finetune", {"b1": ["bench", "truck"]}, 2, "2 of them bear the name of another class"),
+        ("t1-val", {"v1": ["dog"]}, 1, "1 of them under the name of another class"),
+        ("t2-finetune", {"b1": ["bench", "truck"]}, 2, "2 of them under the name of another class"),
     ],
     ids=["train-dropped", "train-added", "train-swapped", "val-dropped", "val-swapped", "finetune-swapped"],
 )

@@ -162,7 +162,7 @@ def _compared(
         f"raw boxes are not in {labels.origin} as they should be": int(lost.sum()),
         f"boxes of {labels.origin} with no raw box of that label": int((gained & ~again).sum()),
         f"boxes occur in {labels.origin} more often than among the raw boxes": int(again.sum()),
-        "of them have the name of another class": renamed,
+        "of them under the name of another class": renamed,
     }
     text = "; ".join(f"{number:,} {text}" for text, number in told.items() if number)
     count = max(int(lost.sum()), int(gained.sum()))
