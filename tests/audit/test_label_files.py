@@ -6,7 +6,7 @@ import pytest
 
 from curation.audit.judgement import label_warnings
 from curation.audit.report import Report
-from curation.audit.rule import Finding
+from curation.audit.rule import Finding, counted
 from curation.audit.run import run_audit
 from curation.sources.source import Source
 from tests.audit.benchmark_world import LISTS, TASKS, TEST, TRAIN, World, labels_for_testing, make_source
@@ -62,7 +62,7 @@ def test_a_file_that_covers_no_image_of_its_list_decides_nothing(
     audit = written(part, images)
     assert audit.verdict(rule) == "undecidable"
     [finding] = [one for one in findings(audit, rule, part) if one.verdict == "undecidable"]
-    assert f"holds none of its {len(LISTS[part])} images" in finding.text
+    assert f"holds none of its {counted(len(LISTS[part]), 'image')}" in finding.text
     [warning] = label_warnings(audit.target)
     assert warning.startswith(f"{part}: label file labels.json holds none")
 
