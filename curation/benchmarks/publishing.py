@@ -20,13 +20,12 @@ from curation.evaluation.leaderboard.rows import read_rows
 from curation.manifest.locate import load_manifest, manifest_folders
 from curation.manifest.manifest import Manifest, read_manifest
 from curation.publishing.addresses import published_addresses
-from curation.publishing.card import Results
+from curation.publishing.card import read_audits
+from curation.publishing.croissant import derived, read_statements, template
 from curation.publishing.exporting import FormatOptions, find_format
-from curation.publishing.findings import read_audits
 from curation.publishing.hub import HubRepository, Pushed, push
-from curation.publishing.member import Member, config_names, evidence_of, published_lists
-from curation.publishing.rai import derived, read_statements, template
-from curation.publishing.repository import Request, Written, check_repository_name, write_repository
+from curation.publishing.member import Member, Request, Results, config_names, evidence_of, published_lists
+from curation.publishing.repository import Written, check_repository_name, write_repository
 from curation.publishing.tables import PlannedTable, part_tables
 from curation.sources.given import open_slots
 from curation.sources.photos import PhotoFolder
@@ -77,9 +76,7 @@ class Published:
                 f"{name}: source {entry.name} is not the very file that the manifest was made from; the card says so"
                 for entry in member.other_bytes()
             ]
-            notes += [
-                f"{name}: {source}: {told}" for source, one in (member.addresses or {}).items() if (told := one.told())
-            ]
+            notes += [f"{name}: {source}: {one.note}" for source, one in (member.addresses or {}).items() if one.note]
             if member.evidence is not None:
                 notes.append(f"{name}: the decisions are published with the names of their reviewers")
         return [*notes, *(f"croissant.json: {remark}" for remark in self.written.remarks)]
@@ -230,7 +227,7 @@ def publish(
 def _with_addresses(members: Sequence[Member]) -> list[Member]:
     """Return members whose tables have a column of addresses, where any of them has an address."""
     found = [published_addresses(one.manifest, one.labelled, one.sources) for one in members]
-    if not any(one.usable for addresses in found for one in addresses.values()):
+    if not any(one.values.any() for addresses in found for one in addresses.values()):
         return list(members)
     return [replace(one, addresses=addresses) for one, addresses in zip(members, found, strict=True)]
 

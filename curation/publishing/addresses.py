@@ -9,8 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -63,39 +62,19 @@ def refusal(address: str) -> str:
     return ""
 
 
-@dataclass(frozen=True, slots=True)
-class Addresses:
-    """The addresses of one source's images that are published, and what was refused.
+class Addresses(NamedTuple):
+    """The addresses of one source's images that are published.
 
     Attributes
     ----------
     values : ndarray of object, shape (n,)
         By the position of an image in the source; None where there is none.
-    given : int
-        Addresses that the source states of published images.
-    refused : dict of str to int
-        By reason.
-    first : str
-        The first image of which one is refused, ``""`` for none.
+    note : str
+        What was refused, in words and without the addresses themselves; ``""`` where nothing was.
     """
 
     values: Texts
-    given: int
-    refused: Mapping[str, int]
-    first: str
-
-    @property
-    def usable(self) -> int:
-        """How many addresses are published."""
-        return self.given - sum(self.refused.values())
-
-    def told(self) -> str:
-        """Return in words what was refused, without the addresses themselves; ``""`` where nothing was."""
-        if not self.refused:
-            return ""
-        reasons = ", ".join(f"{count:,} with {reason}" for reason, count in self.refused.items())
-        total = sum(self.refused.values())
-        return f"{total:,} of {self.given:,} addresses are not published: {reasons} (first: {printable(self.first)})"
+    note: str
 
 
 def published_addresses(
@@ -105,35 +84,25 @@ def published_addresses(
 
     A source has some only where it was opened with them (see `curation.sources.given.open_slots`).
     """
-    wanted = {
-        name: np.zeros(len(source.images), np.bool_)
-        for name, source in sources.items()
-        if source.images.addresses is not None
-    }
-    if not wanted:
-        return {}
-    for part in parts:
+    wanted: dict[str, set[int]] = {name: set() for name, one in sources.items() if one.images.addresses is not None}
+    for part in parts if wanted else ():
         located = locate_images(manifest, part, sources)
         for number, name in enumerate(manifest.part(part).sources):
             if name in wanted:
-                wanted[name][located.position[located.source == number]] = True
-    found = {name: _checked(sources[name], np.flatnonzero(mask).tolist()) for name, mask in wanted.items()}
-    return {name: one for name, one in found.items() if one.given}
-
-
-def _checked(source: Source, positions: Sequence[int]) -> Addresses:
-    stated: Any = source.images.addresses
-    values = np.full(len(source.images), None, object)
-    refused: Counter[str] = Counter()
-    given, first = 0, ""
-    for place in positions:
-        address = stated[place]
-        if not address:
-            continue
-        given += 1
-        if reason := refusal(address):
-            refused[reason] += 1
-            first = first or f"{source.namespace}:{source.images.native[place]}"
-        else:
-            values[place] = address
-    return Addresses(values, given, dict(refused.most_common()), first)
+                wanted[name].update(located.position[located.source == number].tolist())
+    found = {}
+    for name, places in wanted.items():
+        images = sources[name].images
+        given = {place: address for place in sorted(places) if (address := images.addresses[place])}  # type: ignore[index]
+        reasons = {place: reason for place, address in given.items() if (reason := refusal(address))}
+        values = np.full(len(images), None, object)
+        for place in given.keys() - reasons.keys():
+            values[place] = given[place]
+        note = ""
+        if reasons:
+            each = ", ".join(f"{count:,} with {reason}" for reason, count in Counter(reasons.values()).most_common())
+            first = printable(f"{sources[name].namespace}:{images.native[min(reasons)]}")
+            note = f"{len(reasons):,} of {len(given):,} addresses are not published: {each} (first: {first})"
+        if given:
+            found[name] = Addresses(values, note)
+    return found

@@ -37,6 +37,8 @@ class Terms:
     annotators : tuple of str
         Who made the annotations, in the words of a hub's card (``crowdsourced``, ``expert-generated``, …); empty where
         that is not known.
+    persons : str
+        What of persons the photos show, where all of them are photos and none was generated; ``""`` where unknown.
     """
 
     annotations: str
@@ -47,6 +49,7 @@ class Terms:
     reason: str
     creator: str = ""
     annotators: tuple[str, ...] = ()
+    persons: str = ""
 
 
 _DECLARED = tomllib.loads((Path(__file__).parent / "licences.toml").read_text(encoding="utf-8"))

@@ -7,8 +7,8 @@ import json
 import pytest
 
 from curation.manifest.manifest import Manifest
-from curation.publishing.formats.coco import CocoOptions, plan_coco
-from curation.publishing.formats.plan import Plan
+from curation.publishing.formats.coco import plan_coco
+from curation.publishing.formats.plan import FormatOptions, Plan
 from curation.sources.source import Source
 from tests.task_world import NUMBERS, TaskWorld, write_task_world
 
@@ -23,7 +23,7 @@ def bytes_of(plan: Plan) -> dict[str, bytes]:
 
 
 def test_the_sidecar_names_the_class_of_every_annotation(world: TaskWorld) -> None:
-    plan = plan_coco(world.manifest, ["t1-test"], world.sources, CocoOptions(sidecar=True))
+    plan = plan_coco(world.manifest, ["t1-test"], world.sources, FormatOptions(sidecar=True))
     files = bytes_of(plan)
     assert list(files) == ["t1-test.json", "t1-test.original_categories.json"]
     sidecar = json.loads(files["t1-test.original_categories.json"])
@@ -38,6 +38,6 @@ def test_the_sidecar_names_the_class_of_every_annotation(world: TaskWorld) -> No
 
 
 def test_ids_are_those_of_the_export_also_where_they_are_new(manifest: Manifest, sources: dict[str, Source]) -> None:
-    files = bytes_of(plan_coco(manifest, ["wilderness"], sources, CocoOptions(sidecar=True)))
+    files = bytes_of(plan_coco(manifest, ["wilderness"], sources, FormatOptions(sidecar=True)))
     sidecar = json.loads(files["wilderness.original_categories.json"])["annotations"]
     assert sidecar == [{"id": number, "category_id": 22, "name": "elephant"} for number in (1, 2, 3)]

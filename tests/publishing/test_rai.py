@@ -12,8 +12,7 @@ import curation
 from curation.cli import main
 from curation.errors import PublishError, UsageError
 from curation.manifest.locate import manifest_folders
-from curation.publishing.croissant import check_croissant
-from curation.publishing.rai import PROPERTIES, REQUIRED, read_statements
+from curation.publishing.croissant import PROPERTIES, REQUIRED, check_croissant, read_statements
 from tests.publishing.cff import SCHEMA
 
 pytest.importorskip("mlcroissant")

@@ -157,7 +157,7 @@ def targets() -> list[Target]:
                     }
                 )
             },
-            lambda f: call("publishing.findings:read_audits")([f / "audit.json"], ["sha256:" + "0" * 64]),
+            lambda f: call("publishing.card:read_audits")([f / "audit.json"], ["sha256:" + "0" * 64]),
         ),
         Target(
             "bibtex",
@@ -167,7 +167,7 @@ def targets() -> list[Target]:
         Target(
             "statements",
             {"r.toml": b'dataUseCases = "by hand"\nhasSyntheticData = false\ndataBiases = ["few", "old"]\n'},
-            reads("publishing.rai:read_statements", "r.toml"),
+            reads("publishing.croissant:read_statements", "r.toml"),
         ),
         Target(
             "built",
