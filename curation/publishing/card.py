@@ -6,13 +6,11 @@ import json
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import msgspec
-
-from curation.errors import MissingExtraError, PublishError
+from curation.errors import MissingExtraError
 from curation.manifest.diff import diff_manifests
 from curation.manifest.header import Header, ParameterValue, PartEntry, classes_in
 from curation.pages import page
@@ -20,9 +18,7 @@ from curation.publishing.croissant import Statement, derived
 from curation.publishing.licences import STATED
 from curation.publishing.member import HUB, PARTS_CONFIG, Configs, Member, Request, keywords, title_of
 from curation.publishing.papers import links
-from curation.publishing.picture import PICTURE, ROLES
-from curation.publishing.tables import COLUMNS, IMAGE_URL, PlannedTable
-from curation.storage import read_bytes
+from curation.publishing.tables import COLUMNS, PlannedTable
 from curation.text_table import tex
 
 if TYPE_CHECKING:
@@ -39,6 +35,7 @@ _ORIGINS = {
     "that are known, and `curation build` completes it from your own raw data.",
 }
 _LONGEST_VALUE = 160
+_ROLES = ("known", "previous", "negative", "unknown", "ignored")
 _NOT_FOR = (
     "Not for training or tuning on the parts for testing, for telling who or where somebody is, or for a claim on "
     "classes and images other than these. A score belongs to the manifest's digest, and to no other list of its name."
@@ -53,7 +50,7 @@ def card_text(request: Request, configs: Configs, folder: Path, date: str = "") 
     configs : mapping of str to mapping of str to str
         By config and split, the path of the table; the first is the default.
     folder : Path
-        Where the tables lie already: the card shows a row of them, and photos by their addresses.
+        Where the tables are already: the card shows a row of them.
     date : str
         Of publication, ISO 8601; ``""`` for none.
     """
@@ -70,8 +67,6 @@ def card_text(request: Request, configs: Configs, folder: Path, date: str = "") 
         commands="\n".join(_commands(repository, tag, members)),
         parts_config=PARTS_CONFIG,
         row=example_row(request.tables, folder),
-        photos={one.config: example_photos(request.tables, folder, one.config) for one in members},
-        audits=request.audits,
         results=request.results,
         stated=lambda name: _texts(stated.get(name)),
         limits=_limits(members, _texts(stated.get("dataLimitations"))),
@@ -79,8 +74,6 @@ def card_text(request: Request, configs: Configs, folder: Path, date: str = "") 
         not_for=_NOT_FOR,
         hub=HUB,
         papers={paper: links(paper) for paper in dict.fromkeys(one.manifest.header.paper for one in members)},
-        picture_path=PICTURE.format,
-        alt="Classes by role, images of each part, and objects by role",
         class_groups=_class_groups,
         folded=40,
         changes=changes_of,
@@ -211,7 +204,7 @@ def _class_groups(header: Header) -> list[tuple[str, list[str]]]:
     groups = [(f"introduced in {task.name}", list(task.introduced)) for task in header.tasks]
     of_tasks = {name for _, names in groups for name in names}
     rest = [one for one in header.classes if one.name not in of_tasks]
-    return [*groups, *((role, names) for role in ROLES if (names := [one.name for one in rest if one.role == role]))]
+    return [*groups, *((role, names) for role in _ROLES if (names := [one.name for one in rest if one.role == role]))]
 
 
 def _loading(repository: str, tag: str, configs: Configs) -> str:
@@ -256,9 +249,6 @@ def _source_options(names: Iterable[str]) -> str:
     return "".join(f" --source {name}=PATH" for name in names)
 
 
-# A row of the tables, and photos by their address, read from the tables as written.
-
-
 def example_row(tables: Sequence[PlannedTable], folder: Path) -> dict[str, Any] | None:
     """Return a row of the table that fills most columns, None where no table has a row.
 
@@ -267,56 +257,24 @@ def example_row(tables: Sequence[PlannedTable], folder: Path) -> dict[str, Any] 
     dict
         ``config``, ``split``, and ``columns``: name, type, meaning and value of each.
     """
+    from pyarrow import parquet
+
     table = max((one for one in tables if not one.empty), key=lambda one: len(one.filled), default=None)
     if table is None:
         return None
-    rows = _first_rows(folder / table.path, [name for name in table.schema.names if name != "image"])
-    row = max(rows, key=lambda row: sum(bool(row.get(name)) for name in (IMAGE_URL, "objects", "labels")))
+    with parquet.ParquetFile(folder / table.path) as file:
+        rows = next(file.iter_batches(2000)).to_pylist()
+    row = max(rows, key=lambda row: sum(bool(row.get(name)) for name in ("objects", "labels")))
     columns = [
         {
             "name": field.name,
             "kind": _kind(field.type),
             "meaning": COLUMNS.get(field.name, ""),
-            "value": _cell(row[field.name]) if field.name in row else "a picture",
+            "value": _cell(row[field.name]),
         }
         for field in table.schema
     ]
     return {"config": table.config, "split": table.split, "columns": columns}
-
-
-def example_photos(tables: Iterable[PlannedTable], folder: Path, config: str) -> list[dict[str, Any]]:
-    """Return a photo of each role that a config's tables name addresses of, in the order in which roles are found.
-
-    It is the photo in which an object of the role is largest, among those that show no other role where there are such.
-    """
-    best: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {}
-    for table in tables:
-        if table.config == config and not table.empty and IMAGE_URL in table.filled:
-            for row in _first_rows(folder / table.path, table.schema.names):
-                for rank, photo in _candidates(row) if row[IMAGE_URL] else ():
-                    if photo["role"] not in best or rank < best[photo["role"]][0]:
-                        best[photo["role"]] = (rank, photo)
-    return [photo for _, photo in best.values()]
-
-
-def _candidates(row: Mapping[str, Any]) -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
-    shown = [one for one in row["objects"] or row["labels"] or () if not one["ignore"]]
-    size = (row["width"] or 0) * (row["height"] or 0)
-    for role in sorted({one["role"] for one in shown}):
-        own = [one for one in shown if one["role"] == role]
-        largest = max((one["bbox"][2] * one["bbox"][3] / size for one in own if size and "bbox" in one), default=0.0)
-        photo = {"role": role, "image_id": row["image_id"], "url": row[IMAGE_URL]}
-        rank = (len(row["roles"]) > 1, -largest, row["image_id"])
-        yield rank, {**photo, "classes": tuple(dict.fromkeys(one["category"] for one in own))}
-
-
-def _first_rows(path: Path, columns: Sequence[str]) -> list[dict[str, Any]]:
-    from pyarrow import parquet
-
-    with parquet.ParquetFile(path) as file:
-        batch = next(file.iter_batches(2000, columns=[one for one in columns if one != "image"]), None)
-        rows: list[dict[str, Any]] = [] if batch is None else batch.to_pylist()
-        return rows
 
 
 def _kind(kind: pa.DataType) -> str:
@@ -337,97 +295,3 @@ def _cell(value: Any) -> str:
     text = text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}…"
     more = len(value) - len(items) if isinstance(value, list) else 0
     return f"{text} and {more} more" if more else text
-
-
-# What an audit found of a manifest, as ``curation audit`` wrote it.
-
-_NOT_SHOWN = {
-    "fail": "how much a score changes by it",
-    "warn": "that a score is wrong by it",
-    "info": "that anything is amiss",
-    "undecidable": "that the rule holds, or that it is broken",
-}
-"""What no rule shows by its verdict, where the rule itself says nothing of that."""
-
-
-class RuleFinding(msgspec.Struct, frozen=True, kw_only=True):
-    """One finding of a rule."""
-
-    verdict: str
-    about: str
-    text: str = ""
-
-
-class AuditedRule(msgspec.Struct, frozen=True, kw_only=True):
-    """One rule with its verdict."""
-
-    rule: str
-    verdict: str
-    definition: str
-    count: int = 0
-    does_not_show: str = ""
-    findings: list[RuleFinding] = []
-
-    @property
-    def found(self) -> str:
-        """What was found, in the words of the first finding that made the verdict, and how many more there are."""
-        own = [one for one in self.findings if one.verdict == self.verdict]
-        rest = f" (and {len(own) - 1} more)" if len(own) > 1 else ""
-        return f"{own[0].about}: {own[0].text}".strip(": ") + rest if own else f"{self.count:,}"
-
-    @property
-    def not_shown(self) -> str:
-        """What that does not show."""
-        return self.does_not_show or _NOT_SHOWN.get(self.verdict, "")
-
-
-class Audit(msgspec.Struct, frozen=True, kw_only=True):
-    """The verdicts of an audit of one manifest."""
-
-    digest: str
-    tally: dict[str, int]
-    rules: Annotated[list[AuditedRule], msgspec.Meta(max_length=200)]
-
-    def of(self, *verdicts: str) -> list[AuditedRule]:
-        """Return the rules of some verdicts, in the order of the verdicts."""
-        return [one for verdict in verdicts for one in self.rules if one.verdict == verdict]
-
-
-def read_audits(paths: Sequence[Path], digests: Sequence[str]) -> dict[str, Audit]:
-    """Return audits by the digest of their manifest.
-
-    Parameters
-    ----------
-    paths : sequence of Path
-        Files that ``curation audit MANIFEST --json`` printed, or ``audit.json`` of its ``--out``.
-    digests : sequence of str
-        Of the manifests that are published.
-
-    Raises
-    ------
-    MissingFileError
-        A file cannot be read.
-    PublishError
-        A file is no audit of a manifest, or of another manifest, or two are of one.
-    """
-    found: dict[str, Audit] = {}
-    for path in paths:
-        try:
-            audit = msgspec.json.decode(read_bytes(path, kind="audit", most=64 << 20, error=PublishError), type=Audit)
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-            raise PublishError(
-                "This is no audit of a manifest",
-                where=f"--audit {path}",
-                expected="what curation audit MANIFEST --json prints",
-                found=ascii(str(error)[:200])[1:-1],
-            ) from None
-        if audit.digest not in digests or audit.digest in found:
-            raise PublishError(
-                "Two audits are of one manifest" if audit.digest in found else "The audit is of another manifest",
-                where=f"--audit {path}",
-                expected=" or ".join(digests),
-                found=ascii(audit.digest[:80])[1:-1],
-                hint="curation audit MANIFEST --out DIR, and --audit DIR/audit.json",
-            )
-        found[audit.digest] = audit
-    return found

@@ -18,7 +18,7 @@ from curation.errors import MissingExtraError, PublishError
 from curation.manifest.header import Header
 from curation.publishing.licences import TERMS
 from curation.publishing.member import HUB, Configs, Member, Request, keywords, title_of
-from curation.publishing.tables import COLUMNS, IMAGE_URL
+from curation.publishing.tables import COLUMNS
 from curation.sources.datasets import family
 from curation.storage import read_bytes
 
@@ -156,15 +156,7 @@ def _field(ctx: Any, parent: str, path: str, field: pa.Field, column: str = "") 
         transforms=[mlc.Transform(ctx=ctx, json_path=field.name)] if column else [],
     )
     shape = {"is_array": True, "array_shape": "4" if field.name == "bbox" else "-1"} if array else {}
-    return mlc.Field(
-        **shared, **shape, source=source, data_types=[_DECLARED["data_types"][_type_name(field.name, kind)]]
-    )
-
-
-def _type_name(column: str, kind: pa.DataType) -> str:
-    from pyarrow import types
-
-    return "url" if column == IMAGE_URL else "image" if types.is_struct(kind) else str(kind)
+    return mlc.Field(**shared, **shape, source=source, data_types=[_DECLARED["data_types"][str(kind)]])
 
 
 def _entities(members: Sequence[Member]) -> list[dict[str, Any]]:

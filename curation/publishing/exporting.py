@@ -94,7 +94,7 @@ def _plan_yolo(one: Request) -> Plan:
 COCO = Format(
     "coco",
     lambda one: plan_coco(one.manifest, one.parts, one.sources, one.options),
-    ("renumber", "category_ids", "unknown_id", "sidecar", "detectron2"),
+    ("renumber", "category_ids", "unknown_id"),
     file=".json",
     each="file",
 )
@@ -202,10 +202,10 @@ def export(
             "--images names no source of the manifest", where=ascii(strange[0][:80]), expected=", ".join(names)
         )
     parts = chosen_parts(manifest.header, parts)
-    beside = "--sidecar" if options.sidecar else "--detectron2" if options.detectron2 else ""
-    if single and (beside or (len(parts) > 1 and (each or chosen.each == "already"))):
-        what = f"{beside} writes a second file" if beside else "Several parts in this format are several files"
-        raise UsageError(f"{what}, and --out names one", where=str(out), hint="--out DIR")
+    if single and len(parts) > 1 and (each or chosen.each == "already"):
+        raise UsageError(
+            "Several parts in this format are several files, and --out names one", where=str(out), hint="--out DIR"
+        )
     opened, usable = _sources(chosen, manifest, parts, sources, options, reading or Reading())
     request = Request(manifest, tuple(parts), usable, options, photos, sources)
     if each and chosen.each in ("file", "folder"):

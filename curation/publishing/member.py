@@ -16,14 +16,11 @@ from curation.errors import CurationError, PublishError
 from curation.manifest.header import Header, SourceEntry
 from curation.manifest.manifest import Manifest
 from curation.manifest.verify import same_bytes, verify_sources
-from curation.publishing.addresses import Addresses
-from curation.publishing.licences import Terms, require_labels, require_photos, terms_of
+from curation.publishing.licences import Terms, require_labels, terms_of
 from curation.sources.datasets import family
-from curation.sources.photos import PhotoFolder
 from curation.sources.source import Source
 
 if TYPE_CHECKING:
-    from curation.publishing.card import Audit
     from curation.publishing.croissant import Statement
     from curation.publishing.tables import PlannedTable
 
@@ -134,10 +131,6 @@ class Member:
     evidence : tuple of Decision or None
     licences : mapping of str to str
         SPDX identifiers that the publisher states for data of his own, by source.
-    photos : mapping of str to PhotoFolder or None
-        By source; None where no photo is published.
-    addresses : mapping of str to Addresses or None
-        Where photos lie on the web, by source; None where the tables have no such column.
     previous : Manifest or None
         The version that the manifest replaces, where it is available.
     """
@@ -147,8 +140,6 @@ class Member:
     sources: Mapping[str, Source] = field(default_factory=dict)
     evidence: tuple[Decision, ...] | None = None
     licences: Mapping[str, str] = field(default_factory=dict)
-    photos: Mapping[str, PhotoFolder] | None = None
-    addresses: Mapping[str, Addresses] | None = None
     previous: Manifest | None = None
 
     @property
@@ -209,8 +200,6 @@ class Request:
         Of publication, ISO 8601; it is no part of the identity of a publication.
     statements : mapping of str to text, texts or bool
         On responsible use (see `curation.publishing.croissant`).
-    audits : mapping of str to Audit
-        What audits found, by the digest of their manifest.
     results : Results or None
         Scores of these manifests.
     """
@@ -222,7 +211,6 @@ class Request:
     layout: str = "curation"
     date: str = ""
     statements: Mapping[str, Statement] = field(default_factory=dict)
-    audits: Mapping[str, Audit] = field(default_factory=dict)
     results: Results | None = None
 
 
@@ -237,14 +225,12 @@ def check_member(member: Member) -> None:
     Raises
     ------
     PublishError
-        The licence of a source forbids its labels, or photos; a source needs no part that is published; or a source
+        The licence of a source forbids its labels; a source needs no part that is published; or a source
         does not give the counts that the header states.
     """
     header = member.manifest.header
     where = f"{header.name} {header.version}"
     terms = member.terms()
-    if member.photos is not None:
-        require_photos(header, member.licences)
     for entry in header.sources:
         if entry.name in member.sources:
             require_labels(entry, terms[entry.name])

@@ -34,7 +34,6 @@ from curation.publishing.member import (
 )
 from curation.publishing.papers import reference
 from curation.publishing.parquet import write_parquet
-from curation.publishing.picture import PICTURE, draw
 from curation.publishing.publication import (
     RECORD_FILE,
     SCHEMA_VERSION,
@@ -126,7 +125,6 @@ def write_repository(request: Request, folder: Path) -> Written:
             put(f"{member.folder}/{name}", data)
         if member.evidence is not None:
             put(f"{member.folder}/{EVIDENCE_FILE}", evidence_bytes(member.evidence))
-        put(PICTURE.format(member.config), *draw(member.manifest.header))
     if request.results is not None:
         put(RESULTS_FILE, request.results.data)
     # The day of a publication is no part of what it says: the same content on another day is the same version.

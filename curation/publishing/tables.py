@@ -14,16 +14,12 @@ from curation.errors import PublishError
 from curation.manifest.header import UNKNOWN_ID, ClassEntry, Header, PartEntry, classes_in, unknown_index
 from curation.manifest.manifest import Manifest
 from curation.manifest.views import ROLES, PartImages, PartObjects, class_positions, locate_images, view_objects
-from curation.publishing.addresses import Addresses
 from curation.publishing.formats.content import UNKNOWN_NAME, picked, raw_column
 from curation.publishing.member import DECISIONS, PARTS_CONFIG, Member
-from curation.sources.photos import BrokenPhotoError, PhotoFolder, read_photo
 from curation.sources.source import Int64s, Source
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-_PHOTOS_AT_ONCE = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,55 +113,20 @@ def part_tables(member: Member) -> list[PlannedTable]:
 
 def _part_table(member: Member, part: str, split: str) -> PlannedTable:
     sources, names = member.sources_of(part), member.manifest.part(part).sources
-    schema = part_schema(addresses=member.addresses is not None, photos=member.photos is not None)
-    filled = ["image_id", "source", "part_role"] + ["image"] * (member.photos is not None)
+    filled = ["image_id", "source", "part_role"]
     if sources is not None:
         boxed = all(sources[name].objects is not None for name in names)
         filled += ["file_name", "width", "height", "roles", "objects" if boxed else "labels"]
-        filled += [IMAGE_URL] * any(name in (member.addresses or {}) for name in names)
     filled += ["decisions"] * (member.evidence is not None)
 
     def rows() -> Iterator[pa.Table]:
-        table = part_table(member.manifest, part, sources, member.evidence, member.addresses)
-        yield from [table] if member.photos is None else _with_photos(table, schema, member.photos, part)
+        yield part_table(member.manifest, part, sources, member.evidence)
 
-    return PlannedTable(member.config, split, schema, rows, tuple(filled), not member.manifest.lists[part])
-
-
-def _with_photos(
-    table: pa.Table, schema: pa.Schema, photos: Mapping[str, PhotoFolder], part: str
-) -> Iterator[pa.Table]:
-    import pyarrow as pa
-
-    for start in range(0, max(1, len(table)), _PHOTOS_AT_ONCE):
-        piece = table.slice(start, _PHOTOS_AT_ONCE)
-        names = (piece.column(name).to_pylist() for name in ("image_id", "file_name", "source"))
-        images = [_photo(one, photos, part) for one in zip(*names, strict=True)]
-        wide = piece.add_column(1, schema.field("image"), pa.array(images, schema.field("image").type))
-        yield wide.cast(schema)
+    return PlannedTable(member.config, split, part_schema(), rows, tuple(filled), not member.manifest.lists[part])
 
 
-def _photo(row: tuple[str, str | None, str | None], photos: Mapping[str, PhotoFolder], part: str) -> dict[str, Any]:
-    image, name, source = row
-    folder = photos.get(source or "", photos.get(""))
-    path = None if folder is None else folder.find([name or "", image.partition(":")[2]])
-    try:
-        if path is None:
-            raise BrokenPhotoError("it is in none of the folders given")
-        return {"bytes": read_photo(path), "path": path.name}
-    except BrokenPhotoError as error:
-        raise PublishError(
-            f"A photo cannot be published: {error}",
-            where=f"part {part}: {image}",
-            hint="--media NAME=DIR for each source, or leave out --media",
-        ) from None
-
-
-IMAGE_URL = "image_url"
 COLUMNS: Mapping[str, str] = {
     "image_id": "the image: namespace of its dataset, and its id there",
-    "image": "the photo",
-    IMAGE_URL: "where the photo lies on the web, as its dataset states it",
     "file_name": "name of the photo's file, as its dataset has it",
     "width": "width of the photo in pixels",
     "height": "height of the photo in pixels",
@@ -186,27 +147,16 @@ EVIDENCE = ("stage", "action", "reason", "reviewer", "date", "batch")
 """What a row tells of a decision on its image."""
 
 
-def part_schema(*, addresses: bool = False, photos: bool = False) -> pa.Schema:
-    """Return the columns of every part (`COLUMNS`); what is not known is null, in a column of the same type.
-
-    Parameters
-    ----------
-    addresses : bool
-        With a column ``image_url`` behind the id: a hub shows the photos that it names.
-    photos : bool
-        With a column ``image`` behind the id, in the form that `datasets` decodes.
-    """
+def part_schema() -> pa.Schema:
+    """Return the columns of every part (`COLUMNS`); what is not known is null, in a column of the same type."""
     import pyarrow as pa
 
     text, flag = pa.string(), pa.bool_()
     label = [("category", text), ("category_id", pa.int32()), ("role", text), ("ignore", flag)]
     shape = [("bbox", pa.list_(pa.float64())), ("area", pa.float64()), ("crowd", flag), ("difficult", flag)]
-    image = pa.struct([("bytes", pa.binary()), ("path", text)])
-    schema = pa.schema(
+    return pa.schema(
         [
             pa.field("image_id", text, nullable=False),
-            *([pa.field("image", image)] if photos else []),
-            *([pa.field(IMAGE_URL, text)] if addresses else []),
             pa.field("file_name", text),
             pa.field("width", pa.int32()),
             pa.field("height", pa.int32()),
@@ -218,8 +168,6 @@ def part_schema(*, addresses: bool = False, photos: bool = False) -> pa.Schema:
             pa.field("decisions", pa.list_(pa.struct([(name, text) for name in EVIDENCE]))),
         ]
     )
-    features = {"huggingface": '{"info": {"features": {"image": {"_type": "Image"}}}}'}
-    return schema.with_metadata(features) if photos else schema
 
 
 def part_table(
@@ -227,7 +175,6 @@ def part_table(
     part: str,
     sources: Mapping[str, Source] | None = None,
     evidence: Sequence[Decision] | None = None,
-    addresses: Mapping[str, Addresses] | None = None,
 ) -> pa.Table:
     """Return a part as a table, in the order of its list; a line that names an image again is a row again.
 
@@ -237,8 +184,6 @@ def part_table(
         All sources of the part; without them file names, sizes and labels are null.
     evidence : sequence of Decision, optional
         What reviewers said; without it the column is null.
-    addresses : mapping of str to Addresses, optional
-        Where photos lie on the web, by source; without it there is no column ``image_url``.
 
     Raises
     ------
@@ -247,7 +192,7 @@ def part_table(
     """
     import pyarrow as pa
 
-    ids, entry, schema = manifest.ids(part), manifest.part(part), part_schema(addresses=addresses is not None)
+    ids, entry, schema = manifest.ids(part), manifest.part(part), part_schema()
     columns: dict[str, Any] = {
         "image_id": list(ids),
         "source": _slots(manifest.header, entry, ids),
@@ -257,7 +202,7 @@ def part_table(
         once = replace(manifest, lists={part: tuple(dict.fromkeys(ids))})
         place = {image: row for row, image in enumerate(once.lists[part])}
         rows = pa.array([place[image] for image in ids], pa.int64())
-        found = _labelled(once, part, sources, addresses or {}, schema)
+        found = _labelled(once, part, sources, schema)
         columns |= {name: column.take(rows) for name, column in found.items()}
     if evidence is not None:
         columns["decisions"] = _evidence(ids, evidence, entry)
@@ -271,9 +216,7 @@ def part_table(
     )
 
 
-def _labelled(
-    manifest: Manifest, part: str, sources: Mapping[str, Source], addresses: Mapping[str, Addresses], schema: pa.Schema
-) -> dict[str, pa.Array]:
+def _labelled(manifest: Manifest, part: str, sources: Mapping[str, Source], schema: pa.Schema) -> dict[str, pa.Array]:
     """Return the columns that sources fill, of a list that names each image once."""
     import pyarrow as pa
 
@@ -285,13 +228,6 @@ def _labelled(
         "height": pa.array(heights, pa.int32(), mask=heights == 0),
         "source": pa.array([entry.sources[number] for number in located.source.tolist()], pa.string()),
     }
-    if addresses:
-        urls = np.full(len(located), None, object)
-        for number, name in enumerate(entry.sources):
-            if name in addresses:
-                rows = located.source == number
-                urls[rows] = addresses[name].values[located.position[rows]]
-        columns[IMAGE_URL] = pa.array(urls, pa.string())
     classes = classes_in(manifest.header, entry)
     if all(source.objects is not None for source in located.sources):
         rows, fields = _objects(view_objects(manifest, part, sources), classes, unknown_index(manifest.header))

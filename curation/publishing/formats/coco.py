@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
@@ -13,7 +12,7 @@ from curation.manifest.header import UNKNOWN_ID, Header
 from curation.manifest.manifest import Manifest
 from curation.manifest.views import class_positions
 from curation.publishing.formats.content import OPEN_IMAGES, UNKNOWN_NAME, Content, gather
-from curation.publishing.formats.plan import FormatOptions, Plan, PlannedFile, first_repeated, json_file, present, whole
+from curation.publishing.formats.plan import FormatOptions, Plan, PlannedFile, first_repeated, json_file, present
 from curation.sources.source import Int64s, Source
 
 CategoryIds = Literal["auto", "dataset", "manifest"]
@@ -23,27 +22,6 @@ UnknownId = int | Literal["manifest", "next"]
 _LARGEST_ID = 2**31 - 1
 _OTHER = "--category-ids manifest numbers the classes by their index in the manifest, 0, 1, ... with tasks"
 _FLAGS = ("isoccluded", "istruncated", "isgroupof", "isdepiction", "isinside")
-WARNING = "It names the classes of unknown objects: it is for analysis, and must not be given to a detector."
-SIDECAR_NOTE = f"PART.original_categories.json holds the original category of every annotation. {WARNING}"
-DETECTRON2_NOTE = (
-    "PART.detectron2.py registers the file with detectron2: import it, then call register(PHOTOS). Category ids are "
-    "made contiguous there in ascending order, so `unknown` comes last."
-)
-_TEMPLATE = '''"""Registers {title} with detectron2."""
-
-from pathlib import Path
-
-from detectron2.data.datasets import register_coco_instances
-
-NAME = "{name}"
-
-
-def register(photos, name=NAME):
-    """Register the annotations beside this file; `photos` is the folder of the images."""
-    annotations = Path(__file__).resolve().with_name("{stem}.json")
-    register_coco_instances(name, {{}}, str(annotations), str(photos))
-    return name
-'''
 
 
 def plan_coco(
@@ -70,8 +48,7 @@ def plan_coco(
     pycocotools derives its own ``ignore`` from ``iscrowd`` alone. Annotations of Open Images carry its five flags
     too; a group box is ``iscrowd`` only where the view does not keep it as an ordinary object.
 
-    Category ids are the dataset's own (`category_ids`). ``PARTS.original_categories.json`` tells category and name of
-    every annotation as the source gives them; ``PARTS.detectron2.py`` registers the file, with unknown last.
+    Category ids are the dataset's own (`category_ids`).
 
     Raises
     ------
@@ -83,41 +60,30 @@ def plan_coco(
     """
     options = options or FormatOptions()
     content = gather(manifest, parts, sources)
-    images, objects, stem = content.images, content.objects, "+".join(parts)
+    images, objects = content.images, content.objects
     numbers, renumbered = image_ids(content, options.renumber or "auto")
     own, own_renumbered = annotation_ids(content, options.renumber or "auto")
     numbering = category_ids(manifest, content, sources, options.category_ids or "auto", unknown_id(options))
-    if options.detectron2 and numbering.unknown == UNKNOWN_ID and options.unknown_id is None:
-        # detectron2 numbers categories by ascending id, and would put unknown before every class.
-        numbering = category_ids(manifest, content, sources, options.category_ids or "auto", "next")
-    told = content.of_tasks and own_renumbered
-    files = [
-        PlannedFile(
-            f"{stem}.json",
-            lambda: json_file(
-                info=_info(manifest, content, numbering, renumbered, own_renumbered),
-                categories=_categories(content, numbering),
-                images=_images(content, numbers, renumbered),
-                annotations=_annotations(content, numbers, own, own_renumbered, numbering),
-            ),
-        )
-    ]
+    notable = content.of_tasks and own_renumbered
+    file = PlannedFile(
+        f"{'+'.join(parts)}.json",
+        lambda: json_file(
+            info=_info(manifest, content, numbering, renumbered, own_renumbered),
+            categories=_categories(content, numbering),
+            images=_images(content, numbers, renumbered),
+            annotations=_annotations(content, numbers, own, own_renumbered, numbering),
+        ),
+    )
     notes = [_renumbered_note(content)] if renumbered else []
     if any(source.federated is not None for source in sources.values()):
         notes.append("The source labels each image for some classes alone (LVIS); this file does not say which.")
     if content.classes:
         notes.append(numbering.note)
-    if told:
+    if notable:
         notes.append(f"Annotation ids were renumbered 1..{len(objects)}: {_why_renumbered(content)}.")
-    if options.sidecar:
-        files.append(PlannedFile(f"{stem}.original_categories.json", lambda: _original_categories(content, own)))
-        notes.append(SIDECAR_NOTE)
-    if options.detectron2:
-        files.append(PlannedFile(f"{stem}.detectron2.py", whole(_registration(manifest.header, stem))))
-        notes.append(DETECTRON2_NOTE)
     return Plan(
-        files=tuple(files),
-        records=len(images) + len(objects) * (1 + options.sidecar) + 4 + options.detectron2,
+        files=(file,),
+        records=len(images) + len(objects) + 4,
         counts={
             "images": len(images),
             "annotations": len(objects),
@@ -130,7 +96,7 @@ def plan_coco(
         changed=present(
             {
                 "images_renumbered": len(images) * renumbered,
-                "annotations_renumbered": len(objects) * told,
+                "annotations_renumbered": len(objects) * notable,
                 "file_names_made_from_ids": int((images.file_names == "").sum()),
             }
         ),
@@ -458,22 +424,6 @@ def _annotations(
         if source == OPEN_IMAGES:
             record |= dict(zip(_FLAGS, map(int, flagged), strict=True))
         yield record
-
-
-def _original_categories(content: Content, own: Int64s) -> Iterator[bytes]:
-    """Yield the sidecar: no export of tasks names a class beyond its task (annotation specificity)."""
-    objects = content.objects
-    columns = (own, objects.original_number, objects.original)
-    rows = zip(*(column.tolist() for column in columns), strict=True)
-    info = {"description": "Original categories", "parts": [one.name for one in content.parts], "warning": WARNING}
-    return json_file(info=info, annotations=({"id": a, "category_id": b, "name": c} for a, b, c in rows))
-
-
-def _registration(header: Header, stem: str) -> str:
-    """Return a module of one function, ``register(photos)``, that returns the dataset's name."""
-    # Names, versions and parts of a manifest are plain words of letters, digits and a few signs.
-    name = re.sub(r"[^a-z0-9]+", "_", f"{header.name}_{stem}".lower())
-    return _TEMPLATE.format(title=f"{header.name} {header.version}, {stem}", name=name, stem=stem)
 
 
 def plain_number(value: float) -> int | float:

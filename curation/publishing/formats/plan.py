@@ -43,12 +43,6 @@ class FormatOptions:
     unknown_id
         coco: category id of unknown; by default -1, or beside indices with tasks the number of classes;
         next: after the last class
-    sidecar
-        coco: also PART.original_categories.json with the class that each annotation had (never for a
-        detector)
-    detectron2
-        coco: also PART.detectron2.py, which registers the file with detectron2; unknown then comes
-        after the last class
     unknown
         yolo: unknown objects are the last class (default), or left out
     id_form
@@ -64,8 +58,6 @@ class FormatOptions:
     renumber: Literal["always", "auto", "never"] | None = None
     category_ids: Literal["auto", "dataset", "manifest"] | None = None
     unknown_id: Annotated[str | None, "ID"] = None
-    sidecar: bool = False
-    detectron2: bool = False
     unknown: Literal["last", "drop"] | None = None
     id_form: Literal["namespaced", "native", "file_name", "number"] | None = None
     strict_layout: bool = False
