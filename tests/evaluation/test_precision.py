@@ -15,7 +15,7 @@ from curation.evaluation.class_scores import class_scores
 from curation.evaluation.image_ood.scores import read_image_scores
 from curation.evaluation.ood.detections import method_scores, read_records
 from curation.evaluation.ood.id_scores import read_id_scores
-from curation.evaluation.post_hoc.files import read_inputs
+from curation.evaluation.post_hoc.methods import read_inputs
 from curation.evaluation.precision import unlike_precision
 from curation.evaluation.score_files import ScoreOptions, read_scores
 from tests.worlds import findmeifyoucan
