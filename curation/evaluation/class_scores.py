@@ -199,7 +199,7 @@ def _checked_labels(given: npt.NDArray[Any], n_classes: int, background: Backgro
     if wrong.any():
         row = int(np.argmax(wrong))
         raise PredictionError(
-            "A label is of no class",
+            "Label out of range",
             where=f"{where}: row {row}",
             expected=f"0 to {n_classes - 1}, -1 (negative) or -2 (unknown)",
             found=str(given[row])[:40],

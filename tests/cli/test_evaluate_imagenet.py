@@ -124,7 +124,7 @@ def test_npy_with_labels_beside_it(tmp_path: Path, capsys: pytest.CaptureFixture
     result = as_json(capsys, "--scores", tmp_path / "s.npy", "--labels", tmp_path / "l.npy")
     assert result["classifiers"]["s"]["accuracy"] == 0.75
     assert result["option_files"]["labels"]["s"]["name"] == "l.npy"
-    assert "Nothing tells the labels" in error(capsys, "--scores", tmp_path / "s.npy")
+    assert "No labels given" in error(capsys, "--scores", tmp_path / "s.npy")
 
 
 def test_kinds_of_scores(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

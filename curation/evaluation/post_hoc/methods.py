@@ -136,7 +136,7 @@ def compute_all(inputs: PostHocInputs, names: Iterable[str], *, k: int = NEIGHBO
 
 def _singular_classes(inputs: PostHocInputs) -> str | None:
     """Return which classes have too few samples for a covariance of full rank: n - 1 below the dimension."""
-    d = np.shape(inputs.train)[1]
+    d = 0 if inputs.train is None else inputs.train.shape[1]
     classes, counts = np.unique(inputs.labels, return_counts=True)  # type: ignore[call-overload]
     few = counts <= d
     if not few.any():
@@ -260,8 +260,11 @@ class _Arrays(NamedTuple):
 
     @classmethod
     def read(cls, path: Path, *names: str) -> _Arrays:
-        found = {name: array for name, (_, array) in read_npz(path, {name: (name,) for name in names}).items()}
-        return cls(path, found, {"name": path.name, "sha256": sha256_of_file(path), "arrays": keys_of_npz(path)})
+        return cls(
+            path,
+            read_npz(path, names),
+            {"name": path.name, "sha256": sha256_of_file(path), "arrays": keys_of_npz(path)},
+        )
 
     def offered(self) -> str:
         return ", ".join(self.file["arrays"])[:200]
