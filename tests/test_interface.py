@@ -133,7 +133,7 @@ def test_sources_in_every_form() -> None:
         ("owod", "ore", {"profile": "ore"}),
         ("owod", ("clean", "ore", "owdetr"), {"profile": "all"}),
         ("elephant", ("paper", "official"), {"profile": "all"}),
-        ("imagenet", ["exact"], {"grid": "exact"}),
+        ("imagenet", ["exact"], {"variant": "exact"}),
     ],
 )
 def test_variants_are_the_option_that_chooses_them(name: str, variants: Any, value: dict[str, Any]) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeVar, get_args
 
 import numpy as np
 
@@ -17,6 +18,8 @@ Taken = Literal["best", "best_free"]
 Order = Literal["score", "input"]
 Crowd = Literal["ignore", "cover", "ordinary", "pass_over"]
 Precision = Literal["area", "eleven_point", "eleven_point_in_floats"]
+
+Chosen = TypeVar("Chosen")
 
 IOU = 0.5
 """The overlap that a match needs, in every variant."""
@@ -109,6 +112,23 @@ class Rules:
     def reached(self, iou: Any) -> Any:
         """Return which overlaps suffice for a match, of the shape of `iou`."""
         return iou > IOU if self.strict else iou >= IOU
+
+
+def select(variants: Mapping[str, Chosen], asked: str | Iterable[str]) -> tuple[Chosen, ...]:
+    """Return the variants asked for, in that order: one or several by name, or every one for ``all``.
+
+    Raises
+    ------
+    UsageError
+        Nothing is asked for, or a variant that there is not.
+    """
+    names = [asked] if isinstance(asked, str) else list(asked)
+    names = list(variants) if names == ["all"] else list(dict.fromkeys(names))
+    unknown = [name for name in names if name not in variants]
+    if unknown or not names:
+        found = ", ".join(repr(name)[:80] for name in unknown) or "none"
+        raise UsageError("Unknown profile", expected=", ".join((*variants, "all")), found=found)
+    return tuple(variants[name] for name in names)
 
 
 def rules_of(name: str, variants: dict[str, Rules]) -> tuple[Rules, ...]:

@@ -127,7 +127,7 @@ def test_the_quantile_is_that_of_the_authors_floating_point(tmp_path: Path) -> N
         assert fpr95_quantile(ids * 1.0, oods * 1.0) == fpr_ninco(ids.tolist(), oods.tolist()), seed
     write(tmp_path / "imagenet.csv", [f"c/{n}" for n in range(21)], range(1, 22))
     write(tmp_path / "ninco.csv", [f"owl/{n}" for n in range(4)], [2, 2, 0, 0])
-    rows = evaluate_ninco(scores=tmp_path, profile="ninco").sections["runs"][tmp_path.name]["published"]["ood"]["ninco"]
+    rows = evaluate_ninco(scores=tmp_path, variant="ninco").sections["runs"][tmp_path.name]["published"]["ood"]["ninco"]
     assert rows["classes"]["FPR95"] == rows["ninco"]["FPR95"] == 0
 
 
@@ -173,7 +173,7 @@ def numbers(result: Result, *places: str) -> dict[str, Any]:
 
 
 def test_sets_groups_and_accuracy(tmp_path: Path) -> None:
-    result = SCORE(scores=folder(tmp_path / "run"), profile="all")
+    result = SCORE(scores=folder(tmp_path / "run"), variant="all")
     rows = numbers(result, "published", "ood", "exact")
     assert list(rows) == ["one", "two", "three", "near", "far"]
     for name in ("AUROC", "AUPR_IN", "AUPR_OUT", "FPR95"):
@@ -362,7 +362,7 @@ def test_scores_that_are_not_finite(tmp_path: Path) -> None:
     write(run / "one.csv", ["a", "b", "c"], ["nan", "inf", -1])
     with pytest.raises(PredictionError, match="not finite"):
         SCORE(scores=run)
-    result = SCORE(scores=run, profile="quantile")
+    result = SCORE(scores=run, variant="quantile")
     ids = read_image_scores(run / "seen.csv").scores
     rows = numbers(result, "published", "ood", "quantile")
     assert rows["one"]["AUROC"] == auroc(ScoreSteps.of(ids, np.array([0, np.finfo(float).max, -1])))
@@ -389,7 +389,7 @@ def test_images_twice_missing_or_strange(tmp_path: Path) -> None:
 def test_requests_that_cannot_work(tmp_path: Path) -> None:
     run = folder(tmp_path / "run")
     with pytest.raises(UsageError, match="Unknown profile"):
-        SCORE(scores=run, profile="none")
+        SCORE(scores=run, variant="none")
     with pytest.raises(UsageError, match="One file of all sets"):
         SCORE(scores=run / "one.csv")
     SCORE(scores=run).save(run)

@@ -29,6 +29,7 @@ from curation.evaluation.problem import Bools, Floats, Int64s
 from curation.evaluation.resample import GENERATOR, Resampled, resample, tail_of
 from curation.evaluation.result import Report, Result
 from curation.evaluation.score_files import Keys
+from curation.evaluation.variants import select
 from curation.hierarchy.class_lists import read_classes
 from curation.hierarchy.kinship import Kin
 from curation.manifest.locate import load_manifest
@@ -107,7 +108,7 @@ def evaluation_as(report: Report, benchmark: Benchmark) -> Callable[..., Result]
         scores: Annotated[Mapping[str, Path] | Path, "[NAME=]PATH"],
         manifest: Annotated[str | Manifest | None, "MANIFEST"] = None,
         lists: Annotated[Path | None, "DIR"] = None,
-        profile: str | tuple[str, ...] = next(iter(benchmark.variants)),
+        variant: str | tuple[str, ...] = next(iter(benchmark.variants)),
         without: Annotated[Mapping[str, Path | LeftOut], "NAME=LIST"] = _NOTHING,
         without_kin: Kin | None = None,
         score_key: Annotated[str | None, "KEY"] = None,
@@ -129,8 +130,8 @@ def evaluation_as(report: Report, benchmark: Benchmark) -> Callable[..., Result]
             its parts say which images each set has
         lists : Path, optional
             folder of imglists, test_SET.txt or SET.txt: images and labels, in the order of rows without names
-        profile : str or tuple of str
-            variant of the numbers
+        variant : str or tuple of str
+            of the numbers, by name
         without : mapping of str to Path or LeftOut
             the numbers once more without some images, under a name of your own: the OOD images of a list, those that
             decisions remove (.jsonl or .csv), or those that a cleaned manifest lacks
@@ -153,7 +154,7 @@ def evaluation_as(report: Report, benchmark: Benchmark) -> Callable[..., Result]
         UsageError, MissingFileError, EvaluationError, PredictionError
             Options do not fit together; a file is not there, or does not hold what it should.
         """
-        rules = _rules(benchmark, profile)
+        rules = select(benchmark.variants, variant)
         tail_of(confidence)
         taken = load_manifest(manifest) if isinstance(manifest, str) else manifest
         reader = _Reader(benchmark, taken, lists, Keys(score_key, label_key, image_key), stray)
@@ -190,7 +191,7 @@ def evaluation_as(report: Report, benchmark: Benchmark) -> Callable[..., Result]
     # The variants of a benchmark are data, and the words of an option at once.
     choice: Any = Literal
     names = tuple(benchmark.variants)
-    evaluate.__annotations__["profile"] = choice[(*names, "all")] | tuple[choice[names], ...]
+    evaluate.__annotations__["variant"] = choice[(*names, "all")] | tuple[choice[names], ...]
     return evaluate
 
 
@@ -205,16 +206,6 @@ def _kin_left_out(
     if not known and benchmark.known:
         known = [name for one in read_classes(benchmark.known) for name in one.classes]
     return {NAMES[which]: kin_left_out([one for run in runs.values() for one in run.oods.values()], known, which)}
-
-
-def _rules(benchmark: Benchmark, profile: str | tuple[str, ...]) -> tuple[OodRules, ...]:
-    asked = (profile,) if isinstance(profile, str) else profile
-    if asked == ("all",):
-        return tuple(benchmark.variants.values())
-    if not asked or (unknown := [name for name in asked if name not in benchmark.variants]):
-        found = repr(unknown[0])[:80] if asked else "none"
-        raise UsageError("Unknown profile", expected=", ".join((*benchmark.variants, "all")), found=found)
-    return tuple(benchmark.variants[name] for name in dict.fromkeys(asked))
 
 
 def _named(scores: Mapping[str, Path] | Path) -> dict[str, Path]:
