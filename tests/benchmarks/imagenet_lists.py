@@ -72,8 +72,7 @@ def names_file(folder: Path) -> Path:
 
 
 def _of(source: Any, values: dict[str, Any]) -> int:
-    from curation.benchmarks.imagenet.images import ClassImages
-    from curation.benchmarks.imagenet.lists import class_partition
+    from curation.benchmarks.imagenet.lists import ClassImages, class_partition
 
     classes = class_partition(values)
     return len(ClassImages(source).of_all([*classes.known, *classes.negative]))
@@ -82,8 +81,7 @@ def _of(source: Any, values: dict[str, Any]) -> int:
 def _split_rows(source: Any) -> list[dict[str, Any]]:
     """Return the seconds of the split of P3's images, and of scikit-learn's where it is installed."""
     from curation.benchmarks.imagenet import BENCHMARK
-    from curation.benchmarks.imagenet.images import ClassImages
-    from curation.benchmarks.imagenet.lists import class_partition
+    from curation.benchmarks.imagenet.lists import ClassImages, class_partition
     from tests.protocols.stratified_items import stratified_split
 
     values = {one.name: one.read("p3" if one.name == "protocol" else one.default) for one in BENCHMARK.parameters}
