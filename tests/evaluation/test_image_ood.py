@@ -305,7 +305,7 @@ def test_imglists_name_rows_and_tell_labels(tmp_path: Path) -> None:
     # Names of all sets are 0 to 7: the list leaves out what it names, here all of set one.
     assert numbers(result, "mine", "ood", "exact")["one"]["AUROC"] is None
     np.savez(run / "one.npz", conf=rng.normal(size=7), pred=np.zeros(7, int))
-    with pytest.raises(PredictionError, match="cannot be told apart"):
+    with pytest.raises(PredictionError, match="do not match the list"):
         SCORE(scores=run, lists=lists)
 
 
@@ -374,7 +374,7 @@ def test_images_twice_missing_or_strange(tmp_path: Path) -> None:
     run, lists = folder(tmp_path / "run"), tmp_path / "lists"
     lists.mkdir()
     (lists / "one.txt").write_text("".join(f"one/{number:03}.jpg -1\n" for number in range(9)), encoding="utf-8")
-    with pytest.raises(PredictionError, match="not in the set"):
+    with pytest.raises(PredictionError, match="not in the list"):
         SCORE(scores=run, lists=lists)
     result = SCORE(scores=run, lists=lists, stray="drop")
     assert result.data["inputs"]["run"]["one"]["reported"] == {"left out: images that are not in the set": 1}

@@ -117,7 +117,7 @@ def test_a_part_orders_rows_and_tells_labels(tmp_path: Path) -> None:
     stated = npz(tmp_path / "b.npz", scores=SCORES, gt=np.array(TEST_LABELS))
     assert read_scores(stated, part=part).scores.origin is not None
     wrong = npz(tmp_path / "c.npz", scores=SCORES, gt=np.array(TEST_LABELS)[::-1])
-    with pytest.raises(PredictionError, match="not that of the part"):
+    with pytest.raises(PredictionError, match="differs from that of the part"):
         read_scores(wrong, part=part)
 
 
@@ -125,7 +125,7 @@ def test_strangers_are_dropped_and_counted_when_asked(tmp_path: Path) -> None:
     part = part_samples(open_set_manifest(), "test", write_truth(tmp_path))
     images = np.array(["x_1", *NAMES, "x_2"])
     path = npz(tmp_path / "a.npz", scores=np.vstack([SCORES[:1], SCORES, SCORES[:1]]), images=images)
-    with pytest.raises(PredictionError, match="not in the part"):
+    with pytest.raises(PredictionError, match="not in the list"):
         read_scores(path, part=part)
     read = read_scores(path, ScoreOptions(stray="drop"), part=part)
     assert len(read.scores) == 6

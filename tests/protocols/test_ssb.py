@@ -186,7 +186,7 @@ def test_classes_of_data_sets_without_a_reader_are_declared(problem: str) -> Non
     stated = PROBLEMS[problem]["classes"]
     roles = Counter(entry.role for entry in declared.header.classes)
     assert roles == {"known": len(stated["known"]), "unknown": sum(map(len, stated.values())) - len(stated["known"])}
-    with pytest.raises(ProtocolError, match="no reader of the images"):
+    with pytest.raises(ProtocolError, match="images of this data set cannot be read"):
         build({}, parameters(problem=problem))
     with pytest.raises(ProtocolError, match="built, and not declared"):
         declare({}, parameters(problem="cub"))
