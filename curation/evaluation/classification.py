@@ -214,7 +214,7 @@ def evaluation_as(report: Report) -> Callable[..., Result]:
             read["scores"] |= left.scores
             read["val"] |= {name: read["val"][whole] for name, whole in left.of.items() if whole in read["val"]}
         tests = {name: one.scores for name, one in read["scores"].items()}
-        variants: tuple[Variant, ...] = select({name: name for name in VARIANTS}, variant)  # type: ignore[assignment]
+        variants = select({one: one for one in get_args(Variant)}, variant)
         if variants == ("table2",) and all(one.background is None for one in tests.values()):
             raise UsageError(
                 "The variant table2 counts the background column, and no classifier has one",

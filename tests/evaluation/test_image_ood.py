@@ -382,7 +382,7 @@ def test_images_twice_missing_or_strange(tmp_path: Path) -> None:
     with pytest.raises(PredictionError, match="have no scores"):
         SCORE(scores=run, lists=lists)
     write(run / "two.csv", ["a", "a"], [1, 2])
-    with pytest.raises(PredictionError, match="there twice"):
+    with pytest.raises(PredictionError, match="Duplicate image"):
         SCORE(scores=run)
 
 

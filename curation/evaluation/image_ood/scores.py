@@ -91,8 +91,8 @@ def read_image_scores(path: Path, keys: Keys | None = None) -> ImageScores:
     if images is not None and (max(map(len, images)) > LONGEST_LINE or "" in images):
         _refuse(path, f"an image name of {'no' if '' in images else f'{max(map(len, images)):,}'} characters")
     file = {"name": path.name, "sha256": sha256_of_file(path), "rows": len(scores), "stored": str(scores.dtype)}
-    whole = [_whole(found.get(what), what, path) for what in ("predictions", "labels")]
-    return ImageScores(doubles(scores, str(path)), images, *whole, {**file, "reported": {}}, path)
+    predictions, labels = (_whole(found.get(what), what, path) for what in ("predictions", "labels"))
+    return ImageScores(doubles(scores, str(path)), images, predictions, labels, {**file, "reported": {}}, path)
 
 
 def _whole(values: Any, what: str, path: Path) -> Int64s | None:
