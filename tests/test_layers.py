@@ -65,6 +65,7 @@ ALLOWED = {
 }
 BENCHMARKS = PACKAGE / "benchmarks"
 ROOMS = {path.parent.name for path in BENCHMARKS.glob("*/__init__.py")}
+ROOMS |= {path.stem for path in BENCHMARKS.glob("*.toml")}
 HEAVY = {"torch", "fiftyone", "open_clip", "nltk", "sklearn", "matplotlib", "pandas", "pycocotools", "ray", "fsspec"}
 HEAVY |= {"pyarrow", "datasets", "huggingface_hub", "mlcroissant", "jinja2"}
 
@@ -94,7 +95,7 @@ def test_a_folder_imports_only_what_stands_before_it(folder: str) -> None:
 
 @pytest.mark.parametrize("path", sorted(BENCHMARKS.rglob("*.py")), ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_no_benchmark_imports_another_and_what_they_share_imports_none(path: Path) -> None:
-    own = {path.parent.name} & ROOMS
+    own = {path.parent.name, path.stem} & ROOMS
     found = {name.split(".")[2] for name in imports(path) if name.startswith("curation.benchmarks.")}
     assert found & ROOMS <= own
 

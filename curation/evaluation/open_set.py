@@ -6,8 +6,9 @@ recall with or without the open-set errors in its denominator, and at confidence
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -112,7 +113,7 @@ def _float32_counts(k: Int64s, n_closed: int) -> Int64s:
     return ((k / 10).astype(np.float32).astype(np.float64) * n_closed).astype(np.int64)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Outcomes:
     """What became of each detection, and which unknown objects detections of known classes lie on.
 
@@ -145,16 +146,18 @@ class Outcomes:
     pairs: OverlappingPairs
     decided_by_order: int
 
-    def ranked(self) -> Iterator[tuple[int, Int64s]]:
-        """Yield each class with its detections by falling score, ties in input order."""
+    @cached_property
+    def ranked(self) -> list[tuple[int, Int64s]]:
+        """Each class with its detections by falling score, ties in input order."""
         order = np.argsort(-self.scores, kind="stable")
         # Numbers of 16 bits are sorted digit by digit, the others by comparison.
         kind = np.int16 if len(self.n_positive) < 1 << 15 else np.int32
-        for number, places in rows_by_class(self.label[order].astype(kind), len(self.n_positive)):
-            yield number, order[places]
+        found = rows_by_class(self.label[order].astype(kind), len(self.n_positive))
+        return [(number, order[places]) for number, places in found]
 
+    @cached_property
     def on_unknown(self) -> Bools:
-        """Return which detections are of a known class and lie on an unknown object, shape (d,)."""
+        """Which detections are of a known class and lie on an unknown object, shape (d,)."""
         hits = np.zeros(len(self.label), bool)
         hits[self.pairs.row] = True
         return hits
@@ -214,9 +217,9 @@ def recall_points(
     added : float
         What recalls add to the objects that they divide by.
     """
-    hits = found.on_unknown()
+    hits = found.on_unknown
     result = {}
-    for number, rows in found.ranked():
+    for number, rows in found.ranked:
         n = int(found.n_positive[number])
         if number >= n_known or not len(rows) or not (n or without_objects):
             continue
@@ -248,19 +251,16 @@ def impact_at_recalls(by_class: dict[int, RecallPoints], classes: Sequence[str])
     dict
         Lists over ``recall`` (decimal texts): ``WI`` = sum of ``on_unknown`` / sum of ``kept`` over classes,
         ``WI_closed_set_denominator`` (sum of ``kept_closed`` instead), None where a sum is 0; these three sums;
-        ``classes_reaching``; and ``classes_never_reaching``: names, by recall in tenths.
+        ``classes``, ``classes_reaching``, and ``never_reached_by``: names of the others.
     """
     sums = np.zeros((3, len(HUNDREDTHS)), np.int64)
-    reaching = np.zeros(len(HUNDREDTHS), np.int64)
-    never: dict[str, list[str]] = {f"0.{tenths}": [] for tenths in TENTHS}
-    levels = (np.array(HUNDREDTHS) / 100).tolist()
+    never: list[list[str]] = [[] for _ in HUNDREDTHS]
     for number, one in by_class.items():
-        places = np.array([one.nearest(level) for level in levels])
+        places = np.array([one.nearest(level / 100) for level in HUNDREDTHS])
         sums += np.stack([one.on_unknown[places], one.kept[places], one.kept_closed[places]])
-        reaching += (one.n_positive > 0) & (100 * one.tp >= np.array(HUNDREDTHS) * one.n_positive)
-        for tenths in TENTHS:
-            if not one.n_positive or 10 * one.tp < tenths * one.n_positive:
-                never[f"0.{tenths}"].append(classes[number])
+        for level, names in zip(HUNDREDTHS, never, strict=True):
+            if not one.n_positive or 100 * one.tp < level * one.n_positive:
+                names.append(classes[number])
     on_unknown, kept, kept_closed = sums.tolist()
     return {
         "recall": [f"{level // 100}.{level % 100:02d}" for level in HUNDREDTHS],
@@ -269,9 +269,9 @@ def impact_at_recalls(by_class: dict[int, RecallPoints], classes: Sequence[str])
         "on_unknown": on_unknown,
         "kept": kept,
         "kept_closed": kept_closed,
-        "classes": len(by_class),
-        "classes_reaching": reaching.tolist(),
-        "classes_never_reaching": never,
+        "classes": [len(by_class)] * len(HUNDREDTHS),
+        "classes_reaching": [len(by_class) - len(names) for names in never],
+        "never_reached_by": [", ".join(names) for names in never],
     }
 
 

@@ -60,9 +60,9 @@ class Rules:
         What a ratio of nothing is.
     errors : {"detections", "objects"}
         What the rate of open-set errors counts.
-    known_above : float
+    known_score_min : float
         Detections of known classes count from above this score, those called unknown at any; negative for no limit.
-    further_shift : int
+    box_offset : int
         Pixels by which left and upper edges of detections are moved once more than their text form moves them.
     impact_without_objects : bool
         Whether wilderness impact reads a class without objects, at its first detection (its recalls are 0 / 0, and none
@@ -85,8 +85,8 @@ class Rules:
     ties: Literal["grouped", "input_order"] = "input_order"
     nothing: Literal["null", "zero"] = "null"
     errors: Literal["detections", "objects"] = "detections"
-    known_above: float = -1.0
-    further_shift: int = 0
+    known_score_min: float = -1.0
+    box_offset: int = 0
     impact_without_objects: bool = False
     added_objects: float = 0.0
 
@@ -129,15 +129,6 @@ def select(variants: Mapping[str, Chosen], asked: str | Iterable[str]) -> tuple[
         found = ", ".join(repr(name)[:80] for name in unknown) or "none"
         raise UsageError("Unknown profile", expected=", ".join((*variants, "all")), found=found)
     return tuple(variants[name] for name in names)
-
-
-def rules_of(name: str, variants: dict[str, Rules]) -> tuple[Rules, ...]:
-    """Return the variants that a name stands for: one, or every one for ``all``; another name is a `UsageError`."""
-    if name == "all":
-        return tuple(variants.values())
-    if name not in variants:
-        raise UsageError("Unknown profile", expected=", ".join((*variants, "all")), found=repr(name)[:80])
-    return (variants[name],)
 
 
 def round_as_text(detections: Detections) -> Detections:

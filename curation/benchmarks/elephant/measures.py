@@ -227,7 +227,7 @@ def owod_metrics(parts: tuple[Part, ...]) -> dict[str, Any]:
     detected = np.bincount(found.label, minlength=len(classes))
     by_class = recall_points(found, len(classes))
     impact, nearest = _wilderness_impacts({classes[number]: one for number, one in by_class.items()})
-    per_class = np.bincount(found.label[found.on_unknown()], minlength=len(classes))
+    per_class = np.bincount(found.label[found.on_unknown], minlength=len(classes))
     result: dict[str, Any] = {
         "WI": impact,
         "nearest_recall": nearest,
@@ -236,7 +236,7 @@ def owod_metrics(parts: tuple[Part, ...]) -> dict[str, Any]:
             for number, name in enumerate(classes)
             if not found.n_positive[number] or not detected[number]
         },
-        "AOSE_total": int(found.on_unknown().sum()),
+        "AOSE_total": int(found.on_unknown.sum()),
         "AOSE_per_class": dict(zip(classes, per_class.tolist(), strict=True)),
         "AOSE_instances": sum(_objects_hit(truth, detections) for truth, detections in rounded),
         "n_unknown": sum(int((truth.label < 0).sum()) for truth, _ in parts),

@@ -15,7 +15,7 @@ from curation.evaluation.ood.detections import OodDetections
 from curation.evaluation.ood.id_scores import IdScores
 from curation.evaluation.problem import Bools, Detections, Floats, GroundTruth, Int32s, Int64s
 from curation.evaluation.resample import GENERATOR, resample, weights_of
-from curation.evaluation.variants import Rules, round_decimal, rules_of
+from curation.evaluation.variants import Rules, round_decimal, select
 
 PLACES = 3
 """Decimals of rates in a result: the code prints as many."""
@@ -93,7 +93,7 @@ class OpenSetOutcomes:
 
 def profiles_of(name: str) -> tuple[Rules, ...]:
     """Return the variants that a name stands for: one, or both for ``all``."""
-    return rules_of(name, PROFILES)
+    return select(PROFILES, name)
 
 
 def unknown_detections(detections: OodDetections, method: str, threshold: float) -> Bools:

@@ -16,18 +16,17 @@ import numpy as np
 from curation.benchmarks.facts import fact
 from curation.benchmarks.parameters import choice
 from curation.benchmarks.parts import Selection, make_part, manifest_of, source_entry
-from curation.benchmarks.published import drafts, task_classes, tasks_of
+from curation.benchmarks.published import task_classes, tasks_of
 from curation.errors import ProtocolError
 from curation.manifest.header import LabelView, Paper, TaskEntry, roles_at
 from curation.manifest.manifest import Manifest
 from curation.sources.slots import SourceSlot
 from curation.sources.source import Source
 
-_ROOM = __package__
+_ROOM = __name__
 ALIASES = fact(_ROOM, "aliases", dict[str, str])
 VIEWS = fact(_ROOM, "views", dict[str, LabelView])
 TASKS = tasks_of(_ROOM)
-RECIPES = drafts(_ROOM, aliases=ALIASES)
 PARAMETERS = (choice("problem", ("aquatic", "medical"), "data set"),)
 SLOTS = (
     SourceSlot("train", "rwd", "train", True, "COCO JSON of the training images, after `curation renumber`"),
