@@ -22,7 +22,7 @@ from curation.evaluation.class_scores import (
     part_samples,
     protocol_classes,
 )
-from curation.evaluation.classification_report import DEFINITIONS
+from curation.evaluation.classification_report import DEFINITIONS, report_as
 from curation.evaluation.confidence import read_epochs
 from curation.evaluation.inputs import by_name, file_records, manifest_record
 from curation.evaluation.kin import classifiers_without_kin
@@ -252,6 +252,12 @@ def evaluation_as(report: Report) -> Callable[..., Result]:
         )
 
     return evaluate
+
+
+def declared(protocol: str, table: Mapping[str, Any]) -> tuple[Callable[..., Result], Report]:
+    """Return the evaluation of open-set classifiers for a benchmark, which declares nothing more, and its report."""
+    report = report_as(protocol)
+    return evaluation_as(report), report
 
 
 def _stem(path: Path) -> str:

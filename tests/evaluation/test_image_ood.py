@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from curation.benchmarks.ninco.evaluation import evaluate as evaluate_ninco
+from curation.benchmarks.declared import evaluation
 from curation.errors import CurationError, EvaluationError, PredictionError, UsageError
-from curation.evaluation.image_ood.evaluation import Benchmark, evaluation_as
+from curation.evaluation.image_ood.evaluation import OodSets, evaluation_as
 from curation.evaluation.image_ood.images import Images, LeftOut
 from curation.evaluation.image_ood.measures import OodRules, numbers_of
 from curation.evaluation.image_ood.report import report_as
@@ -33,7 +33,7 @@ EXACT = OodRules(name="exact", meaning="")
 VERTICES = OodRules(name="vertices", meaning="", fpr="FPR95_ood_positive_openood_vertices")
 QUANTILE = OodRules(name="quantile", meaning="", fpr="FPR95_quantile_ninco", not_finite="repair")
 RANK = OodRules(name="rank", meaning="", fpr="FPR95_rank_ssb", nothing_found=0.5)
-NEAR = Benchmark(
+NEAR = OodSets(
     id="seen",
     groups={"near": ("one", "two"), "far": ("three",)},
     shifted=("shifted",),
@@ -127,7 +127,11 @@ def test_the_quantile_is_that_of_the_authors_floating_point(tmp_path: Path) -> N
         assert fpr95_quantile(ids * 1.0, oods * 1.0) == fpr_ninco(ids.tolist(), oods.tolist()), seed
     write(tmp_path / "imagenet.csv", [f"c/{n}" for n in range(21)], range(1, 22))
     write(tmp_path / "ninco.csv", [f"owl/{n}" for n in range(4)], [2, 2, 0, 0])
-    rows = evaluate_ninco(scores=tmp_path, variant="ninco").sections["runs"][tmp_path.name]["published"]["ood"]["ninco"]
+    rows = (
+        evaluation("ninco")
+        .evaluate(scores=tmp_path, variant="ninco")
+        .sections["runs"][tmp_path.name]["published"]["ood"]["ninco"]
+    )
     assert rows["classes"]["FPR95"] == rows["ninco"]["FPR95"] == 0
 
 
@@ -406,7 +410,7 @@ def test_requests_that_cannot_work(tmp_path: Path) -> None:
 
 
 def test_classes_of_a_set_are_sets_of_their_own(tmp_path: Path) -> None:
-    by_class = evaluation_as(report_as("drawn"), Benchmark(id="seen", by_class="one", variants={"quantile": QUANTILE}))
+    by_class = evaluation_as(report_as("drawn"), OodSets(id="seen", by_class="one", variants={"quantile": QUANTILE}))
     run = tmp_path / "run"
     run.mkdir()
     write(run / "seen.csv", [f"s{n}" for n in range(20)], np.arange(20.0))

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from curation.benchmarks.imagenet import BENCHMARK
+from curation.benchmarks.declared import declared
 from curation.benchmarks.imagenet.layout import labelled_images, plan_imagenet_csv
 from curation.benchmarks.imagenet.lists import TRAIN, VAL, build
 from curation.errors import ExportError
@@ -21,7 +21,9 @@ from tests.real_files import real_files
 
 def made(train: Path, val: Path, **given: str) -> tuple[Manifest, dict[str, Source]]:
     sources = {TRAIN: read_imagenet(train, part="train"), VAL: read_imagenet(val, part="val")}
-    values: dict[str, Any] = {one.name: one.read(given.get(one.name, one.default)) for one in BENCHMARK.parameters}
+    values: dict[str, Any] = {
+        one.name: one.read(given.get(one.name, one.default)) for one in declared("imagenet").parameters
+    }
     return build(sources, values), sources
 
 

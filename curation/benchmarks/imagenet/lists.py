@@ -48,6 +48,7 @@ from curation.manifest.header import (
 )
 from curation.manifest.manifest import Manifest
 from curation.sources.imagenet import NO_NAMES, class_of_images
+from curation.sources.slots import SourceSlot
 from curation.sources.source import Int64s, Source
 
 _ROOM = __package__
@@ -62,6 +63,17 @@ PUBLISHED_NOTE: str = _FACTS["published_note"]
 
 ALGORITHM_VERSION = 1
 TRAIN, VAL = "imagenet-train", "imagenet-val"
+_LAYOUTS = "a folder of class folders, a list of names, or JSON of names or counts by wnid"
+SLOTS = (
+    SourceSlot(TRAIN, "imagenet", "train", False, f"ILSVRC-2012 train: {_LAYOUTS}"),
+    SourceSlot(
+        VAL,
+        "imagenet",
+        "val",
+        False,
+        "ILSVRC-2012 val: a folder (a flat one with LOC_val_solution.csv or val.txt beside it), or such a file",
+    ),
+)
 VIEW = LabelView()
 _RULES: dict[str, tuple[PartRole, str, str]] = {
     "train": ("train", TRAIN, TRAIN_RULE),
@@ -289,7 +301,7 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
             parts.append(PartEntry(name=name, role=role, sources=(slot,), selection=rule, view=VIEW, order="listed"))
     rule_of = declaration_of(parameters["protocol"])
     # What a reader wants to compare at a glance: superclasses, cut, and a digest of the class lists.
-    facts = {
+    facts: dict[str, str | tuple[str, ...]] = {
         "cut": rule_of.cut,
         "superclasses_known": rule_of.known,
         "superclasses_negative": rule_of.negative,

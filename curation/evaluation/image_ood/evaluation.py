@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, Literal
 
+import msgspec
 import numpy as np
 
 from curation.arguments import Replicates, Seed
@@ -21,7 +22,7 @@ from curation.evaluation.image_ood.measures import (
     numbers_of,
     require_usable,
 )
-from curation.evaluation.image_ood.report import DEFINITIONS
+from curation.evaluation.image_ood.report import DEFINITIONS, report_as
 from curation.evaluation.image_ood.scores import SUFFIXES, read_image_scores
 from curation.evaluation.inputs import manifest_record
 from curation.evaluation.precision import unlike_precision
@@ -48,8 +49,7 @@ DEFINITION = (
 _NOTHING: Mapping[str, Path | LeftOut] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Benchmark:
+class OodSets(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Which sets a benchmark scores, how they are summed up, and under which variants.
 
     Attributes
@@ -64,16 +64,19 @@ class Benchmark:
         The OOD set whose every class is a set of its own; its groups are then ``classes`` (the mean) and it as a whole.
     known : str
         Classes of the ID set where no manifest names them, as `curation.hierarchy.class_lists.read_classes` takes them.
+    algorithm : int
+        Version of the results.
     variants : mapping of str to OodRules
         The first is the default.
     """
 
     id: str
-    groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    groups: dict[str, tuple[str, ...]] = {}
     shifted: tuple[str, ...] = ()
     by_class: str = ""
     known: str = ""
-    variants: Mapping[str, OodRules]
+    algorithm: int = 1
+    variants: dict[str, OodRules]
 
     @property
     def sets(self) -> tuple[str, ...]:
@@ -100,7 +103,7 @@ class Run:
         return [left.kept_rows(one, is_ood=one.name in self.oods) for one in self.all]
 
 
-def evaluation_as(report: Report, benchmark: Benchmark) -> Callable[..., Result]:
+def evaluation_as(report: Report, benchmark: OodSets) -> Callable[..., Result]:
     """Return the function that scores OOD detection for a benchmark; its signature declares the options."""
 
     def evaluate(
@@ -195,8 +198,23 @@ def evaluation_as(report: Report, benchmark: Benchmark) -> Callable[..., Result]
     return evaluate
 
 
+def sets_of(table: Mapping[str, Any]) -> OodSets:
+    """Return the sets and variants that a benchmark declares."""
+    variants = {name: {"name": name, **rules} for name, rules in table["variants"].items()}
+    return msgspec.convert(
+        {key: one for key, one in table.items() if key != "engine"} | {"variants": variants}, OodSets
+    )
+
+
+def declared(protocol: str, table: Mapping[str, Any]) -> tuple[Callable[..., Result], Report]:
+    """Return the evaluation of the sets and variants that a benchmark declares, and its report."""
+    sets = sets_of(table)
+    report = report_as(protocol, algorithm=sets.algorithm)
+    return evaluation_as(report, sets), report
+
+
 def _kin_left_out(
-    benchmark: Benchmark, manifest: Manifest | None, runs: Mapping[str, Run], which: Kin, named: Collection[str]
+    benchmark: OodSets, manifest: Manifest | None, runs: Mapping[str, Run], which: Kin, named: Collection[str]
 ) -> dict[str, LeftOut]:
     from curation.evaluation.kin import NAMES, kin_left_out
 
@@ -236,7 +254,7 @@ def _require_same_sets(runs: Mapping[str, Run]) -> None:
 class _Reader:
     """Reads the sets of a run, from a folder with a file each or from one file of all."""
 
-    benchmark: Benchmark
+    benchmark: OodSets
     manifest: Manifest | None
     lists: Path | None
     keys: Keys
@@ -306,7 +324,7 @@ class _Reader:
 
 def evaluate_runs(
     runs: Mapping[str, Run],
-    benchmark: Benchmark,
+    benchmark: OodSets,
     rules: Sequence[OodRules],
     left_out: Mapping[str, LeftOut] = MappingProxyType({}),
     *,
@@ -375,7 +393,7 @@ class _Measured:
     """The numbers of one run, on all images or on some of them."""
 
     def __init__(
-        self, run: Run, benchmark: Benchmark, rules: Sequence[OodRules], left_out: Mapping[str, LeftOut]
+        self, run: Run, benchmark: OodSets, rules: Sequence[OodRules], left_out: Mapping[str, LeftOut]
     ) -> None:
         self.rules = rules
         self.sets = {one.name: _Column(one.scores, one.right) for one in run.all}

@@ -31,8 +31,8 @@ from curation.manifest.manifest import Manifest
 from curation.sources.slots import SourceSlot
 from curation.sources.source import Source
 
-PAPER = fact(__package__, "paper", Paper)
-PROBLEMS: Mapping[str, Any] = facts_of(__package__)["problems"]
+PAPER = fact(__name__, "paper", Paper)
+PROBLEMS: Mapping[str, Any] = facts_of(__name__)["problems"]
 SLOTS = tuple(
     SourceSlot(name, dataset, part, False, meaning)
     for name, dataset, part, meaning in (
