@@ -82,7 +82,7 @@ def tables() -> str:
         "",
         "## All findings",
         "",
-        f"{len(rows)} findings, each with its kind, and its command where that is not the command of the kind.",
+        f"{len(rows)} findings, each with its kind, and its command where it is not that of the kind.",
         "",
     ]
     for benchmark, group in groupby(rows, key=lambda row: row.benchmark):

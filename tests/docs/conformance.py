@@ -25,14 +25,16 @@ HEAD = f"""\
 
 <!-- made by `python -m tests.docs.conformance --write`: edit that, not this -->
 
-Each evaluator is run by its command on a small public world (`tests/worlds`), in every variant and by every engine, and its numbers are
-compared with those of a reference that was written from the specification, in plain loops, and imports nothing of the package. Integers
-must be equal, other numbers within 1e-11 of the larger of 1 and their size.
+Each evaluator is run by its command on a small public world (`tests/worlds`), in every variant and by every engine, and
+its numbers are compared with those of a reference that was written from the specification, in plain loops, and imports
+nothing of the package. Integers must be equal, other numbers within 1e-11 of the larger of 1 and their size.
 
-A cell says on how many numbers program and reference agree, for each measure of the row: `6` on all 6, `5 of 6` on all but one. *{NONE}*: the
-result has the number, and nothing here confirms it. `{ABSENT}`: the variant has no such number on this world. What is undefined in both is
-compared too, and not counted. *Other numbers* are of single classes and images, other thresholds and groups, and counts. Agreement on worlds of a few dozen images is no proof: `tests/evaluation` draws many more at random, and
-checks values of the authors' own programs and files.
+A cell says on how many numbers program and reference agree, for the measures of the row: `6` on all 6, `5 of 6` on all
+but one. *{NONE}*: the result has the number, and nothing here confirms it. `{ABSENT}`: the variant has no such number
+on this world. *Other numbers* are of single classes and images, other thresholds and groups, and counts.
+
+Agreement on worlds of a few dozen images is no proof: `tests/evaluation` draws many more at random, and checks values
+of the authors' own programs and files.
 """
 
 
