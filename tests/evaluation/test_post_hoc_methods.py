@@ -5,8 +5,7 @@ import pytest
 
 from curation.benchmarks.findmeifyoucan.measures import separability
 from curation.errors import EvaluationError, UsageError
-from curation.evaluation.post_hoc.files import PostHocInputs
-from curation.evaluation.post_hoc.methods import METHODS, compute, possible
+from curation.evaluation.post_hoc.methods import METHODS, PostHocInputs, compute, possible
 from tests.evaluation.post_hoc_cases import drawn
 
 CASE = drawn()

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
+import msgspec
 import numpy as np
 
 from curation.errors import PredictionError
@@ -48,9 +48,8 @@ _OF_SCORES: Mapping[str, Callable[[Floats, Floats], float]] = {
 NUMBERS = ("AUROC", "AUPR_IN", "AUPR_OUT", "FPR95")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OodRules:
-    """How one variant reads image-level scores: a row that a room declares.
+class OodRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How one variant reads image-level scores: a row that a benchmark declares.
 
     Attributes
     ----------

@@ -8,7 +8,7 @@ CUB is exact from its own files: images follow from the official split. Of Image
 validation images; the unknown ones are the 50 files of each class that the authors list.
 
 Many hard classes of ImageNet are related to a known one by WordNet, as the authors meant it. Two variants of ours leave
-them out, to tell how much of a score rests on them: those below a known class, or those above one too.
+them out, to show how much of a score rests on them: those below a known class, or those above one too.
 """
 
 from __future__ import annotations
@@ -26,24 +26,21 @@ from curation.benchmarks.parts import Part, Selection, compared, make_part, mani
 from curation.errors import ProtocolError
 from curation.hierarchy.kinship import NOT_PROVEN, class_kin
 from curation.ilsvrc2012 import ilsvrc2012_classes
-from curation.manifest.header import ClassEntry, Figure, LabelView, Paper, PartEntry, PartRole
+from curation.manifest.header import ClassEntry, LabelView, Paper, PartEntry, PartRole
 from curation.manifest.manifest import Manifest
 from curation.sources.slots import SourceSlot
 from curation.sources.source import Source
 
-PAPER = fact(__package__, "paper", Paper)
-PROBLEMS: Mapping[str, Any] = facts_of(__package__)["problems"]
-SLOTS = (
-    SourceSlot("cub-train", "cub200", "train", False, "CUB-200-2011, official training images"),
-    SourceSlot("cub-test", "cub200", "test", False, "CUB-200-2011, official test images"),
-    SourceSlot("imagenet-val", "imagenet", "val", False, "ILSVRC-2012 validation images: the known ones"),
-    SourceSlot(
-        "imagenet-21k",
-        "imagenet",
-        "train",
-        False,
-        "unknown classes: folders of them, or imagenet_21k_val_files.json",
-    ),
+PAPER = fact(__name__, "paper", Paper)
+PROBLEMS: Mapping[str, Any] = facts_of(__name__)["problems"]
+SLOTS = tuple(
+    SourceSlot(name, dataset, part, False, meaning)
+    for name, dataset, part, meaning in (
+        ("cub-train", "cub200", "train", "CUB-200-2011, official training images"),
+        ("cub-test", "cub200", "test", "CUB-200-2011, official test images"),
+        ("imagenet-val", "imagenet", "val", "ILSVRC-2012 validation images: the known ones"),
+        ("imagenet-21k", "imagenet", "train", "unknown classes: folders of them, or imagenet_21k_val_files.json"),
+    )
 )
 SLOTS_OF = {"cub": ("cub-train", "cub-test"), "imagenet": ("imagenet-val", "imagenet-21k")}
 """Sources of each data set: that of the known images first."""
@@ -88,56 +85,81 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
     problem = parameters["problem"]
     if problem not in SLOTS_OF:
         raise ProtocolError(
-            "There is no reader of the images of this data set",
+            "The images of this data set cannot be read",
             where=f"--set problem={problem}",
             expected=" or ".join(SLOTS_OF),
             hint=f"curation build ssb --set problem={problem} --declare --out DIR: its classes and their roles",
         )
     if missing := [slot for slot in SLOTS_OF[problem] if slot not in sources]:
         raise ProtocolError("A source is missing", expected=" ".join(f"--source {slot}=PATH" for slot in missing))
-    first, second = (sources[slot] for slot in SLOTS_OF[problem])
-    levels, left_out = _without_kin(classes_of(problem, second), parameters)
-    classes = (
+    first, second = SLOTS_OF[problem]
+    levels, left_out = _without_kin(classes_of(problem, sources[second]), parameters)
+    classes = _entries(levels)
+
+    def images(slot: str, level: str) -> Selection:
+        return Selection(slot, sources[slot], _showing(sources[slot], levels[level]))
+
+    def part(name: str, selected: Sequence[Selection], rule: str, role: PartRole = "test") -> Part:
+        return make_part(name, role, selected, classes, view=LabelView(), rule=rule)
+
+    parts = []
+    if problem == "cub":
+        parts.append(part("train", [images(first, "known")], "Official training images of known classes.", "train"))
+    known = images(second if problem == "cub" else first, "known")
+    parts.append(part("known", [known], "Test images of known classes."))
+    unknown = {level: images(second, level) for level in levels if level != "known"}
+    for level, one in unknown.items():
+        parts.append(part(level, [one], f"Test images of {level} unknown classes."))
+    for name, held in LEVELS.items():
+        if chosen := [unknown[level] for level in held if level in unknown]:
+            parts.append(part(f"test-{name}", [known, *chosen], f"The known images and the {name} unknown ones."))
+    variant, kin = _VARIANTS.get(parameters["without_kin"], ("", ""))
+    title = f", hard, without the {len(left_out)} classes {kin} a known one in WordNet 3.0" if variant else ""
+    sizes = {one.entry.name: len(one.ids) for one in parts}
+    return _manifest(
+        parts,
+        parameters,
+        name=variant or problem,
+        title=f"{problem}{title}",
+        classes=classes,
+        sources=tuple(source_entry(slot, sources[slot]) for slot in SLOTS_OF[problem]),
+        # A variant of ours has other sizes than the paper's: its lists are locked by digest.
+        figures=[
+            compared(
+                f"{name}.images", sizes.get(name), size, PROBLEMS[problem]["place"],
+                "the source is another set of images",
+            )
+            for name, size in ({} if variant else PROBLEMS[problem]["sizes"]).items()
+        ],
+        notes=_notes_on(left_out, kin) if variant else (_MEDIUM,) if "medium" in levels else (),
+    )  # fmt: skip
+
+
+def _manifest(
+    parts: Sequence[Part | PartEntry], parameters: Mapping[str, Any], *, name: str, title: str, **more: Any
+) -> Manifest:
+    return manifest_of(
+        parts,
+        name=f"ssb/{name}",
+        title=f"Semantic Shift Benchmark: {title}",
+        paper=PAPER,
+        taxonomy="OSC",
+        protocol="ssb",
+        algorithm_version=1,
+        parameters=stated(parameters, PARAMETERS),
+        **more,
+    )
+
+
+def _entries(levels: Mapping[str, Sequence[str]]) -> tuple[ClassEntry, ...]:
+    """Return the classes with their roles, known ones first and numbered."""
+    return (
         *(ClassEntry(name=name, role="known", index=index) for index, name in enumerate(levels["known"])),
         *(
             ClassEntry(name=name, role="unknown", index=-1)
             for level, names in levels.items()
             for name in (names if level != "known" else ())
         ),
-    )
-    known = Selection(SLOTS_OF[problem][0], first, _showing(first, levels["known"]))
-    parts = []
-    if problem == "cub":
-        parts.append(_part("train", [known], classes, "Official training images of known classes."))
-        known = Selection(SLOTS_OF[problem][1], second, _showing(second, levels["known"]))
-    parts.append(_part("known", [known], classes, "Test images of known classes."))
-    unknown = {
-        level: Selection(SLOTS_OF[problem][1], second, _showing(second, names))
-        for level, names in levels.items()
-        if level != "known"
-    }
-    for level, one in unknown.items():
-        parts.append(_part(level, [one], classes, f"Test images of {level} unknown classes."))
-    for name, held in LEVELS.items():
-        if chosen := [unknown[level] for level in held if level in unknown]:
-            rule = f"The known images and the {name} unknown ones."
-            parts.append(_part(f"test-{name}", [known, *chosen], classes, rule))
-    variant, kin = _VARIANTS.get(parameters["without_kin"], ("", ""))
-    title = f", hard, without the {len(left_out)} classes {kin} a known one in WordNet 3.0" if variant else ""
-    return manifest_of(
-        parts,
-        name=f"ssb/{variant or problem}",
-        title=f"Semantic Shift Benchmark: {problem}{title}",
-        paper=PAPER,
-        taxonomy="OSC",
-        classes=classes,
-        sources=tuple(source_entry(slot, sources[slot]) for slot in SLOTS_OF[problem]),
-        protocol="ssb",
-        algorithm_version=1,
-        parameters=stated(parameters, PARAMETERS),
-        # A variant of ours has other sizes than the paper's: its lists are pinned by digest.
-        figures=() if variant else _figures(problem, {part.entry.name: len(part.ids) for part in parts}),
-        notes=_told_of(left_out, kin) if variant else (_MEDIUM,) if "medium" in levels else (),
     )
 
 
@@ -160,7 +182,7 @@ def _without_kin(
     return kept, tuple(sorted(left_out))
 
 
-def _told_of(left_out: Sequence[str], kin: str) -> tuple[str, ...]:
+def _notes_on(left_out: Sequence[str], kin: str) -> tuple[str, ...]:
     return (
         f"A variant of ours, not of the authors, who meant hard classes to be near: {len(left_out)} of "
         f"{len(PROBLEMS['imagenet']['classes']['hard'])} hard classes are left out, each {kin} a known class in "
@@ -172,7 +194,7 @@ def _told_of(left_out: Sequence[str], kin: str) -> tuple[str, ...]:
 def declare(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manifest:
     """Return a header without lists: of a data set whose images no reader knows, or of a variant without kin.
 
-    The lists of SSB's authors may not be passed on: a variant is pinned by their digests, and built from their file.
+    The lists of SSB's authors may not be passed on: a variant is locked by their digests, and built from their file.
 
     Raises
     ------
@@ -185,38 +207,29 @@ def declare(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Man
         return Manifest(header=structs.replace(made.header, origin="declared"), lists={})
     if problem in SLOTS_OF:
         raise ProtocolError(
-            "The lists of this data set are built, and not declared",
+            "The lists of this data set are built, not declared",
             where=f"--declare --set problem={problem}",
             expected=f"curation build ssb --set problem={problem} without --declare",
         )
     facts = PROBLEMS[problem]
     names = {level: [facts["names"][number] for number in numbers] for level, numbers in facts["classes"].items()}
-    unknown = [level for level in names if level != "known"]
-    classes = (
-        *(ClassEntry(name=name, role="known", index=index) for index, name in enumerate(names["known"])),
-        *(ClassEntry(name=name, role="unknown", index=-1) for level in unknown for name in names[level]),
-    )
     slot = f"{facts['dataset'].replace('_', '-')}-test"
-    told = {"known": "Test images of known classes."}
-    for level in unknown:
-        told[level] = f"Test images of {level} unknown classes: {', '.join(names[level])}."
+    rules = {"known": "Test images of known classes."}
+    for level in (one for one in names if one != "known"):
+        rules[level] = f"Test images of {level} unknown classes: {', '.join(names[level])}."
     for name, held in LEVELS.items():
-        told[f"test-{name}"] = f"The known images and those of {' and '.join(held)} unknown classes."
-    return manifest_of(
+        rules[f"test-{name}"] = f"The known images and those of {' and '.join(held)} unknown classes."
+    return _manifest(
         [
             PartEntry(name=name, role="test", sources=(slot,), selection=rule, view=LabelView())
-            for name, rule in told.items()
+            for name, rule in rules.items()
         ],
-        name=f"ssb/{problem}",
-        title=f"Semantic Shift Benchmark: classes of {facts['title']}",
-        paper=PAPER,
-        taxonomy="OSC",
+        parameters,
+        name=problem,
+        title=f"classes of {facts['title']}",
         origin="declared",
-        classes=classes,
+        classes=_entries(names),
         sources=[unread_entry(slot, facts["dataset"], "test", note="no reader of its images")],
-        protocol="ssb",
-        algorithm_version=1,
-        parameters=stated(parameters, PARAMETERS),
         notes=(_MEDIUM,),
     )
 
@@ -249,21 +262,3 @@ def _showing(source: Source, names: Sequence[str]) -> Any:
     wanted = np.zeros(len(source.categories), np.bool_)
     wanted[[place[name] for name in names if name in place]] = True
     return np.unique(image[wanted[category]])
-
-
-def _part(name: str, selected: Sequence[Selection], classes: Sequence[ClassEntry], rule: str) -> Part:
-    role: PartRole = "train" if name == "train" else "test"
-    return make_part(name, role, selected, classes, view=LabelView(), rule=rule)
-
-
-def _figures(problem: str, obtained: Mapping[str, int]) -> tuple[Figure, ...]:
-    return tuple(
-        compared(
-            f"{name}.images",
-            obtained.get(name),
-            size,
-            PROBLEMS[problem]["place"],
-            "the source is another set of images",
-        )
-        for name, size in PROBLEMS[problem]["sizes"].items()
-    )

@@ -8,21 +8,26 @@ and the rest: which images are which, only the lists for that choice say, and wi
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from curation.benchmarks.facts import fact, facts_of
 from curation.benchmarks.parts import Part, Selection, all_images, make_part, manifest_of, source_entry
-from curation.benchmarks.published import draft
 from curation.canonical import sha256_of_lines
-from curation.errors import ProtocolError
+from curation.errors import ExportError, ProtocolError
 from curation.ilsvrc2012 import ilsvrc2012_classes
-from curation.manifest.header import ClassEntry, Figure, Header, LabelView, Order, Paper
+from curation.manifest.header import ClassEntry, Figure, LabelView, Order, Paper
 from curation.manifest.manifest import Manifest
+from curation.manifest.views import locate_images
+from curation.publishing.exporting import Format
+from curation.publishing.formats.plan import Plan, PlannedFile
+from curation.sources.imagenet import class_of_images
 from curation.sources.slots import SourceSlot
 from curation.sources.source import Source
+from curation.sources.stems import stems
 
 SLOTS = (
     SourceSlot("imagenet-val", "imagenet", "val", False, "ILSVRC-2012 validation images with their classes"),
@@ -41,19 +46,6 @@ _CUT = {"imagenet": ("imagenet-val", "val_imagenet"), "openimage_o": ("openimage
 _HARD = "curation.benchmarks.ssb"
 
 
-def known_classes() -> tuple[ClassEntry, ...]:
-    """Return ILSVRC's 1,000 classes, numbered as in OpenOOD's lists: by wnid."""
-    return tuple(ClassEntry(name=name, role="known", index=index) for index, name in enumerate(ilsvrc2012_classes()))
-
-
-def published() -> Header:
-    """Return the draft of the lists as they are published."""
-    return draft(__package__, "imagenet", classes=known_classes())
-
-
-RECIPES = {"openood/imagenet-1k-published": published}
-
-
 def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manifest:
     """Return the sets that the sources make, each held against the published one.
 
@@ -62,11 +54,12 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
     ProtocolError
         No source is given, a list for hyper-parameters without the set that it is cut from, or with images beyond it.
     """
-    classes = (*known_classes(), *(ClassEntry(name=name, role="unknown", index=-1) for name in _unknown(sources)))
+    known = (ClassEntry(name=name, role="known", index=index) for index, name in enumerate(ilsvrc2012_classes()))
+    classes = (*known, *(ClassEntry(name=name, role="unknown", index=-1) for name in _unknown(sources)))
     parts = list(_parts(sources, classes))
     if not parts:
         raise ProtocolError("No source is given", expected=" ".join(f"--source {slot.name}=PATH" for slot in SLOTS))
-    published_sets = fact(__package__, "sets", dict[str, str])
+    published_sets = fact(__name__, "sets", dict[str, str])
     differing = {
         part.entry.name
         for part in parts
@@ -81,7 +74,7 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
             explanation="" if len(part.ids) == stated["paper"][0] else "the source is another set of images",
         )
         for part in parts
-        for stated in facts_of(__package__)["published"]["imagenet"]["figures"]
+        for stated in facts_of(__name__)["published"]["imagenet"]["figures"]
         if stated["name"] == f"{part.entry.name}.images"
     ]
     equal = [part.entry.name for part in parts if part.entry.name in published_sets.keys() - differing]
@@ -92,7 +85,7 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
         parts,
         name="openood/imagenet-1k",
         title="OpenOOD 1.5, ImageNet-1K: sets made from the files of ILSVRC, SSB, NINCO, MOS and ViM",
-        paper=fact(__package__, "paper", Paper),
+        paper=fact(__name__, "paper", Paper),
         taxonomy="OSC",
         classes=classes,
         sources=[source_entry(slot.name, sources[slot.name]) for slot in SLOTS if slot.name in sources],
@@ -117,7 +110,7 @@ def hard_classes() -> list[str]:
 
 
 def _parts(sources: Mapping[str, Source], classes: tuple[ClassEntry, ...]) -> Iterator[Part]:
-    stated = {part["name"]: part for part in facts_of(__package__)["published"]["imagenet"]["parts"]}
+    stated = {part["name"]: part for part in facts_of(__name__)["published"]["imagenet"]["parts"]}
 
     def part(name: str, slot: str, positions: Any, rule: str = "") -> Part:
         one = stated.get(name, {"role": "test", "selection": rule})
@@ -150,3 +143,73 @@ def _parts(sources: Mapping[str, Source], classes: tuple[ClassEntry, ...]) -> It
     for name in ("ninco", "inaturalist", "textures"):
         if name in sources:
             yield part(name, name, all_images(sources[name]))
+
+
+FOLDERS = fact(__name__, "imglists", dict[str, str])
+"""Where OpenOOD keeps the images of each part."""
+_LINES = 10_000
+
+
+def plan_imglists(manifest: Manifest, parts: Sequence[str], sources: Mapping[str, Source]) -> Plan:
+    """Return the plan of one file a part, ``test_ninco.txt``: the lines of OpenOOD's list in the order of the part.
+
+    Raises
+    ------
+    ExportError
+        A part is none of OpenOOD's, or its folders or labels do not follow from ids.
+    ManifestError, MissingListError
+        See `curation.manifest.views.locate_images`.
+    """
+    texts = {part: _lines(manifest, part, sources) for part in parts}
+    return Plan(
+        files=[
+            PlannedFile(f"{part if part.startswith('val_') else f'test_{part}'}.txt", partial(_chunks, lines))
+            for part, lines in texts.items()
+        ],
+        records=sum(-(-len(lines) // _LINES) for lines in texts.values()),
+        counts={"lines": sum(map(len, texts.values()))},
+    )
+
+
+def _lines(manifest: Manifest, part: str, sources: Mapping[str, Source]) -> list[str]:
+    if part not in FOLDERS:
+        raise ExportError(
+            "The list of this part does not follow from its ids: OpenOOD's own has folders or labels that they lack",
+            where=f"part {part}",
+            expected=", ".join(FOLDERS),
+        )
+    located = locate_images(manifest, part, sources)
+    (source,) = located.sources
+    natives = [one.partition(":")[2] for one in manifest.ids(part)]
+    folders = [
+        f"{FOLDERS[part]}/{native.partition('_')[0]}" if part == "ssb_hard" else FOLDERS[part] for native in natives
+    ]
+    suffixes = [_suffix(name) for name in source.images.file_names[located.position].tolist()]
+    labels = _labels(part, natives, source, located.position)
+    return [
+        f"{folder}/{native}{suffix} {label}\n"
+        for folder, native, suffix, label in zip(folders, natives, suffixes, labels, strict=True)
+    ]
+
+
+def _labels(part: str, natives: Sequence[str], source: Source, positions: Any) -> Sequence[int]:
+    """Return the place of each image's class, -1 of an OOD image."""
+    place = {wnid: number for number, wnid in enumerate(ilsvrc2012_classes())}
+    if part == "imagenet_r":
+        return [place[native.partition("/")[0]] for native in natives]
+    if part not in ("imagenet", "val_imagenet"):
+        return [-1] * len(natives)
+    return [place[source.categories.names[one]] for one in class_of_images(source)[positions].tolist()]
+
+
+def _suffix(path: str) -> str:
+    name = path.rpartition("/")[2]
+    return name[len(stems(f"{name}\n".encode()).decode()) - 1 :]
+
+
+def _chunks(lines: Sequence[str]) -> Iterator[bytes]:
+    for start in range(0, len(lines), _LINES):
+        yield "".join(lines[start : start + _LINES]).encode("utf-8")
+
+
+FORMATS = (Format("openood-imglist", lambda one: plan_imglists(one.manifest, one.parts, one.sources)),)
