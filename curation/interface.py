@@ -205,7 +205,7 @@ def evaluate(name: Any, **inputs: Any) -> Result:
     ...          "categories": [{"id": 1, "name": "owl"}]}
     >>> found = [{"image_id": 1, "category_id": 1, "bbox": [0, 0, 9, 9], "score": 0.9}]
     >>> curation.evaluate("voc", truth=truth, detections=found)["mAP11"]
-    1.0
+    100.0
     """
     return _evaluated(_evaluation(name), name, inputs)
 

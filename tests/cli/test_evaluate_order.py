@@ -47,9 +47,9 @@ COMMANDS = {
     "voc": "--truth truth.json --detections d.json --stray error",
     "coco": "--truth truth.json --detections d.json --engine pycocotools",
     "elephant": "--truth closed=truth.json --truth wilderness=wild.json --detections closed=d.json "
-    "--detections wilderness=nothing.json --classes classes.json --profile all",
+    "--detections wilderness=nothing.json --classes classes.json --variant all",
     "owod": "--truth truth.json --detections d.json --classes tasks.json --variant all",
-    "osod3": "--truth truth.json --detections d.json --classes classes.json --profile all",
+    "osod3": "--truth truth.json --detections d.json --classes classes.json --variant all",
     "findmeifyoucan": "--truth truth.json --detections d.json --id-scores id.json --threshold 5",
 }
 SECTIONS = {

@@ -20,7 +20,7 @@ def as_json(capsys: pytest.CaptureFixture[str], *arguments: Any) -> dict[str, An
 def test_one_case(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     paths = write_world(tmp_path)
     given = ("evaluate", "osod3", "--truth", paths["gt"], "--detections", paths["detections"], "--classes",
-             paths["classes"], "--profile", "all", "--out", tmp_path / "out")  # fmt: skip
+             paths["classes"], "--variant", "all", "--out", tmp_path / "out")  # fmt: skip
     result = as_json(capsys, *given)
     assert osod3_rows.of_result(result)["test"]["AP_unk"] == pytest.approx(22.7228, abs=1e-4)
     written = {path.name for path in (tmp_path / "out").iterdir()} - {LEDGER}

@@ -29,7 +29,7 @@ def numbers_of(found: Numbers, *names: str) -> Numbers:
 
 CASES: dict[str, tuple[list[str], Callable[[Numbers], dict[str, Numbers]]]] = {
     "elephant": (
-        ["--profile", "all", "--recalls", "0.1,0.5"],
+        ["--variant", "all", "--recalls", "0.1,0.5"],
         lambda found: {
             "paper": {
                 "mAP11": found["paper"]["mAP11"][0],
@@ -62,7 +62,7 @@ CASES: dict[str, tuple[list[str], Callable[[Numbers], dict[str, Numbers]]]] = {
         },
     ),
     "osod3": (
-        ["--profile", "all"],
+        ["--variant", "all"],
         lambda found: {
             profile: {name: osod3_rows.of_result(found)["test"][name] for name in ("AP_unk", "AP_known")}
             | {name: osod3_rows.of_result(found)["test"]["curves"][profile][1][name] for name in ("A_OSE", "WI")}

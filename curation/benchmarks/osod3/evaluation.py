@@ -329,7 +329,7 @@ def evaluate(
     category_ids: CategoryIds | None = None,
     part: Annotated[str, "PART"] = ONLY,
     outside: Outside = "delete",
-    profile: Literal["clean", "voc", "all"] | tuple[Profile, ...] = "clean",
+    variant: Literal["clean", "voc", "all"] | tuple[Profile, ...] = "clean",
     thetas: Annotated[str | None, "T,T"] = None,
     engine: Engine | None = None,
     stray: Stray = "error",
@@ -357,7 +357,7 @@ def evaluate(
         image list of the manifests
     outside : {"delete", "ignore"}
         objects of other classes: removed as in the paper's code, or ignored regions
-    profile : {"clean", "voc", "all"}, or several of them
+    variant : {"clean", "voc", "all"}, or several of them
         matching behind A-OSE and WI
     thetas : str, optional
         confidence thresholds (default: 0, 0.05, ... 1)
@@ -397,7 +397,7 @@ def evaluate(
         told += remarks
         found = open_set_truth(source, chosen[case], ids, outside=outside, view=view, category_ids=category_ids)
         inputs[case] = found, read_task_detections(path, found.task, source, reading.policy_of(policy))
-    variants = select(VARIANTS, profile)
+    variants = select(VARIANTS, variant)
     values = thresholds_of(THETAS if thetas is None else [text.strip() for text in thetas.split(",")])
     facts = _about(inputs, manifests, variants, part)
     scored = [
