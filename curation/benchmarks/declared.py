@@ -1,8 +1,8 @@
 """Benchmarks that a file declares: ``NAME.toml``, with its rule in ``NAME.py`` or the package ``NAME``, if it has one.
 
 ``[benchmark]`` says what a `Benchmark` needs; its ``code`` says where the rule has the other fields (``NAME``, or
-``MODULE:NAME`` in a package). ``[evaluation]`` declares variants of an engine, as changes of the rules that most code
-shares.
+``MODULE:NAME`` in a package). ``[evaluation]`` names its ``engine`` and declares variants; those of open-world
+detection, the engine by default, are changes of the rules that most code shares.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache
+from importlib import import_module
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -22,6 +23,12 @@ from curation.manifest.header import Paper
 if TYPE_CHECKING:
     from curation.evaluation.result import Report, Result
     from curation.evaluation.variants import Rules
+
+
+_ENGINES = {
+    "image_ood": "curation.evaluation.image_ood.evaluation",
+    "classification": "curation.evaluation.classification",
+}
 
 
 class _Stated(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -90,7 +97,10 @@ def variants_of(name: str) -> tuple[Rules, ...]:
 
 @cache
 def evaluation(name: str) -> Evaluation:
-    """Return the evaluation that a file declares."""
+    """Return the evaluation that a file declares, of the engine that it names."""
+    table = facts_of(_module(name))["evaluation"]
+    if "engine" in table:
+        return Evaluation(*import_module(_ENGINES[table["engine"]]).declared(name, table))
     from curation.evaluation.open_world import end_measures, evaluation_as, report_as
 
     stated = msgspec.convert(facts_of(_module(name))["evaluation"], _Evaluation)

@@ -28,7 +28,7 @@ NAMED = {"truth", "detections", "scores", "val", "background", "id_scores"}
 Row = tuple[str, str, str, str, str, Any]
 
 
-def given(words: Iterable[object]) -> tuple[dict[str, Any], str]:
+def given(protocol: str, words: Iterable[object]) -> tuple[dict[str, Any], str]:
     """CLI words as keyword arguments of `curation.evaluate`, and the options that are no paths, as a text."""
     kwargs, label, words = {}, [], list(map(str, words))
     while words:
@@ -38,7 +38,9 @@ def given(words: Iterable[object]) -> tuple[dict[str, Any], str]:
             continue
         value = words.pop(0)
         if key not in NAMED and "/" not in value:
-            label.append(f"{'profile' if key == 'variant' else key}={value}")
+            # Named as when the rows were committed.
+            was = "grid" if protocol in ("imagenet", "ssb") else "profile"
+            label.append(f"{was if key == 'variant' else key}={value}")
         if key == "background":
             kwargs[key] = (value,)
         elif key in NAMED and "=" in value.split("/")[0]:
@@ -142,7 +144,7 @@ def rows(wanted: Iterable[str] = ()) -> Iterator[Row]:
         for world, run in each_run(folder):
             if wanted and run.protocol not in wanted:
                 continue
-            kwargs, options = given(run.words[1:])
+            kwargs, options = given(run.protocol, run.words[1:])
             result = curation.evaluate(run.protocol, **kwargs)
             for variant, measure, value in of(result, folder):
                 yield run.protocol, world, variant, options, measure, json.loads(json.dumps(value, default=float))

@@ -76,7 +76,7 @@ def osod3_run(folder: Path, outside: str, engine: str) -> Run:
 
 def classifiers_run(folder: Path, protocol: str) -> Run:
     paths = imagenet.files(folder)
-    words = [protocol, "--grid", "all", "--queries", ",".join(imagenet.QUERIES), "--background", "background=last"]
+    words = [protocol, "--variant", "all", "--queries", ",".join(imagenet.QUERIES), "--background", "background=last"]
     for name in imagenet.CLASSIFIERS:
         words += ["--scores", f"{name}={paths[f'{name}_test']}", "--val", f"{name}={paths[f'{name}_val']}"]
     return Run("imagenet", tuple(words), {"classifiers": committed("imagenet")})
@@ -90,7 +90,7 @@ def findmeifyoucan_run(folder: Path, profile: str, rule: str) -> Run:
 
 
 def image_ood_run(folder: Path, protocol: str) -> Run:
-    words = [protocol, "--scores", str(image_ood.files(folder, protocol)["scores"]), "--profile", "all"]
+    words = [protocol, "--scores", str(image_ood.files(folder, protocol)["scores"]), "--variant", "all"]
     expected = {"runs": {"scores": {"published": committed("image_ood")[protocol]}}}
     return Run("image_ood", tuple(words), expected)
 

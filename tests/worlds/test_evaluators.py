@@ -10,7 +10,7 @@ from curation.benchmarks.elephant.evaluation import PROFILES as ELEPHANT_PROFILE
 from curation.benchmarks.findmeifyoucan.measures import PROFILES as OOD_PROFILES
 from curation.benchmarks.osod3.evaluation import PROFILES as OSOD3_PROFILES
 from curation.benchmarks.osod3.truth import OUTSIDE
-from curation.evaluation.oscr import GRIDS
+from curation.evaluation.oscr import VARIANTS
 from tests.worlds import findmeifyoucan, image_ood, imagenet, osod3
 from tests.worlds.expected import committed, differences
 from tests.worlds.runs import (
@@ -153,7 +153,7 @@ def test_ovcoco(tmp_path: Path, engine: str) -> None:
 def test_open_set_classification_on_every_grid(tmp_path: Path, protocol: str) -> None:
     run = classifiers_run(tmp_path, protocol)
     assert differences(run.result(), run.expected) == []
-    assert set(run.expected["classifiers"]["background"]["oscr"]) == set(GRIDS)
+    assert set(run.expected["classifiers"]["background"]["oscr"]) == set(VARIANTS)
 
 
 def test_the_imagenet_world_tells_the_grids_apart() -> None:
