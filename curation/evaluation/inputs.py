@@ -39,6 +39,8 @@ from curation.sources.slots import BadBoxes
 from curation.sources.source import Source
 
 __all__ = [
+    "POLICY",
+    "READING",
     "BadBoxes",
     "CategoryIds",
     "OnePart",
@@ -49,7 +51,11 @@ __all__ = [
     "by_name",
     "classes_listed",
     "detections_of",
+    "file_records",
     "known_classes",
+    "manifest_record",
+    "places_in",
+    "require_manifest_for_ids",
 ]
 Given = TypeVar("Given")
 Truth = Path | Source

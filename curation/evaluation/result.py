@@ -8,7 +8,7 @@ A protocol has one `Report`, which says everything once:
 * ``scored``: a function of the result's data that yields one `Scored` a method, part and variant: the section that
   holds the numbers, and what a leaderboard must know (digests of truth and predictions, settings);
 * ``tables``: a function of a `Result` that yields `Table` records in the order in which a terminal shows them;
-* ``drawings``: a function of a `Result` that yields `Drawing` records;
+* ``drawings``: a function of a `Result` that yields `Figure` records;
 * ``files`` and ``figures``: the names that `Result.save` may write, known before anything is computed.
 
 A table is declared with raw values, never with texts::
@@ -71,7 +71,7 @@ _ARROWS = {"higher": "↑", "lower": "↓"}
 
 
 @dataclass(frozen=True, slots=True)
-class Drawing:
+class Figure:
     """A figure that a result has.
 
     Attributes
@@ -114,7 +114,7 @@ class Report:
     measures: tuple[Measure, ...]
     scored: Callable[[Data], Iterable[Scored]] = lambda data: map(partial(_scored_again, data), data["scored"])
     tables: Callable[[Result], Iterable[Table]] = lambda result: tidy_tables(result)
-    drawings: Callable[[Result], Iterable[Drawing]] = lambda result: ()
+    drawings: Callable[[Result], Iterable[Figure]] = lambda result: ()
     algorithm: int = 1
     files: tuple[str, ...] = ()
     figures: tuple[str, ...] = ()
@@ -396,7 +396,7 @@ class Result:
         return [one.table(self.scored, self.report.places) for one in self.report.tidy if wanted(one)]
 
     @property
-    def drawings(self) -> tuple[Drawing, ...]:
+    def drawings(self) -> tuple[Figure, ...]:
         """Return the figures."""
         return tuple(self.report.drawings(self))
 

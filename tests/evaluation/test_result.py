@@ -18,7 +18,7 @@ from curation.evaluation.leaderboard.rows import read_rows
 from curation.evaluation.measures import Measure
 from curation.evaluation.result import (
     Column,
-    Drawing,
+    Figure,
     Report,
     Result,
     Scored,
@@ -141,7 +141,7 @@ def test_a_figure_is_had_in_memory_and_one_that_is_missing_says_why(tmp_path: Pa
     assert sorted(files.keys() - alone.keys()) == ["precision_recall.png", "precision_recall.svg"]
     assert alone["precision_recall.csv"] == files["precision_recall.csv"]
     assert {path.name for path in picture.save(tmp_path / "again")} == {"again.png", "again.svg", "again.csv"}
-    none = made({}, drawings=lambda result: [Drawing("curve", None, "no curve: there is nothing")])
+    none = made({}, drawings=lambda result: [Figure("curve", None, "no curve: there is nothing")])
     with pytest.raises(UsageError, match="no curve"):
         none.figure("curve")
 
