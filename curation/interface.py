@@ -17,7 +17,7 @@ from msgspec import Meta
 
 from curation.arguments import alternatives, annotations_of, checked, fitted, shown
 from curation.errors import CurationError, ManifestError, UsageError
-from curation.publishing.formats.options import FormatOptions
+from curation.publishing.formats.plan import FormatOptions
 from curation.sources.slots import BadBoxes, Reading, Sources
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def export(
         yolo: folder of photos, to read sizes that the annotations lack (repeatable); imagefolder: the
         folder that the links lead to
     options, reading : optional
-        See `curation.publishing.formats.options.FormatOptions` and `curation.sources.slots.Reading`.
+        See `curation.publishing.formats.plan.FormatOptions` and `curation.sources.slots.Reading`.
 
     Raises
     ------

@@ -18,6 +18,8 @@ from matplotlib.text import Text
 
 from curation.benchmarks.elephant.diagnosis import KINDS
 from curation.benchmarks.elephant.figures import background_histogram, confusion_figure, error_bars, wilderness_curve
+from curation.benchmarks.findmeifyoucan.report import metric_bars
+from curation.benchmarks.findmeifyoucan.report import score_histograms as ood_histograms
 from curation.benchmarks.osod3.figures import threshold_figure
 from curation.cli import main
 from curation.cooccurrence.cut import normalized_cut
@@ -27,8 +29,6 @@ from curation.evaluation.class_scores import class_scores
 from curation.evaluation.confidence import Epochs
 from curation.evaluation.figures import average_precision_bars, precision_recall_curves
 from curation.evaluation.measures import Measured
-from curation.evaluation.ood.figures import metric_bars
-from curation.evaluation.ood.figures import score_histograms as ood_histograms
 from curation.evaluation.open_world_figures import impact_figure, unknown_figure
 from curation.evaluation.oscr_figures import confidence_figure, oscr_figure, score_histograms
 from curation.figure_style import PAGE, SMALL, small_multiples

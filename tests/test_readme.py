@@ -30,10 +30,6 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_pages_print_one_task_file() -> None:
-    assert data_of("README.md", "toml")[:1] == data_of("docs/owod.md", "toml")
-
-
 def test_init_writes_the_task_file_that_the_page_prints(data: Path) -> None:
     (line,) = [line for line in commands() if line.startswith("curation init ")]
     assert not (data / "tasks.toml").exists()

@@ -104,7 +104,8 @@ class Table:
     ----------
     name : str
         Stem of its file, and what `Result.table` calls it; ``""`` for a table that is for the eye alone.
-    columns : sequence of Column
+    columns : sequence of Column or str
+        A text is the name of a column that is nothing else.
     rows : sequence of rows, or a function that makes them
         Texts, numbers, and None for what is undefined.
     title : str
@@ -118,12 +119,17 @@ class Table:
     """
 
     name: str
-    columns: Sequence[Column]
+    columns: Sequence[Any]
     rows: Iterable[Sequence[Any]] | Callable[[], Iterable[Sequence[Any]]]
     title: str = ""
     printed: Iterable[Sequence[Any]] | None = None
     where: Mapping[str, str] = field(default_factory=dict)
     file: bool = False
+
+    def __post_init__(self) -> None:
+        """Make columns of names."""
+        columns = tuple(Column(one) if isinstance(one, str) else one for one in self.columns)
+        object.__setattr__(self, "columns", columns)
 
     def all_rows(self) -> Iterable[Sequence[Any]]:
         """Return the rows."""
@@ -637,6 +643,15 @@ def schema_text() -> str:
     from importlib.resources import files
 
     return files("curation.evaluation").joinpath("result.schema.json").read_text(encoding="utf-8")
+
+
+def entries(tree: Mapping[str, Any], depth: int) -> Iterator[tuple[Any, ...]]:
+    """Yield each value of a mapping of mappings behind the keys that lead to it: a row of a table."""
+    for key, below in tree.items():
+        if depth == 1:
+            yield key, below
+        else:
+            yield from ((key, *rest) for rest in entries(below, depth - 1))
 
 
 def shown(value: Any, unit: str = "", show: str = "") -> str:

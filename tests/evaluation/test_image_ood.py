@@ -19,8 +19,8 @@ from curation.evaluation.ood.separability import (
     ScoreSteps,
     aupr_trapezoid,
     auroc,
+    fpr95_at_vertices,
     fpr95_first,
-    fpr95_openood_vertices,
     fpr95_quantile,
     fpr95_rank,
 )
@@ -97,7 +97,7 @@ def test_the_vertex_that_scikit_learn_leaves_out() -> None:
     assert openood(scores, scores)["FPR95"] == 1.0
     # Without scores that both share, runs keep their ends.
     apart = ScoreSteps.of(scores, scores + 0.5)
-    assert fpr95_openood_vertices(apart) == fpr95_first(apart.mirrored)
+    assert fpr95_at_vertices(apart) == fpr95_first(apart.mirrored)
 
 
 def test_the_quantile_is_interpolated_and_includes_what_equals_it() -> None:

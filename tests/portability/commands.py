@@ -60,9 +60,8 @@ def exports_of_two_datasets(folder: Path) -> Iterator[str]:
             out = f"{form}/{part}.json" if form == "coco" else f"{form}/{part}"
             yield f"export m --format {form} {given} --out {out}"
         write_detections(folder / f"coco/{part}.json", folder / f"{part}-results.json")
-        yield f"export m --format coco {given} --category-ids manifest --sidecar --out indices/{part}"
+        yield f"export m --format coco {given} --category-ids manifest --out indices/{part}"
         yield f"export m --format coco {given} --renumber always --unknown-id 99 --out numbers/{part}.json"
-        yield f"export m --format coco {given} --detectron2 --out detectron2/{part}"
         yield f"export m --format yolo {given} --unknown drop --out yolo-known/{part}"
         for form in ("namespaced", "native", "file_name", "number"):
             yield f"export m --format txt {given} --id-form {form} --out txt/{part}-{form}.txt"
@@ -159,8 +158,8 @@ def open_world(folder: Path) -> Iterator[str]:
         write_results(folder / f"views/{task}-test.json", folder / f"{task}.json")
         one = f"--truth views/{task}-test.json --detections {task}.json --task {task}"
         yield f"evaluate owod --manifest m {one} --profile all --json"
-    yield f"export m --part t* --each --format coco --sidecar --unknown-id next {sources} --out sidecars"
-    yield f"export m --part t2-train --format coco --category-ids manifest --detectron2 {sources} --out t2"
+    yield f"export m --part t* --each --format coco --unknown-id next {sources} --out each"
+    yield f"export m --part t2-train --format coco --category-ids manifest {sources} --out t2"
     yield f"export m --format owod {sources} --out authors"
     yield "export m --part all --format txt --out lists"
     yield f"init tasks {sources} --n-tasks 2 --name my/own --exhaustive --out own.toml --json"

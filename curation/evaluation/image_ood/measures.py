@@ -14,8 +14,8 @@ from curation.evaluation.ood.separability import (
     ScoreSteps,
     aupr_trapezoid,
     auroc,
+    fpr95_at_vertices,
     fpr95_first,
-    fpr95_openood_vertices,
     fpr95_quantile,
     fpr95_rank,
 )
@@ -38,7 +38,7 @@ FPR_RULES: Mapping[str, str] = {
 }
 _OF_STEPS: Mapping[str, Callable[[ScoreSteps], float]] = {
     "FPR95_ood_positive": lambda steps: fpr95_first(steps.mirrored),
-    "FPR95_ood_positive_openood_vertices": fpr95_openood_vertices,
+    "FPR95_ood_positive_openood_vertices": fpr95_at_vertices,
     "FPR95_first": fpr95_first,
 }
 _OF_SCORES: Mapping[str, Callable[[Floats, Floats], float]] = {
