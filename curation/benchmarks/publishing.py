@@ -28,9 +28,9 @@ from curation.publishing.member import Member, config_names, evidence_of, publis
 from curation.publishing.rai import derived, read_statements, template
 from curation.publishing.repository import Request, Written, check_repository_name, write_repository
 from curation.publishing.tables import PlannedTable, part_tables
-from curation.sources.given import open_slots
+from curation.sources.coerce import open_slots
 from curation.sources.photos import PhotoFolder
-from curation.sources.slots import Reading, Sources
+from curation.sources.source_specs import Reading, Sources
 from curation.storage import publishing_folder, write_text
 from curation.text_table import printable
 

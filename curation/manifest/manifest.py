@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from curation.manifest.overlay import Overlay
-    from curation.sources.slots import SourceSlot
+    from curation.sources.source_specs import SourceSlot
 
 
 HEADER_FILE = "manifest.json"
@@ -120,7 +120,7 @@ class Manifest:
     @property
     def slots(self) -> tuple[SourceSlot, ...]:
         """The sources that it was made from, none of them required: what `open_slots` takes."""
-        from curation.sources.slots import SourceSlot
+        from curation.sources.source_specs import SourceSlot
 
         entries = self.header.sources
         return tuple(SourceSlot(entry.name, entry.dataset, entry.part, False, entry.note) for entry in entries)

@@ -103,7 +103,7 @@ def published_addresses(
 ) -> dict[str, Addresses]:
     """Return the addresses of each source that states any, of the images of some parts, all of whose sources are given.
 
-    A source has some only where it was opened with them (see `curation.sources.given.open_slots`).
+    A source has some only where it was opened with them (see `curation.sources.coerce.open_slots`).
     """
     wanted = {
         name: np.zeros(len(source.images), np.bool_)

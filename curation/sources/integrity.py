@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from curation.errors import BoxError, DanglingIdError, DuplicateIdError, UsageError
-from curation.sources.slots import BadBoxes
 from curation.sources.source import Bools, Floats, Int32s, Int64s, Objects
+from curation.sources.source_specs import BadBoxes
 
 Ids = Int64s | list[str]
 Where = Callable[[int], str]

@@ -21,8 +21,8 @@ from curation.errors import ProtocolError
 from curation.ilsvrc2012 import ilsvrc2012_classes
 from curation.manifest.header import ClassEntry, Figure, Header, LabelView, Order, Paper
 from curation.manifest.manifest import Manifest
-from curation.sources.slots import SourceSlot
 from curation.sources.source import Source
+from curation.sources.source_specs import SourceSlot
 
 SLOTS = (
     SourceSlot("imagenet-val", "imagenet", "val", False, "ILSVRC-2012 validation images with their classes"),
