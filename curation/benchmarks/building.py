@@ -23,9 +23,9 @@ from curation.manifest.locate import find_manifest, load_manifest, manifest_fold
 from curation.manifest.manifest import Manifest, manifest_roots, read_manifest
 from curation.manifest.manifest import is_approximate as is_approximate
 from curation.manifest.overlay import read_overlay
-from curation.sources.given import open_slots
-from curation.sources.slots import Reading, Sources, require_slots
+from curation.sources.coerce import open_slots
 from curation.sources.source import Source
+from curation.sources.source_specs import Reading, Sources, require_slots
 
 Setting = str | bool | int | float | Path | Sequence[str | int | float]
 """A parameter of a benchmark: the text of an option, or what stands for it in Python."""

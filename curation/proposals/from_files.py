@@ -21,10 +21,10 @@ from curation.proposals.proposal import Input, ProposalSet, read_proposals, thre
 from curation.proposals.propose import OodPool, Signals, propose
 from curation.proposals.set_distance import SetStatistics, statistics_of
 from curation.similarity.embeddings import Embeddings, open_embeddings
-from curation.sources.given import as_source
+from curation.sources.coerce import as_source
 from curation.sources.opening import parts_at
-from curation.sources.slots import BadBoxes
 from curation.sources.source import Source
+from curation.sources.source_specs import BadBoxes
 from curation.storage import read_bytes
 
 if TYPE_CHECKING:
