@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 from curation.cli.output import Answer, Table, table_lines, warn
 from curation.cli.outputs import OutputFile, OwnFolder
 from curation.decisions.box_overlay import BoxReport, report_boxes
+from curation.grouping import counted
 from curation.review.bad_photos import BAD_PHOTOS
 from curation.review.judging import REVIEWER_VARIABLE
 from curation.review.session import Started, review_from_files
@@ -51,11 +52,11 @@ def start(
         "reviewer": os.environ.get(REVIEWER_VARIABLE, ""),
     }
     for reason, count in started.record.left_out.items():
-        warn(f"{_counted(count, 'image')} not shown: {reason}")
+        warn(f"{counted(count, 'image')} not shown: {reason}")
     for why, ids in started.record.bad_photos.items():
         # Those that were left out are told above.
         if why in BAD_PHOTOS:
-            warn(f"{_counted(len(ids), 'photo')} that cannot be looked at, at the end: {why}: {BAD_PHOTOS[why]}")
+            warn(f"{counted(len(ids), 'photo')} that cannot be looked at, at the end: {why}: {BAD_PHOTOS[why]}")
     serve = None if no_app else partial(_serve, started, address, port, remote=remote)
     return Answer(data, _start_lines(started), then=serve)
 
@@ -65,16 +66,12 @@ def _start_lines(started: Started) -> list[str]:
     how = "built" if started.built else "continued"
     progress = started.review.progress()
     return [
-        f"Review {record.dataset!r} {how}: {_counted(record.images, 'image')} in "
-        f"{_counted(len(record.batches), 'batch', 'batches')}, "
+        f"Review {record.dataset!r} {how}: {counted(record.images, 'image')} in "
+        f"{counted(len(record.batches), 'batch', 'batches')}, "
         f"{progress.decided:,} decided",
         f"Decisions log: {started.review.book.path}",
         *_settled_lines(started),
     ]
-
-
-def _counted(count: int, one: str, more: str = "") -> str:
-    return f"{count:,} {one if count == 1 else more or f'{one}s'}"
 
 
 def _settled_lines(started: Started) -> list[str]:
@@ -88,7 +85,7 @@ def _settled_lines(started: Started) -> list[str]:
             f"are not, {found.unknown} cannot be told and do not count"
         )
     if found is not None and found.images:
-        told.append(f"Boxes brought up to the log: those of {_counted(found.images, 'image')}")
+        told.append(f"Boxes brought up to the log: those of {counted(found.images, 'image')}")
     return told
 
 
@@ -144,7 +141,7 @@ def status(*, folder: Folder, also: tuple[Path, ...] = ()) -> Answer:
         "drawn": asdict(drawn),
     }
     lines = [*_status_lines(progress), *_bad_photo_lines(record.bad_photos)]
-    lines += [f"{_counted(count, 'image')} not shown: {reason}" for reason, count in record.left_out.items()]
+    lines += [f"{counted(count, 'image')} not shown: {reason}" for reason, count in record.left_out.items()]
     return Answer(data, [*lines, *([told] if (told := drawn.told()) else [])])
 
 
@@ -216,7 +213,7 @@ def export(*, folder: Folder, out: Annotated[Path, OutputFile()]) -> Answer:
     written = export_decisions(folder / LOG_FILE, out)
     data = {"path": str(written.path), "rows": written.rows, "actions": written.actions, "log": written.log}
     actions = ", ".join(f"{action} {count}" for action, count in written.actions.items())
-    return Answer(data, [f"{_counted(written.rows, 'decision')} written to {written.path}: {actions or 'none stands'}"])
+    return Answer(data, [f"{counted(written.rows, 'decision')} written to {written.path}: {actions or 'none stands'}"])
 
 
 def boxes(report: Annotated[BoxReport, report_boxes], /) -> Answer:

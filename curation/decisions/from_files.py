@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
+
+import msgspec
 
 from curation.arguments import checked
 from curation.decisions.agreement import ListCount, StageAgreement, agreement, count_lists
@@ -15,16 +17,24 @@ from curation.decisions.application import (
     Application,
     Staleness,
     apply_decisions,
-    coverage_on,
     find_stale,
     next_version,
-    parts_spoken_of,
 )
 from curation.decisions.authors_files import CategoryFinding, check_categories, read_category_lists
 from curation.decisions.box_edits import merged
 from curation.decisions.box_overlay import IOU, Added, BoxesRule, add_boxes, read_box_logs, resolve_boxes
-from curation.decisions.cleaned_lists import UNJUDGED, Coverage, Variant, is_list_file, lines_left, manifest_of_list
-from curation.decisions.files import DecisionFile, FileReport, read_decision_files, write_decisions
+from curation.decisions.cleaned_lists import (
+    UNJUDGED,
+    Coverage,
+    Variant,
+    coverage_on,
+    is_list_file,
+    lines_left,
+    manifest_of_list,
+    parts_spoken_of,
+)
+from curation.decisions.decision import is_line
+from curation.decisions.files import DecisionFile, read_decision_files, write_decisions
 from curation.decisions.resolution import Resolution, refuse_conflicts, resolve, standing_verdicts
 from curation.decisions.verdict_tables import TableOptions, read_verdicts
 from curation.errors import CurationWarning, DecisionError, UsageError
@@ -72,14 +82,14 @@ class DecisionReport:
 
     def problems(self) -> list[str]:
         """Return what ``--strict`` does not let pass."""
-        found = [note for one in self.files for note in one.report.notes()]
+        found = [note for one in self.files for note in one.notes()]
         open_ones = self.resolution.undecided or (() if self.allowed else self.resolution.both)
         found += [f"open conflict: {one.text()}" for one in open_ones]
         conflicts = {one.image_id for one in self.resolution.conflicts}
         found += [
-            f"{one.report.name}: rows of the table judge {image} differently"
+            f"{one.name}: rows of the table judge {image} differently"
             for one in self.files
-            for image in one.report.contradicted
+            for image in one.contradicted
             if image not in conflicts
         ]
         found += self.staleness.notes() if self.staleness else []
@@ -87,27 +97,15 @@ class DecisionReport:
 
     def data(self) -> dict[str, Any]:
         """Return it as plain data."""
+        files = [msgspec.to_builtins(replace(one, decisions=())) for one in self.files]
         return {
-            "files": [
-                {
-                    "name": one.report.name,
-                    "format": one.report.format,
-                    "sha256": one.digest,
-                    "rows": one.report.rows,
-                    "torn": one.report.torn,
-                    **(_account(one.report) if one.report.codes else {}),
-                }
-                for one in self.files
-            ],
-            "lists": [
-                {**asdict(one), "reasons": {name: list(counts) for name, counts in one.reasons.items()}}
-                for one in self.lists
-            ],
+            "files": [{name: value for name, value in one.items() if name != "decisions"} for one in files],
+            "lists": msgspec.to_builtins(self.lists),
             "resolution": self.resolution.data(),
-            "agreement": [asdict(one) for one in self.agreement],
-            "staleness": asdict(self.staleness) if self.staleness is not None else None,
+            "agreement": msgspec.to_builtins(self.agreement),
+            "staleness": msgspec.to_builtins(self.staleness),
             "coverage": {"note": UNJUDGED, "parts": [one.data() for one in self.coverage]},
-            "categories": [asdict(one) for one in self.categories],
+            "categories": msgspec.to_builtins(self.categories),
             "problems": self.problems(),
         }
 
@@ -122,15 +120,6 @@ class DecisionReport:
         if not self.allowed:
             refuse_conflicts(self.resolution.both)
         write_decisions(path, self.resolution.decisions)
-
-
-def _account(report: FileReport) -> dict[str, Any]:
-    """Return what became of every row of a table."""
-    return {
-        "codes": [asdict(one) for one in report.codes],
-        "repeated": list(report.repeated),
-        "contradicted": list(report.contradicted),
-    }
 
 
 @checked
@@ -204,10 +193,8 @@ class Replayed:
             A manifest was given, or the list is JSON.
         """
         if self.file is None:
-            raise UsageError(
-                "Only a published list has lines to be written again", where="--lines",
-                hint="`curation export` writes the parts of a manifest",
-            )  # fmt: skip
+            hint = "`curation export` writes the parts of a manifest"
+            raise UsageError("Only a published list has lines to be written again", where="--lines", hint=hint)
         return lines_left(self.file, self.applied.manifest)
 
     def data(self) -> dict[str, Any]:
@@ -218,10 +205,10 @@ class Replayed:
             "version": made.header.version,
             "digest": made.digest,
             "supersedes": {"version": self.base.header.version, "digest": self.base.digest},
-            "changes": [asdict(one) for one in applied.changes],
-            "ineffective": [asdict(one) for one in applied.ineffective],
+            "changes": msgspec.to_builtins(applied.changes),
+            "ineffective": msgspec.to_builtins(applied.ineffective),
             "shared": list(applied.shared),
-            "staleness": asdict(applied.staleness),
+            "staleness": msgspec.to_builtins(applied.staleness),
             "coverage": {"note": UNJUDGED, "parts": [one.data() for one in applied.coverage]},
             "resolution": self.resolution.data(),
             **({} if self.added is None else {"boxes": self.added.data()}),
@@ -289,27 +276,21 @@ def apply_from_files(
     from curation.sources.given import open_slots
 
     rule = rule or ConflictRule()
-    if len(reason) > 1000 or (reason and not reason.isprintable()):
+    if not is_line(reason):
         raise UsageError("The reason is not one line of text", where="--reason")
     if not (decisions or boxes):
         raise UsageError("There is nothing to apply", expected="--decisions FILE, or --boxes FILE")
     files, drawn = read_decision_files(decisions), read_box_logs(boxes)
-    torn = [note for one in files for note in one.report.notes()] + [note for one in drawn for note in one.notes()]
+    torn = [note for one in files for note in one.notes()] + [note for one in drawn for note in one.notes()]
     if torn and strict:
         raise DecisionError("A file is cut off, or not finished", where=torn[0], hint="leave out --strict")
     rows = [one for file in files for one in file.decisions]
     is_list = is_list_file(manifest)
     base = manifest_of_list(Path(manifest), rows) if is_list else load_manifest(manifest)
     variant = variant or ("minus-remove" if is_list else None)
-    if version is None and variant is None:
-        raise UsageError(
-            "A new version of a manifest needs its number",
-            where="--version",
-            expected=f"MAJOR.MINOR.PATCH behind {base.header.version}",
-            hint="or --variant, for a cleaned list of its own",
-        )
-    if name and variant is None:
-        raise UsageError("A new version keeps the name", where="--name", hint="--variant, for a list of its own")
+    if variant is None and (name or version is None):
+        hint = "--version MAJOR.MINOR.PATCH; or --variant, for a cleaned list of its own, with --name"
+        raise UsageError("A new version of a manifest needs its number, and keeps the name", hint=hint)
     if boxes and variant is not None:
         raise UsageError("Boxes become part of a new version of a manifest", where="--boxes", expected="--version V")
     # Who is senior may be asked for by the rule for verdicts, for boxes, or both.

@@ -204,4 +204,4 @@ def export_decisions(log: Path, path: Path) -> Export:
     rows = standing_rows(found.decisions)
     write_decisions(path, rows)
     actions = Counter(row.action for row in rows)
-    return Export(path, len(rows), {action: actions[action] for action in sorted(actions)}, found.digest)
+    return Export(path, len(rows), {action: actions[action] for action in sorted(actions)}, found.sha256)
