@@ -32,8 +32,7 @@ def run(
     out
         write the resolved decisions: .jsonl or .csv
     strict
-        exit with 1 where conflicts are open, decisions are stale, a line is cut off, or an ID class is
-        near
+        exit with 1 where conflicts are open, decisions are stale, or a line is cut off
     """
     problems = report.problems()
     refused = bool(strict and problems)
@@ -58,8 +57,6 @@ def _lines(report: DecisionReport, problems: list[str], out: Path | None, *, ref
     if problems:
         more = [f"and {len(problems) - MOST_SHOWN} more"] if len(problems) > MOST_SHOWN else []
         tables.append(note_table("Problems", [*problems[:MOST_SHOWN], *more]))
-    if notes := [one.text() for one in report.categories if one.problem != "id_class_is_near"]:
-        tables.append(note_table("Categories", notes))
     lines = [line for table in tables for line in table_lines(table)]
     if report.staleness is not None and not report.staleness:
         lines.append("no decision is stale")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from curation.cli.output import Answer, Table, table_lines, warn
 from curation.cli.outputs import OutputFile, OwnFolder
-from curation.decisions.box_overlay import BoxReport, report_boxes
+from curation.decisions.added_boxes import BoxReport, report_boxes
 from curation.grouping import counted
 from curation.review.bad_photos import BAD_PHOTOS
 from curation.review.judging import REVIEWER_VARIABLE
@@ -142,7 +142,7 @@ def status(*, folder: Folder, also: tuple[Path, ...] = ()) -> Answer:
     }
     lines = [*_status_lines(progress), *_bad_photo_lines(record.bad_photos)]
     lines += [f"{counted(count, 'image')} not shown: {reason}" for reason, count in record.left_out.items()]
-    return Answer(data, [*lines, *([told] if (told := drawn.told()) else [])])
+    return Answer(data, [*lines, *([text] if (text := drawn.text()) else [])])
 
 
 def _bad_photo_lines(bad: dict[str, list[str]]) -> list[str]:
@@ -157,39 +157,13 @@ def _bad_photo_lines(bad: dict[str, list[str]]) -> list[str]:
 
 
 def _status_lines(progress: Progress) -> list[str]:
-    from curation.review.progress import kappa_text, left_told, rate_told
+    from curation.review.progress import kappa_text, progress_tables
 
     verdicts = ", ".join(f"{word} {count}" for word, count in progress.verdicts.items())
-    lines = [
-        f"{progress.decided:,} of {progress.images:,} images decided{f': {verdicts}' if verdicts else ''}",
-        "",
-    ]
-    reviewers = tuple(
-        (
-            one.reviewer or "unnamed",
-            f"{one.images:,}",
-            ", ".join(f"{word} {n}" for word, n in one.verdicts.items()),
-            rate_told(one.a_minute),
-            left_told(progress.images - one.images, one.a_minute),
-        )
-        for one in progress.reviewers
-    )
-    pairs = tuple(
-        (f"{one.first}, {one.second}", f"{one.images:,}", f"{one.same:,}", kappa_text(one.kappa))
-        for one in progress.agreement
-    )
-    waiting = tuple(
-        (one.batch, f"{one.decided:,} of {one.images:,}", f"{one.conflicts:,}")
-        for one in progress.batches
-        if one.decided < one.images or one.conflicts
-    )
-    for title, columns, rows in (
-        ("Reviewers", ("reviewer", "images", "verdicts", "rate", "left"), reviewers),
-        ("Agreement", ("reviewers", "both", "same", "Cohen's kappa"), pairs),
-        ("Batches with work left", ("batch", "decided", "conflicts"), waiting),
-    ):
-        if rows:
-            lines += table_lines(Table(title, columns, rows))
+    decided = f"{progress.decided:,} of {progress.images:,} images decided"
+    lines = [f"{decided}{f': {verdicts}' if verdicts else ''}", ""]
+    for table in progress_tables(progress):
+        lines += table_lines(table)
     if progress.fleiss:
         lines.append(f"Fleiss' kappa of all reviewers: {kappa_text(progress.fleiss)}")
     if progress.strangers:

@@ -18,7 +18,7 @@ from curation.errors import DecisionError, UsageError
 from curation.grouping import examples
 from curation.manifest.header import Figure, Header, PartEntry, Supersedes, classes_in
 from curation.manifest.manifest import Manifest
-from curation.manifest.soundness import PART_NAME, VERSION, check_header
+from curation.manifest.soundness import PART_NAME, VERSION, check_header, version_numbers
 from curation.manifest.views import count_annotated, count_objects, locate_images
 from curation.sources.source import Source
 
@@ -27,33 +27,34 @@ _SHOWN = 3
 
 @dataclass(frozen=True, slots=True)
 class Staleness:
-    """What of some decisions does not fit a manifest. Images are sorted, each once.
+    """Decisions that do not fit a manifest. Images are sorted, each once.
 
     Attributes
     ----------
     gone : tuple of str
-        Images that stand in no part that the decision speaks of, nor, for candidates, in any part or available source.
-    unheard : dict of str to int
-        Decisions by data set that speak of no part of the manifest.
+        Images in no part that the decision applies to, nor, for candidates, in any part or available source.
+    unmatched_datasets : dict of str to int
+        Decisions by data set that apply to no part of the manifest.
     other_manifests : dict of str to int
         Decisions by the digest of the manifest that they were made on, where it is another one.
     """
 
     gone: tuple[str, ...]
-    unheard: dict[str, int]
+    unmatched_datasets: dict[str, int]
     other_manifests: dict[str, int]
 
     def __bool__(self) -> bool:
         """Whether anything is stale."""
-        return bool(self.gone or self.unheard or self.other_manifests)
+        return bool(self.gone or self.unmatched_datasets or self.other_manifests)
 
     def notes(self) -> list[str]:
         """Return one sentence for each kind of staleness."""
-        first = examples(self.gone)
-        told = [f"{len(self.gone)} images are in no part that their decisions speak of: {first}."] if self.gone else []
-        told += [f"{n} decisions speak of {name!r}, which is no part." for name, n in self.unheard.items()]
-        told += [f"{n} decisions were made on {digest}." for digest, n in self.other_manifests.items()]
-        return told
+        first, gone = examples(self.gone), len(self.gone)
+        return [
+            *([f"{gone} images are in no part that their decisions apply to: {first}."] if gone else []),
+            *(f"{n} decisions apply to {name!r}, which is not a part." for name, n in self.unmatched_datasets.items()),
+            *(f"{n} decisions were made on {digest}." for digest, n in self.other_manifests.items()),
+        ]
 
 
 def find_stale(
@@ -77,11 +78,11 @@ def find_stale(
         and one.image_id not in (anywhere if one.stage == "candidate" else images_of[one.dataset])
     }
     found = images_in(sources or {}, {one.image_id for one in gone if one.stage == "candidate"})
-    unheard = Counter(one.dataset for one in rows if not spoken[one.dataset])
+    unmatched_datasets = Counter(one.dataset for one in rows if not spoken[one.dataset])
     others = Counter(one.manifest for one in rows if one.manifest not in ("", manifest.digest))
     return Staleness(
         gone=tuple(sorted({one.image_id for one in gone} - set(found))),
-        unheard=dict(sorted(unheard.items())),
+        unmatched_datasets=dict(sorted(unmatched_datasets.items())),
         other_manifests=dict(sorted(others.items())),
     )
 
@@ -108,24 +109,20 @@ def changed_figures(header: Header, parts: Sequence[PartEntry], changed: Collect
     Numbers of images are those of the new lists. What else cannot be told to belong to unchanged parts alone is no
     longer obtained: its name does not begin with that of such a part.
     """
-    if not changed:
-        return header.figures
     images = {part.name: part.images for part in parts}
     unchanged = tuple(f"{name}." for name in images if name not in changed)
-    return tuple(
-        figure if figure.name.startswith(unchanged) else _after_review(figure, header.version, images)
-        for figure in header.figures
-    )
-
-
-def _after_review(figure: Figure, version: str, images: Mapping[str, int | None]) -> Figure:
-    part, _, what = figure.name.rpartition(".")
-    if part in images and what == "images":
-        obtained, why = images[part], "the list was changed by decisions of reviewers"
-        same = obtained == figure.paper
-        return msgspec.structs.replace(figure, obtained=obtained, explanation="" if same else why)
-    why = f"not counted since the lists of version {version} were changed by decisions of reviewers"
-    return msgspec.structs.replace(figure, obtained=None, explanation=why)
+    uncounted = f"not counted since the lists of version {header.version} were changed by decisions of reviewers"
+    made = []
+    for figure in header.figures:
+        part, _, what = figure.name.rpartition(".")
+        obtained, why = figure.obtained, figure.explanation
+        if changed and not figure.name.startswith(unchanged):
+            obtained, why = None, uncounted
+            if part in images and what == "images":
+                obtained = images[part]
+                why = "" if obtained == figure.paper else "the list was changed by decisions of reviewers"
+        made.append(msgspec.structs.replace(figure, obtained=obtained, explanation=why))
+    return tuple(made)
 
 
 def count_part(
@@ -158,7 +155,7 @@ _ORDER: tuple[tuple[Stage, Action], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What became of one part: ids taken out and put in, sorted."""
+    """The change of one part: ids removed and added, sorted."""
 
     part: str
     removed: tuple[str, ...]
@@ -199,7 +196,7 @@ class PartSets:
         self.ineffective: list[Ineffective] = []
         for name in (*near.values(), *far.values()):
             if not re.fullmatch(PART_NAME, name):
-                raise UsageError("A part has no such name", expected=PART_NAME, found=repr(name[:80]))
+                raise UsageError("Invalid name of a part", expected=PART_NAME, found=repr(name[:80]))
 
     def replay(self, decisions: Iterable[Decision]) -> None:
         """Carry out decisions: removals, moves to near, moves to far, additions; each as one operation on sets."""
@@ -229,12 +226,9 @@ class PartSets:
         near, far = self._near_and_far(dataset)
         target, other, option = (near, far, "--near") if action in _NEAR else (far, near, "--far")
         if not target or target == other:
-            raise UsageError(
-                f"The near and the far part are the same, or decisions {action} need the name of a part",
-                where=dataset or "all parts",
-                expected=f"one of {', '.join(self.entries)}, or a new one",
-                hint=f"{option} PART",
-            )
+            what = f"Decisions {action} need the name of a part; near and far may not be the same"
+            expected = f"one of {', '.join(self.entries)}, or a new one"
+            raise UsageError(what, where=dataset or "all parts", expected=expected, hint=f"{option} PART")
         return target, other
 
     def _remove(self, dataset: str, images: set[str]) -> set[str]:
@@ -298,20 +292,17 @@ class PartSets:
                 self.now[name] -= set(self.before[name]) & set(self.before[whole]) - self.now[whole]
         for name, whole in subsets.items():
             if outside := self.now[name] - self.now[whole]:
-                raise DecisionError(
-                    f"Part {name!r} would hold images that {whole!r}, which contains it, does not",
-                    where=f"{self.header.name} {self.header.version}",
-                    found=f"{len(outside)}, the first {min(outside)}",
-                    hint="choose another part for --near or --far",
-                )
+                what = f"Part {name!r} would hold images that {whole!r}, of which it is a subset, does not"
+                found, hint = f"{len(outside)}, the first {min(outside)}", "choose another part for --near or --far"
+                raise DecisionError(what, where=f"{self.header.name} {self.header.version}", found=found, hint=hint)
 
     def shared(self) -> tuple[str, ...]:
-        """Return the images that stand both in a near part and in the far part of the same decisions."""
+        """Return the images in both the near and the far part of the same decisions."""
         both = [self._near_and_far(dataset) for dataset in {*self.near, *self.far}]
         return tuple(sorted(set().union(*(self.now.get(near, set()) & self.now.get(far, set()) for near, far in both))))
 
     def changes(self) -> tuple[Change, ...]:
-        """Return what became of each part that changed, in the order of the parts, new ones last."""
+        """Return the change of each part that changed, in the order of the parts, new ones last."""
         sets = [(name, set(self.before[name]), self.now[name]) for name in self.entries]
         return tuple(
             Change(name, tuple(sorted(before - now)), tuple(sorted(now - before)))
@@ -340,7 +331,7 @@ class Application:
         Decisions that found their image neither where they could take it from nor where they would put it.
     staleness : Staleness
     shared : tuple of str
-        Images that stand in the near and in the far part.
+        Images in both the near and the far part.
     coverage : tuple of Coverage
         How many images of each part that decisions speak of were judged, before anything was left out.
     """
@@ -366,7 +357,7 @@ def apply_decisions(
     variant: Variant | None = None,
     name: str = "",
 ) -> Application:
-    """Return a new version of a manifest with decisions carried out; its header pins their digest.
+    """Return a new version of a manifest with decisions applied; its header records their digest.
 
     ``remove`` takes an image out of the parts that the decision speaks of (its part; of a pool the near and the far
     part, where they are named; see `curation.decisions.application.parts_spoken_of`), and out of their subsets.
@@ -389,10 +380,10 @@ def apply_decisions(
     strict : bool
         Refuse stale decisions, undecided conflicts, and images in both near and far.
     variant : {"minus-remove", "minus-remove-and-unsure", "judged-keep-only"}, optional
-        Make a list of its own, cleaned in this way, that supersedes none: its name, its notes and its rule say what
+        Make a separate list, cleaned in this way, that supersedes none: its name, its notes and its rule say what
         is left out, and how many images were judged.
     name : str
-        Of a list of its own, in place of the one that is made.
+        Of a separate list, in place of the generated name.
 
     Raises
     ------
@@ -419,8 +410,8 @@ def apply_decisions(
     doubts = [*staleness.notes(), *(f"undecided: {one.text()}." for one in resolution.undecided[:_SHOWN])]
     doubts += [f"{len(shared)} images would be near and far: {examples(shared)}."] if shared else []
     if strict and doubts:
-        hint = "mend them, or leave out --strict"
-        raise DecisionError("The decisions are not beyond doubt", found=" ".join(doubts), hint=hint)
+        hint = "resolve them, or leave out --strict"
+        raise DecisionError("Unresolved or stale decisions", found=" ".join(doubts), hint=hint)
     changes = work.changes()
     made = _reviewed(work, changes, resolution, version, reason)
     if variant is not None:
@@ -443,21 +434,21 @@ def next_version(manifest: Manifest, version: str, reason: str) -> Application:
     _check_version(version, manifest, must_be_later=True)
     for part in manifest.header.parts:
         manifest.ids(part.name)
-    made = _superseding(manifest, version, reason)
-    return Application(replace(manifest, header=made), (), (), Staleness((), {}, {}), (), ())
+    made = replace(manifest, header=_superseding(manifest, version, reason))
+    return Application(made, (), (), Staleness((), {}, {}), (), ())
 
 
 def _require_judged(manifest: Manifest, coverage: Sequence[Coverage], staleness: Staleness) -> None:
-    """Refuse verdicts of which none is on an image: a list that they leave as it is would pass for a cleaned one."""
+    """Refuse decisions none of which is on an image: the unchanged list would pass for a cleaned one."""
     if any(one.total for one in coverage):
         return
     example = next((ids[0] for ids in manifest.lists.values() if ids), "no image")
     raise DecisionError(
-        "No verdict is on an image of the list",
+        "No decision is on an image of the list",
         where=f"{manifest.header.name} {manifest.header.version}",
         expected=f"decisions on images such as {example}",
         found=" ".join(staleness.notes())[:300] or "no decision",
-        hint="curation decisions FILE … --dataset NAME, with the data set of the list",
+        hint="curation review summary FILE … --dataset NAME, with the data set of the list",
     )
 
 
@@ -508,23 +499,18 @@ def _reviewed(work: PartSets, changes: Sequence[Change], resolution: Resolution,
 def _superseding(base: Manifest, version: str, reason: str) -> Header:
     """Return the header of the reviewed version behind a manifest."""
     supersedes = Supersedes(version=base.header.version, digest=base.digest, reason=reason)
-    return msgspec.structs.replace(
-        base.header, version=version, origin="reviewed", supersedes=supersedes, completes=None
-    )
+    stated = {"version": version, "origin": "reviewed", "supersedes": supersedes, "completes": None}
+    return msgspec.structs.replace(base.header, **stated)
 
 
 def _check_version(version: str, manifest: Manifest, *, must_be_later: bool) -> None:
     base = manifest.header.version
-    if re.fullmatch(VERSION, version) and (not must_be_later or _numbers(version) > _numbers(base)):
+    if re.fullmatch(VERSION, version) and (not must_be_later or version_numbers(version) > version_numbers(base)):
         return
     raise UsageError(
         f"The version is malformed, or not greater than {base} of the manifest",
         where="--version",
         expected="MAJOR.MINOR.PATCH",
         found=repr(version[:40]),
-        hint="other lists deserve a new major version: `curation diff` says which step",
+        hint="other lists deserve a new major version: `curation diff` shows which step",
     )
-
-
-def _numbers(version: str) -> list[int]:
-    return [int(one) for one in version.split(".")]

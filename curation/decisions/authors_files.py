@@ -1,4 +1,4 @@
-"""The files of the FindMeIfYouCan authors, as YAML or JSON: their selection of images, and their lists of categories.
+"""The selection of images of the FindMeIfYouCan authors, as YAML or JSON.
 
 The lists of image ids of ``manual_selection`` become decisions without reviewer and date (section 1.5 of the protocol's
 specification). In YAML an id without quotes can turn into a number (``0010e235`` is 0), so the tag of every id is
@@ -8,8 +8,7 @@ looked at before its value.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -18,7 +17,7 @@ import msgspec
 from curation.decisions.decision import Action, Decision, Stage, check_decision
 from curation.errors import CurationError, DecisionError
 from curation.ids import coco_native
-from curation.input_files import read_plain, utf8_text
+from curation.input_files import utf8_text
 from curation.json_keys import decode_json
 from curation.sources.datasets import family, namespace_of
 
@@ -34,7 +33,6 @@ LISTS: dict[str, tuple[Stage, Action]] = {
 """What the top keys of the file mean; beside them stands `CANDIDATES`, whose keys end in ``_near`` or mean far."""
 Ids = list[str | int]
 Selection = dict[str, dict[str, Ids | dict[str, Ids]]]
-Names = dict[str, list[str]]
 Form = TypeVar("Form")
 _DEEPEST = 6
 _NEVER_TEXT = re.compile(r"[-+]?[0-9]+[eE][-+]?[0-9]+")
@@ -52,10 +50,10 @@ def parse_selection(data: bytes, name: str) -> list[Decision]:
         expected. The message names the line of YAML, or the place in JSON.
     """
     layout = f"{CANDIDATES}, {', '.join(LISTS)}: each by data set, then ids, or ids by reason"
-    lists = _as_form(parse_tree(data, name), Selection, name, layout)
+    lists = as_form(parse_tree(data, name), Selection, name, layout)
     if unknown := lists.keys() - {CANDIDATES, *LISTS}:
         found = ascii(min(unknown))[:80]
-        raise DecisionError("The file has a list that is unknown here", where=name, expected=layout, found=found)
+        raise DecisionError("Unknown list in the file", where=name, expected=layout, found=found)
     decisions = []
     for key, by_dataset in lists.items():
         for dataset, listed in by_dataset.items():
@@ -77,82 +75,14 @@ def _image_id(one: str | int, dataset: str, where: str) -> str:
         namespace = namespace_of(dataset)
     except CurationError as error:
         found = ascii(dataset)[:60]
-        raise DecisionError("A list has no data set", where=where, expected=error.expected, found=found) from None
+        raise DecisionError("Unknown data set of a list", where=where, expected=error.expected, found=found) from None
     is_coco = family(dataset) == "coco"
     form = _ID_FORMS.get(family(dataset), ".*")
     if not (isinstance(one, str) or is_coco) or not re.fullmatch(form, str(one)):
         expected = f"a plain whole number: {form}" if is_coco else f"a text in quotes: {form}"
-        what = f"An image id is none of {dataset}"
+        what = f"Not an image id of {dataset}"
         raise DecisionError(what, where=where, expected=expected, found=ascii(one)[:60])
     return f"{namespace}:{coco_native(int(one)) if is_coco else one}"
-
-
-@dataclass(frozen=True, slots=True)
-class CategoryLists:
-    """Category names by data set: those of ID classes, those that remove an image, those that make it near."""
-
-    id_names: Mapping[str, list[str]]
-    removed: Mapping[str, list[str]]
-    near: Mapping[str, list[str]]
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class CategoryFinding:
-    """One category that stands where it should not.
-
-    Attributes
-    ----------
-    problem : {"id_class_is_near", "removed_and_near"}
-        An ID class in the near list: such images show what the detector knows. Or a category in both lists: removal
-        wins, so that it is near only where an override keeps the image.
-    """
-
-    problem: str
-    dataset: str
-    name: str
-
-    def text(self) -> str:
-        """Return this as one sentence."""
-        if self.problem == "id_class_is_near":
-            return f"{self.dataset}: the near list names {self.name!r}, an ID class."
-        return f"{self.dataset}: {self.name!r} is to be removed and near; removal wins."
-
-
-def read_category_lists(path: Path) -> CategoryLists:
-    """Return the category lists of a ``.yaml`` or ``.json`` file of the authors; other keys are passed over.
-
-    Raises
-    ------
-    MissingFileError
-        There is no such file.
-    DecisionError
-        It is no such file.
-    """
-    layout = "VOC_CLASSES or BDD_CLASSES, CATS_TO_REMOVE, CATS_TO_NEAR_OOD: each by data set, then names"
-    tree = parse_tree(read_plain(path, kind="file of category lists"), path.name)
-    lists = _as_form(tree, dict[str, Any], path.name, layout)
-    id_lists = [value for key, value in lists.items() if key.endswith("_CLASSES")]
-    if len(id_lists) != 1:
-        raise DecisionError("The file holds no category lists", where=path.name, expected=layout)
-    several = (id_lists[0], lists.get("CATS_TO_REMOVE", {}), lists.get("CATS_TO_NEAR_OOD", {}))
-    found = [_as_form(value, Names, path.name, layout) for value in several]
-    if not all(name.isprintable() for names in found for listed in names.values() for name in listed):
-        raise DecisionError("A category is no line of text", where=path.name, expected=layout)
-    return CategoryLists(*found)
-
-
-def check_categories(lists: CategoryLists) -> tuple[CategoryFinding, ...]:
-    """Return what is odd about category lists, sorted by data set and name; case does not count."""
-    others = {"id_class_is_near": lists.id_names, "removed_and_near": lists.removed}
-    return tuple(
-        sorted(
-            CategoryFinding(problem, dataset, name)
-            for dataset, near in lists.near.items()
-            for name in near
-            for problem, names in others.items()
-            if name.casefold() in {one.casefold() for one in names.get(dataset, ())}
-        )
-    )
 
 
 def parse_tree(data: bytes, name: str) -> Any:
@@ -161,11 +91,11 @@ def parse_tree(data: bytes, name: str) -> Any:
     Raises
     ------
     DecisionError
-        It is neither, empty, too large or too deep; it uses anchors, aliases, tags or several documents; a key stands
-        twice or is no text; or a scalar without quotes is neither a text nor a plain whole number in every YAML.
+        It is neither, empty, too large or too deep; it uses anchors, aliases, tags or several documents; a key is
+        repeated or not a text; or a scalar without quotes is neither a text nor a plain whole number in every YAML.
     """
     if len(data) > MAX_TREE_BYTES:
-        what = "The file is too large to be a list of images or categories"
+        what = "The file is too large to be a list of images"
         raise DecisionError(what, where=name, expected=f"at most {MAX_TREE_BYTES} bytes", found=str(len(data)))
     if Path(name.lower().removesuffix(".gz")).suffix == ".json":
         return decode_json(data, Any, DecisionError, "The file is not JSON", where=name)
@@ -212,7 +142,7 @@ def _plain(node: Any, name: str) -> Any:
     if isinstance(node, yaml.MappingNode):
         found = {key.value: _plain(value, name) for key, value in node.value if isinstance(key, yaml.ScalarNode)}
         if len(found) < len(node.value):
-            raise DecisionError("A key stands twice, or A key is no text", where=where)
+            raise DecisionError("Duplicate key, or a key that is not a text", where=where)
         return found
     kind, text = node.tag.rpartition(":")[2], node.value
     if kind == "int" and re.fullmatch("[1-9][0-9]*|0", text):
@@ -228,9 +158,10 @@ def _plain(node: Any, name: str) -> Any:
     )
 
 
-def _as_form(tree: Any, form: type[Form], name: str, layout: str) -> Form:
+def as_form(tree: Any, form: type[Form], name: str, layout: str) -> Form:
+    """Return a tree as a declared type; another one is a `DecisionError` that shows the layout."""
     try:
         return msgspec.convert(tree, type=form)
     except msgspec.ValidationError as error:
-        found = ascii(str(error))[:200]
-        raise DecisionError("The file is not of the authors' form", where=name, expected=layout, found=found) from None
+        what, found = "The file does not have the authors' layout", ascii(str(error))[:200]
+        raise DecisionError(what, where=name, expected=layout, found=found) from None

@@ -46,7 +46,7 @@ Word = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 
 
 class BoxState(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A box as it stands: decimal texts ``x, y, w, h`` in pixels, and a class, or ``unknown`` for an object of none."""
+    """The state of a box: decimal texts ``x, y, w, h`` in pixels, and a class, or ``unknown`` for an object of none."""
 
     box: BoxText
     label: Word
@@ -105,11 +105,11 @@ def pixels(relative: Sequence[float], size: tuple[int, int]) -> BoxText:
     Raises
     ------
     DecisionError
-        These are not four finite numbers, or no size of an image.
+        These are not four finite numbers, or the size is not positive.
     """
     if len(relative) != 4 or not all(map(math.isfinite, relative)) or min(size) < 1:
         found = f"{list(relative)!s:.120}, size {size}"
-        raise DecisionError("A box is not four finite numbers x, y, w, h of an image", where="new box", found=found)
+        raise DecisionError("A box must be four finite numbers x, y, w, h", where="new box", found=found)
     exact = [Decimal(one) * side for one, side in zip(relative, (*size, *size), strict=True)]
     return tuple(_text(_WIDE.quantize(one, _PLACES)) if abs(one) < 1e9 else "inf" for one in exact)  # type: ignore[return-value]
 
@@ -124,7 +124,7 @@ def relative(box: BoxText, size: tuple[int, int]) -> list[float]:
 
 
 def parse_row(line: bytes, *, where: str, labels: Collection[str] | None = None) -> BoxRow:
-    """Return one line of the log; one that does not say what it may say is a `DecisionError`.
+    """Return one line of the log; a malformed one is a `DecisionError`.
 
     Parameters
     ----------
@@ -134,31 +134,29 @@ def parse_row(line: bytes, *, where: str, labels: Collection[str] | None = None)
     try:
         row = msgspec.convert(parsed_line(line, DecisionError, where), type=BoxRow)
     except msgspec.ValidationError as error:
-        raise DecisionError(
-            "A line is no row of a box log",
-            where=where,
-            expected="row, number, reviewer, date, and what the row needs (docs/review.md, Missing boxes)",
-            found=printable(str(error), "?")[:200],
-        ) from None
+        expected = "row, number, reviewer, date, and what the row needs (docs/review.md, Missing boxes)"
+        found = printable(str(error), "?")[:200]
+        raise DecisionError("Malformed row of a box log", where=where, expected=expected, found=found) from None
     same = Decision(image_id=row.image_id or "coco:0", dataset="", stage="manual", action="unsure", reason=row.note)
     check_decision(msgspec.structs.replace(same, reviewer=row.reviewer, date=row.date), where=where)
-    label, classes = row.after.label if row.after else UNNAMED, sorted({UNNAMED, *(labels or ())})
+    label, classes = row.after.label if row.after else UNNAMED, [UNNAMED, *sorted(set(labels or ()) - {UNNAMED})]
+    if not label.isprintable() or (labels is not None and label not in classes):
+        what, expected = (
+            "An edit of a box has a malformed label",
+            f"{UNNAMED}, or one of {', '.join(classes[1:])}"[:200],
+        )
+        raise DecisionError(what, where=f"{where}: label", expected=expected, found=ascii(label)[:120])
+    is_edit = row.row == "edit"
     sound = {
         "outcome": row.outcome or row.row != "outcome",
         "image_id": row.image_id or row.row == "outcome",
-        "operation": row.row != "edit" or (row.operation and row.operation == operation_of(row.before, row.after)),
-        "box_id": row.box_id or row.row != "edit",
-        "size": min(row.size) or row.row != "edit",
-        "label": label.isprintable() and (labels is None or label in classes),
+        "operation": not is_edit or (row.operation and row.operation == operation_of(row.before, row.after)),
+        "box_id": row.box_id or not is_edit,
+        "size": min(row.size) or not is_edit,
     }
-    for name, is_sound in sound.items():
-        if not is_sound:
-            expected = (
-                f"{UNNAMED}, or one of {', '.join(labels or ())}"[:200] if name == "label" else "what a row needs"
-            )
-            found = ascii(label if name == "label" else getattr(row, name))[:120]
-            what = f"An edit of a box has a malformed {name}"
-            raise DecisionError(what, where=f"{where}: {name}", expected=expected, found=found)
+    if malformed := [name for name, is_sound in sound.items() if not is_sound]:
+        what, found = f"An edit of a box has a malformed {malformed[0]}", ascii(getattr(row, malformed[0]))[:120]
+        raise DecisionError(what, where=f"{where}: {malformed[0]}", found=found)
     # What is being taken away or replaced may be anything that once was let in; what comes has to be sound.
     if row.after is not None:
         check_box(row.after.box, where=f"{where}: box", size=row.size)
@@ -184,14 +182,12 @@ class BoxLogFile:
     torn: str = ""
 
     def notes(self) -> list[str]:
-        """Return in words what was left out."""
-        told = [f"{self.name}: the last line is cut off and was left out: {self.torn!a}"] if self.torn else []
+        """Return notes on what was left out."""
+        notes = [f"{self.name}: the last line is cut off and was left out: {self.torn!a}"] if self.torn else []
         if pending := Replay.of(self.rows).pending:
-            told.append(
-                f"{self.name}: {len(pending)} edits have no outcome and do not count; `curation review start` on the "
-                "folder finds out what became of them"
-            )
-        return told
+            found = f"{self.name}: {len(pending)} edits have no outcome and do not count"
+            notes.append(f"{found}; `curation review start` on the folder determines their outcomes")
+        return notes
 
 
 def read_box_log(path: Path) -> BoxLogFile:
@@ -202,7 +198,7 @@ def read_box_log(path: Path) -> BoxLogFile:
     MissingFileError
         There is no such file.
     DecisionError
-        It is no ``.jsonl``, too large, or a line is no row of a box log; the message names the line.
+        It is not ``.jsonl``, too large, or a line is malformed; the message names the line.
     """
     require_json_lines(Path(path.name.removesuffix(".gz")), DecisionError, KIND)
     given = InputFile(path, kind=KIND, most=MAX_BYTES, error=DecisionError)

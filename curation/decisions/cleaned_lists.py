@@ -104,7 +104,7 @@ class Coverage:
 
 
 def parts_spoken_of(header: Header, dataset: str) -> tuple[str, ...]:
-    """Return the parts that a decision's `dataset` means, in the order of the header.
+    """Return the parts that a decision's `dataset` refers to, in the order of the header.
 
     The part of that name; else the parts of a pool (``coco-near`` and ``coco-far`` of ``coco``); else those with a
     source of that data set or namespace. ``""`` means all.
@@ -121,7 +121,7 @@ def parts_spoken_of(header: Header, dataset: str) -> tuple[str, ...]:
 
 
 def coverage_on(manifest: Manifest, resolution: Resolution) -> tuple[Coverage, ...]:
-    """Return how far verdicts cover each part of a manifest that they speak of, candidates for addition aside."""
+    """Return how far verdicts cover each part of a manifest that they apply to, candidates for addition aside."""
     datasets = {one.dataset for one in resolution.decisions} | {one.dataset for one in resolution.undecided}
     spoken = {dataset: parts_spoken_of(manifest.header, dataset) for dataset in datasets}
     open_ones = [(one.dataset, one.image_id, "unsure") for one in resolution.undecided]
@@ -159,7 +159,7 @@ def as_cleaned(
     name: str,
     reviewers: Sequence[str],
 ) -> Manifest:
-    """Return a reviewed manifest as a list of its own: a name that says what was left out, and what was judged.
+    """Return a reviewed manifest as a separate list: a name that says what was left out, and what was judged.
 
     Parameters
     ----------
@@ -243,8 +243,7 @@ def manifest_of_list(path: Path, decisions: Sequence[Decision]) -> Manifest:
     one = only_list(file)
     part = slug(path.name.removesuffix(".gz").rpartition(".")[0].removeprefix("test_"), "_") or "list"
     namespace, dataset = _dataset_of(part, decisions, path)
-    ids = tuple(ids_of(one, namespace, str(path)))
-    facts = facts_of(namespace)
+    ids, facts = tuple(ids_of(one, namespace, str(path))), facts_of(namespace)
     source = SourceEntry(
         name=part,
         dataset=dataset,
@@ -290,10 +289,10 @@ def _dataset_of(part: str, decisions: Sequence[Decision], path: Path) -> tuple[s
     namespace = own if own in called or not called else next(iter(called)) if len(called) == 1 else ""
     if not namespace:
         raise UsageError(
-            "The decisions are on several data sets, and the list does not say of which it is",
+            "The decisions are on several data sets, and the name of the list matches none",
             where=str(path),
             expected=f"decisions on one data set, or a list whose name is one of: {', '.join(sorted(called))[:200]}",
-            hint="curation decisions FILE of this list alone, --out FILE.jsonl",
+            hint="curation review summary FILE of this list only, --out FILE.jsonl",
         )
     names = called[namespace]
     return namespace, names.pop() if len(names) == 1 and "" not in names else namespace
@@ -310,7 +309,7 @@ def lines_left(path: Path, made: Manifest) -> bytes:
     file = read_published(path)
     one = only_list(file)
     if file.form.startswith(("json", "coco")):
-        raise UsageError("Only a list of lines is written again", where=str(path), found=file.form)
+        raise UsageError("Only a list of lines can be rewritten", where=str(path), found=file.form)
     (entry,) = made.header.parts
     (source,) = made.header.sources
     kept = set(made.ids(entry.name))

@@ -105,10 +105,15 @@ def is_line(text: str, longest: int = 1000) -> bool:
 
 def moment_of(decision: Decision) -> datetime | None:
     """Return when a decision was made, a day as its first moment; None where the date is missing or malformed."""
-    if not _DATE.fullmatch(decision.date):
+    return moment_at(decision.date)
+
+
+def moment_at(date: str) -> datetime | None:
+    """Return the moment that a date of a decision states (see `moment_of`)."""
+    if not _DATE.fullmatch(date):
         return None
     try:
-        return datetime.fromisoformat(decision.date).replace(tzinfo=UTC)
+        return datetime.fromisoformat(date).replace(tzinfo=UTC)
     except ValueError:
         return None
 

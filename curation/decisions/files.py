@@ -68,7 +68,7 @@ class DecisionFile:
     contradicted: tuple[str, ...] = ()
 
     def notes(self) -> list[str]:
-        """Return in words what was left out."""
+        """Return notes on what was left out."""
         return [f"{self.name}: the last line is cut off and was left out: {self.torn!a}"] if self.torn else []
 
 
@@ -80,7 +80,7 @@ def read_decisions(path: Path) -> DecisionFile:
     MissingFileError
         There is no such file.
     DecisionError
-        It is none of the four, too large, or a line of it is no decision; the message names the line.
+        It is none of the four, too large, or a line is malformed; the message names the line.
     """
     given = InputFile(path, kind="decisions file", most=MAX_BYTES, error=DecisionError)
     name, torn = path.name, ""
@@ -104,7 +104,7 @@ def read_decision_files(
     files = [read(path) for path in paths]
     for file in files:
         if file.torn and not file.decisions:
-            raise DecisionError("The file holds no whole decision", where=file.name, found=ascii(file.torn))
+            raise DecisionError("No complete record in the file", where=file.name, found=ascii(file.torn))
     return files
 
 
@@ -122,7 +122,7 @@ def parse_jsonl(data: bytes, name: str) -> tuple[list[Decision], str]:
     Raises
     ------
     DecisionError
-        A line is too long, no JSON object, or no decision.
+        A line is too long, not a JSON object, or not a decision.
     """
     lines, torn = filled_lines(data.removeprefix(b"\xef\xbb\xbf"))
     return [_from_json(text, f"{name}, line {number}") for number, text in lines], torn
@@ -131,7 +131,7 @@ def parse_jsonl(data: bytes, name: str) -> tuple[list[Decision], str]:
 def _from_json(text: bytes, where: str) -> Decision:
     fields = parsed_line(text, DecisionError, where)
     if not isinstance(fields, dict):
-        raise DecisionError("A line is no JSON object", where=where, found=type(fields).__name__)
+        raise DecisionError("A line is not a JSON object", where=where, found=type(fields).__name__)
     return checked_decision(fields, where)
 
 
@@ -141,7 +141,7 @@ def parse_csv(data: bytes, name: str) -> list[Decision]:
     Raises
     ------
     DecisionError
-        It is no UTF-8 CSV, has unknown, repeated or missing columns, or a row is no decision.
+        It is not CSV in UTF-8, has unknown, repeated or missing columns, or a row is not a decision.
     """
     columns, rows = read_table(data, name)
     problems = [
@@ -151,12 +151,12 @@ def parse_csv(data: bytes, name: str) -> list[Decision]:
     ]
     if problems:
         raise DecisionError(
-            "The columns are not those of decisions",
+            "The columns are not those of a decisions file",
             where=f"{name}, line 1",
             expected=", ".join(FIELDS),
             found=printable("; ".join(problems[:3]), "?")[:200],
-            hint="curation decisions FILE --columns image_id=COLUMN,action=COLUMN --codes CODE=ACTION,… reads a table "
-            "of any other form",
+            hint="curation review summary FILE --columns image_id=COLUMN,action=COLUMN --codes CODE=ACTION,… reads any "
+            "other table",
         )
     decisions = []
     for line, cells in rows:
@@ -172,7 +172,7 @@ def read_table(data: bytes, name: str, separator: str = ",") -> tuple[list[str],
     Raises
     ------
     DecisionError
-        The table is no UTF-8, holds a NUL character, is no CSV, or a row has another number of cells than the first.
+        The table is not CSV in UTF-8, holds a NUL character, or a row has another number of cells than the first.
     """
     rows = _rows(data, name, separator)
     head = next(rows, (1, []))[1]
@@ -207,9 +207,9 @@ def refuse_number(image: str, column: str, where: str) -> None:
         raise DecisionError(
             "A spreadsheet has turned an image id into a number",
             where=f"{where}: {column}",
-            expected="the id as a text; 0010e235 is no number",
+            expected="the id as a text; 0010e235 is not a number",
             found=repr(image),
-            hint=f"write the file anew with the column {column} formatted as text",
+            hint=f"write the file again with the column {column} formatted as text",
         )
 
 
@@ -225,7 +225,7 @@ def checked_decision(fields: dict[str, Any], where: str) -> Decision:
         decision = msgspec.convert(fields, type=Decision)
     except msgspec.ValidationError as error:
         raise DecisionError(
-            "A line is no decision",
+            "Malformed decision",
             where=where,
             expected=f"texts {', '.join(REQUIRED)}; optional {', '.join(FIELDS[4:])}",
             found=printable(str(error), "?")[:200],
@@ -312,5 +312,5 @@ def _json_lines(decisions: Iterable[Decision]) -> bytes:
 
 
 def _wrong_suffix(path: Path, expected: str) -> DecisionError:
-    what = "The suffix says of no decisions file"
+    what = "Unsupported decisions-file extension"
     return DecisionError(what, where=str(path), expected=expected, found=repr(path.suffix[:20]))

@@ -1,4 +1,4 @@
-"""Decisions from files: what they say before anything is done with them, and their replay on a manifest."""
+"""Decisions from files: a summary, and their application to a manifest."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from curation.arguments import checked
+from curation.decisions.added_boxes import IOU, Added, BoxesRule, add_boxes, read_box_logs, resolve_boxes
 from curation.decisions.agreement import ListCount, StageAgreement, agreement, count_lists
 from curation.decisions.application import (
     Application,
@@ -20,9 +21,7 @@ from curation.decisions.application import (
     find_stale,
     next_version,
 )
-from curation.decisions.authors_files import CategoryFinding, check_categories, read_category_lists
 from curation.decisions.box_edits import merged
-from curation.decisions.box_overlay import IOU, Added, BoxesRule, add_boxes, read_box_logs, resolve_boxes
 from curation.decisions.cleaned_lists import (
     UNJUDGED,
     Coverage,
@@ -50,14 +49,14 @@ NOTHING: Mapping[str, Any] = {}
 
 @dataclass(frozen=True, kw_only=True)
 class ConflictRule:
-    """What becomes of verdicts that differ.
+    """How to treat conflicting decisions.
 
     Attributes
     ----------
     rule
-        what to do where reviewers differ: refuse (default), take what most say, or what the most senior says
+        where reviewers differ: refuse (default), follow the majority, or the most senior reviewer
     senior
-        a reviewer whose word goes before that of those named later (repeatable; with --rule senior)
+        a reviewer who overrules those named later (repeatable; with --rule senior)
     allow_conflicts
         with --rule error: replay all contradicting verdicts, as the authors' code does
     """
@@ -69,14 +68,13 @@ class ConflictRule:
 
 @dataclass(frozen=True, slots=True)
 class DecisionReport:
-    """All that is told of some decisions files."""
+    """What some decisions files say."""
 
     files: Sequence[DecisionFile]
     lists: Sequence[ListCount]
     resolution: Resolution
     agreement: Sequence[StageAgreement]
     staleness: Staleness | None
-    categories: Sequence[CategoryFinding]
     allowed: bool
     coverage: Sequence[Coverage] = ()
 
@@ -92,8 +90,7 @@ class DecisionReport:
             for image in one.contradicted
             if image not in conflicts
         ]
-        found += self.staleness.notes() if self.staleness else []
-        return found + [one.text() for one in self.categories if one.problem == "id_class_is_near"]
+        return found + (self.staleness.notes() if self.staleness else [])
 
     def data(self) -> dict[str, Any]:
         """Return it as plain data."""
@@ -105,7 +102,6 @@ class DecisionReport:
             "agreement": msgspec.to_builtins(self.agreement),
             "staleness": msgspec.to_builtins(self.staleness),
             "coverage": {"note": UNJUDGED, "parts": [one.data() for one in self.coverage]},
-            "categories": msgspec.to_builtins(self.categories),
             "problems": self.problems(),
         }
 
@@ -128,20 +124,17 @@ def report_decisions(
     /,
     *,
     manifest: Annotated[str | None, "M"] = None,
-    categories: Path | None = None,
     rule: ConflictRule | None = None,
     table: TableOptions | None = None,
 ) -> DecisionReport:
-    """Return what recorded verdicts say: counts, repeats, conflicts, agreement of reviewers, staleness.
+    """Return what decisions say: counts, repeats, conflicts, agreement of reviewers, staleness.
 
     Parameters
     ----------
     files
         .jsonl or .csv, or the FindMeIfYouCan authors' manual_selection as .yaml or .json; with --columns any table
     manifest
-        report decisions that do not fit this manifest, or published list, and how many of its images were judged
-    categories
-        the authors' lists of categories (.yaml, .json): report ID classes in the near list
+        report decisions that do not fit this manifest or published list, and how many of its images were judged
     """
     rule = rule or ConflictRule()
     held = load_manifest(manifest) if manifest and not is_list_file(manifest) else None
@@ -156,7 +149,6 @@ def report_decisions(
         resolution=resolution,
         agreement=agreement(standing_verdicts(rows)),
         staleness=find_stale(held, resolution.decisions) if held else None,
-        categories=check_categories(read_category_lists(categories)) if categories else (),
         allowed=rule.allow_conflicts,
         coverage=coverage_on(held, resolution) if held else (),
     )
@@ -174,7 +166,7 @@ def _namespace_in(manifest: Manifest | None, dataset: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """Decisions carried out on a manifest: the manifest before, what was done, and how verdicts were resolved."""
+    """Decisions applied to a manifest: the manifest before, what was done, and how conflicts were resolved."""
 
     base: Manifest
     applied: Application
@@ -194,7 +186,7 @@ class Replayed:
         """
         if self.file is None:
             hint = "`curation export` writes the parts of a manifest"
-            raise UsageError("Only a published list has lines to be written again", where="--lines", hint=hint)
+            raise UsageError("Only a published list has lines", where="--lines", hint=hint)
         return lines_left(self.file, self.applied.manifest)
 
     def data(self) -> dict[str, Any]:
@@ -235,33 +227,31 @@ def apply_from_files(
     sources: Sources = NOTHING,
     reading: Reading | None = None,
 ) -> Replayed:
-    """Replay recorded verdicts and boxes on a manifest: a new version that names their digests.
+    """Apply decisions and added boxes to a manifest: a new version that records their digests.
 
     Parameters
     ----------
     manifest
-        a folder, NAME@VERSION of an available manifest, or a published list of images in any form
+        a folder, NAME@VERSION of an available manifest, or a published list of images in any format
     decisions
         .jsonl, .csv, or the FindMeIfYouCan authors' manual_selection as .yaml or .json (repeatable)
     boxes
-        boxes.jsonl of a review: boxes that annotations lack become an overlay of the new version, which build, export
-        and evaluate count as truth (repeatable: one a folder)
+        boxes.jsonl of a review: boxes that annotations lack are added to the new version; build, export and evaluate
+        count them as truth (repeatable: one per folder)
     boxes_rule
         whose boxes: refuse where reviewers differ (default), every box, boxes that all reviewers of an image drew, or
         of each image those of the most senior reviewer (--senior)
     boxes_iou
-        from which on boxes of two reviewers are of one object
+        least IoU at which boxes of two reviewers are of the same object
     near
-        the part that is near, of decisions on DATASET or of all; one that does not exist is made
-        (repeatable)
+        the near part, for decisions on DATASET or for all; created if it does not exist (repeatable)
     far
-        the part that is far, of decisions on DATASET or of all; one that does not exist is made
-        (repeatable)
+        the far part, for decisions on DATASET or for all; created if it does not exist (repeatable)
     version
         of the new manifest: MAJOR.MINOR.PATCH (default: 1.0.0 of a cleaned list)
     variant
-        make a cleaned list of its own rather than a new version: without images that decisions remove, without
-        unsure ones too, or of images judged to stay alone (default for a published list: minus-remove); unjudged is
+        make a separate cleaned list rather than a new version: without images that decisions remove, without
+        unsure ones too, or only images judged to stay (default for a published list: minus-remove); unjudged is
         not clean
     name
         of the cleaned list (default: from what is left out, such as textures-ninco-minus-72)
@@ -277,22 +267,22 @@ def apply_from_files(
 
     rule = rule or ConflictRule()
     if not is_line(reason):
-        raise UsageError("The reason is not one line of text", where="--reason")
+        raise UsageError("The reason must be a single line", where="--reason")
     if not (decisions or boxes):
-        raise UsageError("There is nothing to apply", expected="--decisions FILE, or --boxes FILE")
+        raise UsageError("Nothing to apply", expected="--decisions FILE, or --boxes FILE")
     files, drawn = read_decision_files(decisions), read_box_logs(boxes)
     torn = [note for one in files for note in one.notes()] + [note for one in drawn for note in one.notes()]
     if torn and strict:
-        raise DecisionError("A file is cut off, or not finished", where=torn[0], hint="leave out --strict")
+        raise DecisionError("A file is truncated or incomplete", where=torn[0], hint="leave out --strict")
     rows = [one for file in files for one in file.decisions]
     is_list = is_list_file(manifest)
     base = manifest_of_list(Path(manifest), rows) if is_list else load_manifest(manifest)
     variant = variant or ("minus-remove" if is_list else None)
     if variant is None and (name or version is None):
-        hint = "--version MAJOR.MINOR.PATCH; or --variant, for a cleaned list of its own, with --name"
-        raise UsageError("A new version of a manifest needs its number, and keeps the name", hint=hint)
+        hint = "--version MAJOR.MINOR.PATCH; or --variant, for a separate cleaned list, with --name"
+        raise UsageError("A new version of a manifest needs a version number, and keeps the name", hint=hint)
     if boxes and variant is not None:
-        raise UsageError("Boxes become part of a new version of a manifest", where="--boxes", expected="--version V")
+        raise UsageError("Boxes can only be added to a new version", where="--boxes", expected="--version V")
     # Who is senior may be asked for by the rule for verdicts, for boxes, or both.
     seniors = () if boxes_rule == "senior" and rule.rule != "senior" else rule.senior
     resolution = resolve(rows, rule.rule, seniors=seniors, allow_conflicts=rule.allow_conflicts)
@@ -323,7 +313,7 @@ def apply_from_files(
 
 
 def _doubts(base: Manifest, applied: Application) -> list[str]:
-    """Return in words what a reader of the result should look at."""
+    """Return warnings about the result."""
     told = [*applied.staleness.notes(), *(one.text() for one in applied.ineffective)]
     if applied.shared:
         told.append(f"near and far share {len(applied.shared)} images, such as {applied.shared[0]}.")

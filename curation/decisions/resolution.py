@@ -125,9 +125,9 @@ def resolve(
         The rule is unknown, or needs seniors and there are none.
     """
     if rule not in RULES:
-        raise UsageError("There is no such rule for conflicts", expected=", ".join(RULES), found=repr(rule[:40]))
+        raise UsageError("Unknown rule for conflicts", expected=", ".join(RULES), found=repr(rule[:40]))
     if (rule == "senior") != bool(seniors):
-        raise UsageError("The rule 'senior', and no other, needs to know who is", hint="--rule senior --senior NAME")
+        raise UsageError("Only the rule 'senior' needs --senior NAME, and it does", hint="--rule senior --senior NAME")
     rows = list(decisions)
     distinct = list(dict.fromkeys(rows))
     standing = standing_verdicts(distinct)

@@ -54,24 +54,24 @@ Namespaces = Callable[[str], str]
 
 @dataclass(frozen=True, kw_only=True)
 class TableOptions:
-    """How tables of others' verdicts are read.
+    """How verdict tables of third parties are read.
 
     Attributes
     ----------
     columns
-        read any table: which of its columns is which field of a decision, image_id and action among them;
+        read any table: the column of each field of a decision, image_id and action among them;
         image_id may be a path (repeatable)
     codes
-        what the codes of the column of actions stand for: an action, or skip; the code becomes the reason
+        the action that each code of the action column means, or skip; the code becomes the reason
         (repeatable)
     blank
-        rows without a code: an error, or no verdict
+        rows without a code: an error, or skipped
     dataset
-        what the verdicts of a table speak of, where no column says so (default: the name of its file)
+        what the verdicts of a table apply to, if no column says so (default: the name of its file)
     stage
-        of the verdicts of a table
+        stage of the verdicts of a table
     reviewer
-        whose verdicts a table holds, where no column says so
+        whose verdicts a table holds, if no column says so
     """
 
     columns: tuple[Annotated[str, "FIELD=COLUMN,…"], ...] = ()
@@ -101,7 +101,7 @@ class TableOptions:
         allowed = (*ACTIONS_OF[self.stage], SKIP)
         for code, action in actions.items():
             if action not in allowed:
-                what = f"A code stands for no action of the stage {self.stage!r}"
+                what = f"Not an action of the stage {self.stage!r}"
                 raise UsageError(what, where=f"--codes {code}={action}"[:200], expected=", ".join(allowed))
         actions = actions or {name: name for name in allowed}
         return {**actions, "": SKIP} if self.blank == "skip" else actions
@@ -190,7 +190,7 @@ def _mapped_rows(data: bytes, name: str, columns: Mapping[str, str]) -> list[tup
     places = {field: head.index(column) for field, column in columns.items()}
     found_rows = [(line, {field: cells[place] for field, place in places.items()}) for line, cells in rows]
     if not found_rows:
-        raise DecisionError("The table has no row", where=name, expected="a verdict a line, below the first")
+        raise DecisionError("The table has no rows", where=name)
     for _, fields in found_rows:
         fields |= {"action": fields["action"].strip(), "image_id": fields["image_id"].strip()}
     return found_rows
@@ -211,7 +211,7 @@ def _separator(data: bytes, wanted: Set[str]) -> str:
 def _require_known(
     rows: Sequence[tuple[int, dict[str, str]]], codes: Counter[str], actions: Mapping[str, str], name: str, column: str
 ) -> None:
-    """Raise `DecisionError` where codes stand for no action; all of them are told, each with its first line."""
+    """Raise `DecisionError` where codes are unknown; all of them are named, each with its first line."""
     unknown: dict[str, int] = {}
     for line, fields in rows:
         if fields["action"] not in actions:
@@ -220,7 +220,7 @@ def _require_known(
         told = [f"{ascii(code)[:40]} on line {line} ({codes[code]:,} rows)" for code, line in unknown.items()]
         first, line = next(iter(unknown.items()))
         raise DecisionError(
-            "A code of the table stands for no action" if first else "A row of the table has no code",
+            "Unknown code in the table" if first else "A row of the table has no code",
             where=f"{name}, line {line}: {column}",
             expected=", ".join(actions),
             found="; ".join(told[:_SHOWN]) + (f"; and {len(told) - _SHOWN} more" if len(told) > _SHOWN else ""),
@@ -245,7 +245,7 @@ def _stable_ids(rows: Sequence[tuple[int, dict[str, str]]], name: str, namespace
         try:
             namespace = namespaces(dataset)
         except CurationError as error:
-            what, where = "The name of the data set cannot stand before ids", f"{name}: {dataset[:60]!r}"
+            what, where = "The name of the data set cannot be a namespace of ids", f"{name}: {dataset[:60]!r}"
             raise UsageError(what, where=where, expected=error.expected, hint="--dataset NAME") from None
         texts = "".join(f"{ids[place]}\n" for place in places)
         listed = PublishedList("", texts.encode(), np.array([rows[place][0] for place in places], np.int32))

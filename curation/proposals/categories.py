@@ -256,7 +256,7 @@ def judge_categories(
             judgement = "overlap" if kind in OVERLAPS else "part" if kind == "label_part" else "broader"
             phrase = relation.phrase + (f", though listed as {by_user}" if by_user else "")
         elif by_user:
-            judgement, kind = (by_user, "near_listed" if by_user == "near" else "far_listed")
+            judgement, kind = ("near", "near_listed") if by_user == "near" else ("far", "far_listed")
             phrase = f"is listed as {by_user}"
         elif near is None:
             judgement, kind, phrase = "unjudged", "unjudged", "has no synset and stands on no list"

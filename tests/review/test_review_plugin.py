@@ -87,7 +87,7 @@ def test_a_verdict_that_is_none_is_refused(execute: Any, review: LiveReview) -> 
 
 def test_selected_patches_are_no_images(execute: Any, review: LiveReview) -> None:
     boxes = [box.id for box in review.dataset.first().other.detections]
-    assert "no images of this review" in execute("near", boxes)["message"]
+    assert "not images of this review" in execute("near", boxes)["message"]
 
 
 def test_undo_next_batch_and_export(execute: Any, review: LiveReview) -> None:

@@ -70,9 +70,7 @@ def threshold_of(text: str) -> Fraction:
     """Return an IoU threshold; anything but a decimal above 0 and up to 1 is a `UsageError`."""
     value = Fraction(text) if re.fullmatch(r"[01](?:\.\d{1,6})?", text) else Fraction(0)
     if not 0 < value <= 1:
-        raise UsageError(
-            "The IoU threshold is not usable", expected="a decimal above 0, up to 1", found=repr(text)[:40]
-        )
+        raise UsageError("Invalid IoU threshold", expected="a decimal above 0, up to 1", found=repr(text)[:40])
     return value
 
 
@@ -100,36 +98,32 @@ def matched_pairs(
 
 
 def box_agreement(replay: Replay, iou: str = IOU) -> tuple[BoxAgreement, ...]:
-    """Return the agreement of every two reviewers who declared at least one image complete both."""
+    """Return the agreement of every two reviewers who both declared at least one image complete."""
     threshold = threshold_of(iou)
-    images_of = grouped(sorted(replay.complete), lambda one: one[1])
+    images_of = {name: {image for image, _ in some} for name, some in grouped(replay.complete, lambda o: o[1]).items()}
     found = []
     for first, second in combinations(sorted(images_of), 2):
-        if both := sorted({image for image, _ in images_of[first]} & {image for image, _ in images_of[second]}):
-            found.append(_agreement(replay, first, second, both, threshold))
+        images, counts, overlaps, same = sorted(images_of[first] & images_of[second]), (0, 0), list[float](), 0
+        for image in images:
+            mine, theirs = _drawn(replay, image, first), _drawn(replay, image, second)
+            counts = (counts[0] + len(mine), counts[1] + len(theirs))
+            pairs = matched_pairs(mine, theirs, threshold)
+            overlaps += [one for _, _, one in pairs]
+            same += sum(mine[row].label == theirs[column].label for row, column, _ in pairs)
+        matched, either = len(overlaps), sum(counts) - len(overlaps)
+        agreement = BoxAgreement(
+            first=first,
+            second=second,
+            images=len(images),
+            boxes=counts,
+            matched=matched,
+            same_label=same,
+            f1=2 * matched / sum(counts) if either else None,
+            jaccard=matched / either if either else None,
+            mean_iou=sum(overlaps) / matched if matched else None,
+        )
+        found += [agreement] if images else []
     return tuple(found)
-
-
-def _agreement(replay: Replay, first: str, second: str, images: Sequence[str], threshold: Fraction) -> BoxAgreement:
-    counts, overlaps, same = [0, 0], list[float](), 0
-    for image in images:
-        mine, theirs = _drawn(replay, image, first), _drawn(replay, image, second)
-        counts = [counts[0] + len(mine), counts[1] + len(theirs)]
-        pairs = matched_pairs(mine, theirs, threshold)
-        overlaps += [iou for _, _, iou in pairs]
-        same += sum(mine[row].label == theirs[column].label for row, column, _ in pairs)
-    matched, either = len(overlaps), sum(counts) - len(overlaps)
-    return BoxAgreement(
-        first=first,
-        second=second,
-        images=len(images),
-        boxes=(counts[0], counts[1]),
-        matched=matched,
-        same_label=same,
-        f1=2 * matched / sum(counts) if either else None,
-        jaccard=matched / either if either else None,
-        mean_iou=sum(overlaps) / matched if matched else None,
-    )
 
 
 def _drawn(replay: Replay, image: str, reviewer: str) -> list[BoxState]:
@@ -192,16 +186,16 @@ def resolve_boxes(
     rule : {"error", "union", "agree", "senior"}
         See `RULES`.
     seniors : sequence of str
-        Whose word goes first, the most senior first; the others by name.
+        The most senior first; the others follow by name.
     iou : str
-        From which on two boxes are of one object.
+        Least IoU of two boxes of the same object.
 
     Raises
     ------
     DecisionConflictError
         Reviewers differ, under ``error``.
     UsageError
-        ``senior`` without a name, or a threshold that is none.
+        ``senior`` without a name, or an invalid threshold.
     """
     threshold = threshold_of(iou)
     if rule == "senior" and not seniors:
@@ -235,7 +229,7 @@ def resolve_boxes(
             "Reviewers drew different boxes",
             found=examples((one.text() for one in conflicts), joint="; "),
             expected="the same boxes, or --boxes-rule " + "|".join(one for one in RULES if one != "error"),
-            hint="curation review boxes FILE … shows how far they agree",
+            hint="curation review summary boxes.jsonl … shows how far they agree",
         )
     return BoxResolution(Overlay(tuple(images)), rule, replay.digest, tuple(conflicts), alone)
 
@@ -258,7 +252,7 @@ def _objects(
 
 @dataclass(frozen=True, slots=True)
 class BoxReport:
-    """All that is told of some box logs."""
+    """What some box logs say."""
 
     files: tuple[BoxLogFile, ...]
     replay: Replay
@@ -305,7 +299,7 @@ def report_boxes(files: tuple[Path, ...], /, *, iou: str = IOU) -> BoxReport:
     files
         boxes.jsonl of a review (repeatable)
     iou
-        from which on two boxes are of one object
+        least IoU at which two boxes are of the same object
     """
     read = read_box_logs(files)
     replay = merged(read)
@@ -327,11 +321,11 @@ class Added:
     manifest : Manifest
     resolution : BoxResolution
     left_out : tuple of str
-        Images with boxes that stand in no list of the manifest; their boxes were left out.
+        Images with boxes that are in no list of the manifest; their boxes were left out.
     uncounted : tuple of str
         Parts whose counts of objects were dropped, since their sources were not given.
     notes : tuple of str
-        What to look at.
+        Warnings.
     """
 
     manifest: Manifest
@@ -359,7 +353,7 @@ def add_boxes(manifest: Manifest, resolution: BoxResolution, sources: Mapping[st
     Raises
     ------
     DecisionError
-        A label is no class of the manifest, or no box is on an image of its lists.
+        A label is not a class of the manifest, or no box is on an image of its lists.
     """
     header = manifest.header
     listed = {image for ids in manifest.lists.values() for image in ids}
@@ -367,11 +361,9 @@ def add_boxes(manifest: Manifest, resolution: BoxResolution, sources: Mapping[st
     left_out = tuple(one.image_id for one in resolution.overlay.images if one.image_id not in listed)
     _require_classes(header, kept)
     if not kept:
+        found = f"{len(left_out)} other images" if left_out else "no image"
         raise DecisionError(
-            "No box is on an image of the manifest",
-            where=f"{header.name} {header.version}",
-            expected="boxes of accepted reviewers on its images",
-            found=f"{len(left_out)} other images" if left_out else "no image",
+            "No box is on an image of the manifest", where=f"{header.name} {header.version}", found=found
         )
     overlay = Overlay(kept)
     entry = overlay.entry(resolution.rule, resolution.log)
@@ -393,12 +385,12 @@ def _require_classes(header: Header, images: Iterable[OverlayImage]) -> None:
     names = {entry.name for entry in header.classes} | {UNNAMED}
     strange = sorted({box.label for one in images for box in one.boxes} - names)
     if strange:
-        raise DecisionError(
-            "A box has a label that is no class of the manifest",
-            where=f"{header.name} {header.version}",
-            expected=f"{UNNAMED}, or one of {', '.join(sorted(names - {UNNAMED}))}"[:300],
-            found=", ".join(strange[:_SHOWN])[:200],
+        where, expected = (
+            f"{header.name} {header.version}",
+            f"{UNNAMED}, or one of {', '.join(sorted(names - {UNNAMED}))}",
         )
+        what, found = "The label of a box is not a class of the manifest", ", ".join(strange[:_SHOWN])[:200]
+        raise DecisionError(what, where=where, expected=expected[:300], found=found)
 
 
 def _doubts(made: Manifest, resolution: BoxResolution, left_out: Sequence[str]) -> Iterable[str]:
