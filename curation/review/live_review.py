@@ -121,7 +121,7 @@ class LiveReview:
             return [sample for sample, key in self._key_of.items() if self.book.has_decided(key, reviewer)]
 
     def progress_text(self, reviewer: str) -> str:
-        """Return a reviewer's count, rate and time left in a sentence: see `progress_text`."""
+        """Return a reviewer's count, rate and time left in a sentence."""
         with self._lock:
             self.book.refresh()
             decided = self.book.count_decided(reviewer)

@@ -173,7 +173,7 @@ def test_no_request_gives_a_verdict_in_another_name(execute: Any, review: LiveRe
 def test_without_a_name_nothing_is_recorded(execute: Any, review: LiveReview, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("CURATION_REVIEWER")
     answer = execute("judge", ids=chosen(review, 1), verdict="near")
-    assert answer["message"].startswith("A verdict needs a reviewer. End it and start it again")
+    assert answer["message"].startswith("A verdict needs a reviewer. Stop it and restart it")
     assert not review.book.path.exists()
 
 
