@@ -15,7 +15,7 @@ from curation.arguments import checked
 from curation.benchmarks.benchmark import Benchmark
 from curation.benchmarks.parameters import wordnet_of
 from curation.benchmarks.registry import benchmarks, find_benchmark, find_recipe
-from curation.decisions.box_overlay import BoxResolution, add_boxes
+from curation.decisions.added_boxes import BoxResolution, add_boxes
 from curation.errors import CurationError, CurationWarning, ManifestError, UsageError
 from curation.manifest.header import Figure, Header
 from curation.manifest.importing import import_lists, pin_lists
