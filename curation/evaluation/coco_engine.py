@@ -18,7 +18,7 @@ from typing import Annotated, Any, Literal, NamedTuple, get_args
 import numpy as np
 
 from curation.errors import EngineDisagreementError, MissingExtraError, UsageError
-from curation.evaluation.input_order import decided_by_order
+from curation.evaluation.input_order import count_tie_sensitive
 from curation.evaluation.inputs import POLICY, READING, OnePart, Policy, Reading, Truth
 from curation.evaluation.matching import overlapping_pairs
 from curation.evaluation.measures import Measure, Measured, Value, definitions, percent
@@ -259,7 +259,7 @@ def coco_decided_by_order(truth: GroundTruth, detections: Detections) -> int:
     disputed = np.zeros(len(detections), bool)
     disputed[pairs.row[rivals[pairs.position] > 1]] = True
     kind = np.searchsorted(np.linspace(0.5, 0.95, 10), best, side="right")
-    return decided_by_order(detections, kind, contested=disputed, free=True)
+    return count_tie_sensitive(detections, kind, contested=disputed, free=True)
 
 
 def labelled(truth: GroundTruth, detections: Detections) -> tuple[GroundTruth, Detections]:

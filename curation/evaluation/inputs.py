@@ -35,10 +35,12 @@ from curation.evaluation.truth import Part, ground_truth, places_of
 from curation.manifest.manifest import Manifest
 from curation.manifest.overlay import Overlay, OverlayImage, overlaid, read_overlay
 from curation.progress import stage
-from curation.sources.slots import BadBoxes
 from curation.sources.source import Source
+from curation.sources.source_specs import BadBoxes
 
 __all__ = [
+    "POLICY",
+    "READING",
     "BadBoxes",
     "CategoryIds",
     "OnePart",
@@ -49,7 +51,11 @@ __all__ = [
     "by_name",
     "classes_listed",
     "detections_of",
+    "file_records",
     "known_classes",
+    "manifest_record",
+    "places_in",
+    "require_manifest_for_ids",
 ]
 Given = TypeVar("Given")
 Truth = Path | Source
@@ -82,7 +88,7 @@ class Reading:
 
     def open(self, truth: Truth, part: str = "test") -> Source:
         """Return the source of a ground truth; `part` is what to call the part that a file holds."""
-        from curation.sources.given import as_source
+        from curation.sources.coerce import as_source
 
         if isinstance(truth, Source):
             return truth

@@ -15,7 +15,7 @@ import numpy as np
 
 from curation.errors import UsageError
 from curation.evaluation.curves import average_precision
-from curation.evaluation.input_order import decided_by_order, kinds
+from curation.evaluation.input_order import count_tie_sensitive, kinds
 from curation.evaluation.inputs import (
     POLICY,
     READING,
@@ -53,7 +53,7 @@ from curation.evaluation.problem import (
     tasks_of_manifest,
 )
 from curation.evaluation.readers import TaskDetections, read_task_detections
-from curation.evaluation.result import Column, Drawing, Report, Result, Scored, Tidy, stem_of, truth_digests
+from curation.evaluation.result import Column, Figure, Report, Result, Scored, Tidy, stem_of, truth_digests
 from curation.evaluation.truth import REPEATS, Repeats, TaskTruth, read_image_list, task_truth
 from curation.evaluation.variants import IOU, Rules, round_as_text, select
 from curation.manifest.locate import load_manifest
@@ -230,7 +230,7 @@ def outcomes(truth: TaskTruth, detections: Detections, rules: Rules) -> Outcomes
         target=unknown & positive,
         taken=matches.truth,
         pairs=replace(pairs, row=known_rows[pairs.row]),
-        decided_by_order=decided_by_order(
+        decided_by_order=count_tie_sensitive(
             detections,
             kinds(matches.outcome, hit),
             claim=None if is_free else np.where(hit, -1, matches.claim),
@@ -477,7 +477,7 @@ def settings_of(rules: Rules) -> dict[str, str]:
     }
 
 
-def _drawings(result: Result) -> Iterator[Drawing]:
+def _drawings(result: Result) -> Iterator[Figure]:
     from curation.evaluation.open_world_figures import impact_figure, unknown_figure
 
     for variant in dict.fromkeys(one.variant for one in result.scored):
@@ -492,7 +492,7 @@ def _drawings(result: Result) -> Iterator[Drawing]:
             ("wilderness_impact", impact_figure, missing),
             ("unknown_recall_precision", unknown_figure, ""),
         ):
-            yield Drawing(f"{name}_{variant}", partial(figure, tasks, variant) if tasks else None, why)
+            yield Figure(f"{name}_{variant}", partial(figure, tasks, variant) if tasks else None, why)
 
 
 def report_as(benchmark: str, *, more: tuple[Measure, ...] = (), algorithm: int = 1) -> Report:

@@ -17,7 +17,7 @@ from curation.evaluation.open_set import wilderness_levels
 from curation.evaluation.outcomes import Outcomes
 from curation.evaluation.problem import NO_DETECTIONS, Detections, GroundTruth, Stray
 from curation.evaluation.readers import Boxes
-from curation.evaluation.result import Column, Drawing, Report, Result, Tidy
+from curation.evaluation.result import Column, Figure, Report, Result, Tidy
 from curation.evaluation.variants import IOU, Difficult, Rules
 from curation.progress import stage
 
@@ -223,14 +223,14 @@ def precision_recall(
     return curves
 
 
-def _drawings(result: Result) -> Iterator[Drawing]:
+def _drawings(result: Result) -> Iterator[Figure]:
     from curation.evaluation.figures import precision_recall_curves
 
     def draw(stem: Path) -> list[Path]:
         return precision_recall_curves({result.scored[0].method: result.columns}, stem, note="VOC, IoU 0.5")
 
     drawable = any(result.table("average_precision")["objects"])
-    yield Drawing("precision_recall", draw if drawable else None, "no class has objects")
+    yield Figure("precision_recall", draw if drawable else None, "no class has objects")
 
 
 REPORT = Report(

@@ -16,7 +16,7 @@ import numpy as np
 from curation.benchmarks.osod3.report import AVERAGES, DEFINITIONS, REPORT
 from curation.errors import EvaluationError, UsageError
 from curation.evaluation.coco_engine import Engine, coco_decided_by_order, coco_precision
-from curation.evaluation.input_order import decided_by_order
+from curation.evaluation.input_order import count_tie_sensitive
 from curation.evaluation.inputs import (
     READING,
     CategoryIds,
@@ -214,7 +214,7 @@ def classes_of(stated: Path | Manifest, name: str) -> ClassRoles:
     """
     if isinstance(stated, Manifest):
         header = stated.header
-        where, taxonomy = f"{header.name} {header.version}", header.taxonomy
+        where, taxonomy = f"{header.name} {header.version}", str(header.taxonomy)
         known, unknown = ([one for one in header.classes if one.role == role] for role in ("known", "unknown"))
         numbers = {one.name: one.index for one in known}
         aliases = {alias: one.name for one in header.classes for alias in one.aliases}
@@ -550,10 +550,10 @@ def _threshold_curve(
     # A threshold keeps equal scores or none: each image of a class, and each object, is a ranking of its own.
     if rules.taken == "best_free":
         by_image = replace(detections, label=detections.image * (truth.unknown + 1) + detections.label)
-        return curve, decided_by_order(by_image, matches.outcome == 1, counted=known, free=True)
+        return curve, count_tie_sensitive(by_image, matches.outcome == 1, counted=known, free=True)
     by_object = replace(detections, label=matches.claim)
     counted = known & (matches.claim >= 0)
-    return curve, decided_by_order(by_object, 1 + is_open.astype(np.int8), counted=counted)
+    return curve, count_tie_sensitive(by_object, 1 + is_open.astype(np.int8), counted=counted)
 
 
 def average_precisions(truth: OpenSetTruth, detections: Detections, *, engine: Engine | None = None) -> dict[str, Any]:

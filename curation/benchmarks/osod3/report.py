@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from curation.evaluation.measures import Measure, formulas
-from curation.evaluation.result import Column, Drawing, Report, Result, Table, Tidy, tidy_tables
+from curation.evaluation.result import Column, Figure, Report, Result, Table, Tidy, tidy_tables
 from curation.figure_style import (
     MARKERS,
     SERIES,
@@ -21,7 +21,7 @@ from curation.figure_style import (
 )
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure as Canvas
 
 AVERAGES = ("AP_known", "AP_unk", "AP_known50", "AP_unk50", "AP_known75", "AP_unk75")
 _OSOD3 = "Hosoya et al., arXiv 2207.09775"
@@ -120,7 +120,7 @@ def _tables(result: Result) -> Iterator[Table]:
     yield Table("over_cases", columns, rows, title=title)
 
 
-def _drawings(result: Result) -> Iterator[Drawing]:
+def _drawings(result: Result) -> Iterator[Figure]:
     for variant in result.data["variants"]:
         curves = {
             one.case: [dict(zip(found, row, strict=True)) for row in zip(*found.values(), strict=True)]
@@ -128,7 +128,7 @@ def _drawings(result: Result) -> Iterator[Drawing]:
             if one.variant == variant and one.found is not None
             for found in (one.found.tables["thresholds"],)
         }
-        yield Drawing(f"open_set_error_{variant}", partial(threshold_figure, curves, variant=variant))
+        yield Figure(f"open_set_error_{variant}", partial(threshold_figure, curves, variant=variant))
 
 
 _COLUMNS = ("theta", "A_OSE", "WI", "WI_all_fp")
@@ -153,7 +153,7 @@ def threshold_figure(curves: Mapping[str, Sequence[Mapping[str, Any]]], stem: Pa
         PNG, SVG, CSV.
     """
 
-    def draw() -> Figure:
+    def draw() -> Canvas:
         figure, (errors, impact) = small_multiples(2, height=2.3)
         for place, (case, rows) in enumerate(curves.items()):
             thetas = [row["theta"] for row in rows]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 from curation.evaluation.measures import Measure, definitions
@@ -12,59 +13,43 @@ _PUBLISHED = "published"
 _EMPTY = "a set has no images or no scores"
 _STD = "population standard deviation over the runs, of the finished table"
 _METRICS = "OpenOOD 1.5, openood/evaluators/metrics.py"
-_OF_SETS = (
-    (
+_share = partial(Measure, unit="share", ranked=True)
+_of_sets = partial(_share, source=_METRICS, undefined=_EMPTY)
+_COMPARED = (
+    _of_sets(
         "AUROC",
         "area under the ROC curve",
         "P(s_id > s_ood) + P(s_id = s_ood) / 2 over all pairs of an ID and an OOD image; of a group the plain mean of "
         "its sets, whatever their sizes",
-        "ood",
+        better="higher", count=("n", "ood"),
     ),
-    (
+    _of_sets(
         "FPR95",
         "false positive rate at 95 % true positives",
         "as the variant says: which class is positive, and which threshold counts (`FPR95_ood_positive`, "
         "`FPR95_ood_positive_openood_vertices`, `FPR95_first`, `FPR95_quantile_ninco`, `FPR95_rank_ssb`)",
-        "ood",
+        better="lower", count=("n", "ood"),
     ),
-    (
+    _of_sets(
         "AUPR_IN",
         "area under precision over recall, ID positive",
         "trapezoids between all distinct scores, from recall 0 with precision 1; depends on the ratio of ID to OOD",
-        "id",
+        better="higher", count=("n", "id"),
     ),
-    (
+    _of_sets(
         "AUPR_OUT",
         "area under precision over recall, OOD positive",
         "the same of negated scores with ID and OOD exchanged",
-        "ood",
+        better="higher", count=("n", "ood"),
     ),
-)
-_COMPARED = tuple(
-    Measure(
-        key,
-        name,
-        formula,
-        unit="share",
-        better="lower" if key == "FPR95" else "higher",
-        source=_METRICS,
-        undefined=_EMPTY,
-        count=("n", counted),
-        ranked=True,
-    )
-    for key, name, formula, counted in _OF_SETS
-)
-_ACCURACY = Measure(
+)  # fmt: skip
+_ACCURACY = _share(
     "ACC",
     "accuracy on ID images",
     "ID images whose prediction is their label / ID images; with covariate-shifted sets as ID, over all pooled",
-    unit="share",
-    better="higher",
-    source="OpenOOD 1.5, openood/evaluation_api/evaluator.py",
-    undefined="predictions or labels are not told",
-    count=("n", "id"),
-    ranked=True,
-)
+    better="higher", source="OpenOOD 1.5, openood/evaluation_api/evaluator.py",
+    undefined="predictions or labels are not told", count=("n", "id"),
+)  # fmt: skip
 _NUMBERS = tuple(one.key for one in (*_COMPARED, _ACCURACY))
 _SPREADS = tuple(
     Measure(
@@ -130,7 +115,7 @@ def _tables(result: Result) -> Iterator[Table]:
         yield _lists(data)
     runs = dict(data["runs"])
     for name, lists in runs.items():
-        yield _rows(data, lists, f"{name}: numbers in %", {"run": name})
+        yield _rows(data, lists, f"{name}: numbers", {"run": name})
     if data["summary"] is not None:
         yield _summary(data)
     if data["bootstrap"] is not None:
@@ -178,7 +163,7 @@ def _shown(data: Data, name: str) -> bool:
 
 def _rows(data: Data, lists: Data, title: str, where: dict[str, str]) -> Table:
     rows = [(*head, *(row[key] for key in _NUMBERS)) for head, row in _walk(data, lists)]
-    columns = (*_HEAD, *(Column(key, "share", show=".2%") for key in _NUMBERS))
+    columns = (*_HEAD, *(Column(key, "share") for key in _NUMBERS))
     printed = [row for row in rows if _shown(data, row[3])]
     return Table("ood", columns, rows, title=title, printed=printed, where=where, file=len(data["runs"]) == 1)
 
@@ -189,9 +174,9 @@ def _summary(data: Data) -> Table:
         for head, row in _walk(data, data["summary"])
     ]
     columns = (*_HEAD, *(column for key in _NUMBERS for column in (
-        Column(key, "share", show=".2%"), Column(f"{key}_std", "share", "±", show=".2%"))))  # fmt: skip
+        Column(key, "share"), Column(f"{key}_std", "share", "±"))))  # fmt: skip
     printed = [row for row in rows if _shown(data, row[3])]
-    title = f"Mean and population standard deviation over {len(data['runs'])} runs, in %"
+    title = f"Mean and population standard deviation over {len(data['runs'])} runs"
     return Table("summary", columns, rows, title=title, printed=printed, file=True)
 
 
@@ -206,7 +191,7 @@ def _intervals(data: Data, name: str, found: Data) -> Table:
         for key, cell in numbers.items()
     ]
     columns = (Column("what"), Column("list"), Column("id", head="ID"), Column("variant"), Column("set"),
-               Column("measure"), *(Column(one, "share", show=".2%") for one in ("estimate", "low", "high")),
+               Column("measure"), *(Column(one, "share") for one in ("estimate", "low", "high")),
                Column("undefined", "count", text=False))  # fmt: skip
     bootstrap = data["bootstrap"]
     percent = f"{100 * float(bootstrap['confidence']):g} %"
