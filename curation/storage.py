@@ -276,7 +276,7 @@ def make_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError):
-        raise UsageError("A file stands where a folder is needed", where=str(folder)) from None
+        raise UsageError("Expected a folder, found a file", where=str(folder)) from None
     except PermissionError:
         raise UsageError("The folder may not be written", where=str(folder)) from None
 
@@ -477,7 +477,7 @@ def _put_folder(partial: Path, folder: Path) -> None:
         if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR, errno.ENOENT):
             raise
         raise UsageError(
-            "Another process has made the output folder in the meantime",
+            "Another process created the output folder concurrently",
             where=str(folder),
             expected="a folder that one command alone writes",
             found="a folder that is not empty; it stays as it is, and nothing of this command is kept",

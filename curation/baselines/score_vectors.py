@@ -155,7 +155,7 @@ def _check(vectors: ScoreVectors, path: Path) -> None:
     if not usable.all():
         row = int(np.argmin(usable))
         raise PredictionError(
-            "A record has a box or score that cannot be",
+            "Invalid box or score in a record",
             where=f"{path}: record {row}",
             expected=f"finite x, y, w, h with w and h not negative; scores up to {LARGEST_SCORE:g} in size",
             found=f"{vectors.boxes[row].tolist()}, {vectors.scores[row].tolist()}"[:200],
@@ -237,7 +237,7 @@ def read_labelled(
     if not usable.all():
         place = int(np.argmin(usable))
         raise PredictionError(
-            "A record has a class, box or score that cannot be",
+            "Invalid class, box or score in a record",
             where=f"{path}: record {place}",
             expected=f"unknown, or one of: {', '.join(known)[:200]}; finite x, y, w, h and score",
             found=f"category {rows[place].category!r:.80}, id {rows[place].category_id}, {rows[place].bbox}"[:200],

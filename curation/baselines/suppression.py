@@ -61,7 +61,7 @@ def keep_across_kinds(
     """
     if not 0 <= iou <= 1 or reading not in CROSS_READINGS:
         raise UsageError(
-            "Suppression between known and unknown is not possible so",
+            "Invalid settings of the suppression",
             expected=f"an IoU from 0 to 1, a reading of {', '.join(CROSS_READINGS)}",
             found=f"{iou!r}, {reading!r}"[:80],
         )
@@ -125,7 +125,7 @@ def merge_passes(passes: Sequence[ScoreVectors]) -> Merged:
         There are no passes.
     """
     if not passes:
-        raise UsageError("There are no passes to merge", expected="at least one file")
+        raise UsageError("No passes to merge", expected="at least one file")
     for one in passes:
         _check_pass(one, passes[0])
     keys = [
@@ -162,7 +162,7 @@ def detections_of(merged: Merged, *, floor: float = 0.05, iou: float = 0.5) -> L
     """
     if not (np.isfinite(floor) and 0 <= iou <= 1):
         raise UsageError(
-            "The merged boxes cannot be labelled so",
+            "Invalid settings for labelling merged boxes",
             expected="a finite floor, an IoU from 0 to 1",
             found=f"floor {floor}, IoU {iou}",
         )

@@ -48,7 +48,7 @@ def confirm(
     """
     if not 0 <= theta <= 1 or top < 1:
         raise UsageError(
-            "The confirmation cannot be done so",
+            "Invalid settings of the confirmation",
             expected="an IoU from 0 to 1, top of at least 1",
             found=f"{theta}, {top}",
         )
@@ -156,7 +156,7 @@ def _best_three(vectors: ScoreVectors, options: NaiveOptions) -> tuple[Floats, F
     """Return the three best scores of each box in falling order, shape (n, 3), and their sum."""
     if not (options.gamma >= 0 and 0 <= options.iou <= 1 and options.top > 0 and np.isfinite(options.floor)):
         raise UsageError(
-            "The parameters of the baseline are not usable",
+            "Invalid settings of the baseline",
             expected="gamma of 0 or more, an IoU from 0 to 1, at least one box an image",
             found=f"gamma {options.gamma}, IoU {options.iou}, top {options.top}, floor {options.floor}",
         )
@@ -237,7 +237,7 @@ def calibrate(vectors: ScoreVectors, truth: GroundTruth, *, phi: float = PHI) ->
         Phi is outside [0, 1].
     """
     if not 0 <= phi <= 1:
-        raise UsageError("Phi is an IoU", expected="0 to 1", found=str(phi))
+        raise UsageError("phi must be an IoU", expected="0 to 1", found=str(phi))
     if (truth.label < 0).any():
         raise PredictionError(
             "The calibration holds objects of unknown classes",
@@ -285,7 +285,7 @@ def expel(
     """
     if not 0 <= alpha < np.inf or unknown not in UNKNOWN_SCORES:
         raise UsageError(
-            "The expelling classifier cannot be used so",
+            "Invalid settings of the expelling classifier",
             expected=f"a finite alpha of 0 or more, an unknown score of {', '.join(UNKNOWN_SCORES)}",
             found=f"{alpha}, {unknown}"[:80],
         )

@@ -180,7 +180,7 @@ def publish(
     if rai_template is not None:
         if dry_run is None:
             raise UsageError(
-                "A template is for a publication that is still to come",
+                "--rai-template needs --dry-run",
                 where="--rai-template",
                 expected="--dry-run DIR beside it",
             )
@@ -211,7 +211,7 @@ def _results(path: Path, digests: Sequence[str]) -> Results:
     read = read_rows(path)
     if read.torn or not read.rows:
         raise PublishError(
-            "The results end in half a line" if read.torn else "The file holds no result",
+            "The results end in an incomplete line" if read.torn else "The file holds no result",
             where=f"--results {path}",
             expected="one whole record a line",
             hint="curation evaluate … --append FILE writes it, and mends a line that was cut off",

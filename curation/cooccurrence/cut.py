@@ -172,7 +172,7 @@ def _core(graph: ClassGraph, k: int, options: CutOptions) -> tuple[ClassGraph, t
     members = [name for one in components for name in one]
     if not 2 <= k <= len(members):
         raise CutError(
-            "The number of clusters does not fit the graph" if len(members) >= 2 else "There is nothing to cut",
+            "The number of clusters does not fit the graph" if len(members) >= 2 else "Nothing to cut",
             expected=f"2 to {len(members)}, the classes that co-occur"
             if len(members) >= 2
             else "images that show two classes or more",
@@ -245,5 +245,5 @@ def _search(graph: ClassGraph, k: int, options: CutOptions) -> tuple[Partition, 
         labels = labels_of(graph.names, best.key[1])
         best.offer(f"kick {number}", kicked_labels(graph, labels, k, number))
     if best.key is None:
-        raise CutError("No start holds k clusters", expected="at least one restart", found=str(options.restarts))
+        raise CutError("No starting point has k clusters", expected="at least one restart", found=str(options.restarts))
     return best.key[1], best.starts

@@ -15,6 +15,7 @@ from curation.cooccurrence.cut import KICKS, SOLVER_VERSION, Cut, CutOptions, no
 from curation.cooccurrence.graph import UNIT, ClassGraph, class_graph, count_cooccurrence
 from curation.csv_table import as_csv
 from curation.errors import UsageError
+from curation.figure_style import tables_alone
 from curation.input_files import read_plain
 from curation.sources.given import as_source
 from curation.storage import publishing_files, write_text
@@ -29,18 +30,17 @@ class ClassGroups:
     cut: Cut
     facts: Mapping[str, Any] = field(repr=False)
 
-    def save(self, folder: Path) -> list[Path]:
-        """Write ``cut.json``, ``clusters.csv`` and figures, together, and return all files."""
-        from curation.cooccurrence.cut_figures import graph_figure, matrix_figure
+    def save(self, folder: Path, *, figures: bool = False) -> list[Path]:
+        """Write ``cut.json``, ``clusters.csv`` and ``matrix.csv`` together, with `figures` the matrix drawn too."""
+        from curation.cooccurrence.cut_figures import matrix_figure
 
         rows = [
             (place, name, self.facts["class_images"][name])
             for place, names in enumerate(self.facts["clusters"], 1)
             for name in names
         ]
-        with publishing_files(folder) as new:
+        with publishing_files(folder) as new, tables_alone(alone=not figures):
             written = matrix_figure(self.graph, self.cut, new / "matrix")
-            written += graph_figure(self.graph, self.cut, new / "graph")
             written += [new / "clusters.csv", new / "cut.json"]
             write_text(written[-2], as_csv(("cluster", "class", "images"), rows))
             text = json.dumps(self.facts, indent=1, ensure_ascii=False, allow_nan=False)

@@ -169,7 +169,7 @@ def below(root: str, name: str) -> str:
     try:
         return str(inside(Path(root), name.removeprefix(start)))
     except (ValueError, OSError) as error:
-        raise PathEscapeError("A path cannot be one", where=root, found=f"{name[:100]!a}: {error}"[:200]) from None
+        raise PathEscapeError("Invalid path", where=root, found=f"{name[:100]!a}: {error}"[:200]) from None
 
 
 def last_name(place: str) -> str:

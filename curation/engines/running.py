@@ -122,7 +122,7 @@ def _pending(
     for block in tqdm(blocks, desc=step.name, unit=" blocks", disable=None, leave=False):
         name = block.name
         if name in seen:
-            raise EngineError("Two blocks have one name", where=name[:200], hint="give every part of the corpus once")
+            raise EngineError("Two blocks share a name", where=name[:200], hint="give every part of the corpus once")
         seen.add(name)
         listed.append((name, block.key))
         if (name, block.key) in done:
@@ -292,7 +292,7 @@ def _wave(ray: Any, work: _Work, wave: list[Block], workers: int | None) -> Iter
                 yield outcome
     except ray.exceptions.RayError as error:
         raise EngineError(
-            "Ray gave up",
+            "Ray failed",
             where=f"one of {len(wave)} blocks from {wave[0].name} on",
             found=" ".join(str(error).split())[-300:],
             hint="run the command again: it goes on where it stopped",

@@ -213,7 +213,7 @@ def open_shards(folder: Path) -> Shards:
     made = Shards(folder, tuple(_entries(folder / INDEX)), summary.step)
     if made.digest != summary.digest:
         raise EngineError(
-            "The index of shards is not the one that its summary states",
+            "The index of shards does not match its summary",
             where=str(folder / INDEX),
             expected=summary.digest,
             found=made.digest,

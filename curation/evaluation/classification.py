@@ -44,7 +44,7 @@ from curation.evaluation.oscr import (
 from curation.evaluation.resample import class_bootstrap
 from curation.evaluation.result import Report, Result
 from curation.evaluation.score_files import Keys, ReadScores, ScoreOptions, read_scores
-from curation.hierarchy.kinship import Kin
+from curation.hierarchy.related_classes import Kin
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
 from curation.progress import stage, steps

@@ -109,7 +109,7 @@ def _of_manifest(manifest: Manifest, part: str) -> Iterator[ClassSet]:
     wanted = [part] if part else [one.name for one in header.parts if one.role in ("test", "wilderness")]
     ids = {one for name in wanted for one in manifest.lists.get(name, ())}
     if part and not ids:
-        raise UsageError("The list of the part is not there", where=f"{header.name} {header.version}: {part}")
+        raise UsageError("The list of the part is not available", where=f"{header.name} {header.version}: {part}")
     images = Counter(class_in(one.partition(":")[2]) for one in sorted(ids))
     told = {name: count for name, count in images.items() if name}
     for task in ("",) if not header.tasks else [one.name for one in header.tasks]:
@@ -136,7 +136,7 @@ def _datasets(header: Header) -> tuple[str, ...]:
 
 def _of_file(given: PublishedFile) -> Iterator[ClassSet]:
     if given.form == "map":
-        raise UsageError("The file renames classes, and is no list of them", where=str(given.path))
+        raise UsageError("The file renames classes and is not a list of classes", where=str(given.path))
     known = given.classes.get("known")
     for role, names in given.classes.items():
         if role != "known" or len(given.classes) == 1:
@@ -166,7 +166,7 @@ def _counted(one: PublishedList, where: str, *, groups: bool) -> Iterable[tuple[
             break
     if not 0 < len(found) <= MOST_CLASS_NAMES or not all(found):
         raise UsageError(
-            "The list does not say of which class each image is", where=where,
+            "The list does not state the class of each image", where=where,
             expected="folders or names of files with a class, n01580870/n01580870_12.JPEG, or a list of classes",
             found=f"more than {MOST_CLASS_NAMES:,} folders" if len(found) > MOST_CLASS_NAMES
             else f"{found['']:,} of {found.total():,} files stand in no folder",

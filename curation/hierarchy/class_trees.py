@@ -174,7 +174,7 @@ def _label_name(entry: Any, path: Path) -> str:
 def _entries(entry: Any, key: str, path: Path) -> list[Any]:
     found = entry.get(key, [])
     if not isinstance(found, list):
-        raise HierarchyError(f"{key} of the class hierarchy is no array", where=str(path), found=repr(found)[:80])
+        raise HierarchyError(f"{key} of the class hierarchy is not an array", where=str(path), found=repr(found)[:80])
     return found
 
 
@@ -212,7 +212,7 @@ def superclass(tree: Path, root: str, rule: SuperclassRule = "leaves") -> tuple[
         )
     found = _below(graph, root, rule, tree)
     if not found:
-        raise HierarchyError("Nothing lies below the node", where=f"{tree.name}: {root}", expected="an inner node")
+        raise HierarchyError("The node has no descendants", where=f"{tree.name}: {root}", expected="an inner node")
     return found
 
 

@@ -134,7 +134,7 @@ def noun_lines(data: bytes, where: str) -> Iterator[NounLine]:
                 raise _malformed(where, number, line) from None
             if synset.offset != start:
                 raise HierarchyError(
-                    "A synset does not stand where its offset says: the file was changed",
+                    "A synset is not at its offset: the file was changed",
                     where=f"{where}, line {number}",
                     expected=str(synset.offset),
                     found=f"byte {start}",

@@ -28,7 +28,7 @@ from curation.hierarchy.hierarchy import (
     parents,
     read_edits,
 )
-from curation.hierarchy.kinship import (
+from curation.hierarchy.related_classes import (
     NOUN_DEPTH,
     ClassKin,
     class_kin,

@@ -55,9 +55,7 @@ def synset_choices(dataset: str) -> dict[str, SynsetChoice]:
         There is no map of this data set.
     """
     if dataset not in DATASETS:
-        raise UsageError(
-            "There is no synset map of this data set", expected=", ".join(DATASETS), found=repr(dataset[:40])
-        )
+        raise UsageError("No synset map for this dataset", expected=", ".join(DATASETS), found=repr(dataset[:40]))
     lines = resources.files("curation.hierarchy").joinpath(_FILE).read_text(encoding="ascii").splitlines()
     rows = [line.split("\t") for line in lines if not line.startswith("#")]
     return {

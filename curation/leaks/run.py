@@ -17,10 +17,10 @@ from curation.arguments import Workers, checked
 from curation.engines.running import EngineName, run_step
 from curation.engines.shards import Shards
 from curation.errors import MissingFileError, UsageError
-from curation.leaks.alike import MARGIN, FindAlike, Look
 from curation.leaks.evidence import KINDS, Evidence
 from curation.leaks.fingerprints import fingerprints, pictures_of
-from curation.leaks.planting import planted, wilson
+from curation.leaks.image_similarity import MARGIN, FindAlike, Look
+from curation.leaks.recall_probe import planted, wilson
 from curation.leaks.report import WHOLE, Leaks, shown_pairs
 from curation.leaks.step import RADIUS, FindLeaks, Known
 from curation.manifest.locate import load_manifest

@@ -12,7 +12,6 @@ import numpy as np
 
 from curation.engines.step import Step
 from curation.errors import UsageError
-from curation.leaks.alike import MARGIN, Look, Vectors
 from curation.leaks.evidence import KINDS, as_table, thumbnail
 from curation.leaks.fingerprints import (
     BITS,
@@ -25,6 +24,7 @@ from curation.leaks.fingerprints import (
     fingerprints,
     pictures_of,
 )
+from curation.leaks.image_similarity import MARGIN, Look, Vectors
 from curation.similarity.embed import quiet
 from curation.similarity.encoder import Encoder, Prepared
 from curation.similarity.from_files import EncoderOptions

@@ -309,14 +309,14 @@ def read_statements(path: Path) -> dict[str, Statement]:
     try:
         content = tomllib.loads(read_bytes(path, kind="file of statements", most=1 << 20, error=PublishError).decode())
     except (ValueError, RecursionError) as error:
-        raise PublishError("The statements are no TOML", where=str(path), found=str(error)[:200]) from None
+        raise PublishError("The statements are not valid TOML", where=str(path), found=str(error)[:200]) from None
     return {name: _checked(name, value, path) for name, value in content.items() if value not in ("", [])}
 
 
 def _checked(name: str, value: Any, path: Path) -> Statement:
     where = f"{path.name}: {ascii(name)[1:-1][:80]}"
     if name not in PROPERTIES:
-        raise PublishError("There is no such statement", where=where, expected=", ".join(PROPERTIES))
+        raise PublishError("Unknown statement", where=where, expected=", ".join(PROPERTIES))
     texts = value if isinstance(value, list) else [value]
     if name == "hasSyntheticData":
         sound, expected = isinstance(value, bool), "true or false"
@@ -324,7 +324,7 @@ def _checked(name: str, value: Any, path: Path) -> Statement:
         sound = len(texts) <= _MOST_TEXTS and all(isinstance(one, str) and 0 < len(one) <= _LONGEST for one in texts)
         expected = f"a text, or at most {_MOST_TEXTS} texts, of at most {_LONGEST} characters"
     if not sound:
-        raise PublishError("A statement is of another kind", where=where, expected=expected, found=f"{value!r:.80}")
+        raise PublishError("Wrong type for a statement", where=where, expected=expected, found=f"{value!r:.80}")
     return tuple(value) if isinstance(value, list) else value
 
 

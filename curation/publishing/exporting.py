@@ -222,7 +222,7 @@ def export(
 def find_format(name: str, formats: Mapping[str, Format]) -> Format:
     """Return a format by name; an unknown one is a `UsageError`."""
     if name not in formats:
-        raise UsageError("There is no such format", where=ascii(name[:60]), expected=", ".join(formats))
+        raise UsageError("Unknown format", where=ascii(name[:60]), expected=", ".join(formats))
     return formats[name]
 
 

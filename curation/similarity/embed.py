@@ -431,7 +431,7 @@ def _check_texts(texts: Sequence[str], template: str) -> None:
     if template.count("{}") != 1:
         raise EmbeddingError("A template needs {} once, for the text", found=repr(template[:100]))
     if not texts:
-        raise EmbeddingError("There is no text to embed")
+        raise EmbeddingError("No text to embed")
     seen: set[str] = set()
     for number, text in enumerate(texts, start=1):
         if not text.strip() or len(text) > _LONGEST_TEXT or not text.isprintable():
@@ -442,7 +442,7 @@ def _check_texts(texts: Sequence[str], template: str) -> None:
                 found=f"{len(text)} characters: {text[:60]!a}",
             )
         if text in seen:
-            raise DuplicateIdError("A text stands twice", where=f"text {number}: {text[:80]}")
+            raise DuplicateIdError("Duplicate text", where=f"text {number}: {text[:80]}")
         seen.add(text)
 
 

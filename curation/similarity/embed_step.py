@@ -233,7 +233,7 @@ def embed_on_ray(
         return finished(store, progress, before, kind)
 
 
-def take_in_what_ray_left(folder: Path, encoder: Encoder) -> None:
+def import_ray_shards(folder: Path, encoder: Encoder) -> None:
     """Add to a store what an interrupted `embed_on_ray` has finished, so that `embed_photos` goes on with it."""
     if (folder / HEADER).is_file() and (folder / STEPS).is_dir():
         header = read_header(folder)

@@ -30,7 +30,7 @@ from curation.evaluation.resample import GENERATOR, Resampled, resample, tail_of
 from curation.evaluation.result import Report, Result
 from curation.evaluation.score_files import Keys
 from curation.hierarchy.class_lists import read_classes
-from curation.hierarchy.kinship import Kin
+from curation.hierarchy.related_classes import Kin
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
 from curation.progress import stage
