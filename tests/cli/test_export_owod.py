@@ -24,6 +24,7 @@ from curation.manifest.views import view_objects
 from curation.sources.coco import read_coco
 from curation.sources.datasets import COCO_CATEGORIES, COCO_NAMES_OF_VOC
 from curation.sources.voc import read_voc
+from tests.evaluation.open_world_rows import of_result
 from tests.real_files import real_files
 from tests.task_world import TASKS, TaskWorld, make_task_manifest, write_task_world
 
@@ -141,7 +142,7 @@ def test_perfect_detections_of_an_exported_view_score_full(
     # The truth alone says enough: its categories are the known classes and unknown, under COCO's own ids.
     for more in (["--manifest", str(folder)], []):
         assert main([*score, *more]) == 0
-        result = json.loads(capsys.readouterr().out)["t1/clean"]
+        result = of_result(json.loads(capsys.readouterr().out))["t1/clean"]
         assert (result["UR"], result["mAP_both"], result["A_OSE_detections"]) == (100.0, 100.0, 0)
 
 

@@ -275,7 +275,8 @@ def out_of_distribution(folder: Path) -> Iterator[str]:
 def classifiers(folder: Path) -> Iterator[str]:
     """Every measure of a classifier on every grid: logits, probabilities, a background column, files of every kind."""
     class_scores(folder)
-    yield "evaluate imagenet --scores S=s.npz --scores BG=bg.npz --background BG=last --grid all --bootstrap 500 --json"
+    both = "--scores S=s.npz --scores BG=bg.npz --background BG=last"
+    yield f"evaluate imagenet {both} --variant all --bootstrap 500 --json"
     yield "evaluate imagenet --scores test.npy --labels gt.npy --kind logits --json"
     yield "evaluate imagenet --scores test.npy --labels gt.npy --kind real --queries 0.01,0.2 --json"
     yield "evaluate imagenet --scores bg.npz --background removed --json"
@@ -289,10 +290,10 @@ def classifiers(folder: Path) -> Iterator[str]:
         rows = csv.writer(stream, lineterminator="\n")
         rows.writerows([("epoch", "gamma_plus", "gamma_minus"), (1, 0.5, 0.25), (2, 0.75, 0.5), (3, 0.7, 0.625)])
     queries = ",".join(imagenet.QUERIES)
-    more = f"--grid all --queries {queries} --epochs softmax=epochs.csv --bootstrap 30 --seed 4 --confidence 0.9"
+    more = f"--variant all --queries {queries} --epochs softmax=epochs.csv --bootstrap 30 --seed 4 --confidence 0.9"
     yield f"evaluate imagenet {words} {more} --out all --append rows.jsonl --json"
     for grid in ("exact", "paper", "comparison"):
-        yield f"evaluate imagenet {words} --grid {grid} --json"
+        yield f"evaluate imagenet {words} --variant {grid} --json"
     yield "leaderboard rows.jsonl --json"
 
 
