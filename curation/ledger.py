@@ -185,7 +185,7 @@ def refuse_input(path: Path, *, guarded: bool = True) -> None:
 def require_new_folder(folder: Path) -> None:
     """Raise `UsageError` where something stands at the place of a folder that is to appear whole."""
     refuse_review(folder)
-    if folder.exists() and (not folder.is_dir() or any(PARTIAL not in one.name for one in folder.iterdir())):
+    if folder.exists() and (not folder.is_dir() or any(PARTIAL not in path.name for path in folder.iterdir())):
         raise UsageError(
             "The output folder exists already",
             where=str(folder),

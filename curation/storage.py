@@ -248,8 +248,10 @@ def _is_replaceable(folder: Path, partial: Path) -> bool:
     """Return whether a folder may become another one of the same name, folders, owner and rights."""
     if partial.parent == folder or sys.platform not in ("linux", "darwin"):
         return False
-    for one in folder.rglob("*"):
-        if one.is_symlink() or (one.is_dir() and (one.is_mount() or not (partial / one.relative_to(folder)).is_dir())):
+    for path in folder.rglob("*"):
+        if path.is_symlink() or (
+            path.is_dir() and (path.is_mount() or not (partial / path.relative_to(folder)).is_dir())
+        ):
             return False
     old, new = folder.stat(), partial.stat()
     if (old.st_uid, old.st_gid) != (new.st_uid, new.st_gid):
@@ -384,7 +386,7 @@ def _new_parents(path: Path, partial: Path) -> Iterator[None]:
 
     What the machine refuses (no space, no permission) is told with the name of the output.
     """
-    made = [one for one in path.parents if not one.exists()]
+    made = [parent for parent in path.parents if not parent.exists()]
     make_folder(path.parent)
     try:
         yield

@@ -163,13 +163,14 @@ def _core(graph: ClassGraph, k: int, options: CutOptions) -> tuple[ClassGraph, t
         raise CutError(
             "The graph falls apart: classes of one component never meet those of another",
             expected="one component",
-            found=f"{len(components)}; beside the largest: " + "; ".join(_listed(one) for one in components[1:6]),
+            found=f"{len(components)}; beside the largest: "
+            + "; ".join(_listed(component) for component in components[1:6]),
             hint="components=giant cuts the largest one, components=cut takes the graph as it is",
         )
     if len(components) > 1 and options.components == "giant":
-        apart = tuple(sorted(name for one in components[1:] for name in one))
+        apart = tuple(sorted(name for component in components[1:] for name in component))
         components = components[:1]
-    members = [name for one in components for name in one]
+    members = [name for component in components for name in component]
     if not 2 <= k <= len(members):
         raise CutError(
             "The number of clusters does not fit the graph" if len(members) >= 2 else "Nothing to cut",

@@ -47,9 +47,9 @@ def matrix_figure(graph: ClassGraph, cut: Cut, stem: Path) -> list[Path]:
             interpolation="none",
             aspect="auto",
         )
-        frame = {"fill": False, "edgecolor": SERIES[1], "linewidth": 1.4, "clip_on": False}
         for start, end in pairwise(borders):
-            axes.add_patch(Rectangle((start - 0.5, start - 0.5), end - start, end - start, **frame))
+            corner, size = (start - 0.5, start - 0.5), end - start
+            axes.add_patch(Rectangle(corner, size, size, fill=False, edgecolor=SERIES[1], linewidth=1.4, clip_on=False))
         meaning = next((text for name, text in WEIGHTINGS.items() if name == graph.weighting), "weight")
         add_scale(figure, axes, image, meaning.partition(", ")[0])
         title = f"{len(names)} classes in {len(cut.clusters)} clusters: Ncut {float(cut.value):.4f}"

@@ -118,7 +118,7 @@ def group_classes(
         "certificate": cut.certificate,
         "starts": len(cut.starts),
         "starts_that_reached_it": cut.reached,
-        "start_values": [{"start": one.name, "own": one.value, "refined": one.refined} for one in cut.starts],
+        "start_values": [{"start": start.name, "own": start.value, "refined": start.refined} for start in cut.starts],
         "clusters": [list(names) for names in cut.clusters],
         "isolated": list(cut.isolated),
         "apart": list(cut.apart),

@@ -63,7 +63,7 @@ def partition_of(names: Sequence[str], labels: Sequence[int] | Int64s) -> Partit
     clusters: dict[int, list[str]] = {}
     for name, label in zip(names, np.asarray(labels).tolist(), strict=True):
         clusters.setdefault(label, []).append(name)
-    return tuple(sorted((tuple(sorted(one)) for one in clusters.values()), key=lambda one: (-len(one), one[0])))
+    return tuple(sorted((tuple(sorted(cluster)) for cluster in clusters.values()), key=lambda one: (-len(one), one[0])))
 
 
 def labels_of(names: Sequence[str], partition: Partition) -> Int64s:

@@ -163,7 +163,7 @@ def begin(folder: Path, step: Step) -> dict[tuple[str, str], Entry]:
     make_folder(folder / SHARDS)
     remove_abandoned(folder)
     remove_abandoned(folder / SHARDS)
-    return {(one.block, one.key): one for one in done_so_far(folder, step).entries}
+    return {(entry.block, entry.key): entry for entry in done_so_far(folder, step).entries}
 
 
 def done_so_far(folder: Path, step: Step) -> Shards:
@@ -182,13 +182,13 @@ def _told(step: Step) -> bytes:
 def finish(folder: Path, step: Step, entries: Iterable[Entry], *, computed: int, reused: int) -> Shards:
     """Write the index and the summary, and remove shards of blocks that are no longer there."""
     made = Shards(folder, tuple(entries), step.digest, computed, reused)
-    lines = b"".join(msgspec.json.encode(one) + b"\n" for one in made.entries)
+    lines = b"".join(msgspec.json.encode(entry) + b"\n" for entry in made.entries)
     write_bytes(folder / INDEX, lines, guarded=False)
     summary = _Summary(digest=made.digest, step=made.step, blocks=len(made.entries), rows=made.rows)
     write_bytes(folder / SUMMARY, canonical_json(msgspec.to_builtins(summary)) + b"\n", guarded=False)
     (folder / JOURNAL).unlink(missing_ok=True)
     shutil.rmtree(folder / TRIES, ignore_errors=True)
-    kept = {shard_path(folder, one.shard).name for one in made.entries}
+    kept = {shard_path(folder, entry.shard).name for entry in made.entries}
     for path in (folder / SHARDS).glob("*.parquet"):
         if path.name not in kept:
             path.unlink(missing_ok=True)

@@ -110,7 +110,7 @@ def _of_manifest(manifest: Manifest, part: str) -> Iterator[ClassSet]:
     ids = {one for name in wanted for one in manifest.lists.get(name, ())}
     if part and not ids:
         raise UsageError("The list of the part is not available", where=f"{header.name} {header.version}: {part}")
-    images = Counter(class_in(one.partition(":")[2]) for one in sorted(ids))
+    images = Counter(class_in(image.partition(":")[2]) for image in sorted(ids))
     told = {name: count for name, count in images.items() if name}
     for task in ("",) if not header.tasks else [one.name for one in header.tasks]:
         roles = _roles(header, task)
@@ -130,7 +130,7 @@ def _roles(header: Header, task: str) -> dict[str, tuple[str, ...]]:
 
 
 def _datasets(header: Header) -> tuple[str, ...]:
-    named = (name for one in header.sources for name in DATASETS if family(one.dataset).startswith(name))
+    named = (name for source in header.sources for name in DATASETS if family(source.dataset).startswith(name))
     return tuple(dict.fromkeys(named))
 
 

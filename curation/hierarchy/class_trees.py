@@ -240,6 +240,6 @@ def _ways(graph: Graph, root: str) -> Counter[str]:
     @cache
     def below(node: str) -> Counter[str]:
         kinds = children(graph, node)
-        return sum((below(one) for one in kinds), Counter()) if kinds else Counter({node: 1})
+        return sum((below(kind) for kind in kinds), Counter()) if kinds else Counter({node: 1})
 
     return below(root) if children(graph, root) else Counter()

@@ -158,7 +158,7 @@ def tree_lines(graph: Graph, node: str, *, depth: int = 3, leaves: Collection[st
     _require(graph, [node])
     shown = descendants(graph, [node])
     if leaves is not None:
-        shown &= ancestors(graph, [one for one in leaves if one in graph])
+        shown &= ancestors(graph, [leaf for leaf in leaves if leaf in graph])
     yield from _lines(graph, node, shown, depth, "", "")
 
 

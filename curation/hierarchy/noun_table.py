@@ -163,7 +163,7 @@ def senses_in(data: bytes, where: str) -> dict[str, list[int]]:
             fields = line.split()
             try:
                 count = int(fields[2])
-                senses[_text(fields[0])] = [int(one) for one in fields[len(fields) - count :]]
+                senses[_text(fields[0])] = [int(field) for field in fields[len(fields) - count :]]
             except (ValueError, IndexError):
                 raise _malformed(where, number, line) from None
     return senses

@@ -147,6 +147,6 @@ def _bearing(graph: Graph) -> dict[str, list[str]]:
 def _of(names: tuple[str, ...], nodes: dict[str, str], absent: dict[str, str]) -> Placed:
     return Placed(
         names,
-        {one: nodes[one] for one in names if one in nodes},
-        {one: absent[one] for one in names if one in absent},
+        {name: nodes[name] for name in names if name in nodes},
+        {name: absent[name] for name in names if name in absent},
     )

@@ -166,7 +166,7 @@ class Leaks(Result):
     @property
     def leaked(self) -> tuple[str, ...]:
         """The benchmark images that are in the corpus, sorted."""
-        return tuple(sorted({one.benchmark for one in self.evidence}))
+        return tuple(sorted({item.benchmark for item in self.evidence}))
 
     @checked
     def save(self, folder: Path | str, *, figures: bool = False) -> list[Path]:
@@ -205,7 +205,7 @@ class Leaks(Result):
                         write_bytes(folder / THUMBNAILS / name, picture)
                 links = [f"{THUMBNAILS}/{name}" if picture else "" for name, picture in zip(names, data, strict=True)]
                 pairs.append({"evidence": one, "links": links, "value": _told(one)})
-            total = sum(one.kind == kind for one in self.evidence)
+            total = sum(item.kind == kind for item in self.evidence)
             groups.append({"kind": kind, "title": TITLES[kind], "pairs": pairs, "total": total})
         write_text(folder / PAGE, page("leaks.html", data=self.data, groups=groups, lines=summary_lines(self.data)))
 
@@ -222,7 +222,7 @@ def shown_pairs(evidence: Sequence[Evidence]) -> dict[str, list[Evidence]]:
     """Return the pairs of each kind that the page shows, nearest to the threshold first: these need a look."""
     found: dict[str, list[Evidence]] = {}
     for kind in KINDS:
-        of_kind = [one for one in evidence if one.kind == kind]
+        of_kind = [item for item in evidence if item.kind == kind]
         if of_kind:
             # Bits are counted from the same on, a cosine towards it.
             found[kind] = sorted(of_kind, key=lambda one: one.value, reverse=kind != "embedding")[:PAIRS_SHOWN]
@@ -300,7 +300,7 @@ def _tables(result: Result) -> Iterator[Table]:
     ]
     yield Table("parts", columns, rows, title="Benchmark images in the corpus, by their strongest evidence")
     names = ("benchmark", "corpus", "kind", "variant", "value", "threshold")
-    found = [tuple(getattr(one, name) for name in names) for one in result.evidence]
+    found = [tuple(getattr(item, name) for name in names) for item in result.evidence]
     shown = found[:_SHOWN]
     some = f": {len(shown)} of {len(found):,} pairs" if len(found) > len(shown) else ""
     yield Table(

@@ -244,11 +244,11 @@ def _paths(ids: Sequence[str], photos: Mapping[str, Path] | Path) -> dict[str, P
     roots = photos if isinstance(photos, Mapping) else {"": photos}
     folders = {namespace: PhotoFolder(Path(root)) for namespace, root in roots.items()}
     found = {}
-    for one in ids:
-        namespace, _, native = one.partition(":")
+    for image in ids:
+        namespace, _, native = image.partition(":")
         folder = folders.get(namespace, folders.get(""))
         if folder is not None and (path := folder.find([native])) is not None:
-            found[one] = path
+            found[image] = path
     return found
 
 
@@ -338,9 +338,9 @@ def _by_part(
 ) -> dict[str, Any]:
     """Return what leaked of the whole benchmark (see `WHOLE`), and of each part where there are several."""
     strongest: dict[str, str] = {}
-    for one in evidence:
-        if one.benchmark not in strongest or KINDS.index(one.kind) < KINDS.index(strongest[one.benchmark]):
-            strongest[one.benchmark] = one.kind
+    for item in evidence:
+        if item.benchmark not in strongest or KINDS.index(item.kind) < KINDS.index(strongest[item.benchmark]):
+            strongest[item.benchmark] = item.kind
     parts = {}
     whole = {WHOLE: [one for ids in lists.values() for one in ids]}
     for name, ids in (whole | (dict(lists) if len(lists) > 1 else {}) | whole).items():
@@ -392,5 +392,5 @@ def _notes(sections: Mapping[str, Any], broken: Mapping[str, str]) -> list[str]:
 
 
 def _name(places: Sequence[str | Path]) -> str:
-    names = [Path(str(one)).name or str(one) for one in places]
+    names = [Path(str(place)).name or str(place) for place in places]
     return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")

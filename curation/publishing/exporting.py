@@ -139,7 +139,7 @@ class Exported:
     @property
     def data(self) -> dict[str, Any]:
         """The summary with place and digests of the files, as plain data."""
-        listed = {} if self.plan.links else {"files": [as_data(one) for one in self.files]}
+        listed = {} if self.plan.links else {"files": [as_data(file) for file in self.files]}
         return {**self.summary, "out": str(self.out), **listed}
 
 

@@ -171,7 +171,7 @@ class HubRepository:
 
 def sizes_of(info: Any) -> dict[str, int | None]:
     """Return the size of each file of a commit, None where the hub does not say."""
-    return {one.rfilename: one.size for one in info.siblings or ()}
+    return {sibling.rfilename: sibling.size for sibling in info.siblings or ()}
 
 
 _NETWORK = {"httpcore", "httpcore2", "httpx", "httpx2", "requests", "urllib3", "hf_xet"}

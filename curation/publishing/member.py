@@ -104,7 +104,7 @@ def evidence_of(manifest: Manifest, decisions: Iterable[Decision]) -> tuple[Deci
 
 def evidence_bytes(evidence: Sequence[Decision]) -> bytes:
     """Return decisions as JSON Lines."""
-    return b"".join(msgspec.json.encode(one) + b"\n" for one in evidence)
+    return b"".join(msgspec.json.encode(item) + b"\n" for item in evidence)
 
 
 def _candidates(rows: Sequence[Decision], rule: str) -> Iterator[Sequence[Decision]]:

@@ -145,8 +145,8 @@ def _check_paths(publication: Publication, where: str) -> None:
     folders = {str(folder) for path in lowered for folder in PurePosixPath(path).parents}
     if both := sorted(lowered & folders):
         _distrust(where, "a path is a file and a folder", "", both[0][:200])
-    for one in publication.manifests:
-        for path in (f"{one.folder}/manifest.json", *(part.table for part in one.parts if part.table)):
+    for manifest in publication.manifests:
+        for path in (f"{manifest.folder}/manifest.json", *(part.table for part in manifest.parts if part.table)):
             if path not in publication.files:
                 _distrust(where, "a file that it names is not among its files", "", path[:200])
 
@@ -206,8 +206,8 @@ def verify_repository(folder: Path) -> Publication:
             found = content_digest(read_parquet(place), schema_of(place))
             if found != file.content:
                 _refuse("The content of a table is not what was published", path, file.content, found)
-    for one in publication.manifests:
-        _verify_manifest(folder, one)
+    for manifest in publication.manifests:
+        _verify_manifest(folder, manifest)
     return publication
 
 

@@ -209,7 +209,7 @@ def citation_text(repository: str, tag: str, members: Sequence[Member], date: st
         "version": tag,
         **({"date-released": date} if date else {}),
         "url": HUB + repository,
-        "identifiers": [{"type": "other", "value": one, "description": "manifest digest"} for one in digests],
+        "identifiers": [{"type": "other", "value": digest, "description": "manifest digest"} for digest in digests],
         "references": [reference(paper) for paper in papers],
     }
     return yaml.safe_dump(data, sort_keys=False, allow_unicode=True, default_flow_style=False, width=1000)

@@ -218,8 +218,8 @@ class _Work:
 
     def encode(self, pictures: list[Picture], *, ends_shard: bool = False) -> None:
         """Have a batch encoded; write what is encoded so far at the end of a shard, and where it is time."""
-        rows = [one.row for one in pictures]
-        prepared = [one.prepared for one in pictures if one.prepared is not None]
+        rows = [picture.row for picture in pictures]
+        prepared = [picture.prepared for picture in pictures if picture.prepared is not None]
         if self._ahead:
             vectors = self._pool.submit(self._encoder.encode_prepared, prepared)
         else:

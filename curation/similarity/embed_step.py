@@ -122,8 +122,8 @@ class EmbedPhotos(Step):
 
 
 def _encoded(encoder: Encoder, pictures: Sequence[Picture]) -> Vectors:
-    vectors = encoder.encode_prepared([one.prepared for one in pictures if one.prepared is not None])
-    require_finite(vectors, [one.row.id for one in pictures])
+    vectors = encoder.encode_prepared([picture.prepared for picture in pictures if picture.prepared is not None])
+    require_finite(vectors, [picture.row.id for picture in pictures])
     return vectors
 
 
@@ -175,7 +175,9 @@ class _Photos:
     @property
     def key(self) -> str:
         """Files and their stamps, boxes, and what is known."""
-        stamps = (size_and_stamp(str(one.path))[1] if one.path and one.path.exists() else "" for one in self.photos)
+        stamps = (
+            size_and_stamp(str(photo.path))[1] if photo.path and photo.path.exists() else "" for photo in self.photos
+        )
         return sha256_of_lines(f"{one!r}\t{stamp}\t{known}" for one, stamp, known in
                                zip(self.photos, stamps, self.known, strict=True))  # fmt: skip
 
@@ -183,18 +185,18 @@ class _Photos:
         """Yield one table of all: batches of pictures go from one photo to the next."""
         import pyarrow
 
-        paths = [one.path and str(one.path) for one in self.photos]
+        paths = [photo.path and str(photo.path) for photo in self.photos]
         nothing = [None] * len(paths)
         yield pyarrow.table(
             {
-                "id": pyarrow.array([one.id for one in self.photos], pyarrow.string()),
+                "id": pyarrow.array([photo.id for photo in self.photos], pyarrow.string()),
                 "path": pyarrow.array(paths, pyarrow.string()),
                 "data": pyarrow.array(nothing, pyarrow.large_binary()),
                 "error": pyarrow.array(nothing, pyarrow.string()),
                 "boxes": pyarrow.array(
-                    [one.boxes for one in self.photos], pyarrow.list_(pyarrow.list_(pyarrow.float64()))
+                    [photo.boxes for photo in self.photos], pyarrow.list_(pyarrow.list_(pyarrow.float64()))
                 ),
-                "size": pyarrow.array([one.size for one in self.photos], pyarrow.list_(pyarrow.int64())),
+                "size": pyarrow.array([photo.size for photo in self.photos], pyarrow.list_(pyarrow.int64())),
                 "known": pyarrow.array(self.known, pyarrow.list_(pyarrow.string())),
             }
         )

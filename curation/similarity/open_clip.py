@@ -243,7 +243,7 @@ def _cut(preprocess: Any) -> tuple[list[Any], list[Any]]:
     steps = list(getattr(preprocess, "transforms", ()))
     names = [type(step).__name__ for step in steps]
     place = next((number for number, one in enumerate(names) if one.endswith("ToTensor")), None)
-    if place is None or any(one != "Normalize" for one in names[place + 1 :]):
+    if place is None or any(name != "Normalize" for name in names[place + 1 :]):
         raise EncoderError(
             "Unsupported preprocessing of the model",
             expected="resizing and cropping, ToTensor, Normalize",

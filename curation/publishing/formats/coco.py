@@ -362,7 +362,7 @@ def _info(
 
 
 def _categories(content: Content, numbering: Numbering) -> list[dict[str, Any]]:
-    named = [(numbering.numbers[one.index], one.name) for one in content.classes]
+    named = [(numbering.numbers[entry.index], entry.name) for entry in content.classes]
     named += [(numbering.unknown, UNKNOWN_NAME)] * content.has_unknown
     return [{"supercategory": "none", "id": number, "name": name} for number, name in named]
 

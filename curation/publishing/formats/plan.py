@@ -180,8 +180,8 @@ def _files_of(plans: Mapping[str, Plan], *, folders: bool) -> Iterator[PlannedFi
 
 def _summed(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
     total: Counter[str] = Counter()
-    for one in counts:
-        total.update(one)
+    for count in counts:
+        total.update(count)
     return dict(total)
 
 
@@ -287,11 +287,11 @@ def _link(links: Iterable[tuple[str, str]], folder: Path, count: Any) -> None:
 
 
 def _grouped(name: str, members: list[WrittenFile]) -> WrittenFile:
-    lines = sorted(f"{one.sha256.removeprefix('sha256:')}  {one.name}\n" for one in members)
+    lines = sorted(f"{member.sha256.removeprefix('sha256:')}  {member.name}\n" for member in members)
     return WrittenFile(
         name=name,
         sha256=sha256_of_bytes("".join(lines).encode("utf-8")),
-        size=sum(one.size for one in members),
+        size=sum(member.size for member in members),
         files=len(members),
     )
 
