@@ -181,7 +181,7 @@ def write_results(
     Parameters
     ----------
     known : sequence of str, length K
-        Names of the known classes; what stands behind them is ``unknown``.
+        Names of the known classes; what comes after them is ``unknown``.
     ids : mapping of str to int, optional
         Category id of every known class and of ``unknown``; without it records name their class alone.
     columns : mapping of str to sequence of length n, optional
@@ -211,7 +211,7 @@ def read_labelled(
     Parameters
     ----------
     ids : mapping of str to int, optional
-        Category id of every known class and of ``unknown``. Without it records are told apart by ``category`` alone:
+        Category id of every known class and of ``unknown``. Without it records are distinguished by ``category`` alone:
         whose ids they hold is not known.
 
     Raises

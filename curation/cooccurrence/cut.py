@@ -44,7 +44,7 @@ class CutOptions:
     Attributes
     ----------
     isolated : {"largest", "drop", "error"}
-        What becomes of classes that co-occur with none: Ncut does not depend on them.
+        How classes that co-occur with none are treated: Ncut does not depend on them.
     components : {"error", "cut", "giant"}
         A graph of several components: refuse; cut it literally (a lone pair becomes a cluster); cut the largest
         component and treat the others as isolated classes.

@@ -24,7 +24,7 @@ from curation.version import __version__
 
 @dataclass(frozen=True)
 class ClassGroups:
-    """A normalized cut of the classes of a file: the graph, the cut, and what is told of it as plain data."""
+    """A normalized cut of the classes of a file: the graph, the cut, and facts about it as plain data."""
 
     graph: ClassGraph = field(repr=False)
     cut: Cut

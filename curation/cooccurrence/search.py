@@ -179,7 +179,7 @@ def spectral_starts(graph: ClassGraph, k: int) -> Iterator[tuple[str, Int64s]]:
                     eigen_solver="arpack" if len(graph.names) > k + 1 else None,
                 )
             except (ValueError, np.linalg.LinAlgError, RuntimeError):
-                # A start is a hint, not a result: where scikit-learn cannot, the others stand.
+                # A start is a hint, not a result: where scikit-learn fails, the others remain.
                 continue
         yield assignment, labels.astype(np.int64)
 

@@ -101,7 +101,7 @@ def run_demo(out: Path, *, sizes: Sequence[int] = DEFAULT_SIZES) -> None:
     Raises
     ------
     UsageError
-        The folder is somebody else's, or there are too few or too many images.
+        The folder was not made by the demo, or there are too few or too many images.
     """
     _check_sizes(sizes)
     _prepare(out)

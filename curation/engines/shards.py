@@ -145,7 +145,7 @@ def begin(folder: Path, step: Step) -> dict[tuple[str, str], Entry]:
     EngineError
         The folder holds something else, or the output of another step.
     """
-    text = _told(step)
+    text = _identity_of(step)
     path = folder / STEP
     if path.is_file():
         if (before := read_bytes(path, kind="step")) != text:
@@ -169,13 +169,13 @@ def begin(folder: Path, step: Step) -> dict[tuple[str, str], Entry]:
 def done_so_far(folder: Path, step: Step) -> Shards:
     """Return what is finished of a step, in a folder in which it may be unfinished or never begun."""
     path = folder / STEP
-    if not path.is_file() or read_bytes(path) != _told(step):
+    if not path.is_file() or read_bytes(path) != _identity_of(step):
         return Shards(folder, (), step.digest)
     found = [*_entries(folder / INDEX), *_entries(folder / JOURNAL)]
     return Shards(folder, tuple(one for one in found if _is_there(folder, one)), step.digest)
 
 
-def _told(step: Step) -> bytes:
+def _identity_of(step: Step) -> bytes:
     return canonical_json({"step": step.name, "version": step.version, "parameters": step.parameters}) + b"\n"
 
 

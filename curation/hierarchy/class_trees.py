@@ -37,7 +37,7 @@ SUPERCLASS_RULES: dict[str, str] = {
 
 
 def read_edge_list(edges: Path, names: Path | None = None) -> Graph:
-    """Return the hierarchy of an edge list; the parents of a node stand in the order of their lines.
+    """Return the hierarchy of an edge list; the parents of a node are in the order of their lines.
 
     A line that repeats an edge moves it to the end, so that ``as_tree(graph, "last")`` is what a reader gets that keeps
     one parent a child and overwrites it line by line.
@@ -189,7 +189,7 @@ def superclass(tree: Path, root: str, rule: SuperclassRule = "leaves") -> tuple[
     """Return the label names below a node of an Open Images tree, sorted by code point.
 
     Matching is by label name (``/m/0jbk``) alone: names are for the eye, and one circulating copy lacks one. Under
-    ``repeated_leaves`` a label stands as often as there are ways down to it.
+    ``repeated_leaves`` a label occurs as often as there are ways down to it.
 
     Raises
     ------

@@ -263,7 +263,7 @@ def node_of(graph: Graph, text: str) -> str:
     if len(found) == 1:
         return found[0]
     raise HierarchyError(
-        "The name stands for several nodes" if found else "The hierarchy has no such node",
+        "The name is ambiguous" if found else "The hierarchy has no such node",
         where=repr(text[:60]),
         expected="an id such as n02084071, a unique name such as dog.n.01, or a lemma of one node",
         found=", ".join(f"{node} {graph.nodes[node].get('name', '')}".strip() for node in sorted(found)[:8]) or None,

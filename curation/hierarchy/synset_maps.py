@@ -28,7 +28,7 @@ _ID = re.compile(r"n[0-9]{8,9}")
 
 @dataclass(frozen=True, slots=True)
 class SynsetChoice:
-    """What a class name stands for.
+    """What a class name means.
 
     Attributes
     ----------

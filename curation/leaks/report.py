@@ -23,7 +23,7 @@ FILES = (JSON, PAGE, LEAKED, "leaks.csv", "unreadable.csv", f"{THUMBNAILS}/*.jpg
 PAIRS_SHOWN = 60
 """Pairs of a kind that the page shows, those in doubt first."""
 WHOLE = "benchmark"
-"""What stands for all parts together among them."""
+"""The name of all parts together among the parts."""
 _PROTOCOL = "leaks"
 _LARGEST = 1 << 30
 _OF_PART = (
@@ -204,7 +204,7 @@ class Leaks(Result):
                     if picture:
                         write_bytes(folder / THUMBNAILS / name, picture)
                 links = [f"{THUMBNAILS}/{name}" if picture else "" for name, picture in zip(names, data, strict=True)]
-                pairs.append({"evidence": one, "links": links, "value": _told(one)})
+                pairs.append({"evidence": one, "links": links, "value": _in_words(one)})
             total = sum(item.kind == kind for item in self.evidence)
             groups.append({"kind": kind, "title": TITLES[kind], "pairs": pairs, "total": total})
         write_text(folder / PAGE, page("leaks.html", data=self.data, groups=groups, lines=summary_lines(self.data)))
@@ -238,7 +238,7 @@ def _small(path: Path | None) -> bytes | None:
         return None
 
 
-def _told(one: Evidence) -> str:
+def _in_words(one: Evidence) -> str:
     if one.kind == "same_pixels":
         return "every pixel is equal"
     if one.kind == "embedding":
@@ -261,13 +261,13 @@ def summary_lines(data: Data) -> list[str]:
     if planted is None:
         lines.append("No copy was planted: nothing is known of what this check misses.")
     else:
-        told = ", ".join(
+        counts = ", ".join(
             f"{name} {one['found']} of {one['planted']} ({one['low']:.1%} to {one['high']:.1%})"
             for name, one in planted["alterations"].items()
             if one["planted"]
         )
         lines.append(
-            f"Planted copies found, with 95 % intervals: {told}; {planted['taken_for_another']} of "
+            f"Planted copies found, with 95 % intervals: {counts}; {planted['taken_for_another']} of "
             f"{planted['copies']:,} were taken for another image too."
         )
     if decoys["by_chance"] is None:
@@ -375,8 +375,10 @@ class LeakFile(msgspec.Struct, frozen=True):
         """What is known of leaks that the check does not find, to be put behind a sentence."""
         if self.planted is None:
             return "; no copy was planted, so that nothing is known of what was missed"
-        told = [f"{name} {one.found} of {one.planted}" for name, one in self.planted.alterations.items() if one.planted]
-        return f"; of planted copies were found: {', '.join(told)}" if told else ""
+        counts = [
+            f"{name} {one.found} of {one.planted}" for name, one in self.planted.alterations.items() if one.planted
+        ]
+        return f"; of planted copies were found: {', '.join(counts)}" if counts else ""
 
 
 def read_leaks(place: Path) -> LeakFile:

@@ -114,7 +114,7 @@ def parse_record(data: bytes, *, where: str) -> Publication:
     Raises
     ------
     PublicationMismatchError
-        It is no record, one of an unknown version, or not the one that its digest stands for.
+        It is not a record, has an unknown version, or does not match its digest.
     """
     if len(data) > MAX_RECORD_BYTES:
         _distrust(where, "the record is too large", f"at most {MAX_RECORD_BYTES} bytes", str(len(data)))

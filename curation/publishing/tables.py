@@ -144,7 +144,7 @@ COLUMNS: Mapping[str, str] = {
 """What the columns of a part mean, in words."""
 
 EVIDENCE = ("stage", "action", "reason", "reviewer", "date", "batch")
-"""What a row tells of a decision on its image."""
+"""What a row says about a decision on its image."""
 
 
 def part_schema() -> pa.Schema:
@@ -303,7 +303,7 @@ def _labels(
 
 
 def _slots(header: Header, entry: PartEntry, ids: Sequence[str]) -> list[str | None]:
-    """Return the source of each image where its namespace tells; null where two sources of the part share it."""
+    """Return the source of each image by its namespace; null where two sources of the part share it."""
     of_namespace: dict[str, list[str]] = {}
     for source in header.sources:
         if source.name in entry.sources:

@@ -111,7 +111,7 @@ def embed_photos(
 ) -> EmbedResult:
     """Embed photos or boxes into a store, going on where an earlier call was interrupted.
 
-    Every file is read and its digest taken, every time: that is what tells whether it has changed. Only what the store
+    Every file is read and its digest taken, every time: that shows whether it has changed. Only what the store
     does not hold is decoded and encoded. Batches never reach beyond a shard, what is found in the store takes no place
     in them, and within a shard only whole batches are written, so an interrupted store that is resumed has the bytes of
     one made in one go, with any number of threads and whenever it was written. Another batch size may change the last
@@ -281,7 +281,7 @@ def embed_texts(
     EncoderError
         The encoder has no text tower, or a prompt is longer than it reads.
     EmbeddingError, DuplicateIdError
-        A text or the template is malformed; a text stands twice.
+        A text or the template is malformed; a text is repeated.
     """
     from tqdm import tqdm
 

@@ -256,8 +256,8 @@ def _take_in(store: EmbeddingStore, made: Shards, progress: Progress | None = No
             store.add(new, values.reshape(len(new), -1))
         if progress is not None:
             progress.computed += len(new)
-            told = zip(rows, table.column("file").to_pylist(), table.column("error").to_pylist(), strict=True)
-            done = [Picture(Row(*row)) if why is None else Skipped(row[0], file, why) for row, file, why in told]
+            listed = zip(rows, table.column("file").to_pylist(), table.column("error").to_pylist(), strict=True)
+            done = [Picture(Row(*row)) if why is None else Skipped(row[0], file, why) for row, file, why in listed]
             sort_out(done, [], progress, broken)
     shutil.rmtree(made.folder, ignore_errors=True)
 

@@ -282,7 +282,7 @@ def _texts(path: Path) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Neighbors:
-    """The nearest images of each: rows of id, rank, neighbour and cosine, and what is told of the search."""
+    """The nearest images of each: rows of id, rank, neighbour and cosine, and facts about the search."""
 
     rows: Sequence[tuple[str, int, str, float]]
     facts: Mapping[str, Any]
@@ -424,7 +424,7 @@ def _sets(
 
 @dataclass(frozen=True, slots=True)
 class Duplicates:
-    """Pairs of photos that are the same: rows of first, second, how, value; and what is told of the comparison."""
+    """Pairs of photos that are the same: rows of first, second, how, value; and facts about the comparison."""
 
     rows: Sequence[tuple[str, str, str, float]]
     facts: Mapping[str, Any]

@@ -74,7 +74,7 @@ def nearest(
         while ways and best is None:
             best = _best_of_candidates(ways[0](rows), rows, references, k)
             if best is None:
-                # Too much is too near to be told apart so: neither will it be in the next block.
+                # Too many products are too close for this; the next block will be no better.
                 del ways[0]
         found.append(best or _best_of_block(_Doubles(rows, references), len(rows), len(references), k))
     return np.concatenate([one for one, _ in found]), np.concatenate([two for _, two in found])

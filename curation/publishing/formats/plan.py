@@ -76,7 +76,7 @@ class PlannedFile:
     chunks : callable
         Returns the bytes piece by piece, so that a large file never lies in memory as a whole.
     group : str
-        Files of one group are reported together (``Annotations/*.xml``); ``""`` for a file that stands alone.
+        Files of one group are reported together (``Annotations/*.xml``); ``""`` for a file on its own.
     """
 
     name: str
@@ -140,7 +140,7 @@ def present(counts: Mapping[str, int]) -> dict[str, int]:
 def joined_plans(plans: Mapping[str, Plan], *, folders: bool) -> Plan:
     """Return one plan that writes each part on its own.
 
-    Counts are added up, but those of categories, which parts have in common; a note that several plans have is told
+    Counts are added up, but those of categories, which parts have in common; a note that several plans share is given
     once.
 
     Parameters
@@ -204,7 +204,7 @@ def safe_name(name: str, where: str) -> str:
 
 
 def first_repeated(values: Texts) -> Any:
-    """Return the smallest value that stands more than once in an array, or None."""
+    """Return the smallest value that occurs more than once in an array, or None."""
     distinct, counts = np.unique(values, return_counts=True)
     repeated = distinct[counts > 1]
     return repeated[0].item() if isinstance(repeated, np.ndarray) and len(repeated) else None
@@ -223,7 +223,7 @@ def write_plan(plan: Plan, out: Path, *, single: bool, summary: Mapping[str, Any
     Raises
     ------
     UsageError, OverwriteError
-        A folder stands at `out` already, or a file that may not be replaced (see `curation.ledger`).
+        There is a folder at `out` already, or a file that may not be replaced (see `curation.ledger`).
     """
     if single:
         with replacing(out) as partial, _progress(plan) as count:
