@@ -17,7 +17,7 @@ from curation.csv_table import as_csv
 from curation.errors import UsageError
 from curation.figure_style import tables_alone
 from curation.input_files import read_plain
-from curation.sources.given import as_source
+from curation.sources.coerce import as_source
 from curation.storage import publishing_files, write_text
 from curation.version import __version__
 
