@@ -16,10 +16,19 @@ from curation.decisions.replay import Ineffective
 from curation.decisions.resolution import Resolution
 from curation.errors import DecisionError, UsageError
 from curation.grouping import examples
-from curation.manifest.header import Figure, Header, PartEntry, Supersedes, classes_in
+from curation.manifest.header import (
+    PART_NAME,
+    VERSION,
+    Figure,
+    Header,
+    PartEntry,
+    Supersedes,
+    classes_in,
+    version_numbers,
+)
 from curation.manifest.manifest import Manifest
-from curation.manifest.soundness import PART_NAME, VERSION, check_header, version_numbers
-from curation.manifest.views import count_annotated, count_objects, locate_images
+from curation.manifest.validation import check_header
+from curation.manifest.views import count_annotated, locate_images, select_objects
 from curation.sources.source import Source
 
 _SHOWN = 3
@@ -136,8 +145,8 @@ def count_part(
     images = locate_images(once, entry.name, sources)
     if any(one.objects is None for one in images.sources):
         return count_annotated(images), {}
-    boxes, annotated = count_objects(classes_in(header, entry), entry.view, images)
-    return annotated, boxes
+    objects = select_objects(classes_in(header, entry), entry.view, images)
+    return objects.annotated_images(), objects.counts()
 
 
 _NEAR: tuple[Action, ...] = ("keep_near", "to_near", "add_near")

@@ -10,7 +10,7 @@ import msgspec
 
 from curation.errors import DecisionError, ImageIdError
 from curation.ids import parse_image_id
-from curation.manifest.soundness import DIGEST, PART_NAME
+from curation.manifest.header import DIGEST, PART_NAME
 
 Stage = Literal["auto_override", "manual", "candidate"]
 Action = Literal["keep", "remove", "keep_near", "to_near", "to_far", "add_near", "add_far", "reject", "unsure"]

@@ -41,7 +41,7 @@ from curation.manifest.diff import diff_manifests
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
 from curation.sources.datasets import namespace_of
-from curation.sources.slots import Reading, Sources
+from curation.sources.source_specs import Reading, Sources
 
 _RANK = {"none": 0, "patch": 1, "minor": 2, "major": 3}
 NOTHING: Mapping[str, Any] = {}
@@ -263,7 +263,7 @@ def apply_from_files(
         to count objects anew
     """
     # Loaded when it is used: the readers of all formats cost the help of a command 0.04 s.
-    from curation.sources.given import open_slots
+    from curation.sources.coerce import open_slots
 
     rule = rule or ConflictRule()
     if not is_line(reason):

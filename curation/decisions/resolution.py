@@ -12,7 +12,7 @@ from curation.canonical import canonical_json, sha256_of_bytes, sha256_of_value
 from curation.decisions.decision import Action, Decision, Stage, moment_of, row_of, sort_key
 from curation.errors import DecisionConflictError, UsageError
 from curation.grouping import examples, grouped
-from curation.manifest.soundness import DIGEST
+from curation.manifest.header import DIGEST
 
 Rule = Literal["error", "majority", "senior"]
 RULES: tuple[Rule, ...] = get_args(Rule)

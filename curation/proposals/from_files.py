@@ -20,10 +20,10 @@ from curation.proposals.id_classes import IdClass, classes_of, read_id_classes, 
 from curation.proposals.proposal import Input, ProposalSet, thresholds_from
 from curation.proposals.propose import OodPool, Signals, propose
 from curation.similarity.embeddings import Embeddings, open_embeddings
-from curation.sources.given import as_source
+from curation.sources.coerce import as_source
 from curation.sources.opening import parts_at
-from curation.sources.slots import BadBoxes
 from curation.sources.source import Source
+from curation.sources.source_specs import BadBoxes
 from curation.storage import read_bytes
 
 NOTHING: Mapping[str, Any] = {}

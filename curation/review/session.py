@@ -44,9 +44,9 @@ from curation.review.review_folder import (
 from curation.review.serving import find_place
 from curation.review.verdicts import checked_reviewer
 from curation.similarity.embeddings import Embeddings, open_embeddings
-from curation.sources.given import open_slots
+from curation.sources.coerce import open_slots
 from curation.sources.photos import PhotoFolder
-from curation.sources.slots import Reading, Sources, named_slots
+from curation.sources.source_specs import Reading, Sources, named_slots
 
 _PLUGINS_VARIABLE = "FIFTYONE_PLUGINS_DIR"
 

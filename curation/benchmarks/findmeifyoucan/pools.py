@@ -24,7 +24,7 @@ from curation.decisions.files import read_decisions
 from curation.decisions.replay import Replayed, replay
 from curation.decisions.resolution import recorded_form, resolve
 from curation.errors import DecisionConflictError, DecisionError, ProtocolError
-from curation.manifest.soundness import DIGEST
+from curation.manifest.header import DIGEST
 from curation.sources.source import Bools, Int64s, Source
 
 _SHOWN = 5
