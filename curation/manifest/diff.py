@@ -24,6 +24,7 @@ import msgspec
 
 from curation.manifest.header import ClassEntry, Header, PartEntry, SourceEntry, version_numbers
 from curation.manifest.manifest import Manifest
+from curation.short_repr import short_repr
 
 Named = TypeVar("Named", PartEntry, ClassEntry, SourceEntry)
 Verdict = Literal["none", "patch", "minor", "major"]
@@ -41,6 +42,8 @@ class Change:
     ids : PartChange or None
         Where the ids of a part differ, how.
     """
+
+    __repr__ = short_repr
 
     step: Verdict
     subject: str
@@ -62,6 +65,8 @@ class PartChange:
         Same ids in another order, in a part whose order carries meaning.
     """
 
+    __repr__ = short_repr
+
     name: str
     added: tuple[str, ...]
     removed: tuple[str, ...]
@@ -80,6 +85,8 @@ class ManifestDiff:
     stated_step : {"none", "patch", "minor", "major"} or None
         The step between the two version numbers; None where the names differ or the version went back.
     """
+
+    __repr__ = short_repr
 
     parts: tuple[PartChange, ...]
     changes: tuple[Change, ...]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -25,7 +25,7 @@ from curation.errors import (
     UsageError,
 )
 from curation.input_files import utf8_text
-from curation.manifest.header import SCHEMA_VERSION, Header, PartEntry, header_as_data
+from curation.manifest.header import OVERLAY_FILE, SCHEMA_VERSION, Header, PartEntry, header_as_data
 from curation.manifest.validation import check_header, check_lists, needs_every_list, require_earlier
 from curation.short_repr import cut, html_table
 from curation.storage import inside, publishing_folder, read_bytes
@@ -34,15 +34,22 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from curation.manifest.overlay import Overlay
+    from curation.sources.photos import PhotoDataset
     from curation.sources.source_specs import SourceSlot
 
 
 HEADER_FILE = "manifest.json"
 LIST_FOLDER = "ids"
-OVERLAY_FILE = "overlay.jsonl"
 MAX_HEADER_BYTES = 16 << 20
 MAX_LIST_BYTES = 512 << 20
 VARIABLE = "CURATION_MANIFESTS"
+
+
+class _Lists(dict[str, tuple[str, ...]]):
+    """Ids by part, shown as their number."""
+
+    def __repr__(self) -> str:
+        return cut(f"{{{', '.join(f'{name!r}: {len(ids):,} ids' for name, ids in self.items())}}}", 240)
 
 
 @dataclass(frozen=True)
@@ -63,7 +70,7 @@ class Manifest:
     overlay: Overlay | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what is no header, or no lists by part.
+        """Refuse what is not a header, or not lists by part.
 
         Raises
         ------
@@ -71,10 +78,11 @@ class Manifest:
         """
         if not isinstance(self.header, Header) or not isinstance(self.lists, Mapping):
             raise ManifestError(
-                "A manifest cannot be made of these",
-                expected="a Header, and ids by part; curation.load reads a manifest, curation.build makes it",
+                "A manifest needs a header, and ids by part",
+                expected="a Header and a mapping; curation.load reads a manifest, curation.build makes one",
                 found=f"{shown(self.header)}; {shown(self.lists)}",
             )
+        object.__setattr__(self, "lists", _Lists(self.lists))
 
     def __repr__(self) -> str:
         header = self.header
@@ -183,6 +191,37 @@ class Manifest:
         return photos_of_ids(self.ids(name), root)
 
     @checked
+    def dataset(
+        self, name: str, root: Path | str | Mapping[str, Path], transform: Callable[..., Any] | None = None
+    ) -> PhotoDataset:
+        """Return the photos of a part as a map-style dataset, which is all that PyTorch's ``DataLoader`` needs.
+
+        An item is a picture (``PIL.Image``, RGB, stored pixels) and its image id, in the order of the list.
+
+        Parameters
+        ----------
+        root : Path, or mapping of str to Path
+            See `photos`.
+        transform : callable, optional
+            Takes the picture and the id, and gives what is wanted instead.
+
+        Raises
+        ------
+        MissingFileError
+            A folder does not exist, or a photo is in none.
+
+        Examples
+        --------
+        With PyTorch::
+
+            dataset = manifest.dataset("wilderness", "val2017", lambda image, image_id: (to_tensor(image), image_id))
+            loader = torch.utils.data.DataLoader(dataset, batch_size=8, collate_fn=list)
+        """
+        from curation.sources.photos import PhotoDataset
+
+        return PhotoDataset(self.ids(name), self.photos(name, root), transform)
+
+    @checked
     def to_fiftyone(
         self,
         dataset: Any,
@@ -220,9 +259,15 @@ class Manifest:
         MissingListError
             A part has no list.
         """
-        from curation.manifest.fiftyone_tags import write_tags
+        from curation.manifest.fiftyone_tags import TaggedLists, write_tags
 
-        return write_tags(self, dataset, parts, id_field=id_field, prefix=prefix, missing=missing, replace=replace)
+        chosen = [part for part in self.parts if part in self.lists] if parts is None else parts
+        lists = {part: self.ids(part) for part in chosen}
+        mine = TaggedLists(self.header.name, self.header.version, self.digest, lists)
+        listed = {part for part in lists if self.part(part).order == "listed"}
+        return write_tags(
+            mine, dataset, listed=listed, id_field=id_field, prefix=prefix, missing=missing, replace=replace
+        )
 
     @checked
     def save(self, folder: Path | str) -> Path:

@@ -25,8 +25,7 @@ import numpy as np
 from curation.canonical import canonical_json, sha256_of_bytes
 from curation.errors import CurationError, DigestMismatchError, ManifestError, UnitBoxesError
 from curation.ids import parse_image_id
-from curation.manifest.header import UNKNOWN_ID, UNNAMED, ClassEntry, OverlayEntry
-from curation.manifest.manifest import OVERLAY_FILE
+from curation.manifest.header import OVERLAY_FILE, UNKNOWN_ID, UNNAMED, ClassEntry, OverlayEntry
 from curation.sources.datasets import family
 from curation.sources.source import Categories, FileRecord, Floats, Int32s, Int64s, Objects, Source, texts
 from curation.storage import read_bytes

@@ -9,9 +9,10 @@ from typing import Literal
 
 from curation.canonical import sha256_of_lines
 from curation.errors import CurationError
-from curation.manifest.header import PartEntry, SourceEntry, classes_in
-from curation.manifest.manifest import OVERLAY_FILE, Manifest
+from curation.manifest.header import OVERLAY_FILE, PartEntry, SourceEntry, classes_in
+from curation.manifest.manifest import Manifest
 from curation.manifest.views import FLAGS, ROLES, PartImages, count_annotated, locate_images, select_objects
+from curation.short_repr import short_repr
 from curation.sources.source import Source
 
 Outcome = Literal["ok", "note", "failure"]
@@ -55,6 +56,8 @@ class PublishedComparison:
     same_order : bool
         Whether the shared lines stand in the same order in both.
     """
+
+    __repr__ = short_repr
 
     shared: int
     missing: tuple[str, ...]
