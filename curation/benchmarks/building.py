@@ -16,12 +16,12 @@ from curation.benchmarks.parameters import wordnet_of
 from curation.benchmarks.registry import benchmarks, find_benchmark, find_recipe
 from curation.decisions.box_overlay import BoxResolution, add_boxes
 from curation.errors import CurationError, CurationWarning, ManifestError, UsageError
+from curation.manifest.added_boxes import AddedBoxes, read_added_boxes
 from curation.manifest.header import Figure, Header
 from curation.manifest.importing import import_lists, pin_lists
 from curation.manifest.locate import find_manifest, load_manifest, manifest_folders
 from curation.manifest.manifest import Manifest, manifest_roots, read_manifest
 from curation.manifest.manifest import is_approximate as is_approximate
-from curation.manifest.overlay import Overlay, read_overlay
 from curation.sources.coerce import open_slots
 from curation.sources.source import Source
 from curation.sources.source_specs import Reading, Sources, require_slots
@@ -138,11 +138,11 @@ def build(
         opened = _opened(known, sources, values, known.name, reading, declared=declare)
         made = known.declare(opened, values) if declare and known.declare else known.make(opened, values)
     if overlay is not None:
-        made = _with_boxes(made, read_overlay(overlay), opened)
+        made = _with_boxes(made, read_added_boxes(overlay), opened)
     return _in_words(made, name, version, notes, source_notes or {})
 
 
-def _with_boxes(manifest: Manifest, overlay: Overlay, sources: Mapping[str, Source]) -> Manifest:
+def _with_boxes(manifest: Manifest, overlay: AddedBoxes, sources: Mapping[str, Source]) -> Manifest:
     """Return the manifest with the boxes of an overlay that was made for another one; what it says is told."""
     added = add_boxes(manifest, BoxResolution(overlay, "given", overlay.digest), sources)
     for note in added.notes:
@@ -330,7 +330,7 @@ def _in_words(manifest: Manifest, name: str, version: str, notes: Sequence[str],
             sources=sources,
         ),
         lists=manifest.lists,
-        overlay=manifest.overlay,
+        added_boxes=manifest.added_boxes,
     )
 
 
@@ -391,7 +391,7 @@ def rebuild(manifest: Manifest, sources: Mapping[str, Source]) -> Manifest:
     """
     header = manifest.header
     built = find_benchmark(header.rule.protocol).make(sources, parameters_of(header))
-    if header.overlay is not None and (overlay := manifest.require_overlay()) is not None:
+    if header.overlay is not None and (overlay := manifest.require_added_boxes()) is not None:
         boxes = BoxResolution(overlay, header.overlay.rule, header.overlay.log)
         built = add_boxes(built, boxes, sources).manifest
     words = {entry.name: entry.note for entry in header.sources}
@@ -412,7 +412,7 @@ def rebuild(manifest: Manifest, sources: Mapping[str, Source]) -> Manifest:
             sources=entries,
         ),
         lists=built.lists,
-        overlay=built.overlay,
+        added_boxes=built.added_boxes,
     )
 
 

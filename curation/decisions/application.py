@@ -15,9 +15,9 @@ from curation.decisions.decision import Action, Decision, Stage
 from curation.decisions.replay import Ineffective
 from curation.decisions.resolution import Resolution
 from curation.errors import DecisionError, UsageError
+from curation.manifest.added_boxes import AddedBoxes
 from curation.manifest.header import PART_NAME, VERSION, Figure, Header, PartEntry, Rule, Supersedes, classes_in
 from curation.manifest.manifest import Manifest
-from curation.manifest.overlay import Overlay
 from curation.manifest.validation import check_header
 from curation.manifest.views import count_annotated, locate_images, select_objects
 from curation.sources.source import Source
@@ -125,7 +125,7 @@ def changed_entry(
     removed: Collection[str],
     added: Collection[str],
     sources: Mapping[str, Source],
-    overlay: Overlay | None = None,
+    overlay: AddedBoxes | None = None,
 ) -> PartEntry:
     """Return the entry of a part with another list: its length, digest, and counts where its sources are given.
 
@@ -179,7 +179,7 @@ def count_part(
     if not set(entry.sources) <= set(sources):
         return None, {}
     header = msgspec.structs.replace(manifest.header, parts=(msgspec.structs.replace(entry, subset_of=""),))
-    once = Manifest(header, {entry.name: tuple(dict.fromkeys(manifest.lists[entry.name]))}, manifest.overlay)
+    once = Manifest(header, {entry.name: tuple(dict.fromkeys(manifest.lists[entry.name]))}, manifest.added_boxes)
     images = locate_images(once, entry.name, sources)
     if any(one.objects is None for one in images.sources):
         return count_annotated(images), {}
@@ -235,7 +235,7 @@ class PartSets:
         self, manifest: Manifest, near: dict[str, str], far: dict[str, str], sources: dict[str, Source]
     ) -> None:
         self.header = manifest.header
-        self.overlay = manifest.overlay
+        self.overlay = manifest.added_boxes
         self.near, self.far, self.sources = near, far, sources
         self.entries: dict[str, PartEntry] = {part.name: part for part in manifest.header.parts}
         self.before: dict[str, tuple[str, ...]] = {name: manifest.lists[name] for name in self.entries}

@@ -17,9 +17,9 @@ from curation.arguments import checked
 from curation.decisions.application import count_part
 from curation.decisions.box_edits import BoxLogFile, BoxState, Replay, merged, read_box_log
 from curation.errors import DecisionConflictError, DecisionError, UsageError
+from curation.manifest.added_boxes import AddedBox, AddedBoxes, BoxedImage, box_key
 from curation.manifest.header import UNNAMED, Header, OverlayEntry, PartEntry
 from curation.manifest.manifest import Manifest
-from curation.manifest.overlay import Overlay, OverlayBox, OverlayImage, box_key
 from curation.sources.source import Floats, Source
 
 BoxesRule = Literal["error", "union", "agree", "senior"]
@@ -174,7 +174,7 @@ class BoxResolution:
 
     Attributes
     ----------
-    overlay : Overlay
+    overlay : AddedBoxes
     rule : str
         One of `RULES`; ``given`` for the boxes of another manifest.
     log : str
@@ -185,7 +185,7 @@ class BoxResolution:
         Images that ``agree`` leaves out, since one reviewer alone worked on them.
     """
 
-    overlay: Overlay
+    overlay: AddedBoxes
     rule: str
     log: str
     conflicts: tuple[BoxConflict, ...] = ()
@@ -236,7 +236,7 @@ def resolve_boxes(
         declared = all((image, name) in replay.complete for name in people)
         exhaustive = declared and (disputed is None or rule == "union")
         if boxes or exhaustive:
-            images.append(OverlayImage(image_id=image, exhaustive=exhaustive, boxes=tuple(sorted(boxes, key=box_key))))
+            images.append(BoxedImage(image_id=image, exhaustive=exhaustive, boxes=tuple(sorted(boxes, key=box_key))))
     if rule == "error" and conflicts:
         raise DecisionConflictError(
             "Reviewers drew different boxes",
@@ -244,7 +244,7 @@ def resolve_boxes(
             expected="the same boxes, or --boxes-rule " + "|".join(one for one in RULES if one != "error"),
             hint="curation review boxes FILE … shows how far they agree",
         )
-    return BoxResolution(Overlay(tuple(images)), rule, replay.digest, tuple(conflicts), alone)
+    return BoxResolution(AddedBoxes(tuple(images)), rule, replay.digest, tuple(conflicts), alone)
 
 
 @dataclass(slots=True)
@@ -275,19 +275,19 @@ class _Drawn:
             return None
         return BoxConflict(image, self.people, unmatched, relabelled)
 
-    def every(self) -> list[OverlayBox]:
+    def every(self) -> list[AddedBox]:
         return [self._taken(place) for place in range(len(self.boxes))]
 
-    def shared(self) -> list[OverlayBox]:
+    def shared(self) -> list[AddedBox]:
         return [
             self._taken(place)
             for place, one in enumerate(self.by)
             if len(one) == len(self.people) and len(set(one.values())) == 1
         ]
 
-    def _taken(self, place: int) -> OverlayBox:
+    def _taken(self, place: int) -> AddedBox:
         one = self.boxes[place]
-        return OverlayBox(box=one.box, label=one.label, reviewers=tuple(sorted(self.by[place])))
+        return AddedBox(box=one.box, label=one.label, reviewers=tuple(sorted(self.by[place])))
 
 
 @dataclass(frozen=True, slots=True)
@@ -407,13 +407,13 @@ def add_boxes(manifest: Manifest, resolution: BoxResolution, sources: Mapping[st
             expected="boxes of accepted reviewers on its images",
             found=f"{len(left_out)} other images" if left_out else "no image",
         )
-    overlay = Overlay(kept)
+    overlay = AddedBoxes(kept)
     entry = overlay.entry(resolution.rule, resolution.log)
     header = msgspec.structs.replace(header, overlay=entry)
     made = Manifest(header, manifest.lists, overlay)
     touched = {one.image_id for one in kept}
-    if manifest.overlay is not None:
-        touched |= {one.image_id for one in manifest.overlay.images}
+    if manifest.added_boxes is not None:
+        touched |= {one.image_id for one in manifest.added_boxes.images}
     parts, uncounted = [], []
     for part in header.parts:
         now = part
@@ -430,10 +430,10 @@ def add_boxes(manifest: Manifest, resolution: BoxResolution, sources: Mapping[st
 
 
 def _note(entry: OverlayEntry) -> str:
-    return f"Boxes that reviewers added: {entry.told} (rule {entry.rule})."
+    return f"Boxes that reviewers added: {entry.summary} (rule {entry.rule})."
 
 
-def _require_classes(header: Header, images: Iterable[OverlayImage]) -> None:
+def _require_classes(header: Header, images: Iterable[BoxedImage]) -> None:
     names = {entry.name for entry in header.classes} | {UNNAMED}
     strange = sorted({box.label for one in images for box in one.boxes} - names)
     if strange:
@@ -466,6 +466,6 @@ def _doubts(made: Manifest, resolution: BoxResolution, left_out: Sequence[str]) 
 
 def _with_known(made: Manifest, part: PartEntry) -> set[str]:
     known = {entry.name for entry in made.header.classes if entry.role == "known"}
-    images = made.overlay.images if made.overlay is not None else ()
+    images = made.added_boxes.images if made.added_boxes is not None else ()
     showing = {one.image_id for one in images if any(box.label in known for box in one.boxes)}
     return showing.intersection(made.lists.get(part.name, ()))

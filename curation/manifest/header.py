@@ -248,7 +248,7 @@ class OverlayEntry(_Record, frozen=True):
     log: Digest
 
     @property
-    def told(self) -> str:
+    def summary(self) -> str:
         """How many boxes and images, in words."""
         return f"{self.boxes:,} boxes on {self.images:,} images, {self.exhaustive_images:,} of them exhaustive"
 

@@ -73,8 +73,8 @@ class PublishedComparison:
 
 
 def verify_lists(manifest: Manifest) -> list[Finding]:
-    """Return, for each part, whether its list has the stated digest and length; and whether the overlay does."""
-    return [_verify_list(manifest, part) for part in manifest.header.parts] + _verify_overlay(manifest)
+    """Return, for each part, whether its list has the stated digest and length; and whether the added boxes do."""
+    return [_verify_list(manifest, part) for part in manifest.header.parts] + _verify_added_boxes(manifest)
 
 
 def verify_sources(manifest: Manifest, sources: Mapping[str, Source], *, strict: bool = False) -> list[Finding]:
@@ -132,11 +132,11 @@ def _verify_list(manifest: Manifest, part: PartEntry) -> Finding:
     return _equal("list", part.name, f"{part.images} ids, {part.sha256}", f"{len(ids)} ids, {sha256_of_lines(ids)}")
 
 
-def _verify_overlay(manifest: Manifest) -> list[Finding]:
-    stated, overlay = manifest.header.overlay, manifest.overlay
+def _verify_added_boxes(manifest: Manifest) -> list[Finding]:
+    stated, added = manifest.header.overlay, manifest.added_boxes
     if stated is None:
         return []
-    found = "no overlay" if overlay is None else f"{overlay.entry().boxes} boxes, {overlay.digest}"
+    found = "no added boxes" if added is None else f"{added.entry().boxes} boxes, {added.digest}"
     return [_equal("overlay", OVERLAY_FILE, f"{stated.boxes} boxes, {stated.sha256}", found)]
 
 
