@@ -168,7 +168,7 @@ def test_calibration_refuses() -> None:
         calibrate(train, truth([[0, 0, 1, 1]], [-1], 2))
     with pytest.raises(PredictionError, match="not in the training truth"):
         calibrate(vectors([[0.8, 0.1]], images=[7]), truth([[0, 0, 1, 1]], [0], 2))
-    with pytest.raises(PredictionError, match="number of classes|classes, and"):
+    with pytest.raises(PredictionError, match="number of classes"):
         calibrate(train, truth([[0, 0, 1, 1]], [0], 3))
 
 
