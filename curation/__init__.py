@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from curation.leaks.run import leaks as leaks
     from curation.manifest.manifest import Manifest as Manifest
     from curation.publishing.hub import pull as pull
-    from curation.sources.given import open_source as open_source
+    from curation.sources.coerce import open_source as open_source
     from curation.sources.source import Source as Source
 
 _HOMES = {
@@ -45,7 +45,7 @@ _HOMES = {
     "leaderboard": "curation.evaluation.leaderboard.board:leaderboard",
     "leaks": "curation.leaks",
     "load": "curation.interface:load",
-    "open_source": "curation.sources.given:open_source",
+    "open_source": "curation.sources.coerce:open_source",
     "publish": "curation.benchmarks.publishing:publish",
     "pull": "curation.publishing.hub:pull",
     "verify": "curation.benchmarks.verification:verify",

@@ -16,7 +16,7 @@ from curation.benchmarks.benchmark import Benchmark
 from curation.benchmarks.parameters import wordnet_of
 from curation.benchmarks.published import draft_of
 from curation.benchmarks.registry import benchmarks, find_benchmark, find_recipe
-from curation.decisions.box_overlay import BoxResolution, add_boxes
+from curation.decisions.added_boxes import BoxResolution, add_boxes
 from curation.errors import CurationError, CurationWarning, ManifestError, UsageError
 from curation.manifest.header import Figure, Header
 from curation.manifest.importing import LISTS, import_lists, pin_lists
@@ -24,9 +24,9 @@ from curation.manifest.locate import find_manifest, load_manifest, manifest_fold
 from curation.manifest.manifest import Manifest, manifest_roots, read_manifest
 from curation.manifest.manifest import is_approximate as is_approximate
 from curation.manifest.overlay import read_overlay
-from curation.sources.given import open_slots
-from curation.sources.slots import Reading, Sources, require_slots
+from curation.sources.coerce import open_slots
 from curation.sources.source import Source
+from curation.sources.source_specs import Reading, Sources, require_slots
 
 Setting = str | bool | int | float | Path | Sequence[str | int | float]
 """A parameter of a benchmark: the text of an option, or what stands for it in Python."""

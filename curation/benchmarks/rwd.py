@@ -20,8 +20,8 @@ from curation.benchmarks.published import task_classes, tasks_of
 from curation.errors import ProtocolError
 from curation.manifest.header import LabelView, Paper, TaskEntry, roles_at
 from curation.manifest.manifest import Manifest
-from curation.sources.slots import SourceSlot
 from curation.sources.source import Source
+from curation.sources.source_specs import SourceSlot
 
 _ROOM = __name__
 ALIASES = fact(_ROOM, "aliases", dict[str, str])

@@ -34,7 +34,6 @@ from curation.sources.integrity import (
     positions,
     sound_objects,
 )
-from curation.sources.slots import BadBoxes
 from curation.sources.source import (
     POSES,
     Bools,
@@ -49,6 +48,7 @@ from curation.sources.source import (
     Texts,
     texts,
 )
+from curation.sources.source_specs import BadBoxes
 
 _Text = Annotated[str, msgspec.Meta(max_length=MAX_NATIVE_LENGTH)]
 _FileName = Annotated[str, msgspec.Meta(max_length=4096)]

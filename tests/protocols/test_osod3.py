@@ -13,9 +13,9 @@ import pytest
 from curation.benchmarks.building import rebuild
 from curation.benchmarks.osod3.problems import INNER_NODES, SUPERCLASSES, read_superclass
 from curation.errors import CurationError, ManifestError, ProtocolError
-from curation.manifest.header import ClassEntry
+from curation.manifest.header import ClassEntry, header_as_data
 from curation.manifest.manifest import Manifest, read_manifest, write_manifest
-from curation.manifest.soundness import check_header, header_as_data
+from curation.manifest.validation import check_header
 from curation.manifest.views import view_objects
 from curation.sources.source import Categories, Source
 from tests.protocols.osod3_world import GROUPS, OUTSIDE, SIGNS, built, cub, name_of, open_images, signs
