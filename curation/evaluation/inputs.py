@@ -10,6 +10,7 @@ from typing import Annotated, Any, TypeVar
 import numpy as np
 
 from curation.errors import EvaluationError, UsageError
+from curation.evaluation.measures import Measured, Scored
 from curation.evaluation.problem import (
     MOST_LISTED,
     CategoryIds,
@@ -29,6 +30,7 @@ from curation.evaluation.readers import (
     read_coco_results,
     read_voc_results,
 )
+from curation.evaluation.result import stem_of, truth_digests
 from curation.evaluation.truth import Part, ground_truth, places_of
 from curation.manifest.added_boxes import AddedBoxes, BoxedImage, read_added_boxes, with_added_boxes
 from curation.manifest.manifest import Manifest
@@ -37,6 +39,8 @@ from curation.sources.source import Source
 from curation.sources.source_specs import BadBoxes
 
 __all__ = [
+    "POLICY",
+    "READING",
     "BadBoxes",
     "CategoryIds",
     "OnePart",
@@ -47,7 +51,11 @@ __all__ = [
     "by_name",
     "classes_listed",
     "detections_of",
+    "file_records",
     "known_classes",
+    "manifest_record",
+    "places_in",
+    "require_manifest_for_ids",
 ]
 Given = TypeVar("Given")
 Truth = Path | Source
@@ -347,6 +355,18 @@ class OnePart:
         [(part, read)], unlisted = classes_listed([(part, read)])
         inputs = {"test": {"truth": part.file, "detections": read.file}}
         return cls(part, read, about(known, inputs, option_files={"classes": classes}), (*notes, *unlisted))
+
+    def scored(self, variant: str, found: Measured, operating_point: dict[str, str]) -> Scored:
+        """Return what was measured with what tells whether another result is comparable."""
+        return Scored(
+            part="test",
+            variant=variant,
+            method=stem_of(self.read.file),
+            truth=truth_digests(self.about),
+            predictions={"test": self.read.file},
+            operating_point=operating_point,
+            found=found,
+        )
 
 
 def classes_listed(

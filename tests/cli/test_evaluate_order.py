@@ -47,13 +47,13 @@ COMMANDS = {
     "coco": "--truth truth.json --detections d.json --engine pycocotools",
     "elephant": "--truth closed=truth.json --truth wilderness=wild.json --detections closed=d.json "
     "--detections wilderness=nothing.json --classes classes.json --profile all",
-    "owod": "--truth truth.json --detections d.json --classes tasks.json --profile all",
+    "owod": "--truth truth.json --detections d.json --classes tasks.json --variant all",
     "osod3": "--truth truth.json --detections d.json --classes classes.json --profile all",
     "findmeifyoucan": "--truth truth.json --detections d.json --id-scores id.json --threshold 5",
 }
 SECTIONS = {
-    "voc": lambda found: [found],
-    "coco": lambda found: [found],
+    "voc": lambda found: found["scored"],
+    "coco": lambda found: found["scored"],
     "elephant": lambda found: [found[name] for name in ("paper", "official", "owod")],
     "owod": lambda found: found["scored"],
     "osod3": lambda found: [{"decided_by_order": found["cases"]["test"]["decided_by_order"]["AP"]}],

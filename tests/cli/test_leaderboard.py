@@ -19,6 +19,13 @@ from tests.evaluation.osod3_world import write_world
 from tests.evaluation.owod_files import truth_file
 
 Numbers = dict[str, Any]
+
+
+def numbers_of(found: Numbers, *names: str) -> Numbers:
+    rows = {row["measure"]: row["value"] for row in found["measures"]}
+    return {name: rows[name] for name in names}
+
+
 CASES: dict[str, tuple[list[str], Callable[[Numbers], dict[str, Numbers]]]] = {
     "elephant": (
         ["--profile", "all", "--recalls", "0.1,0.5"],
@@ -36,15 +43,15 @@ CASES: dict[str, tuple[list[str], Callable[[Numbers], dict[str, Numbers]]]] = {
             },
         },
     ),
-    "voc": ([], lambda found: {"voc": {name: found[name] for name in ("mAP11", "mAP_area")}}),
+    "voc": ([], lambda found: {"voc": numbers_of(found, "mAP11", "mAP_area")}),
     "coco": (
         ["--engine", "pycocotools"],
         lambda found: {
-            "coco": {name: found[name] for name in ("AP", "AP50", "AP75", "APs", "APm", "APl", "AR100")}
+            "coco": numbers_of(found, "AP", "AP50", "AP75", "APs", "APm", "APl", "AR100")
         },
     ),
     "owod": (
-        ["--profile", "all"],
+        ["--variant", "all"],
         lambda found: {
             "clean": {
                 name: of_result(found)["test/clean"][name]

@@ -157,7 +157,7 @@ def open_world(folder: Path) -> Iterator[str]:
     for task in ("t1", "t2", "t3"):
         write_results(folder / f"views/{task}-test.json", folder / f"{task}.json")
         one = f"--truth views/{task}-test.json --detections {task}.json --task {task}"
-        yield f"evaluate owod --manifest m {one} --profile all --json"
+        yield f"evaluate owod --manifest m {one} --variant all --json"
     yield f"export m --part t* --each --format coco --unknown-id next {sources} --out each"
     yield f"export m --part t2-train --format coco --category-ids manifest {sources} --out t2"
     yield f"export m --format owod {sources} --out authors"
@@ -184,12 +184,12 @@ def open_world_measures(folder: Path) -> Iterator[str]:
                 out = f"--append rows.jsonl --name {world}-{repeats}"
                 if profile == "all" and repeats != "drop":
                     out += f" --out {world}"
-                given = f"{files} {lists} --repeats {repeats} --profile {profile} {out}"
+                given = f"{files} {lists} --repeats {repeats} --variant {profile} {out}"
                 yield f"evaluate owod --no-cache {given} --json"
     listed = (folder / "once/images.txt").read_text().split()
     write_lines(folder / "half.txt", listed[::2])
     files = "--truth once/truth.json --classes once/classes.json --images half.txt --stray drop"
-    yield f"evaluate owod --no-cache {files} --detections once/detections.json --profile all --task t2 --json"
+    yield f"evaluate owod --no-cache {files} --detections once/detections.json --variant all --task t2 --json"
     two = read(folder / "once/classes.json")
     (task,) = two["tasks"]
     two["tasks"] = [
@@ -200,10 +200,10 @@ def open_world_measures(folder: Path) -> Iterator[str]:
     found = read(folder / "once/detections.json")
     write_json(folder / "t1.json", [one for one in found if one["category"] not in task["cur"]])
     both = "--detections t1=t1.json --detections t2=once/detections.json --classes tasks.json"
-    yield f"evaluate owod --no-cache --truth once/truth.json {both} --profile all --out both --json"
+    yield f"evaluate owod --no-cache --truth once/truth.json {both} --variant all --out both --json"
     write_json(folder / "none.json", [])
     none = "--truth once/truth.json --detections none.json --classes once/classes.json"
-    yield f"evaluate owod --no-cache {none} --profile all --json"
+    yield f"evaluate owod --no-cache {none} --variant all --json"
     yield "leaderboard rows.jsonl --json"
 
 

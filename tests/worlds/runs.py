@@ -13,7 +13,7 @@ import jsonschema  # type: ignore[import-untyped]
 from curation.benchmarks.osod3.truth import OUTSIDE
 from curation.cli import main
 from curation.evaluation.result import schema_text
-from tests.evaluation.open_world_rows import of_result
+from tests.frozen.version_1 import of_json
 from tests.worlds import coco, elephant, findmeifyoucan, image_ood, imagenet, osod3, ovcoco, owod, voc
 from tests.worlds.expected import committed
 
@@ -42,8 +42,7 @@ class Run:
         assert status == 0, told.getvalue()
         result: dict[str, Any] = json.loads(printed.getvalue())
         jsonschema.validate(result, SCHEMA)
-        if "scored" in result:
-            result |= of_result(result)
+        result = of_json(result)
         assert result["measures"]
         return result
 
@@ -60,7 +59,7 @@ def elephant_run(folder: Path, *options: str) -> Run:
 def owod_run(folder: Path, world: str, profile: str, protocol: str = "owod") -> Run:
     paths = owod.files(folder, *(owod.repeated() if world == "repeated" else owod.drawn()))
     words = [protocol, "--no-cache", "--truth", paths["truth"], "--detections", paths["detections"]]
-    words += ["--classes", paths["classes"], "--profile", profile]
+    words += ["--classes", paths["classes"], "--variant", profile]
     if world == "repeated":
         words += ["--images", paths["images"], "--repeats", "keep"]
     return Run("owod", tuple(words), committed("owod")[world])

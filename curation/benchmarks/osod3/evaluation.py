@@ -21,7 +21,7 @@ from curation.benchmarks.osod3.truth import (
 )
 from curation.errors import UsageError
 from curation.evaluation.coco_engine import Engine, coco_decided_by_order, coco_precision
-from curation.evaluation.input_order import decided_by_order
+from curation.evaluation.input_order import count_tie_sensitive
 from curation.evaluation.inputs import (
     READING,
     CategoryIds,
@@ -265,10 +265,10 @@ def _decided_by_order(truth: OpenSetTruth, detections: Detections, profile: Prof
     # A threshold keeps equal scores or none: each image of a class, and each object, is a ranking of its own.
     if profile == "clean":
         by_image = replace(detections, label=detections.image * (truth.unknown + 1) + detections.label)
-        return decided_by_order(by_image, matches.outcome == 1, counted=known, free=True)
+        return count_tie_sensitive(by_image, matches.outcome == 1, counted=known, free=True)
     by_object = replace(detections, label=matches.claim)
     is_open = _flags(truth, detections, profile)[1]
-    return decided_by_order(by_object, 1 + is_open.astype(np.int8), counted=known & (matches.claim >= 0))
+    return count_tie_sensitive(by_object, 1 + is_open.astype(np.int8), counted=known & (matches.claim >= 0))
 
 
 def average_precisions(truth: OpenSetTruth, detections: Detections, *, engine: Engine | None = None) -> dict[str, Any]:

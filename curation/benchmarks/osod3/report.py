@@ -10,7 +10,7 @@ from curation.evaluation.measures import Measure, formulas
 from curation.evaluation.result import (
     Column,
     Data,
-    Drawing,
+    Figure,
     Report,
     Result,
     Scored,
@@ -212,12 +212,12 @@ def _spread(over: Data) -> str:
     return "-" if over["mean"] is None else f"{over['mean']:.2f} ± {over['std_population']:.2f}"
 
 
-def _drawings(result: Result) -> Iterator[Drawing]:
+def _drawings(result: Result) -> Iterator[Figure]:
     from curation.benchmarks.osod3.figures import threshold_figure
 
     for profile in result.data["profiles"]:
         curves = {case: section["curves"][profile] for case, section in result.data["cases"].items()}
-        yield Drawing(f"open_set_error_{profile}", partial(threshold_figure, curves, profile=profile))
+        yield Figure(f"open_set_error_{profile}", partial(threshold_figure, curves, profile=profile))
 
 
 REPORT = Report(
