@@ -23,7 +23,7 @@ from curation.benchmarks.findmeifyoucan.report import score_histograms as ood_hi
 from curation.benchmarks.osod3.report import threshold_figure
 from curation.cli import main
 from curation.cooccurrence.cut import normalized_cut
-from curation.cooccurrence.cut_figures import graph_figure, matrix_figure
+from curation.cooccurrence.cut_figures import matrix_figure
 from curation.cooccurrence.graph import ClassGraph
 from curation.evaluation.class_scores import class_scores
 from curation.evaluation.confidence import Epochs
@@ -71,9 +71,7 @@ def graph(n: int) -> ClassGraph:
 
 def cut_figures(n: int) -> Drawer:
     def draw(folder: Path) -> None:
-        cut = normalized_cut(graph(n), 3)
-        matrix_figure(graph(n), cut, folder / "matrix")
-        graph_figure(graph(n), cut, folder / "graph")
+        matrix_figure(graph(n), normalized_cut(graph(n), 3), folder / "matrix")
 
     return draw
 
