@@ -48,7 +48,7 @@ def test_an_id_is_one_text_however_it_is_written(number: int | str, text: str) -
         (json.dumps({"images": [], "annotations": [], "categories": []}), "ground-truth file"),
         ([{"bbox": [1, 2, 3, 4]}], "names no image"),
         ('{"images": {"1": [], "2": [], "1": []}}', "twice"),
-        ('{"images": {"1": [{"image_id": 2}]}}', "names another"),
+        ('{"images": {"1": [{"image_id": 2}]}}', "disagrees with its key"),
         ('[{"image_id": 1}]\xff'.encode("latin-1"), "cannot be read"),
     ],
 )

@@ -9,7 +9,7 @@ from curation.manifest.header import Paper
 BENCHMARK = Benchmark(
     name="findmeifyoucan",
     paper=fact(__package__, "paper", Paper),
-    summary="Near, far and farther OOD splits of COCO and Open Images for detectors of VOC or BDD100k, or of one's own",
+    summary="Near, far and farther OOD splits of COCO and Open Images for detectors of VOC or BDD100k, or of your own",
     slots="curation.benchmarks.findmeifyoucan.pairs:SLOTS",
     parameters="curation.benchmarks.findmeifyoucan.lists:PARAMETERS",
     parts=(

@@ -76,7 +76,7 @@ PARAMETERS = (
         "pair",
         "voc",
         read_pair,
-        "ID classes and OOD sources: voc (near and far), bdd (farther), or a TOML or JSON file of one's own",
+        "ID classes and OOD sources: voc (near and far), bdd (farther), or your own TOML or JSON file",
     ),
     Parameter(
         "decisions",

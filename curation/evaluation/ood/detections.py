@@ -151,7 +151,7 @@ def _of_images(images: Mapping[str, list[Record]], data: bytes, where: str) -> l
         for record in found:
             if record.image_id is not None and image_key(record.image_id) != image_key(image):
                 raise PredictionError(
-                    "A detection stands under an image and names another",
+                    "The image_id of a detection disagrees with its key",
                     where=f"{where}: images[{image[:80]!r}]",
                     expected=f"image_id {image[:80]}, or none",
                     found=str(record.image_id)[:80],
