@@ -10,18 +10,7 @@ from typing import Any
 from curation.evaluation import confidence, oscr
 from curation.evaluation.class_scores import GROUPS
 from curation.evaluation.measures import Measure, formulas
-from curation.evaluation.result import (
-    Column,
-    Data,
-    Drawing,
-    Report,
-    Result,
-    Scored,
-    Table,
-    across,
-    input_rows,
-    shown,
-)
+from curation.evaluation.result import Column, Data, Drawing, Report, Result, Scored, Table, across, input_rows, shown
 
 _PAPER = "Palechor et al., WACV 2023"
 _OSCR = "Dhamija et al., NeurIPS 2018"
@@ -150,10 +139,7 @@ def _tables(result: Result) -> Iterator[Table]:
     if data["bootstrap"] is not None:
         yield from _bootstrap(data["bootstrap"])
     yield Table(
-        "metrics",
-        tuple(map(Column, ("classifier", "part", "metric", "value"))),
-        list(_metrics(data)),
-        file=True,
+        "metrics", tuple(map(Column, ("classifier", "part", "metric", "value"))), list(_metrics(data)), file=True
     )
     queries = (f"ccr_at_fpr_{group}_{query}" for group in GROUPS for query in data["queries"])
     yield Table(

@@ -14,14 +14,7 @@ import numpy as np
 from curation.arguments import Replicates, Seed
 from curation.errors import EvaluationError, MissingFileError, UsageError
 from curation.evaluation.image_ood.images import UNJUDGED, LeftOut, ListedSet, ScoredSet, listed_set, scored_set
-from curation.evaluation.image_ood.measures import (
-    FPR_RULES,
-    NUMBERS,
-    OodRules,
-    mean_of,
-    numbers_of,
-    require_usable,
-)
+from curation.evaluation.image_ood.measures import FPR_RULES, NUMBERS, OodRules, mean_of, numbers_of, require_usable
 from curation.evaluation.image_ood.report import DEFINITIONS, report_as
 from curation.evaluation.image_ood.scores import SUFFIXES, read_image_scores
 from curation.evaluation.inputs import manifest_record
@@ -167,11 +160,7 @@ def evaluation_as(report: Report, benchmark: OodSets) -> Callable[..., Result]:
             _require_same_sets(runs)
         sets = {one.name for run in runs.values() for one in run.all}
         if PUBLISHED in without:
-            raise UsageError(
-                "Reserved name of a list",
-                where=f"--without {PUBLISHED}",
-                hint="choose another name",
-            )
+            raise UsageError("Reserved name of a list", where=f"--without {PUBLISHED}", hint="choose another name")
         left_out = {name: LeftOut.of(name, one, sets) for name, one in without.items()}
         if without_kin is not None:
             left_out |= _kin_left_out(benchmark, taken, runs, without_kin, left_out)
