@@ -365,8 +365,7 @@ def _decoys(step: FindLeaks, seen: _Findings) -> dict[str, Any]:
     images = seen.images - seen.n_unreadable
     high = None if by_chance is None or not images else wilson(by_chance, images)[1] * images
     shares = [
-        None if one is None or not seen.matched else max(0.0, 1 - one / seen.matched)
-        for one in (by_chance, high)
+        None if one is None or not seen.matched else max(0.0, 1 - one / seen.matched) for one in (by_chance, high)
     ]
     return {
         "codes": step.codes.shape[0] * step.codes.shape[1], "by_chance": by_chance, "by_chance_high": high,
