@@ -132,7 +132,7 @@ def test_sources_in_every_form() -> None:
         ("owod", ("clean", "ore"), {"variant": ("clean", "ore")}),
         ("owod", "ore", {"variant": "ore"}),
         ("owod", ("clean", "ore", "owdetr"), {"variant": "all"}),
-        ("elephant", ("paper", "official"), {"profile": "all"}),
+        ("elephant", ("paper", "official"), {"variant": "all"}),
         ("imagenet", ["exact"], {"variant": "exact"}),
         ("imagenet", ("exact", "paper"), {"variant": ("exact", "paper")}),
     ],

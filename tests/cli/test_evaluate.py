@@ -117,7 +117,7 @@ def test_a_second_run_leaves_nothing_of_the_first(
     files: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "scores"
-    assert main(arguments(files, "--out", str(out), "--figures", "--profile", "all")) == 0
+    assert main(arguments(files, "--out", str(out), "--figures", "--variant", "all")) == 0
     (out / "wilderness_curve.png").rename(out / "kept-by-hand.png")
     stale = json.loads((out / "results.json").read_text())
     stale["written"] += ["an-earlier-figure.png", "a-photo.png", "../outside.png", "results.json", 7]
@@ -145,7 +145,7 @@ def test_a_second_run_leaves_nothing_of_the_first(
 def test_tables_say_which_section_they_are_of(
     files: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(arguments(files, "--out", str(tmp_path / "out"), "--profile", "all")) == 0
+    assert main(arguments(files, "--out", str(tmp_path / "out"), "--variant", "all")) == 0
     capsys.readouterr()
     for stem in ("average_precision", "wilderness_impact"):
         lines = (tmp_path / "out" / f"{stem}.csv").read_text().splitlines()
@@ -180,7 +180,7 @@ def test_no_detections_and_no_wilderness(
     for part in ("closed", "wilderness"):
         write(files[f"detections_{part}"], [])
     write(files["truth_wilderness"], {"images": [], "annotations": [], "categories": CATEGORIES})
-    assert main(arguments(files, "--json", "--profile", "all", "--bootstrap", "2", "--out", str(tmp_path / "out"))) == 0
+    assert main(arguments(files, "--json", "--variant", "all", "--bootstrap", "2", "--out", str(tmp_path / "out"))) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["paper"]["mAP11"] == [0.0]
     assert found["paper"]["WI"]["0.3"]["macro"] == [None]
@@ -420,7 +420,7 @@ def elephant_words(folder: Path) -> list[str]:
 
 
 def test_the_figure_of_the_official_profile_says_so(tmp_path: Path) -> None:
-    given = [*elephant_words(tmp_path), "--profile", "official", "--bootstrap", "5"]
+    given = [*elephant_words(tmp_path), "--variant", "official", "--bootstrap", "5"]
     assert main([*given, "--out", str(tmp_path / "out")]) == 0
     header = (tmp_path / "out" / "wilderness_curve.csv").read_text().splitlines()[0]
     assert "WI_mean_interpolated_precision_recall_0.3" in header

@@ -64,15 +64,15 @@ def each_run(folder: Path) -> Iterator[tuple[str, runs.Run]]:
 
     for o in (
         (),
-        ("--profile", "paper"),
-        ("--profile", "official"),
-        ("--profile", "all"),
-        ("--profile", "all", "--bootstrap", "15", "--seed", "3"),
+        ("--variant", "paper"),
+        ("--variant", "official"),
+        ("--variant", "all"),
+        ("--variant", "all", "--bootstrap", "15", "--seed", "3"),
         ("--difficult", "count", "--bootstrap", "8"),
-        ("--profile", "all", "--difficult", "count"),
-        ("--profile", "all", "--level-counts", "float32"),
-        ("--profile", "official", "--level-counts", "float32"),
-        ("--profile", "official", "--bootstrap", "8"),
+        ("--variant", "all", "--difficult", "count"),
+        ("--variant", "all", "--level-counts", "float32"),
+        ("--variant", "official", "--level-counts", "float32"),
+        ("--variant", "official", "--bootstrap", "8"),
         ("--recalls", "0.2,0.7,1.0", "--betas", "0.25,2", "--fbeta-formula", "published"),
     ):
         yield "elephant", runs.elephant_run(place(), *o)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from tests.evaluation import osod3_rows
 from tests.evaluation.open_world_rows import of_result
 
 OPEN_WORLD = ("owod", "rwd", "nuowodb")
@@ -32,10 +33,48 @@ def of_json(data: dict[str, Any]) -> dict[str, Any]:
     data = data | {"schema": {"version": 1}}
     if data["protocol"] in PLAIN:
         return plain(data)
+    if data["protocol"] == "osod3":
+        added = ("scored", "thresholds", "average_precision", "counts", "known_classes_from", "manifest",
+                 "taxonomies", "outside", "variants")  # fmt: skip
+        kept = {key: value for key, value in data.items() if key not in added}
+        return {**kept, "cases": osod3(data), "profiles": data["variants"]}
     if data["protocol"] not in OPEN_WORLD:
         return data
     kept = {key: value for key, value in data.items() if key not in TABLES}
     return {**kept, **{name: open_world(section) for name, section in of_result(data).items()}}
+
+
+def osod3(data: dict[str, Any]) -> dict[str, Any]:
+    (outside,) = data["outside"].values()
+    return {
+        case: {**section, "taxonomy": data["taxonomies"][case], "outside": outside}
+        for case, section in osod3_rows.of_result(data).items()
+    }
+
+
+def osod3_tables(cases: dict[str, Any]) -> Iterator[Frozen]:
+    averages = ("AP_known", "AP_known50", "AP_known75", "AP_unk", "AP_unk50", "AP_unk75")
+    curves = [(case, name, rows) for case, one in cases.items() for name, rows in one["curves"].items()]
+    yield (
+        "cases",
+        ("case", "problem", *averages),
+        [(case, one["taxonomy"], *(one[name] for name in averages)) for case, one in cases.items()],
+    )
+    for _, _, rows in curves:
+        yield "curve", osod3_rows.CURVE, [tuple(row.values()) for row in rows]
+    orders = [(f"{case}, {name}", n) for case, one in cases.items() for name, n in one["decided_by_order"].items() if n]
+    yield "decided_by_order", ("section", "decisions"), orders
+    yield (
+        "average_precision",
+        ("case", "class", "AP"),
+        [
+            (case, name, value)
+            for case, one in cases.items()
+            for name, value in [*((key, one[key]) for key in averages), *one["AP_per_class"].items()]
+        ],
+    )
+    points = [(case, name, *row.values()) for case, name, rows in curves for row in rows]
+    yield "thresholds", ("case", "profile", *osod3_rows.CURVE), points
 
 
 def fraction(value: float | None) -> float | None:
@@ -100,6 +139,9 @@ def plain_tables(result: Any) -> Iterator[Frozen]:
 
 def tables(result: Any) -> Iterator[Frozen]:
     """Yield the tables of a result as they were."""
+    if result.report.protocol == "osod3":
+        yield from osod3_tables(osod3(result.json_data()))
+        return
     own = result.report.protocol in OPEN_WORLD
     if result.report.protocol in PLAIN:
         yield from plain_tables(result)

@@ -32,7 +32,7 @@ from curation.evaluation.result import Report, Result
 from curation.evaluation.score_files import Keys
 from curation.evaluation.variants import select
 from curation.hierarchy.class_lists import read_classes
-from curation.hierarchy.kinship import Kin
+from curation.hierarchy.related_classes import Kin
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
 from curation.progress import stage
