@@ -125,7 +125,7 @@ def _require_room(dataset: Any, key: str, fields: Sequence[str], views: Sequence
     foreign = [name for name in fields if name in schema and name not in (before or {}).get("fields", ())]
     if before is None or foreign:
         raise UsageError(
-            "The dataset has a field of this name that is not ours",
+            "The dataset has a field of this name that curation did not write",
             where=f"{told_name(dataset)}: {foreign[0] if foreign else f'info[{INFO_KEY!r}]'}"[:200],
             hint="key=NAME writes other fields",
         )

@@ -448,7 +448,7 @@ def _notes(
         first = "; WI counts the first detection of each, as the code does" * rules.impact_without_objects
         yield f"{len(empty)} known classes have no objects and are left out: {', '.join(empty)}{first}"
     if counts["detections"] and not classes["detections"][-1]:
-        yield "no detection is called unknown: UR is 0 by that alone"
+        yield "no detection is called unknown: UR is therefore 0"
     if not counts["detections"]:
         yield "there are no detections: precision and WI are given as 0, as the official code does"
     if rules.text and counts["crowd"]:

@@ -248,7 +248,7 @@ def check_values(columns: RawColumns, policy: Policy) -> int:
     if not usable.all():
         row = int(np.argmin(usable))
         raise PredictionError(
-            "A detection has a box that cannot be",
+            "A detection has an impossible box",
             where=columns.place(row),
             expected=f"finite x, y, w, h with w and h not negative, at most {LARGEST_COORDINATE:g} pixels",
             found=str(boxes[row].tolist()),
@@ -417,7 +417,7 @@ def read_voc_results(path: Path, truth: GroundTruth, policy: Policy | None = Non
         if name not in label_of:
             if name != UNKNOWN and policy.stray == "error":
                 raise PredictionError(
-                    "A results file is of no known class",
+                    "A results file names no known class",
                     where=str(file),
                     expected="one file a class of: " + ", ".join(truth.classes)[: 4 * _SHOWN],
                     found=name[:_SHOWN],

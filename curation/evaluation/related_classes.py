@@ -39,7 +39,7 @@ def kin_left_out(sets: Sequence[ScoredSet], known: Sequence[str], which: Kin) ->
     Raises
     ------
     UsageError
-        There are no known classes, or no name of an image tells a synset.
+        There are no known classes, or no image name contains a synset.
     """
     if not known:
         raise _nothing_known()
@@ -53,7 +53,7 @@ def kin_left_out(sets: Sequence[ScoredSet], known: Sequence[str], which: Kin) ->
     found = {name: _kin_of(name, list(own.values()), known) for name, own in paths.items()}
     if not any(one.unknown.nodes for one in found.values()):
         raise UsageError(
-            "No name of an image tells a synset, and the kin of its class is not known",
+            "No image name contains a synset: relation to known classes undetermined",
             where=f"--without-kin {which}",
             expected="names or folders such as n01580870: a column of image names, --manifest MANIFEST, or --lists DIR",
         )
@@ -114,7 +114,7 @@ def classifiers_without_kin(given: Mapping[str, ReadScores], classes: ProtocolCl
         origin = one.scores.origin
         if origin is None:
             raise UsageError(
-                "The class of each unknown sample is needed to tell its kin",
+                "The class of each unknown sample is needed to find related classes",
                 where=f"--without-kin {which}: {name}",
                 expected="--part PART of the manifest, with names that tell the class or --truth PATH",
             )
@@ -149,7 +149,7 @@ def _told(one: ClassKin, which: Kin) -> str:
     """Return what is left out of a set, in classes and images, and of what nothing is said."""
     images = one.images or {}
     if not one.unknown.nodes:
-        return f"{one.name}: no name of an image tells a synset; the kin of its classes is not known, and all stay"
+        return f"{one.name}: no image name contains a synset: relation to known classes undetermined, and all stay"
     kin, same = one.kin(which), one.of("same")
     text = (
         f"{one.name}: {len(kin):,} of {len(one.unknown.names):,} classes, {one.images_of(kin):,} of "
@@ -174,7 +174,7 @@ def _record(which: Kin, found: Mapping[str, ClassKin], classes: Sequence[str]) -
 
 def _nothing_known() -> UsageError:
     return UsageError(
-        "Which classes are known is not said, and kin is kin of these",
+        "Known classes are not given, so related classes cannot be found",
         where=f"--without-kin {' or '.join(get_args(Kin))}",
         expected="--manifest MANIFEST with known classes",
     )

@@ -143,7 +143,7 @@ def tail_of(confidence: str) -> float:
         value = Fraction(0)
     if not 0 < value < 1:
         raise UsageError(
-            "The confidence is not usable",
+            "Invalid confidence",
             expected="a decimal number between 0 and 1",
             found=repr(confidence)[:80],
         )

@@ -205,7 +205,7 @@ class Result:
         name = next(iter(found)) if scored is None and len(found) == 1 else scored
         if name is None or name not in found:
             raise UsageError(
-                "Several things were scored" if found else "The evaluation says nothing of single detections",
+                "Several things were scored" if found else "No per-detection outcomes",
                 where=self.report.protocol if scored is None else scored[:80],
                 expected="scored=" + " or ".join(found) if found else "owod, osod3, elephant, voc, or the like of owod",
             )

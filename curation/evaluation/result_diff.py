@@ -129,7 +129,7 @@ def _saved(given: Result | Path | str) -> _Saved:
         return msgspec.json.decode(InputFile(path, kind="result").data, type=_Saved)
     except msgspec.DecodeError as error:
         raise EvaluationError(
-            "The file is no result",
+            "The file is not a result",
             where=str(path),
             expected="what `curation evaluate` writes with --out, or prints with --json",
             found=str(error)[:200],

@@ -32,7 +32,7 @@ class Column:
     head : str, optional
         In a terminal; by default the name.
     show : str
-        Another format, as `format` takes it; ``.2%`` shows a share in percent, without the sign.
+        Another format, as `format` takes it; ``+.2f`` shows the sign.
     text, file : bool
         Whether a terminal and files have it.
     """
@@ -170,7 +170,7 @@ class Tidy:
 
 
 def shown(value: Any, unit: str = "", show: str = "") -> str:
-    """Return a value for the eye: ``-`` for None, a share in percent, a number with the places of its unit."""
+    """Return a value for the eye: ``-`` for None, a number with the decimals of its unit."""
     if value is None:
         return "-"
     if isinstance(value, str):

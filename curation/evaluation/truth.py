@@ -225,7 +225,7 @@ def _require_distinct(source: Source, stems: Sequence[str], wanted: Sequence[str
         if other != place and stem in needed:
             names = [str(source.images.file_names[one] or source.images.native[one]) for one in (other, place)]
             raise EvaluationError(
-                "Two images of the truth go by the name that the manifest's list gives",
+                "Two images of the truth have a name that the manifest lists",
                 where=", ".join(record.name for record in source.files),
                 expected=f"one image called {stem}"[:200],
                 found=" and ".join(names)[:200],

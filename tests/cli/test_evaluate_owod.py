@@ -259,7 +259,7 @@ def test_detections_without_the_class_unknown_are_scored_and_warned_of(
         ("detections", [{"image_id": 1, "bbox": [0, 0, 1, 1], "score": 1}], "does not name"),
         ("detections", [{**results()[0], "category": "dog"}], "different classes"),
         ("detections", [{**results()[0], "category_id": NUMBERS["cup"]}], "unknown in task t1"),
-        ("detections", [{**results()[0], "bbox": [0, 0, -1, 1]}], "box that cannot be"),
+        ("detections", [{**results()[0], "bbox": [0, 0, -1, 1]}], "impossible box"),
         ("detections", [{**results()[0], "score": 2}], "score"),
         ("detections", [{**results()[0], "image_id": 77}], "not in the ground truth"),
         ("classes", {"tasks": [{**TASK, "prev": ["dog"]}]}, "listed twice"),

@@ -12,7 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from curation.evaluation.measures import Measure
+from curation.evaluation.measures import Measure, Scored
 from curation.evaluation.protocols import protocols, report_of
 from tests.docs.pages import ROOT, kept
 from tests.worlds.expected import Compared, compared
@@ -83,6 +83,16 @@ def numbers_of(measure: Measure, section: Mapping[str, Any]) -> Iterator[float]:
         yield from (value for _, value in measure.found(section) if value is not None)
 
 
+def of_rows(result: Mapping[str, Any], scored: Scored) -> Mapping[str, Any]:
+    """Return what the expectations say of something scored whose numbers are rows."""
+    if "cases" not in result:
+        found: Mapping[str, Any] = result.get(scored.label, result)
+        return found
+    case = result["cases"][scored.case]
+    points = case["curves"][scored.variant]
+    return case | next(point for point in points if f"{point['theta']:g}" == scored.settings["theta"])
+
+
 def columns_of(runs: Iterable[Run], columns: dict[str, Column]) -> list[Compared]:
     """Fill the columns of one protocol; return the comparisons that are of no declared measure."""
     others: list[Compared] = []
@@ -97,7 +107,7 @@ def columns_of(runs: Iterable[Run], columns: dict[str, Column]) -> list[Compared
             column = columns.setdefault(name, Column())
             for measure in report.measures:
                 # Of rows, the numbers stand by key and parameter where the expectations have them.
-                section = scored.numbers if scored.found is None else result.get(scored.label, result)
+                section = scored.numbers if scored.found is None else of_rows(result, scored)
                 if scored.found is not None and measure.parameters:
                     measure = replace(measure, paths=((measure.base, *(f"{{{one}}}" for one in measure.parameters)),))
                 for number in numbers_of(measure, section):

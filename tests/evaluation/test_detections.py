@@ -270,7 +270,7 @@ def test_a_large_plain_file_gives_the_columns_of_any_other(tmp_path: Path) -> No
     for change, message in (
         ({"image_id": 7}, "image_id 7; 1 such"),
         ({"category_id": 9}, "category_id 9"),
-        ({"bbox": [0, 0, -1, 1]}, "box that cannot be"),
+        ({"bbox": [0, 0, -1, 1]}, "impossible box"),
         ({"score": 2}, "score"),
         ({"score": "high"}, "score"),
         ({"bbox": [1, 2, 3]}, "bbox"),

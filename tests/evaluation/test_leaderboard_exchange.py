@@ -199,7 +199,7 @@ def test_the_hub_gets_no_number_of_which_lower_is_better(board: Leaderboard, tmp
     "wrong", [{"repo": "../x"}, {"repo": "a b"}, {"model": {"ours": "/ours"}}, {"date": "02.01.2026"}]
 )
 def test_names_and_dates_are_checked(wrong: dict[str, Any]) -> None:
-    with pytest.raises(UsageError, match=r"name on the hub|date is not usable"):
+    with pytest.raises(UsageError, match=r"name on the hub|Invalid date"):
         Origin(**wrong)
 
 

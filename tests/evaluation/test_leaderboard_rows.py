@@ -1,17 +1,19 @@
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from curation.errors import LeaderboardError, UsageError
 from curation.evaluation.leaderboard.board import leaderboard
 from curation.evaluation.leaderboard.rows import Row, rows_of
+from curation.evaluation.result import PLACES, stem_of, truth_digests
 from tests.evaluation.leaderboard_cases import row_data, write_rows
 
 DIGEST = "sha256:" + "b" * 64
 
 
 def voc_result(*, file: str = "model.json", truth: str = "a", dropped: int = 0, classes: str = "") -> dict[str, object]:
-    return {
+    data: dict[str, Any] = {
         "protocol": "voc",
         "manifest": None,
         "option_files": {"classes": {"name": "c.json", "sha256": f"sha256:{classes * 64}"}} if classes else {},
@@ -24,9 +26,20 @@ def voc_result(*, file: str = "model.json", truth: str = "a", dropped: int = 0, 
                 "detections": {"name": file, "sha256": DIGEST, "rows": 3, "reported": {"stray": 2}},
             }
         },
-        "mAP11": 0.5,
-        "mAP_area": None,
     }
+    place = dict.fromkeys(PLACES, "") | {"part": "test", "method": stem_of({"name": file}), "variant": "voc"}
+    scored = {
+        **place,
+        "truth": truth_digests(data),
+        "predictions": {"test": data["inputs"]["test"]["detections"]},
+        **{"settings": {}, "operating_point": {}, "pinned": True, "manifest": None, "of_several": False},
+        **{"notes": [], "decided_by_order": 0},
+    }
+    measures = [
+        {**place, "measure": measure, "parameters": "", "value": value, "n": None, "undefined": "" if value else "why"}
+        for measure, value in (("mAP11", 50.0), ("mAP_area", None))
+    ]
+    return data | {"scored": [scored], "measures": measures}
 
 
 def row(name: str | None = None, **more: object) -> Row:
@@ -38,7 +51,7 @@ def test_a_row_holds_numbers_with_their_meaning_and_what_they_rest_on() -> None:
     one = row()
     assert (one.name, one.predictions, one.reported) == ("model", DIGEST, {"stray": 2})
     assert {name: (found.value, found.better) for name, found in one.metrics.items()} == {
-        "mAP11": (0.5, "higher"),
+        "mAP11": (50.0, "higher"),
         "mAP_area": (None, "higher"),
     }
     assert not one.pinned
@@ -52,12 +65,12 @@ def test_the_truth_is_named_by_all_that_changes_it() -> None:
 
 @pytest.mark.parametrize("name", ["", "  ", "x" * 201, "a\nb", "a\x1b[2J", "a\u202eb"])
 def test_a_name_that_no_table_can_show_is_refused(name: str) -> None:
-    with pytest.raises(UsageError, match="name of the method"):
+    with pytest.raises(UsageError, match="Invalid method name"):
         row(name)
 
 
 def test_a_file_name_that_no_table_can_show_asks_for_a_name() -> None:
-    with pytest.raises(UsageError, match="name of the method") as found:
+    with pytest.raises(UsageError, match="Invalid method name") as found:
         row(file="a\x1b[2J.json")
     assert "--name" in str(found.value.hint)
     assert row("mine", file="a\x1b[2J.json").name == "mine"

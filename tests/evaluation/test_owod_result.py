@@ -226,7 +226,7 @@ def test_a_detector_that_calls_nothing_unknown_still_has_udr() -> None:
     assert found["clean"]["UDR"] == pytest.approx(50.0)
     assert found["clean"]["P_unknown"] is None
     assert found["ore"]["P_unknown"] == 0
-    assert "no detection is called unknown: UR is 0 by that alone" in found["clean"]["notes"]
+    assert "no detection is called unknown: UR is therefore 0" in found["clean"]["notes"]
 
 
 def test_the_curve_ends_in_the_reported_numbers_and_never_loses_recall() -> None:

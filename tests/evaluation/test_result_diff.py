@@ -66,7 +66,7 @@ def test_what_cannot_be_compared(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="two evaluations"):
         curation.diff(voc, coco)
     (tmp_path / "other.json").write_text('{"images": []}')
-    with pytest.raises(EvaluationError, match="no result"):
+    with pytest.raises(EvaluationError, match="not a result"):
         curation.diff(voc, tmp_path / "other.json")
     other = voc.json_data()
     other["measures"] = [{**one, "method": "another"} for one in other["measures"]]

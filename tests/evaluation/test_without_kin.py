@@ -56,7 +56,7 @@ def test_images_of_kin_are_left_out(which: Any, kept: int, classes: int, tmp_pat
     notes = " ".join(result.notes)
     assert f"near: {classes} of 3 classes, {6 - kept} of 6 images" in notes
     assert "by WordNet 3.0 nouns" in notes
-    assert "far: no name of an image tells a synset" in notes
+    assert "far: no image name contains a synset" in notes
     # The same numbers as with a list of these images.
     images = ("0", "1") if which == "descendants" else ("0", "1", "2")
     wnids = (BLUE_JAY, BLUE_JAY, BIRD)
@@ -73,14 +73,14 @@ def test_what_says_nothing_of_kin_is_refused(tmp_path: Path) -> None:
     (run / "near.csv").unlink()
     (run / "filed.csv").unlink()
     score = evaluation_as(report_as("drawn"), SETS)
-    with pytest.raises(UsageError, match="No name of an image tells a synset"):
+    with pytest.raises(UsageError, match="No image name contains a synset"):
         score(scores=run, without_kin="all")
     nothing = OodSets(id="seen", groups={"all": ("far",)}, variants=RULES)
-    with pytest.raises(UsageError, match="Which classes are known is not said"):
+    with pytest.raises(UsageError, match="Known classes are not given"):
         evaluation_as(report_as("drawn"), nothing)(scores=run, without_kin="all")
     with pytest.raises(UsageError, match="Duplicate name of a list"):
         score(scores=run, without={"without-kin": LeftOut.of("x", ["far/1"], {"far"})}, without_kin="all")
-    with pytest.raises(UsageError, match="known is not said"):
+    with pytest.raises(UsageError, match="Known classes are not given"):
         kin_left_out([], [], "all")
 
 
@@ -138,5 +138,5 @@ def check_openoods_near_set_without_kin(shared: Path, tmp_path: Path) -> None:
         row = numbers(result, name, "ood", "exact")["ssb_hard"]
         assert (row["n"]["id"], row["n"]["ood"]) == (45_000, 49_000 - images)
         notes = " ".join(result.notes)
-        assert "ninco: no name of an image tells a synset" in notes
-        assert "textures: no name of an image tells a synset" in notes
+        assert "ninco: no image name contains a synset" in notes
+        assert "textures: no image name contains a synset" in notes

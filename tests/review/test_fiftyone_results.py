@@ -154,7 +154,7 @@ def test_twice_is_once_and_the_users_own_stays(make: Any, tmp_path: Path) -> Non
     result.to_fiftyone(dataset, "t2/ore", key="k")
     assert state() != before
     assert dataset.info["curation_results"]["k"]["protocol"] == "owod"
-    with pytest.raises(UsageError, match="a field of this name that is not ours"):
+    with pytest.raises(UsageError, match="a field of this name that curation did not write"):
         result.to_fiftyone(dataset, "t2/clean", key="coco_id")
     with pytest.raises(UsageError, match="No field can have this name"):
         result.to_fiftyone(dataset, "t2/clean", key="k.b")

@@ -5,7 +5,7 @@ with these alone; it is finetuned on exemplars of all classes known by then, val
 images where everything is labelled: known classes by name, all others as *unknown* (section 3).
 
 Splits: ``reowod`` (the published lists), ``table2`` (the paper's Table 2 read literally), ``m-owodb`` (ORE),
-``s-owodb`` (OW-DETR), and any of one's own (``--tasks FILE``).
+``s-owodb`` (OW-DETR), and your own (``--tasks FILE``).
 
 Selection is that of RE-OWOD's scripts ``create_t{1..4}_imageset.py``: go through the annotations in file order; an
 image stands where its first annotation does, and is selected if any of its annotations, crowd regions and the smallest

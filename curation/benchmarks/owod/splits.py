@@ -1,6 +1,6 @@
 """The splits of open-world detection: classes by task, sources, parameters, and the lists that the authors published.
 
-What they state is in ``facts.toml``; a split of one's own is a task file (`curation.benchmarks.owod.tasks`).
+What they state is in ``facts.toml``; a custom split is a task file (`curation.benchmarks.owod.tasks`).
 """
 
 from __future__ import annotations
@@ -258,7 +258,7 @@ def split_of(parameters: Mapping[str, Any]) -> Split:
     """
     if (parameters["split"] == CUSTOM) != bool(parameters.get("tasks")):
         raise ProtocolError(
-            "A split of one's own and a task file go together",
+            "A custom split needs a task file, and a task file a custom split",
             where=f"--set split={parameters['split']}",
             expected="--tasks FILE, which says split=custom by itself",
         )

@@ -367,7 +367,7 @@ def _checked(content: object, where: str) -> TaskFile:
     # A text of JSON may hold half a character ("\\ud800"), which no UTF-8 does.
     except (msgspec.ValidationError, UnicodeEncodeError) as error:
         raise ProtocolError(
-            "The task file does not have the form of one",
+            "Malformed task file",
             where=where,
             expected=f"the fields {', '.join(TaskFile.__struct_fields__)}; for example\n{EXAMPLE}",
             found=str(error)[:200],
@@ -428,7 +428,7 @@ def _once(values: Iterable[str], where: str, field: str) -> None:
 
 def _refuse(where: str, field: str, expected: str, found: str, *, quoted: bool = True) -> None:
     raise ProtocolError(
-        "The task file does not hold together",
+        "Inconsistent task file",
         where=f"{where}: {field}",
         expected=expected,
         found=repr(found[:80]) if quoted else found,

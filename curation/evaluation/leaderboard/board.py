@@ -254,7 +254,7 @@ def single_ranking(groups: Sequence[Group], numbers: Sequence[int] | None = None
         raise LeaderboardError(
             "Rows that are not comparable admit no single ranking",
             where="groups " + ", ".join(map(str, wanted))[:100],
-            expected="one manifest, part, profile, choice of settings and evaluator version",
+            expected="one manifest, part, variant, choice of settings and evaluator version",
             found=_differences([group.key for group in chosen]),
             hint=f"--group {wanted[0]}",
         )
@@ -458,7 +458,7 @@ def leaderboard(
     read = read_rows(path)
     if read.torn and not read.rows:
         raise LeaderboardError(
-            "The file holds no whole row",
+            "No complete row in file",
             where=str(path),
             expected="one row a line",
             found=ascii(read.torn),
@@ -476,5 +476,5 @@ def _group_numbers(text: str) -> list[int] | None:
         return None
     numbers = [int(one) for one in text.split(",") if one.isascii() and one.isdigit() and len(one) < 10]
     if len(numbers) < text.count(",") + 1:
-        raise UsageError("--group is not usable", expected="a number, N,N, or all", found=text[:80])
+        raise UsageError("Invalid --group", expected="a number, N,N, or all", found=text[:80])
     return numbers

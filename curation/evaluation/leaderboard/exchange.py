@@ -70,7 +70,7 @@ class Origin:
     def __post_init__(self) -> None:
         for where, name in (("--repo", self.repo), *((f"--model {key}", one) for key, one in self.model.items())):
             if name and not _NAME.fullmatch(name):
-                raise UsageError("This is no name on the hub", where=where[:80], expected="ORG/NAME", found=name[:80])
+                raise UsageError("Invalid name on the hub", where=where[:80], expected="ORG/NAME", found=name[:80])
         if self.date:
             self.moment()
 
@@ -80,7 +80,7 @@ class Origin:
             return datetime.strptime(self.date, "%Y-%m-%d").replace(tzinfo=UTC)
         except ValueError:
             raise UsageError(
-                "The date is not usable", where="--date", expected="YYYY-MM-DD", found=self.date[:40] or "none"
+                "Invalid date", where="--date", expected="YYYY-MM-DD", found=self.date[:40] or "none"
             ) from None
 
 

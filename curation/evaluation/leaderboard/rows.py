@@ -183,7 +183,7 @@ def require_name(name: str) -> None:
     """Raise `UsageError` unless a table can show the name of a method."""
     if not name.strip() or len(name) > MAX_TEXT or not name.isprintable():
         raise UsageError(
-            "The name of the method is not usable",
+            "Invalid method name",
             where="--name",
             expected=f"1 to {MAX_TEXT} printable characters",
             found=repr(_plain(name)),
@@ -196,7 +196,7 @@ def _check_row(row: Row, where: str) -> None:
     for text in _texts(row):
         if len(text) > MAX_TEXT or not text.isprintable():
             _refuse(
-                "A text of a row is not usable",
+                "Invalid text in a row",
                 where,
                 f"at most {MAX_TEXT} printable characters",
                 _plain(text),
