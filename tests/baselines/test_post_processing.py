@@ -244,7 +244,7 @@ def test_merged_boxes_are_not_labelled_by_nonsense(setting: dict[str, float]) ->
         ([{"image_id": 1, "bbox": [1, 2, 3], "scores": [1]}], "cannot be read"),
         ([{"image_id": 1, "bbox": [1, 2, -3, 4], "scores": [1]}], "Invalid box or score"),
         ([{"image_id": 1, "bbox": [1, 2, 3, 4], "scores": [1]}, {"image_id": 1, "bbox": [1, 2, 3, 4], "scores": []}],
-         "another number"),
+         "Wrong number"),
         ([{"image_id": 1, "bbox": [1, 2, 3, 4], "scores": [1], "region": 1},
           {"image_id": 1, "bbox": [1, 2, 3, 4], "scores": [1]}], "region"),
         ([{"image_id": 1, "bbox": [1, 2, 3, 4], "scores": [1e308, 1e308]}], "Invalid box or score"),
