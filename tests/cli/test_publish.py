@@ -158,9 +158,9 @@ def test_all_committed_manifests_are_one_repository(tmp_path: Path, capsys: pyte
     [
         (["--repo", "nonsense"], "name of a dataset repository"),
         (["--repo", "lab/x", "--tag", "v1"], "Invalid version tag"),
-        (["--repo", "lab/x", "--source", "mtsd=x"], "no such source"),
+        (["--repo", "lab/x", "--source", "mtsd=x"], "Unknown source"),
         (["--repo", "lab/x", "--licence", "coco=CC-BY-4.0"], "owner's to state"),
-        (["--repo", "lab/x", "--licence", "mine=CC-BY-4.0"], "names no source"),
+        (["--repo", "lab/x", "--licence", "mine=CC-BY-4.0"], "Unknown source"),
         (["--repo", "lab/x", "--layout", "findmeifyoucan"], "near, far and farther"),
         (["--repo", "lab/x", "--class-tree", "x"], "belong to --layout findmeifyoucan"),
         (["--repo", "lab/x", "--date", "soon"], "Invalid date"),

@@ -135,8 +135,8 @@ def test_a_previous_version_that_nothing_replaces_is_refused(tmp_path: Path) -> 
 
 
 NUMBERS = {
-    "AP": Metric(value=0.415, unit="share", better="higher"),
-    "AP50": Metric(value=None, unit="share", better="higher"),
+    "AP": Metric(value=41.5, unit="%", better="higher"),
+    "AP50": Metric(value=None, unit="%", better="higher"),
 }
 
 
@@ -168,15 +168,15 @@ def lines(*rows: Row) -> bytes:
 
 def test_results_of_exactly_these_lists_stand_in_the_card(tmp_path: Path) -> None:
     manifest = tiny()[0]
-    better = {"AP": Metric(value=0.5225, unit="share", better="higher")}
+    better = {"AP": Metric(value=52.25, unit="%", better="higher")}
     data = lines(
         row(manifest), row(manifest, name="x | y <img src=x>", metrics=better, predictions="sha256:" + "3" * 64)
     )
     (tmp_path / "results.jsonl").write_bytes(data)
     text = published(tmp_path / "out", manifest, results=tmp_path / "results.jsonl")
     found = section(text, "## Results")
-    assert "**0.5225**" in found
-    assert "0.4150" in found
+    assert "**52.25**" in found
+    assert "41.50" in found
     assert "<img" not in found.replace("\\<img", "")
     assert (tmp_path / "out/results.jsonl").read_bytes() == data
     assert "## Results" not in published(tmp_path / "none", manifest)
@@ -193,7 +193,7 @@ def test_what_is_shown_and_passed_on_is_one_reading_of_the_results(
     monkeypatch.setattr("curation.benchmarks.publishing.read_rows", read_and_gone)
     manifest = tiny()[0]
     (tmp_path / "results.jsonl").write_bytes(lines(row(manifest)))
-    assert "0.4150" in published(tmp_path / "out", manifest, results=tmp_path / "results.jsonl")
+    assert "41.50" in published(tmp_path / "out", manifest, results=tmp_path / "results.jsonl")
     assert (tmp_path / "out/results.jsonl").read_bytes() == lines(row(manifest))
 
 
