@@ -171,7 +171,7 @@ def _check(logits: Tensor, labels: Tensor, n_classes: int) -> None:
 
 def _check_labels(labels: Tensor, n_classes: int) -> None:
     if labels.dtype != _torch().int64:
-        raise UsageError("Labels are whole numbers", expected="int64", found=str(labels.dtype))
+        raise UsageError("Labels must be whole numbers", expected="int64", found=str(labels.dtype))
     if labels.numel() and not (int(labels.min()) >= NEGATIVE and int(labels.max()) < n_classes):
         raise UsageError(
             "Label out of range",

@@ -120,19 +120,19 @@ def merge_passes(passes: Sequence[ScoreVectors]) -> Merged:
         There are no passes.
     """
     if not passes:
-        raise UsageError("There are no passes to merge", expected="at least one file")
-    for one in passes:
-        _check_pass(one, passes[0])
+        raise UsageError("No passes to merge", expected="at least one file")
+    for run in passes:
+        _check_pass(run, passes[0])
     keys = [
-        (image, region) for one in passes for image, region in zip(one.image_ids, _regions(one).tolist(), strict=True)
+        (image, region) for run in passes for image, region in zip(run.image_ids, _regions(run).tolist(), strict=True)
     ]
     # By image and region, numbers before texts: of equal scores suppression keeps the first, whatever pass came first.
     ordered = sorted(set(keys), key=lambda key: (isinstance(key[0], str), key))
     number = {key: place for place, key in enumerate(ordered)}
     group = np.array([number[key] for key in keys], np.int64)
     counts = np.bincount(group, minlength=len(number)).astype(np.int64)
-    boxes = _mean(np.concatenate([one.boxes for one in passes]), group, counts)
-    scores = _mean(np.concatenate([one.scores for one in passes]), group, counts)
+    boxes = _mean(np.concatenate([run.boxes for run in passes]), group, counts)
+    scores = _mean(np.concatenate([run.scores for run in passes]), group, counts)
     ids = tuple(image for image, _ in number)
     merged = replace(
         passes[0],

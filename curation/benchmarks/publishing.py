@@ -207,7 +207,7 @@ def _results(path: Path, digests: Sequence[str]) -> Results:
     read = read_rows(path)
     if read.torn or not read.rows:
         raise PublishError(
-            "The results end in half a line" if read.torn else "The file holds no result",
+            "The results end in an incomplete line" if read.torn else "The file holds no result",
             where=f"--results {path}",
             expected="one whole record a line",
             hint="curation evaluate … --append FILE writes it, and mends a line that was cut off",
@@ -235,7 +235,7 @@ def _tag(tag: str | None, manifests: Sequence[Manifest]) -> str:
             "Several manifests need a version of their collection",
             where="--tag",
             expected="--tag MAJOR.MINOR.PATCH",
-            found=", ".join(f"{one.header.name} {one.header.version}" for one in manifests)[:300],
+            found=", ".join(f"{manifest.header.name} {manifest.header.version}" for manifest in manifests)[:300],
         )
     return manifests[0].header.version
 
@@ -284,7 +284,11 @@ def _members(
 
 def _earlier(manifests: Sequence[Manifest], given: Sequence[Path]) -> dict[str, Manifest]:
     """Return the version that each manifest replaces, by its digest: one of those given, else an available one."""
-    replaced = {one.header.supersedes.digest: one.digest for one in manifests if one.header.supersedes is not None}
+    replaced = {
+        manifest.header.supersedes.digest: manifest.digest
+        for manifest in manifests
+        if manifest.header.supersedes is not None
+    }
     found: dict[str, Manifest] = {}
     for folder in given:
         old = load_manifest(folder)
@@ -297,11 +301,11 @@ def _earlier(manifests: Sequence[Manifest], given: Sequence[Path]) -> dict[str, 
             )
         found[replaced[old.digest]] = old
     folders = manifest_folders() if set(replaced.values()) - set(found) else {}
-    for one in manifests:
-        link = one.header.supersedes
-        folder_ = folders.get(f"{one.header.name}@{link.version}") if link else None
-        if link and folder_ and one.digest not in found and (old := read_manifest(folder_)).digest == link.digest:
-            found[one.digest] = old
+    for manifest in manifests:
+        link = manifest.header.supersedes
+        folder_ = folders.get(f"{manifest.header.name}@{link.version}") if link else None
+        if link and folder_ and manifest.digest not in found and (old := read_manifest(folder_)).digest == link.digest:
+            found[manifest.digest] = old
     return found
 
 

@@ -25,7 +25,6 @@ from curation.evaluation.class_scores import (
 from curation.evaluation.classification_report import DEFINITIONS, report_as
 from curation.evaluation.confidence import read_epochs
 from curation.evaluation.inputs import by_name, file_records, manifest_record
-from curation.evaluation.kin import classifiers_without_kin
 from curation.evaluation.oscr import (
     ACCURACY_RULES,
     QUERIES,
@@ -41,11 +40,12 @@ from curation.evaluation.oscr import (
     read_query,
     shares_by_class,
 )
+from curation.evaluation.related_classes import classifiers_without_kin
 from curation.evaluation.resample import class_bootstrap
 from curation.evaluation.result import Report, Result
 from curation.evaluation.score_files import Keys, ScoreOptions, read_scores
 from curation.evaluation.variants import select
-from curation.hierarchy.kinship import Kin
+from curation.hierarchy.related_classes import Kin
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
 from curation.progress import stage, steps

@@ -65,7 +65,7 @@ def check_photos(paths: Sequence[Path | None]) -> list[Checked]:
     try:
         import PIL.Image  # noqa: F401
     except ImportError:
-        raise MissingExtraError("Looking at photos needs Pillow", hint="pip install 'curation[review]'") from None
+        raise MissingExtraError("Checking photos needs Pillow", hint="pip install 'curation[review]'") from None
     threads = min(_MOST_THREADS, (os.cpu_count() or 1) * 2)
     at_once = max(1, min(_AT_ONCE, len(paths) // (4 * threads)))
     checked: list[Checked] = []
@@ -76,14 +76,11 @@ def check_photos(paths: Sequence[Path | None]) -> list[Checked]:
         tqdm(desc="photos", total=len(paths), unit=" photos", disable=None) as bar,
     ):
         warnings.simplefilter("ignore")
-        for some in pool.map(_check_some, (paths[at : at + at_once] for at in range(0, len(paths), at_once))):
+        pieces = (paths[at : at + at_once] for at in range(0, len(paths), at_once))
+        for some in pool.map(lambda piece: [check_photo(path) for path in piece], pieces):
             checked += some
             bar.update(len(some))
     return checked
-
-
-def _check_some(paths: Sequence[Path | None]) -> list[Checked]:
-    return [check_photo(path) for path in paths]
 
 
 def check_photo(path: Path | None) -> Checked:
