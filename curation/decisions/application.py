@@ -115,7 +115,7 @@ def images_in(sources: Mapping[str, Source], images: Iterable[str]) -> dict[str,
 def changed_figures(header: Header, parts: Sequence[PartEntry], changed: Collection[str]) -> tuple[Figure, ...]:
     """Return the figures of a manifest after some parts have changed.
 
-    Numbers of images are those of the new lists. What else cannot be told to belong to unchanged parts alone is no
+    Numbers of images are those of the new lists. What may not belong to unchanged parts only is no
     longer obtained: its name does not begin with that of such a part.
     """
     images = {part.name: part.images for part in parts}
@@ -487,12 +487,12 @@ def _reviewed(work: PartSets, changes: Sequence[Change], resolution: Resolution,
         for which, parts_of in (("near", work.near), ("far", work.far))
     }
     parameters = {**header.rule.parameters, "review_rule": resolution.rule, **named}
-    told = [f"{one.part} lost {len(one.removed)} and gained {len(one.added)} images" for one in changes]
+    changed_parts = [f"{one.part} lost {len(one.removed)} and gained {len(one.added)} images" for one in changes]
     undecided = f", {len(resolution.undecided)} undecided" if resolution.undecided else ""
     note = (
         f"Reviewed from version {header.version}: {len(resolution.decisions)} decisions "
         f"({len(resolution.conflicts)} conflicts, rule {resolution.rule}{undecided}); "
-        f"{'; '.join(told) or 'no list changed'}."
+        f"{'; '.join(changed_parts) or 'no list changed'}."
     )
     made = msgspec.structs.replace(
         _superseding(Manifest(header, {}), version, reason or "decisions of reviewers"),

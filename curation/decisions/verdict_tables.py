@@ -218,13 +218,13 @@ def _require_known(
         if fields["action"] not in actions:
             unknown.setdefault(fields["action"], line)
     if unknown:
-        told = [f"{ascii(code)[:40]} on line {line} ({codes[code]:,} rows)" for code, line in unknown.items()]
+        shown = [f"{ascii(code)[:40]} on line {line} ({codes[code]:,} rows)" for code, line in unknown.items()]
         first, line = next(iter(unknown.items()))
         raise DecisionError(
             "Unknown code in the table" if first else "A row of the table has no code",
             where=f"{name}, line {line}: {column}",
             expected=", ".join(actions),
-            found="; ".join(told[:_SHOWN]) + (f"; and {len(told) - _SHOWN} more" if len(told) > _SHOWN else ""),
+            found="; ".join(shown[:_SHOWN]) + (f"; and {len(shown) - _SHOWN} more" if len(shown) > _SHOWN else ""),
             hint=f"--codes {first[:40]}=ACTION, or {first[:40]}={SKIP}" if first else "--blank skip",
         )
 

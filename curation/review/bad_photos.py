@@ -138,11 +138,11 @@ def _why_broken(path: Path) -> BadPhoto | Literal[""]:
     return ""
 
 
-def why_undecoded(told: str) -> BadPhoto:
+def why_undecoded(message: str) -> BadPhoto:
     """Return what a decoder's complaint comes to."""
-    if "million pixels" in told or "MiB" in told:
+    if "million pixels" in message or "MiB" in message:
         return "huge"
-    return "truncated" if "truncated" in told.lower() or "incomplete" in told.lower() else "unreadable"
+    return "truncated" if "truncated" in message.lower() or "incomplete" in message.lower() else "unreadable"
 
 
 def draw_card(folder: Path, bad: BadPhoto) -> Path:
