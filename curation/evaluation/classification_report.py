@@ -10,18 +10,7 @@ from typing import Any
 from curation.evaluation import confidence, oscr
 from curation.evaluation.class_scores import GROUPS
 from curation.evaluation.measures import Measure, formulas
-from curation.evaluation.result import (
-    Column,
-    Data,
-    Figure,
-    Report,
-    Result,
-    Scored,
-    Table,
-    across,
-    input_rows,
-    shown,
-)
+from curation.evaluation.result import Column, Data, Figure, Report, Result, Scored, Table, across, input_rows, shown
 
 _PAPER = "Palechor et al., WACV 2023"
 _OSCR = "Dhamija et al., NeurIPS 2018"
