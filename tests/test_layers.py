@@ -34,6 +34,7 @@ GROUND = {
     "private_database",
     "database_keeper",
     "engines",
+    "grouping",
 }
 ALLOWED = {
     "engines": GROUND,

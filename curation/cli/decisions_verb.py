@@ -32,8 +32,7 @@ def run(
     out
         write the resolved decisions: .jsonl or .csv
     strict
-        exit with 1 where conflicts are open, decisions are stale, a line is cut off, or an ID class is
-        near
+        exit with 1 where conflicts are open, decisions are stale, or a line is cut off
     """
     problems = report.problems()
     refused = bool(strict and problems)
@@ -45,12 +44,12 @@ def run(
 def _lines(report: DecisionReport, problems: list[str], out: Path | None, *, refused: bool) -> list[str]:
     resolution = report.resolution
     tables = [_file_table(report.files)]
-    if any(one.report.codes for one in report.files):
+    if any(one.codes for one in report.files):
         tables += [_code_table(report.files), _row_table(report.files)]
     tables.append(_list_table(report.lists))
     if report.coverage:
         tables.append(coverage_table(report.coverage))
-    elif any(one.report.codes for one in report.files):
+    elif any(one.codes for one in report.files):
         tables.append(note_table(UNJUDGED, ["--manifest M, or a list of images, counts those that nobody judged."]))
     if resolution.conflicts:
         tables.append(conflict_table(resolution.conflicts))
@@ -58,8 +57,6 @@ def _lines(report: DecisionReport, problems: list[str], out: Path | None, *, ref
     if problems:
         more = [f"and {len(problems) - MOST_SHOWN} more"] if len(problems) > MOST_SHOWN else []
         tables.append(note_table("Problems", [*problems[:MOST_SHOWN], *more]))
-    if notes := [one.text() for one in report.categories if one.problem != "id_class_is_near"]:
-        tables.append(note_table("Categories", notes))
     lines = [line for table in tables for line in table_lines(table)]
     if report.staleness is not None and not report.staleness:
         lines.append("no decision is stale")
@@ -74,7 +71,7 @@ def _lines(report: DecisionReport, problems: list[str], out: Path | None, *, ref
 
 
 def _file_table(files: Sequence[DecisionFile]) -> Table:
-    rows = tuple((one.report.name, one.report.format, str(one.report.rows), one.digest[:19]) for one in files)
+    rows = tuple((one.name, one.format, str(one.rows), one.sha256[:19]) for one in files)
     return Table("Files", ("file", "format", "rows", "digest"), rows)
 
 
@@ -82,14 +79,14 @@ def _code_table(files: Sequence[DecisionFile]) -> Table:
     """Return what each code stands for, and its rows in all tables together."""
     rows = Counter[tuple[str, str]]()
     for one in files:
-        rows.update({(code.code, code.action): code.rows for code in one.report.codes})
+        rows.update({(code.code, code.action): code.rows for code in one.codes})
     told = [(code or "(blank)", action, f"{n:,}") for (code, action), n in rows.most_common()]
     return Table("Codes", ("code", "stands for", "rows"), (*told, ("all", "", f"{rows.total():,}")))
 
 
 def _row_table(files: Sequence[DecisionFile]) -> Table:
     """Return what became of every row of each table."""
-    tables = [one.report for one in files if one.report.codes]
+    tables = [one for one in files if one.codes]
     actions = sorted({code.action for one in tables for code in one.codes})
     rows = tuple(
         (

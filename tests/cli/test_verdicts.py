@@ -186,7 +186,7 @@ def test_the_card_says_that_unjudged_is_not_clean(world: Path) -> None:
 
 
 WRONG = [
-    (["apply", "LIST", "--decisions", "other.jsonl"], "No verdict is on an image of the list"),
+    (["apply", "LIST", "--decisions", "other.jsonl"], "No decision is on an image of the list"),
     (["apply", "mine.txt", "--decisions", "ninco.jsonl", "--decisions", "other.jsonl"], "several data sets"),
     (["apply", "LIST", "--decisions", "textures.csv"], "--columns image_id=COLUMN"),
     (["apply", "made", "--decisions", "ninco.jsonl"], "--variant"),

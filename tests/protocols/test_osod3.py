@@ -348,10 +348,10 @@ def test_class_entries_have_an_index_only_where_known() -> None:
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"rotation": 5}, "cannot be used"),
-        ({"problem": "voc"}, "none of those there are"),
-        ({"val_fraction": "0.9"}, "cannot be used"),
-        ({"seed": "-1"}, "cannot be used"),
+        ({"rotation": 5}, "Invalid value of rotation"),
+        ({"problem": "voc"}, "Invalid value of problem"),
+        ({"val_fraction": "0.9"}, "Invalid value"),
+        ({"seed": "-1"}, "Invalid value"),
         ({"problem": "cub"}, "source is missing"),
         ({"case": "unknown1"}, "case has no effect"),
         ({"weighting": "pmi"}, "weighting has no effect"),
