@@ -63,7 +63,7 @@ from curation.evaluation.readers import read_coco_results
 from curation.evaluation.result_records import PlainRows
 from curation.evaluation.truth import ground_truth
 from curation.input_files import InputFile
-from curation.sources.coco import decode_plain, read_coco
+from curation.sources.coco import decode_instances, read_coco
 from tests.benchmarks.measured import Parts
 import contextlib, io
 from hotcoco import COCO, COCOeval
@@ -74,7 +74,7 @@ with part("digest of truth"):
 with part("digest of found"):
     second = InputFile(results)
     assert second.sha256
-with part("truth decoded"): decode_plain(first.data)
+with part("truth decoded"): decode_instances(first.data, "truth")
 with part("truth read"): source = read_coco(truth)
 with part("truth chosen"): known = ground_truth(source, classes_of_source(source)).truth
 with part("found decoded"): PlainRows.of(second.data)

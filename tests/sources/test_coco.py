@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curation import input_files
 from curation.errors import (
     AnnotationFormatError,
     BoxError,
@@ -19,7 +18,6 @@ from curation.errors import (
     MissingFileError,
     UsageError,
 )
-from curation.sources import coco
 from curation.sources.coco import read_coco
 from curation.sources.datasets import COCO_CATEGORIES
 from curation.sources.opening import open_source
@@ -498,9 +496,9 @@ def test_what_was_written_is_read(
     assert as_rows(read_coco(path)) == expected_rows(content)
 
 
-@given(content=contents(), seed=st.integers(0, 99), piece=st.sampled_from([1, 60, 200]))
+@given(content=contents(), seed=st.integers(0, 99))
 def test_the_order_of_records_changes_nothing_but_the_order(
-    tmp_path_factory: pytest.TempPathFactory, content: dict[str, Any], seed: int, piece: int
+    tmp_path_factory: pytest.TempPathFactory, content: dict[str, Any], seed: int
 ) -> None:
     path = tmp_path_factory.mktemp("coco") / "instances.json"
     path.write_text(json.dumps(content))
@@ -510,49 +508,7 @@ def test_the_order_of_records_changes_nothing_but_the_order(
         rng.shuffle(content[section])
     shuffled = dict(rng.sample(sorted(content.items()), 3))
     path.write_text(json.dumps(shuffled))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(coco, "_LARGE", 0)
-        patch.setattr(input_files, "_RECORDS", piece)
-        assert sorted(as_rows(read_coco(path))) == sorted(rows)
-
-
-def deceptive(name: str) -> dict[str, Any]:
-    content = instances()
-    if name == "annotations in info":
-        content["info"] = {"annotations": [annotation(id=77)]}
-    if name == "annotations in info, none outside":
-        content["info"] = {"annotations": [annotation(id=77)]}
-        content["annotations"] = []
-    if name == "boundary inside a text":
-        content["annotations"][0]["segmentation"] = '}, {"segmentation": [], "area": 1'
-    if name == "list end inside a text":
-        content["annotations"][1]["segmentation"] = '], "categories": [{"id": 5}]}'
-    if name == "boundary inside a list":
-        content["annotations"][0]["segmentation"] = [{"segmentation": 1}, {"segmentation": 2}]
-    if name == "other key first":
-        content["annotations"][1] = dict(reversed(content["annotations"][1].items()))
-    return content
-
-
-DECEPTIVE = [
-    "annotations in info",
-    "annotations in info, none outside",
-    "boundary inside a text",
-    "list end inside a text",
-    "boundary inside a list",
-    "other key first",
-]
-
-
-@pytest.mark.parametrize("name", DECEPTIVE)
-@pytest.mark.parametrize("piece", [1, 80, 1 << 18])
-def test_bytes_that_look_like_a_boundary_deceive_nobody(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, piece: int
-) -> None:
-    monkeypatch.setattr(coco, "_LARGE", 0)
-    monkeypatch.setattr(input_files, "_RECORDS", piece)
-    content = deceptive(name)
-    assert as_rows(read(tmp_path, content)) == expected_rows(content)
+    assert sorted(as_rows(read_coco(path))) == sorted(rows)
 
 
 @pytest.mark.parametrize("padding", [0, 1 << 20])
@@ -576,52 +532,6 @@ def test_a_key_that_stands_twice_is_refused(tmp_path: Path, padding: int) -> Non
     within = whole.replace('"annotations": []', f'"annotations": {second}').replace('"id": 2', '"id": 1, "id": 2')
     with pytest.raises(AnnotationFormatError, match="stands twice"):
         read(tmp_path, within.encode())
-
-
-PLAIN = json.dumps(instances())
-
-
-def test_a_file_of_the_official_form_takes_the_fast_way_where_it_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert coco.decode_plain(PLAIN.encode()) is None
-    monkeypatch.setattr(coco, "_LARGE", 0)
-    plain = coco.decode_plain(PLAIN.encode())
-    assert plain is not None
-    assert plain.numbers.tolist() == [record["id"] for record in instances()["annotations"]]
-
-
-OTHER = {
-    "a flag that is no number": PLAIN.replace('"iscrowd": 0', '"iscrowd": false'),
-    "a flag out of range": PLAIN.replace('"iscrowd": 0', '"iscrowd": 2'),
-    "more fields": PLAIN.replace('"iscrowd": 0', '"iscrowd": 0, "ignore": 1'),
-    "a large number": PLAIN.replace('"id": 41', f'"id": {2**63}'),
-    "categories twice": PLAIN.replace('"categories": [', '"categories": [], "categories": ['),
-    "annotations twice": PLAIN.replace('"annotations": [{', '"annotations": [], "annotations": [{'),
-    "cut off": PLAIN[:-1],
-}
-
-
-@pytest.mark.parametrize("text", OTHER.values(), ids=OTHER)
-def test_any_other_file_is_left_to_the_way_of_all_forms(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
-    monkeypatch.setattr(coco, "_LARGE", 0)
-    assert text != PLAIN
-    assert coco.decode_plain(text.encode()) is None
-
-
-@real_files("coco")
-def check_official_files_take_the_fast_way(shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(coco, "_LARGE", 0)
-    for name in ("coco/mini/annotations/instances_train2017.json", "coco/instances_val2017_rebuilt.json"):
-        assert coco.decode_plain((shared / "data" / name).read_bytes()) is not None
-
-
-@real_files("coco_table")
-def check_both_ways_give_the_same_columns(shared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(coco, "_LARGE", 0)
-    path = shared / "data/coco/mini/annotations/instances_train2017.json"
-    slow = json.loads(path.read_text())
-    slow["annotations"][0]["unheard_of"] = None
-    assert coco.decode_plain(write(tmp_path, slow).read_bytes()) is None
-    assert as_rows(read_coco(tmp_path / "instances.json")) == as_rows(read_coco(path))
 
 
 @real_files("coco")
