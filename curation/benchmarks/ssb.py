@@ -24,7 +24,7 @@ from curation.benchmarks.facts import fact, facts_of
 from curation.benchmarks.parameters import choice, stated
 from curation.benchmarks.parts import Part, Selection, compared, make_part, manifest_of, source_entry, unread_entry
 from curation.errors import ProtocolError
-from curation.hierarchy.kinship import NOT_PROVEN, class_kin
+from curation.hierarchy.related_classes import NOT_PROVEN, class_kin
 from curation.ilsvrc2012 import ilsvrc2012_classes
 from curation.manifest.header import ClassEntry, LabelView, Paper, PartEntry, PartRole
 from curation.manifest.manifest import Manifest

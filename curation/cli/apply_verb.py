@@ -63,5 +63,5 @@ def _lines(replayed: Replayed, out: Path) -> list[str]:
     lines = [line for table in tables if table.rows for line in table_lines(table)]
     told = [f"decisions: {len(resolution.decisions)}, {resolution.digest}"] if resolution.decisions else []
     if (overlay := made.header.overlay) is not None and replayed.added is not None:
-        told.append(f"boxes: {overlay.told}, {overlay.sha256}")
+        told.append(f"boxes: {overlay.summary}, {overlay.sha256}")
     return [*lines, f"{made.header.name} {made.header.version}  {made.digest}", *told, f"written to {out}"]

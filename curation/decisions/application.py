@@ -141,7 +141,7 @@ def count_part(
     if not set(entry.sources) <= set(sources):
         return None, {}
     header = msgspec.structs.replace(manifest.header, parts=(msgspec.structs.replace(entry, subset_of=""),))
-    once = Manifest(header, {entry.name: tuple(dict.fromkeys(manifest.lists[entry.name]))}, manifest.overlay)
+    once = Manifest(header, {entry.name: tuple(dict.fromkeys(manifest.lists[entry.name]))}, manifest.added_boxes)
     images = locate_images(once, entry.name, sources)
     if any(one.objects is None for one in images.sources):
         return count_annotated(images), {}
@@ -197,7 +197,7 @@ class PartSets:
         self, manifest: Manifest, near: dict[str, str], far: dict[str, str], sources: dict[str, Source]
     ) -> None:
         self.header = manifest.header
-        self.overlay = manifest.overlay
+        self.overlay = manifest.added_boxes
         self.near, self.far, self.sources = near, far, sources
         self.entries: dict[str, PartEntry] = {part.name: part for part in manifest.header.parts}
         self.before: dict[str, tuple[str, ...]] = {name: manifest.lists[name] for name in self.entries}

@@ -29,8 +29,8 @@ from curation.canonical import sha256_of_value
 from curation.decisions.decision import Decision, check_decision
 from curation.errors import DecisionError
 from curation.input_files import InputFile
+from curation.manifest.added_boxes import BoxText, check_box
 from curation.manifest.header import UNNAMED
-from curation.manifest.overlay import BoxText, check_box
 from curation.text_table import printable
 
 Operation = Literal["", "add", "move", "relabel", "remove"]

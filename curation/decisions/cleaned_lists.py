@@ -201,7 +201,7 @@ def as_cleaned(
             supersedes=None,
         ),
         made.lists,
-        made.overlay,
+        made.added_boxes,
     )
 
 

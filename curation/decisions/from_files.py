@@ -317,7 +317,7 @@ def _doubts(base: Manifest, applied: Application) -> list[str]:
     notes = [*applied.staleness.notes(), *(one.text() for one in applied.ineffective)]
     if applied.shared:
         notes.append(f"near and far share {len(applied.shared)} images, such as {applied.shared[0]}.")
-    if not applied.changes and applied.manifest.overlay is base.overlay:
+    if not applied.changes and applied.manifest.added_boxes is base.added_boxes:
         notes.append("no list changed.")
     if applied.manifest.header.supersedes is None:
         return notes

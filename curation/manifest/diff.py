@@ -24,6 +24,7 @@ import msgspec
 
 from curation.manifest.header import ClassEntry, Header, PartEntry, SourceEntry, version_numbers
 from curation.manifest.manifest import Manifest
+from curation.short_repr import short_repr
 
 Named = TypeVar("Named", PartEntry, ClassEntry, SourceEntry)
 Verdict = Literal["none", "patch", "minor", "major"]
@@ -41,6 +42,8 @@ class Change:
     ids : PartChange or None
         Where the ids of a part differ, how.
     """
+
+    __repr__ = short_repr
 
     step: Verdict
     subject: str
@@ -62,6 +65,8 @@ class PartChange:
         Same ids in another order, in a part whose order carries meaning.
     """
 
+    __repr__ = short_repr
+
     name: str
     added: tuple[str, ...]
     removed: tuple[str, ...]
@@ -80,6 +85,8 @@ class ManifestDiff:
     stated_step : {"none", "patch", "minor", "major"} or None
         The step between the two version numbers; None where the names differ or the version went back.
     """
+
+    __repr__ = short_repr
 
     parts: tuple[PartChange, ...]
     changes: tuple[Change, ...]
@@ -187,7 +194,7 @@ def _compare_header(old: Header, new: Header) -> Iterator[Change]:
         yield Change("major", "tasks", "the classes that a task introduces, or their order, are others")
     if old.overlay != new.overlay:
         # Boxes of reviewers are truth: a score against others is another score.
-        told = ["none" if one is None else one.told for one in (old.overlay, new.overlay)]
+        told = ["none" if one is None else one.summary for one in (old.overlay, new.overlay)]
         same = old.overlay is not None and new.overlay is not None and old.overlay.sha256 == new.overlay.sha256
         yield Change("patch" if same else "major", "overlay", f"{told[0]} became {told[1]}")
     for name in sorted({*Header.__struct_fields__} - {"parts", "classes", "overlay", "tasks"}):

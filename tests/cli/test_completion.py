@@ -37,8 +37,8 @@ def test_bash_completes_protocols_options_choices_and_files(tmp_path: Path, caps
     for words, completed in (
         (["eval"], "evaluate"),
         (["evaluate", "owo"], "owod"),
-        (["evaluate", "owod", "--prof"], "--profile"),
-        (["evaluate", "owod", "--profile", "cl"], "clean"),
+        (["evaluate", "owod", "--vari"], "--variant"),
+        (["evaluate", "owod", "--variant", "cl"], "clean"),
         (["build", "owod", "--tasks", "tas"], "tasks.toml"),
     ):
         line = " ".join(["curation", *words])

@@ -10,6 +10,7 @@ from curation.cli import main
 from curation.ledger import LEDGER, command
 from curation.manifest.manifest import read_manifest
 from curation.storage import write_text
+from tests.frozen.version_1 import of_json
 from tests.small_world import write_small_world
 from tests.worlds import elephant
 from tests.worlds.expected import committed
@@ -116,7 +117,7 @@ def test_a_second_run_leaves_nothing_of_the_first(
     files: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "scores"
-    assert main(arguments(files, "--out", str(out), "--figures", "--profile", "all")) == 0
+    assert main(arguments(files, "--out", str(out), "--figures", "--variant", "all")) == 0
     (out / "wilderness_curve.png").rename(out / "kept-by-hand.png")
     stale = json.loads((out / "results.json").read_text())
     stale["written"] += ["an-earlier-figure.png", "a-photo.png", "../outside.png", "results.json", 7]
@@ -144,7 +145,7 @@ def test_a_second_run_leaves_nothing_of_the_first(
 def test_tables_say_which_section_they_are_of(
     files: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(arguments(files, "--out", str(tmp_path / "out"), "--profile", "all")) == 0
+    assert main(arguments(files, "--out", str(tmp_path / "out"), "--variant", "all")) == 0
     capsys.readouterr()
     for stem in ("average_precision", "wilderness_impact"):
         lines = (tmp_path / "out" / f"{stem}.csv").read_text().splitlines()
@@ -179,7 +180,7 @@ def test_no_detections_and_no_wilderness(
     for part in ("closed", "wilderness"):
         write(files[f"detections_{part}"], [])
     write(files["truth_wilderness"], {"images": [], "annotations": [], "categories": CATEGORIES})
-    assert main(arguments(files, "--json", "--profile", "all", "--bootstrap", "2", "--out", str(tmp_path / "out"))) == 0
+    assert main(arguments(files, "--json", "--variant", "all", "--bootstrap", "2", "--out", str(tmp_path / "out"))) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["paper"]["mAP11"] == [0.0]
     assert found["paper"]["WI"]["0.3"]["macro"] == [None]
@@ -264,13 +265,13 @@ def test_plain_precision_knows_unknown_only_where_it_is_listed(
     given += ["--detections", str(files["detections_closed"])]
     per_class = "AP11" if protocol == "voc" else "per_class"
     assert main(given) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = of_json(json.loads(capsys.readouterr().out))
     assert list(found["inputs"]["test"]["detections"]["reported"].values()) == [5]
     assert found[per_class]["cat"] == pytest.approx(1.0)
     assert set(found[per_class]) == {"cat", "dog"}
     write(tmp_path / "classes.json", {"known": ["cat", "unknown"]})
     assert main([*given, "--classes", str(tmp_path / "classes.json")]) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = of_json(json.loads(capsys.readouterr().out))
     assert found["inputs"]["test"]["detections"]["reported"] == {}
     assert found[per_class] == {"cat": pytest.approx(1.0), "unknown": pytest.approx(1.0)}
 
@@ -385,7 +386,7 @@ def test_voc_reads_a_results_folder(tmp_path: Path, capsys: pytest.CaptureFixtur
         str(folder),
     ]
     assert main([*given, "--json", "--out", str(tmp_path / "out")]) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = of_json(json.loads(capsys.readouterr().out))
     assert found["mAP11"] == pytest.approx(6 / 11)
     assert found["mAP_area"] == 0.5
     assert list(found["inputs"]["test"]["detections"]["reported"].values()) == [1]
@@ -401,7 +402,7 @@ def test_coco_engines(files: dict[str, Path], capsys: pytest.CaptureFixture[str]
     given = ["evaluate", "coco", "--no-cache", "--engine", engine]
     given += ["--truth", str(files["truth_closed"]), "--detections", str(files["detections_closed"])]
     assert main([*given, "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = of_json(json.loads(capsys.readouterr().out))
     assert found["AP"] == pytest.approx(1.0)
     assert found["per_class"] == {"cat": pytest.approx(1.0), "dog": None}
     assert main(given) == 0
@@ -419,7 +420,7 @@ def elephant_words(folder: Path) -> list[str]:
 
 
 def test_the_figure_of_the_official_profile_says_so(tmp_path: Path) -> None:
-    given = [*elephant_words(tmp_path), "--profile", "official", "--bootstrap", "5"]
+    given = [*elephant_words(tmp_path), "--variant", "official", "--bootstrap", "5"]
     assert main([*given, "--out", str(tmp_path / "out")]) == 0
     header = (tmp_path / "out" / "wilderness_curve.csv").read_text().splitlines()[0]
     assert "WI_mean_interpolated_precision_recall_0.3" in header

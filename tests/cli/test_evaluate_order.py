@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from curation.cli import main
+from tests.evaluation import osod3_rows
 
 BOX, ASIDE = [10, 10, 40, 40], [200, 200, 40, 40]
 
@@ -46,17 +47,17 @@ COMMANDS = {
     "voc": "--truth truth.json --detections d.json --stray error",
     "coco": "--truth truth.json --detections d.json --engine pycocotools",
     "elephant": "--truth closed=truth.json --truth wilderness=wild.json --detections closed=d.json "
-    "--detections wilderness=nothing.json --classes classes.json --profile all",
-    "owod": "--truth truth.json --detections d.json --classes tasks.json --profile all",
-    "osod3": "--truth truth.json --detections d.json --classes classes.json --profile all",
+    "--detections wilderness=nothing.json --classes classes.json --variant all",
+    "owod": "--truth truth.json --detections d.json --classes tasks.json --variant all",
+    "osod3": "--truth truth.json --detections d.json --classes classes.json --variant all",
     "findmeifyoucan": "--truth truth.json --detections d.json --id-scores id.json --threshold 5",
 }
 SECTIONS = {
-    "voc": lambda found: [found],
-    "coco": lambda found: [found],
+    "voc": lambda found: found["scored"],
+    "coco": lambda found: found["scored"],
     "elephant": lambda found: [found[name] for name in ("paper", "official", "owod")],
     "owod": lambda found: found["scored"],
-    "osod3": lambda found: [{"decided_by_order": found["cases"]["test"]["decided_by_order"]["AP"]}],
+    "osod3": lambda found: [{"decided_by_order": osod3_rows.of_result(found)["test"]["decided_by_order"]["AP"]}],
     "findmeifyoucan": lambda found: [found[name] for name in ("official", "paper")],
 }
 

@@ -99,7 +99,7 @@ def test_the_worked_example_by_ids_by_names_and_as_an_exported_view(
         k: v for k, v in found["t1/clean"].items() if k != "unknown_per_class"
     }
     del files["classes"]
-    view = evaluate(files, capsys, "--profile", "ore")
+    view = evaluate(files, capsys, "--variant", "ore")
     assert view["test/ore"]["mAP_cur"] == pytest.approx(50)
     assert view["test/ore"]["undefined"]["mAP_prev"]
 
@@ -107,7 +107,7 @@ def test_the_worked_example_by_ids_by_names_and_as_an_exported_view(
 def test_voc_results_folders_are_read_with_their_unknown_class(
     files: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    expected = evaluate(files, capsys, "--profile", "all")
+    expected = evaluate(files, capsys, "--variant", "all")
     folder = tmp_path / "comp4"
     folder.mkdir()
     for name in ("person", "dog", "unknown"):
@@ -119,7 +119,7 @@ def test_voc_results_folders_are_read_with_their_unknown_class(
             for x, y, w, h in [numbers(box)]
         ]
         write(folder / f"comp4_det_test_{name}.txt", "\n".join(lines) + "\n")
-    found = evaluate({**files, "detections": folder}, capsys, "--profile", "all")
+    found = evaluate({**files, "detections": folder}, capsys, "--variant", "all")
     for name in ("t1/clean", "t1/ore", "t1/owdetr"):
         assert found[name] == expected[name]
     write(folder / "comp4_det_test_truck.txt", "000000000001 0.5 1 1 9 9\n")
@@ -217,7 +217,7 @@ def test_out_holds_figures_tables_and_the_result_of_the_same_bytes_each_time(
 def test_the_tables_name_profiles_and_the_classes_that_never_reach_a_recall(
     files: dict[str, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(arguments(files, "--profile", "all")) == 0
+    assert main(arguments(files, "--variant", "all")) == 0
     shown = capsys.readouterr()
     assert "t1/owdetr" in shown.out
     assert "person, dog" in shown.out
@@ -228,7 +228,7 @@ def test_no_detections_and_no_unknown_objects(
     files: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write(files["detections"], [])
-    found = evaluate(files, capsys, "--profile", "all", "--out", str(tmp_path / "out"))
+    found = evaluate(files, capsys, "--variant", "all", "--out", str(tmp_path / "out"))
     assert {found[f"t1/{name}"]["UR"] for name in ("clean", "ore", "owdetr")} == {0}
     write(files["classes"], {"tasks": [{"name": "last", "prev": list(NAMES[:4]), "cur": list(NAMES[4:])}]})
     assert main(arguments(files, "--json", "--out", str(tmp_path / "last"))) == 0

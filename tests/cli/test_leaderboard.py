@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from curation.cli import main
+from tests.evaluation import osod3_rows
 from tests.evaluation.leaderboard_cases import row_data, write_rows
 from tests.evaluation.ood_worlds import example_files
 from tests.evaluation.open_world_rows import of_result
@@ -19,9 +20,16 @@ from tests.evaluation.osod3_world import write_world
 from tests.evaluation.owod_files import truth_file
 
 Numbers = dict[str, Any]
+
+
+def numbers_of(found: Numbers, *names: str) -> Numbers:
+    rows = {row["measure"]: row["value"] for row in found["measures"]}
+    return {name: rows[name] for name in names}
+
+
 CASES: dict[str, tuple[list[str], Callable[[Numbers], dict[str, Numbers]]]] = {
     "elephant": (
-        ["--profile", "all", "--recalls", "0.1,0.5"],
+        ["--variant", "all", "--recalls", "0.1,0.5"],
         lambda found: {
             "paper": {
                 "mAP11": found["paper"]["mAP11"][0],
@@ -36,15 +44,15 @@ CASES: dict[str, tuple[list[str], Callable[[Numbers], dict[str, Numbers]]]] = {
             },
         },
     ),
-    "voc": ([], lambda found: {"voc": {name: found[name] for name in ("mAP11", "mAP_area")}}),
+    "voc": ([], lambda found: {"voc": numbers_of(found, "mAP11", "mAP_area")}),
     "coco": (
         ["--engine", "pycocotools"],
         lambda found: {
-            "coco": {name: found[name] for name in ("AP", "AP50", "AP75", "APs", "APm", "APl", "AR100")}
+            "coco": numbers_of(found, "AP", "AP50", "AP75", "APs", "APm", "APl", "AR100")
         },
     ),
     "owod": (
-        ["--profile", "all"],
+        ["--variant", "all"],
         lambda found: {
             "clean": {
                 name: of_result(found)["test/clean"][name]
@@ -54,10 +62,10 @@ CASES: dict[str, tuple[list[str], Callable[[Numbers], dict[str, Numbers]]]] = {
         },
     ),
     "osod3": (
-        ["--profile", "all"],
+        ["--variant", "all"],
         lambda found: {
-            profile: {name: found["cases"]["test"][name] for name in ("AP_unk", "AP_known")}
-            | {name: found["cases"]["test"]["curves"][profile][1][name] for name in ("A_OSE", "WI")}
+            profile: {name: osod3_rows.of_result(found)["test"][name] for name in ("AP_unk", "AP_known")}
+            | {name: osod3_rows.of_result(found)["test"]["curves"][profile][1][name] for name in ("A_OSE", "WI")}
             for profile in ("clean", "voc")
         },
     ),

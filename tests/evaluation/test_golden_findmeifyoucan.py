@@ -35,7 +35,7 @@ def flat(content: dict[str, Any], prefix: str = "") -> dict[str, float]:
 @pytest.mark.parametrize("profile", ["official", "paper", "all"])
 def check_every_number(golden: Path, capsys: pytest.CaptureFixture[str], rule: str, profile: str) -> None:
     expected = flat(json.loads((golden / "expected.json").read_text(encoding="utf-8")))
-    ours = evaluate(golden, capsys, "--profile", profile, "--threshold", rule)
+    ours = evaluate(golden, capsys, "--variant", profile, "--threshold", rule)
     ours["official_code_output"] = ours.get("official")
     for key, value in expected.items():
         section, _, name = key.rpartition("/")

@@ -392,7 +392,7 @@ def test_images_twice_missing_or_strange(tmp_path: Path) -> None:
 
 def test_requests_that_cannot_work(tmp_path: Path) -> None:
     run = folder(tmp_path / "run")
-    with pytest.raises(UsageError, match="Unknown profile"):
+    with pytest.raises(UsageError, match="Unknown variant"):
         SCORE(scores=run, variant="none")
     with pytest.raises(UsageError, match="One file of all sets"):
         SCORE(scores=run / "one.csv")

@@ -14,8 +14,8 @@ from curation.evaluation.image_ood.evaluation import OodSets, evaluation_as
 from curation.evaluation.image_ood.images import LeftOut
 from curation.evaluation.image_ood.measures import OodRules
 from curation.evaluation.image_ood.report import report_as
-from curation.evaluation.kin import kin_left_out
-from curation.hierarchy.kinship import NOT_PROVEN
+from curation.evaluation.related_classes import kin_left_out
+from curation.hierarchy.related_classes import NOT_PROVEN
 from tests.evaluation.test_image_ood import numbers, write
 from tests.protocols.test_ssb import of_imagenet
 from tests.real_files import real_files

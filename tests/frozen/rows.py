@@ -64,15 +64,15 @@ def each_run(folder: Path) -> Iterator[tuple[str, runs.Run]]:
 
     for o in (
         (),
-        ("--profile", "paper"),
-        ("--profile", "official"),
-        ("--profile", "all"),
-        ("--profile", "all", "--bootstrap", "15", "--seed", "3"),
+        ("--variant", "paper"),
+        ("--variant", "official"),
+        ("--variant", "all"),
+        ("--variant", "all", "--bootstrap", "15", "--seed", "3"),
         ("--difficult", "count", "--bootstrap", "8"),
-        ("--profile", "all", "--difficult", "count"),
-        ("--profile", "all", "--level-counts", "float32"),
-        ("--profile", "official", "--level-counts", "float32"),
-        ("--profile", "official", "--bootstrap", "8"),
+        ("--variant", "all", "--difficult", "count"),
+        ("--variant", "all", "--level-counts", "float32"),
+        ("--variant", "official", "--level-counts", "float32"),
+        ("--variant", "official", "--bootstrap", "8"),
         ("--recalls", "0.2,0.7,1.0", "--betas", "0.25,2", "--fbeta-formula", "published"),
     ):
         yield "elephant", runs.elephant_run(place(), *o)
@@ -118,7 +118,10 @@ def of(result: Any, folder: Path) -> Iterator[tuple[str, str, object]]:
     """Yield variant, measure, value."""
     for one in result.measures.astype(object).where(lambda f: f.notna(), None).to_dict("records"):
         labels = [str(one.get(k) or "") for k in ("part", "task", "split", "case", "method", "score", "variant")]
-        yield "/".join(filter(None, labels)), f"{one['measure']}[{one['parameters']}]", one["value"]
+        value = one["value"]
+        if one["measure"] in version_1.IN_PERCENT.get(result.report.protocol, ()):
+            value = version_1.fraction(value)
+        yield "/".join(filter(None, labels)), f"{one['measure']}[{one['parameters']}]", value
         yield "/".join(filter(None, labels)), f"{one['measure']}[{one['parameters']}].n", one["n"]
     for path, value in leaves(version_1.json_data(result)):
         yield "", f"json:{path}", value

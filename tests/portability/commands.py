@@ -72,7 +72,7 @@ def exports_of_two_datasets(folder: Path) -> Iterator[str]:
     given = " ".join(
         f"--truth {part}=coco/{part}.json --detections {part}={part}-results.json" for part in ("closed", "wilderness")
     )
-    yield f"evaluate elephant --manifest m {given} --profile all --bootstrap 200 --fbeta-ratios 0,1 --json"
+    yield f"evaluate elephant --manifest m {given} --variant all --bootstrap 200 --fbeta-ratios 0,1 --json"
     yield f"evaluate elephant --manifest m {given} --wilderness-part wr1 --stray drop --fbeta-ratios 0,1 --json"
     for dataset in ("voc", "coco"):
         one = "--truth coco/closed.json --detections closed-results.json"
@@ -99,17 +99,17 @@ def wilderness(folder: Path) -> Iterator[str]:
     write_json(folder / "classes.json", {"known": elephant.CLASSES, "unknown": ["zebra"]})
     for place, options in enumerate(
         (
-            "--profile all --bootstrap 20",
-            "--profile paper --similar similar.json",
-            "--profile paper --difficult count --bootstrap 15 --seed 3",
-            "--profile official --bootstrap 15",
-            "--profile official --level-counts float32",
+            "--variant all --bootstrap 20",
+            "--variant paper --similar similar.json",
+            "--variant paper --difficult count --bootstrap 15 --seed 3",
+            "--variant official --bootstrap 15",
+            "--variant official --level-counts float32",
             "--recalls 0.2,0.7,1.0 --fbeta-ratios 0,0.5,1.25 --betas 0.25,2 --fbeta-formula published",
         )
     ):
         out = "" if place else "--out all"
         yield f"evaluate elephant {given} {options} {out} --append rows.jsonl --name m{place} --json"
-    yield f"evaluate elephant {given} --classes classes.json --profile all --json"
+    yield f"evaluate elephant {given} --classes classes.json --variant all --json"
     odd = read(folder / "detections_closed.json")
     odd += [
         {**odd[0], "image_id": 999_999},
@@ -123,10 +123,10 @@ def wilderness(folder: Path) -> Iterator[str]:
     lenient = "--stray drop --negative-sizes empty --any-scores"
     one = f"evaluate elephant --no-cache --truth closed=bad.json --detections closed=odd.json {lenient}"
     rest = "--truth wilderness=truth_wilderness.json --detections wilderness=detections_wilderness.json"
-    yield f"{one} {rest} --bad-boxes drop --profile all --json"
+    yield f"{one} {rest} --bad-boxes drop --variant all --json"
     write_json(folder / "none.json", [])
     none = " ".join(f"--truth {part}=truth_{part}.json --detections {part}=none.json" for part in parts)
-    yield f"evaluate elephant --no-cache {none} --profile all --json"
+    yield f"evaluate elephant --no-cache {none} --variant all --json"
     for metric in ("", "--group 1", "--group 2 --metric mAP"):
         yield f"leaderboard rows.jsonl {metric} --json"
 
@@ -157,7 +157,7 @@ def open_world(folder: Path) -> Iterator[str]:
     for task in ("t1", "t2", "t3"):
         write_results(folder / f"views/{task}-test.json", folder / f"{task}.json")
         one = f"--truth views/{task}-test.json --detections {task}.json --task {task}"
-        yield f"evaluate owod --manifest m {one} --profile all --json"
+        yield f"evaluate owod --manifest m {one} --variant all --json"
     yield f"export m --part t* --each --format coco --unknown-id next {sources} --out each"
     yield f"export m --part t2-train --format coco --category-ids manifest {sources} --out t2"
     yield f"export m --format owod {sources} --out authors"
@@ -184,12 +184,12 @@ def open_world_measures(folder: Path) -> Iterator[str]:
                 out = f"--append rows.jsonl --name {world}-{repeats}"
                 if profile == "all" and repeats != "drop":
                     out += f" --out {world}"
-                given = f"{files} {lists} --repeats {repeats} --profile {profile} {out}"
+                given = f"{files} {lists} --repeats {repeats} --variant {profile} {out}"
                 yield f"evaluate owod --no-cache {given} --json"
     listed = (folder / "once/images.txt").read_text().split()
     write_lines(folder / "half.txt", listed[::2])
     files = "--truth once/truth.json --classes once/classes.json --images half.txt --stray drop"
-    yield f"evaluate owod --no-cache {files} --detections once/detections.json --profile all --task t2 --json"
+    yield f"evaluate owod --no-cache {files} --detections once/detections.json --variant all --task t2 --json"
     two = read(folder / "once/classes.json")
     (task,) = two["tasks"]
     two["tasks"] = [
@@ -200,10 +200,10 @@ def open_world_measures(folder: Path) -> Iterator[str]:
     found = read(folder / "once/detections.json")
     write_json(folder / "t1.json", [one for one in found if one["category"] not in task["cur"]])
     both = "--detections t1=t1.json --detections t2=once/detections.json --classes tasks.json"
-    yield f"evaluate owod --no-cache --truth once/truth.json {both} --profile all --out both --json"
+    yield f"evaluate owod --no-cache --truth once/truth.json {both} --variant all --out both --json"
     write_json(folder / "none.json", [])
     none = "--truth once/truth.json --detections none.json --classes once/classes.json"
-    yield f"evaluate owod --no-cache {none} --profile all --json"
+    yield f"evaluate owod --no-cache {none} --variant all --json"
     yield "leaderboard rows.jsonl --json"
 
 
@@ -212,8 +212,8 @@ def rectified(folder: Path) -> Iterator[str]:
     osod3_world.write_world(folder)
     given = "--truth gt.json --detections detections.json --classes classes.json"
     for engine in ("pycocotools", "hotcoco"):
-        yield f"evaluate osod3 {given} --profile all --engine {engine} --json"
-        yield f"evaluate osod3 {given} --profile all --outside ignore --engine {engine} --json"
+        yield f"evaluate osod3 {given} --variant all --engine {engine} --json"
+        yield f"evaluate osod3 {given} --variant all --outside ignore --engine {engine} --json"
     (folder / "drawn").mkdir()
     osod3.files(folder / "drawn")
     files = " ".join(f"--{name} drawn/{name}.json" for name in ("truth", "detections", "classes"))
@@ -221,9 +221,9 @@ def rectified(folder: Path) -> Iterator[str]:
         for engine in ("hotcoco", "pycocotools", "both"):
             more = f"--outside {outside} --engine {engine} --thetas {','.join(osod3.THETAS)}"
             rows = f"--append rows.jsonl --name {outside}"
-            yield f"evaluate osod3 --no-cache {files} {more} --profile all {rows} --json"
+            yield f"evaluate osod3 --no-cache {files} {more} --variant all {rows} --json"
         for profile in ("clean", "voc"):
-            yield f"evaluate osod3 --no-cache {files} --outside {outside} --profile {profile} --json"
+            yield f"evaluate osod3 --no-cache {files} --outside {outside} --variant {profile} --json"
     cases = " ".join(
         f"--{word} {case}={path}"
         for case, *files in (
@@ -232,7 +232,7 @@ def rectified(folder: Path) -> Iterator[str]:
         )
         for word, path in zip(("truth", "detections", "classes"), files, strict=True)
     )
-    yield f"evaluate osod3 --no-cache {cases} --profile all --out cases --json"
+    yield f"evaluate osod3 --no-cache {cases} --variant all --out cases --json"
     yield "leaderboard rows.jsonl --group 1 --metric AP_unk --json"
 
 
@@ -244,19 +244,19 @@ def out_of_distribution(folder: Path) -> Iterator[str]:
     yield "scores --test ood.npz --layer layer.npz --method energy --method gen --detections results.json --out s.json"
     given = "--truth split.json --detections split-results.json --id-scores id-results.json"
     for profile in ("paper", "official"):
-        yield f"evaluate findmeifyoucan {given} --profile {profile} --bootstrap 100 --json"
+        yield f"evaluate findmeifyoucan {given} --variant {profile} --bootstrap 100 --json"
     yield f"evaluate findmeifyoucan {given} --threshold quantile --fpr nearest --json"
     splits = " ".join(f"--truth {one}={one}.json --detections {one}={one}-results.json" for one in ("near", "far"))
     both = f"{splits} --id-scores voc-results.json"
     yield f"evaluate findmeifyoucan {both} --score energy --score knn --t-star 0.39 --out splits --json"
     listed = "--manifest my-split --truth coco-far=instances.json --detections coco-far=r.json --id-scores scores.npy"
-    yield f"evaluate findmeifyoucan {listed} --profile official --threshold quantile --fpr nearest --json"
+    yield f"evaluate findmeifyoucan {listed} --variant official --threshold quantile --fpr nearest --json"
     (folder / "drawn").mkdir()
     findmeifyoucan.files(folder / "drawn")
     files = "--truth drawn/truth.json --detections drawn/detections.json --id-scores drawn/id_scores.json"
     for rule in ("zscore", "quantile", "7.25"):
         for profile in ("official", "paper", "all"):
-            more = f"--threshold {rule} --profile {profile} --append rows.jsonl --name {rule}-{profile}"
+            more = f"--threshold {rule} --variant {profile} --append rows.jsonl --name {rule}-{profile}"
             yield f"evaluate findmeifyoucan --no-cache {files} {more} --json"
     for fpr in ("first", "nearest", "ood_positive"):
         more = f"--fpr {fpr} --t-star 0.3 --bootstrap 25 --seed 2 --out {fpr}"

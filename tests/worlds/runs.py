@@ -10,10 +10,10 @@ from typing import Any
 
 import jsonschema  # type: ignore[import-untyped]
 
-from curation.benchmarks.osod3.truth import OUTSIDE
+from curation.benchmarks.osod3.evaluation import OUTSIDE
 from curation.cli import main
 from curation.evaluation.result import schema_text
-from tests.evaluation.open_world_rows import of_result
+from tests.frozen.version_1 import of_json
 from tests.worlds import coco, elephant, findmeifyoucan, image_ood, imagenet, osod3, ovcoco, owod, voc
 from tests.worlds.expected import committed
 
@@ -42,8 +42,7 @@ class Run:
         assert status == 0, told.getvalue()
         result: dict[str, Any] = json.loads(printed.getvalue())
         jsonschema.validate(result, SCHEMA)
-        if "scored" in result:
-            result |= of_result(result)
+        result = of_json(result)
         assert result["measures"]
         return result
 
@@ -60,7 +59,7 @@ def elephant_run(folder: Path, *options: str) -> Run:
 def owod_run(folder: Path, world: str, profile: str, protocol: str = "owod") -> Run:
     paths = owod.files(folder, *(owod.repeated() if world == "repeated" else owod.drawn()))
     words = [protocol, "--no-cache", "--truth", paths["truth"], "--detections", paths["detections"]]
-    words += ["--classes", paths["classes"], "--profile", profile]
+    words += ["--classes", paths["classes"], "--variant", profile]
     if world == "repeated":
         words += ["--images", paths["images"], "--repeats", "keep"]
     return Run("owod", tuple(words), committed("owod")[world])
@@ -68,7 +67,7 @@ def owod_run(folder: Path, world: str, profile: str, protocol: str = "owod") -> 
 
 def osod3_run(folder: Path, outside: str, engine: str) -> Run:
     paths = osod3.files(folder)
-    words = ["osod3", "--no-cache", "--outside", outside, "--engine", engine, "--profile", "all"]
+    words = ["osod3", "--no-cache", "--outside", outside, "--engine", engine, "--variant", "all"]
     words += ["--thetas", ",".join(osod3.THETAS)]
     for name in ("truth", "detections", "classes"):
         words += [f"--{name}", str(paths[name])]
@@ -85,7 +84,7 @@ def classifiers_run(folder: Path, protocol: str) -> Run:
 
 def findmeifyoucan_run(folder: Path, profile: str, rule: str) -> Run:
     paths = findmeifyoucan.files(folder)
-    words = ["findmeifyoucan", "--no-cache", "--profile", profile, "--threshold", rule, "--truth", paths["truth"]]
+    words = ["findmeifyoucan", "--no-cache", "--variant", profile, "--threshold", rule, "--truth", paths["truth"]]
     words += ["--detections", paths["detections"], "--id-scores", paths["id_scores"]]
     return Run("findmeifyoucan", tuple(words), {"results": {"ood": committed("findmeifyoucan")[rule]}})
 
@@ -99,7 +98,7 @@ def image_ood_run(folder: Path, protocol: str) -> Run:
 def ovcoco_run(folder: Path, engine: str, *options: str, detections: str = "detections") -> Run:
     paths = ovcoco.files(folder)
     words = ["ovcoco", "--no-cache", "--truth", paths["truth"], "--detections", paths[detections]]
-    words += ["--setting", "all", "--profile", "all", "--engine", engine, *options]
+    words += ["--setting", "all", "--variant", "all", "--engine", engine, *options]
     return Run("ovcoco", tuple(words), committed("ovcoco"), engine)
 
 
@@ -124,7 +123,7 @@ def every_run(folder: Path) -> Iterator[Run]:
         made.mkdir()
         return made
 
-    yield elephant_run(place(), "--profile", "all")
+    yield elephant_run(place(), "--variant", "all")
     yield voc_run(place(), "json")
     yield from (coco_run(place(), engine) for engine in ENGINES)
     yield from (owod_run(place(), world, "all") for world in ("once", "repeated"))

@@ -8,8 +8,8 @@ import pytest
 from curation.benchmarks.declared import variants_of
 from curation.benchmarks.elephant.evaluation import PROFILES as ELEPHANT_PROFILES
 from curation.benchmarks.findmeifyoucan.measures import PROFILES as OOD_PROFILES
-from curation.benchmarks.osod3.evaluation import PROFILES as OSOD3_PROFILES
-from curation.benchmarks.osod3.truth import OUTSIDE
+from curation.benchmarks.osod3.evaluation import OUTSIDE
+from curation.benchmarks.osod3.evaluation import VARIANTS as OSOD3_PROFILES
 from curation.evaluation.oscr import VARIANTS
 from tests.worlds import findmeifyoucan, image_ood, imagenet, osod3
 from tests.worlds.expected import committed, differences
@@ -29,7 +29,7 @@ OWOD_PROFILES = [one.name for one in variants_of("owod")]
 
 
 def test_elephant_in_every_variant(tmp_path: Path) -> None:
-    run = elephant_run(tmp_path, "--profile", "all")
+    run = elephant_run(tmp_path, "--variant", "all")
     assert differences(run.result(), run.expected) == []
 
 
@@ -38,8 +38,8 @@ def test_elephant_in_every_variant(tmp_path: Path) -> None:
     [
         ((), "paper"),
         (("--difficult", "count"), "paper_difficult_counted"),
-        (("--profile", "official"), "official"),
-        (("--profile", "official", "--level-counts", "float32"), "official_float32_counts"),
+        (("--variant", "official"), "official"),
+        (("--variant", "official", "--level-counts", "float32"), "official_float32_counts"),
     ],
 )
 def test_elephant_one_variant_alone(tmp_path: Path, options: tuple[str, ...], name: str) -> None:
@@ -205,7 +205,7 @@ def test_every_evaluator_takes_images_named_by_the_stems_of_their_files(tmp_path
         return int(text) if text.isnumeric() else text
 
     detector_runs = (
-        lambda folder: elephant_run(folder, "--profile", "all"),
+        lambda folder: elephant_run(folder, "--variant", "all"),
         lambda folder: voc_run(folder, "json"),
         lambda folder: coco_run(folder, "pycocotools"),
         lambda folder: owod_run(folder, "once", "all"),

@@ -32,7 +32,7 @@ from curation.evaluation.result import Report, Result
 from curation.evaluation.score_files import Keys
 from curation.evaluation.variants import select
 from curation.hierarchy.class_lists import read_classes
-from curation.hierarchy.kinship import Kin
+from curation.hierarchy.related_classes import Kin
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
 from curation.progress import stage
@@ -216,7 +216,7 @@ def declared(protocol: str, table: Mapping[str, Any]) -> tuple[Callable[..., Res
 def _kin_left_out(
     benchmark: OodSets, manifest: Manifest | None, runs: Mapping[str, Run], which: Kin, named: Collection[str]
 ) -> dict[str, LeftOut]:
-    from curation.evaluation.kin import NAMES, kin_left_out
+    from curation.evaluation.related_classes import NAMES, kin_left_out
 
     if NAMES[which] in named:
         raise UsageError("Two lists have one name", where=f"--without {NAMES[which]}", hint="name yours otherwise")
