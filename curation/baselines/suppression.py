@@ -42,12 +42,7 @@ def keep_within_labels(groups: Int64s, boxes: Floats, scores: Floats, iou: float
 
 
 def keep_across_kinds(
-    image: Int64s,
-    boxes: Floats,
-    scores: Floats,
-    is_unknown: Bools,
-    iou: float,
-    variant: CrossVariant = "pairwise",
+    image: Int64s, boxes: Floats, scores: Floats, is_unknown: Bools, iou: float, variant: CrossVariant = "pairwise"
 ) -> Bools:
     """Return which boxes survive suppression between known and unknown ones of an image, shape (n,).
 

@@ -437,11 +437,7 @@ def complete(
     built = find_benchmark(header.rule.protocol).make(sources, parameters_of(header) | given)
     completed = Manifest(
         header=msgspec.structs.replace(
-            built.header,
-            name=header.name,
-            version=header.version,
-            title=header.title,
-            completes=declared.digest,
+            built.header, name=header.name, version=header.version, title=header.title, completes=declared.digest
         ),
         lists=built.lists,
     )

@@ -179,10 +179,7 @@ def publish(
     digests = [one.digest for one in loaded]
     if rai_template is not None:
         if dry_run is None:
-            raise UsageError(
-                "--rai-template requires a dry run",
-                expected="--dry-run DIR",
-            )
+            raise UsageError("--rai-template requires a dry run", expected="--dry-run DIR")
         write_text(rai_template, template(members))
     request = Request(
         repository=repo,

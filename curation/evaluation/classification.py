@@ -177,12 +177,7 @@ def evaluation_as(report: Report) -> Callable[..., Result]:
         names = list(files)
         more: dict[str, dict[str, Path]] = {
             option: by_name(given, f"--{option}", "classifier", names, unnamed=lambda path: path.stem)
-            for option, given in (
-                ("val", val),
-                ("labels", labels),
-                ("val-labels", val_labels),
-                ("epochs", epochs),
-            )
+            for option, given in (("val", val), ("labels", labels), ("val-labels", val_labels), ("epochs", epochs))
         }
         lacking = next((name for name in more["val-labels"] if name not in more["val"]), None)
         if lacking is not None or (val_part and not more["val"]):
@@ -414,9 +409,7 @@ def _classes(test: ClassScores, shares: list[float | None], queries: Sequence[st
 
 
 def _check(
-    classifiers: Mapping[str, ClassScores],
-    validations: Mapping[str, ClassScores],
-    options: ClassificationOptions,
+    classifiers: Mapping[str, ClassScores], validations: Mapping[str, ClassScores], options: ClassificationOptions
 ) -> None:
     if not classifiers or not options.queries:
         raise UsageError("There is nothing to evaluate", expected="a classifier and a query")

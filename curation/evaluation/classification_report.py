@@ -150,10 +150,7 @@ def _tables(result: Result) -> Iterator[Table]:
     if data["bootstrap"] is not None:
         yield from _bootstrap(data["bootstrap"])
     yield Table(
-        "metrics",
-        tuple(map(Column, ("classifier", "part", "metric", "value"))),
-        list(_metrics(data)),
-        file=True,
+        "metrics", tuple(map(Column, ("classifier", "part", "metric", "value"))), list(_metrics(data)), file=True
     )
     queries = (f"ccr_at_fpr_{group}_{query}" for group in GROUPS for query in data["queries"])
     yield Table(

@@ -297,7 +297,7 @@ def import_open_clip() -> Any:
     MissingExtraError
         torch, torchvision or open_clip is not installed.
     """
-    from curation.torchvision_operators import import_torchvision
+    from curation.similarity.torchvision_operators import import_torchvision
 
     try:
         # open_clip imports torchvision, which needs help beside some builds of torch.

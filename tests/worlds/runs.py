@@ -42,7 +42,7 @@ class Run:
         assert status == 0, told.getvalue()
         result: dict[str, Any] = json.loads(printed.getvalue())
         jsonschema.validate(result, SCHEMA)
-        result = of_json(result)
+        result |= of_json(result)
         assert result["measures"]
         return result
 
