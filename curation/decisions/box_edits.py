@@ -111,8 +111,10 @@ def pixels(relative: Sequence[float], size: tuple[int, int]) -> BoxText:
         found = f"{list(relative)!s:.120}, size {size}"
         raise DecisionError("A box must be four finite numbers x, y, w, h", where="new box", found=found)
     exact = [Decimal(one) * side for one, side in zip(relative, (*size, *size), strict=True)]
-    rounded = [_WIDE.quantize(one, _PLACES) + 0 if abs(one) < 1e9 else Decimal("inf") for one in exact]
-    return tuple(format(one.normalize(), "f").lower() for one in rounded)  # type: ignore[return-value]
+    # Adding 0 makes a negative zero positive.
+    return tuple(  # type: ignore[return-value]
+        format((_WIDE.quantize(one, _PLACES) + 0).normalize(), "f") if abs(one) < 1e9 else "inf" for one in exact
+    )
 
 
 def relative(box: BoxText, size: tuple[int, int]) -> list[float]:
@@ -136,12 +138,9 @@ def parse_row(line: bytes, *, where: str, labels: Collection[str] | None = None)
         raise DecisionError("Malformed row of a box log", where=where, expected=expected, found=found) from None
     same = Decision(image_id=row.image_id or "coco:0", dataset="", stage="manual", action="unsure", reason=row.note)
     check_decision(msgspec.structs.replace(same, reviewer=row.reviewer, date=row.date), where=where)
-    label, classes = row.after.label if row.after else UNNAMED, [UNNAMED, *sorted(set(labels or ()) - {UNNAMED})]
-    if not label.isprintable() or (labels is not None and label not in classes):
-        what, expected = (
-            "An edit of a box has a malformed label",
-            f"{UNNAMED}, or one of {', '.join(classes[1:])}"[:200],
-        )
+    label, classes = row.after.label if row.after else UNNAMED, sorted(set(labels or ()) - {UNNAMED})
+    if not label.isprintable() or (labels is not None and label not in (UNNAMED, *classes)):
+        what, expected = "Malformed label of a box", f"{UNNAMED}, or one of {', '.join(classes)}"[:200]
         raise DecisionError(what, where=f"{where}: label", expected=expected, found=ascii(label)[:120])
     is_edit = row.row == "edit"
     sound = {

@@ -214,11 +214,8 @@ def _signals(
     embeddings_id: Path | None, texts: Path | None, ood: Mapping[str, Path] | Path, inputs: list[Input]
 ) -> Signals:
     if ood and not (embeddings_id or texts):
-        what, hint = (
-            "There is nothing to compare the embedded OOD images with",
-            "--embeddings-id STORE or --texts STORE",
-        )
-        raise UsageError(what, where="--embeddings-ood", hint=hint)
+        what = "There is nothing to compare the embedded OOD images with"
+        raise UsageError(what, where="--embeddings-ood", hint="--embeddings-id STORE or --texts STORE")
     if (embeddings_id or texts) and not ood:
         where = "--embeddings-id" if embeddings_id else "--texts"
         hint = "--embeddings-ood STORE, made by curation similarity embed"
