@@ -163,14 +163,15 @@ def embed(
     sources
         here NAME begins with its data set: coco, coco-val2017
     photos
-        the photos of a source, or of all (default: the source's own root; repeatable)
+        the photos of a source, or of all (default: the source's own root; repeatable); without a source every photo
+        below a folder, without annotations
     images
         every photo below a folder, without annotations
     corpus
         photos of any number, into shards of Parquet instead of a store: a folder, tar shards or Parquet files with
         paths; a path or an address
     namespace
-        of the ids of --images: NAME:PATH-BELOW-DIR
+        of the ids of --photos without a source: NAME:PATH-BELOW-DIR
     texts
         texts, one a line; ids are the texts
     template
@@ -199,18 +200,20 @@ def embed(
         Nothing or several things are named, or options that go with another.
     """
     encoder = encoder or EncoderOptions()
-    given = (("source", sources), ("images", images), ("corpus", corpus), ("texts", texts))
+    if isinstance(photos, Path) and not sources:
+        images, photos = images or photos, NOTHING
+    given = (("source", sources), ("photos", images), ("corpus", corpus), ("texts", texts))
     wanted = [name for name, one in given if one]
     if len(wanted) != 1:
         raise UsageError(
             "One thing is embedded at a time",
-            expected="--source NAME=PATH …, --images DIR, --corpus CORPUS or --texts FILE",
+            expected="--source NAME=PATH …, --photos DIR, --corpus CORPUS or --texts FILE",
             found=", ".join(f"--{name}" for name in wanted) or "none",
         )
     if boxes and not sources:
         raise UsageError("--boxes needs annotations", expected="--source NAME=PATH")
     if photos and not sources:
-        raise UsageError("--photos are those of a --source; a folder alone is --images DIR")
+        raise UsageError("--photos NAME=DIR are those of a --source NAME; a folder alone is --photos DIR")
     encoder.check()
     if corpus is not None:
         return _corpus(corpus, encoder, out, batch, engine, workers)
