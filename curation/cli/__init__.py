@@ -19,7 +19,7 @@ from curation.version import __version__
 COMMAND = "command"
 """Where a parsed command line keeps the function that it calls, if that was made from a signature."""
 
-VERBS: dict[str, dict[str, str]] = {
+GROUPS: dict[str, dict[str, str]] = {
     "Lists": {
         "list": "benchmarks with their papers and sources, and the available manifests",
         "init": "write a first task file from your own annotations",
@@ -54,6 +54,7 @@ VERBS: dict[str, dict[str, str]] = {
     },
 }
 """Every verb and what it does, in the groups of the help."""
+VERBS = {verb: summary for verbs in GROUPS.values() for verb, summary in verbs.items()}
 
 GONE = {
     **{verb: f"is now `curation {now}`" for verb, now in {
@@ -160,7 +161,7 @@ def _parser(verb: str | None, command: str = "", *, every: bool = False) -> argp
     """Return the parser; only the module of the verb, and of the command in use, is imported: help stays instant."""
     listed = "\n".join(
         f"{title}\n" + "\n".join(f"  {name:<13}{summary}" for name, summary in verbs.items())
-        for title, verbs in VERBS.items()
+        for title, verbs in GROUPS.items()
     )
     parser = argparse.ArgumentParser(
         prog="curation",
@@ -179,7 +180,7 @@ def _parser(verb: str | None, command: str = "", *, every: bool = False) -> argp
         help="print the completion of bash, zsh or tcsh",
     )
     below = parser.add_subparsers(dest="verb", metavar="VERB", help=argparse.SUPPRESS, prog="curation")
-    for name, summary in (pair for verbs in VERBS.values() for pair in verbs.items()):
+    for name, summary in VERBS.items():
         subparser = below.add_parser(name, description=_sentence(summary), formatter_class=Help, allow_abbrev=False)
         if every or name == (verb or "").partition(" ")[0]:
             # `audit --each` is a program of its own behind the same word.

@@ -72,8 +72,8 @@ def _renumbered(path: Path, out: Path) -> Answer:
     file.save(out)
     counts = file.counts
     lines = [
-        f"{counts['repeated_ids']:,} of {counts['image_ids']:,} image ids named several of {counts['images']:,} images: "
-        f"{counts['images_concerned']:,} images had such an id",
+        f"{counts['repeated_ids']:,} of {counts['image_ids']:,} image ids named several of {counts['images']:,} "
+        f"images: {counts['images_concerned']:,} images had such an id",
         f"{counts['annotations_concerned']:,} of {counts['annotations']:,} annotations named such an id; "
         f"there were {counts['annotation_ids']:,} annotation ids",
         f"{file.runs} runs: every annotation names an image of its own run",

@@ -42,11 +42,12 @@ class OptionName(NamedTuple):
     words: tuple[str, str] = ("no", "yes")
 
 
-def _settings(*names: str) -> dict[str, OptionName]:
-    """Return names of parameters that are keys of ``--set``."""
-    return {name: OptionName("set", name) for name in names}
-
-
+_SETTINGS = """
+seam wordnet names edits setting betas fbeta_formula fbeta_ratios recalls level_counts difficult similar thetas
+t_star fpr official_compat embedding precision random_weights template batch threads batch_size n_train sample
+radius margin plant weighting restarts exemplars iou unknown unknown_id id_form strict_layout class_names
+class_tree organisation relationship deployment availability
+"""
 NAMES: Mapping[str, OptionName | None] = {
     # What to do about data that cannot be used as it is.
     "bad_boxes": OptionName("on-error", "boxes"),
@@ -63,15 +64,7 @@ NAMES: Mapping[str, OptionName | None] = {
     "isolated": OptionName("on-error", "isolated"),
     "components": OptionName("on-error", "components"),
     # Settings of one benchmark, data set, format or computation.
-    **_settings(
-        "seam", "wordnet", "names", "edits", "setting",
-        "betas", "fbeta_formula", "fbeta_ratios", "recalls", "level_counts", "difficult", "similar",
-        "thetas", "t_star", "fpr", "official_compat",
-        "embedding", "precision", "random_weights", "template", "batch", "threads", "batch_size",
-        "n_train", "sample", "radius", "margin", "plant", "weighting", "restarts", "exemplars", "iou",
-        "unknown", "unknown_id", "id_form", "strict_layout", "class_names", "class_tree",
-        "organisation", "relationship", "deployment", "availability",
-    ),  # fmt: skip
+    **{name: OptionName("set", name) for name in _SETTINGS.split()},
     "FormatOptions.renumber": OptionName("set", "renumber"),
     "OodOptions.threshold": OptionName("set", "threshold"),
     "evaluate.queries": OptionName("set", "queries"),
@@ -118,7 +111,7 @@ NAMES: Mapping[str, OptionName | None] = {
     "exit_code": OptionName("strict"),
     # Arguments of Python alone.
     "embed.images": None,
-    "presence.class": None,
+    "presence.classes": None,
     "source_note": None,
 }
 """By parameter, or by function and parameter; None: no option."""
@@ -136,8 +129,7 @@ ABOUT: Mapping[str, str] = {
 
 def name_of(function: str, parameter: str) -> OptionName | None:
     """Return what a parameter of a function is called on the command line; None where it is none of its options."""
-    known = NAMES.get(f"{function}.{parameter}", NAMES.get(parameter, OptionName(parameter.replace("_", "-"))))
-    return known
+    return NAMES.get(f"{function}.{parameter}", NAMES.get(parameter, OptionName(parameter.replace("_", "-"))))
 
 
 def renamed(option: str) -> str | None:

@@ -1,13 +1,13 @@
-"""``curation review apply``: recorded decisions and boxes on a manifest, as a new version that names their digests."""
+"""``curation review apply``: recorded decisions and boxes on a manifest, as a new version."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Annotated
 
-from curation.cli.review_summary import conflict_table, coverage_table, note_table
 from curation.cli.output import Answer, Table, counted_examples, table_lines
 from curation.cli.outputs import NEW_MANIFEST, OutputFile
+from curation.cli.review_summary import conflict_table, coverage_table, note_table
 from curation.decisions.from_files import Replayed, apply_from_files
 from curation.manifest.manifest import write_manifest
 from curation.storage import write_bytes

@@ -42,8 +42,8 @@ a dataclass                      its fields, each as an option of this command, 
 
 What two functions ask for under one name is one option: the first declares it, and the first docstring that explains it
 is its help. Parameters that `curation.cli.option_names` says to be keys of one option share it: ``--on-error boxes=drop
---on-error stray=drop``. ``**named`` is for Python alone. Help states a default that the docstring does not. ``--json`` and
-``--force`` are declared once, in `curation.cli`.
+--on-error stray=drop``. ``**named`` is for Python alone. Help states a default that the docstring does not. ``--json``
+and ``--force`` are declared once, in `curation.cli`.
 """  # noqa: D214, D215  (the example holds a docstring)
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ def add_arguments(parser: argparse.ArgumentParser, function: Callable[..., Any])
 
 
 def _declare_shared(parser: argparse.ArgumentParser, members: Sequence[_Option]) -> None:
-    """Declare an option that several parameters share: one may take what has no key, each other has a key of its own."""
+    """Declare an option that several parameters share, each with a key but for one."""
     main = next((option for option in members if not option.key), None)
     keyed = [option for option in members if option.key]
     lines = [f"{option.key}={_value_told(option)}: {option.help}{_default_told(option)}" for option in keyed]
@@ -202,9 +202,7 @@ def add_commands(parser: argparse.ArgumentParser, commands: Mapping[str, Callabl
     below = parser.add_subparsers(dest=metavar.lower(), metavar=metavar, required=True)
     for name, function in commands.items():
         summary = summary_of(function)
-        command = below.add_parser(
-            name, help=summary, description=summary, formatter_class=Help, allow_abbrev=False
-        )
+        command = below.add_parser(name, help=summary, description=summary, formatter_class=Help, allow_abbrev=False)
         add_arguments(command, function)
         command.set_defaults(command=function)
 

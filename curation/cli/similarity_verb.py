@@ -46,11 +46,14 @@ def _embedded(data: dict[str, Any]) -> list[str]:
             f"{sum(data['skipped'].values()):,} (report.json lists them)" if data["skipped"] else "0",
         ),
     ]
-    return table_embedded(Table(f"{data['store']}: {data['kind']}", ("", ""), tuple(rows)))
+    return table_lines(Table(f"{data['store']}: {data['kind']}", ("", ""), tuple(rows)))
 
 
 def neighbors(
-    found: Annotated[Neighbors | SetComparison, from_files.neighbors], /, *, out: Annotated[Path | None, _NEIGHBOR_FILES, "DIR"] = None
+    found: Annotated[Neighbors | SetComparison, from_files.neighbors],
+    /,
+    *,
+    out: Annotated[Path | None, _NEIGHBOR_FILES, "DIR"] = None,
 ) -> Answer:
     """Nearest images of a reference set, and how alike whole sets are.
 
@@ -123,7 +126,9 @@ def duplicates(
     return Answer(found.data(), [*table_lines(table), *more, *(f"wrote {path}" for path in written)])
 
 
-def leaks(found: Annotated[Leaks, find_leaks], /, *, out: Annotated[Path | None, OutputFolder(FILES), "DIR"] = None) -> Answer:
+def leaks(
+    found: Annotated[Leaks, find_leaks], /, *, out: Annotated[Path | None, OutputFolder(FILES), "DIR"] = None
+) -> Answer:
     """Look for the images of a benchmark in a corpus: same pixels, nearly the same, mirrored, cropped, alike.
 
     0 where none is found, else 1.

@@ -422,7 +422,7 @@ def rows_of_part(
             where=f"{where}: row {next(row for name, row in row_of.items() if name not in listed)}",
             expected=f"the {len(rows)} images of part {part.name}",
             found=f"{unmatched} others",
-            hint="--stray drop leaves them out and reports how many",
+            hint="--on-error stray=drop leaves them out and reports how many",
         )
     return rows, unmatched
 

@@ -610,7 +610,7 @@ def _from_npz(path: Path, keys: Keys) -> ScoreTable:
                 where=str(path),
                 expected=" or ".join(wanted[what]),
                 found=", ".join(keys_of_npz(path))[:200] or "nothing",
-                hint="--score-key, --label-key and --image-key name the arrays",
+                hint="--key score=NAME, --key label=NAME and --key image=NAME name the arrays",
             )
     name, scores = found.pop("scores")
     arrays = {what: array for what, (_, array) in found.items()}

@@ -91,7 +91,7 @@ def _plan_coco(one: Request) -> Plan:
     number = "" if text is None else text.removeprefix("-")
     # Longer texts are no id either, and Python refuses to read numbers of thousands of digits.
     if text is not None and text != "next" and not (number.isdecimal() and len(number) < 100):
-        raise UsageError("--unknown-id is not a number", expected="next, or a whole number", found=text[:40])
+        raise UsageError("--set unknown_id=… is not a number", expected="next, or a whole number", found=text[:40])
     chosen = CocoOptions(
         renumber=options.renumber or "auto",
         category_ids=options.category_ids or "auto",
@@ -213,7 +213,7 @@ def export(
     names = [slot.name for slot in manifest.slots]
     if strange := [name for name in photos if name and name not in names]:
         raise UsageError(
-            "--images names no source of the manifest", where=ascii(strange[0][:80]), expected=", ".join(names)
+            "--photos names no source of the manifest", where=ascii(strange[0][:80]), expected=", ".join(names)
         )
     parts = chosen_parts(manifest.header, parts or chosen.usual_parts(manifest.header))  # type: ignore[misc]
     _require_one_output(chosen, parts, out, each, options)

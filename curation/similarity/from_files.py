@@ -90,7 +90,9 @@ class EncoderOptions:
             )
         for name in ("pretrained", "random_weights", "embedding", "precision"):
             if not self.model and getattr(self, name) not in ("", None, "projected", "auto"):
-                raise UsageError(f"--{name.replace('_', '-')} is for --model", where="--encoder colour")
+                raise UsageError(
+                    f"{'--' if name == 'pretrained' else '--set '}{name} is for --model", where="--encoder colour"
+                )
 
     def open(self) -> Encoder:
         """Return the encoder; without a model that which needs no weights and runs anywhere."""
@@ -202,6 +204,8 @@ def embed(
     encoder = encoder or EncoderOptions()
     if isinstance(photos, Path) and not sources:
         images, photos = images or photos, NOTHING
+    if photos and not sources:
+        raise UsageError("--photos NAME=DIR are those of a --source NAME; a folder alone is --photos DIR")
     given = (("source", sources), ("photos", images), ("corpus", corpus), ("texts", texts))
     wanted = [name for name, one in given if one]
     if len(wanted) != 1:
@@ -212,8 +216,6 @@ def embed(
         )
     if boxes and not sources:
         raise UsageError("--boxes needs annotations", expected="--source NAME=PATH")
-    if photos and not sources:
-        raise UsageError("--photos NAME=DIR are those of a --source NAME; a folder alone is --photos DIR")
     encoder.check()
     if corpus is not None:
         return _corpus(corpus, encoder, out, batch, engine, workers)
@@ -350,9 +352,9 @@ def neighbors(
     Parameters
     ----------
     queries
-        what to look for: a store of curation embed; several with --set-similarity
+        what to look for: a store of curation similarity embed; several with --set-similarity
     references
-        where to look: a store, or what --corpus of curation embed has made
+        where to look: a store, or what --corpus of curation similarity embed has made
     k
         neighbours of each, the image itself not among them
     engine
@@ -366,7 +368,7 @@ def neighbors(
     sample
         of the references
     n_train
-        training images of the ID set, for --sample paper
+        training images of the ID set, for --set sample=paper
     """
     named = {queries.name: queries} if isinstance(queries, Path) else queries
     asked = {name: open_embeddings(path) for name, path in named.items()}
@@ -383,7 +385,7 @@ def neighbors(
         ]
         return Neighbors(ranked, _facts(one, total, k, itself))
     if workers or parts:
-        raise UsageError("--workers and --parts go with --engine local or ray")
+        raise UsageError("--workers and --resume go with --engine local or ray")
     known, search = open_embeddings(references), cast("Engine", engine)
     if set_similarity:
         return _sets(asked, known, search, sample, n_train)
@@ -466,7 +468,7 @@ def duplicates(
     distance
         of perceptual hashes (of 64)
     embeddings
-        by look, from a store of curation embed
+        by look, from a store of curation similarity embed
     against_embeddings
         the same for --against
     threshold
@@ -479,7 +481,7 @@ def duplicates(
         of the engine (one a core)
     """
     if (images is None) == (embeddings is None):
-        raise UsageError("Nothing says what to compare", expected="--images DIR, or --embeddings STORE")
+        raise UsageError("Nothing says what to compare", expected="--photos DIR, or --embeddings STORE")
     for name, one, other, what in (
         ("against", against, images, "images"),
         ("against-embeddings", against_embeddings, embeddings, "embeddings"),

@@ -46,7 +46,7 @@ def test_unknown_comes_behind_every_class(tmp_path: Path) -> None:
 
 
 def test_a_number_that_was_asked_for_is_kept(tmp_path: Path) -> None:
-    data = json.loads((exported(tmp_path, "--unknown-id", "500") / "wilderness.json").read_text())
+    data = json.loads((exported(tmp_path, "--set", "unknown_id=500") / "wilderness.json").read_text())
     assert {one["id"] for one in data["categories"] if one["name"] == "unknown"} == {500}
 
 

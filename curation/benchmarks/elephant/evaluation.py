@@ -136,7 +136,7 @@ class ElephantOptions:
         if len(set(given)) != len(given) or not set(given) <= set(_TENTHS):
             raise UsageError(
                 "The recalls are not usable",
-                where=f"--recalls {','.join(given)}"[:200],
+                where=f"--set recalls={','.join(given)}"[:200],
                 expected="different ones of " + ", ".join(_TENTHS),
             )
         return tuple(_TENTHS[recall] for recall in given)
@@ -236,7 +236,9 @@ def evaluate(
 def _lists(manifest: Manifest | None, wilderness_part: str, reading: Reading) -> dict[str, tuple[str, ...]]:
     if manifest is None:
         if wilderness_part != "wilderness":
-            raise UsageError("--wilderness-part chooses a part of a manifest", expected="--manifest MANIFEST beside it")
+            raise UsageError(
+                "--part wilderness=PART chooses a part of a manifest", expected="--manifest MANIFEST beside it"
+            )
         return {}
     lists = {"closed": reading.listed(manifest, "closed"), "wilderness": reading.listed(manifest, wilderness_part)}
     if wilderness_part == "wr1" and len(lists["wilderness"]) < len(lists["closed"]):
@@ -245,7 +247,7 @@ def _lists(manifest: Manifest | None, wilderness_part: str, reading: Reading) ->
             where=f"part wr1 of {manifest.header.name}",
             expected=f"{len(lists['closed'])} images",
             found=str(len(lists["wilderness"])),
-            hint="--wilderness-part wilderness takes all there are",
+            hint="--part wilderness=wilderness takes all there are",
         )
     return lists
 

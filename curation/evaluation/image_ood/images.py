@@ -249,7 +249,7 @@ def _is_decisions(path: Path, name: str) -> bool:
             where=f"--without {name}={path}",
             expected="decisions, or a list of the images to leave out",
             found=ascii(first.strip())[:120],
-            hint=f"curation decisions {path.name} --columns image_id=…,action=decision --codes … --out FILE.jsonl",
+            hint=f"curation review summary {path.name} --key image_id=…,action=decision --codes … --out FILE.jsonl",
         )
     return columns >= {"image_id", "action"}
 
@@ -379,7 +379,7 @@ def _rows(given: ImageScores, listed: ListedSet, stray: Stray) -> tuple[Int64s, 
             where=f"{given.path}: {next(key for key in own if key not in matched)[:120]}",
             expected=f"the {n:,} images of {listed.where}",
             found=f"{strangers:,} others",
-            hint="--stray drop leaves them out and reports how many",
+            hint="--on-error stray=drop leaves them out and reports how many",
         )
     return rows, strangers
 

@@ -80,7 +80,7 @@ def category_ids(
     if isinstance(unknown, int) and not -_LARGEST_ID <= unknown <= _LARGEST_ID:
         raise ExportError(
             "The category id of unknown is out of range",
-            where="--unknown-id",
+            where="--set unknown_id",
             expected=f"-{_LARGEST_ID} to {_LARGEST_ID}: readers of COCO files keep ids in 32 bits",
             found=str(unknown)[:40],
         )
@@ -197,7 +197,7 @@ def _require_free(content: Content, unknown: int, taken: Mapping[int, str]) -> N
     if content.has_unknown and unknown in taken:
         raise ExportError(
             "The category id of unknown is that of a class",
-            where="--unknown-id",
+            where="--set unknown_id",
             expected=f"-1, or a number outside {min(taken)} to {max(taken)}",
             found=f"{unknown}, which is {taken[unknown]}",
         )
@@ -336,7 +336,7 @@ def image_ids(content: Content, renumber: Renumber) -> tuple[Int64s, bool]:
             "Two images have the same integer id, so one file cannot hold both under it",
             where=" + ".join(part.name for part in content.parts),
             found=f"{repeated}: {' and '.join(both)}",
-            hint="--renumber auto, or export the parts one by one",
+            hint="--set renumber=auto, or export the parts one by one",
         )
     return numbers, False
 
@@ -361,7 +361,7 @@ def annotation_ids(content: Content, renumber: Renumber) -> tuple[Int64s, bool]:
             "The annotation ids of the sources cannot be kept",
             where=" + ".join(part.name for part in content.parts),
             found=_why_renumbered(content),
-            hint="--renumber auto",
+            hint="--set renumber=auto",
         )
     return np.arange(1, len(numbers) + 1, dtype=np.int64), True
 
