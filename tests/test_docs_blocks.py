@@ -166,6 +166,8 @@ def test_every_line_of_a_block_is_of_a_kind_that_is_checked(block: Block) -> Non
     for line in lines:
         if found := re.match(r"make ([a-z]+)", line):
             assert re.search(rf"^{found[1]}:", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)
+        elif line == "pip install -e .":
+            assert (ROOT / "pyproject.toml").is_file()
         elif found := re.fullmatch(r"pip install 'curation\[([a-z]+)\]'", line):
             project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
             assert found[1] in project["optional-dependencies"]

@@ -124,7 +124,7 @@ def test_npy_with_labels_beside_it(tmp_path: Path, capsys: pytest.CaptureFixture
     result = as_json(capsys, "--scores", tmp_path / "s.npy", "--labels", tmp_path / "l.npy")
     assert result["classifiers"]["s"]["accuracy"] == 0.75
     assert result["option_files"]["labels"]["s"]["name"] == "l.npy"
-    assert "Nothing tells the labels" in error(capsys, "--scores", tmp_path / "s.npy")
+    assert "No labels given" in error(capsys, "--scores", tmp_path / "s.npy")
 
 
 def test_kinds_of_scores(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -163,7 +163,7 @@ def test_kind_and_background_by_classifier(files: dict[str, Path], capsys: pytes
         (("--variant", "table2"), "no classifier has one"),
         (("--set", "queries=0.1,2"), "from 0 to 1"),
         (("--set", "queries="), "from 0 to 1"),
-        (("--key", "score=x"), "no array of scores"),
+        (("--key", "score=x"), "has no scores"),
         (("--bootstrap", "-3"), "bootstrap"),
         (("--manifest", "nowhere"), "no such manifest"),
         (("--scores", "val=absent.npz"), "does not exist"),

@@ -6,6 +6,7 @@
 import sys
 import tomllib
 from collections.abc import Iterator
+from itertools import groupby
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
@@ -30,6 +31,9 @@ class Finding(NamedTuple):
     found: str
     does_not_show: str
     command: str
+    kind: str
+    by: bool
+    """Whether its command is another than that of its kind."""
 
 
 def findings() -> list[Finding]:
@@ -56,31 +60,51 @@ def _of_source(source: dict[str, Any], kinds: dict[str, dict[str, str]]) -> Iter
             if rule := kinds[kind].get("rule"):
                 measured, not_shown = f"{measured} ({rule})", NOT_SHOWN[rule]
             yield Finding(
-                source["name"], source["benchmark"], file, measured, said[kind], not_shown, filled,
+                source["name"], source["benchmark"], file, measured, said[kind], not_shown, filled, kind, "by" in said,
             )  # fmt: skip
 
 
+def usual(kind: dict[str, str]) -> str:
+    """Return the command that shows the findings of a kind, with words in capitals for what each finding names."""
+    return kind["command"].format(file="FILE", list="LIST", folder="FOLDER")
+
+
 def tables() -> str:
-    """Return the table, a benchmark after the other."""
+    """Return a table of what each kind of finding measures, then the findings of each benchmark."""
     rows = findings()
-    lines = [
-        f"{len(rows)} findings.", "",
-        "| list | measured | found | what it does not show | shown by |", "|---|---|---|---|---|",
-    ]  # fmt: skip
-    before = ""
-    for row in rows:
-        if row.benchmark != before:
-            lines.append(f"| {_linked(row)} | | | | |")
-            before = row.benchmark
-        name = PurePosixPath(row.file)
-        shown = f"`{'/'.join(name.parts[-2:]) if len(name.name) < SHORT else name.name}`" if row.file else "all"
-        lines.append(f"| {shown} | {row.measured} | {row.found} | {row.does_not_show} | `{row.command}` |")
-    return "\n".join([*lines, ""])
+    kinds = tomllib.loads(DECLARATION.read_text(encoding="utf-8"))["kinds"]
+    seen = {row.kind for row in rows}
+    lines = ["| kind | what is measured | what it does not show | shown by |", "|---|---|---|---|"]
+    for kind in (kind for kind in kinds if kind in seen):
+        not_shown = kinds[kind].get("does_not_show", f"[{kinds[kind].get('rule')}](audit.md#published-lists)")
+        lines.append(f"| {kind} | {kinds[kind]['measured']} | {not_shown} | `{usual(kinds[kind])}` |")
+    lines += [
+        "",
+        "## All findings",
+        "",
+        f"{len(rows)} findings, each with its kind, and its command where it is not that of the kind.",
+        "",
+    ]
+    for benchmark, group in groupby(rows, key=lambda row: row.benchmark):
+        alike: dict[tuple[str, str], list[str]] = {}
+        for row in group:
+            by = f": `{row.command}`" if row.by else ""
+            alike.setdefault((row.found, f"{row.kind}{by}"), []).append(_shown(row.file))
+            page = f"{row.source}.md"
+        lines += [
+            f"### {benchmark}",
+            "",
+            *([f"See [{page[:-3]}]({page}).", ""] if (PAGE.parent / page).is_file() else []),
+        ]
+        for (found, kind), files in alike.items():
+            lines.append(f"* {', '.join(filter(None, files))}: {found} ({kind})".replace("* : ", "* "))
+        lines.append("")
+    return "\n".join(lines)
 
 
-def _linked(row: Finding) -> str:
-    page = f"{row.source}.md"
-    return f"[**{row.benchmark}**]({page})" if (PAGE.parent / page).is_file() else f"**{row.benchmark}**"
+def _shown(file: str) -> str:
+    name = PurePosixPath(file)
+    return f"`{'/'.join(name.parts[-2:]) if len(name.name) < SHORT else name.name}`" if file else ""
 
 
 def page() -> str:

@@ -7,7 +7,7 @@ makes it so. The comparisons are those of `tests.worlds.test_evaluators`.
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from tests.worlds.runs import Run, every_run
 PAGE = ROOT / "docs/conformance.md"
 NONE, ABSENT = "no independent reference", "-"
 HEAD = f"""\
-# Conformance: what independent references say
+# Conformance: what independent references confirm
 
 <!-- made by `python -m tests.docs.conformance --write`: edit that, not this -->
 
@@ -29,13 +29,12 @@ Each evaluator is run by its command on a small public world (`tests/worlds`), i
 its numbers are compared with those of a reference that was written from the specification, in plain loops, and imports
 nothing of the package. Integers must be equal, other numbers within 1e-11 of the larger of 1 and their size.
 
-A cell says on how many numbers program and reference agree: `6` on all 6, `5 of 6` on all but one. *{NONE}*:
-the result has the number, and nothing here vouches for it. `{ABSENT}`: the variant has no such number on this world.
+A cell says on how many numbers program and reference agree, for the measures of the row: `6` on all 6, `5 of 6` on all
+but one. *{NONE}*: the result has the number, and nothing here confirms it. `{ABSENT}`: the variant has no such number
+on this world. *Other numbers* are of single classes and images, other thresholds and groups, and counts.
 
-What is undefined in both is compared too, and not counted. A number that several variants share is counted in each. An
-engine is one of COCO's average precision; other numbers beside it are the package's own in every column. Agreement on
-worlds of a few dozen images is no proof: `tests/evaluation` draws many more at random, and holds values of the authors'
-own programs and files.
+Agreement on worlds of a few dozen images is no proof: `tests/evaluation` draws many more at random, and checks values
+of the authors' own programs and files.
 """
 
 
@@ -97,7 +96,11 @@ def columns_of(runs: Iterable[Run], columns: dict[str, Column]) -> list[Compared
             name = f"`{scored.variant}`, {run.engine}" if run.engine else f"`{scored.variant}`"
             column = columns.setdefault(name, Column())
             for measure in report.measures:
-                for number in numbers_of(measure, scored.numbers):
+                # Of rows, the numbers stand by key and parameter where the expectations have them.
+                section = scored.numbers if scored.found is None else result[scored.label]
+                if scored.found is not None and measure.parameters:
+                    measure = replace(measure, paths=((measure.base, *(f"{{{one}}}" for one in measure.parameters)),))
+                for number in numbers_of(measure, section):
                     if isinstance(number, Vouched):
                         column.cases.setdefault(measure.key, []).append(number.comparison)
                         used.add(number.comparison.steps)
@@ -121,14 +124,15 @@ def section(protocol: str, runs: list[Run]) -> str:
     others = columns_of(runs, columns)
     heads = list(columns) or ["every variant"]
     lines = [f"## {protocol}", ""]
-    lines += [f"World and reference: {references(world)}." for world in dict.fromkeys(run.world for run in runs)]
+    lines += [f"World, reference: {references(world)}." for world in dict.fromkeys(run.world for run in runs)]
     lines += ["", f"| measure | {' | '.join(heads)} |", "|---" * (len(heads) + 1) + "|"]
+    rows: dict[tuple[str, ...], list[str]] = {}
     for measure in report_of(protocol).measures:
-        cells = [column.cell(measure.key) for column in columns.values()] or [NONE]
-        lines.append(f"| `{measure.key}` | {' | '.join(cells)} |")
+        cells = tuple(column.cell(measure.key) for column in columns.values()) or (NONE,)
+        rows.setdefault(cells, []).append(f"`{measure.key}`")
+    lines += [f"| {', '.join(keys)} | {' | '.join(cells)} |" for cells, keys in rows.items()]
     if others:
-        what = "single classes and images, other thresholds and groups, counts"
-        lines += ["", f"Other numbers of the results, of no measure above ({what}): {share(others)}."]
+        lines += ["", f"Other numbers: {share(others)}."]
     return "\n".join([*lines, ""])
 
 

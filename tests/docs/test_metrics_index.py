@@ -6,48 +6,31 @@ from collections.abc import Iterator
 import pytest
 
 from curation.evaluation.post_hoc.methods import METHODS
-from curation.evaluation.protocols import measures_of
+from curation.evaluation.protocols import measures_of, protocols
 from tests.docs.pages import text_of
 
-PAGE = "docs/metrics.md"
-INDEX = "## Index\n"
-PROTOCOLS = ("elephant", "voc", "coco", "owod", "osod3", "findmeifyoucan", "imagenet")
+ROW = re.compile(r"^\| ((?:`[a-z0-9-]+`(?:, )?)+) \| .* \| (.*) \|$", re.MULTILINE)
 
 
-def index_and_rest() -> tuple[str, str]:
-    before, _, after = text_of(PAGE).partition(INDEX)
-    index, _, rest = after.partition("\nNotation:")
-    return index, before + rest
+def entries() -> Iterator[tuple[list[str], list[str], str]]:
+    """Yield benchmarks, names of numbers and the page of each link of the index."""
+    index = text_of("docs/metrics.md").partition("## Index\n")[2].partition("\n## ")[0]
+    for benchmarks, cell in ROW.findall(index):
+        for names, page in re.findall(r"\[([^\]]+)\]\(([a-z0-9_]+\.md)#", cell):
+            yield re.findall(r"`([^`]+)`", benchmarks), re.findall(r"`([^`]+)`", names), f"docs/{page}"
 
 
-def rows() -> Iterator[tuple[str, list[str], str]]:
-    """Yield protocol, names in back quotes, and page of each line of the index."""
-    protocols = ""
-    for line in index_and_rest()[0].splitlines():
-        cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
-        if len(cells) == 4 and cells[0].startswith("**"):
-            protocols = cells[0]
-        elif len(cells) == 4 and (target := re.search(r"\]\(([a-z0-9_]*(?:\.md)?)#", cells[3])):
-            names = re.findall(r"`([^`]+)`", cells[1])
-            yield protocols, names, f"docs/{target[1]}" if target[1] else PAGE
-
-
-@pytest.mark.parametrize(
-    ("names", "page"), [(names, page) for _, names, page in rows()], ids=lambda value: str(value)[:40]
-)
+@pytest.mark.parametrize(("names", "page"), [entry[1:] for entry in entries()], ids=str)
 def test_each_name_of_the_index_is_defined_on_its_page(names: list[str], page: str) -> None:
     assert names
-    text = index_and_rest()[1] if page == PAGE else text_of(page)
     for name in names:
-        assert re.search(rf"(?<![A-Za-z0-9_]){re.escape(name)}(?![A-Za-z0-9_])", text), name
+        assert re.search(rf"(?<![A-Za-z0-9_]){re.escape(name)}(?![A-Za-z0-9_])", text_of(page)), name
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_every_ranked_measure_is_in_the_index(protocol: str) -> None:
-    listed = {name for protocols, names, _ in rows() if f"`{protocol}`" in protocols for name in names}
-    for measure in measures_of(protocol):
-        steps = {step for path in measure.paths or ((measure.key,),) for step in path}
-        assert steps & listed, measure.key
+@pytest.mark.parametrize("protocol", protocols())
+def test_a_benchmark_is_in_the_index_with_its_first_measure(protocol: str) -> None:
+    listed = {name for benchmarks, names, _ in entries() if protocol in benchmarks for name in names}
+    assert listed & {measure.base for measure in measures_of(protocol)}
 
 
 def test_every_post_hoc_score_has_its_formula() -> None:

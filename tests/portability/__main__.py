@@ -7,7 +7,7 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -38,7 +38,6 @@ TESTS = (
     "tests/proposals/test_reference.py",
     "tests/proposals/test_set_distance.py",
     "tests/cooccurrence/test_objective.py",
-    "tests/demo/test_detector.py",
     "tests/baselines/test_losses.py",
 )
 """Tests that hold numbers and digests against something outside, and take seconds."""
@@ -121,42 +120,43 @@ def run_cell(cell: Cell, folder: Path, *, with_tests: bool) -> Run:
 
 def table(runs: Sequence[Run]) -> str:
     """Return two tables in Markdown: the cells, and the versions that they ran with."""
-    rows = [
-        "| cell | what is set | kernels in use | tests | outputs equal to the byte | greatest difference |",
-        "|---|---|---|---|---|---|",
-    ]
-    rows += [_row(one) for one in runs]
-    sets: dict[str, list[str]] = {}
+    rows = ["| cell | kernels in use | tests | equal to the byte | greatest difference |", "|---|---|---|---|---|"]
+    usual = runs[0].made.get("kernels", {})
+    rows += [_row(one, {} if one is runs[0] else usual) for one in runs]
+    sets: dict[tuple[tuple[str, str], ...], list[str]] = {}
     for one in runs:
         if one.made:
             shown = {"python", "torch", "open-clip-torch", "pytorch-ood", *floors()}
-            versions = ", ".join(f"{name} {version}" for name, version in one.made["versions"].items() if name in shown)
+            versions = tuple((name, version) for name, version in one.made["versions"].items() if name in shown)
             sets.setdefault(versions, []).append(one.cell.name)
-    rows += ["", "| cells | versions |", "|---|---|"]
-    for versions, names in sets.items():
-        rows.append(f"| {', '.join(names)} | {versions} |")
+    rows += ["", "| cells | versions, after the first row those that differ from it |", "|---|---|"]
+    first: set[tuple[str, str]] = set()
+    for found, names in sets.items():
+        named = ", ".join(f"{name} {version}" for name, version in found if (name, version) not in first)
+        rows.append(f"| {names[0] if len(names) == 1 else f'{names[0]} to {names[-1]}'} | {named} |")
+        first = first or set(found)
     return "\n".join(rows) + "\n"
 
 
-def _row(run: Run) -> str:
-    cell = run.cell
-    sets = [f"`{name}={value}`" for name, value in cell.sets.items()]
-    if cell.versions != "locked":
-        sets = [
-            f"Python {cell.python}",
-            {"floor": "lower bounds", "newest": "unpinned"}[cell.versions],
-            "no torch",
-        ]
-    head = f"| {cell.name} | {', '.join(sets) or 'nothing'} |"
+def _row(run: Run, usual: Mapping[str, str]) -> str:
+    head = f"| {run.cell.name} |"
     if run.absent:
-        return f"{head} | not run: {run.absent} | | |"
-    kernels = "; ".join(f"{name} {what}" for name, what in run.made.get("kernels", {}).items())
+        return f"{head} not run: {run.absent} | | | |"
+    found = run.made.get("kernels", {})
+    kernels = "; ".join(f"{name} {what}" for name, what in found.items() if usual.get(name) != what) or "the same"
     if run.comparison is None:
         return f"{head} {kernels} | {run.tests} | | |"
-    found = run.comparison
-    differ = [f"{kind} {value:.1e} in `{name}`" for kind, (value, name) in sorted(found.greatest.items())]
-    wrong = [f"**differs: `{name}`**" for name in found.wrong[:3]]
-    return f"{head} {kernels} | {run.tests} | {found.equal} of {found.total} | {'; '.join(wrong + differ) or 'none'} |"
+    beside = run.comparison
+    differ = [f"{kind} {value:.1e} in `{_verb(name)}`" for kind, (value, name) in sorted(beside.greatest.items())]
+    wrong = [f"**differs: `{name}`**" for name in beside.wrong[:3]]
+    return (
+        f"{head} {kernels} | {run.tests} | {beside.equal} of {beside.total} | {'; '.join(wrong + differ) or 'none'} |"
+    )
+
+
+def _verb(output: str) -> str:
+    """Return the command's verb of the name of an output, ``WORLD: VERB … : FILE``."""
+    return output.partition(": ")[2].split()[0]
 
 
 def write(text: str) -> None:

@@ -60,9 +60,8 @@ def exports_of_two_datasets(folder: Path) -> Iterator[str]:
             out = f"{form}/{part}.json" if form == "coco" else f"{form}/{part}"
             yield f"export m --format {form} {given} --out {out}"
         write_detections(folder / f"coco/{part}.json", folder / f"{part}-results.json")
-        yield f"export m --format coco {given} --category-ids manifest --sidecar --out indices/{part}"
+        yield f"export m --format coco {given} --category-ids manifest --out indices/{part}"
         yield f"export m --format coco {given} --set renumber=always --set unknown_id=99 --out numbers/{part}.json"
-        yield f"export m --format coco {given} --detectron2 --out detectron2/{part}"
         yield f"export m --format yolo {given} --set unknown=drop --out yolo-known/{part}"
         for form in ("namespaced", "native", "file_name", "number"):
             yield f"export m --format txt {given} --set id_form={form} --out txt/{part}-{form}.txt"
@@ -160,8 +159,8 @@ def open_world(folder: Path) -> Iterator[str]:
         write_results(folder / f"views/{task}-test.json", folder / f"{task}.json")
         one = f"--truth views/{task}-test.json --detections {task}.json --task {task}"
         yield f"evaluate owod --manifest m {one} --variant all --json"
-    yield f"export m --part t* --each --format coco --sidecar --set unknown_id=next {sources} --out sidecars"
-    yield f"export m --part t2-train --format coco --category-ids manifest --detectron2 {sources} --out t2"
+    yield f"export m --part t* --each --format coco --set unknown_id=next {sources} --out each"
+    yield f"export m --part t2-train --format coco --category-ids manifest {sources} --out t2"
     yield f"export m --format owod {sources} --out authors"
     yield "export m --part all --format txt --out lists"
     yield f"init tasks {sources} --n-tasks 2 --name my/own --exhaustive --out own.toml --json"
@@ -277,8 +276,8 @@ def out_of_distribution(folder: Path) -> Iterator[str]:
 def classifiers(folder: Path) -> Iterator[str]:
     """Every measure of a classifier on every grid: logits, probabilities, a background column, files of every kind."""
     class_scores(folder)
-    two = "--scores S=s.npz --scores BG=bg.npz --background BG=last"
-    yield f"evaluate imagenet {two} --variant all --bootstrap 500 --json"
+    both = "--scores S=s.npz --scores BG=bg.npz --background BG=last"
+    yield f"evaluate imagenet {both} --variant all --bootstrap 500 --json"
     yield "evaluate imagenet --scores test.npy --labels gt.npy --kind logits --json"
     yield "evaluate imagenet --scores test.npy --labels gt.npy --kind real --set queries=0.01,0.2 --json"
     yield "evaluate imagenet --scores bg.npz --background removed --json"
