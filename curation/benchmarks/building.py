@@ -151,9 +151,7 @@ def _with_boxes(manifest: Manifest, overlay: Overlay, sources: Mapping[str, Sour
 
 
 @checked
-def import_published(
-    header: str | Path, lists: Annotated[Path, "--lists DIR"], *, header_only: bool = False
-) -> Manifest:
+def import_lists(header: str | Path, lists: Annotated[Path, "--lists DIR"], *, header_only: bool = False) -> Manifest:
     """Complete a manifest of published lists from the authors' files, each held against the digest that is pinned.
 
     Parameters

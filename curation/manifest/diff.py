@@ -25,6 +25,7 @@ import msgspec
 from curation.manifest.header import ClassEntry, Header, PartEntry
 from curation.manifest.manifest import Manifest
 from curation.manifest.soundness import header_as_data, version_numbers
+from curation.short_repr import short_repr
 
 Verdict = Literal["none", "patch", "minor", "major"]
 _LONGEST = 80
@@ -62,6 +63,8 @@ class PartChange:
         Same ids in another order, in a part whose order carries meaning.
     """
 
+    __repr__ = short_repr
+
     name: str
     added: tuple[str, ...]
     removed: tuple[str, ...]
@@ -80,6 +83,8 @@ class ManifestDiff:
     stated_step : {"none", "patch", "minor", "major"} or None
         The step between the two version numbers; None where the names differ or the version went back.
     """
+
+    __repr__ = short_repr
 
     parts: tuple[PartChange, ...]
     changes: tuple[Change, ...]
