@@ -221,9 +221,9 @@ class Evaluate:
         self.__name__ = "evaluate"
         self.__wrapped__ = _evaluate
 
-    def __call__(self, name: Any, **inputs: Any) -> Result:
+    def __call__(self, *name: Any, **inputs: Any) -> Result:
         """Evaluate by a benchmark."""
-        return _evaluate(name, **inputs)
+        return _evaluate(*name, **inputs)
 
     def __getattr__(self, name: str) -> Callable[..., Result]:
         from curation.evaluation.protocols import protocols

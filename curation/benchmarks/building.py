@@ -16,8 +16,9 @@ from curation.benchmarks.parameters import wordnet_of
 from curation.benchmarks.registry import benchmarks, find_benchmark, find_recipe
 from curation.decisions.box_overlay import BoxResolution, add_boxes
 from curation.errors import CurationError, CurationWarning, ManifestError, UsageError
+from curation.manifest import importing
 from curation.manifest.header import Figure, Header
-from curation.manifest.importing import import_lists, pin_lists
+from curation.manifest.importing import pin_lists
 from curation.manifest.locate import find_manifest, load_manifest, manifest_folders
 from curation.manifest.manifest import Manifest, manifest_roots, read_manifest
 from curation.manifest.manifest import is_approximate as is_approximate
@@ -181,7 +182,7 @@ def import_lists(header: str | Path, lists: Annotated[Path, "--lists DIR"], *, h
         draft = find_recipe(str(header))()
         return Manifest(header=pin_lists(draft, lists).header, lists={})
     published = load_manifest(header)
-    return import_lists(published.header, lists, others=_others(str(header)))
+    return importing.import_lists(published.header, lists, others=_others(str(header)))
 
 
 def _others(target: str) -> Iterator[Header]:

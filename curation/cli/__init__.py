@@ -181,7 +181,9 @@ def _parser(verb: str | None, command: str = "", *, every: bool = False) -> argp
     )
     below = parser.add_subparsers(dest="verb", metavar="VERB", help=argparse.SUPPRESS, prog="curation")
     for name, summary in VERBS.items():
-        subparser = below.add_parser(name, description=_sentence(summary), formatter_class=Help, allow_abbrev=False)
+        subparser = below.add_parser(
+            name, help=summary, description=_sentence(summary), formatter_class=Help, allow_abbrev=False
+        )
         if every or name == (verb or "").partition(" ")[0]:
             # `audit --each` is a program of its own behind the same word.
             module = "audits" if verb == "audit --each" else name
