@@ -263,7 +263,8 @@ def _benchmark_function(name: str) -> Callable[..., Result]:
         if record is None or not all(field.kw_only for field in dataclasses.fields(record)):
             parameters.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=kind))
             continue
-        sections.append(f"Fields of {key}, which may be arguments themselves.\n\n{inspect.getdoc(record) or ''}")
+        told = [inspect.cleandoc(one.__doc__) for one in reversed(record.__mro__[:-1]) if one.__doc__]  # type: ignore[union-attr]
+        sections += [f"Arguments that `{key}` holds too.", *told]
         for field_name, one in inspect.signature(record).parameters.items():  # type: ignore[arg-type]
             own = annotations_of(record).get(field_name, Any)  # type: ignore[arg-type]
             parameters.append(one.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=own))

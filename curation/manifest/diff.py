@@ -130,7 +130,7 @@ def _part_changes(old: Manifest, new: Manifest) -> Iterable[PartChange]:
             added=tuple(sorted((after[name] - before[name]).elements())),
             removed=tuple(sorted(removed.elements())),
             moved_to={other: count for other, count in moved.items() if count},
-            reordered=before[name] == after[name] and old.lists[name] != new.lists[name],
+            reordered=before.get(name) == after.get(name) and old.lists[name] != new.lists[name],
         )
 
 
@@ -208,13 +208,13 @@ def _compare_words(old: Header, new: Header) -> Iterable[Change]:
     """Return the differences that touch no list, role or view."""
     before, after = header_as_data(old), header_as_data(new)
     for name in sorted(before):
-        if name in ("parts", "classes", "overlay") or before[name] == after[name]:
+        if name in ("parts", "classes", "overlay") or before.get(name) == after.get(name):
             continue
         if name == "rule":
             yield Change("patch", "rule", _fields_changed(old.rule, new.rule))
         elif name == "sources":
             yield Change("patch", "sources", _sources_changed(old, new))
-        elif isinstance(before[name], str) and isinstance(after[name], str):
+        elif isinstance(before[name], str) and isinstance(after.get(name), str):
             yield Change("patch", name, _became(before[name], after[name]))
         else:
             yield Change("patch", name, "differs")
