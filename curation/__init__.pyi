@@ -15,7 +15,7 @@ from curation.interface import load as load
 from curation.leaks.run import leaks as leaks
 from curation.manifest.manifest import Manifest as Manifest
 from curation.publishing.hub import pull as pull
-from curation.sources.given import open_source as open_source
+from curation.sources.coerce import open_source as open_source
 from curation.sources.inspection import inspect as inspect
 from curation.sources.source import Source as Source
 from curation.version import __version__ as __version__

@@ -19,7 +19,7 @@ from msgspec import Meta
 from curation.arguments import alternatives, annotations_of, checked, fitted, shown
 from curation.errors import CurationError, ManifestError, UsageError
 from curation.publishing.formats.plan import FormatOptions
-from curation.sources.slots import BadBoxes, Reading, Sources
+from curation.sources.source_specs import BadBoxes, Reading, Sources
 
 if TYPE_CHECKING:
     from curation.evaluation.result import Result
@@ -111,7 +111,7 @@ def export(
         yolo: folder of photos, to read sizes that the annotations lack (repeatable); imagefolder: the
         folder that the links lead to
     options, reading : optional
-        See `curation.publishing.formats.plan.FormatOptions` and `curation.sources.slots.Reading`.
+        See `curation.publishing.formats.plan.FormatOptions` and `curation.sources.source_specs.Reading`.
 
     Raises
     ------
@@ -338,7 +338,7 @@ def _usable(key: str, value: Any, folder: Path, bad_boxes: BadBoxes) -> Any:
     if key == "truth":
         if isinstance(value, Mapping) and "images" not in value:
             return {part: _usable(key, one, folder, bad_boxes) for part, one in value.items()}
-        from curation.sources.given import as_source
+        from curation.sources.coerce import as_source
 
         return as_source(value, dataset="coco", part="test", bad_boxes=bad_boxes)
     if key == "manifest" and isinstance(value, os.PathLike):

@@ -365,7 +365,7 @@ PACKAGED = "elephant/val2017"
         (lambda api: api.build("owod", parameters={"val_size": 3}, val_size=4), "val_size is given twice"),
         (lambda api: api.build("imagenet", parameters={"wordnet": "nltk"}, wordnet="nltk"), "wordnet is given twice"),
         (lambda api: api.build("owod", val_size=None), "value of val_size"),
-        (lambda api: api.build(api.load(PACKAGED)), "complete already"),
+        (lambda api: api.build(api.load(PACKAGED)), "already complete"),
         (lambda api: api.audit(PACKAGED, exemplars=0), "at least 1"),
         (lambda api: api.leaks(PACKAGED, corpus=".", photos=".", workers=0), "value of workers"),
         (lambda api: api.leaks(PACKAGED, corpus=".", photos=".", margin=float("nan")), "value of margin"),

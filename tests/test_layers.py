@@ -35,6 +35,7 @@ GROUND = {
     "private_database",
     "database_keeper",
     "engines",
+    "grouping",
 }
 ALLOWED = {
     "engines": GROUND,
