@@ -90,7 +90,7 @@ def require_length(line: bytes, error: type[CurationError], where: str) -> None:
 
 
 def _no_number(text: str) -> None:
-    raise ValueError(f"{text} is no JSON number")
+    raise ValueError(f"{text} is not a JSON number")
 
 
 def _is_cut_off(line: bytes) -> bool:

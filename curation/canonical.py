@@ -71,7 +71,7 @@ def _check_text(value: str, where: str) -> None:
     try:
         value.encode("utf-8")
     except UnicodeEncodeError:
-        raise CanonicalFormError("A text holds half a surrogate pair", where=where, found=ascii(value)[:80]) from None
+        raise CanonicalFormError("A text holds a lone surrogate", where=where, found=ascii(value)[:80]) from None
 
 
 def sha256_of_value(value: Any) -> str:

@@ -185,7 +185,7 @@ def refuse_input(path: Path, *, guarded: bool = True) -> None:
 def require_new_folder(folder: Path) -> None:
     """Raise `UsageError` where something stands at the place of a folder that is to appear whole."""
     refuse_review(folder)
-    if folder.exists() and (not folder.is_dir() or any(PARTIAL not in one.name for one in folder.iterdir())):
+    if folder.exists() and (not folder.is_dir() or any(PARTIAL not in path.name for path in folder.iterdir())):
         raise UsageError(
             "The output folder exists already",
             where=str(folder),
@@ -245,7 +245,7 @@ def require_regular_mode(mode: int, path: Path | str, kind: str) -> None:
 def check_place(path: Path, *, guarded: bool = True) -> None:
     """Raise where no file may be written whatever stands there, be it this tool's own: see `check_output`."""
     if not path.name or path.is_dir():
-        raise UsageError("A folder stands where a file is to be written", where=str(path), expected="a file name")
+        raise UsageError("Expected a file, found a folder", where=str(path), expected="a file name")
     # /dev/stdout may lead to a regular file, but the name itself is the system's.
     of_the_system = path.absolute().is_relative_to("/proc") or str(path.absolute().parent) in (
         "/dev",
@@ -253,7 +253,7 @@ def check_place(path: Path, *, guarded: bool = True) -> None:
     )
     if path.exists() and (of_the_system or not path.is_file()):
         raise OverwriteError(
-            "The output is no regular file",
+            "Output is not a regular file",
             where=str(path),
             expected="a file name",
             found="a name of the system" if path.is_file() else _sort_of_file(path.stat().st_mode),

@@ -248,8 +248,10 @@ def _is_replaceable(folder: Path, partial: Path) -> bool:
     """Return whether a folder may become another one of the same name, folders, owner and rights."""
     if partial.parent == folder or sys.platform not in ("linux", "darwin"):
         return False
-    for one in folder.rglob("*"):
-        if one.is_symlink() or (one.is_dir() and (one.is_mount() or not (partial / one.relative_to(folder)).is_dir())):
+    for path in folder.rglob("*"):
+        if path.is_symlink() or (
+            path.is_dir() and (path.is_mount() or not (partial / path.relative_to(folder)).is_dir())
+        ):
             return False
     old, new = folder.stat(), partial.stat()
     if (old.st_uid, old.st_gid) != (new.st_uid, new.st_gid):
@@ -276,7 +278,7 @@ def make_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError):
-        raise UsageError("A file stands where a folder is needed", where=str(folder)) from None
+        raise UsageError("Expected a folder, found a file", where=str(folder)) from None
     except PermissionError:
         raise UsageError("The folder may not be written", where=str(folder)) from None
 
@@ -384,7 +386,7 @@ def _new_parents(path: Path, partial: Path) -> Iterator[None]:
 
     What the machine refuses (no space, no permission) is told with the name of the output.
     """
-    made = [one for one in path.parents if not one.exists()]
+    made = [parent for parent in path.parents if not parent.exists()]
     make_folder(path.parent)
     try:
         yield
@@ -477,7 +479,7 @@ def _put_folder(partial: Path, folder: Path) -> None:
         if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR, errno.ENOENT):
             raise
         raise UsageError(
-            "Another process has made the output folder in the meantime",
+            "Another process created the output folder concurrently",
             where=str(folder),
             expected="a folder that one command alone writes",
             found="a folder that is not empty; it stays as it is, and nothing of this command is kept",

@@ -20,10 +20,10 @@ from curation.benchmarks.elephant.diagnosis import KINDS
 from curation.benchmarks.elephant.figures import background_histogram, confusion_figure, error_bars, wilderness_curve
 from curation.benchmarks.findmeifyoucan.report import metric_bars
 from curation.benchmarks.findmeifyoucan.report import score_histograms as ood_histograms
-from curation.benchmarks.osod3.figures import threshold_figure
+from curation.benchmarks.osod3.report import threshold_figure
 from curation.cli import main
 from curation.cooccurrence.cut import normalized_cut
-from curation.cooccurrence.cut_figures import graph_figure, matrix_figure
+from curation.cooccurrence.cut_figures import matrix_figure
 from curation.cooccurrence.graph import ClassGraph
 from curation.evaluation.class_scores import class_scores
 from curation.evaluation.confidence import Epochs
@@ -71,9 +71,7 @@ def graph(n: int) -> ClassGraph:
 
 def cut_figures(n: int) -> Drawer:
     def draw(folder: Path) -> None:
-        cut = normalized_cut(graph(n), 3)
-        matrix_figure(graph(n), cut, folder / "matrix")
-        graph_figure(graph(n), cut, folder / "graph")
+        matrix_figure(graph(n), normalized_cut(graph(n), 3), folder / "matrix")
 
     return draw
 
@@ -143,7 +141,7 @@ FIGURES: dict[str, Drawer] = {
     "OSCR": lambda folder: oscr_figure({"a": SOFT, "b": SOFT}, folder / "oscr"),
     "OSCR scores": lambda folder: score_histograms(dict.fromkeys("abcd", SOFT), folder / "scores"),
     "confidence": lambda folder: confidence_figure({"a": EPOCHS}, folder / "confidence"),
-    "OSOD": lambda folder: threshold_figure({"I": curve(0), "II": curve(1)}, folder / "osod", profile="clean"),
+    "OSOD": lambda folder: threshold_figure({"I": curve(0), "II": curve(1)}, folder / "osod", variant="clean"),
     "cut 12": cut_figures(12),
     "cut 80": cut_figures(80),
     "similarity": lambda folder: similarity_histograms({"COCO": {"near": LOOKS, "far": LOOKS / 2}}, folder / "look"),
@@ -280,7 +278,7 @@ def test_open_set_errors_are_steps_of_a_named_case_and_variant(tmp_path: Path) -
     (figure,) = drawn(FIGURES["OSOD"], tmp_path)
     assert {line.get_drawstyle() for axis in panels(figure) for line in axis.lines} == {"steps-post"}
     assert [one.get_text() for one in figure.legends[0].get_texts()] == ["case I", "case II"]
-    assert "profile clean" in figure.get_suptitle()
+    assert "variant clean" in figure.get_suptitle()
     assert [one.get_text() for one in panels(figure)[0].get_yticklabels()][:3] == ["0", "1", "2"]
 
 

@@ -174,7 +174,6 @@ def test_every_extra_is_used() -> None:
 
 BROUGHT_ALONG = {"markupsafe": "jinja2", "absl": "mlcroissant", "bson": "fiftyone", "pymongo": "fiftyone"}
 BROUGHT_ALONG |= {"psutil": "fiftyone", "graphql": "fiftyone"}
-OPTIONAL = {"faiss"}
 
 
 def test_every_import_is_declared() -> None:
@@ -184,7 +183,7 @@ def test_every_import_is_declared() -> None:
     declared = {canonical(re.split(r"[^A-Za-z0-9._-]", one, maxsplit=1)[0]) for one in requirements}
     distributions = importlib.metadata.packages_distributions()
     used = {name.split(".")[0] for path in modules() for name in imports(path)}
-    foreign = used - set(sys.stdlib_module_names) - {"curation"} - OPTIONAL
+    foreign = used - set(sys.stdlib_module_names) - {"curation"}
     names = {
         "cv2": "opencv",
         "PIL": "pillow",

@@ -150,10 +150,10 @@ def test_sources_in_every_form() -> None:
 @pytest.mark.parametrize(
     ("name", "variants", "value"),
     [
-        ("owod", ("clean", "ore"), {"profile": ("clean", "ore")}),
-        ("owod", "ore", {"profile": "ore"}),
-        ("owod", ("clean", "ore", "owdetr"), {"profile": "all"}),
-        ("elephant", ("paper", "official"), {"profile": "all"}),
+        ("owod", ("clean", "ore"), {"variant": ("clean", "ore")}),
+        ("owod", "ore", {"variant": "ore"}),
+        ("owod", ("clean", "ore", "owdetr"), {"variant": "all"}),
+        ("elephant", ("paper", "official"), {"variant": "all"}),
         ("imagenet", ["exact"], {"variant": "exact"}),
         ("imagenet", ("exact", "paper"), {"variant": ("exact", "paper")}),
     ],
@@ -178,7 +178,7 @@ def test_predictions_in_every_form(tmp_path: Path) -> None:
     for detections in (FOUND, frame, found, str(found)):
         for given in (TRUTH, truth, str(truth), curation.open_source("coco", TRUTH)):
             result = curation.evaluate("voc", truth=given, detections=detections, no_cache=True)
-            assert result["mAP11"] == 1
+            assert result["mAP11"] == 100
     with pytest.raises(UsageError, match="takes no input"):
         curation.evaluate("voc", truth=TRUTH, detections=FOUND, truths=1)
     with pytest.raises(UsageError, match="no such protocol"):
@@ -221,12 +221,12 @@ def test_a_manifest_for_a_notebook(tmp_path: Path) -> None:
         *(({"truth": TRUTH, "detections": one}, "These are no detections") for one in (None, 3, b"x", [1], {"t1": 3})),
         ({"truth": 3, "detections": FOUND}, "These are no annotations"),
         ({"truth": TRUTH, "detections": FOUND, "task": 2}, "this value of task"),
-        ({"truth": TRUTH, "detections": FOUND, "profile": "cleann"}, "clean, ore, owdetr, all"),
+        ({"truth": TRUTH, "detections": FOUND, "variant": "cleann"}, "clean, ore, owdetr, all"),
         ({"truth": TRUTH, "detections": FOUND, "manifest": ["shapes"]}, "this value of manifest"),
         ({"truth": TRUTH, "detections": FOUND, "manifest": Path("no-such")}, "There is no such manifest"),
         ({"truth": TRUTH, "detections": FOUND, "any_scores": "yes"}, "this value of any_scores"),
         ({"truth": TRUTH, "detections": FOUND, "variants": None}, "this value of variants"),
-        ({"truth": TRUTH, "detections": FOUND, "variants": "ore", "profile": "clean"}, "say the same"),
+        ({"truth": TRUTH, "detections": FOUND, "variants": "ore", "variant": "clean"}, "say the same"),
     ],
 )
 def test_inputs_of_another_kind_are_told_by_name(inputs: dict[str, Any], says: str) -> None:
@@ -341,9 +341,9 @@ PACKAGED = "elephant/val2017"
 @pytest.mark.parametrize(
     ("call", "says"),
     [
-        (lambda api: api.evaluate("owod", **OPEN, profile=("clean", "all")), "all alone"),
-        (lambda api: api.evaluate("owod", **OPEN, profile=()), "not empty"),
-        (lambda api: api.evaluate("owod", **OPEN, profile=("ore", "ore")), "none twice"),
+        (lambda api: api.evaluate("owod", **OPEN, variant=("clean", "all")), "all alone"),
+        (lambda api: api.evaluate("owod", **OPEN, variant=()), "not empty"),
+        (lambda api: api.evaluate("owod", **OPEN, variant=("ore", "ore")), "none twice"),
         (lambda api: api.evaluate("owod", **{**OPEN, "detections": {}}), "value of detections"),
         (lambda api: api.evaluate("owod", **OPEN, manifest=""), "(empty)"),
         (lambda api: api.evaluate("owod", **OPEN, manifest=LONG), "too long"),
@@ -386,10 +386,10 @@ def test_a_value_that_is_refused(call: Any, says: str) -> None:
         ("elephant", {"recalls": ["0.5"]}, {"recalls": ("0.5",)}),
         ("elephant", {"recalls": np.array(["0.1", "0.5"])}, {"recalls": ("0.1", "0.5")}),
         ("elephant", {"recalls": np.float64(0.5)}, {"recalls": "0.5"}),
-        ("owod", {"profile": np.str_("ore")}, {"profile": "ore"}),
-        ("owod", {"profile": ("all",)}, {"profile": "all"}),
-        ("owod", {"profile": pd.Series(["clean", "ore"])}, {"profile": ("clean", "ore")}),
-        ("owod", {"profile": (one for one in ("clean", "ore"))}, {"profile": ("clean", "ore")}),
+        ("owod", {"variant": np.str_("ore")}, {"variant": "ore"}),
+        ("owod", {"variant": ("all",)}, {"variant": "all"}),
+        ("owod", {"variant": pd.Series(["clean", "ore"])}, {"variant": ("clean", "ore")}),
+        ("owod", {"variant": (one for one in ("clean", "ore"))}, {"variant": ("clean", "ore")}),
         ("owod", {"any_scores": np.bool_(True)}, {"any_scores": True}),
         ("owod", {"reading": Reading(bad_boxes=np.str_("drop"))}, {"bad_boxes": "drop"}),
     ],

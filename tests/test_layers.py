@@ -25,7 +25,6 @@ GROUND = {
     "key_value",
     "append_log",
     "ilsvrc2012",
-    "torchvision_operators",
     "short_repr",
     "text_table",
     "progress",

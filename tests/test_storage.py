@@ -114,7 +114,7 @@ def test_what_a_killed_process_left_is_removed_and_a_living_one_is_not(tmp_path:
 def test_a_file_in_the_way_of_a_folder(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
     for folder in (tmp_path / "file", tmp_path / "file/below"):
-        with pytest.raises(UsageError, match="A file stands"):
+        with pytest.raises(UsageError, match="Expected a folder, found"):
             make_folder(folder)
 
 
@@ -122,7 +122,7 @@ def test_a_file_in_the_way_of_a_folder(tmp_path: Path) -> None:
 def test_a_folder_in_the_way_of_a_file(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "folder").mkdir()
-    with pytest.raises(UsageError, match="folder stands where a file"):
+    with pytest.raises(UsageError, match="Expected a file, found a folder"):
         write_text(Path(name), "x")
     assert [one.name for one in tmp_path.rglob("*")] == ["folder"]
 
@@ -611,4 +611,4 @@ def test_names_of_the_system_are_not_replaced(tmp_path: Path) -> None:
     code += "with command(force=True): check_output(Path('/dev/stdout'))"
     with (tmp_path / "out").open("wb") as out:
         done = subprocess.run([sys.executable, "-c", code], stdout=out, stderr=subprocess.PIPE, text=True, check=False)
-    assert "The output is no regular file" in done.stderr
+    assert "Output is not a regular file" in done.stderr

@@ -154,9 +154,7 @@ def _reduced(values: Tensor, weights: Tensor, reduction: Reduction) -> Tensor:
     elif reduction == "mean":
         count = (weights > 0).to(values.dtype).sum()
     else:
-        raise UsageError(
-            "There is no such reduction", expected="mean, weighted_mean, sum, none", found=str(reduction)[:40]
-        )
+        raise UsageError("Unknown reduction", expected="mean, weighted_mean, sum, none", found=str(reduction)[:40])
     # Of no sample the sum is 0 and stays 0, attached to the graph: a batch of negatives alone trains nothing.
     return total / count.where(count > 0, values.new_ones(()))
 
@@ -173,10 +171,10 @@ def _check(logits: Tensor, labels: Tensor, n_classes: int) -> None:
 
 def _check_labels(labels: Tensor, n_classes: int) -> None:
     if labels.dtype != _torch().int64:
-        raise UsageError("Labels are whole numbers", expected="int64", found=str(labels.dtype))
+        raise UsageError("Labels must be whole numbers", expected="int64", found=str(labels.dtype))
     if labels.numel() and not (int(labels.min()) >= NEGATIVE and int(labels.max()) < n_classes):
         raise UsageError(
-            "A label is of no class to train on",
+            "Label out of range",
             expected=f"0 to {n_classes - 1}, or -1 for a negative",
             found=f"{int(labels.min())} to {int(labels.max())}",
         )

@@ -6,13 +6,14 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 import numpy as np
+from msgspec import Meta
 
 from curation.errors import PredictionError
-from curation.evaluation.problem import LARGEST_COORDINATE, LARGEST_SCORE, UNKNOWN, Bools, Floats, Int64s
+from curation.evaluation.problem import LARGEST_COORDINATE, LARGEST_SCORE, UNKNOWN, Floats, Int64s
 from curation.evaluation.result_records import Int64, Row, decoding, read_rows
 from curation.input_files import InputFile, json_rows
 from curation.storage import write_text
@@ -20,11 +21,16 @@ from curation.storage import write_text
 _EXAMPLE = '[{"image_id": 1, "bbox": [x, y, w, h], "scores": [0.7, 0.2, 0.1]}, ...]'
 
 
+_Corner = Annotated[float, Meta(ge=-LARGEST_COORDINATE, le=LARGEST_COORDINATE)]
+_Size = Annotated[float, Meta(ge=0, le=LARGEST_COORDINATE)]
+_Score = Annotated[float, Meta(ge=-LARGEST_SCORE, le=LARGEST_SCORE)]
+
+
 class _Row(msgspec.Struct, gc=False):
     image_id: Int64 | str
-    bbox: tuple[float, float, float, float]
-    scores: tuple[float, ...]
-    background_score: float | None = None
+    bbox: tuple[_Corner, _Corner, _Size, _Size]
+    scores: tuple[_Score, ...]
+    background_score: _Score | None = None
     objectness: float | None = None
     region: Int64 | None = None
 
@@ -107,13 +113,13 @@ def read_score_vectors(path: Path, *, n_classes: int | None = None) -> ScoreVect
     for place, row in enumerate(rows):
         if len(row.scores) != width:
             raise PredictionError(
-                "A record has another number of scores",
+                "Wrong number of scores in a record",
                 where=f"{path}: record {place}",
                 expected=f"{width} scores, one a known class, the background apart",
                 found=str(len(row.scores)),
             )
     ids = tuple(row.image_id for row in rows)
-    vectors = ScoreVectors(
+    return ScoreVectors(
         ids,
         image_positions(ids),
         np.array([row.bbox for row in rows], np.float64).reshape(len(rows), 4),
@@ -124,8 +130,6 @@ def read_score_vectors(path: Path, *, n_classes: int | None = None) -> ScoreVect
         path.name,
         given.sha256,
     )
-    _check(vectors, path)
-    return vectors
 
 
 def image_positions(ids: Sequence[int | str]) -> Int64s:
@@ -138,33 +142,10 @@ def _column(values: Sequence[float | None], path: Path, name: str, dtype: type =
     """Return what every record says, shape (n,), None where no record says it."""
     if all(value is None for value in values):
         return None
-    usable = np.isfinite(np.array(values, np.float64))
-    if not usable.all():
-        raise PredictionError(
-            f"Some records have no usable {name}",
-            where=f"{path}: record {int(np.argmin(usable))}",
-            expected="a finite number in every record, or in none",
-        )
+    if None in values:
+        where = f"{path}: record {values.index(None)}"
+        raise PredictionError(f"Some records lack {name}", where=where, expected="a number in every record, or in none")
     return np.array(values, dtype)
-
-
-def _check(vectors: ScoreVectors, path: Path) -> None:
-    usable = _usable(vectors.boxes) & (np.abs(vectors.scores) <= LARGEST_SCORE).all(axis=1)
-    if vectors.background is not None:
-        usable &= np.abs(vectors.background) <= LARGEST_SCORE
-    if not usable.all():
-        row = int(np.argmin(usable))
-        raise PredictionError(
-            "A record has a box or score that cannot be",
-            where=f"{path}: record {row}",
-            expected=f"finite x, y, w, h with w and h not negative; scores up to {LARGEST_SCORE:g} in size",
-            found=f"{vectors.boxes[row].tolist()}, {vectors.scores[row].tolist()}"[:200],
-        )
-
-
-def _usable(boxes: Floats) -> Bools:
-    """Return which boxes are finite, of no negative size, and not beyond any image."""
-    return np.asarray((np.abs(boxes) <= LARGEST_COORDINATE).all(axis=1) & (boxes[:, 2:] >= 0).all(axis=1))
 
 
 def write_results(
@@ -181,7 +162,7 @@ def write_results(
     Parameters
     ----------
     known : sequence of str, length K
-        Names of the known classes; what stands behind them is ``unknown``.
+        Names of the known classes; a label of K is ``unknown``.
     ids : mapping of str to int, optional
         Category id of every known class and of ``unknown``; without it records name their class alone.
     columns : mapping of str to sequence of length n, optional
@@ -206,13 +187,12 @@ def write_results(
 def read_labelled(
     path: Path, known: Sequence[str], ids: Mapping[str, int] | None = None
 ) -> tuple[ScoreVectors, Labelled]:
-    """Return the boxes of a results file and their labels: known classes by place, unknown as the last.
+    """Return the boxes of a results file and their labels: known classes by position, unknown last.
 
     Parameters
     ----------
     ids : mapping of str to int, optional
-        Category id of every known class and of ``unknown``. Without it records are told apart by ``category`` alone:
-        whose ids they hold is not known.
+        Category id of every known class and of ``unknown``. Without it ``category`` alone counts.
 
     Raises
     ------
@@ -233,28 +213,18 @@ def read_labelled(
     labels = [label_of(row) for row in rows]
     boxes = np.array([row.bbox for row in rows], np.float64).reshape(len(rows), 4)
     scores = np.array([row.score for row in rows], np.float64)
-    usable = _usable(boxes) & np.isfinite(scores) & (np.array(labels, np.int64) >= 0)
+    usable = (np.abs(boxes) <= LARGEST_COORDINATE).all(axis=1) & (boxes[:, 2:] >= 0).all(axis=1)
+    usable &= np.isfinite(scores) & (np.array(labels, np.int64) >= 0)
     if not usable.all():
         place = int(np.argmin(usable))
         raise PredictionError(
-            "A record has a class, box or score that cannot be",
+            "Invalid class, box or score of a record",
             where=f"{path}: record {place}",
             expected=f"unknown, or one of: {', '.join(known)[:200]}; finite x, y, w, h and score",
             found=f"category {rows[place].category!r:.80}, id {rows[place].category_id}, {rows[place].bbox}"[:200],
-            hint="ids are read where it is given whose they are, and must agree with category"
-            if rows[place].category_id is not None
-            else None,
+            hint="category ids need the argument ids, and must agree with category",
         )
     image_ids = tuple(row.image_id for row in rows)
-    vectors = ScoreVectors(
-        image_ids,
-        image_positions(image_ids),
-        boxes,
-        np.empty((len(rows), 0)),
-        None,
-        None,
-        None,
-        path.name,
-        given.sha256,
-    )
+    positions, nothing = image_positions(image_ids), np.empty((len(rows), 0))
+    vectors = ScoreVectors(image_ids, positions, boxes, nothing, None, None, None, path.name, given.sha256)
     return vectors, Labelled(np.arange(len(rows)), np.array(labels, np.int64), scores)

@@ -13,8 +13,8 @@ from curation.errors import PredictionError, UsageError
 from curation.evaluation.matching import pair_iou
 from curation.evaluation.problem import Bools, Floats, Int64s
 
-CrossReading = Literal["pairwise", "greedy"]
-CROSS_READINGS: dict[str, str] = {
+CrossVariant = Literal["pairwise", "greedy"]
+CROSS_VARIANTS: dict[str, str] = {
     "pairwise": "of every overlapping pair of a known and an unknown box the lower score goes, all at once; a box that "
     "is gone still removes others; of equal scores the unknown one goes (the paper's code)",
     "greedy": "by falling score, known first of equal ones; only a box that is kept removes another",
@@ -42,28 +42,23 @@ def keep_within_labels(groups: Int64s, boxes: Floats, scores: Floats, iou: float
 
 
 def keep_across_kinds(
-    image: Int64s,
-    boxes: Floats,
-    scores: Floats,
-    is_unknown: Bools,
-    iou: float,
-    reading: CrossReading = "pairwise",
+    image: Int64s, boxes: Floats, scores: Floats, is_unknown: Bools, iou: float, variant: CrossVariant = "pairwise"
 ) -> Bools:
     """Return which boxes survive suppression between known and unknown ones of an image, shape (n,).
 
-    *Rectifying Open-Set Object Detection*, section 4.4 and Fig. 5; the readings are those of `CROSS_READINGS`. Two
+    *Rectifying Open-Set Object Detection*, section 4.4 and Fig. 5; the variants are those of `CROSS_VARIANTS`. Two
     known boxes, or two unknown ones, are never compared. An IoU threshold of 1 removes nothing.
 
     Raises
     ------
     UsageError
-        The threshold is outside [0, 1], or the reading has another name.
+        The threshold is outside [0, 1], or the variant has another name.
     """
-    if not 0 <= iou <= 1 or reading not in CROSS_READINGS:
+    if not 0 <= iou <= 1 or variant not in CROSS_VARIANTS:
         raise UsageError(
-            "Suppression between known and unknown is not possible so",
-            expected=f"an IoU from 0 to 1, a reading of {', '.join(CROSS_READINGS)}",
-            found=f"{iou!r}, {reading!r}"[:80],
+            "Invalid arguments of the suppression",
+            expected=f"an IoU from 0 to 1, a variant of {', '.join(CROSS_VARIANTS)}",
+            found=f"{iou!r}, {variant!r}"[:80],
         )
     kept = np.ones(len(image), np.bool_)
     for rows in _in_groups(image):
@@ -72,7 +67,7 @@ def keep_across_kinds(
         for place, row in enumerate(order.tolist()):
             rest = order[place + 1 :]
             rest = rest[is_unknown[rest] != is_unknown[row]]
-            if not len(rest) or (reading == "greedy" and not kept[row]):
+            if not len(rest) or (variant == "greedy" and not kept[row]):
                 continue
             kept[rest[_overlap(boxes, row, rest) > iou]] = False
     return kept
@@ -125,19 +120,19 @@ def merge_passes(passes: Sequence[ScoreVectors]) -> Merged:
         There are no passes.
     """
     if not passes:
-        raise UsageError("There are no passes to merge", expected="at least one file")
-    for one in passes:
-        _check_pass(one, passes[0])
+        raise UsageError("No passes to merge", expected="at least one file")
+    for run in passes:
+        _check_pass(run, passes[0])
     keys = [
-        (image, region) for one in passes for image, region in zip(one.image_ids, _regions(one).tolist(), strict=True)
+        (image, region) for run in passes for image, region in zip(run.image_ids, _regions(run).tolist(), strict=True)
     ]
     # By image and region, numbers before texts: of equal scores suppression keeps the first, whatever pass came first.
     ordered = sorted(set(keys), key=lambda key: (isinstance(key[0], str), key))
     number = {key: place for place, key in enumerate(ordered)}
     group = np.array([number[key] for key in keys], np.int64)
     counts = np.bincount(group, minlength=len(number)).astype(np.int64)
-    boxes = _mean(np.concatenate([one.boxes for one in passes]), group, counts)
-    scores = _mean(np.concatenate([one.scores for one in passes]), group, counts)
+    boxes = _mean(np.concatenate([run.boxes for run in passes]), group, counts)
+    scores = _mean(np.concatenate([run.scores for run in passes]), group, counts)
     ids = tuple(image for image, _ in number)
     merged = replace(
         passes[0],
@@ -162,7 +157,7 @@ def detections_of(merged: Merged, *, floor: float = 0.05, iou: float = 0.5) -> L
     """
     if not (np.isfinite(floor) and 0 <= iou <= 1):
         raise UsageError(
-            "The merged boxes cannot be labelled so",
+            "The merged boxes cannot be labelled",
             expected="a finite floor, an IoU from 0 to 1",
             found=f"floor {floor}, IoU {iou}",
         )
@@ -174,25 +169,17 @@ def detections_of(merged: Merged, *, floor: float = 0.05, iou: float = 0.5) -> L
 
 
 def _check_pass(one: ScoreVectors, first: ScoreVectors) -> None:
+    keys = list(zip(one.image_ids, _regions(one).tolist(), strict=True)) if one.region is not None else []
+    wrong = ""
     if one.region is None and len(one):
-        raise PredictionError(
-            "A pass does not say which region a box belongs to",
-            where=one.name,
-            expected="region in every record",
-        )
-    if one.scores.shape[1] != first.scores.shape[1] and len(one) and len(first):
-        raise PredictionError(
-            "A pass has another number of classes",
-            where=one.name,
-            expected=str(first.scores.shape[1]),
-            found=str(one.scores.shape[1]),
-        )
-    keys = list(zip(one.image_ids, _regions(one).tolist(), strict=True))
-    if len(set(keys)) < len(keys):
+        wrong = "no record says which region a box belongs to"
+    elif one.scores.shape[1] != first.scores.shape[1] and len(one) and len(first):
+        wrong = f"{one.scores.shape[1]} classes, and {first.scores.shape[1]} in the first"
+    elif len(set(keys)) < len(keys):
         image, region = next(key for key in keys if keys.count(key) > 1)
-        raise PredictionError(
-            "A pass names a region twice in an image", where=one.name, found=f"image {image}, region {region}"
-        )
+        wrong = f"image {image} has region {region} twice"
+    if wrong:
+        raise PredictionError("Invalid pass of dropout", where=one.name, found=wrong)
 
 
 def _regions(one: ScoreVectors) -> Int64s:

@@ -48,7 +48,7 @@ def confirm(
     """
     if not 0 <= theta <= 1 or top < 1:
         raise UsageError(
-            "The confirmation cannot be done so",
+            "Invalid arguments of the confirmation",
             expected="an IoU from 0 to 1, top of at least 1",
             found=f"{theta}, {top}",
         )
@@ -156,32 +156,20 @@ def _best_three(vectors: ScoreVectors, options: NaiveOptions) -> tuple[Floats, F
     """Return the three best scores of each box in falling order, shape (n, 3), and their sum."""
     if not (options.gamma >= 0 and 0 <= options.iou <= 1 and options.top > 0 and np.isfinite(options.floor)):
         raise UsageError(
-            "The parameters of the baseline are not usable",
+            "Invalid parameters of the baseline",
             expected="gamma of 0 or more, an IoU from 0 to 1, at least one box an image",
             found=f"gamma {options.gamma}, IoU {options.iou}, top {options.top}, floor {options.floor}",
         )
     scores = vectors.scores
-    if len(vectors) and scores.shape[1] < 3:
-        raise PredictionError(
-            "The baseline compares the three best classes",
-            where=vectors.name,
-            expected="at least 3 classes",
-            found=str(scores.shape[1]),
-        )
-    if (scores < 0).any():
-        raise PredictionError(
-            "A ratio of scores needs scores that are not negative",
-            where=f"{vectors.name}: record {int(np.argmax((scores < 0).any(axis=1)))}",
-            expected="probabilities",
-            hint="apply softmax or sigmoid first",
-        )
-    if options.compare_background:
-        if vectors.background is None:
-            raise PredictionError(
-                "The background's score is to be compared, and there is none",
-                where=vectors.name,
-                expected="background_score in every record",
-            )
+    lacking = {
+        "at least 3 classes": bool(len(vectors)) and scores.shape[1] < 3,
+        "scores that are not negative, such as probabilities: apply softmax or sigmoid first": (scores < 0).any(),
+        "background_score in every record": options.compare_background and vectors.background is None,
+    }
+    if any(lacking.values()):
+        expected = "; ".join(text for text, lacks in lacking.items() if lacks)
+        raise PredictionError("The baseline cannot compare these scores", where=vectors.name, expected=expected)
+    if options.compare_background and vectors.background is not None:
         scores = np.concatenate([scores, vectors.background[:, None]], axis=1)
     best = -np.sort(-scores, axis=1)[:, :3] if len(vectors) else np.empty((0, 3))
     return best, best.sum(axis=1)
@@ -238,24 +226,21 @@ def calibrate(vectors: ScoreVectors, truth: GroundTruth, *, phi: float = PHI) ->
     """
     if not 0 <= phi <= 1:
         raise UsageError("Phi is an IoU", expected="0 to 1", found=str(phi))
-    if (truth.label < 0).any():
+    unknown, k = int((truth.label < 0).sum()), vectors.scores.shape[1]
+    if unknown or len(truth.classes) != k:
         raise PredictionError(
-            "The calibration holds objects of unknown classes",
-            expected="training annotations of the known classes alone: thresholds must not be chosen with unknown ones",
-            found=f"{int((truth.label < 0).sum())} such objects",
-        )
-    if len(truth.classes) != vectors.scores.shape[1]:
-        raise PredictionError(
-            "The calibration has another number of classes",
+            "The calibration holds objects of unknown classes" if unknown else "Wrong number of classes to calibrate",
             where=vectors.name,
-            expected=f"{len(truth.classes)} scores a box",
-            found=str(vectors.scores.shape[1]),
+            expected="training annotations of the known classes alone: thresholds must not be chosen with unknown ones"
+            if unknown
+            else f"{len(truth.classes)} scores a box",
+            found=f"{unknown} such objects" if unknown else str(k),
         )
     image, found = locate(vectors.image_ids, truth, RawColumns(vectors.boxes, np.empty(0), vectors.name, "record", 0))
     if not found.all():
         row = int(np.argmin(found))
         raise PredictionError(
-            "A training box lies on an image that is not in the training truth",
+            "Image of a training box not in the training truth",
             where=f"{vectors.name}: record {row}",
             found=str(vectors.image_ids[row])[:80],
         )
@@ -285,7 +270,7 @@ def expel(
     """
     if not 0 <= alpha < np.inf or unknown not in UNKNOWN_SCORES:
         raise UsageError(
-            "The expelling classifier cannot be used so",
+            "Invalid arguments of the expelling classifier",
             expected=f"a finite alpha of 0 or more, an unknown score of {', '.join(UNKNOWN_SCORES)}",
             found=f"{alpha}, {unknown}"[:80],
         )

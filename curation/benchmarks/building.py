@@ -14,16 +14,17 @@ import msgspec
 from curation.arguments import checked
 from curation.benchmarks.benchmark import Benchmark
 from curation.benchmarks.parameters import wordnet_of
+from curation.benchmarks.published import draft_of
 from curation.benchmarks.registry import benchmarks, find_benchmark, find_recipe
 from curation.decisions.added_boxes import BoxResolution, add_boxes
 from curation.errors import CurationError, CurationWarning, ManifestError, UsageError
 from curation.manifest import importing
+from curation.manifest.added_boxes import read_added_boxes
 from curation.manifest.header import Figure, Header
-from curation.manifest.importing import pin_lists
+from curation.manifest.importing import LISTS, pin_lists
 from curation.manifest.locate import find_manifest, load_manifest, manifest_folders
 from curation.manifest.manifest import Manifest, manifest_roots, read_manifest
 from curation.manifest.manifest import is_approximate as is_approximate
-from curation.manifest.overlay import read_overlay
 from curation.sources.coerce import open_slots
 from curation.sources.source import Source
 from curation.sources.source_specs import Reading, Sources, require_slots
@@ -56,7 +57,7 @@ def build(
     Parameters
     ----------
     benchmark : str, Path or Manifest
-        a benchmark, or a header-only manifest to complete
+        a benchmark, a header-only manifest to complete, or a .toml that declares published lists
     sources : mapping of str to path or annotations
         ``curation list PROTOCOL`` names those of a protocol
     parameters : mapping of str to str
@@ -112,6 +113,20 @@ def build(
         raise UsageError("--on-error conflicts=keep requires --decisions FILE")
     known = find_benchmark(benchmark) if isinstance(benchmark, str) and benchmark in benchmarks() else None
     settings = _settings(parameters or {}, more, {} if wordnet is None else {"wordnet": wordnet})
+    if not isinstance(benchmark, Manifest) and Path(benchmark).suffix.lower() == ".toml":
+        if settings or tasks or decisions or declare or overlay or set(sources or {}) != {LISTS}:
+            raise UsageError(
+                "A benchmark of published lists is built of these alone",
+                where=str(benchmark),
+                expected=f"--source {LISTS}=DIR with the authors' files",
+            )
+        return _in_words(
+            pin_lists(draft_of(Path(benchmark)), Path(str((sources or {})[LISTS]))),
+            name,
+            version,
+            notes,
+            source_notes or {},
+        )
     declared = None
     if known is None:
         declared = _header_only(benchmark)
@@ -140,7 +155,7 @@ def build(
         opened = _opened(known, sources, values, known.name, reading, declared=declare)
         made = known.declare(opened, values) if declare and known.declare else known.make(opened, values)
     if overlay is not None:
-        boxes = read_overlay(overlay)
+        boxes = read_added_boxes(overlay)
         added = add_boxes(made, BoxResolution(boxes, "given", boxes.digest), opened)
         for note in added.notes:
             warnings.warn(note, CurationWarning, stacklevel=3)
@@ -371,7 +386,7 @@ def rebuild(manifest: Manifest, sources: Mapping[str, Source]) -> Manifest:
     """
     header = manifest.header
     built = find_benchmark(header.rule.protocol).make(sources, parameters_of(header))
-    if header.overlay is not None and (overlay := manifest.require_overlay()) is not None:
+    if header.overlay is not None and (overlay := manifest.require_added_boxes()) is not None:
         boxes = BoxResolution(overlay, header.overlay.rule, header.overlay.log)
         built = add_boxes(built, boxes, sources).manifest
     words = {entry.name: entry.note for entry in header.sources}
@@ -392,7 +407,7 @@ def rebuild(manifest: Manifest, sources: Mapping[str, Source]) -> Manifest:
             sources=entries,
         ),
         lists=built.lists,
-        overlay=built.overlay,
+        added_boxes=built.added_boxes,
     )
 
 
@@ -421,11 +436,7 @@ def complete(
     built = find_benchmark(header.rule.protocol).make(sources, parameters_of(header) | given)
     completed = Manifest(
         header=msgspec.structs.replace(
-            built.header,
-            name=header.name,
-            version=header.version,
-            title=header.title,
-            completes=declared.digest,
+            built.header, name=header.name, version=header.version, title=header.title, completes=declared.digest
         ),
         lists=built.lists,
     )

@@ -36,6 +36,7 @@ class _Stated(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     page: str
     parts: tuple[tuple[str, str], ...]
     code: dict[str, str] = {}
+    name: str = ""
 
 
 class _Evaluation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -72,7 +73,7 @@ def declared(name: str) -> Benchmark:
         code["recipes"] = f"{__name__}:{name}_recipes"
     paper = facts["paper"] if "paper" in facts else next(iter(facts["papers"].values()))
     return Benchmark(
-        name=name,
+        name=stated.name or name,
         paper=msgspec.convert(paper, Paper),
         summary=stated.summary,
         parts=stated.parts,

@@ -161,10 +161,7 @@ def wordnet_parameter() -> Parameter:
         found = open_wordnet(which)
         if digest and digest != found.digest:
             raise ProtocolError(
-                "NLTK's WordNet differs from that of the manifest",
-                where=which,
-                expected=digest,
-                found=found.digest,
+                "NLTK's WordNet differs from that of the manifest", where=which, expected=digest, found=found.digest
             )
         return f"{which}{_DIGEST}{found.digest}"
 

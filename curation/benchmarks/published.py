@@ -7,13 +7,18 @@ A table ``[published.KEY]`` of a room's ``facts.toml`` becomes a draft header;
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import partial
+from functools import partial, reduce
+from pathlib import Path
+from typing import Annotated, Any
 
 import msgspec
+from msgspec import Meta
 
 from curation.benchmarks.facts import facts_of
 from curation.benchmarks.parts import manifest_of, unread_entry
+from curation.errors import ProtocolError
 from curation.hierarchy.class_lists import read_classes
+from curation.input_files import read_declaration
 from curation.manifest.header import (
     ClassEntry,
     Figure,
@@ -118,7 +123,7 @@ def drafts(
         stated = facts_of(room)
         tasks = tasks_of(room).get(stated["published"][key].get("tasks", ""), ())
         entries = task_classes(tasks, aliases or {}) if tasks else classes
-        return draft(room, key, classes=entries, tasks=tasks, exhaustive=exhaustive)
+        return draft(stated, key, classes=entries, tasks=tasks, exhaustive=exhaustive)
 
     return {stated["name"]: partial(make, key) for key, stated in facts_of(room)["published"].items()}
 
@@ -140,8 +145,39 @@ def task_classes(tasks: tuple[TaskEntry, ...], aliases: Mapping[str, str]) -> tu
     )
 
 
+class DeclaredLists(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A benchmark of lists alone, in a TOML or JSON file of a user.
+
+    Attributes
+    ----------
+    published : dict of str to Published
+        One table.
+    """
+
+    paper: Paper
+    published: Annotated[dict[str, Published], Meta(min_length=1, max_length=1)]
+    views: dict[str, LabelView] = {}
+
+
+def draft_of(path: Path) -> Header:
+    """Return the draft of the lists that a user's file declares.
+
+    Raises
+    ------
+    MissingFileError, ProtocolError
+        There is no such file; it declares something else, or a view or class list that there is not.
+    """
+    declared = read_declaration(path, DeclaredLists, ProtocolError)
+    (key,) = declared.published
+    known = {"", *declared.views}
+    for part in declared.published[key].parts:
+        if part.view not in known:
+            raise ProtocolError("Unknown view", where=f"{path}: part {part.name[:80]}", found=repr(part.view[:80]))
+    return draft(msgspec.to_builtins(declared), key, classes=())
+
+
 def draft(
-    room: str,
+    facts: Mapping[str, Any],
     key: str,
     *,
     classes: tuple[ClassEntry, ...],
@@ -152,40 +188,45 @@ def draft(
 
     Parameters
     ----------
-    room : str
-        Package of the room.
+    facts : mapping
+        Of the benchmark.
     key : str
         Of the table ``[published.KEY]``.
     exhaustive : mapping of str to tuple of str, optional
         Source to the classes that are annotated on every image of it.
     """
-    facts = facts_of(room)
     lists = msgspec.convert(facts["published"][key], Published)
     if lists.known:
         names = (name for one in read_classes(lists.known) for name in one.classes)
         classes = tuple(ClassEntry(name=name, role="known", index=index) for index, name in enumerate(names))
     paper = facts["papers"][lists.paper] if lists.paper else facts["paper"]
     views = {"": LabelView(), **msgspec.convert(facts.get("views", {}), dict[str, LabelView])}
+
+    def of_task(text: str, task: int) -> str:
+        # No str.format: a file may be a stranger's.
+        lines = {"{task}": task, "{first}": 1000 * task - 999, "{last}": 1000 * task}
+        return reduce(lambda made, pair: made.replace(pair[0], str(pair[1])), lines.items(), text)
+
     listed = [
         (
             PartEntry(
-                name=part.name.format(task=task),
+                name=of_task(part.name, task),
                 role=part.role,
                 sources=part.sources,
-                selection=part.selection.format(task=task),
+                selection=of_task(part.selection, task),
                 view=views[part.view],
                 order=part.order,
-                subset_of=part.subset_of.format(task=task),
+                subset_of=of_task(part.subset_of, task),
                 task=f"t{task}" if task else "",
             ),
-            part.file.format(task=task, first=1000 * task - 999, last=1000 * task),
+            of_task(part.file, task),
         )
         for part in lists.parts
         for task in part.of or (0,)
     ]
     figures = [
         Figure(
-            name=stated.name.format(task=number),
+            name=of_task(stated.name, number),
             paper=paper_value,
             obtained=None,
             place=stated.place,

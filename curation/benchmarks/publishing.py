@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -179,11 +179,7 @@ def publish(
     digests = [one.digest for one in loaded]
     if rai_template is not None:
         if dry_run is None:
-            raise UsageError(
-                "A template is for a publication that is still to come",
-                where="--rai-template",
-                expected="--dry-run DIR beside it",
-            )
+            raise UsageError("--rai-template requires a dry run", expected="--dry-run DIR")
         write_text(rai_template, template(members))
     request = Request(
         repository=repo,
@@ -211,7 +207,7 @@ def _results(path: Path, digests: Sequence[str]) -> Results:
     read = read_rows(path)
     if read.torn or not read.rows:
         raise PublishError(
-            "The results end in half a line" if read.torn else "The file holds no result",
+            "The results end in an incomplete line" if read.torn else "The file holds no result",
             where=f"--results {path}",
             expected="one whole record a line",
             hint="curation evaluate … --append FILE writes it, and mends a line that was cut off",
@@ -221,7 +217,7 @@ def _results(path: Path, digests: Sequence[str]) -> Results:
         if found not in digests:
             named = f"{row.manifest.name} {row.manifest.version}, {found}" if row.manifest else "no manifest"
             raise PublishError(
-                "A result is not of the manifests that are published",
+                "Result of another manifest",
                 where=f"--results {path.name}, line {number} ({printable(row.name)})",
                 expected=" or ".join(digests),
                 found=named,
@@ -239,7 +235,7 @@ def _tag(tag: str | None, manifests: Sequence[Manifest]) -> str:
             "Several manifests need a version of their collection",
             where="--tag",
             expected="--tag MAJOR.MINOR.PATCH",
-            found=", ".join(f"{one.header.name} {one.header.version}" for one in manifests)[:300],
+            found=", ".join(f"{manifest.header.name} {manifest.header.version}" for manifest in manifests)[:300],
         )
     return manifests[0].header.version
 
@@ -254,71 +250,63 @@ def _members(
 ) -> list[Member]:
     """Return what is published of each manifest."""
     configs = config_names([manifest.header for manifest in manifests])
-    known = {entry.name for manifest in manifests for entry in manifest.header.sources}
-    _require_named(licences, known, "--licence")
-    _require_known_sources(given, manifests)
+    entries = [entry for manifest in manifests for entry in manifest.header.sources]
+    names = {entry.name: None for entry in entries}
+    datasets = {entry.dataset: None for entry in entries}
+    for option, asked, known in (
+        ("--licence", licences, names),
+        ("--source", [key.partition("@")[0] for key in given], names | datasets),
+    ):
+        if strange := sorted(set(asked) - set(known)):
+            raise UsageError(
+                "Unknown source of these manifests",
+                where=f"{option} {printable(strange[0][:100])}",
+                expected=", ".join(names),
+            )
     earlier = _earlier(manifests, previous)
-    return [
-        Member(
-            manifest=published_lists(manifest),
-            config=config,
-            sources=open_slots(_own(given, manifest), manifest.slots, reading),
-            evidence=evidence,
-            licences=licences,
-            previous=earlier.get(manifest.digest),
+    members = []
+    for manifest, config, evidence in zip(manifests, configs, _evidence(decisions, manifests), strict=True):
+        own = {name for entry in manifest.header.sources for name in (entry.name, entry.dataset)}
+        members.append(
+            Member(
+                manifest=published_lists(manifest),
+                config=config,
+                sources=open_slots(
+                    {key: one for key, one in given.items() if key.partition("@")[0] in own}, manifest.slots, reading
+                ),
+                evidence=evidence,
+                licences=licences,
+                previous=earlier.get(manifest.digest),
+            )
         )
-        for manifest, config, evidence in zip(manifests, configs, _evidence(decisions, manifests), strict=True)
-    ]
+    return members
 
 
 def _earlier(manifests: Sequence[Manifest], given: Sequence[Path]) -> dict[str, Manifest]:
     """Return the version that each manifest replaces, by its digest: one of those given, else an available one."""
-    replaced = {one.header.supersedes.digest: one.digest for one in manifests if one.header.supersedes is not None}
+    replaced = {
+        manifest.header.supersedes.digest: manifest.digest
+        for manifest in manifests
+        if manifest.header.supersedes is not None
+    }
     found: dict[str, Manifest] = {}
     for folder in given:
         old = load_manifest(folder)
         if old.digest not in replaced:
             raise UsageError(
-                "No manifest says that it replaces this one",
+                "No manifest replaces this one",
                 where=f"--previous {folder}",
                 expected=" or ".join(replaced) or "nothing: none of the manifests replaces an earlier one",
                 found=old.digest,
             )
         found[replaced[old.digest]] = old
     folders = manifest_folders() if set(replaced.values()) - set(found) else {}
-    for one in manifests:
-        link = one.header.supersedes
-        folder_ = folders.get(f"{one.header.name}@{link.version}") if link else None
-        if link and folder_ and one.digest not in found and (old := read_manifest(folder_)).digest == link.digest:
-            found[one.digest] = old
+    for manifest in manifests:
+        link = manifest.header.supersedes
+        folder_ = folders.get(f"{manifest.header.name}@{link.version}") if link else None
+        if link and folder_ and manifest.digest not in found and (old := read_manifest(folder_)).digest == link.digest:
+            found[manifest.digest] = old
     return found
-
-
-def _own(given: Mapping[str, Any], manifest: Manifest) -> dict[str, Any]:
-    """Return those of the given sources that a manifest knows."""
-    names = {name for entry in manifest.header.sources for name in (entry.name, entry.dataset)}
-    return {key: one for key, one in given.items() if key.partition("@")[0] in names}
-
-
-def _require_known_sources(given: Mapping[str, Any], manifests: Sequence[Manifest]) -> None:
-    entries = [entry for manifest in manifests for entry in manifest.header.sources]
-    names = {name for entry in entries for name in (entry.name, entry.dataset)}
-    for key in given:
-        if key.partition("@")[0] not in names:
-            raise UsageError(
-                "There is no such source here",
-                where=f"--source {printable(key[:100])}",
-                expected=", ".join(dict.fromkeys(entry.name for entry in entries)),
-            )
-
-
-def _require_named(given: Iterable[str], known: set[str], option: str) -> None:
-    if strange := sorted(set(given) - known):
-        raise UsageError(
-            f"{option} names no source of these manifests",
-            where=printable(strange[0][:80]),
-            expected=", ".join(sorted(known)),
-        )
 
 
 def _evidence(decisions: Sequence[Path], manifests: Sequence[Manifest]) -> list[tuple[Decision, ...] | None]:
@@ -347,6 +335,6 @@ def _tables(members: Sequence[Member], layout: Layout, tree: Path | None, names:
         return [table for member in members for table in part_tables(member)]
     form = find_format(layout, formats())
     if form.tables is None:
-        raise UsageError("This layout has no tables", where=f"--layout {layout}")
+        raise UsageError("The layout has no tables", where=f"--layout {layout}")
     options = FormatOptions(class_tree=tree, class_names=names)
     return [table for member in members for table in form.tables(member, options)]

@@ -24,7 +24,7 @@ from curation.benchmarks.facts import fact, facts_of
 from curation.benchmarks.parameters import choice, stated
 from curation.benchmarks.parts import Part, Selection, compared, make_part, manifest_of, source_entry, unread_entry
 from curation.errors import ProtocolError
-from curation.hierarchy.kinship import NOT_PROVEN, class_kin
+from curation.hierarchy.related_classes import NOT_PROVEN, class_kin
 from curation.ilsvrc2012 import ilsvrc2012_classes
 from curation.manifest.header import ClassEntry, LabelView, Paper, PartEntry, PartRole
 from curation.manifest.manifest import Manifest
@@ -58,10 +58,7 @@ PARAMETERS = (
         later=True,
     ),
 )
-_VARIANTS = {
-    "descendants": ("hard-without-descendants", "below"),
-    "all": ("hard-without-kin", "below or above"),
-}
+_VARIANTS = {"descendants": ("hard-without-descendants", "below"), "all": ("hard-without-kin", "below or above")}
 """Name of the manifest without some kin, and what that kin is."""
 _MEDIUM = "Medium unknown classes count as hard in benchmarking: part test-hard holds both."
 LEVELS = {"easy": ("easy",), "hard": ("medium", "hard")}
@@ -238,10 +235,7 @@ def classes_of(problem: str, source: Source) -> dict[str, tuple[str, ...]]:
     """Return the names of the known classes and of the unknown ones by difficulty, sorted within each."""
     facts = PROBLEMS[problem]["classes"]
     if problem == "imagenet":
-        return {
-            "known": tuple(ilsvrc2012_classes()),
-            **{level: tuple(names) for level, names in facts.items()},
-        }
+        return {"known": tuple(ilsvrc2012_classes()), **{level: tuple(names) for level, names in facts.items()}}
     # By the file's own class ids: the order of its lines is free. The authors count them from 0.
     names = [name for _, name in sorted(zip(source.categories.numbers, source.categories.names, strict=True))]
     size = sum(map(len, facts.values()))

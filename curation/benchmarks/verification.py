@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -84,25 +84,20 @@ class Verification:
     def as_data(self) -> dict[str, Any]:
         """Return all of it as plain data."""
         header, one = self.manifest.header, self.comparison
-        names = ("check", "subject", "outcome", "expected", "found")
         data: dict[str, Any] = {
             "name": header.name,
             "version": header.version,
             "digest": self.manifest.digest,
             "ok": self.ok,
-            "findings": [{name: getattr(finding, name) for name in names} for finding in self.findings],
+            "findings": [asdict(finding) for finding in self.findings],
         }
         if one is not None:
+            names = ("shared", "missing", "extra", "duplicates", "surplus", "same_order", "equal")
+            compared = {name: getattr(one, name) for name in names}
             data["published"] = {
                 "file": self.file,
                 "part": self.part,
-                "shared": one.shared,
-                "missing": list(one.missing),
-                "extra": list(one.extra),
-                "duplicates": list(one.duplicates),
-                "surplus": list(one.surplus),
-                "same_order": one.same_order,
-                "equal": one.equal,
+                **{name: list(value) if isinstance(value, tuple) else value for name, value in compared.items()},
             }
         return data
 
@@ -171,32 +166,29 @@ def verify(
 
 def _rebuilt(manifest: Manifest, sources: Mapping[str, Source], *, strict: bool) -> list[Finding]:
     """Return whether the protocol gives the same digest, or at least the same lists, from these sources."""
-    if manifest.header.origin == "as_published":
-        return [Finding("rebuild", "manifest", "note", found="authors' lists: `curation import` checks them")]
-    if cleaned := manifest.header.rule.parameters.get("review_of"):
-        told = f"by `curation review apply --cleaned` from {' '.join(map(str, cleaned))} and its decisions"  # type: ignore[arg-type]
-        return [Finding("rebuild", "manifest", "note", found=told)]
-    protocol = find_benchmark(manifest.header.rule.protocol)
-    if manifest.header.origin == "declared":
-        return [Finding("rebuild", "manifest", "note", found="declared: `curation build` completes it")]
-    base = manifest.header.supersedes
-    if base is not None and "review_rule" in manifest.header.rule.parameters:
-        told = f"by `curation review apply` from version {base.version} ({base.digest}) and its decisions"
-        return [Finding("rebuild", "manifest", "note", found=told)]
+    header, base = manifest.header, manifest.header.supersedes
+    reason = ""
+    if header.origin == "as_published":
+        reason = "authors' lists: `curation import` checks them"
+    elif cleaned := header.rule.parameters.get("review_of"):
+        reason = f"by `curation review apply --cleaned` from {' '.join(map(str, cleaned))} and its decisions"  # type: ignore[arg-type]
+    elif header.origin == "declared":
+        reason = "declared: `curation build` completes it"
+    elif base is not None and "review_rule" in header.rule.parameters:
+        reason = f"by `curation review apply` from version {base.version} ({base.digest}) and its decisions"
+    if reason:
+        return [Finding("rebuild", "manifest", "note", found=reason)]
+    protocol = find_benchmark(header.rule.protocol)
     slots = protocol.slots_for(parameters_of(manifest.header))
     require_slots(slots, sources, "curation verify MANIFEST --rebuild")
     built = rebuilt_now(manifest, sources)
     differing = [name for name in manifest.lists if built.lists.get(name) != manifest.lists[name]]
-    findings = [
-        Finding(
-            "rebuild",
-            name,
-            "failure" if name in differing else "ok",
-            manifest.part(name).sha256 or "",
-            next((part.sha256 or "" for part in built.header.parts if part.name == name), "no such part"),
-        )
-        for name in manifest.lists
-    ]
+    now = {part.name: part.sha256 or "" for part in built.header.parts}
+    findings = []
+    for name in manifest.lists:
+        outcome: Outcome = "failure" if name in differing else "ok"
+        expected = manifest.part(name).sha256 or ""
+        findings.append(Finding("rebuild", name, outcome, expected, now.get(name, "no such part")))
     same = built.digest == manifest.digest
     other: Outcome = "failure" if strict or differing else "note"
     findings.append(Finding("rebuild", "manifest", "ok" if same else other, manifest.digest, built.digest))

@@ -21,7 +21,7 @@ COMMAND = "command"
 
 GROUPS: dict[str, dict[str, str]] = {
     "Lists": {
-        "list": "benchmarks with their papers and sources, and the available manifests",
+        "list": "benchmarks with their sources, and the available manifests",
         "init": "write a first task file from your own annotations",
         "inspect": "show what an annotation file holds, and repair repeated ids",
         "build": "make a manifest from raw datasets",

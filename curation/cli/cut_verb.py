@@ -9,22 +9,31 @@ from typing import Annotated, Any
 from curation.cli.output import Answer, Table, table_lines
 from curation.cli.outputs import OutputFolder
 from curation.cooccurrence.from_file import ClassGroups, group_classes
+from curation.errors import UsageError
 
 _SHOWN = 60
-_FILES = OutputFolder(("cut.json", "clusters.csv"), ("matrix", "graph"))
+_FILES = OutputFolder(("cut.json", "clusters.csv"), ("matrix",))
 
 
 def run(
-    groups: Annotated[ClassGroups, group_classes], /, *, out: Annotated[Path | None, _FILES, "DIR"] = None
+    groups: Annotated[ClassGroups, group_classes],
+    /,
+    *,
+    out: Annotated[Path | None, _FILES, "DIR"] = None,
+    figures: bool = False,
 ) -> Answer:
     """Group weakly co-occurring classes: normalized cut of co-occurrence.
 
     Parameters
     ----------
     out
-        write cut.json, clusters.csv and figures
+        write cut.json, clusters.csv and matrix.csv
+    figures
+        with --out, draw the matrix too, as PNG and SVG
     """
-    written = groups.save(out) if out else []
+    if figures and out is None:
+        raise UsageError("--figures needs --out DIR")
+    written = groups.save(out, figures=figures) if out else []
     return Answer(groups.facts, [*_lines(groups.facts), *(f"wrote {path}" for path in written)])
 
 

@@ -10,9 +10,9 @@ from curation.cli.output import Answer, Table, printable, table_lines
 from curation.cli.outputs import OutputFile
 from curation.csv_table import as_csv
 from curation.errors import UsageError
-from curation.hierarchy.kinship import RELATIONS, ClassKin
 from curation.hierarchy.questions import Hierarchy, Nearness, Subtree, View, losses, nearness, nodes_of, subtree
 from curation.hierarchy.questions import kin as kin_of
+from curation.hierarchy.related_classes import RELATIONS, ClassKin
 from curation.storage import write_text
 
 _SHOWN = 50

@@ -61,7 +61,7 @@ def _lines(replayed: Replayed, out: Path) -> list[str]:
     if applied.coverage:
         tables.append(coverage_table(applied.coverage))
     lines = [line for table in tables if table.rows for line in table_lines(table)]
-    summaries = [f"decisions: {len(resolution.decisions)}, {resolution.digest}"] if resolution.decisions else []
-    if (added := made.header.overlay) is not None and replayed.added is not None:
-        summaries.append(f"boxes: {added.told}, {added.sha256}")
-    return [*lines, f"{made.header.name} {made.header.version}  {made.digest}", *summaries, f"written to {out}"]
+    told = [f"decisions: {len(resolution.decisions)}, {resolution.digest}"] if resolution.decisions else []
+    if (overlay := made.header.overlay) is not None and replayed.added is not None:
+        told.append(f"boxes: {overlay.summary}, {overlay.sha256}")
+    return [*lines, f"{made.header.name} {made.header.version}  {made.digest}", *told, f"written to {out}"]

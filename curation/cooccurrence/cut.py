@@ -44,7 +44,7 @@ class CutOptions:
     Attributes
     ----------
     isolated : {"largest", "drop", "error"}
-        What becomes of classes that co-occur with none: Ncut does not depend on them.
+        How classes that co-occur with none are treated: Ncut does not depend on them.
     components : {"error", "cut", "giant"}
         A graph of several components: refuse; cut it literally (a lone pair becomes a cluster); cut the largest
         component and treat the others as isolated classes.
@@ -163,16 +163,17 @@ def _core(graph: ClassGraph, k: int, options: CutOptions) -> tuple[ClassGraph, t
         raise CutError(
             "The graph falls apart: classes of one component never meet those of another",
             expected="one component",
-            found=f"{len(components)}; beside the largest: " + "; ".join(_listed(one) for one in components[1:6]),
+            found=f"{len(components)}; beside the largest: "
+            + "; ".join(_listed(component) for component in components[1:6]),
             hint="components=giant cuts the largest one, components=cut takes the graph as it is",
         )
     if len(components) > 1 and options.components == "giant":
-        apart = tuple(sorted(name for one in components[1:] for name in one))
+        apart = tuple(sorted(name for component in components[1:] for name in component))
         components = components[:1]
-    members = [name for one in components for name in one]
+    members = [name for component in components for name in component]
     if not 2 <= k <= len(members):
         raise CutError(
-            "The number of clusters does not fit the graph" if len(members) >= 2 else "There is nothing to cut",
+            "The number of clusters does not fit the graph" if len(members) >= 2 else "Nothing to cut",
             expected=f"2 to {len(members)}, the classes that co-occur"
             if len(members) >= 2
             else "images that show two classes or more",
@@ -245,5 +246,5 @@ def _search(graph: ClassGraph, k: int, options: CutOptions) -> tuple[Partition, 
         labels = labels_of(graph.names, best.key[1])
         best.offer(f"kick {number}", kicked_labels(graph, labels, k, number))
     if best.key is None:
-        raise CutError("No start holds k clusters", expected="at least one restart", found=str(options.restarts))
+        raise CutError("No starting point has k clusters", expected="at least one restart", found=str(options.restarts))
     return best.key[1], best.starts

@@ -15,6 +15,7 @@ from curation.cooccurrence.cut import KICKS, SOLVER_VERSION, Cut, CutOptions, no
 from curation.cooccurrence.graph import UNIT, ClassGraph, class_graph, count_cooccurrence
 from curation.csv_table import as_csv
 from curation.errors import UsageError
+from curation.figure_style import tables_alone
 from curation.input_files import read_plain
 from curation.sources.coerce import as_source
 from curation.storage import publishing_files, write_text
@@ -23,24 +24,23 @@ from curation.version import __version__
 
 @dataclass(frozen=True)
 class ClassGroups:
-    """A normalized cut of the classes of a file: the graph, the cut, and what is told of it as plain data."""
+    """A normalized cut of the classes of a file: the graph, the cut, and facts about it as plain data."""
 
     graph: ClassGraph = field(repr=False)
     cut: Cut
     facts: Mapping[str, Any] = field(repr=False)
 
-    def save(self, folder: Path) -> list[Path]:
-        """Write ``cut.json``, ``clusters.csv`` and figures, together, and return all files."""
-        from curation.cooccurrence.cut_figures import graph_figure, matrix_figure
+    def save(self, folder: Path, *, figures: bool = False) -> list[Path]:
+        """Write ``cut.json``, ``clusters.csv`` and ``matrix.csv`` together, with `figures` the matrix drawn too."""
+        from curation.cooccurrence.cut_figures import matrix_figure
 
         rows = [
             (place, name, self.facts["class_images"][name])
             for place, names in enumerate(self.facts["clusters"], 1)
             for name in names
         ]
-        with publishing_files(folder) as new:
+        with publishing_files(folder) as new, tables_alone(alone=not figures):
             written = matrix_figure(self.graph, self.cut, new / "matrix")
-            written += graph_figure(self.graph, self.cut, new / "graph")
             written += [new / "clusters.csv", new / "cut.json"]
             write_text(written[-2], as_csv(("cluster", "class", "images"), rows))
             text = json.dumps(self.facts, indent=1, ensure_ascii=False, allow_nan=False)
@@ -118,7 +118,7 @@ def group_classes(
         "certificate": cut.certificate,
         "starts": len(cut.starts),
         "starts_that_reached_it": cut.reached,
-        "start_values": [{"start": one.name, "own": one.value, "refined": one.refined} for one in cut.starts],
+        "start_values": [{"start": start.name, "own": start.value, "refined": start.refined} for start in cut.starts],
         "clusters": [list(names) for names in cut.clusters],
         "isolated": list(cut.isolated),
         "apart": list(cut.apart),

@@ -76,7 +76,7 @@ def _places(source: Source, classes: Sequence[str] | None) -> dict[str, int]:
     index = source.categories.index()
     if len(index) < len(source.categories):
         twice = next(name for name in index if source.categories.names.count(name) > 1)
-        raise CutError("Two categories have one name", where=f"{source.dataset} {source.part}", found=twice)
+        raise CutError("Two categories share a name", where=f"{source.dataset} {source.part}", found=twice)
     if classes is None:
         return index
     chosen = list(classes)

@@ -63,7 +63,7 @@ def partition_of(names: Sequence[str], labels: Sequence[int] | Int64s) -> Partit
     clusters: dict[int, list[str]] = {}
     for name, label in zip(names, np.asarray(labels).tolist(), strict=True):
         clusters.setdefault(label, []).append(name)
-    return tuple(sorted((tuple(sorted(one)) for one in clusters.values()), key=lambda one: (-len(one), one[0])))
+    return tuple(sorted((tuple(sorted(cluster)) for cluster in clusters.values()), key=lambda one: (-len(one), one[0])))
 
 
 def labels_of(names: Sequence[str], partition: Partition) -> Int64s:
@@ -179,7 +179,7 @@ def spectral_starts(graph: ClassGraph, k: int) -> Iterator[tuple[str, Int64s]]:
                     eigen_solver="arpack" if len(graph.names) > k + 1 else None,
                 )
             except (ValueError, np.linalg.LinAlgError, RuntimeError):
-                # A start is a hint, not a result: where scikit-learn cannot, the others stand.
+                # A start is a hint, not a result: where scikit-learn fails, the others remain.
                 continue
         yield assignment, labels.astype(np.int64)
 

@@ -20,9 +20,9 @@ from curation.decisions.box_edits import BoxLogFile, BoxState, Replay, merged, r
 from curation.decisions.files import require_different
 from curation.errors import DecisionConflictError, DecisionError, UsageError
 from curation.grouping import counted, examples, grouped
+from curation.manifest.added_boxes import AddedBox, AddedBoxes, BoxedImage, box_key
 from curation.manifest.header import UNNAMED, Header
 from curation.manifest.manifest import Manifest
-from curation.manifest.overlay import Overlay, OverlayBox, OverlayImage, box_key
 from curation.sources.source import Source
 
 BoxesRule = Literal["error", "union", "agree", "senior"]
@@ -155,7 +155,7 @@ class BoxResolution:
 
     Attributes
     ----------
-    overlay : Overlay
+    overlay : AddedBoxes
     rule : str
         One of `RULES`; ``given`` for the boxes of another manifest.
     log : str
@@ -166,7 +166,7 @@ class BoxResolution:
         Images that ``agree`` leaves out, since one reviewer alone worked on them.
     """
 
-    overlay: Overlay
+    overlay: AddedBoxes
     rule: str
     log: str
     conflicts: tuple[BoxConflict, ...] = ()
@@ -216,14 +216,14 @@ def resolve_boxes(
         if disputed:
             conflicts.append(BoxConflict(image, tuple(people), unmatched, relabelled))
         boxes = [
-            OverlayBox(box=one.box, label=one.label, reviewers=tuple(sorted(labels)))
+            AddedBox(box=one.box, label=one.label, reviewers=tuple(sorted(labels)))
             for one, labels in objects
             if rule != "agree" or (len(labels) == len(people) and len(set(labels.values())) == 1)
         ]
         declared = all((image, name) in replay.complete for name in people)
         exhaustive = declared and (not disputed or rule == "union")
         if boxes or exhaustive:
-            images.append(OverlayImage(image_id=image, exhaustive=exhaustive, boxes=tuple(sorted(boxes, key=box_key))))
+            images.append(BoxedImage(image_id=image, exhaustive=exhaustive, boxes=tuple(sorted(boxes, key=box_key))))
     if rule == "error" and conflicts:
         raise DecisionConflictError(
             "Reviewers drew different boxes",
@@ -231,7 +231,7 @@ def resolve_boxes(
             expected="the same boxes, or --rule boxes=" + "|".join(one for one in RULES if one != "error"),
             hint="curation review summary boxes.jsonl … shows how far they agree",
         )
-    return BoxResolution(Overlay(tuple(images)), rule, replay.digest, tuple(conflicts), alone)
+    return BoxResolution(AddedBoxes(tuple(images)), rule, replay.digest, tuple(conflicts), alone)
 
 
 def _objects(
@@ -365,12 +365,12 @@ def add_boxes(manifest: Manifest, resolution: BoxResolution, sources: Mapping[st
         raise DecisionError(
             "No box is on an image of the manifest", where=f"{header.name} {header.version}", found=found
         )
-    overlay = Overlay(kept)
+    overlay = AddedBoxes(kept)
     entry = overlay.entry(resolution.rule, resolution.log)
-    note = f"Boxes that reviewers added: {entry.told} (rule {entry.rule})."
+    note = f"Boxes that reviewers added: {entry.summary} (rule {entry.rule})."
     header = msgspec.structs.replace(header, overlay=entry, notes=(*header.notes, note))
     made = Manifest(header, manifest.lists, overlay)
-    touched = {one.image_id for one in (*kept, *(manifest.overlay.images if manifest.overlay else ()))}
+    touched = {one.image_id for one in (*kept, *(manifest.added_boxes.images if manifest.added_boxes else ()))}
     parts = list(header.parts)
     for place, part in enumerate(parts):
         if touched.intersection(manifest.lists.get(part.name, ())):
@@ -381,7 +381,7 @@ def add_boxes(manifest: Manifest, resolution: BoxResolution, sources: Mapping[st
     return Added(made, resolution, left_out, tuple(uncounted), tuple(_doubts(made, resolution, left_out)))
 
 
-def _require_classes(header: Header, images: Iterable[OverlayImage]) -> None:
+def _require_classes(header: Header, images: Iterable[BoxedImage]) -> None:
     names = {entry.name for entry in header.classes} | {UNNAMED}
     strange = sorted({box.label for one in images for box in one.boxes} - names)
     if strange:
@@ -404,7 +404,7 @@ def _doubts(made: Manifest, resolution: BoxResolution, left_out: Sequence[str]) 
             f"{resolution.conflicts[0].text()}."
         )
     known = {entry.name for entry in made.header.classes if entry.role == "known"}
-    images = made.overlay.images if made.overlay is not None else ()
+    images = made.added_boxes.images if made.added_boxes is not None else ()
     showing = {one.image_id for one in images if any(box.label in known for box in one.boxes)}
     for part in made.header.parts:
         shown = sorted(showing.intersection(made.lists.get(part.name, ())))

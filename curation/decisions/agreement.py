@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
@@ -175,24 +175,20 @@ def agreement(standing: Iterable[Decision]) -> tuple[StageAgreement, ...]:
         by_image = grouped((one for one in rows if one.reviewer), lambda one: (one.dataset, one.image_id))
         verdicts = [{one.reviewer: one.action for one in several} for several in by_image.values()]
         names = sorted(set().union(*verdicts))
-        if len(names) > 1:
-            pairs = tuple(_pair(first, second, verdicts) for first, second in combinations(names, 2))
+        pairs = []
+        for first, second in combinations(names, 2):
+            both = [(one[first], one[second]) for one in verdicts if first in one and second in one]
+            kappa = cohen_kappa([mine for mine, _ in both], [theirs for _, theirs in both])
+            pairs.append(Pair(first, second, len(both), sum(mine == theirs for mine, theirs in both), kappa))
+        if pairs:
             fleiss = fleiss_kappa(list(one.values()) for one in verdicts) if len(names) > 2 else None
-            found.append(StageAgreement(stage, pairs, fleiss))
+            found.append(StageAgreement(stage, tuple(pairs), fleiss))
     return tuple(sorted(found, key=lambda one: STAGES.index(one.stage)))
-
-
-def _pair(first: str, second: str, verdicts: Sequence[Mapping[str, str]]) -> Pair:
-    both = [(one[first], one[second]) for one in verdicts if first in one and second in one]
-    same = sum(a == b for a, b in both)
-    return Pair(first, second, len(both), same, cohen_kappa([a for a, _ in both], [b for _, b in both]))
 
 
 def _kappa(
     observed: Fraction, expected: Fraction, items: int, left_out: int = 0, raters: tuple[int, int] = (2, 2)
 ) -> Kappa:
-    if expected == 1:
-        reason, value = "every verdict is the same, so that chance alone would agree as well", None
-    else:
-        reason, value = "", float((observed - expected) / (1 - expected))
+    value = None if expected == 1 else float((observed - expected) / (1 - expected))
+    reason = "every verdict is the same, so that chance alone would agree as well" if value is None else ""
     return Kappa(value, reason, items, float(observed), float(expected), left_out, raters)

@@ -115,7 +115,7 @@ def images_in(sources: Mapping[str, Source], images: Iterable[str]) -> dict[str,
 def changed_figures(header: Header, parts: Sequence[PartEntry], changed: Collection[str]) -> tuple[Figure, ...]:
     """Return the figures of a manifest after some parts have changed.
 
-    Numbers of images are those of the new lists. What else cannot be told to belong to unchanged parts alone is no
+    Numbers of images are those of the new lists. What may not belong to unchanged parts only is no
     longer obtained: its name does not begin with that of such a part.
     """
     images = {part.name: part.images for part in parts}
@@ -141,7 +141,7 @@ def count_part(
     if not set(entry.sources) <= set(sources):
         return None, {}
     header = msgspec.structs.replace(manifest.header, parts=(msgspec.structs.replace(entry, subset_of=""),))
-    once = Manifest(header, {entry.name: tuple(dict.fromkeys(manifest.lists[entry.name]))}, manifest.overlay)
+    once = Manifest(header, {entry.name: tuple(dict.fromkeys(manifest.lists[entry.name]))}, manifest.added_boxes)
     images = locate_images(once, entry.name, sources)
     if any(one.objects is None for one in images.sources):
         return count_annotated(images), {}
@@ -197,7 +197,7 @@ class PartSets:
         self, manifest: Manifest, near: dict[str, str], far: dict[str, str], sources: dict[str, Source]
     ) -> None:
         self.header = manifest.header
-        self.overlay = manifest.overlay
+        self.overlay = manifest.added_boxes
         self.near, self.far, self.sources = near, far, sources
         self.entries: dict[str, PartEntry] = {part.name: part for part in manifest.header.parts}
         self.before: dict[str, tuple[str, ...]] = {name: manifest.lists[name] for name in self.entries}
@@ -487,12 +487,12 @@ def _reviewed(work: PartSets, changes: Sequence[Change], resolution: Resolution,
         for which, parts_of in (("near", work.near), ("far", work.far))
     }
     parameters = {**header.rule.parameters, "review_rule": resolution.rule, **named}
-    told = [f"{one.part} lost {len(one.removed)} and gained {len(one.added)} images" for one in changes]
+    changed_parts = [f"{one.part} lost {len(one.removed)} and gained {len(one.added)} images" for one in changes]
     undecided = f", {len(resolution.undecided)} undecided" if resolution.undecided else ""
     note = (
         f"Reviewed from version {header.version}: {len(resolution.decisions)} decisions "
         f"({len(resolution.conflicts)} conflicts, rule {resolution.rule}{undecided}); "
-        f"{'; '.join(told) or 'no list changed'}."
+        f"{'; '.join(changed_parts) or 'no list changed'}."
     )
     made = msgspec.structs.replace(
         _superseding(Manifest(header, {}), version, reason or "decisions of reviewers"),

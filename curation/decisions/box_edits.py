@@ -29,8 +29,8 @@ from curation.canonical import sha256_of_value
 from curation.decisions.decision import Decision, check_decision
 from curation.errors import DecisionError
 from curation.input_files import InputFile
+from curation.manifest.added_boxes import BoxText, check_box
 from curation.manifest.header import UNNAMED
-from curation.manifest.overlay import BoxText, check_box
 from curation.text_table import printable
 
 Operation = Literal["", "add", "move", "relabel", "remove"]
@@ -111,11 +111,8 @@ def pixels(relative: Sequence[float], size: tuple[int, int]) -> BoxText:
         found = f"{list(relative)!s:.120}, size {size}"
         raise DecisionError("A box must be four finite numbers x, y, w, h", where="new box", found=found)
     exact = [Decimal(one) * side for one, side in zip(relative, (*size, *size), strict=True)]
-    return tuple(_text(_WIDE.quantize(one, _PLACES)) if abs(one) < 1e9 else "inf" for one in exact)  # type: ignore[return-value]
-
-
-def _text(number: Decimal) -> str:
-    return format((number + 0).normalize(), "f")
+    rounded = [_WIDE.quantize(one, _PLACES) + 0 if abs(one) < 1e9 else Decimal("inf") for one in exact]
+    return tuple(format(one.normalize(), "f").lower() for one in rounded)  # type: ignore[return-value]
 
 
 def relative(box: BoxText, size: tuple[int, int]) -> list[float]:
@@ -298,24 +295,20 @@ class Replay:
                 case "edit", None:
                     found.pending.append(row)
                 case "edit", "applied":
-                    found._apply(row)
+                    found.complete.discard(owner)
+                    boxes = found.boxes.setdefault(owner, {})
+                    if row.after is None:
+                        boxes.pop(row.box_id, None)
+                    else:
+                        boxes[row.box_id] = row.after
+                    if row.undoes:
+                        found.undone.add((row.reviewer, row.undoes))
+                    else:
+                        found.edits[row.reviewer, row.number] = row
                 case "edit", outcome:
                     found.refused += outcome == "refused"
                     found.unknown += outcome == "unknown"
         return found
-
-    def _apply(self, row: BoxRow) -> None:
-        owner = row.image_id, row.reviewer
-        self.complete.discard(owner)
-        boxes = self.boxes.setdefault(owner, {})
-        if row.after is None:
-            boxes.pop(row.box_id, None)
-        else:
-            boxes[row.box_id] = row.after
-        if row.undoes:
-            self.undone.add((row.reviewer, row.undoes))
-        else:
-            self.edits[row.reviewer, row.number] = row
 
     def next_number(self, reviewer: str) -> int:
         """Return the number of a reviewer's next row."""

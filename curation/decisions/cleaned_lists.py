@@ -177,7 +177,18 @@ def as_cleaned(
         "review_judged": tuple(f"{one.part}={one.total}" for one in coverage),
         "review_unjudged": tuple(f"{one.part}={one.unjudged}" for one in coverage),
     }
-    ending, words = _words(variant, coverage)
+    removed, unsure, kept = (sum(one.of(action) for one in coverage) for action in ("remove", "unsure", "keep"))
+    without = f"without {removed:,} images removed"
+    ending, words = {
+        "minus-remove": (f"minus-{removed}", without),
+        "minus-remove-and-unsure": (f"minus-{removed}-and-{unsure}-unsure", f"{without} and {unsure:,} unsure ones"),
+        "judged-keep-only": (f"judged-keep-{kept}", f"the {kept:,} images judged to stay"),
+    }[variant]
+    meaning = "This list is not clean: what the verdicts remove is gone, and images that nobody judged are in it."
+    if variant == "judged-keep-only":
+        meaning = (
+            "Every image left in a judged part was judged to stay: it is clean by these verdicts, and by no others."
+        )
     who = ", ".join(reviewers) or "reviewers who are not named"
     by = slug(reviewers[0], "-") if len(reviewers) == 1 else ""
     return Manifest(
@@ -186,11 +197,11 @@ def as_cleaned(
             name=name or f"{base.header.name}-{by or 'reviewed'}-{ending}",
             title=f"{header.title}: {words} by verdicts of {who}",
             rule=msgspec.structs.replace(header.rule, parameters=header.rule.parameters | stated),
-            notes=(*header.notes, *(one.text() for one in coverage), _meaning(variant), FOR_WHOM),
+            notes=(*header.notes, *(one.text() for one in coverage), meaning, FOR_WHOM),
             supersedes=None,
         ),
         made.lists,
-        made.overlay,
+        made.added_boxes,
     )
 
 
@@ -199,23 +210,6 @@ def judged_counts(header: Header) -> dict[str, int]:
     stated = header.rule.parameters.get("review_judged")
     texts = [str(one).rpartition("=") for one in stated] if isinstance(stated, tuple) else []
     return {part: int(count) for part, _, count in texts if count.isascii() and count.isdigit() and len(count) < 19}
-
-
-def _words(variant: Variant, coverage: Sequence[Coverage]) -> tuple[str, str]:
-    """Return the end of the name of a cleaned list, and of its title."""
-    removed, unsure, kept = (sum(one.of(action) for one in coverage) for action in ("remove", "unsure", "keep"))
-    without = f"without {removed:,} images removed"
-    return {
-        "minus-remove": (f"minus-{removed}", without),
-        "minus-remove-and-unsure": (f"minus-{removed}-and-{unsure}-unsure", f"{without} and {unsure:,} unsure ones"),
-        "judged-keep-only": (f"judged-keep-{kept}", f"the {kept:,} images judged to stay"),
-    }[variant]
-
-
-def _meaning(variant: Variant) -> str:
-    if variant == "judged-keep-only":
-        return "Every image left in a judged part was judged to stay: it is clean by these verdicts, and by no others."
-    return "This list is not clean: what the verdicts remove is gone, and images that nobody judged are in it."
 
 
 def is_list_file(target: str) -> bool:

@@ -6,6 +6,7 @@ import csv
 import io
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -125,14 +126,8 @@ def parse_jsonl(data: bytes, name: str) -> tuple[list[Decision], str]:
         A line is too long, not a JSON object, or not a decision.
     """
     lines, torn = filled_lines(data.removeprefix(b"\xef\xbb\xbf"))
-    return [_from_json(text, f"{name}, line {number}") for number, text in lines], torn
-
-
-def _from_json(text: bytes, where: str) -> Decision:
-    fields = parsed_line(text, DecisionError, where)
-    if not isinstance(fields, dict):
-        raise DecisionError("A line is not a JSON object", where=where, found=type(fields).__name__)
-    return checked_decision(fields, where)
+    places = [(f"{name}, line {number}", text) for number, text in lines]
+    return [checked_decision(parsed_line(text, DecisionError, where), where) for where, text in places], torn
 
 
 def parse_csv(data: bytes, name: str) -> list[Decision]:
@@ -213,7 +208,7 @@ def refuse_number(image: str, column: str, where: str) -> None:
         )
 
 
-def checked_decision(fields: dict[str, Any], where: str) -> Decision:
+def checked_decision(fields: Any, where: str) -> Decision:
     """Return the decision of some fields, a bare id completed by its data set (``13159`` of ``coco``).
 
     Raises
@@ -230,18 +225,12 @@ def checked_decision(fields: dict[str, Any], where: str) -> Decision:
             expected=f"texts {', '.join(REQUIRED)}; optional {', '.join(FIELDS[4:])}",
             found=printable(str(error), "?")[:200],
         ) from None
-    if decision.image_id and ":" not in decision.image_id:
-        decision = msgspec.structs.replace(decision, image_id=_namespaced(decision.image_id, decision.dataset))
+    if (image := decision.image_id) and ":" not in image:
+        with suppress(CurationError):
+            namespace = namespace_of(decision.dataset)
+            decision = msgspec.structs.replace(decision, image_id=f"{namespace}:{native_of(image, namespace)}")
     check_decision(decision, where=where)
     return decision
-
-
-def _namespaced(image: str, dataset: str) -> str:
-    try:
-        namespace = namespace_of(dataset)
-    except CurationError:
-        return image
-    return f"{namespace}:{native_of(image, namespace)}"
 
 
 def write_decisions(path: Path, decisions: Iterable[Decision]) -> None:

@@ -314,14 +314,14 @@ def apply_from_files(
 
 def _doubts(base: Manifest, applied: Application) -> list[str]:
     """Return warnings about the result."""
-    told = [*applied.staleness.notes(), *(one.text() for one in applied.ineffective)]
+    notes = [*applied.staleness.notes(), *(one.text() for one in applied.ineffective)]
     if applied.shared:
-        told.append(f"near and far share {len(applied.shared)} images, such as {applied.shared[0]}.")
-    if not applied.changes and applied.manifest.overlay is base.overlay:
-        told.append("no list changed.")
+        notes.append(f"near and far share {len(applied.shared)} images, such as {applied.shared[0]}.")
+    if not applied.changes and applied.manifest.added_boxes is base.added_boxes:
+        notes.append("no list changed.")
     if applied.manifest.header.supersedes is None:
-        return told
+        return notes
     step = diff_manifests(base, applied.manifest)
     if step.stated_step is not None and _RANK[step.stated_step] < _RANK[step.verdict]:
-        told.append(f"the change deserves a {step.verdict} version ({step.reason}), not a {step.stated_step} one.")
-    return told
+        notes.append(f"the change deserves a {step.verdict} version ({step.reason}), not a {step.stated_step} one.")
+    return notes

@@ -98,11 +98,11 @@ def replay(
     asked: dict[tuple[Stage, Action], set[str]] = defaultdict(set)
     for one in decisions:
         asked[one.stage, one.action].add(one.image_id)
-    told: list[Ineffective] = []
+    found: list[Ineffective] = []
 
     def tell(stage: Stage, action: Action, why: str, images: Collection[str]) -> None:
         if images:
-            told.append(Ineffective(stage, action, why, tuple(sorted(images))))
+            found.append(Ineffective(stage, action, why, tuple(sorted(images))))
 
     kept, dropped = asked["auto_override", "keep_near"], asked["auto_override", "remove"]
     removed = (set(remove) | dropped) - kept
@@ -138,4 +138,4 @@ def replay(
     shared = (now["near"] | added_near) & (now["far"] | added_far)
     lists = (now["near"], now["far"], now["removed"], added_near, added_far)
     near_now, far_now, removed_now, *added = (tuple(sorted(one)) for one in lists)
-    return Replayed(near_now, far_now, removed_now, added[0], added[1], tuple(told), tuple(sorted(shared)))
+    return Replayed(near_now, far_now, removed_now, added[0], added[1], tuple(found), tuple(sorted(shared)))

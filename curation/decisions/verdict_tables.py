@@ -13,10 +13,11 @@ import csv
 import io
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import compress
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -217,13 +218,13 @@ def _require_known(
         if fields["action"] not in actions:
             unknown.setdefault(fields["action"], line)
     if unknown:
-        told = [f"{ascii(code)[:40]} on line {line} ({codes[code]:,} rows)" for code, line in unknown.items()]
+        shown = [f"{ascii(code)[:40]} on line {line} ({codes[code]:,} rows)" for code, line in unknown.items()]
         first, line = next(iter(unknown.items()))
         raise DecisionError(
             "Unknown code in the table" if first else "A row of the table has no code",
             where=f"{name}, line {line}: {column}",
             expected=", ".join(actions),
-            found="; ".join(told[:_SHOWN]) + (f"; and {len(told) - _SHOWN} more" if len(told) > _SHOWN else ""),
+            found="; ".join(shown[:_SHOWN]) + (f"; and {len(shown) - _SHOWN} more" if len(shown) > _SHOWN else ""),
             hint=f"--codes {first[:40]}=ACTION, or {first[:40]}={SKIP}" if first else "--on-error blank=skip",
         )
 
@@ -257,21 +258,18 @@ def _stable_ids(rows: Sequence[tuple[int, dict[str, str]]], name: str, namespace
 def _without_order(files: Sequence[DecisionFile]) -> list[DecisionFile]:
     """Return the files with no reviewer in rows of tables that contradict one another."""
     said: dict[tuple[str, ...], set[str]] = defaultdict(set)
-    tables = [file for file in files if file.format == "table"]
-    for one in (one for file in tables for one in file.decisions):
-        said[_whose(one)].add(one.action)
-    return [_unnamed(file, {key for key, actions in said.items() if len(actions) > 1}) for file in files]
-
-
-def _unnamed(file: DecisionFile, contradicted: Collection[tuple[str, ...]]) -> DecisionFile:
-    if file.format != "table":
-        return file
-    rows = [(one, _whose(one) in contradicted) for one in file.decisions]
-    return replace(
-        file,
-        decisions=tuple(msgspec.structs.replace(one, reviewer="") if differs else one for one, differs in rows),
-        contradicted=tuple(sorted({one.image_id for one, differs in rows if differs})),
-    )
+    for row in (row for file in files if file.format == "table" for row in file.decisions):
+        said[_whose(row)].add(row.action)
+    found = []
+    for file in files:
+        differs = [file.format == "table" and len(said[_whose(row)]) > 1 for row in file.decisions]
+        rows = [
+            msgspec.structs.replace(row, reviewer="") if is_contradicted else row
+            for row, is_contradicted in zip(file.decisions, differs, strict=True)
+        ]
+        images = {row.image_id for row in compress(file.decisions, differs)}
+        found.append(replace(file, decisions=tuple(rows), contradicted=tuple(sorted(images))))
+    return found
 
 
 def _whose(one: Decision) -> tuple[str, ...]:

@@ -69,7 +69,7 @@ def train(examples: Iterable[tuple[Photo, Box, int]], n_classes: int) -> Detecto
         )
     centres = np.array([np.mean(rows, axis=0) for rows in looks])
     distances = [np.linalg.norm(np.array(rows) - centre, axis=1) for rows, centre in zip(looks, centres, strict=True)]
-    return Detector(centres, np.array([max(float(np.median(one)), 1e-9) for one in distances]))
+    return Detector(centres, np.array([max(float(np.median(distance)), 1e-9) for distance in distances]))
 
 
 def regions(photo: Photo) -> list[Box]:

@@ -46,10 +46,12 @@ def comparison_lines(results: Mapping[str, Result]) -> list[str]:
     first = next(iter(results.values()))
     lines = ["Detectors of different caution on the same images (profile paper)", ""]
     lines.append(" " * _TITLE_WIDTH + "".join(f"{name:>12}" for name in results))
-    lines.append(_row("mAP, closed set", [one["mAP11"][0] for one in results.values()]))
-    lines.append(_row(f"mAP, wilderness ratio {first['levels'][-1]}", [one["mAP11"][-1] for one in results.values()]))
+    lines.append(_row("mAP, closed set", [result["mAP11"][0] for result in results.values()]))
+    lines.append(
+        _row(f"mAP, wilderness ratio {first['levels'][-1]}", [result["mAP11"][-1] for result in results.values()])
+    )
     lines += [
-        _row(f"{title}, recall {recall}", [reading(one, recall) for one in results.values()])
+        _row(f"{title}, recall {recall}", [reading(result, recall) for result in results.values()])
         for title, reading in (
             ("wilderness impact at ratio 1", _impact_at_equal_sets),
             ("average wilderness impact", _average_impact),
@@ -99,7 +101,7 @@ def run_demo(out: Path, *, sizes: Sequence[int] = DEFAULT_SIZES) -> None:
     Raises
     ------
     UsageError
-        The folder is somebody else's, or there are too few or too many images.
+        The folder was not made by the demo, or there are too few or too many images.
     """
     _check_sizes(sizes)
     _prepare(out)

@@ -1,6 +1,6 @@
 """A small drawn world on disk, in the layouts that VOC and COCO really have: photos, XML, image sets, instances JSON.
 
-A photo is sky and ground with up to three things beside each other. Six kinds of things a VOC detector knows; six it
+A photo is sky and ground with up to three things beside each other. Six kinds of things a VOC detector knows; nine it
 does not know and may mistake for them (a truck for a car, a vase for a bottle, a laptop for a screen).
 """
 
@@ -19,13 +19,15 @@ from tqdm import tqdm
 from curation.storage import write_bytes, write_text
 
 Rng = np.random.Generator
+Pixels = npt.NDArray[np.uint8]
 
 WIDTH, HEIGHT = 160, 120
 MOST_COCO_IMAGES = 9_991
 _COLUMN = 53  # pixels, a third of a photo
 _COCO = {"aeroplane": (5, "airplane"), "boat": (9, "boat"), "bottle": (44, "bottle"), "car": (3, "car"),
          "sheep": (20, "sheep"), "tvmonitor": (72, "tv"), "elephant": (22, "elephant"), "kite": (38, "kite"),
-         "laptop": (73, "laptop"), "truck": (8, "truck"), "vase": (86, "vase"), "zebra": (24, "zebra")}  # fmt: skip
+         "laptop": (73, "laptop"), "truck": (8, "truck"), "vase": (86, "vase"), "zebra": (24, "zebra"),
+         "bear": (23, "bear"), "pizza": (59, "pizza"), "surfboard": (42, "surfboard")}  # fmt: skip
 KNOWN, UNKNOWN = tuple(_COCO)[:6], tuple(_COCO)[6:]
 
 _PAINTS = {"pale": (225, 225, 222), "grey": (128, 128, 134), "dark": (35, 35, 38), "screen": (70, 115, 175),
@@ -44,6 +46,9 @@ _THINGS = {
     "laptop": "1.3: dark box .06 0 .94 .76, screen box .12 .07 .88 .68, grey shape .06 .78 .94 .78 1 1 0 1",
     "truck": "1.95: pale box 0 0 .66 .76, paint box .68 .25 1 .82, dark oval .03 .62 .25 1, dark oval .74 .62 .96 1",
     "vase": ".5: glass box .3 0 .7 .3, glass oval 0 .25 1 1, pale box .1 .6 .9 .68",
+    "bear": "1.3: dark box .1 .6 .23 1, dark box .62 .6 .75 1, dark oval 0 .12 .86 .84, dark oval .7 .1 1 .5",
+    "pizza": "1.1: paint oval 0 0 1 1, pale oval .09 .09 .91 .91, paint oval .3 .3 .45 .45, paint oval .6 .5 .75 .65",
+    "surfboard": "2.2: pale oval 0 .3 1 .72, paint box .1 .47 .9 .54, grey shape .1 .5 .26 .5 .1 1",
     "zebra": "1.3: dark box .12 .6 .19 1, dark box .7 .6 .77 1, pale oval 0 .25 .85 .75, pale shape .66 .4 .84 0 1 .2, "
     "dark box .2 .3 .25 .7, dark box .4 .3 .45 .7, dark box .6 .3 .65 .7",
 }
@@ -94,7 +99,7 @@ def draw_world(folder: Path, *, n_train: int = 160, n_test: int = 140, n_coco: i
 def _write_voc(root: Path, part: str, numbers: Sequence[int], rng: Rng) -> None:
     for number in tqdm(numbers, desc=f"drawing VOC {part}", disable=None):
         stem = f"{number:06d}"
-        things = _draw_photo(root / "JPEGImages" / f"{stem}.jpg", _several(KNOWN, rng), rng)
+        things = _write_photo(root / "JPEGImages" / f"{stem}.jpg", _several(KNOWN, rng), rng)
         objects = "".join(
             f"<object><name>{name}</name><pose>Unspecified</pose><truncated>0</truncated><difficult>0</difficult><bndbox>"
             f"<xmin>{x + 1}</xmin><ymin>{y + 1}</ymin><xmax>{x + w}</xmax><ymax>{y + h}</ymax></bndbox></object>\n"
@@ -118,7 +123,7 @@ def _write_coco(world: World, n_images: int, rng: Rng) -> None:
         if chance >= 0.64:
             names = [*names[:2], str(rng.choice(KNOWN))]
         images.append({"license": 1, "file_name": name, "height": HEIGHT, "width": WIDTH, "id": number})
-        for thing, (x, y, w, h) in _draw_photo(world.coco_root / "train2017" / name, names, rng):
+        for thing, (x, y, w, h) in _write_photo(world.coco_root / "train2017" / name, names, rng):
             annotations.append(
                 {
                     "id": len(annotations) + 1,
@@ -145,47 +150,51 @@ def _several(names: Sequence[str], rng: Rng) -> list[str]:
     return [str(name) for name in rng.choice(names, int(rng.integers(1, 4)))]
 
 
-def _draw_photo(path: Path, names: Sequence[str], rng: Rng) -> list[Thing]:
-    """Draw things beside each other into a photo, and return them."""
+def _write_photo(path: Path, names: Sequence[str], rng: Rng) -> list[Thing]:
     from PIL import Image
 
-    horizon = int(rng.integers(38, 62))
-    scene = np.empty((HEIGHT, WIDTH, 3))
-    scene[:horizon] = np.array([158, 192, 222]) + rng.normal(0, 12, 3)
-    scene[horizon:] = np.array([112, 142, 84]) + rng.normal(0, 12, 3)
-    photo, things = Image.fromarray(scene.clip(0, 255).astype(np.uint8)), []
-    for column, name in zip(rng.permutation(3).tolist(), names, strict=False):
-        thing = _drawn(name, rng)
-        x = column * _COLUMN + int(rng.integers(1, _COLUMN - thing.width))
-        y = int(rng.integers(8, HEIGHT - thing.height))
-        photo.paste(thing, (x, y), thing)
-        left, top, right, bottom = thing.getbbox()
-        things.append(Thing(name, (x + left, y + top, right - left, bottom - top)))
-    noisy = np.asarray(photo) * rng.uniform(0.85, 1.12) + rng.normal(0, rng.uniform(3, 8), scene.shape)
+    pixels, things = draw_scene(names, rng)
     stream = BytesIO()
-    Image.fromarray(noisy.clip(0, 255).astype(np.uint8)).save(stream, "JPEG", quality=90)
+    Image.fromarray(pixels).save(stream, "JPEG", quality=90)
     write_bytes(path, stream.getvalue(), guarded=False)
     return things
 
 
-def _drawn(name: str, rng: Rng) -> Any:
-    """Return a drawing of a thing as an RGBA image; no two are equal."""
-    from PIL import Image, ImageDraw, ImageOps
+def draw_scene(names: Sequence[str], rng: Rng) -> tuple[Pixels, list[Thing]]:
+    """Return a photo of up to three things beside each other, shape (HEIGHT, WIDTH, 3), and what is on it."""
+    horizon = int(rng.integers(38, 62))
+    scene = np.empty((HEIGHT, WIDTH, 3))
+    scene[:horizon] = np.array([158, 192, 222]) + rng.normal(0, 12, 3)
+    scene[horizon:] = np.array([112, 142, 84]) + rng.normal(0, 12, 3)
+    things = []
+    for column, name in zip(rng.permutation(3).tolist(), names, strict=False):
+        proportion = float(_THINGS[name].partition(":")[0]) * rng.uniform(0.85, 1.15)
+        width = min(rng.uniform(26, 50), 70 * proportion, _COLUMN - 4)
+        size = (round(width), max(8, round(width / proportion)))
+        x = column * _COLUMN + int(rng.integers(1, _COLUMN - size[0]))
+        y = int(rng.integers(4, HEIGHT - size[1]))
+        colours, cover = draw_thing(name, *size, rng)
+        window = scene[y : y + size[1], x : x + size[0]]
+        window += cover[..., None] * (colours - window)
+        rows, columns = np.flatnonzero(cover.any(axis=1)), np.flatnonzero(cover.any(axis=0))
+        left, top = int(columns[0]), int(rows[0])
+        things.append(Thing(name, (x + left, y + top, int(columns[-1]) + 1 - left, int(rows[-1]) + 1 - top)))
+    noisy = scene * rng.uniform(0.85, 1.12) + rng.normal(0, rng.uniform(3, 8), scene.shape)
+    return noisy.clip(0, 255).astype(np.uint8), things
 
-    proportion, _, shapes = _THINGS[name].partition(": ")
-    width = float(proportion) * rng.uniform(0.85, 1.15) * rng.uniform(26, 50)
-    height = width / float(proportion)
-    scale = min(1, (_COLUMN - 4) / width, 70 / height)
-    size = (round(width * scale), round(height * scale))
-    image = Image.new("RGBA", size, (0, 0, 0, 0))
+
+def draw_thing(name: str, width: int, height: int, rng: Rng) -> tuple[Pixels, npt.NDArray[np.float64]]:
+    """Return colours, shape (height, width, 3), and coverage from 0 to 1, shape (height, width); no two are equal."""
+    from PIL import Image, ImageDraw
+
+    image = Image.new("RGBA", (width, height), (0, 0, 0, 0))
     pen = ImageDraw.Draw(image)
     shade = rng.normal(0, 30, 3)
-    colours = {
-        paint: tuple((np.array(rgb) + shade).clip(0, 255).astype(int).tolist()) for paint, rgb in _PAINTS.items()
-    }
-    for paint, kind, points in _shapes(shapes, size):
-        {"oval": pen.ellipse, "box": pen.rectangle, "shape": pen.polygon}[kind](points, fill=colours[paint])
-    return ImageOps.mirror(image) if rng.random() < 0.5 else image
+    for paint, kind, points in _shapes(_THINGS[name].partition(": ")[2], image.size):
+        colour = tuple((np.array(_PAINTS[paint]) + shade).clip(0, 255).astype(int).tolist())
+        {"oval": pen.ellipse, "box": pen.rectangle, "shape": pen.polygon}[kind](points, fill=colour)
+    pixels = np.asarray(image)[:, :: -1 if rng.random() < 0.5 else 1]
+    return pixels[..., :3], pixels[..., 3] / 255
 
 
 def _shapes(text: str, size: tuple[int, int]) -> Iterator[tuple[str, str, list[tuple[float, float]]]]:
@@ -195,7 +204,7 @@ def _shapes(text: str, size: tuple[int, int]) -> Iterator[tuple[str, str, list[t
         yield paint, kind, [(x * (size[0] - 1), y * (size[1] - 1)) for x, y in pairs]
 
 
-def read_photo(path: Path) -> npt.NDArray[np.uint8]:
+def read_photo(path: Path) -> Pixels:
     """Return the pixels of a photo, shape (height, width, 3)."""
     from PIL import Image
 

@@ -1,6 +1,6 @@
 """Files by path, or by address (``s3://…``, ``memory://…``): local ones plainly, others through fsspec.
 
-A path or address that the user names is opened whatever it is. One that stands in a file of the user's opens only what
+A path or address that the user names is opened whatever it is. One that comes from a file of the user's opens only what
 lies below a root (`below`).
 """
 
@@ -37,7 +37,7 @@ def opened(place: str, *, kind: str = "file") -> Iterator[BinaryIO]:
     MissingExtraError
         Its address needs a package that is not installed.
     """
-    with _told(place, kind), cast("BinaryIO", _open(place, kind)) as stream:
+    with _translated_errors(place, kind), cast("BinaryIO", _open(place, kind)) as stream:
         yield stream
 
 
@@ -50,7 +50,7 @@ def _open(place: str, kind: str) -> IO[bytes]:
 
 
 @contextmanager
-def _told(place: str, kind: str) -> Iterator[None]:
+def _translated_errors(place: str, kind: str) -> Iterator[None]:
     try:
         yield
     except FileNotFoundError:
@@ -75,7 +75,7 @@ def _system(place: str) -> tuple[Any, str]:
 
 def size_and_stamp(place: str, *, kind: str = "file") -> tuple[int, str]:
     """Return the bytes of a file, and a text that changes when it does (see `opened` for the errors)."""
-    with _told(place, kind):
+    with _translated_errors(place, kind):
         if not is_address(place):
             found = Path(place).stat()
             return found.st_size, f"{found.st_size} {found.st_mtime_ns}"
@@ -113,7 +113,7 @@ def files_below(place: str, suffixes: Collection[str]) -> Iterator[tuple[str, st
                 stacklevel=2,
             )
         return
-    with _told(place, "folder"):
+    with _translated_errors(place, "folder"):
         system, root = _system(place)
         found = system.find(root, detail=True)
     prefix = root.rstrip("/") + "/"
@@ -126,7 +126,7 @@ def files_below(place: str, suffixes: Collection[str]) -> Iterator[tuple[str, st
 def _local_below(
     folder: str, prefix: str, suffixes: Collection[str], root: str, refused: list[str]
 ) -> Iterator[tuple[str, str, str]]:
-    with _told(folder, "folder"), os.scandir(folder) as entries:
+    with _translated_errors(folder, "folder"), os.scandir(folder) as entries:
         listed = sorted(entries, key=lambda one: one.name)
     for one in listed:
         if one.is_dir(follow_symlinks=False):
@@ -169,7 +169,7 @@ def below(root: str, name: str) -> str:
     try:
         return str(inside(Path(root), name.removeprefix(start)))
     except (ValueError, OSError) as error:
-        raise PathEscapeError("A path cannot be one", where=root, found=f"{name[:100]!a}: {error}"[:200]) from None
+        raise PathEscapeError("Invalid path", where=root, found=f"{name[:100]!a}: {error}"[:200]) from None
 
 
 def last_name(place: str) -> str:

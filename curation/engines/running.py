@@ -31,7 +31,7 @@ from curation.storage import make_folder
 
 EngineName = Literal["local", "ray"]
 _WAVE = 4096
-"""Blocks that Ray is told of at a time: what the driver holds does not grow with the corpus."""
+"""Blocks given to Ray at a time: what the driver holds does not grow with the corpus."""
 _DEATHS = 3
 """So often may processes die in a row without one block finished in between; on Ray, at one block."""
 _KILLED = "Worker processes were killed again and again"
@@ -122,7 +122,7 @@ def _pending(
     for block in tqdm(blocks, desc=step.name, unit=" blocks", disable=None, leave=False):
         name = block.name
         if name in seen:
-            raise EngineError("Two blocks have one name", where=name[:200], hint="give every part of the corpus once")
+            raise EngineError("Two blocks share a name", where=name[:200], hint="give every part of the corpus once")
         seen.add(name)
         listed.append((name, block.key))
         if (name, block.key) in done:
@@ -149,10 +149,10 @@ class _Work:
             return Entry(block.name, block.key, shard, table.num_rows, size)
         except CurationError as error:
             return Failure(block.name, error.what, error.where, error.expected, error.found, error.hint)
-        # Whatever a decoder or a disk raises of one block: the user is told which block it is.
+        # Whatever a decoder or a disk raises of one block: the user learns which block it is.
         except Exception as error:
-            told = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
-            return Failure(block.name, f"The step {self.step.name} failed", found=told)
+            found = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+            return Failure(block.name, f"The step {self.step.name} failed", found=found)
 
 
 def _one_core() -> AbstractContextManager[Any]:
@@ -292,7 +292,7 @@ def _wave(ray: Any, work: _Work, wave: list[Block], workers: int | None) -> Iter
                 yield outcome
     except ray.exceptions.RayError as error:
         raise EngineError(
-            "Ray gave up",
+            "Ray failed",
             where=f"one of {len(wave)} blocks from {wave[0].name} on",
             found=" ".join(str(error).split())[-300:],
             hint="run the command again: it goes on where it stopped",
@@ -316,7 +316,7 @@ def _counted(work: _Work, block: Block) -> Outcome:
 @contextmanager
 def _ray(workers: int | None) -> Iterator[Any]:
     """Yield Ray, connected; what is started here is stopped here."""
-    # Nothing of this machine is told to anybody.
+    # Nothing about this machine is reported to anybody.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     try:
         import ray

@@ -145,7 +145,7 @@ def begin(folder: Path, step: Step) -> dict[tuple[str, str], Entry]:
     EngineError
         The folder holds something else, or the output of another step.
     """
-    text = _told(step)
+    text = _identity_of(step)
     path = folder / STEP
     if path.is_file():
         if (before := read_bytes(path, kind="step")) != text:
@@ -163,32 +163,32 @@ def begin(folder: Path, step: Step) -> dict[tuple[str, str], Entry]:
     make_folder(folder / SHARDS)
     remove_abandoned(folder)
     remove_abandoned(folder / SHARDS)
-    return {(one.block, one.key): one for one in done_so_far(folder, step).entries}
+    return {(entry.block, entry.key): entry for entry in done_so_far(folder, step).entries}
 
 
 def done_so_far(folder: Path, step: Step) -> Shards:
     """Return what is finished of a step, in a folder in which it may be unfinished or never begun."""
     path = folder / STEP
-    if not path.is_file() or read_bytes(path) != _told(step):
+    if not path.is_file() or read_bytes(path) != _identity_of(step):
         return Shards(folder, (), step.digest)
     found = [*_entries(folder / INDEX), *_entries(folder / JOURNAL)]
     return Shards(folder, tuple(one for one in found if _is_there(folder, one)), step.digest)
 
 
-def _told(step: Step) -> bytes:
+def _identity_of(step: Step) -> bytes:
     return canonical_json({"step": step.name, "version": step.version, "parameters": step.parameters}) + b"\n"
 
 
 def finish(folder: Path, step: Step, entries: Iterable[Entry], *, computed: int, reused: int) -> Shards:
     """Write the index and the summary, and remove shards of blocks that are no longer there."""
     made = Shards(folder, tuple(entries), step.digest, computed, reused)
-    lines = b"".join(msgspec.json.encode(one) + b"\n" for one in made.entries)
+    lines = b"".join(msgspec.json.encode(entry) + b"\n" for entry in made.entries)
     write_bytes(folder / INDEX, lines, guarded=False)
     summary = _Summary(digest=made.digest, step=made.step, blocks=len(made.entries), rows=made.rows)
     write_bytes(folder / SUMMARY, canonical_json(msgspec.to_builtins(summary)) + b"\n", guarded=False)
     (folder / JOURNAL).unlink(missing_ok=True)
     shutil.rmtree(folder / TRIES, ignore_errors=True)
-    kept = {shard_path(folder, one.shard).name for one in made.entries}
+    kept = {shard_path(folder, entry.shard).name for entry in made.entries}
     for path in (folder / SHARDS).glob("*.parquet"):
         if path.name not in kept:
             path.unlink(missing_ok=True)
@@ -213,7 +213,7 @@ def open_shards(folder: Path) -> Shards:
     made = Shards(folder, tuple(_entries(folder / INDEX)), summary.step)
     if made.digest != summary.digest:
         raise EngineError(
-            "The index of shards is not the one that its summary states",
+            "The index of shards does not match its summary",
             where=str(folder / INDEX),
             expected=summary.digest,
             found=made.digest,

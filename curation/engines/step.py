@@ -139,7 +139,7 @@ def _add(digest: Any, column: Any, name: str) -> None:
         _add(digest, column.drop_null().flatten(), name)
     else:
         raise EngineError(
-            "A step returned a column of a type that has no digest",
+            "Unsupported column type in the output of a step",
             where=f"column {name[:80]}",
             expected="booleans, numbers, texts, bytes, or lists of these",
             found=str(kind)[:120],

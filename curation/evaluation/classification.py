@@ -25,7 +25,6 @@ from curation.evaluation.class_scores import (
 from curation.evaluation.classification_report import DEFINITIONS, report_as
 from curation.evaluation.confidence import read_epochs
 from curation.evaluation.inputs import by_name, file_records, manifest_record
-from curation.evaluation.kin import classifiers_without_kin
 from curation.evaluation.oscr import (
     ACCURACY_RULES,
     QUERIES,
@@ -41,11 +40,12 @@ from curation.evaluation.oscr import (
     read_query,
     shares_by_class,
 )
+from curation.evaluation.related_classes import classifiers_without_kin
 from curation.evaluation.resample import class_bootstrap
 from curation.evaluation.result import Report, Result
-from curation.evaluation.score_files import Keys, ReadScores, ScoreOptions, read_scores
+from curation.evaluation.score_files import Keys, ScoreOptions, read_scores
 from curation.evaluation.variants import select
-from curation.hierarchy.kinship import Kin
+from curation.hierarchy.related_classes import Kin
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
 from curation.progress import stage, steps
@@ -133,7 +133,7 @@ def evaluation_as(report: Report) -> Callable[..., Result]:
         val_part : str, optional
             the same for --scores val=…
         truth : Path, optional
-            dataset root, val.txt or other list that tells the class of each image of the part
+            dataset root, val.txt or other list with the class of each image of the part
         epochs : Path, or mapping of str to Path
             epoch, gamma_plus, gamma_minus of a training run, to choose the model and draw
         kind : sequence of str
@@ -170,21 +170,22 @@ def evaluation_as(report: Report) -> Callable[..., Result]:
             Options do not fit together; a file is not there, or does not hold what it should.
         """
         if (part or val_part) and not manifest:
-            raise UsageError("--part chooses a list of a manifest", expected="--manifest MANIFEST --part PART")
+            raise UsageError("--part requires a manifest", expected="--manifest MANIFEST --part PART")
         if truth and not (part or val_part):
-            raise UsageError("--truth tells the classes of a part's images", expected="--manifest MANIFEST --part PART")
-        files: dict[str, Path] = by_name(scores, "--scores", "classifier", unnamed=_stem)
+            raise UsageError("--truth requires a part", expected="--manifest MANIFEST --part PART")
+        files: dict[str, Path] = by_name(scores, "--scores", "classifier", unnamed=lambda path: path.stem)
         names = list(files)
         more: dict[str, dict[str, Path]] = {
-            option: by_name(given, f"--{option}", "classifier", names, unnamed=_stem)
-            for option, given in (
-                ("val", val),
-                ("labels", labels),
-                ("val-labels", val_labels),
-                ("epochs", epochs),
-            )
+            option: by_name(given, f"--{option}", "classifier", names, unnamed=lambda path: path.stem)
+            for option, given in (("val", val), ("labels", labels), ("val-labels", val_labels), ("epochs", epochs))
         }
-        _require_validated(more["val"], more["val-labels"], val_part)
+        lacking = next((name for name in more["val-labels"] if name not in more["val"]), None)
+        if lacking is not None or (val_part and not more["val"]):
+            raise UsageError(
+                "--labels val=and --part val=require validation scores",
+                where=lacking,
+                expected="--scores val=FILE" if lacking is None else f"--scores val={lacking}=FILE"[:200],
+            )
         taken = load_manifest(manifest) if isinstance(manifest, str) else manifest
         classes = None if taken is None else protocol_classes(taken)
         keys = Keys(score_key, label_key, image_key)
@@ -217,7 +218,7 @@ def evaluation_as(report: Report) -> Callable[..., Result]:
         variants = select({one: one for one in get_args(Variant)}, variant)
         if variants == ("table2",) and all(one.background is None for one in tests.values()):
             raise UsageError(
-                "The variant table2 counts the background column, and no classifier has one",
+                "The variant table2 requires a background column, and no classifier has one",
                 expected="--background last, or NAME=last",
                 hint="--variant paper takes the same thresholds for the others",
             )
@@ -231,21 +232,26 @@ def evaluation_as(report: Report) -> Callable[..., Result]:
         )
         with stage("evaluating"):
             measured = evaluate_classifiers(tests, {name: one.scores for name, one in read["val"].items()}, options)
-        told = _about(
-            manifest_record(taken, parts={"scores": part, "val": val_part}),
-            read,
-            more,
-            truth,
-        )
+        records = {option: file_records(more[option]) for option in ("labels", "val-labels", "epochs")}
+        if truth is not None and truth.is_file():
+            records["truth"] = file_records({"": truth})
+        about: dict[str, Any] = {
+            "manifest": manifest_record(taken, parts={"scores": part, "val": val_part}),
+            "option_files": {option: named for option, named in records.items() if named},
+            "inputs": {
+                name: {"scores": one.file, "val": read["val"][name].file if name in read["val"] else None}
+                for name, one in read["scores"].items()
+            },
+        }
         if left is not None:
-            told["option_files"]["without_kin"] = dict.fromkeys(left.of, left.record)
+            about["option_files"]["without_kin"] = dict.fromkeys(left.of, left.record)
         kept = {
             name: {"kept": None if run.chosen is None else run.epochs[run.chosen], "of": len(run.epochs)}
             for name, run in runs.items()
         }
         return Result(
             report,
-            told,
+            about,
             {"epochs": kept, **measured},
             columns={"scores": tests, "runs": runs},
             notes=() if left is None else left.notes,
@@ -260,65 +266,28 @@ def declared(protocol: str, table: Mapping[str, Any]) -> tuple[Callable[..., Res
     return evaluation_as(report), report
 
 
-def _stem(path: Path) -> str:
-    """Return the name of a classifier that is given by its file alone."""
-    return path.stem
-
-
-def _require_validated(validated: Mapping[str, Path], labels: Mapping[str, Path], val_part: str | None) -> None:
-    """Refuse what is said of validation scores that are not given: it would have no effect."""
-    lacking = next((name for name in labels if name not in validated), None)
-    if lacking is not None or (val_part and not validated):
-        raise UsageError(
-            "--labels val=FILE and --part val=PART need validation scores",
-            where=lacking,
-            expected="--scores val=FILE" if lacking is None else f"--scores val:{lacking}=FILE"[:200],
-        )
-
-
 def _samples(manifest: Manifest | None, part: str | None, truth: Path | None) -> PartSamples | None:
     if manifest is None or part is None:
         return None
-    # Names of training images tell their class: the truth of another part is not needed for them.
-    told = part_samples(manifest, part)
-    return told if told.labels is not None else part_samples(manifest, part, truth)
+    # Training images are named after their class: the truth of another part is not needed for them.
+    by_name = part_samples(manifest, part)
+    return by_name if by_name.labels is not None else part_samples(manifest, part, truth)
 
 
 def _chosen(texts: Sequence[str], option: str, choices: Sequence[str], names: Sequence[str]) -> dict[str, Any]:
-    """Return a choice by classifier from ``[NAME=]CHOICE`` texts; the first choice where nothing is said.
+    """Return a choice by classifier from ``[NAME=]CHOICE`` texts; the first choice by default.
 
     An empty text is the second choice: ``--background`` alone says ``last``.
     """
     found = dict.fromkeys(names, choices[0])
-    # What is said of one classifier goes before what is said of all, whatever the order.
+    # The choice for one classifier goes before that for all, whatever the order.
     for text in sorted((one or choices[1] for one in texts), key=lambda one: "=" in one):
         name, equals, choice = text.rpartition("=")
         if choice not in choices or (equals and name not in names):
             expected = f"{option} {'|'.join(choices)}, or {option} NAME=... with NAME one of {', '.join(names)}"
-            raise UsageError(f"{option} is not usable", expected=expected[:300], found=text[:80])
+            raise UsageError(f"Invalid {option}", expected=expected[:300], found=text[:80])
         found |= {name: choice} if equals else dict.fromkeys(names, choice)
     return found
-
-
-def _about(
-    manifest: Mapping[str, Any] | None,
-    read: Mapping[str, Mapping[str, ReadScores]],
-    more: Mapping[str, Mapping[str, Path]],
-    truth: Path | None,
-) -> dict[str, Any]:
-    """Return what the numbers rest on: manifest, digests of all inputs, and what was left out of them."""
-    files = {option: file_records(more[option]) for option in ("labels", "val-labels", "epochs")}
-    if truth is not None and truth.is_file():
-        files["truth"] = file_records({"": truth})
-    tests, validations = read["scores"], read["val"]
-    return {
-        "manifest": manifest,
-        "option_files": {option: named for option, named in files.items() if named},
-        "inputs": {
-            name: {"scores": tests[name].file, "val": validations[name].file if name in validations else None}
-            for name in tests
-        },
-    }
 
 
 def evaluate_classifiers(
@@ -440,27 +409,19 @@ def _classes(test: ClassScores, shares: list[float | None], queries: Sequence[st
 
 
 def _check(
-    classifiers: Mapping[str, ClassScores],
-    validations: Mapping[str, ClassScores],
-    options: ClassificationOptions,
+    classifiers: Mapping[str, ClassScores], validations: Mapping[str, ClassScores], options: ClassificationOptions
 ) -> None:
-    if not classifiers or not options.queries or not options.variants:
-        raise UsageError("There is nothing to evaluate", expected="a classifier, a variant and a query")
-    if unknown := [variant for variant in options.variants if variant not in VARIANTS]:
-        raise UsageError("There is no such variant", expected=", ".join(VARIANTS), found=str(unknown[0])[:40])
+    if not classifiers or not options.queries:
+        raise UsageError("There is nothing to evaluate", expected="a classifier and a query")
+    select(VARIANTS, options.variants)
     if len({read_query(query) for query in options.queries}) < len(options.queries):
-        raise UsageError("A false positive rate is asked for twice", found=",".join(options.queries)[:200])
-    if unmatched := [name for name in validations if name not in classifiers]:
-        raise UsageError(
-            "Validation scores belong to no classifier",
-            expected=f"one of {', '.join(classifiers)}"[:200],
-            found=unmatched[0][:80],
-        )
+        raise UsageError("Duplicate false positive rate", found=",".join(options.queries)[:200])
     for name, data in validations.items():
-        if data.classes != classifiers[name].classes or data.kind != classifiers[name].kind:
+        test = classifiers.get(name)
+        if test is None or (data.classes, data.kind) != (test.classes, test.kind):
             raise UsageError(
-                "Validation and test scores are not of one classifier",
+                "Validation scores do not match the classifier",
                 where=name[:80],
-                expected=f"{len(classifiers[name].classes)} classes, {classifiers[name].kind}",
+                expected=", ".join(classifiers)[:200] if test is None else f"{len(test.classes)} classes, {test.kind}",
                 found=f"{len(data.classes)} classes, {data.kind}",
             )

@@ -13,7 +13,7 @@ from curation.evaluation.measures import Measure, formulas
 from curation.evaluation.result import (
     Column,
     Data,
-    Drawing,
+    Figure,
     Report,
     Result,
     Scored,
@@ -150,10 +150,7 @@ def _tables(result: Result) -> Iterator[Table]:
     if data["bootstrap"] is not None:
         yield from _bootstrap(data["bootstrap"])
     yield Table(
-        "metrics",
-        tuple(map(Column, ("classifier", "part", "metric", "value"))),
-        list(_metrics(data)),
-        file=True,
+        "metrics", tuple(map(Column, ("classifier", "part", "metric", "value"))), list(_metrics(data)), file=True
     )
     queries = (f"ccr_at_fpr_{group}_{query}" for group in GROUPS for query in data["queries"])
     yield Table(
@@ -276,22 +273,22 @@ def _leaves(value: Any, path: str) -> Iterator[tuple[str, float | None]]:
         yield path, value
 
 
-def _drawings(result: Result) -> Iterator[Drawing]:
+def _drawings(result: Result) -> Iterator[Figure]:
     from curation.evaluation.oscr_figures import confidence_figure, curve_of, oscr_figure, score_histograms
 
     data, scores, runs = result.data, result.columns["scores"], result.columns["runs"]
     ones = data["classifiers"].values()
     drawable = any(one["n"]["known"] and any(one["n"][group] for group in GROUPS) for one in ones)
     if not drawable:
-        yield Drawing("oscr", None, "no curves: they need known and other samples")
+        yield Figure("oscr", None, "no curves: they need known and other samples")
     for variant in data["grids"] if drawable else ():
         curves = {name: one for name, one in scores.items() if variant in data["classifiers"][name]["oscr"]}
         # Of scores that are all equal the variants of the two codes hold no threshold.
         has_points = any(curve_of(one, group, variant) for one in curves.values() for group in GROUPS)
         missing = f"no curve on the variant {variant}: it holds no threshold" if curves and not has_points else ""
-        yield Drawing(f"oscr_{variant}", partial(oscr_figure, curves, variant=variant) if has_points else None, missing)
-    yield Drawing("scores", partial(score_histograms, scores))
-    yield Drawing("confidence", partial(confidence_figure, runs) if runs else None)
+        yield Figure(f"oscr_{variant}", partial(oscr_figure, curves, variant=variant) if has_points else None, missing)
+    yield Figure("scores", partial(score_histograms, scores))
+    yield Figure("confidence", partial(confidence_figure, runs) if runs else None)
 
 
 def _has(data: Data, group: str) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import io
-from collections.abc import Iterator
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -18,11 +18,11 @@ from typing import Annotated, Any, Literal, NamedTuple, get_args
 import numpy as np
 
 from curation.errors import EngineDisagreementError, MissingExtraError, UsageError
-from curation.evaluation.input_order import decided_by_order
+from curation.evaluation.input_order import count_tie_sensitive
 from curation.evaluation.inputs import POLICY, READING, OnePart, Policy, Reading, Truth
 from curation.evaluation.matching import overlapping_pairs
-from curation.evaluation.measures import Measure, definitions
-from curation.evaluation.other_evaluators import beside
+from curation.evaluation.measures import Measure, Measured, Value, definitions, percent
+from curation.evaluation.other_evaluators import compare_with_external
 from curation.evaluation.problem import (
     LARGEST_COORDINATE,
     Detections,
@@ -32,8 +32,7 @@ from curation.evaluation.problem import (
     classes_in_use,
     of_classes,
 )
-from curation.evaluation.result import Column, Report, Result, Table, inputs_table, order_table
-from curation.evaluation.voc import scored_of_plain
+from curation.evaluation.result import Column, Report, Result, Tidy
 from curation.memory import require_memory
 from curation.progress import stage
 from curation.sources.source import FEDERATED
@@ -59,11 +58,10 @@ MEASURES = tuple(
         key,
         name,
         formula,
-        unit="share",
+        unit="%",
         better="higher",
         source="cocodataset.org/#detection-eval; pycocotools, COCOeval.summarize",
         undefined="no object qualifies, crowd aside",
-        count=("n_objects",),
         ranked=key.startswith("AP") or key == "AR100",
     )
     for key, name, formula in _SUMMARY
@@ -76,6 +74,10 @@ _TOLERANCE = 1e-9
 _BYTES_OF_A_CLASS = {"hotcoco": 400_000, "pycocotools": 220_000, "both": 400_000}
 """Measured: 10 IoUs, 101 recalls, 4 ranges of area and 3 cuts, of precision and of score, and copies of them."""
 _LEAN = "; --engine pycocotools takes half of that, and longer"
+_FACTS = (
+    "engine", "difficult", "n_images", "n_objects", "n_detections", "left_out", "n_detections_not_labelled",
+    "largest_difference",
+)  # fmt: skip
 _EVERYWHERE = 2.0 * LARGEST_COORDINATE
 
 
@@ -116,12 +118,47 @@ def evaluate(
         As `coco_average_precision`.
     """
     given = OnePart.of(truth, detections, classes=classes, reading=reading, policy=policy)
+    known = given.part.truth
     with stage("COCO evaluation"):
-        found = coco_average_precision(given.part.truth, given.read.detections, engine=engine)
+        found = coco_average_precision(known, given.read.detections, engine=engine)
+    measured, facts = _measured(found), {name: found[name] for name in _FACTS if name in found}
     if against is not None:
-        known = given.part.truth
-        found["against"] = beside(found, against, dict(zip(known.class_numbers, known.classes, strict=True)))
-    return Result(REPORT, given.about, {"definitions": STATISTICS, **found}, notes=given.notes)
+        names = dict(zip(known.class_numbers, known.classes, strict=True))
+        compared = compare_with_external(found, against, names)
+        facts["external"] = {name: compared[name] for name in ("file", "passed_over")}
+        measured = measured._replace(tables={**measured.tables, "against": _against(compared)})
+    return Result(
+        REPORT,
+        given.about | {"definitions": STATISTICS, **facts},
+        scored=[given.scored("coco", measured, {"engine": found["engine"]})],
+        notes=given.notes,
+    )
+
+
+def _measured(found: Mapping[str, Any]) -> Measured:
+    names, reasons = found["per_class"], found["undefined"]
+    return Measured(
+        [Value(key, percent(found[key]), n=found["n_objects"], undefined=reasons.get(key, "")) for key in STATISTICS],
+        {
+            "average_precision": {
+                "class": list(names),
+                "AP": list(map(percent, names.values())),
+                "undefined": [reasons.get(name, "") for name in names],
+            }
+        },
+        decided_by_order=found["decided_by_order"],
+    )
+
+
+def _against(compared: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """Return the numbers of another evaluator and ours in %, a row a measure and a class."""
+    of_classes = {f"AP of {name}": row for name, row in compared["per_class"].items()}
+    rows = {**compared["numbers"], **of_classes}
+    return {
+        "measure": list(rows),
+        **{name: [percent(row[name]) for row in rows.values()] for name in ("ours", "theirs", "difference")},
+        "undefined": [row["undefined"] for row in rows.values()],
+    }
 
 
 def coco_average_precision(
@@ -145,8 +182,8 @@ def coco_average_precision(
     Returns
     -------
     dict
-        The keys of `STATISTICS`, None where no object qualifies (the engines' -1); ``per_class``: AP by class name;
-        ``undefined``: the reason of each None; ``engine``; ``difficult``; ``n_images``, ``n_objects``,
+        The keys of `STATISTICS` as fractions of 1, None where no object qualifies (the engines' -1); ``per_class``: AP
+        by class name; ``undefined``: the reason of each None; ``engine``; ``difficult``; ``n_images``, ``n_objects``,
         ``n_detections``, ``left_out`` (objects of unknown class); ``n_detections_not_labelled`` of a federated dataset
         (see `labelled`); ``decided_by_order`` (`coco_decided_by_order`);
         ``largest_difference`` under ``both``.
@@ -174,8 +211,8 @@ def coco_average_precision(
         truth, detections = labelled(truth, detections)
         result["n_detections_not_labelled"] = result["n_detections"] - len(detections)
     # hotcoco leaves the interpreter to others while it works.
-    with ThreadPoolExecutor(1) as beside:
-        by_order = beside.submit(coco_decided_by_order, truth, detections)
+    with ThreadPoolExecutor(1) as executor:
+        by_order = executor.submit(coco_decided_by_order, truth, detections)
         found = _run(chosen, truth, detections)
     if found.difference is not None:
         result["largest_difference"] = found.difference
@@ -222,7 +259,7 @@ def coco_decided_by_order(truth: GroundTruth, detections: Detections) -> int:
     disputed = np.zeros(len(detections), bool)
     disputed[pairs.row[rivals[pairs.position] > 1]] = True
     kind = np.searchsorted(np.linspace(0.5, 0.95, 10), best, side="right")
-    return decided_by_order(detections, kind, contested=disputed, free=True)
+    return count_tie_sensitive(detections, kind, contested=disputed, free=True)
 
 
 def labelled(truth: GroundTruth, detections: Detections) -> tuple[GroundTruth, Detections]:
@@ -444,36 +481,29 @@ def _reasons(result: dict[str, Any], per_class: dict[str, float | None]) -> dict
     return reasons
 
 
-def _tables(result: Result) -> Iterator[Table]:
-    data = result.data
-    summary = [(name, data[name], text) for name, text in STATISTICS.items()]
-    yield inputs_table(data)
-    heads = (Column("measure", head=""), Column("value", "share", head=""), Column("meaning"))
-    yield Table("summary", heads, summary, title=f"COCO numbers in %, engine {data['engine']}")
-    yield Table(
-        "average_precision",
-        (Column("class"), Column("AP", "share")),
-        list(data["per_class"].items()),
-        title="AP of each class in %",
-        file=True,
-    )
-    if "against" in data:
-        of_classes = {f"AP of {name}": row for name, row in data["against"]["per_class"].items()}
-        rows = {**data["against"]["numbers"], **of_classes}
-        yield Table(
+REPORT = Report(
+    "coco",
+    MEASURES,
+    # 2: numbers are in %.
+    algorithm=2,
+    files=("measures", "average_precision", "against"),
+    places=(),
+    tidy=(
+        Tidy(
+            "average_precision",
+            (Column("class"), Column("AP", "%"), Column("undefined", text=False)),
+            title="AP of each class in %",
+        ),
+        Tidy(
             "against",
             (
                 Column("measure", head=""),
-                Column("ours", "share"),
-                Column("theirs", "share"),
-                Column("difference", "share", show="+.2%"),
+                Column("ours", "%"),
+                Column("theirs", "%"),
+                Column("difference", "%", show="+.2f"),
                 Column("undefined", head="theirs is undefined"),
             ),
-            [(name, *row.values()) for name, row in rows.items()],
             title="Against another evaluator, in %",
-            file=True,
-        )
-    yield order_table({"coco": data["decided_by_order"]})
-
-
-REPORT = Report("coco", MEASURES, scored_of_plain, _tables, files=("average_precision", "against"))
+        ),
+    ),
+)

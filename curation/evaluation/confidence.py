@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from curation.errors import PredictionError
 from curation.evaluation.class_scores import ClassScores
-from curation.storage import read_bytes
+from curation.evaluation.score_files import open_columns
 
 DEFINITION = (
     "gamma_plus: mean probability of the true class over all known samples, also wrongly answered ones; gamma_minus: "
@@ -87,7 +86,7 @@ def _half(plus: float | None, minus: float | None) -> float | None:
 
 
 COLUMNS = ("epoch", "gamma_plus", "gamma_minus")
-_LONGEST = 16 << 20
+_LARGEST = 1e9
 _ROUNDING = 1e-5
 """A mean of float32 confidences may lie so far above 1."""
 
@@ -122,48 +121,26 @@ def read_epochs(path: Path) -> Epochs:
     MissingFileError
         There is no such file.
     PredictionError
-        A column is missing, a number is no number or out of range, or epochs do not rise.
+        A column is missing, a number is not one or out of range, or epochs do not rise.
     """
-    data = read_bytes(path, kind="file of epochs")
-    try:
-        if len(data) > _LONGEST:
-            raise ValueError(f"{len(data):,} bytes")
-        rows = list(csv.DictReader(io.StringIO(data.decode("utf-8-sig"), newline="")))
-        header = list(rows[0]) if rows else []
-    except (UnicodeDecodeError, csv.Error, ValueError) as error:
-        raise PredictionError("The file of epochs cannot be read", where=str(path), found=str(error)[:200]) from None
-    if not rows or not set(COLUMNS) <= set(header):
+    columns = open_columns(path, (".csv",))
+    if not set(COLUMNS) <= set(columns.names):
         raise PredictionError(
-            "The file of epochs lacks a column" if rows else "The file of epochs has no rows",
+            "The file of epochs lacks a column",
             where=str(path),
             expected=", ".join(COLUMNS),
-            found=", ".join(str(name) for name in header)[:200] or None,
+            found=", ".join(columns.names)[:200],
         )
-    numbers = [
-        [_number(row[name], f"{path}: row {line}, {name}") for name in COLUMNS] for line, row in enumerate(rows, 2)
-    ]
-    found = Epochs(
-        tuple(int(one[0]) for one in numbers),
-        tuple(one[1] for one in numbers),
-        tuple(one[2] for one in numbers),
-    )
-    for line, (epoch, plus, minus) in enumerate(numbers, 2):
-        if epoch != int(epoch) or not (min(plus, minus) >= 0 and max(plus, minus) <= 1 + _ROUNDING):
-            raise PredictionError(
-                "An epoch is no whole number, or a confidence is outside [0, 1]",
-                where=f"{path}: row {line}",
-                found=f"{epoch:g}, {plus:g}, {minus:g}",
-            )
-    if any(later <= earlier for earlier, later in zip(found.epochs, found.epochs[1:], strict=False)):
-        raise PredictionError("The epochs do not rise", where=str(path), expected="one row an epoch, ascending")
-    return found
-
-
-def _number(text: str | None, where: str) -> float:
-    try:
-        value = float(text) if text is not None and len(text) <= 40 else math.nan
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value) or abs(value) > 1e9:
-        raise PredictionError("This is no number", where=where, found=repr(text)[:60])
-    return value
+    epoch, plus, minus = columns.read(COLUMNS, ()).values()
+    rates = np.stack([plus, minus])
+    usable = (np.abs(epoch) <= _LARGEST) & (epoch == np.floor(epoch)) & (np.diff(epoch, prepend=-np.inf) > 0)
+    usable &= ((rates >= 0) & (rates <= 1 + _ROUNDING)).all(axis=0)
+    if not usable.all() or not len(epoch):
+        row = int(np.argmin(usable)) if len(epoch) else 0
+        raise PredictionError(
+            "Invalid row in the file of epochs" if len(epoch) else "The file of epochs has no rows",
+            where=f"{path}: row {row + 2}",
+            expected="whole epochs in ascending order, confidences from 0 to 1",
+            found=f"{epoch[row]:g}, {plus[row]:g}, {minus[row]:g}" if len(epoch) else None,
+        )
+    return Epochs(tuple(map(int, epoch.tolist())), tuple(plus.tolist()), tuple(minus.tolist()))

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from curation.evaluation.input_order import decided_by_order, joined
+from curation.evaluation.input_order import count_tie_sensitive, joined
 from curation.evaluation.matching import Matches, rows_by_class
 from curation.evaluation.open_set import Levels, Values
 from curation.evaluation.problem import Bools, Detections, Floats, Int64s
@@ -206,7 +206,7 @@ class Pool:
 
     def decided_by_order(self) -> int:
         """Return how many groups of equal score have another number in another order of the file."""
-        return decided_by_order(self.detections, self.outcome, counted=self.outcome >= 0, claim=self.claim)
+        return count_tie_sensitive(self.detections, self.outcome, counted=self.outcome >= 0, claim=self.claim)
 
 
 def average_precision_by_level(

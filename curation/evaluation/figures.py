@@ -78,7 +78,7 @@ def average_precision_bars(results: Mapping[str, Result], stem: Path, *, note: s
     Parameters
     ----------
     results : mapping of detector name to dict
-        What `curation.evaluation.voc.voc_average_precision` returns; a detector without a mAP has no bars.
+        ``mAP11`` and ``mAP_area`` in %, such as a result of VOC; a detector without a mAP has no bars.
     """
     flavours = (("mAP11", "11-point"), ("mAP_area", "area"))
     rows = [(name, *(result[key] for key, _ in flavours)) for name, result in results.items()]
@@ -87,10 +87,10 @@ def average_precision_bars(results: Mapping[str, Result], stem: Path, *, note: s
     def draw() -> Figure:
         figure, (axis,) = small_multiples(1, height=0.34 * len(rows) + 0.7)
         for place, (key, label) in enumerate(flavours):
-            lengths = [100 * (result[key] or 0) for result in results.values()]
+            lengths = [result[key] or 0 for result in results.values()]
             at = [position + (place - 0.5) * 0.38 for position in range(len(rows))]
             bars = axis.barh(at, lengths, height=0.36, color=SERIES[(0, 4)[place]], label=label)
-            texts = ["undefined" if result[key] is None else f"{100 * result[key]:.1f}" for result in results.values()]
+            texts = ["undefined" if result[key] is None else f"{result[key]:.1f}" for result in results.values()]
             axis.bar_label(bars, texts, fontsize=SMALL, padding=2, color=INK)
         axis.set_yticks(range(len(rows)), [plain(name, 24) for name in results])
         axis.set(xlabel="mAP (%)", xlim=(0, 108))

@@ -14,7 +14,7 @@ from curation.evaluation.problem import Bools, Detections, Int32s, Int64s
 _Whole = npt.NDArray[np.integer[Any]]
 
 
-def decided_by_order(
+def count_tie_sensitive(
     detections: Detections,
     kind: _Whole,
     *,

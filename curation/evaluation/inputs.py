@@ -10,6 +10,7 @@ from typing import Annotated, Any, TypeVar
 import numpy as np
 
 from curation.errors import EvaluationError, UsageError
+from curation.evaluation.measures import Measured, Scored
 from curation.evaluation.problem import (
     MOST_LISTED,
     CategoryIds,
@@ -29,14 +30,17 @@ from curation.evaluation.readers import (
     read_coco_results,
     read_voc_results,
 )
+from curation.evaluation.result import stem_of, truth_digests
 from curation.evaluation.truth import Part, ground_truth, places_of
+from curation.manifest.added_boxes import AddedBoxes, BoxedImage, read_added_boxes, with_added_boxes
 from curation.manifest.manifest import Manifest
-from curation.manifest.overlay import Overlay, OverlayImage, overlaid, read_overlay
 from curation.progress import stage
 from curation.sources.source import Source
 from curation.sources.source_specs import BadBoxes
 
 __all__ = [
+    "POLICY",
+    "READING",
     "BadBoxes",
     "CategoryIds",
     "OnePart",
@@ -47,7 +51,11 @@ __all__ = [
     "by_name",
     "classes_listed",
     "detections_of",
+    "file_records",
     "known_classes",
+    "manifest_record",
+    "places_in",
+    "require_manifest_for_ids",
 ]
 Given = TypeVar("Given")
 Truth = Path | Source
@@ -66,7 +74,7 @@ class Reading:
         unusable boxes of the ground truth
     no_cache : bool
         parse annotation files again, and store nothing
-    overlay : Path or Overlay, optional
+    overlay : Path or AddedBoxes, optional
         boxes that reviewers added to the truth, overlay.jsonl (default: those of the manifest)
     exhaustive_only : bool
         score only images on which reviewers boxed every unknown object: there unknown precision means something
@@ -75,7 +83,7 @@ class Reading:
     image_set: Annotated[str, "SET"] = "test"
     bad_boxes: BadBoxes = "error"
     no_cache: bool = False
-    overlay: Annotated[Path | Overlay | None, "FILE"] = None
+    overlay: Annotated[Path | AddedBoxes | None, "FILE"] = None
     exhaustive_only: bool = False
 
     def open(self, truth: Truth, part: str = "test") -> Source:
@@ -95,7 +103,7 @@ class Reading:
             bad_boxes=self.bad_boxes,
         )
 
-    def added(self, manifest: Manifest | None = None) -> Overlay | None:
+    def added(self, manifest: Manifest | None = None) -> AddedBoxes | None:
         """Return the boxes that reviewers added: those that were named, else those of a manifest, if any.
 
         Raises
@@ -107,9 +115,9 @@ class Reading:
         """
         found = self.overlay
         if isinstance(found, Path):
-            found = read_overlay(found)
+            found = read_added_boxes(found)
         if found is None and manifest is not None:
-            found = manifest.require_overlay()
+            found = manifest.require_added_boxes()
         if found is None and self.exhaustive_only:
             raise UsageError(
                 "Nothing says on which images every unknown object is boxed",
@@ -150,11 +158,11 @@ class Reading:
             return source, []
         images = overlay.images if ids is None else _among(overlay, ids)
         places = places_in(source, [one.image_id for one in images])
-        chosen = Overlay(tuple(one for one, place in zip(images, places.tolist(), strict=True) if place >= 0))
+        chosen = AddedBoxes(tuple(one for one, place in zip(images, places.tolist(), strict=True) if place >= 0))
         if not chosen.images:
             return source, []
         places = places[places >= 0]
-        boxed, _ = overlaid(source, chosen, places, manifest.header.classes if manifest else ())
+        boxed, _ = with_added_boxes(source, chosen, places, manifest.header.classes if manifest else ())
         n_images = len(source.images) if ids is None else len(set(ids))
         return replace(boxed, files=(*source.files, overlay.record())), [_holds_on(chosen, n_images)]
 
@@ -171,12 +179,12 @@ class Reading:
         return open_once
 
 
-def _among(overlay: Overlay, ids: Sequence[str]) -> tuple[OverlayImage, ...]:
+def _among(overlay: AddedBoxes, ids: Sequence[str]) -> tuple[BoxedImage, ...]:
     wanted = set(ids)
     return tuple(one for one in overlay.images if one.image_id in wanted)
 
 
-def _exhaustive(overlay: Overlay, ids: Sequence[str], part: str) -> tuple[str, ...]:
+def _exhaustive(overlay: AddedBoxes, ids: Sequence[str], part: str) -> tuple[str, ...]:
     kept = tuple(one for one in ids if one in overlay.exhaustive)
     if not kept:
         raise EvaluationError(
@@ -204,7 +212,7 @@ def places_in(source: Source, ids: Sequence[str]) -> Int64s:
     return np.array(found, np.int64)
 
 
-def _holds_on(overlay: Overlay, n_images: int) -> str:
+def _holds_on(overlay: AddedBoxes, n_images: int) -> str:
     boxes = sum(len(one.boxes) for one in overlay.images)
     return (
         f"{boxes} boxes of reviewers count as truth; every unknown object is boxed on {len(overlay.exhaustive)} of "
@@ -347,6 +355,18 @@ class OnePart:
         [(part, read)], unlisted = classes_listed([(part, read)])
         inputs = {"test": {"truth": part.file, "detections": read.file}}
         return cls(part, read, about(known, inputs, option_files={"classes": classes}), (*notes, *unlisted))
+
+    def scored(self, variant: str, found: Measured, operating_point: dict[str, str]) -> Scored:
+        """Return what was measured with what tells whether another result is comparable."""
+        return Scored(
+            part="test",
+            variant=variant,
+            method=stem_of(self.read.file),
+            truth=truth_digests(self.about),
+            predictions={"test": self.read.file},
+            operating_point=operating_point,
+            found=found,
+        )
 
 
 def classes_listed(

@@ -16,7 +16,7 @@ from typing import Any, Literal, NamedTuple
 Better = Literal["higher", "lower"]
 Unit = Literal["share", "%", "ratio", "count", "score"]
 UNITS: dict[Unit, str] = {
-    "share": "in [0, 1], shown in %",
+    "share": "in [0, 1]",
     "%": "in [0, 100]",
     "ratio": "a quotient without an upper bound",
     "count": "an integer",
@@ -156,6 +156,11 @@ class Measured(NamedTuple):
     def value(self, key: str) -> Number | None:
         """Return the value of a measure without parameters, by its key."""
         return next(one.value for one in self.values if one.measure == key and not one.parameters)
+
+
+def percent(value: Number | None) -> Number | None:
+    """Return a fraction in percent, None for None."""
+    return None if value is None else 100 * value
 
 
 def ranked(measures: Iterable[Measure]) -> tuple[Measure, ...]:

@@ -15,7 +15,7 @@ import numpy as np
 
 from curation.errors import UsageError
 from curation.evaluation.curves import average_precision
-from curation.evaluation.input_order import decided_by_order, kinds
+from curation.evaluation.input_order import count_tie_sensitive, kinds
 from curation.evaluation.inputs import (
     POLICY,
     READING,
@@ -53,7 +53,7 @@ from curation.evaluation.problem import (
     tasks_of_manifest,
 )
 from curation.evaluation.readers import TaskDetections, read_task_detections
-from curation.evaluation.result import Column, Drawing, Report, Result, Scored, Tidy, stem_of, truth_digests
+from curation.evaluation.result import Column, Figure, Report, Result, Scored, Tidy, stem_of, truth_digests
 from curation.evaluation.truth import REPEATS, Repeats, TaskTruth, read_image_list, task_truth
 from curation.evaluation.variants import IOU, Rules, round_as_text, select
 from curation.manifest.locate import load_manifest
@@ -82,7 +82,7 @@ TEXT = Rules(
 GROUPS = {"both": ("previous", "current"), "prev": ("previous",), "cur": ("current",), "unknown": (UNKNOWN,)}
 """Roles of the classes that a mean is over."""
 DEFINITIONS: dict[str, str] = {
-    "matching": "per class, by falling score, ties in input order; the profile says which object a detection takes",
+    "matching": "per class, by falling score, ties in input order; the variant says which object a detection takes",
     "mAP_prev, mAP_cur, mAP_both": "mean AP at IoU 0.5 in % over the classes of earlier tasks, of this task, of both; "
     "classes without objects are left out and named, a class without detections counts as 0",
     "num_unknown_gt": "N_u: unknown objects that count (not difficult; clean: not crowd either), once for each line of "
@@ -105,7 +105,7 @@ DEFINITIONS: dict[str, str] = {
     "without objects is left out, and in variants of codes read at its first detection, as there",
     "WI_closed_set_denominator": "the same over TP + FP without false positives on unknown objects (Dhamija et al.)",
     "WI_at_recall": "WI at recalls 0.1 to 0.9; table impact: 0.01 to 1.00, both denominators",
-    "on": "IoU of the profile's matching threshold with the object, whatever its other detections",
+    "on": "IoU of the variant's matching threshold with the object, whatever its other detections",
 }
 _RE_OWOD = "Revisiting Open World Object Detection"
 _WI = f"{_RE_OWOD}, equation 1; recall 0.8 as in the code of Towards Open World Object Detection"
@@ -230,7 +230,7 @@ def outcomes(truth: TaskTruth, detections: Detections, rules: Rules) -> Outcomes
         target=unknown & positive,
         taken=matches.truth,
         pairs=replace(pairs, row=known_rows[pairs.row]),
-        decided_by_order=decided_by_order(
+        decided_by_order=count_tie_sensitive(
             detections,
             kinds(matches.outcome, hit),
             claim=None if is_free else np.where(hit, -1, matches.claim),
@@ -477,7 +477,7 @@ def settings_of(rules: Rules) -> dict[str, str]:
     }
 
 
-def _drawings(result: Result) -> Iterator[Drawing]:
+def _drawings(result: Result) -> Iterator[Figure]:
     from curation.evaluation.open_world_figures import impact_figure, unknown_figure
 
     for variant in dict.fromkeys(one.variant for one in result.scored):
@@ -486,13 +486,13 @@ def _drawings(result: Result) -> Iterator[Drawing]:
             for one in result.scored
             if one.variant == variant and one.found is not None and one.found.value("num_unknown_gt")
         }
-        missing = "" if tasks else f"no figures for profile {variant}: no task has unknown objects"
+        missing = "" if tasks else f"no figures for variant {variant}: no task has unknown objects"
         # One figure tells what is missing for both.
         for name, figure, why in (
             ("wilderness_impact", impact_figure, missing),
             ("unknown_recall_precision", unknown_figure, ""),
         ):
-            yield Drawing(f"{name}_{variant}", partial(figure, tasks, variant) if tasks else None, why)
+            yield Figure(f"{name}_{variant}", partial(figure, tasks, variant) if tasks else None, why)
 
 
 def report_as(benchmark: str, *, more: tuple[Measure, ...] = (), algorithm: int = 1) -> Report:
@@ -532,7 +532,7 @@ def evaluation_as(report: Report, variants: Iterable[Rules], notes: tuple[str, .
         part: Annotated[str | None, "PART"] = None,
         classes: Path | None = None,
         images: Path | None = None,
-        profile: str | tuple[str, ...] = next(iter(known)),
+        variant: str | tuple[str, ...] = next(iter(known)),
         repeats: Repeats = "error",
         reading: Reading = READING,
         policy: Policy = POLICY,
@@ -559,7 +559,7 @@ def evaluation_as(report: Report, variants: Iterable[Rules], notes: tuple[str, .
             {"tasks": [{"name": "t1", "prev": [...], "cur": [...], "rest": [...]}]}
         images : Path, optional
             image list without a manifest: an id a line, repeats count
-        profile : str or tuple of str
+        variant : str or tuple of str
             variant of the metrics
         repeats : {"error", "keep", "drop"}
             an image list that names an image twice: refuse it, count every line as the official code does, or take each
@@ -571,14 +571,14 @@ def evaluation_as(report: Report, variants: Iterable[Rules], notes: tuple[str, .
         Returns
         -------
         Result
-            Scored are ``TASK/PROFILE``.
+            Scored are ``TASK/VARIANT``.
 
         Raises
         ------
         UsageError, MissingFileError, EvaluationError, PredictionError
             Options do not fit together; a file is not there, or does not hold what it should.
         """
-        rules = select(known, profile)
+        rules = select(known, variant)
         _check(manifest, classes, images, part, task)
         require_manifest_for_ids(category_ids, manifest=manifest, classes=classes)
         taken = load_manifest(manifest) if isinstance(manifest, str) else manifest
@@ -630,7 +630,7 @@ def evaluation_as(report: Report, variants: Iterable[Rules], notes: tuple[str, .
     # The variants of a benchmark are data, and the words of an option at once.
     choice: Any = Literal
     words = (*known, "all")
-    evaluate.__annotations__["profile"] = choice[words] | tuple[choice[words], ...]
+    evaluate.__annotations__["variant"] = choice[words] | tuple[choice[words], ...]
     return evaluate
 
 

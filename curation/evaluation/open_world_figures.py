@@ -73,7 +73,7 @@ def impact_figure(tasks: Mapping[str, Measured], variant: str, stem: Path) -> li
             "\n".join(lines), (0, 0), (0, -30), xycoords="axes fraction", textcoords="offset points", va="top",
             fontsize=SMALL, color=MUTED,
         )  # fmt: skip
-        set_title(figure, "Wilderness impact over recall", f"profile {variant}")
+        set_title(figure, "Wilderness impact over recall", f"variant {variant}")
         return figure
 
     return save_figure(draw, stem, ("task", *names), rows)
@@ -101,7 +101,7 @@ def unknown_figure(tasks: Mapping[str, Measured], variant: str, stem: Path) -> l
         )
         axes[0].set_xlim(left=0)
         add_key(figure, axes[:1])
-        set_title(figure, "Unknown recall and precision", f"profile {variant}; marks: all detections")
+        set_title(figure, "Unknown recall and precision", f"variant {variant}; marks: all detections")
         return figure
 
     return save_figure(draw, stem, ("task", *next(iter(curves.values()))), rows)

@@ -110,9 +110,7 @@ def margins_of(data: ClassScores, group: str, *, with_background: bool = False) 
         right = right & (highest >= data.background)
         highest = np.maximum(highest, data.background)
     return Margins(
-        correct=np.sort(data.target[known & right]),
-        target=np.sort(data.target[known]),
-        other=np.sort(highest[other]),
+        correct=np.sort(data.target[known & right]), target=np.sort(data.target[known]), other=np.sort(highest[other])
     )
 
 
@@ -172,9 +170,7 @@ def read_query(text: str) -> Fraction:
     value = Fraction(text) if usable else Fraction(-1)
     if not 0 <= value <= 1:
         raise UsageError(
-            "A false positive rate is not usable",
-            expected="a decimal number from 0 to 1",
-            found=repr(text)[:40],
+            "A false positive rate is not usable", expected="a decimal number from 0 to 1", found=repr(text)[:40]
         )
     return value
 

@@ -38,7 +38,9 @@ _FORM = (
 )
 
 
-def beside(ours: Mapping[str, Any], given: Given, class_numbers: Mapping[int | None, str]) -> dict[str, Any]:
+def compare_with_external(
+    ours: Mapping[str, Any], given: Given, class_numbers: Mapping[int | None, str]
+) -> dict[str, Any]:
     """Return the numbers of another evaluator beside ours.
 
     Parameters

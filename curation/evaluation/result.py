@@ -8,7 +8,7 @@ A protocol has one `Report`, which says everything once:
 * ``scored``: a function of the result's data that yields one `Scored` a method, part and variant: the section that
   holds the numbers, and what a leaderboard must know (digests of truth and predictions, settings);
 * ``tables``: a function of a `Result` that yields `Table` records in the order in which a terminal shows them;
-* ``drawings``: a function of a `Result` that yields `Drawing` records;
+* ``drawings``: a function of a `Result` that yields `Figure` records;
 * ``files`` and ``figures``: the names that `Result.save` may write, known before anything is computed.
 
 A table is declared with raw values, never with texts::
@@ -36,20 +36,21 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property, partial
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from curation.arguments import checked
-from curation.csv_table import as_csv
 from curation.errors import UsageError
 from curation.evaluation.measures import Data as Data
 from curation.evaluation.measures import Measure, Measured, Number, Value, ranked, values_of
 from curation.evaluation.measures import Scored as Scored
-from curation.text_table import Table as TextTable
-from curation.text_table import latex_table, printable, table_lines
+from curation.evaluation.result_tables import Column as Column
+from curation.evaluation.result_tables import Table as Table
+from curation.evaluation.result_tables import Tidy as Tidy
+from curation.evaluation.result_tables import across as across
+from curation.evaluation.result_tables import shown as shown
 from curation.version import __version__
 
 if TYPE_CHECKING:
@@ -64,124 +65,13 @@ SCHEMA: dict[str, Any] = {"name": "curation.result", "version": 2}
 PLACES = ("part", "task", "split", "case", "method", "score", "variant")
 RECORDED = (*PLACES, "truth", "predictions", "settings", "operating_point", "pinned", "manifest", "of_several")
 """What JSON says of each thing scored, beside its numbers."""
-_FORMATS = {"share": ".2%", "%": ".2f", "ratio": ".4f", "mean": ".1f", "score": ".4g"}
-_DIGEST = 19
+_SIGNS = {"share": "0 to 1"}
 _ILLEGAL = re.compile(r"[^A-Za-z0-9_]")
 _ARROWS = {"higher": "↑", "lower": "↓"}
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
-    """A column of a table.
-
-    Attributes
-    ----------
-    name : str
-        In files and DataFrames.
-    unit : str
-        ``""`` for text, ``digest``, ``mean``, or a unit of a measure; it formats the cells for the eye.
-    head : str, optional
-        In a terminal; by default the name.
-    show : str
-        Another format, as `format` takes it; ``.2%`` shows a share in percent, without the sign.
-    text, file : bool
-        Whether a terminal and files have it.
-    """
-
-    name: str
-    unit: str = ""
-    head: str | None = None
-    show: str = ""
-    text: bool = True
-    file: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """A table of raw values, declared once for all of its forms.
-
-    Attributes
-    ----------
-    name : str
-        Stem of its file, and what `Result.table` calls it; ``""`` for a table that is for the eye alone.
-    columns : sequence of Column or str
-        A text is the name of a column that is nothing else.
-    rows : sequence of rows, or a function that makes them
-        Texts, numbers, and None for what is undefined.
-    title : str
-        What a terminal shows above it; ``""`` for a table that it does not show.
-    printed : sequence of rows, optional
-        What a terminal shows instead of `rows`.
-    where : mapping of str to str
-        What tells tables of one name apart: columns of the DataFrame in front of its own.
-    file : bool
-        Whether `Result.save` writes it as CSV.
-    """
-
-    name: str
-    columns: Sequence[Any]
-    rows: Iterable[Sequence[Any]] | Callable[[], Iterable[Sequence[Any]]]
-    title: str = ""
-    printed: Iterable[Sequence[Any]] | None = None
-    where: Mapping[str, str] = field(default_factory=dict)
-    file: bool = False
-
-    def __post_init__(self) -> None:
-        """Make columns of names."""
-        columns = tuple(Column(one) if isinstance(one, str) else one for one in self.columns)
-        object.__setattr__(self, "columns", columns)
-
-    def all_rows(self) -> Iterable[Sequence[Any]]:
-        """Return the rows."""
-        return self.rows() if callable(self.rows) else self.rows
-
-    def cells(self) -> list[tuple[str, ...]]:
-        """Return the rows for the eye, as texts."""
-        shown_columns = [number for number, column in enumerate(self.columns) if column.text]
-        rows = self.all_rows() if self.printed is None else self.printed
-        return [tuple(_cell(row[number], self.columns[number]) for number in shown_columns) for row in rows]
-
-    @property
-    def heads(self) -> tuple[str, ...]:
-        """Return the heads of the columns for the eye."""
-        return tuple(one.name if one.head is None else one.head for one in self.columns if one.text)
-
-    def lines(self, width: int | None = None) -> list[str]:
-        """Return the table for a terminal, `width` characters in a line."""
-        return table_lines(TextTable(self.title, self.heads, tuple(self.cells())), width=width)
-
-    def csv(self) -> str:
-        """Return the table as CSV: every digit, an empty cell for what is undefined."""
-        kept = [number for number, column in enumerate(self.columns) if column.file]
-        names = [self.columns[number].name for number in kept]
-        return as_csv(names, ([row[number] for number in kept] for row in self.all_rows()))
-
-    def frame(self) -> pd.DataFrame:
-        """Return the table as a DataFrame."""
-        import pandas as pd
-
-        frame = pd.DataFrame([tuple(row) for row in self.all_rows()], columns=[one.name for one in self.columns])
-        for place, (name, value) in enumerate(self.where.items()):
-            frame.insert(place, name, value)
-        return frame
-
-    def latex(self) -> str:
-        """Return the table in LaTeX, ruled by the package booktabs."""
-        numeric = [one.unit not in ("", "digest") for one in self.columns if one.text]
-        return latex_table(self.heads, self.cells(), numeric=numeric)
-
-    def html(self) -> str:
-        """Return the table as HTML, every text escaped."""
-        head = "".join(f"<th>{escape(printable(one))}</th>" for one in self.heads)
-        body = "".join(
-            "<tr>" + "".join(f"<td>{escape(printable(cell))}</td>" for cell in row) + "</tr>" for row in self.cells()
-        )
-        caption = f"<caption>{escape(printable(self.title))}</caption>" if self.title else ""
-        return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-
-
-@dataclass(frozen=True, slots=True)
-class Drawing:
+class Figure:
     """A figure that a result has.
 
     Attributes
@@ -197,48 +87,6 @@ class Drawing:
     name: str
     draw: Callable[[Path], list[Path]] | None
     missing: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Tidy:
-    """A table of which each thing scored has some rows (`curation.evaluation.measures.Measured.tables`).
-
-    Attributes
-    ----------
-    name : str
-    columns : tuple of Column
-        Besides those that say what was scored.
-    title : str
-        What a terminal shows above it; ``""`` for a table that it does not show.
-    json : bool
-        Whether JSON holds it: not where it has a row a detection.
-    printed : callable, optional
-        Which rows a terminal shows.
-    """
-
-    name: str
-    columns: tuple[Column, ...]
-    title: str = ""
-    json: bool = True
-    printed: Callable[[Sequence[Any]], bool] | None = None
-
-    def table(self, scored: Sequence[Scored], places: Sequence[str]) -> Table:
-        """Return the table of everything scored: what `places` say of it, then its rows."""
-
-        def rows() -> list[tuple[Any, ...]]:
-            return [
-                (*(getattr(one, place) for place in places), *row)
-                for one in scored
-                if one.found is not None and self.name in one.found.tables
-                for row in zip(*(one.found.tables[self.name][column.name] for column in self.columns), strict=True)
-            ]
-
-        columns = (*map(Column, places), *self.columns)
-        shown_rows = (
-            [row for row in rows() if self.printed(row[len(places) :])] if self.title and self.printed else None
-        )
-        title = self.title if any(one.found and self.name in one.found.tables for one in scored) else ""
-        return Table(self.name, columns, rows, title=title, printed=shown_rows, file=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,7 +114,7 @@ class Report:
     measures: tuple[Measure, ...]
     scored: Callable[[Data], Iterable[Scored]] = lambda data: map(partial(_scored_again, data), data["scored"])
     tables: Callable[[Result], Iterable[Table]] = lambda result: tidy_tables(result)
-    drawings: Callable[[Result], Iterable[Drawing]] = lambda result: ()
+    drawings: Callable[[Result], Iterable[Figure]] = lambda result: ()
     algorithm: int = 1
     files: tuple[str, ...] = ()
     figures: tuple[str, ...] = ()
@@ -548,7 +396,7 @@ class Result:
         return [one.table(self.scored, self.report.places) for one in self.report.tidy if wanted(one)]
 
     @property
-    def drawings(self) -> tuple[Drawing, ...]:
+    def drawings(self) -> tuple[Figure, ...]:
         """Return the figures."""
         return tuple(self.report.drawings(self))
 
@@ -654,28 +502,6 @@ def entries(tree: Mapping[str, Any], depth: int) -> Iterator[tuple[Any, ...]]:
             yield from ((key, *rest) for rest in entries(below, depth - 1))
 
 
-def shown(value: Any, unit: str = "", show: str = "") -> str:
-    """Return a value for the eye: ``-`` for None, a share in percent, a number with the places of its unit."""
-    if value is None:
-        return "-"
-    if isinstance(value, str):
-        return value[:_DIGEST] if unit == "digest" else value
-    form = show or _FORMATS.get(unit, "")
-    return format(value, form).removesuffix("%") if form else str(value)
-
-
-def across(title: str, sections: Mapping[str, Any], lines: Iterable[tuple[str, str, Callable[[Any], Any]]]) -> Table:
-    """Return a table for the eye: a line a number, a column a section.
-
-    Parameters
-    ----------
-    lines : iterable of (str, str, callable)
-        Name of a number, its unit or a format that begins with a dot, and how to take it from a section.
-    """
-    rows = [(name, *(_formatted(take(section), unit) for section in sections.values())) for name, unit, take in lines]
-    return Table("", (Column("", head=""), *map(Column, sections)), rows, title=title)
-
-
 def _record(one: Scored) -> dict[str, Any]:
     """Return what JSON says of something scored beside its numbers."""
     found = one.found or Measured((), {})
@@ -704,12 +530,14 @@ def tidy_tables(result: Result) -> Iterator[Table]:
     """Yield the tables of a result of rows: inputs, every number by what was scored, then what its report declares."""
     yield inputs_table(result.data)
     labels = [one.label for one in result.scored]
-    numbers: dict[str, dict[str, str]] = {}
+    numbers: dict[tuple[str, str], dict[str, str]] = {}
     for one in result.scored:
         for measure, row in values_of(one, result.report.measures):
-            numbers.setdefault(measure.key_of(row.parameters), {})[one.label] = shown(row.value, measure.unit)
-    rows = [(key, *(of.get(label, "") for label in labels)) for key, of in numbers.items()]
-    yield Table("", (Column("", head=""), *map(Column, labels)), rows, title="Measures; rates in %")
+            key = measure.key_of(row.parameters)
+            numbers.setdefault((key, measure.unit), {})[one.label] = shown(row.value, measure.unit)
+    rows = [(key, _SIGNS.get(unit, unit), *(of.get(label, "") for label in labels))
+            for (key, unit), of in numbers.items()]  # fmt: skip
+    yield Table("", (Column("measure"), Column("unit"), *map(Column, labels)), rows, title="Measures")
     yield from result._tidy(lambda one: True)
     yield order_table({one.label: one.found.decided_by_order for one in result.scored if one.found})
 
@@ -766,14 +594,6 @@ def truth_digests(data: Data, *parts: str, options: Sequence[str] = ("classes", 
 def stem_of(file: Data) -> str:
     """Return how a method is called by the file of its predictions."""
     return Path(file["name"]).stem
-
-
-def _cell(value: Any, column: Column) -> str:
-    return shown(value, column.unit, column.show)
-
-
-def _formatted(value: Any, unit: str) -> str:
-    return shown(value, show=unit) if unit.startswith(".") else shown(value, unit)
 
 
 def _legal(name: str) -> str:

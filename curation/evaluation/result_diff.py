@@ -24,16 +24,14 @@ class _Saved(msgspec.Struct):
     measures: list[_Row]
 
 
-class _Row(msgspec.Struct):
+class _Number(msgspec.Struct):
     measure: str
     parameters: str
     value: float | int | None
-    task: str = ""
-    split: str = ""
-    case: str = ""
-    method: str = ""
-    score: str = ""
-    variant: str = ""
+    unit: str = ""
+
+
+_Row: Any = msgspec.defstruct("_Row", [(place, str, "") for place in PLACES], bases=(_Number,))
 
 
 @dataclass(frozen=True, repr=False, slots=True)
@@ -105,6 +103,14 @@ def diff_results(old: Result | Path | str, new: Result | Path | str) -> ResultDi
     alone = all(len({row.method for row in one.measures}) == 1 for one in (before, after))
     named = [place for place in PLACES[1:] if place != "method" or not alone]
     first, second = (dict(_numbers(one, named)) for one in (before, after))
+    units = [{row.measure: row.unit for row in one.measures} for one in (before, after)]
+    if other := [name for name, unit in units[0].items() if unit != units[1].get(name, unit)]:
+        raise UsageError(
+            "The results give a number in two units",
+            where=f"{before.protocol}: {other[0]}"[:160],
+            found=f"{units[0][other[0]]} and {units[1][other[0]]}",
+            hint="evaluate the older one again",
+        )
     return ResultDiff(before.protocol, tuple((*key, first.get(key), second.get(key)) for key in {**first, **second}))
 
 

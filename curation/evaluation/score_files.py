@@ -616,11 +616,7 @@ def _require_lengths(raw: ScoreTable, where: str) -> None:
 
 
 def _labels(
-    raw: ScoreTable,
-    rows: Int64s,
-    classes: ProtocolClasses | None,
-    part: PartSamples | None,
-    where: str,
+    raw: ScoreTable, rows: Int64s, classes: ProtocolClasses | None, part: PartSamples | None, where: str
 ) -> tuple[Array, Int64s | None, str]:
     """Return label and original class of each row, and who tells them."""
     numbers, origin = None, None

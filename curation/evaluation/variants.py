@@ -127,7 +127,7 @@ def select(variants: Mapping[str, Chosen], asked: str | Iterable[str]) -> tuple[
     unknown = [name for name in names if name not in variants]
     if unknown or not names:
         found = ", ".join(repr(name)[:80] for name in unknown) or "none"
-        raise UsageError("Unknown profile", expected=", ".join((*variants, "all")), found=found)
+        raise UsageError("Unknown variant", expected=", ".join((*variants, "all")), found=found)
     return tuple(variants[name] for name in names)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,24 +12,12 @@ import numpy as np
 from curation.evaluation.curves import average_precision_by_level, full_curve
 from curation.evaluation.inputs import READING, OnePart, Policy, Reading, Truth
 from curation.evaluation.matching import assign, overlapping_pairs, positives, rows_by_class
-from curation.evaluation.measures import Measure, definitions
+from curation.evaluation.measures import Measure, Measured, Value, definitions, percent
 from curation.evaluation.open_set import wilderness_levels
 from curation.evaluation.outcomes import Outcomes
 from curation.evaluation.problem import NO_DETECTIONS, Detections, GroundTruth, Stray
 from curation.evaluation.readers import Boxes
-from curation.evaluation.result import (
-    Column,
-    Data,
-    Drawing,
-    Report,
-    Result,
-    Scored,
-    Table,
-    inputs_table,
-    order_table,
-    stem_of,
-    truth_digests,
-)
+from curation.evaluation.result import Column, Figure, Report, Result, Tidy
 from curation.evaluation.variants import IOU, Difficult, Rules
 from curation.progress import stage
 
@@ -44,7 +32,7 @@ _OF_CLASS = (
         "AP11",
         "average precision of a class, 11 points",
         "mean over k = 0..10 of the highest precision at recall >= k/10 (VOC2007); equal scores make one point",
-        unit="share",
+        unit="%",
         better="higher",
         source="Everingham et al., IJCV 2010 (the rule of VOC2007)",
         undefined="the class has no object",
@@ -54,7 +42,7 @@ _OF_CLASS = (
         "AP_area",
         "average precision of a class, area",
         "area under the precision envelope (VOC2010)",
-        unit="share",
+        unit="%",
         better="higher",
         source="VOC2010 development kit",
         undefined="the class has no object",
@@ -66,7 +54,7 @@ MEASURES = (
         "mAP11",
         "mean average precision, 11 points",
         "mean of AP11 over the classes with objects; one without detections counts as 0",
-        unit="share",
+        unit="%",
         better="higher",
         source="Everingham et al., IJCV 2010 (the rule of VOC2007)",
         undefined="no class has objects",
@@ -76,7 +64,7 @@ MEASURES = (
         "mAP_area",
         "mean average precision, area",
         "mean of AP_area over the classes with objects; one without detections counts as 0",
-        unit="share",
+        unit="%",
         better="higher",
         source="VOC2010 development kit",
         undefined="no class has objects",
@@ -86,7 +74,7 @@ MEASURES = (
         "mAP11_ties_in_input_order",
         "mean average precision, 11 points, equal scores in input order",
         "mAP11 with a point of the curve after each detection, as older evaluators have it",
-        unit="share",
+        unit="%",
         better="higher",
         undefined="no class has objects",
     ),
@@ -141,14 +129,29 @@ def evaluate(
     given = OnePart.of(truth, detections, classes=classes, reading=reading, policy=policy)
     both = given.part.truth, given.read.detections
     with stage("average precision"):
-        sections = voc_average_precision(*both)
+        found = voc_average_precision(*both)
     return Result(
         REPORT,
-        given.about,
-        sections,
+        given.about | {"difficult": "ignore", "n_images": both[0].n_images, "definitions": DEFINITIONS},
+        scored=[given.scored("voc", _measured(found), {"iou": ">= 0.5"})],
         columns=lambda: precision_recall(*both),
         notes=given.notes,
         outcomes=lambda: {"voc": [outcomes_by_class(*both, VOC)]},
+    )
+
+
+def _measured(found: Mapping[str, Any]) -> Measured:
+    return Measured(
+        [Value(one.key, percent(found[one.key])) for one in MEASURES if one not in _OF_CLASS],
+        {
+            "average_precision": {
+                "class": list(found["npos"]),
+                "objects": list(found["npos"].values()),
+                "detections": list(found["n_detections"].values()),
+                **{name: list(map(percent, found[name].values())) for name in ("AP11", "AP_area")},
+            }
+        },
+        decided_by_order=found["decided_by_order"],
     )
 
 
@@ -185,31 +188,23 @@ def voc_average_precision(truth: GroundTruth, detections: Detections) -> dict[st
     Returns
     -------
     dict
-        ``mAP11``, ``mAP_area``, ``mAP11_ties_in_input_order``: None where no class has objects. ``AP11``, ``AP_area``:
-        by class, None without objects. ``decided_by_order`` (of ``mAP11_ties_in_input_order``), ``npos``, ``n_images``,
-        ``n_detections``, ``classes_averaged``, ``classes_left_out`` with reasons, ``definitions``.
+        Fractions of 1: ``mAP11``, ``mAP_area``, ``mAP11_ties_in_input_order``, None where no class has objects;
+        ``AP11``, ``AP_area`` by class, None without objects. ``decided_by_order`` (of ``mAP11_ties_in_input_order``);
+        ``npos`` and ``n_detections`` by class.
     """
     matches = assign(truth, detections, VOC)
     levels = wilderness_levels(truth.n_images, 0, most=1)
     found = average_precision_by_level(truth.classes, detections, matches, NO_DETECTIONS, levels)
-    counts = matches.n_positive.tolist()
-    positives = dict(zip(truth.classes, counts, strict=True))
     detected = np.bincount(detections.label, minlength=len(truth.classes)).tolist()
     return {
-        "profile": "voc",
-        "difficult": "ignore",
-        "definitions": DEFINITIONS,
         "mAP11": found["mAP11"][0],
         "mAP_area": found["mAP_area"][0],
         "mAP11_ties_in_input_order": found["mAP11_ties_in_input_order"][0],
         "decided_by_order": found["decided_by_order"],
         "AP11": found["AP11"]["0.0"],
         "AP_area": found["AP_area"]["0.0"],
-        "npos": positives,
-        "n_images": truth.n_images,
+        "npos": dict(zip(truth.classes, matches.n_positive.tolist(), strict=True)),
         "n_detections": dict(zip(truth.classes, detected, strict=True)),
-        "classes_averaged": [name for name, n in positives.items() if n],
-        "classes_left_out": {name: "no ground truth" for name, n in positives.items() if not n},
     }
 
 
@@ -228,61 +223,36 @@ def precision_recall(
     return curves
 
 
-def scored_of_plain(data: Data) -> Iterator[Scored]:
-    """Yield the one thing that a plain evaluation scores."""
-    detections = data["inputs"]["test"]["detections"]
-    yield Scored(
-        part="test",
-        variant=data["protocol"],
-        numbers=data,
-        truth=truth_digests(data),
-        predictions={"test": detections},
-        operating_point={"engine": data["engine"]} if "engine" in data else {"iou": ">= 0.5"},
-        method=stem_of(detections),
-    )
-
-
-def _tables(result: Result) -> Iterator[Table]:
-    data = result.data
-    rows = [
-        (name, data["npos"][name], data["n_detections"][name], ap, data["AP_area"][name])
-        for name, ap in data["AP11"].items()
-    ]
-    yield inputs_table(data)
-    yield Table(
-        "average_precision",
-        (
-            Column("class"),
-            Column("objects", "count"),
-            Column("detections", "count", file=False),
-            Column("AP11", "share", "AP 11-point"),
-            Column("AP_area", "share", "AP area"),
-        ),
-        rows,
-        title="VOC average precision in %, IoU 0.5, difficult ignored",
-        printed=[*rows, ("mean", "", "", data["mAP11"], data["mAP_area"])],
-        file=True,
-    )
-    yield order_table({"voc": data["decided_by_order"]})
-
-
-def _drawings(result: Result) -> Iterator[Drawing]:
+def _drawings(result: Result) -> Iterator[Figure]:
     from curation.evaluation.figures import precision_recall_curves
 
     def draw(stem: Path) -> list[Path]:
-        name = stem_of(result.data["inputs"]["test"]["detections"])
-        return precision_recall_curves({name: result.columns}, stem, note="VOC, IoU 0.5")
+        return precision_recall_curves({result.scored[0].method: result.columns}, stem, note="VOC, IoU 0.5")
 
-    drawable = any(result.data["npos"].values())
-    yield Drawing("precision_recall", draw if drawable else None, "no class has objects")
+    drawable = any(result.table("average_precision")["objects"])
+    yield Figure("precision_recall", draw if drawable else None, "no class has objects")
 
 
 REPORT = Report(
     "voc",
     MEASURES,
-    scored_of_plain,
-    _tables,
-    _drawings,
-    files=("average_precision",),
+    drawings=_drawings,
+    # 2: numbers are in %.
+    algorithm=2,
+    files=("measures", "average_precision"),
     figures=("precision_recall",),
+    places=(),
+    tidy=(
+        Tidy(
+            "average_precision",
+            (
+                Column("class"),
+                Column("objects", "count"),
+                Column("detections", "count"),
+                Column("AP11", "%", "AP 11-point"),
+                Column("AP_area", "%", "AP area"),
+            ),
+            title="VOC average precision in %, IoU 0.5, difficult ignored",
+        ),
+    ),
 )

@@ -1,7 +1,7 @@
 """Classes and their roles as files and manifests state them: what two lists are compared by.
 
 A list of images states classes too: by its groups, or by the folder or name of each file, where these are wnids. That
-is how a list was filed, not what its images show: ImageNet-O stands in folders of the classes that a network took its
+is how a list was filed, not what its images show: ImageNet-O is in folders of the classes that a network took its
 images for.
 """
 
@@ -42,7 +42,7 @@ class ClassSet:
     known : tuple of str, or None
         The classes that are known beside them, where their file says so.
     images : mapping of str to int, or None
-        Images of each class, where the file tells them.
+        Images of each class, where the file states them.
     filed : bool
         Whether the classes are those of files' folders or names.
     datasets : tuple of str
@@ -71,7 +71,7 @@ def read_classes(target: Manifest | Path | str, *, part: str = "") -> tuple[Clas
     Raises
     ------
     UsageError
-        It tells no class, or the manifest has no such part.
+        It names no class, or the manifest has no such part.
     MissingFileError, AnnotationFormatError
         The file cannot be read, or is of no known form.
     """
@@ -88,7 +88,7 @@ def read_classes(target: Manifest | Path | str, *, part: str = "") -> tuple[Clas
 
 
 def class_in(path: str) -> str:
-    """Return the wnid of the folder that a file stands in, or that its name begins with; ``""`` where there is none.
+    """Return the wnid of the folder that a file is in, or that its name begins with; ``""`` where there is none.
 
     Examples
     --------
@@ -109,15 +109,15 @@ def _of_manifest(manifest: Manifest, part: str) -> Iterator[ClassSet]:
     wanted = [part] if part else [one.name for one in header.parts if one.role in ("test", "wilderness")]
     ids = {one for name in wanted for one in manifest.lists.get(name, ())}
     if part and not ids:
-        raise UsageError("The list of the part is not there", where=f"{header.name} {header.version}: {part}")
-    images = Counter(class_in(one.partition(":")[2]) for one in sorted(ids))
-    told = {name: count for name, count in images.items() if name}
+        raise UsageError("The list of the part is not available", where=f"{header.name} {header.version}: {part}")
+    images = Counter(class_in(image.partition(":")[2]) for image in sorted(ids))
+    counted = {name: count for name, count in images.items() if name}
     for task in ("",) if not header.tasks else [one.name for one in header.tasks]:
         roles = _roles(header, task)
-        unknown = tuple(name for name in roles["unknown"] if not part or name in told)
+        unknown = tuple(name for name in roles["unknown"] if not part or name in counted)
         if unknown or not task:
             known = roles["known"]
-            counts = {name: told[name] for name in unknown if name in told} or None
+            counts = {name: counted[name] for name in unknown if name in counted} or None
             yield ClassSet(task or part or "unknown", unknown, known, counts, datasets=_datasets(header))
 
 
@@ -130,13 +130,13 @@ def _roles(header: Header, task: str) -> dict[str, tuple[str, ...]]:
 
 
 def _datasets(header: Header) -> tuple[str, ...]:
-    named = (name for one in header.sources for name in DATASETS if family(one.dataset).startswith(name))
+    named = (name for source in header.sources for name in DATASETS if family(source.dataset).startswith(name))
     return tuple(dict.fromkeys(named))
 
 
 def _of_file(given: PublishedFile) -> Iterator[ClassSet]:
     if given.form == "map":
-        raise UsageError("The file renames classes, and is no list of them", where=str(given.path))
+        raise UsageError("The file renames classes and is not a list of classes", where=str(given.path))
     known = given.classes.get("known")
     for role, names in given.classes.items():
         if role != "known" or len(given.classes) == 1:
@@ -160,15 +160,15 @@ def _counted(one: PublishedList, where: str, *, groups: bool) -> Iterable[tuple[
     lines = (line[:-1].decode() for line in io.BytesIO(stems(one.paths, parents=1)))
     found: Counter[str] = Counter()
     for line in lines:
-        # A wnid goes before any other folder: names of classes may stand in the names of folders, but need not.
+        # A wnid goes before any other folder: names of classes may occur in the names of folders, but need not.
         found[class_in(line) or line.rpartition("/")[0]] += 1
         if len(found) > MOST_CLASS_NAMES:
             break
     if not 0 < len(found) <= MOST_CLASS_NAMES or not all(found):
         raise UsageError(
-            "The list does not say of which class each image is", where=where,
+            "The list does not state the class of each image", where=where,
             expected="folders or names of files with a class, n01580870/n01580870_12.JPEG, or a list of classes",
             found=f"more than {MOST_CLASS_NAMES:,} folders" if len(found) > MOST_CLASS_NAMES
-            else f"{found['']:,} of {found.total():,} files stand in no folder",
+            else f"{found['']:,} of {found.total():,} files are in no folder",
         )  # fmt: skip
     return found.items()

@@ -37,7 +37,7 @@ SUPERCLASS_RULES: dict[str, str] = {
 
 
 def read_edge_list(edges: Path, names: Path | None = None) -> Graph:
-    """Return the hierarchy of an edge list; the parents of a node stand in the order of their lines.
+    """Return the hierarchy of an edge list; the parents of a node are in the order of their lines.
 
     A line that repeats an edge moves it to the end, so that ``as_tree(graph, "last")`` is what a reader gets that keeps
     one parent a child and overwrites it line by line.
@@ -174,7 +174,7 @@ def _label_name(entry: Any, path: Path) -> str:
 def _entries(entry: Any, key: str, path: Path) -> list[Any]:
     found = entry.get(key, [])
     if not isinstance(found, list):
-        raise HierarchyError(f"{key} of the class hierarchy is no array", where=str(path), found=repr(found)[:80])
+        raise HierarchyError(f"{key} of the class hierarchy is not an array", where=str(path), found=repr(found)[:80])
     return found
 
 
@@ -189,7 +189,7 @@ def superclass(tree: Path, root: str, rule: SuperclassRule = "leaves") -> tuple[
     """Return the label names below a node of an Open Images tree, sorted by code point.
 
     Matching is by label name (``/m/0jbk``) alone: names are for the eye, and one circulating copy lacks one. Under
-    ``repeated_leaves`` a label stands as often as there are ways down to it.
+    ``repeated_leaves`` a label occurs as often as there are ways down to it.
 
     Raises
     ------
@@ -212,7 +212,7 @@ def superclass(tree: Path, root: str, rule: SuperclassRule = "leaves") -> tuple[
         )
     found = _below(graph, root, rule, tree)
     if not found:
-        raise HierarchyError("Nothing lies below the node", where=f"{tree.name}: {root}", expected="an inner node")
+        raise HierarchyError("The node has no descendants", where=f"{tree.name}: {root}", expected="an inner node")
     return found
 
 
@@ -240,6 +240,6 @@ def _ways(graph: Graph, root: str) -> Counter[str]:
     @cache
     def below(node: str) -> Counter[str]:
         kinds = children(graph, node)
-        return sum((below(one) for one in kinds), Counter()) if kinds else Counter({node: 1})
+        return sum((below(kind) for kind in kinds), Counter()) if kinds else Counter({node: 1})
 
     return below(root) if children(graph, root) else Counter()

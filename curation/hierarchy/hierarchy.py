@@ -158,7 +158,7 @@ def tree_lines(graph: Graph, node: str, *, depth: int = 3, leaves: Collection[st
     _require(graph, [node])
     shown = descendants(graph, [node])
     if leaves is not None:
-        shown &= ancestors(graph, [one for one in leaves if one in graph])
+        shown &= ancestors(graph, [leaf for leaf in leaves if leaf in graph])
     yield from _lines(graph, node, shown, depth, "", "")
 
 
@@ -263,7 +263,7 @@ def node_of(graph: Graph, text: str) -> str:
     if len(found) == 1:
         return found[0]
     raise HierarchyError(
-        "The name stands for several nodes" if found else "The hierarchy has no such node",
+        "The name is ambiguous" if found else "The hierarchy has no such node",
         where=repr(text[:60]),
         expected="an id such as n02084071, a unique name such as dog.n.01, or a lemma of one node",
         found=", ".join(f"{node} {graph.nodes[node].get('name', '')}".strip() for node in sorted(found)[:8]) or None,

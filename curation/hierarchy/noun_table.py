@@ -1,10 +1,10 @@
 """The nouns of WordNet as a compact table: read from WordNet's own database files, shipped with the package for 3.0.
 
-Three compressed streams, so that kinship can be had without words: *structure* (where a synset stands, its parents in
+Three compressed streams, so that kinship can be had without words: *structure* (a synset's position, its parents in
 the file's order), *lemmas*, and *senses* (what makes their sense keys, by which one WordNet is held against another).
 ``python -m curation.hierarchy.noun_table DICT_FOLDER`` writes them beside this module from ``data.noun`` and
 ``index.noun`` (Princeton's WNdb-3.0, or Debian's wordnet-base, which gives the same table) and prints their digests,
-which stand in `DIGESTS`. WordNet 3.0 Copyright 2006 by Princeton University; its licence stands in ``WORDNET_LICENSE``.
+listed in `DIGESTS`. WordNet 3.0 Copyright 2006 by Princeton University; its licence is in ``WORDNET_LICENSE``.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def read_noun_lines(folder: Path) -> Iterator[NounLine]:
     Raises
     ------
     HierarchyError
-        A line is malformed, or does not stand at the byte offset that it states (then the file was changed).
+        A line is malformed, or is not at the byte offset that it states (then the file was changed).
     """
     return noun_lines(read_bytes(folder / "data.noun", kind="WordNet file"), str(folder / "data.noun"))
 
@@ -134,7 +134,7 @@ def noun_lines(data: bytes, where: str) -> Iterator[NounLine]:
                 raise _malformed(where, number, line) from None
             if synset.offset != start:
                 raise HierarchyError(
-                    "A synset does not stand where its offset says: the file was changed",
+                    "A synset is not at its offset: the file was changed",
                     where=f"{where}, line {number}",
                     expected=str(synset.offset),
                     found=f"byte {start}",
@@ -163,7 +163,7 @@ def senses_in(data: bytes, where: str) -> dict[str, list[int]]:
             fields = line.split()
             try:
                 count = int(fields[2])
-                senses[_text(fields[0])] = [int(one) for one in fields[len(fields) - count :]]
+                senses[_text(fields[0])] = [int(field) for field in fields[len(fields) - count :]]
             except (ValueError, IndexError):
                 raise _malformed(where, number, line) from None
     return senses

@@ -28,7 +28,7 @@ from curation.hierarchy.hierarchy import (
     parents,
     read_edits,
 )
-from curation.hierarchy.kinship import (
+from curation.hierarchy.related_classes import (
     NOUN_DEPTH,
     ClassKin,
     class_kin,
@@ -38,7 +38,7 @@ from curation.hierarchy.kinship import (
     path_similarity,
     wu_palmer,
 )
-from curation.hierarchy.wordnet import Wordnet, open_told, open_wordnet, published_parents
+from curation.hierarchy.wordnet import Wordnet, named_wordnet, open_wordnet, published_parents
 from curation.ilsvrc2012 import ilsvrc2012_classes
 from curation.manifest.manifest import Manifest
 from curation.storage import read_bytes
@@ -87,7 +87,7 @@ class Hierarchy:
         if self.edges is not None:
             graph = read_edge_list(self.edges, self.names)
         else:
-            chosen = open_told(self.wordnet)
+            chosen = named_wordnet(self.wordnet)
             whole = above is None
             graph = chosen.all_nouns(instances=instances) if whole else chosen.nouns(above, instances=instances)
         return graph if self.edits is None else edited(graph, read_edits(self.edits))
@@ -95,7 +95,7 @@ class Hierarchy:
     def whole(self) -> Wordnet | Graph:
         """Return a WordNet as it is, of which parts are taken; else the hierarchy, edits applied."""
         if self.edges is None and self.edits is None and self.names is None:
-            return open_told(self.wordnet)
+            return named_wordnet(self.wordnet)
         return self.graph()
 
 
@@ -312,7 +312,7 @@ def kin(
     Raises
     ------
     UsageError
-        Nothing names known classes; a list tells no class, or is empty.
+        Nothing names known classes; a list names no class, or is empty.
 
     Examples
     --------

@@ -28,7 +28,7 @@ _ID = re.compile(r"n[0-9]{8,9}")
 
 @dataclass(frozen=True, slots=True)
 class SynsetChoice:
-    """What a class name stands for.
+    """What a class name means.
 
     Attributes
     ----------
@@ -55,9 +55,7 @@ def synset_choices(dataset: str) -> dict[str, SynsetChoice]:
         There is no map of this data set.
     """
     if dataset not in DATASETS:
-        raise UsageError(
-            "There is no synset map of this data set", expected=", ".join(DATASETS), found=repr(dataset[:40])
-        )
+        raise UsageError("No synset map for this dataset", expected=", ".join(DATASETS), found=repr(dataset[:40]))
     lines = resources.files("curation.hierarchy").joinpath(_FILE).read_text(encoding="ascii").splitlines()
     rows = [line.split("\t") for line in lines if not line.startswith("#")]
     return {
@@ -149,6 +147,6 @@ def _bearing(graph: Graph) -> dict[str, list[str]]:
 def _of(names: tuple[str, ...], nodes: dict[str, str], absent: dict[str, str]) -> Placed:
     return Placed(
         names,
-        {one: nodes[one] for one in names if one in nodes},
-        {one: absent[one] for one in names if one in absent},
+        {name: nodes[name] for name in names if name in nodes},
+        {name: absent[name] for name in names if name in absent},
     )

@@ -366,7 +366,7 @@ def _read(root: Any, name: str) -> bytes:
     return data
 
 
-def open_told(which: Path | str | None) -> Wordnet:
+def named_wordnet(which: Path | str | None) -> Wordnet:
     """Return a WordNet, and warn of how it differs from the built-in one where it does."""
     chosen = open_wordnet(which)
     if chosen.difference:

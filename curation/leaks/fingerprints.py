@@ -46,7 +46,7 @@ VARIANTS: tuple[str, ...] = tuple(
     for mirrored in (False, True)
     for place in ("", *(f"crop {row}{column}" for row in range(1, _STEPS + 1) for column in range(1, _STEPS + 1)))
 )
-"""What each code of a benchmark image stands for: ``whole``, ``crop 11`` (top left) to ``crop 55``, ``mirrored`` …"""
+"""What each code of a benchmark image is of: ``whole``, ``crop 11`` (top left) to ``crop 55``, ``mirrored`` …"""
 N_WINDOWS = len(VARIANTS) // 2
 
 

@@ -23,7 +23,7 @@ FILES = (JSON, PAGE, LEAKED, "leaks.csv", "unreadable.csv", f"{THUMBNAILS}/*.jpg
 PAIRS_SHOWN = 60
 """Pairs of a kind that the page shows, those in doubt first."""
 WHOLE = "benchmark"
-"""What stands for all parts together among them."""
+"""The name of all parts together among the parts."""
 _PROTOCOL = "leaks"
 _LARGEST = 1 << 30
 _OF_PART = (
@@ -166,7 +166,7 @@ class Leaks(Result):
     @property
     def leaked(self) -> tuple[str, ...]:
         """The benchmark images that are in the corpus, sorted."""
-        return tuple(sorted({one.benchmark for one in self.evidence}))
+        return tuple(sorted({item.benchmark for item in self.evidence}))
 
     @checked
     def save(self, folder: Path | str, *, figures: bool = False) -> list[Path]:
@@ -204,8 +204,8 @@ class Leaks(Result):
                     if picture:
                         write_bytes(folder / THUMBNAILS / name, picture)
                 links = [f"{THUMBNAILS}/{name}" if picture else "" for name, picture in zip(names, data, strict=True)]
-                pairs.append({"evidence": one, "links": links, "value": _told(one)})
-            total = sum(one.kind == kind for one in self.evidence)
+                pairs.append({"evidence": one, "links": links, "value": _in_words(one)})
+            total = sum(item.kind == kind for item in self.evidence)
             groups.append({"kind": kind, "title": TITLES[kind], "pairs": pairs, "total": total})
         write_text(folder / PAGE, page("leaks.html", data=self.data, groups=groups, lines=summary_lines(self.data)))
 
@@ -222,7 +222,7 @@ def shown_pairs(evidence: Sequence[Evidence]) -> dict[str, list[Evidence]]:
     """Return the pairs of each kind that the page shows, nearest to the threshold first: these need a look."""
     found: dict[str, list[Evidence]] = {}
     for kind in KINDS:
-        of_kind = [one for one in evidence if one.kind == kind]
+        of_kind = [item for item in evidence if item.kind == kind]
         if of_kind:
             # Bits are counted from the same on, a cosine towards it.
             found[kind] = sorted(of_kind, key=lambda one: one.value, reverse=kind != "embedding")[:PAIRS_SHOWN]
@@ -238,7 +238,7 @@ def _small(path: Path | None) -> bytes | None:
         return None
 
 
-def _told(one: Evidence) -> str:
+def _in_words(one: Evidence) -> str:
     if one.kind == "same_pixels":
         return "every pixel is equal"
     if one.kind == "embedding":
@@ -261,13 +261,13 @@ def summary_lines(data: Data) -> list[str]:
     if planted is None:
         lines.append("No copy was planted: nothing is known of what this check misses.")
     else:
-        told = ", ".join(
+        counts = ", ".join(
             f"{name} {one['found']} of {one['planted']} ({one['low']:.1%} to {one['high']:.1%})"
             for name, one in planted["alterations"].items()
             if one["planted"]
         )
         lines.append(
-            f"Planted copies found, with 95 % intervals: {told}; {planted['taken_for_another']} of "
+            f"Planted copies found, with 95 % intervals: {counts}; {planted['taken_for_another']} of "
             f"{planted['copies']:,} were taken for another image too."
         )
     if decoys["by_chance"] is None:
@@ -300,7 +300,7 @@ def _tables(result: Result) -> Iterator[Table]:
     ]
     yield Table("parts", columns, rows, title="Benchmark images in the corpus, by their strongest evidence")
     names = ("benchmark", "corpus", "kind", "variant", "value", "threshold")
-    found = [tuple(getattr(one, name) for name in names) for one in result.evidence]
+    found = [tuple(getattr(item, name) for name in names) for item in result.evidence]
     shown = found[:_SHOWN]
     some = f": {len(shown)} of {len(found):,} pairs" if len(found) > len(shown) else ""
     yield Table(
@@ -375,8 +375,10 @@ class LeakFile(msgspec.Struct, frozen=True):
         """What is known of leaks that the check does not find, to be put behind a sentence."""
         if self.planted is None:
             return "; no copy was planted, so that nothing is known of what was missed"
-        told = [f"{name} {one.found} of {one.planted}" for name, one in self.planted.alterations.items() if one.planted]
-        return f"; of planted copies were found: {', '.join(told)}" if told else ""
+        counts = [
+            f"{name} {one.found} of {one.planted}" for name, one in self.planted.alterations.items() if one.planted
+        ]
+        return f"; of planted copies were found: {', '.join(counts)}" if counts else ""
 
 
 def read_leaks(place: Path) -> LeakFile:

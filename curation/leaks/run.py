@@ -17,10 +17,10 @@ from curation.arguments import Workers, checked
 from curation.engines.running import EngineName, run_step
 from curation.engines.shards import Shards
 from curation.errors import MissingFileError, UsageError
-from curation.leaks.alike import MARGIN, FindAlike, Look
 from curation.leaks.evidence import KINDS, Evidence
 from curation.leaks.fingerprints import fingerprints, pictures_of
-from curation.leaks.planting import planted, wilson
+from curation.leaks.image_similarity import MARGIN, FindAlike, Look
+from curation.leaks.recall_probe import planted, wilson
 from curation.leaks.report import WHOLE, Leaks, shown_pairs
 from curation.leaks.step import RADIUS, FindLeaks, Known
 from curation.manifest.locate import load_manifest
@@ -126,7 +126,7 @@ def leaks(
     embedded = _embedded(embeddings, corpus_embeddings, look, images)
     places = [corpus] if isinstance(corpus, str | Path) else list(corpus)
     blocks = chain.from_iterable(corpus_blocks(place, root=root) for place in places)
-    # A corpus that is not there is told of before the benchmark is read.
+    # A missing corpus is reported before the benchmark is read.
     first = list(islice(blocks, 1))
     paths = _paths(sorted(images), photos)
     found, broken = _read(paths, look.open() if look else None)
@@ -143,23 +143,23 @@ def leaks(
     step = FindLeaks.of(found, radius=radius, margin=margin, encoder=look)
     with TemporaryDirectory(prefix="curation-leaks-") if evidence is None else nullcontext(evidence) as folder:
         shards = run_step(step, chain(first, blocks), out=Path(folder) / "blocks", engine=engine, workers=workers)
-        told = _Told()
-        told.add(shards)
+        seen = _Findings()
+        seen.add(shards)
         digests = {"evidence": shards.digest}
         if embedded is not None and corpus_embeddings is not None:
             alike = FindAlike(embedded.ids, Look.of(embedded.vectors, len(embedded), margin))
             vectors = reference_blocks(corpus_embeddings, embedded.encoder.digest)
             by_look = run_step(alike, vectors, out=Path(folder) / "alike", engine=engine, workers=workers)
-            told.add(by_look)
+            seen.add(by_look)
             digests["embeddings"] = by_look.digest
-        thumbnails = _thumbnails(shards, told.evidence)
-    if told.images == told.n_unreadable and not told.embedded:
+        thumbnails = _thumbnails(shards, seen.evidence)
+    if seen.images == seen.n_unreadable and not seen.embedded:
         raise MissingFileError(
             "No image of the corpus could be compared: nothing is known of leaks",
             where=_name(places),
             expected="images that can be read",
-            found=f"{told.images:,} images, {told.n_unreadable:,} of them cannot be read",
-            hint="; ".join(f"{name}: {why}" for name, why in told.unreadable[:_EXAMPLES]) or None,
+            found=f"{seen.images:,} images, {seen.n_unreadable:,} of them cannot be read",
+            hint="; ".join(f"{name}: {why}" for name, why in seen.unreadable[:_EXAMPLES]) or None,
         )
     readable = {one.id: paths[one.id] for one in found}
     compared = {*readable, *(embedded.ids if embedded else ())}
@@ -171,8 +171,8 @@ def leaks(
                 kind: {
                     "name": _name(places),
                     "sha256": digest,
-                    "rows": told.images if kind == "evidence" else told.embedded,
-                    "reported": {"unreadable": told.n_unreadable, "plain": told.plain} if kind == "evidence" else {},
+                    "rows": seen.images if kind == "evidence" else seen.embedded,
+                    "reported": {"unreadable": seen.n_unreadable, "plain": seen.plain} if kind == "evidence" else {},
                 }
                 for kind, digest in digests.items()
             }
@@ -184,21 +184,21 @@ def leaks(
     }  # fmt: skip
     sections = {
         "corpus": {
-            "name": _name(places), "images": told.images - told.n_unreadable, "unreadable": told.n_unreadable,
-            "plain": told.plain, "embedded": told.embedded,
+            "name": _name(places), "images": seen.images - seen.n_unreadable, "unreadable": seen.n_unreadable,
+            "plain": seen.plain, "embedded": seen.embedded,
         },
         "benchmark": {
             "without_photo": len(images - set(paths)),
             "unreadable": len(broken),
             "plain": sum(all(one.found.plain) for one in found),
         },
-        "parts": _by_part(lists, compared, told.evidence),
+        "parts": _by_part(lists, compared, seen.evidence),
         "planted": planted(step, readable, plant) if plant and readable else None,
-        "decoys": _decoys(step, told),
+        "decoys": _decoys(step, seen),
     }  # fmt: skip
     notes = _notes(sections, broken)
     return Leaks(
-        about, sections, evidence=told.evidence, unreadable=told.unreadable, photos=readable, thumbnails=thumbnails,
+        about, sections, evidence=seen.evidence, unreadable=seen.unreadable, photos=readable, thumbnails=thumbnails,
         notes=notes,
     )  # fmt: skip
 
@@ -244,11 +244,11 @@ def _paths(ids: Sequence[str], photos: Mapping[str, Path] | Path) -> dict[str, P
     roots = photos if isinstance(photos, Mapping) else {"": photos}
     folders = {namespace: PhotoFolder(Path(root)) for namespace, root in roots.items()}
     found = {}
-    for one in ids:
-        namespace, _, native = one.partition(":")
+    for image in ids:
+        namespace, _, native = image.partition(":")
         folder = folders.get(namespace, folders.get(""))
         if folder is not None and (path := folder.find([native])) is not None:
-            found[one] = path
+            found[image] = path
     return found
 
 
@@ -276,7 +276,7 @@ def _read(paths: Mapping[str, Path], encoder: Encoder | None) -> tuple[list[Know
     return photos, broken
 
 
-class _Told:
+class _Findings:
     """What the shards of evidence say, thumbnails aside."""
 
     def __init__(self) -> None:
@@ -338,9 +338,9 @@ def _by_part(
 ) -> dict[str, Any]:
     """Return what leaked of the whole benchmark (see `WHOLE`), and of each part where there are several."""
     strongest: dict[str, str] = {}
-    for one in evidence:
-        if one.benchmark not in strongest or KINDS.index(one.kind) < KINDS.index(strongest[one.benchmark]):
-            strongest[one.benchmark] = one.kind
+    for item in evidence:
+        if item.benchmark not in strongest or KINDS.index(item.kind) < KINDS.index(strongest[item.benchmark]):
+            strongest[item.benchmark] = item.kind
     parts = {}
     whole = {WHOLE: [one for ids in lists.values() for one in ids]}
     for name, ids in (whole | (dict(lists) if len(lists) > 1 else {}) | whole).items():
@@ -359,17 +359,17 @@ def _by_part(
     return parts
 
 
-def _decoys(step: FindLeaks, told: _Told) -> dict[str, Any]:
+def _decoys(step: FindLeaks, seen: _Findings) -> dict[str, Any]:
     """Return how many corpus images are near a code by chance, and what that leaves of those that were found."""
-    by_chance = told.by_chance if step.has_decoys else None
-    images = told.images - told.n_unreadable
+    by_chance = seen.by_chance if step.has_decoys else None
+    images = seen.images - seen.n_unreadable
     high = None if by_chance is None or not images else wilson(by_chance, images)[1] * images
     shares = [
-        None if one is None or not told.matched else max(0.0, 1 - one / told.matched) for one in (by_chance, high)
+        None if one is None or not seen.matched else max(0.0, 1 - one / seen.matched) for one in (by_chance, high)
     ]
     return {
         "codes": step.codes.shape[0] * step.codes.shape[1], "by_chance": by_chance, "by_chance_high": high,
-        "matched": told.matched, "precision": shares[0], "precision_low": shares[1],
+        "matched": seen.matched, "precision": shares[0], "precision_low": shares[1],
     }  # fmt: skip
 
 
@@ -392,5 +392,5 @@ def _notes(sections: Mapping[str, Any], broken: Mapping[str, str]) -> list[str]:
 
 
 def _name(places: Sequence[str | Path]) -> str:
-    names = [Path(str(one)).name or str(one) for one in places]
+    names = [Path(str(place)).name or str(place) for place in places]
     return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")

@@ -12,7 +12,6 @@ import numpy as np
 
 from curation.engines.step import Step
 from curation.errors import UsageError
-from curation.leaks.alike import MARGIN, Look, Vectors
 from curation.leaks.evidence import KINDS, as_table, thumbnail
 from curation.leaks.fingerprints import (
     BITS,
@@ -25,6 +24,7 @@ from curation.leaks.fingerprints import (
     fingerprints,
     pictures_of,
 )
+from curation.leaks.image_similarity import MARGIN, Look, Vectors
 from curation.similarity.embed import quiet
 from curation.similarity.encoder import Encoder, Prepared
 from curation.similarity.from_files import EncoderOptions
@@ -111,12 +111,14 @@ class FindLeaks(Step):
                 expected=f"0 to {BITS // 2 - 32} of {BITS} bits: codes of unrelated photos differ in about {BITS // 2}",
             )
         owners = [number for number, one in enumerate(photos) for _ in one.found.pixels]
-        shown = np.array([not plain for one in photos for plain in one.found.plain], np.bool_)
-        codes = np.concatenate([one.found.codes for one in photos] or [np.empty((0, len(VARIANTS), WORDS), np.uint64)])
-        given = [one.vectors for one in photos if one.vectors is not None]
+        shown = np.array([not plain for photo in photos for plain in photo.found.plain], np.bool_)
+        codes = np.concatenate(
+            [photo.found.codes for photo in photos] or [np.empty((0, len(VARIANTS), WORDS), np.uint64)]
+        )
+        given = [photo.vectors for photo in photos if photo.vectors is not None]
         return cls(
-            ids=tuple(one.id for one in photos),
-            pixels=tuple(digest for one in photos for digest in one.found.pixels),
+            ids=tuple(photo.id for photo in photos),
+            pixels=tuple(digest for photo in photos for digest in photo.found.pixels),
             pixel_owners=np.array(owners, np.int64),
             codes=np.ascontiguousarray(codes[shown]),
             code_owners=np.array(owners, np.int64)[shown],
@@ -169,7 +171,7 @@ class FindLeaks(Step):
         """Return photo, kind, benchmark image, variant, bits and radius, once for each pair: the strongest."""
         best: dict[tuple[int, int], tuple[int, int, int, str]] = {}
         places = [place for place, one in enumerate(photos) for plain in one.plain if not plain]
-        shown = [one.codes[~np.array(one.plain), 0] for one in photos]
+        shown = [photo.codes[~np.array(photo.plain), 0] for photo in photos]
         asked = np.concatenate([*shown, np.empty((0, WORDS), np.uint64)])
         for number, code, bits in near_codes(asked, self._flat, self.radius, self.first_radius):
             picture, variant = divmod(code, len(VARIANTS))

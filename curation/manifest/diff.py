@@ -43,6 +43,8 @@ class Change:
         Where the ids of a part differ, how.
     """
 
+    __repr__ = short_repr
+
     step: Verdict
     subject: str
     what: str
@@ -192,7 +194,7 @@ def _compare_header(old: Header, new: Header) -> Iterator[Change]:
         yield Change("major", "tasks", "the classes that a task introduces, or their order, are others")
     if old.overlay != new.overlay:
         # Boxes of reviewers are truth: a score against others is another score.
-        told = ["none" if one is None else one.told for one in (old.overlay, new.overlay)]
+        told = ["none" if one is None else one.summary for one in (old.overlay, new.overlay)]
         same = old.overlay is not None and new.overlay is not None and old.overlay.sha256 == new.overlay.sha256
         yield Change("patch" if same else "major", "overlay", f"{told[0]} became {told[1]}")
     for name in sorted({*Header.__struct_fields__} - {"parts", "classes", "overlay", "tasks"}):

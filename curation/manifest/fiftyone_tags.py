@@ -7,9 +7,9 @@ the next one, and whatever is not listed there is the user's own and stays as it
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Protocol
 
 import msgspec
 
@@ -24,12 +24,17 @@ from curation.sources.fiftyone_view import (
     told_name,
 )
 
-if TYPE_CHECKING:
-    from curation.manifest.manifest import Manifest
-
 INFO_KEY = "curation"
 """Key of ``dataset.info``: name, version and digest of the manifest, and the tags and views that are ours."""
 Missing = Literal["error", "skip"]
+
+
+class _Manifest(Protocol):
+    @property
+    def digest(self) -> str: ...
+    @property
+    def title(self) -> str: ...
+    def ids(self, name: str) -> tuple[str, ...]: ...
 
 
 class _Part(msgspec.Struct):
@@ -54,16 +59,16 @@ class TaggedLists:
     ----------
     name, version, digest : str
         Of the manifest that was put onto the dataset.
-    lists : mapping of str to tuple of str
+    lists : mapping of str to sequence of str
         Ids of the samples with the tag of each part, sorted.
     """
 
     name: str
     version: str
     digest: str
-    lists: Mapping[str, tuple[str, ...]]
+    lists: Mapping[str, Sequence[str]]
 
-    def differences(self, manifest: Manifest) -> dict[str, tuple[tuple[str, ...], tuple[str, ...]]]:
+    def differences(self, manifest: _Manifest) -> dict[str, tuple[tuple[str, ...], tuple[str, ...]]]:
         """Return the ids that a tag lacks and those that it has beyond the list, of each part where there are such.
 
         Raises
@@ -87,10 +92,10 @@ class TaggedLists:
 
 
 def write_tags(
-    manifest: Manifest,
+    mine: TaggedLists,
     dataset: Any,
-    parts: Sequence[str] | None = None,
     *,
+    listed: Collection[str] = (),
     id_field: str = "",
     prefix: str = "",
     missing: Missing = "error",
@@ -98,27 +103,28 @@ def write_tags(
 ) -> dict[str, int]:
     """Tag the samples of each part, save a view of each, and say in ``dataset.info["curation"]`` which manifest it is.
 
-    See `curation.manifest.manifest.Manifest.to_fiftyone`.
+    Parameters
+    ----------
+    listed : collection of str
+        Parts whose order carries meaning; for the others see `curation.manifest.manifest.Manifest.to_fiftyone`.
     """
     require_dataset(dataset)
-    chosen = [part.name for part in manifest.header.parts if part.name in manifest.lists] if parts is None else parts
-    lists = {part: manifest.ids(part) for part in chosen}
     before = _ours(dataset)
-    if before and before["digest"] != manifest.digest and not replace:
+    if before and before["digest"] != mine.digest and not replace:
         raise UsageError(
             "The dataset has the tags of another manifest",
             where=told_name(dataset),
-            expected=f"{manifest.title}, {manifest.digest[:19]}",
+            expected=f"{mine.name} {mine.version}, {mine.digest[:19]}",
             found=f"{before['name']} {before['version']}, {str(before['digest'])[:19]}"[:200],
             hint="replace=True removes its tags and saved views, and writes these",
         )
-    names = {part: f"{prefix}{part}" for part in lists}
+    names = {part: f"{prefix}{part}" for part in mine.lists}
     old = {one["tag"] for one in before.get("parts", [])}
     if foreign := sorted({*dataset.distinct("tags")} & {*names.values()} - old):
         what, where = "The dataset has a tag of this name that is not ours", f"{told_name(dataset)}: {foreign[0]}"[:200]
         raise UsageError(what, where=where, hint="prefix='NAME ' puts something before the names of the parts")
     refuse_foreign_views(dataset, [*names.values()], old)
-    wanted = [*dict.fromkeys(one for ids in lists.values() for one in ids)]
+    wanted = [*dict.fromkeys(one for ids in mine.lists.values() for one in ids)]
     there = samples_of(dataset, wanted, id_field)
     absent = [one for one in wanted if one not in there]
     if absent and missing == "error":
@@ -126,14 +132,14 @@ def write_tags(
         expected, found = f"all {len(wanted)} images", f"without {named_images(absent)}"
         raise UsageError(what, where=told_name(dataset), expected=expected, found=found, hint=hint)
     record = {
-        "name": manifest.header.name,
-        "version": manifest.header.version,
-        "digest": manifest.digest,
+        "name": mine.name,
+        "version": mine.version,
+        "digest": mine.digest,
         "id_field": id_field,
         "namespaces": sorted({one.partition(":")[0] for one in wanted}),
         "parts": [{"part": part, "tag": tag} for part, tag in names.items()],
     }
-    # What is to go stands there until it is gone.
+    # Tags that are to go are recorded until they are gone.
     kept = [one for one in before.get("parts", []) if one["tag"] not in names.values()]
     _say(dataset, {**record, "parts": [*record["parts"], *kept]})
     for one in kept:
@@ -142,11 +148,10 @@ def write_tags(
             dataset.delete_saved_view(one["tag"])
     counts = {}
     for part, tag in names.items():
-        samples = [there[one] for one in lists[part] if one in there]
+        samples = [there[one] for one in mine.lists[part] if one in there]
         _tag(dataset, tag, samples)
-        is_listed = manifest.part(part).order == "listed"
-        view = dataset.select(samples, ordered=True) if is_listed else dataset.match_tags(tag)
-        dataset.save_view(tag, view, description=manifest.digest, overwrite=True)
+        view = dataset.select(samples, ordered=True) if part in listed else dataset.match_tags(tag)
+        dataset.save_view(tag, view, description=mine.digest, overwrite=True)
         counts[part] = len(samples)
     _say(dataset, record)
     return counts
@@ -221,10 +226,7 @@ def _ours(dataset: Any) -> dict[str, Any]:
         ours: dict[str, Any] = msgspec.to_builtins(msgspec.convert(dict(found), _Record))
         return ours
     except (msgspec.ValidationError, TypeError, ValueError):
-        what, where = (
-            "The dataset has information of this name that is not ours",
-            f"{told_name(dataset)}: info[{INFO_KEY!r}]",
-        )
+        what, where = f"info[{INFO_KEY!r}] of the dataset was not written by curation", told_name(dataset)
         raise UsageError(what, where=where, hint="keep it under another name") from None
 
 

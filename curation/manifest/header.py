@@ -15,6 +15,8 @@ import msgspec
 from curation.short_repr import short_repr
 
 SCHEMA_VERSION: Literal[1] = 1
+OVERLAY_FILE = "overlay.jsonl"
+"""Boxes that reviewers added, beside the header."""
 
 NAME = r"[a-z0-9][a-z0-9_.]*(?:-[a-z0-9_.]+)*(?:/[a-z0-9][a-z0-9_.]*(?:-[a-z0-9_.]+)*)?"
 """A manifest's name: lower-case words joined by ``-``, at most one ``/``."""
@@ -246,7 +248,7 @@ class OverlayEntry(_Record, frozen=True):
     log: Digest
 
     @property
-    def told(self) -> str:
+    def summary(self) -> str:
         """How many boxes and images, in words."""
         return f"{self.boxes:,} boxes on {self.images:,} images, {self.exhaustive_images:,} of them exhaustive"
 

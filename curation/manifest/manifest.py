@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -25,7 +25,7 @@ from curation.errors import (
     UsageError,
 )
 from curation.input_files import utf8_text
-from curation.manifest.header import SCHEMA_VERSION, Header, PartEntry, header_as_data
+from curation.manifest.header import OVERLAY_FILE, SCHEMA_VERSION, Header, PartEntry, header_as_data
 from curation.manifest.validation import check_header, check_lists, needs_every_list, require_earlier
 from curation.short_repr import cut, html_table
 from curation.storage import inside, publishing_folder, read_bytes
@@ -33,16 +33,23 @@ from curation.storage import inside, publishing_folder, read_bytes
 if TYPE_CHECKING:
     import pandas as pd
 
-    from curation.manifest.overlay import Overlay
+    from curation.manifest.added_boxes import AddedBoxes
+    from curation.sources.photos import PhotoDataset
     from curation.sources.source_specs import SourceSlot
 
 
 HEADER_FILE = "manifest.json"
 LIST_FOLDER = "ids"
-OVERLAY_FILE = "overlay.jsonl"
 MAX_HEADER_BYTES = 16 << 20
 MAX_LIST_BYTES = 512 << 20
 VARIABLE = "CURATION_MANIFESTS"
+
+
+class _Lists(dict[str, tuple[str, ...]]):
+    """Ids by part, shown as their number."""
+
+    def __repr__(self) -> str:
+        return cut(f"{{{', '.join(f'{name!r}: {len(ids):,} ids' for name, ids in self.items())}}}", 240)
 
 
 @dataclass(frozen=True)
@@ -54,16 +61,16 @@ class Manifest:
     header : Header
     lists : mapping of str to tuple of str
         Ids of each available part, in file order. A declared part has none.
-    overlay : Overlay or None
+    added_boxes : AddedBoxes or None
         The boxes that reviewers added, where the header names some.
     """
 
     header: Header
     lists: Mapping[str, tuple[str, ...]]
-    overlay: Overlay | None = None
+    added_boxes: AddedBoxes | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what is no header, or no lists by part.
+        """Refuse what is not a header, or not lists by part.
 
         Raises
         ------
@@ -71,10 +78,11 @@ class Manifest:
         """
         if not isinstance(self.header, Header) or not isinstance(self.lists, Mapping):
             raise ManifestError(
-                "A manifest cannot be made of these",
-                expected="a Header, and ids by part; curation.load reads a manifest, curation.build makes it",
+                "A manifest needs a header, and ids by part",
+                expected="a Header and a mapping; curation.load reads a manifest, curation.build makes one",
                 found=f"{shown(self.header)}; {shown(self.lists)}",
             )
+        object.__setattr__(self, "lists", _Lists(self.lists))
 
     def __repr__(self) -> str:
         header = self.header
@@ -100,7 +108,7 @@ class Manifest:
         """``sha256:<hex>`` of the canonical header, which states the digest of every list."""
         return sha256_of_bytes(canonical_json(header_as_data(self.header)))
 
-    def require_overlay(self) -> Overlay | None:
+    def require_added_boxes(self) -> AddedBoxes | None:
         """Return the boxes that reviewers added, None where the header names none.
 
         Raises
@@ -108,14 +116,14 @@ class Manifest:
         ManifestError
             The header names some, and they are not here.
         """
-        if self.header.overlay is not None and self.overlay is None:
+        if self.header.overlay is not None and self.added_boxes is None:
             raise ManifestError(
-                "The annotation overlay of the manifest is not here, and its boxes belong to the truth",
+                "The manifest lacks the boxes that reviewers added, which belong to its truth",
                 where=self.title,
                 expected=f"{OVERLAY_FILE}, {self.header.overlay.sha256}",
                 hint="give the whole folder of the manifest: curation.load(FOLDER)",
             )
-        return self.overlay if self.header.overlay is not None else None
+        return self.added_boxes if self.header.overlay is not None else None
 
     @property
     def slots(self) -> tuple[SourceSlot, ...]:
@@ -183,6 +191,37 @@ class Manifest:
         return photos_of_ids(self.ids(name), root)
 
     @checked
+    def dataset(
+        self, name: str, root: Path | str | Mapping[str, Path], transform: Callable[..., Any] | None = None
+    ) -> PhotoDataset:
+        """Return the photos of a part as a map-style dataset, which is all that PyTorch's ``DataLoader`` needs.
+
+        An item is a picture (``PIL.Image``, RGB, stored pixels) and its image id, in the order of the list.
+
+        Parameters
+        ----------
+        root : Path, or mapping of str to Path
+            See `photos`.
+        transform : callable, optional
+            Takes the picture and the id, and gives what is wanted instead.
+
+        Raises
+        ------
+        MissingFileError
+            A folder does not exist, or a photo is in none.
+
+        Examples
+        --------
+        With PyTorch::
+
+            dataset = manifest.dataset("wilderness", "val2017", lambda image, image_id: (to_tensor(image), image_id))
+            loader = torch.utils.data.DataLoader(dataset, batch_size=8, collate_fn=list)
+        """
+        from curation.sources.photos import PhotoDataset
+
+        return PhotoDataset(self.ids(name), self.photos(name, root), transform)
+
+    @checked
     def to_fiftyone(
         self,
         dataset: Any,
@@ -220,9 +259,15 @@ class Manifest:
         MissingListError
             A part has no list.
         """
-        from curation.manifest.fiftyone_tags import write_tags
+        from curation.manifest.fiftyone_tags import TaggedLists, write_tags
 
-        return write_tags(self, dataset, parts, id_field=id_field, prefix=prefix, missing=missing, replace=replace)
+        chosen = [part for part in self.parts if part in self.lists] if parts is None else parts
+        lists = {part: self.ids(part) for part in chosen}
+        mine = TaggedLists(self.header.name, self.header.version, self.digest, lists)
+        listed = {part for part in lists if self.part(part).order == "listed"}
+        return write_tags(
+            mine, dataset, listed=listed, id_field=id_field, prefix=prefix, missing=missing, replace=replace
+        )
 
     @checked
     def save(self, folder: Path | str) -> Path:
@@ -269,10 +314,10 @@ def write_manifest(manifest: Manifest, folder: Path) -> None:
     where = str(folder)
     check_header(manifest.header, where=where)
     check_lists(manifest.header, manifest.lists, where=where)
-    overlay, entry = manifest.require_overlay(), manifest.header.overlay
-    if overlay is not None and entry is not None and overlay.digest != entry.sha256:
-        what = "The annotation overlay is not the one that the header names"
-        raise DigestMismatchError(what, where=where, expected=entry.sha256, found=overlay.digest)
+    added, entry = manifest.require_added_boxes(), manifest.header.overlay
+    if added is not None and entry is not None and added.digest != entry.sha256:
+        what = "The added boxes are not those that the header names"
+        raise DigestMismatchError(what, where=where, expected=entry.sha256, found=added.digest)
     if (folder / HEADER_FILE).exists():
         _require_same(manifest, folder)
         return
@@ -315,8 +360,8 @@ def manifest_files(manifest: Manifest) -> dict[str, bytes]:
     files = {HEADER_FILE: header_bytes(manifest)}
     for name in sorted(manifest.lists):
         files[f"{LIST_FOLDER}/{name}.txt"] = "".join(f"{line}\n" for line in manifest.lists[name]).encode()
-    if (overlay := manifest.require_overlay()) is not None:
-        files[OVERLAY_FILE] = overlay.data
+    if (added := manifest.require_added_boxes()) is not None:
+        files[OVERLAY_FILE] = added.data
     return files
 
 
@@ -342,7 +387,7 @@ def read_manifest(path: Path) -> Manifest:
     at_hand = _lists_at_hand(header, folder)
     lists = {part.name: _read_list(folder, part) for part in header.parts if part.name in at_hand}
     check_lists(header, lists, where=str(folder))
-    return Manifest(header, lists, _read_overlay(folder, header))
+    return Manifest(header, lists, _read_added_boxes(folder, header))
 
 
 def _read_header(path: Path) -> Header:
@@ -423,17 +468,17 @@ def _lists_at_hand(header: Header, folder: Path) -> set[str]:
     return {name.removesuffix(".txt") for name in present}
 
 
-def _read_overlay(folder: Path, header: Header) -> Overlay | None:
+def _read_added_boxes(folder: Path, header: Header) -> AddedBoxes | None:
     """Return the boxes that reviewers added, held against the digest in the header; None where it names none."""
     if header.overlay is None:
         return None
-    from curation.manifest.overlay import read_overlay
+    from curation.manifest.added_boxes import read_added_boxes
 
     path = folder / OVERLAY_FILE
     if not path.exists():
-        what, digest = "The annotation overlay of the manifest is missing", header.overlay.sha256
+        what, digest = "The file of added boxes is missing", header.overlay.sha256
         raise ManifestError(what, where=str(path), expected=digest, hint="fetch the folder again")
-    return read_overlay(inside(folder, OVERLAY_FILE), entry=header.overlay)
+    return read_added_boxes(inside(folder, OVERLAY_FILE), entry=header.overlay)
 
 
 def _read_list(folder: Path, part: PartEntry) -> tuple[str, ...]:

@@ -70,7 +70,7 @@ def _identity(manifest: Manifest) -> Table:
     if header.completes:
         rows.append(("completes", header.completes))
     if (one := header.overlay) is not None:
-        rows.append(("overlay", f"of reviewers: {one.told} (rule {one.rule}), {one.sha256}"))
+        rows.append(("overlay", f"of reviewers: {one.summary} (rule {one.rule}), {one.sha256}"))
     if header.supersedes:
         rows.append(("supersedes", f"{header.supersedes.version}: {header.supersedes.reason}"))
     return Table(f"{header.name} {header.version}", ("", ""), tuple(rows))

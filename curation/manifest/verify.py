@@ -9,9 +9,10 @@ from typing import Literal
 
 from curation.canonical import sha256_of_lines
 from curation.errors import CurationError
-from curation.manifest.header import PartEntry, SourceEntry, classes_in
-from curation.manifest.manifest import OVERLAY_FILE, Manifest
+from curation.manifest.header import OVERLAY_FILE, PartEntry, SourceEntry, classes_in
+from curation.manifest.manifest import Manifest
 from curation.manifest.views import FLAGS, ROLES, PartImages, count_annotated, locate_images, select_objects
+from curation.short_repr import short_repr
 from curation.sources.source import Source
 
 Outcome = Literal["ok", "note", "failure"]
@@ -56,6 +57,8 @@ class PublishedComparison:
         Whether the shared lines stand in the same order in both.
     """
 
+    __repr__ = short_repr
+
     shared: int
     missing: tuple[str, ...]
     extra: tuple[str, ...]
@@ -70,8 +73,8 @@ class PublishedComparison:
 
 
 def verify_lists(manifest: Manifest) -> list[Finding]:
-    """Return, for each part, whether its list has the stated digest and length; and whether the overlay does."""
-    return [_verify_list(manifest, part) for part in manifest.header.parts] + _verify_overlay(manifest)
+    """Return, for each part, whether its list has the stated digest and length; and whether the added boxes do."""
+    return [_verify_list(manifest, part) for part in manifest.header.parts] + _verify_added_boxes(manifest)
 
 
 def verify_sources(manifest: Manifest, sources: Mapping[str, Source], *, strict: bool = False) -> list[Finding]:
@@ -129,11 +132,11 @@ def _verify_list(manifest: Manifest, part: PartEntry) -> Finding:
     return _equal("list", part.name, f"{part.images} ids, {part.sha256}", f"{len(ids)} ids, {sha256_of_lines(ids)}")
 
 
-def _verify_overlay(manifest: Manifest) -> list[Finding]:
-    stated, overlay = manifest.header.overlay, manifest.overlay
+def _verify_added_boxes(manifest: Manifest) -> list[Finding]:
+    stated, added = manifest.header.overlay, manifest.added_boxes
     if stated is None:
         return []
-    found = "no overlay" if overlay is None else f"{overlay.entry().boxes} boxes, {overlay.digest}"
+    found = "no added boxes" if added is None else f"{added.entry().boxes} boxes, {added.digest}"
     return [_equal("overlay", OVERLAY_FILE, f"{stated.boxes} boxes, {stated.sha256}", found)]
 
 

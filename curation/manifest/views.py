@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from curation.errors import ManifestError
+from curation.manifest.added_boxes import with_added_boxes
 from curation.manifest.header import UNKNOWN_ID, ClassEntry, ClassRole, LabelView, classes_in
 from curation.manifest.manifest import Manifest
-from curation.manifest.overlay import overlaid
 from curation.sources.source import Bools, Int32s, Source
 
 ROLES: tuple[str, ...] = get_args(ClassRole)
@@ -147,11 +147,11 @@ def locate_images(manifest: Manifest, part: str, sources: Mapping[str, Source]) 
 
 def _with_added(manifest: Manifest, source: Source) -> Source:
     """Return a source with the boxes that reviewers added to it."""
-    overlay = manifest.require_overlay()
-    if overlay is None or source.objects is None:
+    added = manifest.require_added_boxes()
+    if added is None or source.objects is None:
         return source
-    _, places = positions_of([one.image_id for one in overlay.images], [source])
-    return overlaid(source, overlay, places, manifest.header.classes)[0]
+    _, places = positions_of([one.image_id for one in added.images], [source])
+    return with_added_boxes(source, added, places, manifest.header.classes)[0]
 
 
 def positions_of(ids: Sequence[str], sources: Sequence[Source]) -> tuple[Int32s, Int32s]:

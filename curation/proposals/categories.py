@@ -13,7 +13,7 @@ import numpy as np
 from curation.errors import ProposalError
 from curation.hierarchy import Wordnet, open_wordnet
 from curation.hierarchy.hierarchy import ancestors, descendants
-from curation.hierarchy.kinship import kinship, nearest, wu_palmer
+from curation.hierarchy.related_classes import kinship, nearest, wu_palmer
 from curation.proposals.id_classes import IdClass, name_key, owners
 from curation.proposals.proposal import OVERLAPS, CategoryJudgement, Evidence, Judgement, Kind, decimal_text
 

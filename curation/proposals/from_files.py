@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from curation.arguments import checked
 from curation.canonical import sha256_of_bytes
 from curation.errors import UsageError
-from curation.hierarchy import open_told
+from curation.hierarchy import named_wordnet
 from curation.hierarchy.class_trees import read_open_images
 from curation.manifest.locate import load_manifest
 from curation.progress import stage, steps
@@ -97,7 +97,7 @@ def propose_from_files(
     UsageError
         Something is named that is not there, or a signal lacks its other half.
     """
-    chosen = open_told(wordnet) if wordnet else None
+    chosen = named_wordnet(wordnet) if wordnet else None
     limits = thresholds_from(thresholds)
     classes, numbers, inputs = _classes(id_classes, manifest)
     maps = {}

@@ -118,7 +118,7 @@ def card_data(repository: str, members: Sequence[Member], configs: Configs) -> d
         "language": ["en"],
         "annotations_creators": list(dict.fromkeys(annotators)),
         "source_datasets": [
-            one for one in dict.fromkeys(datasets) if re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,95}", one)
+            dataset for dataset in dict.fromkeys(datasets) if re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,95}", dataset)
         ],
         "task_categories": ["object-detection"] * (False in kinds) + ["image-classification"] * (True in kinds),
         "task_ids": ["multi-class-image-classification"] * (True in kinds),
@@ -160,7 +160,7 @@ def changes_of(member: Member) -> dict[str, Sequence[tuple[str, ...]]] | None:
     -------
     dict
         ``rows``: a part, its images before and now, and how many were added and removed (``?`` where a list is not
-        available). ``told``: other differences, what and how it differs.
+        available). ``other``: other differences, what and how it differs.
     """
     if member.previous is None:
         return None
@@ -177,9 +177,9 @@ def changes_of(member: Member) -> dict[str, Sequence[tuple[str, ...]]] | None:
         if name not in after and name in old.lists:
             added, removed = "0", f"{len(old.lists[name]):,}"
         rows.append((name, _images(before, name), _images(after, name), added, removed))
-    # What the rows count is not told once more.
-    told = [(one.subject, one.what) for one in found.changes if one.ids is None or one.ids.reordered]
-    return {"rows": rows, "told": told}
+    # What the rows count is not repeated.
+    other = [(change.subject, change.what) for change in found.changes if change.ids is None or change.ids.reordered]
+    return {"rows": rows, "other": other}
 
 
 def _images(parts: Mapping[str, PartEntry], name: str) -> str:
@@ -192,18 +192,20 @@ def _texts(value: Statement | None) -> tuple[str, ...]:
 
 
 def _limits(members: Sequence[Member], texts: Sequence[str]) -> list[str]:
-    """Return the limits that the card does not tell elsewhere: notes have a section of their own, figures a table."""
+    """Return the limits that the card does not state elsewhere: notes have a section of their own, figures a table."""
     headers = [member.manifest.header for member in members]
-    told = {f"{one.name} {one.version}: {note}" for one in headers for note in one.notes}
-    figures = tuple(f"{one.name} {one.version}: {figure.name} is " for one in headers for figure in one.figures)
-    return [text for text in texts if text not in told and not (figures and text.startswith(figures))]
+    elsewhere = {f"{header.name} {header.version}: {note}" for header in headers for note in header.notes}
+    figures = tuple(
+        f"{header.name} {header.version}: {figure.name} is " for header in headers for figure in header.figures
+    )
+    return [text for text in texts if text not in elsewhere and not (figures and text.startswith(figures))]
 
 
 def _class_groups(header: Header) -> list[tuple[str, list[str]]]:
     """Return the names of classes by role, or by the task that introduces them and then by role."""
     groups = [(f"introduced in {task.name}", list(task.introduced)) for task in header.tasks]
     of_tasks = {name for _, names in groups for name in names}
-    rest = [one for one in header.classes if one.name not in of_tasks]
+    rest = [entry for entry in header.classes if entry.name not in of_tasks]
     return [*groups, *((role, names) for role in _ROLES if (names := [one.name for one in rest if one.role == role]))]
 
 

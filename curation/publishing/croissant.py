@@ -205,7 +205,7 @@ def _activities(member: Member, date: str) -> Iterator[dict[str, Any]]:
         "identifier": member.manifest.digest,
     }
     if header.decisions is not None or header.overlay is not None:
-        reviewers = sorted({one.reviewer for one in member.evidence or () if one.reviewer})
+        reviewers = sorted({item.reviewer for item in member.evidence or () if item.reviewer})
         yield {
             "@type": "prov:Activity",
             "@id": f"#{member.config}/review",
@@ -281,9 +281,10 @@ def derived(members: Sequence[Member]) -> dict[str, Statement]:
 
 def _limitations(header: Header) -> Iterator[str]:
     where = f"{header.name} {header.version}"
-    for one in header.figures:
-        if one.paper != one.obtained:
-            yield f"{where}: {one.name} is {one.obtained} here and {one.paper} in the paper. {one.explanation}".rstrip()
+    for figure in header.figures:
+        if figure.paper != figure.obtained:
+            differs = f"{figure.name} is {figure.obtained} here and {figure.paper} in the paper"
+            yield f"{where}: {differs}. {figure.explanation}".rstrip()
     if absent := [part.name for part in header.parts if part.sha256 is None]:
         yield f"{where}: the lists of {', '.join(absent)} are not here; the header states their rule."
     yield from (f"{where}: {note}" for note in header.notes)
@@ -309,22 +310,22 @@ def read_statements(path: Path) -> dict[str, Statement]:
     try:
         content = tomllib.loads(read_bytes(path, kind="file of statements", most=1 << 20, error=PublishError).decode())
     except (ValueError, RecursionError) as error:
-        raise PublishError("The statements are no TOML", where=str(path), found=str(error)[:200]) from None
+        raise PublishError("The statements are not valid TOML", where=str(path), found=str(error)[:200]) from None
     return {name: _checked(name, value, path) for name, value in content.items() if value not in ("", [])}
 
 
 def _checked(name: str, value: Any, path: Path) -> Statement:
     where = f"{path.name}: {ascii(name)[1:-1][:80]}"
     if name not in PROPERTIES:
-        raise PublishError("There is no such statement", where=where, expected=", ".join(PROPERTIES))
+        raise PublishError("Unknown statement", where=where, expected=", ".join(PROPERTIES))
     texts = value if isinstance(value, list) else [value]
     if name == "hasSyntheticData":
         sound, expected = isinstance(value, bool), "true or false"
     else:
-        sound = len(texts) <= _MOST_TEXTS and all(isinstance(one, str) and 0 < len(one) <= _LONGEST for one in texts)
+        sound = len(texts) <= _MOST_TEXTS and all(isinstance(text, str) and 0 < len(text) <= _LONGEST for text in texts)
         expected = f"a text, or at most {_MOST_TEXTS} texts, of at most {_LONGEST} characters"
     if not sound:
-        raise PublishError("A statement is of another kind", where=where, expected=expected, found=f"{value!r:.80}")
+        raise PublishError("Wrong type for a statement", where=where, expected=expected, found=f"{value!r:.80}")
     return tuple(value) if isinstance(value, list) else value
 
 

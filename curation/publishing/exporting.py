@@ -69,7 +69,7 @@ class Format:
     file : str
         Suffix of the one file that may be the output, ``""`` where it is always a folder.
     each : {"already", "file", "folder", "never"}
-        What becomes of parts that are to be written each on its own: they are so anyway; each gets a file, or a folder;
+        How parts are written one by one: they are so anyway; each gets a file, or a folder;
         or all of them are one thing.
     usual_parts : callable or None
         Names the parts of a manifest that are written where none is chosen; None: one has to be.
@@ -139,7 +139,7 @@ class Exported:
     @property
     def data(self) -> dict[str, Any]:
         """The summary with place and digests of the files, as plain data."""
-        listed = {} if self.plan.links else {"files": [as_data(one) for one in self.files]}
+        listed = {} if self.plan.links else {"files": [as_data(file) for file in self.files]}
         return {**self.summary, "out": str(self.out), **listed}
 
 
@@ -222,14 +222,14 @@ def export(
 def find_format(name: str, formats: Mapping[str, Format]) -> Format:
     """Return a format by name; an unknown one is a `UsageError`."""
     if name not in formats:
-        raise UsageError("There is no such format", where=ascii(name[:60]), expected=", ".join(formats))
+        raise UsageError("Unknown format", where=ascii(name[:60]), expected=", ".join(formats))
     return formats[name]
 
 
 def chosen_parts(header: Header, texts: Sequence[str]) -> list[str]:
-    """Return the parts that some names and patterns stand for; those of a pattern in the order of the manifest.
+    """Return the parts that some names and patterns select; those of a pattern in the order of the manifest.
 
-    ``all`` stands for every part. A pattern adds the parts that are not chosen yet.
+    ``all`` selects every part. A pattern adds the parts that are not chosen yet.
 
     Raises
     ------
@@ -318,7 +318,7 @@ def _differences(entry: SourceEntry, sources: Mapping[str, Source]) -> list[str]
     if stated and stated != given:
         notes.append(
             f"source {entry.name} is not the very file that the manifest was made from, so boxes may differ from its "
-            f"counts (`curation verify` tells): {', '.join(sorted(given))} instead of {', '.join(sorted(stated))}"
+            f"counts (`curation verify` shows them): {', '.join(sorted(given))} instead of {', '.join(sorted(stated))}"
         )
     left_out = sorted(source.dropped.items())
     return notes + [f"source {entry.name}: the reader left out {count} {reason}" for reason, count in left_out if count]

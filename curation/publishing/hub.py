@@ -68,7 +68,7 @@ class HubRepository:
         self.name = name
         self.endpoint = os.environ.get("HF_ENDPOINT", "").rstrip("/") or PUBLIC_HUB
         if not re.match(r"https?://[^/]", self.endpoint):
-            raise UsageError("The hub's address is none", where="HF_ENDPOINT", expected="https://HOST")
+            raise UsageError("Invalid hub address", where="HF_ENDPOINT", expected="https://HOST")
         self.place = f"{shown_endpoint(self.endpoint)}: {name}"
         try:
             from huggingface_hub import HfApi
@@ -86,7 +86,7 @@ class HubRepository:
             token = get_token()
         if token is None:
             raise PublishError(
-                "Pushing needs a token of the hub, and there is none",
+                "Pushing needs a hub token, and none was found",
                 where=self.place,
                 hint="set HF_TOKEN, or log in: hf auth login; --dry-run DIR needs neither",
             )
@@ -144,7 +144,7 @@ class HubRepository:
                 hint="curation pull fetches what curation publish pushed",
             )
         if (sizes[RECORD_FILE] or 0) > MAX_RECORD_BYTES:
-            raise PublicationMismatchError("The record of the publication is too large to be one", where=where)
+            raise PublicationMismatchError("The record of the publication is too large", where=where)
         self.fetch(RECORD_FILE, info.sha, folder, sizes[RECORD_FILE] or 0)
         return parse_record(read_bytes(folder / RECORD_FILE), where=where)
 
@@ -171,7 +171,7 @@ class HubRepository:
 
 def sizes_of(info: Any) -> dict[str, int | None]:
     """Return the size of each file of a commit, None where the hub does not say."""
-    return {one.rfilename: one.size for one in info.siblings or ()}
+    return {sibling.rfilename: sibling.size for sibling in info.siblings or ()}
 
 
 _NETWORK = {"httpcore", "httpcore2", "httpx", "httpx2", "requests", "urllib3", "hf_xet"}
@@ -352,7 +352,7 @@ def push(hub: HubRepository, folder: Path, publication: Publication, *, public: 
         info = hub.info("main")
     if not info.private and not public:
         raise PublishError(
-            "The repository is public, and nothing is published to everybody unless that is asked for",
+            "The repository is public, and --public was not given",
             where=hub.place,
             hint="--public, or another --repo",
         )
@@ -379,7 +379,7 @@ def _require_latest(hub: HubRepository, tag: str, tags: Iterable[str]) -> None:
     published = sorted((version_numbers(one), one) for one in tags if re.fullmatch(VERSION, one))
     if published and published[-1][0] > version_numbers(tag):
         raise PublishError(
-            f"A later version than {tag} is published, and the main branch would go back behind it",
+            f"A later version than {tag} is published, and the main branch would fall behind it",
             where=hub.place,
             expected=f"a version after {published[-1][1]}",
             found=tag,
@@ -415,7 +415,7 @@ def _published_before(hub: HubRepository, there: set[str], commit: str) -> set[s
         return there & set(hub.record_at(commit).files)
     if others := sorted(there - _OF_THE_HUB):
         raise PublishError(
-            "The repository holds something else than a publication",
+            "The repository holds something other than a publication",
             where=hub.place,
             expected=f"a new repository, or one with {RECORD_FILE}",
             found=ascii(", ".join(others[:5]))[1:-1],
@@ -431,7 +431,7 @@ def _require_same(hub: HubRepository, commit: str, publication: Publication) -> 
         found = error.what
     if found != publication.digest:
         raise PublishError(
-            f"Version {publication.tag} is published with another content, and a version is never edited",
+            f"Version {publication.tag} is published with different content, and a version is never edited",
             where=f"{hub.place}@{publication.tag}",
             expected=publication.digest,
             found=found,
@@ -476,17 +476,17 @@ def pull(
     """
     name, at, version = publication.partition("@")
     if not at:
-        raise UsageError("Which version is to be pulled?", where=name[:200], expected="ORG/NAME@VERSION")
+        raise UsageError("Which version should be pulled?", where=name[:200], expected="ORG/NAME@VERSION")
     hub = HubRepository(name)
     if not re.fullmatch(f"{VERSION}|{_COMMIT}", version):
         raise UsageError(
-            "This is no version",
+            "Invalid version",
             where=f"{hub.name}@{ascii(version[:60])[1:-1]}",
             expected="a tag MAJOR.MINOR.PATCH, or a commit of 40 hex digits",
         )
     if digest and not re.fullmatch(DIGEST, digest):
         raise UsageError(
-            "This is no digest",
+            "Invalid digest",
             where="--digest",
             expected="sha256: and 64 hex digits",
             found=ascii(digest[:100])[1:-1],
@@ -507,7 +507,7 @@ def pull(
 def _require_asked(publication: Publication, version: str, digest: str, place: str) -> None:
     if re.fullmatch(VERSION, version) and publication.tag != version:
         raise PublicationMismatchError(
-            "The tag leads to another version", where=place, expected=version, found=publication.tag
+            "The tag points to another version", where=place, expected=version, found=publication.tag
         )
     if digest and publication.digest != digest:
         raise PublicationMismatchError(

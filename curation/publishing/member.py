@@ -50,7 +50,7 @@ def config_names(headers: Sequence[Header]) -> list[str]:
     taken = Counter([*names, PARTS_CONFIG, *(f"{name}-{DECISIONS}" for name in names)])
     if repeated := [name for name in names if taken[name] > 1]:
         raise PublishError(
-            "Two manifests would have one config",
+            "Two manifests would share a config",
             where=repeated[0],
             expected="manifests of different names, or versions",
             found=", ".join(f"{header.name} {header.version}" for header in headers)[:300],
@@ -94,7 +94,7 @@ def evidence_of(manifest: Manifest, decisions: Iterable[Decision]) -> tuple[Deci
         if header.decisions in (decisions_digest(candidate), recorded_digest(recorded_form(candidate))):
             return tuple(sorted(set(candidate), key=sort_key))
     raise PublishError(
-        "These are not the decisions that made the manifest",
+        "The decisions are not those behind the manifest",
         where=where,
         expected=header.decisions,
         found=f"{len(rows)} decisions, {found}",
@@ -104,7 +104,7 @@ def evidence_of(manifest: Manifest, decisions: Iterable[Decision]) -> tuple[Deci
 
 def evidence_bytes(evidence: Sequence[Decision]) -> bytes:
     """Return decisions as JSON Lines."""
-    return b"".join(msgspec.json.encode(one) + b"\n" for one in evidence)
+    return b"".join(msgspec.json.encode(item) + b"\n" for item in evidence)
 
 
 def _candidates(rows: Sequence[Decision], rule: str) -> Iterator[Sequence[Decision]]:

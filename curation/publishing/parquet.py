@@ -116,7 +116,7 @@ def _require_bounded(file: parquet.ParquetFile, number: int, texts: Sequence[str
 
 def _refuse_bomb(where: Path, expected: str, found: str) -> NoReturn:
     raise PublicationMismatchError(
-        "A table would unfold to more than a row group of a publication holds",
+        "A row group of a table would unpack to more than a publication may hold",
         where=str(where),
         expected=f"at most {expected}",
         found=ascii(found)[1:-1],

@@ -114,23 +114,23 @@ def parse_record(data: bytes, *, where: str) -> Publication:
     Raises
     ------
     PublicationMismatchError
-        It is no record, one of an unknown version, or not the one that its digest stands for.
+        It is not a record, has an unknown version, or does not match its digest.
     """
     if len(data) > MAX_RECORD_BYTES:
-        _distrust(where, "the record is too large to be one", f"at most {MAX_RECORD_BYTES} bytes", str(len(data)))
+        _distrust(where, "the record is too large", f"at most {MAX_RECORD_BYTES} bytes", str(len(data)))
     try:
         content = msgspec.json.decode(data, type=dict[str, Any])
         stated = content.pop("digest", None)
         publication = msgspec.convert(content, Publication)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        _distrust(where, "it is no record of a publication", "", str(error)[:300])
+        _distrust(where, "it is not a record of a publication", "", str(error)[:300])
     _check_paths(publication, where)
     try:
         digest = publication.digest
     except CanonicalFormError as error:
         _distrust(where, error.what, error.expected or "", error.found or "")
     if stated != digest:
-        _distrust(where, "the record is not the one its digest stands for", str(stated)[:100], digest)
+        _distrust(where, "the record does not match its digest", str(stated)[:100], digest)
     return publication
 
 
@@ -138,17 +138,17 @@ def _check_paths(publication: Publication, where: str) -> None:
     """Raise `PublicationMismatchError` unless paths are relative, printable ASCII, without ``..`` and hidden names."""
     for path in publication.files:
         if not re.fullmatch(f"{_STEP}(?:/{_STEP})*", path) or len(path) > _LONGEST_PATH or path == RECORD_FILE:
-            _distrust(where, "a path is not one that a publication has", "", path[:200])
+            _distrust(where, "invalid path", "", path[:200])
     lowered = {path.lower() for path in publication.files}
     if len(lowered) < len(publication.files):
         _distrust(where, "two paths differ in upper and lower case alone", "", "")
     folders = {str(folder) for path in lowered for folder in PurePosixPath(path).parents}
     if both := sorted(lowered & folders):
         _distrust(where, "a path is a file and a folder", "", both[0][:200])
-    for one in publication.manifests:
-        for path in (f"{one.folder}/manifest.json", *(part.table for part in one.parts if part.table)):
+    for manifest in publication.manifests:
+        for path in (f"{manifest.folder}/manifest.json", *(part.table for part in manifest.parts if part.table)):
             if path not in publication.files:
-                _distrust(where, "a file that it speaks of is not among its files", "", path[:200])
+                _distrust(where, "a file that it names is not among its files", "", path[:200])
 
 
 def _distrust(where: str, what: str, expected: str, found: str) -> NoReturn:
@@ -172,7 +172,7 @@ def read_publication(folder: Path) -> Publication:
     """Return the record of a repository on disk; see `curation.publishing.publication.parse_record` for the errors."""
     path = folder / RECORD_FILE
     if path.is_file() and path.stat().st_size > MAX_RECORD_BYTES:
-        _refuse("The record is too large to be one", str(path), f"at most {MAX_RECORD_BYTES} bytes", "more")
+        _refuse("The record of the publication is too large", str(path), f"at most {MAX_RECORD_BYTES} bytes", "more")
     return parse_record(read_bytes(path, kind="record of the publication"), where=str(path))
 
 
@@ -205,9 +205,9 @@ def verify_repository(folder: Path) -> Publication:
         if file.content and path.endswith(".parquet"):
             found = content_digest(read_parquet(place), schema_of(place))
             if found != file.content:
-                _refuse("A table does not say what was published", path, file.content, found)
-    for one in publication.manifests:
-        _verify_manifest(folder, one)
+                _refuse("The content of a table is not what was published", path, file.content, found)
+    for manifest in publication.manifests:
+        _verify_manifest(folder, manifest)
     return publication
 
 

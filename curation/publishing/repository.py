@@ -70,7 +70,7 @@ def check_request(request: Request) -> None:
     check_repository_name(request.repository)
     if not re.fullmatch(VERSION, request.tag):
         raise UsageError(
-            "The tag is no version", where="--tag", expected="MAJOR.MINOR.PATCH", found=ascii(request.tag[:40])
+            "Invalid version tag", where="--tag", expected="MAJOR.MINOR.PATCH", found=ascii(request.tag[:40])
         )
     if request.date:
         try:
@@ -78,7 +78,7 @@ def check_request(request: Request) -> None:
         except ValueError:
             well_formed = False
         if not well_formed:
-            raise UsageError("The date is none", where="--date", expected="YYYY-MM-DD", found=ascii(request.date[:40]))
+            raise UsageError("Invalid date", where="--date", expected="YYYY-MM-DD", found=ascii(request.date[:40]))
     for member in request.members:
         check_member(member)
     _configs(planned_tables(request.members, request.tables))
@@ -89,7 +89,7 @@ def check_repository_name(name: str) -> None:
     well_formed = re.fullmatch(f"{_NAME}/{_NAME}", name) and not re.search(r"--|\.\.|\.git$", name)
     if not well_formed or len(name) > _LONGEST_NAME:
         raise UsageError(
-            "This cannot be the name of a dataset repository",
+            "Invalid name of a dataset repository",
             where="--repo",
             expected="ORG/NAME of letters, digits, '-', '_' and '.', at most 96 characters",
             found=ascii(name[:100]),
@@ -157,7 +157,7 @@ def _configs(tables: Sequence[PlannedTable]) -> dict[str, dict[str, str]]:
         splits = configs.setdefault(table.config, {})
         if table.split in splits:
             raise PublishError(
-                "Two tables would be one config and split",
+                "Two tables would share a config and split",
                 where=f"{table.config}/{table.split}",
                 hint="publish these manifests in repositories of their own",
             )
@@ -209,7 +209,7 @@ def citation_text(repository: str, tag: str, members: Sequence[Member], date: st
         "version": tag,
         **({"date-released": date} if date else {}),
         "url": HUB + repository,
-        "identifiers": [{"type": "other", "value": one, "description": "manifest digest"} for one in digests],
+        "identifiers": [{"type": "other", "value": digest, "description": "manifest digest"} for digest in digests],
         "references": [reference(paper) for paper in papers],
     }
     return yaml.safe_dump(data, sort_keys=False, allow_unicode=True, default_flow_style=False, width=1000)

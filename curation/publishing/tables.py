@@ -66,7 +66,7 @@ def planned_tables(members: Sequence[Member], parts: Sequence[PlannedTable]) -> 
     tables = [*parts]
     for member in members:
         if member.evidence is not None:
-            rows = [row_of(one) for one in member.evidence]
+            rows = [row_of(item) for item in member.evidence]
             tables.append(_table_of_rows(f"{member.config}-{DECISIONS}", DECISIONS, schema, rows, columns))
     listed = [row for member in members for row in _part_rows(member)]
     kinds = {name: pa.int64() if name == "images" else pa.string() for name in _PART_COLUMNS}
@@ -144,7 +144,7 @@ COLUMNS: Mapping[str, str] = {
 """What the columns of a part mean, in words."""
 
 EVIDENCE = ("stage", "action", "reason", "reviewer", "date", "batch")
-"""What a row tells of a decision on its image."""
+"""What a row says about a decision on its image."""
 
 
 def part_schema() -> pa.Schema:
@@ -250,7 +250,7 @@ def _objects(objects: PartObjects, classes: Sequence[ClassEntry], unknown: int) 
     order = np.argsort(objects.image, kind="stable")
     category = objects.category_id[order]
     renamed = category == UNKNOWN_ID
-    names = np.array([*(one.name for one in classes), UNKNOWN_NAME], object)
+    names = np.array([*(entry.name for entry in classes), UNKNOWN_NAME], object)
     boxes = raw_column(objects, lambda _, columns: columns.boxes, "A publication")
     areas = raw_column(objects, lambda _, columns: columns.areas, "A publication")
     fields = {
@@ -303,11 +303,11 @@ def _labels(
 
 
 def _slots(header: Header, entry: PartEntry, ids: Sequence[str]) -> list[str | None]:
-    """Return the source of each image where its namespace tells; null where two sources of the part share it."""
+    """Return the source of each image by its namespace; null where two sources of the part share it."""
     of_namespace: dict[str, list[str]] = {}
-    for one in header.sources:
-        if one.name in entry.sources:
-            of_namespace.setdefault(one.namespace, []).append(one.name)
+    for source in header.sources:
+        if source.name in entry.sources:
+            of_namespace.setdefault(source.namespace, []).append(source.name)
     only = {namespace: names[0] for namespace, names in of_namespace.items() if len(names) == 1}
     return [only.get(image.partition(":")[0]) for image in ids]
 
@@ -315,8 +315,8 @@ def _slots(header: Header, entry: PartEntry, ids: Sequence[str]) -> list[str | N
 def _evidence(ids: Sequence[str], evidence: Sequence[Decision], entry: PartEntry) -> list[list[dict[str, str]]]:
     """Return the verdicts on each image, those that speak of another part aside."""
     of_image: dict[str, list[dict[str, str]]] = {}
-    for one in evidence:
+    for item in evidence:
         # A decision may speak of a part, or of the pool of images that the namespace names.
-        if one.dataset in ("", entry.name, one.image_id.partition(":")[0]):
-            of_image.setdefault(one.image_id, []).append({name: getattr(one, name) for name in EVIDENCE})
+        if item.dataset in ("", entry.name, item.image_id.partition(":")[0]):
+            of_image.setdefault(item.image_id, []).append({name: getattr(item, name) for name in EVIDENCE})
     return [of_image.get(image, []) for image in ids]

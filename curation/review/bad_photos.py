@@ -65,7 +65,7 @@ def check_photos(paths: Sequence[Path | None]) -> list[Checked]:
     try:
         import PIL.Image  # noqa: F401
     except ImportError:
-        raise MissingExtraError("Looking at photos needs Pillow", hint="pip install 'curation[review]'") from None
+        raise MissingExtraError("Checking photos needs Pillow", hint="pip install 'curation[review]'") from None
     threads = min(_MOST_THREADS, (os.cpu_count() or 1) * 2)
     at_once = max(1, min(_AT_ONCE, len(paths) // (4 * threads)))
     checked: list[Checked] = []
@@ -76,14 +76,11 @@ def check_photos(paths: Sequence[Path | None]) -> list[Checked]:
         tqdm(desc="photos", total=len(paths), unit=" photos", disable=None) as bar,
     ):
         warnings.simplefilter("ignore")
-        for some in pool.map(_check_some, (paths[at : at + at_once] for at in range(0, len(paths), at_once))):
+        pieces = (paths[at : at + at_once] for at in range(0, len(paths), at_once))
+        for some in pool.map(lambda piece: [check_photo(path) for path in piece], pieces):
             checked += some
             bar.update(len(some))
     return checked
-
-
-def _check_some(paths: Sequence[Path | None]) -> list[Checked]:
-    return [check_photo(path) for path in paths]
 
 
 def check_photo(path: Path | None) -> Checked:
@@ -141,11 +138,11 @@ def _why_broken(path: Path) -> BadPhoto | Literal[""]:
     return ""
 
 
-def why_undecoded(told: str) -> BadPhoto:
+def why_undecoded(message: str) -> BadPhoto:
     """Return what a decoder's complaint comes to."""
-    if "million pixels" in told or "MiB" in told:
+    if "million pixels" in message or "MiB" in message:
         return "huge"
-    return "truncated" if "truncated" in told.lower() or "incomplete" in told.lower() else "unreadable"
+    return "truncated" if "truncated" in message.lower() or "incomplete" in message.lower() else "unreadable"
 
 
 def draw_card(folder: Path, bad: BadPhoto) -> Path:

@@ -92,7 +92,7 @@ def read_edit(path: str, query: str, headers: Mapping[str, str], body: bytes, *,
     """
     found = _LABEL.fullmatch(path) or _WHOLE.fullmatch(path)
     if found is None or found["dataset"] != dataset:
-        return Refusal("This changes no image of the review")
+        return Refusal("Not an image of this review")
     parts = found.groupdict()
     if query or parts.get("field", f"{MISSING}.detections") != f"{MISSING}.detections":
         return _ELSEWHERE

@@ -159,29 +159,25 @@ class Guard:
         """Return why whoever sent this may not ask anything."""
         if headers.get("host") not in self._hosts:
             here = ", ".join(sorted(self._hosts))
-            return Refusal(f"This server is {here}", "a tunnel has the same port at both ends", _STATUS_OF_NONE)
+            return Refusal(
+                f"Wrong host: this server is {here}", "a tunnel has the same port at both ends", _STATUS_OF_NONE
+            )
         origin = headers.get("origin")
         if origin is not None and origin not in self._origins:
-            return Refusal("Another page may not ask this server")
+            return Refusal("Requests from other pages are refused")
         # A picture or a script of another page bears no Origin; a link that is followed comes from anywhere.
         is_link = headers.get("sec-fetch-mode") == "navigate" and scope["method"] == "GET"
         if headers.get("sec-fetch-site") in ("cross-site", "same-site") and not is_link:
-            return Refusal("Another page may not ask this server")
+            return Refusal("Requests from other pages are refused")
         given = parameters(scope["query_string"]).get(TOKEN, [])
         given += [value for name, value in _cookies(headers) if name == self._cookie]
-        if not any(_same(one, self.token) for one in given) and not self._takes_ticket(given):
-            return Refusal(
-                "The address lacks its token, or has that of another start",
-                "open the address that `curation review start` printed, with all that follows ?token=",
-                401,
-            )
-        return None
-
-    def _takes_ticket(self, given: list[str]) -> bool:
-        if not self.ticket or not any(_same(one, self.ticket) for one in given):
-            return False
-        self.ticket = ""
-        return True
+        if any(_same(one, self.token) for one in given):
+            return None
+        if self.ticket and any(_same(one, self.ticket) for one in given):
+            self.ticket = ""
+            return None
+        hint = "open the address that `curation review start` printed, with all that follows ?token="
+        return Refusal("The address lacks its token, or has that of another start", hint, 401)
 
     async def _foreign_file(self, scope: Scope) -> Refusal | None:
         """Return why a file is not handed out: it is none of the dataset, whatever way leads to it."""
@@ -354,7 +350,7 @@ async def _body(receive: Receive, largest: int) -> bytes | Refusal:
     while True:
         message = await receive()
         if message["type"] != "http.request":
-            return Refusal("The request broke off", status=400)
+            return Refusal("Incomplete request", status=400)
         body += message.get("body", b"")
         if len(body) > largest:
             return Refusal(f"The request is longer than {largest:,} bytes", status=413)

@@ -92,8 +92,6 @@ class ReviewImages:
         Ids of images that were left out since their photo is missing.
     left_out : dict of str to int
         Images that are not shown, by reason; empty when none are.
-    examples : dict of str to str
-        One image of each reason.
     """
 
     ids: tuple[str, ...]
@@ -111,7 +109,6 @@ class ReviewImages:
     groups: tuple[str, ...] = ()
     skipped: tuple[str, ...] = ()
     left_out: dict[str, int] = field(default_factory=dict)
-    examples: dict[str, str] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -331,20 +328,18 @@ def _decoded(images: ReviewImages) -> tuple[ReviewImages, list[tuple[str, str]]]
 
 def _groups(ids: Sequence[str], pairs: Iterable[tuple[str, str]]) -> tuple[str, ...]:
     """Return each image's group: those that pairs join, numbered in the order of review, with its size."""
-    above: dict[str, str] = {}
+    import networkx as nx
 
-    def head(one: str) -> str:
-        while (up := above.get(one, one)) != one:
-            above[one] = one = above.get(up, up)
-        return one
-
-    for one, two in pairs:
-        if one != two:
-            above[head(two)] = head(one)
-    heads = {one: head(one) for one in dict.fromkeys(ids)}
-    sizes = Counter(heads.values())
-    numbers = {one: number for number, one in enumerate((h for h in dict.fromkeys(heads.values()) if sizes[h] > 1), 1)}
-    return tuple(f"{numbers[h]:05}: {sizes[h]} images" if (h := heads[one]) in numbers else "" for one in ids)
+    graph = nx.Graph(pairs)
+    graph.add_nodes_from(ids)
+    order = {one: place for place, one in enumerate(dict.fromkeys(ids))}
+    alike = [group for group in nx.connected_components(graph) if len(group) > 1]
+    label = {
+        one: f"{number:05}: {len(group)} images"
+        for number, group in enumerate(sorted(alike, key=lambda group: min(order[one] for one in group)), 1)
+        for one in group
+    }
+    return tuple(label.get(one, "") for one in ids)
 
 
 def _part_group(manifest: Manifest, name: str, sources: Mapping[str, Source]) -> _Group:
@@ -479,11 +474,8 @@ def _picked(record: object, columns: Sequence[str], rows: Sequence[int]) -> dict
 
 
 def _note(images: ReviewImages, reason: str, ids: Sequence[str]) -> ReviewImages:
-    """Return the images with a reason why others are left out, their number and an example; as they are for none."""
-    if not len(ids):
-        return images
-    left_out, examples = {**images.left_out, reason: len(ids)}, {**images.examples, reason: ids[0]}
-    return replace(images, left_out=left_out, examples=examples)
+    """Return the images with a reason why others are left out, and their number; as they are for none."""
+    return replace(images, left_out={**images.left_out, reason: len(ids)}) if len(ids) else images
 
 
 def box_slices(images: ReviewImages) -> Iterator[slice]:

@@ -39,7 +39,7 @@ def reviewer_here(asked: Mapping[str, Any] | None = None) -> str:
             "The reviewer is fixed when the server starts",
             found=ascii(named)[:80],
             expected=reviewer or "curation review start --reviewer NAME",
-            hint="each reviewer starts a server of their own, on the same folder and database",
+            hint="each reviewer starts a separate server on the same folder",
         )
     return reviewer
 
@@ -98,7 +98,7 @@ def refused(error: CurationError | OSError) -> dict[str, Any]:
         error = ReviewError(
             "Nothing was recorded: the log cannot be written",
             found=error.strerror or type(error).__name__,
-            hint="make room on the disk, then press the key again",
+            hint="free some disk space, then press the key again",
         )
     text = error.what + (f". {error.hint[:1].upper()}{error.hint[1:]}" if error.hint else "")
     return {"images": 0, "message": text, **error.as_dict()}

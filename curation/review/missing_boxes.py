@@ -75,7 +75,7 @@ class MissingBoxes:
             try:
                 sample = self._sample(request.sample)
                 if sample.get("bad_photo"):
-                    return Refusal("The photo of this image is bad", str(sample["bad_photo"])[:80], 422)
+                    return Refusal("The photo of this image cannot be shown", str(sample["bad_photo"])[:80], 422)
                 before = self._states(sample)
                 after = _states(_patched(_detections(sample), request), sample["size"])
             except CurationError as error:
@@ -312,67 +312,33 @@ def _detection(box: str, state: BoxState, size: tuple[int, int]) -> dict[str, An
 
 
 def _patched(detections: Sequence[Mapping[str, Any]], request: EditRequest) -> list[dict[str, Any]]:
-    """Return the boxes of a sample after a JSON Patch; one that does anything else is a `ReviewError`.
+    """Return the boxes of a sample after a JSON Patch; one that changes anything else is a `ReviewError`."""
+    from jsonpatch import JsonPatchException, apply_patch
+    from jsonpointer import JsonPointerException
 
-    The forms that the App sends: a whole field, its list, a box at the end or a place, a value of a box.
-    """
-    boxes = [dict(one) for one in detections]
-    places = {str(one["_id"]): number for number, one in enumerate(boxes)}
+    places = {str(one["_id"]): number for number, one in enumerate(detections)}
     if request.label and request.label not in places:
         raise ReviewError("There is no such box", found=request.label[:40])
-    for one in request.operations:
-        path = [part for part in str(one["path"]).split("/") if part]
-        if request.label:
-            path = ["detections", str(places[request.label]), *path]
-        elif path[:1] == [MISSING]:
-            path = path[1:]
-        boxes = _operated(boxes, str(one["op"]), path, one.get("value"))
+    within = f"/{MISSING}/detections/{places[request.label]}" if request.label else ""
+    if strange := [one["op"] for one in request.operations if one["op"] not in ("add", "replace", "remove", "test")]:
+        raise ReviewError("An edit adds, replaces or removes", found=", ".join(strange)[:80])
+    operations = [
+        {**one, **{name: within + one[name] for name in ("path", "from") if name in one}}
+        for one in request.operations
+        if one["op"] != "test"
+    ]
+    try:
+        field = apply_patch({MISSING: {"detections": list(detections)}}, operations).get(MISSING) or {}
+    except (JsonPatchException, JsonPointerException) as error:
+        raise ReviewError("The edit cannot be applied", found=str(error)[:80]) from None
+    boxes = [dict(one) for one in (field.get("detections") if isinstance(field, Mapping) else field) or []]
     for box in boxes:
         if strange := sorted(key for key, value in box.items() if key not in PARTS_OF_A_BOX and value not in _BLANK):
             raise ReviewError("A drawn box has a rectangle and a class only", found=", ".join(strange)[:80])
-        box["_id"] = _id_of(box)
+        found = box.get("_id", box.get("id"))
+        # JSON of the database has {"$oid": …}.
+        box["_id"] = str(found.get("$oid", "")) if isinstance(found, Mapping) else str(found or "")
     return boxes
-
-
-def _operated(boxes: list[dict[str, Any]], operation: str, path: Sequence[str], value: Any) -> list[dict[str, Any]]:
-    if operation == "test":
-        return boxes
-    if operation not in ("add", "replace", "remove") or len(path) > 4 or path[:1] not in ([], ["detections"]):
-        raise ReviewError("An edit adds, replaces or removes", found=f"{operation} {'/'.join(path)}"[:80])
-    if not path or path == ["detections"]:
-        listed = value.get("detections") if isinstance(value, Mapping) else value
-        return [] if operation == "remove" else [dict(one) for one in listed or []]
-    if len(path) == 2:
-        place = len(boxes) if path[1] == "-" else _place(path[1], len(boxes) + (operation == "add"))
-        if operation == "remove":
-            return [*boxes[:place], *boxes[place + 1 :]]
-        rest = boxes[place:] if operation == "add" else boxes[place + 1 :]
-        return [*boxes[:place], dict(value), *rest]
-    place = _place(path[1], len(boxes))
-    box = dict(boxes[place])
-    if path[2] == "bounding_box" and len(path) == 4:
-        numbers = list(box["bounding_box"])
-        numbers[_place(path[3], 4)] = value
-        box["bounding_box"] = numbers
-    elif len(path) == 3 and operation != "remove":
-        box[path[2]] = value
-    elif len(path) == 3 and path[2] not in ("bounding_box", "_id"):
-        box.pop(path[2], None)
-    elif len(path) != 4 or path[2] != "tags":
-        raise ReviewError("An edit adds, replaces or removes", found="/".join(path)[:80])
-    return [*boxes[:place], box, *boxes[place + 1 :]]
-
-
-def _place(text: str, most: int) -> int:
-    if not text.isascii() or not text.isdecimal() or len(text) > 6 or int(text) >= most:
-        raise ReviewError("There is no such box", found=text[:40])
-    return int(text)
-
-
-def _id_of(box: Mapping[str, Any]) -> str:
-    found = box.get("_id", box.get("id"))
-    # JSON of the database has {"$oid": …}.
-    return str(found.get("$oid", "")) if isinstance(found, Mapping) else str(found or "")
 
 
 def _refusal(error: CurationError) -> Refusal:

@@ -94,7 +94,7 @@ def read_record(folder: Path) -> ReviewRecord:
             "The folder holds no review",
             where=str(folder),
             expected=REVIEW,
-            hint="another --folder; or make one: curation review start --folder DIR --source NAME=PATH --photos DIR",
+            hint="another --folder; or create one: curation review start --folder DIR --source NAME=PATH --photos DIR",
         )
     data = read_bytes(path, kind="record of the review", most=_LARGEST, error=ReviewError)
     hint = "curation review start … --rebuild: the decisions in the log are kept"

@@ -233,6 +233,8 @@ def _met(shards: Shards, queries: int, k: int) -> tuple[list[list[tuple[str, flo
         order = np.argsort(-scores, axis=1, kind="stable")[:, :k]
         scores, ids = np.take_along_axis(scores, order, axis=1), np.take_along_axis(ids, order, axis=1)
     if scores.shape[1] < k:
-        raise SimilarityError("There are not so many neighbours", expected=f"1 to {scores.shape[1]}", found=str(k))
+        raise SimilarityError(
+            "Too few references for so many neighbours", expected=f"1 to {scores.shape[1]}", found=str(k)
+        )
     rows = [list(zip(*row, strict=True)) for row in zip(ids.tolist(), scores.tolist(), strict=True)]
     return rows, itself

@@ -111,7 +111,7 @@ def embed_photos(
 ) -> EmbedResult:
     """Embed photos or boxes into a store, going on where an earlier call was interrupted.
 
-    Every file is read and its digest taken, every time: that is what tells whether it has changed. Only what the store
+    Every file is read and its digest taken, every time: that shows whether it has changed. Only what the store
     does not hold is decoded and encoded. Batches never reach beyond a shard, what is found in the store takes no place
     in them, and within a shard only whole batches are written, so an interrupted store that is resumed has the bytes of
     one made in one go, with any number of threads and whenever it was written. Another batch size may change the last
@@ -218,8 +218,8 @@ class _Work:
 
     def encode(self, pictures: list[Picture], *, ends_shard: bool = False) -> None:
         """Have a batch encoded; write what is encoded so far at the end of a shard, and where it is time."""
-        rows = [one.row for one in pictures]
-        prepared = [one.prepared for one in pictures if one.prepared is not None]
+        rows = [picture.row for picture in pictures]
+        prepared = [picture.prepared for picture in pictures if picture.prepared is not None]
         if self._ahead:
             vectors = self._pool.submit(self._encoder.encode_prepared, prepared)
         else:
@@ -281,7 +281,7 @@ def embed_texts(
     EncoderError
         The encoder has no text tower, or a prompt is longer than it reads.
     EmbeddingError, DuplicateIdError
-        A text or the template is malformed; a text stands twice.
+        A text or the template is malformed; a text is repeated.
     """
     from tqdm import tqdm
 
@@ -431,7 +431,7 @@ def _check_texts(texts: Sequence[str], template: str) -> None:
     if template.count("{}") != 1:
         raise EmbeddingError("A template needs {} once, for the text", found=repr(template[:100]))
     if not texts:
-        raise EmbeddingError("There is no text to embed")
+        raise EmbeddingError("No text to embed")
     seen: set[str] = set()
     for number, text in enumerate(texts, start=1):
         if not text.strip() or len(text) > _LONGEST_TEXT or not text.isprintable():
@@ -442,7 +442,7 @@ def _check_texts(texts: Sequence[str], template: str) -> None:
                 found=f"{len(text)} characters: {text[:60]!a}",
             )
         if text in seen:
-            raise DuplicateIdError("A text stands twice", where=f"text {number}: {text[:80]}")
+            raise DuplicateIdError("Duplicate text", where=f"text {number}: {text[:80]}")
         seen.add(text)
 
 

@@ -122,8 +122,8 @@ class EmbedPhotos(Step):
 
 
 def _encoded(encoder: Encoder, pictures: Sequence[Picture]) -> Vectors:
-    vectors = encoder.encode_prepared([one.prepared for one in pictures if one.prepared is not None])
-    require_finite(vectors, [one.row.id for one in pictures])
+    vectors = encoder.encode_prepared([picture.prepared for picture in pictures if picture.prepared is not None])
+    require_finite(vectors, [picture.row.id for picture in pictures])
     return vectors
 
 
@@ -175,7 +175,9 @@ class _Photos:
     @property
     def key(self) -> str:
         """Files and their stamps, boxes, and what is known."""
-        stamps = (size_and_stamp(str(one.path))[1] if one.path and one.path.exists() else "" for one in self.photos)
+        stamps = (
+            size_and_stamp(str(photo.path))[1] if photo.path and photo.path.exists() else "" for photo in self.photos
+        )
         return sha256_of_lines(f"{one!r}\t{stamp}\t{known}" for one, stamp, known in
                                zip(self.photos, stamps, self.known, strict=True))  # fmt: skip
 
@@ -183,18 +185,18 @@ class _Photos:
         """Yield one table of all: batches of pictures go from one photo to the next."""
         import pyarrow
 
-        paths = [one.path and str(one.path) for one in self.photos]
+        paths = [photo.path and str(photo.path) for photo in self.photos]
         nothing = [None] * len(paths)
         yield pyarrow.table(
             {
-                "id": pyarrow.array([one.id for one in self.photos], pyarrow.string()),
+                "id": pyarrow.array([photo.id for photo in self.photos], pyarrow.string()),
                 "path": pyarrow.array(paths, pyarrow.string()),
                 "data": pyarrow.array(nothing, pyarrow.large_binary()),
                 "error": pyarrow.array(nothing, pyarrow.string()),
                 "boxes": pyarrow.array(
-                    [one.boxes for one in self.photos], pyarrow.list_(pyarrow.list_(pyarrow.float64()))
+                    [photo.boxes for photo in self.photos], pyarrow.list_(pyarrow.list_(pyarrow.float64()))
                 ),
-                "size": pyarrow.array([one.size for one in self.photos], pyarrow.list_(pyarrow.int64())),
+                "size": pyarrow.array([photo.size for photo in self.photos], pyarrow.list_(pyarrow.int64())),
                 "known": pyarrow.array(self.known, pyarrow.list_(pyarrow.string())),
             }
         )
@@ -233,7 +235,7 @@ def embed_on_ray(
         return finished(store, progress, before, kind)
 
 
-def take_in_what_ray_left(folder: Path, encoder: Encoder) -> None:
+def import_ray_shards(folder: Path, encoder: Encoder) -> None:
     """Add to a store what an interrupted `embed_on_ray` has finished, so that `embed_photos` goes on with it."""
     if (folder / HEADER).is_file() and (folder / STEPS).is_dir():
         header = read_header(folder)
@@ -254,8 +256,8 @@ def _take_in(store: EmbeddingStore, made: Shards, progress: Progress | None = No
             store.add(new, values.reshape(len(new), -1))
         if progress is not None:
             progress.computed += len(new)
-            told = zip(rows, table.column("file").to_pylist(), table.column("error").to_pylist(), strict=True)
-            done = [Picture(Row(*row)) if why is None else Skipped(row[0], file, why) for row, file, why in told]
+            listed = zip(rows, table.column("file").to_pylist(), table.column("error").to_pylist(), strict=True)
+            done = [Picture(Row(*row)) if why is None else Skipped(row[0], file, why) for row, file, why in listed]
             sort_out(done, [], progress, broken)
     shutil.rmtree(made.folder, ignore_errors=True)
 

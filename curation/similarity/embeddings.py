@@ -203,7 +203,7 @@ class EmbeddingStore:
             _require_same(read_header(folder), header, folder)
         elif _holds_something(folder):
             raise EmbeddingError(
-                "The folder exists and is no store of embeddings",
+                "The folder exists and is not an embedding store",
                 where=str(folder),
                 hint="choose another --out",
             )
@@ -314,7 +314,7 @@ def open_embeddings(folder: Path, *, kind: str = "") -> Embeddings:
     vectors = _read_vectors(folder / f"vectors-{_name(rows)}.npy", sha256, (len(rows), header.dimension))
     ids = tuple(row.id for row in rows)
     if len(set(ids)) != len(ids):
-        raise EmbeddingError("An id stands twice in the store", where=str(folder / ROWS))
+        raise EmbeddingError("Duplicate id in the store", where=str(folder / ROWS))
     for start in range(0, len(vectors), _JOINED):
         if not np.isfinite(vectors[start : start + _JOINED]).all():
             raise EmbeddingError("The store holds vectors that are not finite", where=str(folder))
@@ -362,12 +362,12 @@ def read_header(folder: Path) -> StoreHeader:
     """Return the header of a store."""
     if not (folder / HEADER).is_file():
         raise MissingFileError(
-            "There is no store of embeddings", where=str(folder), hint="curation similarity embed … --out DIR"
+            "No embedding store found", where=str(folder), hint="curation similarity embed … --out DIR"
         )
     with _well_formed(folder / HEADER):
         header = msgspec.json.decode(read_bytes(folder / HEADER), type=StoreHeader)
     if header.format != _FORMAT or header.kind not in KINDS or not 0 < header.dimension < 1 << 20:
-        raise EmbeddingError("The store is of a form that this version does not know", where=str(folder / HEADER))
+        raise EmbeddingError("Unsupported format of an embedding store", where=str(folder / HEADER))
     return header
 
 
@@ -393,7 +393,7 @@ def _read_vectors(path: Path, sha256: str, shape: tuple[int, int]) -> Vectors:
     """Return the array of a listing, memory-mapped, after its digest is checked."""
     try:
         if sha256_of_file(path) != sha256:
-            raise EmbeddingError("The vectors are not those that the store lists", where=str(path))
+            raise EmbeddingError("The vectors do not match the listing of the store", where=str(path))
         vectors: Vectors = np.lib.format.open_memmap(path, mode="r")
     except FileNotFoundError:
         raise MissingFileError("The vectors of the store are missing", where=str(path)) from None
@@ -403,7 +403,7 @@ def _read_vectors(path: Path, sha256: str, shape: tuple[int, int]) -> Vectors:
         ) from None
     if vectors.shape != shape or vectors.dtype != np.float32:
         raise EmbeddingError(
-            "The vectors of the store have another shape than it lists",
+            "The vectors of the store do not have the listed shape",
             where=str(path),
             expected=f"float32 {shape}",
             found=f"{vectors.dtype} {vectors.shape}"[:200],

@@ -28,7 +28,7 @@ from curation.similarity.embed import (
     photos_of_folder,
     photos_of_sources,
 )
-from curation.similarity.embed_step import embed_corpus, embed_on_ray, take_in_what_ray_left
+from curation.similarity.embed_step import embed_corpus, embed_on_ray, import_ray_shards
 from curation.similarity.embeddings import Embeddings, EncoderIdentity, open_embeddings
 from curation.similarity.encoder import ColourEncoder, Encoder
 from curation.similarity.near_duplicates import PhotoHashes, alike_photos, hash_photos, look_duplicates
@@ -86,7 +86,7 @@ class EncoderOptions:
         """Refuse two encoders, and options of a model where there is none."""
         if self.encoder and self.model:
             raise UsageError(
-                "Two encoders are named", expected="--model NAME --pretrained TAG_OR_FILE, or --encoder colour"
+                "Two encoders are given", expected="--model NAME --pretrained TAG_OR_FILE, or --encoder colour"
             )
         for name in ("pretrained", "random_weights", "embedding", "precision"):
             if not self.model and getattr(self, name) not in ("", None, "projected", "auto"):
@@ -234,7 +234,7 @@ def embed(
         if engine == "ray":
             result = embed_on_ray(listed, encoder, out, encoder=made, batch=batch, broken=broken, workers=workers)
         else:
-            take_in_what_ray_left(out, made)
+            import_ray_shards(out, made)
             result = embed_photos(listed, made, out, batch=batch, threads=threads, broken=broken)
     for reason, count in Counter(one.reason for one in result.skipped).most_common(_SHOWN):
         warnings.warn(f"{count:,} left out: {reason}", CurationWarning, stacklevel=3)
@@ -287,7 +287,7 @@ def _texts(path: Path) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Neighbors:
-    """The nearest images of each: rows of id, rank, neighbour and cosine, and what is told of the search."""
+    """The nearest images of each: rows of id, rank, neighbour and cosine, and facts about the search."""
 
     rows: Sequence[tuple[str, int, str, float]]
     facts: Mapping[str, Any]
@@ -340,7 +340,7 @@ def neighbors(
     queries: Annotated[Mapping[str, Path] | Path, "[NAME=]STORE"],
     references: Annotated[Path, "STORE"],
     k: Annotated[int, "K"] = 10,
-    engine: Literal["auto", "torch", "numpy", "faiss", "local", "ray"] = "auto",
+    engine: Literal["auto", "torch", "numpy", "local", "ray"] = "auto",
     workers: Workers | None = None,
     parts: Annotated[Path | None, "DIR"] = None,
     set_similarity: bool = False,
@@ -429,7 +429,7 @@ def _sets(
 
 @dataclass(frozen=True, slots=True)
 class Duplicates:
-    """Pairs of photos that are the same: rows of first, second, how, value; and what is told of the comparison."""
+    """Pairs of photos that are the same: rows of first, second, how, value; and facts about the comparison."""
 
     rows: Sequence[tuple[str, str, str, float]]
     facts: Mapping[str, Any]
@@ -481,7 +481,7 @@ def duplicates(
         of the engine (one a core)
     """
     if (images is None) == (embeddings is None):
-        raise UsageError("Nothing says what to compare", expected="--photos DIR, or --embeddings STORE")
+        raise UsageError("Nothing to compare", expected="--images DIR, or --embeddings STORE")
     for name, one, other, what in (
         ("against", against, images, "images"),
         ("against-embeddings", against_embeddings, embeddings, "embeddings"),

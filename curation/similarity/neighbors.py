@@ -18,7 +18,7 @@ from curation.errors import MissingExtraError, SimilarityError, UsageError
 from curation.similarity.embeddings import Embeddings, Vectors
 from curation.sources.source import Int64s
 
-Engine = Literal["auto", "torch", "numpy", "faiss"]
+Engine = Literal["auto", "torch", "numpy"]
 ENGINES: tuple[str, ...] = get_args(Engine)
 QUERY_BLOCK, REFERENCE_BLOCK = 1024, 2048
 _WORTH_TORCH = 20_000_000
@@ -47,9 +47,9 @@ def nearest(
         Rows of length 1 make the product the cosine.
     k : int
         At most r.
-    engine : {"auto", "torch", "numpy", "faiss"}
+    engine : {"auto", "torch", "numpy"}
         ``auto``: torch for large sets where it is installed (on a GPU where there is one), else numpy; both return the
-        same. ``faiss``: `IndexFlatIP`, in float32, which chooses for itself among equal products at the k-th place.
+        same.
 
     Returns
     -------
@@ -66,8 +66,6 @@ def nearest(
     chosen = _engine(engine, len(queries) * len(references))
     if not len(queries):
         return np.empty((0, k), np.int64), np.empty((0, k), np.float32)
-    if chosen == "faiss":
-        return _by_faiss(queries, references, k)
     ways = _ways(queries, references, k) if chosen == "torch" else []
     found = []
     for start in range(0, len(queries), block):
@@ -76,7 +74,7 @@ def nearest(
         while ways and best is None:
             best = _best_of_candidates(ways[0](rows), rows, references, k)
             if best is None:
-                # Too much is too near to be told apart so: neither will it be in the next block.
+                # Too many products are too close for this; the next block will be no better.
                 del ways[0]
         found.append(best or _best_of_block(_Doubles(rows, references), len(rows), len(references), k))
     return np.concatenate([one for one, _ in found]), np.concatenate([two for _, two in found])
@@ -107,7 +105,7 @@ def nearest_others(
     n_own = int((own >= 0).sum())
     if n_own and not 1 <= k < len(references.ids):
         raise SimilarityError(
-            "There are not so many neighbours",
+            "Too few references for so many neighbours",
             expected=f"1 to {len(references.ids) - 1}: an image is not its own neighbour",
             found=str(k),
         )
@@ -124,13 +122,15 @@ def nearest_others(
 def _check(queries: Vectors, references: Vectors, k: int, block: int) -> None:
     if queries.ndim != 2 or references.ndim != 2 or queries.shape[1] != references.shape[1]:
         raise SimilarityError(
-            "The vectors do not compare",
+            "The vectors cannot be compared",
             expected="queries and references of equal length",
             found=f"{queries.shape} and {references.shape}",
             hint="were both sets embedded by the same encoder?",
         )
     if not 1 <= k <= len(references) or block < 1:
-        raise SimilarityError("There are not so many neighbours", expected=f"1 to {len(references)}", found=str(k))
+        raise SimilarityError(
+            "Too few references for so many neighbours", expected=f"1 to {len(references)}", found=str(k)
+        )
     largest = 1.0
     for name, rows in (("queries", queries), ("references", references)):
         # NaN passes through both extremes, and neither needs a table of flags.
@@ -148,11 +148,8 @@ def _engine(engine: Engine, products: int) -> str:
     if engine == "auto":
         # Importing torch takes longer than a few million products.
         return "torch" if products > _WORTH_TORCH and importlib.util.find_spec("torch") else "numpy"
-    if engine in ("torch", "faiss") and importlib.util.find_spec(engine) is None:
-        raise MissingExtraError(
-            f"The engine {engine} is not installed",
-            hint="pip install 'curation[clip]'" if engine == "torch" else "pip install faiss-cpu",
-        )
+    if engine == "torch" and importlib.util.find_spec("torch") is None:
+        raise MissingExtraError("The engine torch is not installed", hint="pip install 'curation[clip]'")
     return engine
 
 
@@ -364,13 +361,3 @@ def _writable(rows: Vectors) -> Vectors:
     if rows.flags.writeable:
         return np.ascontiguousarray(rows, np.float32)
     return np.array(rows, np.float32)
-
-
-def _by_faiss(queries: Vectors, references: Vectors, k: int) -> tuple[Int64s, Vectors]:
-    import faiss
-
-    index = faiss.IndexFlatIP(references.shape[1])
-    index.add(np.ascontiguousarray(references, np.float32))
-    scores, places = index.search(np.ascontiguousarray(queries, np.float32), k)
-    order = np.lexsort((places, -scores), axis=1)
-    return np.take_along_axis(places, order, axis=1), np.take_along_axis(scores, order, axis=1)

@@ -243,9 +243,9 @@ def _cut(preprocess: Any) -> tuple[list[Any], list[Any]]:
     steps = list(getattr(preprocess, "transforms", ()))
     names = [type(step).__name__ for step in steps]
     place = next((number for number, one in enumerate(names) if one.endswith("ToTensor")), None)
-    if place is None or any(one != "Normalize" for one in names[place + 1 :]):
+    if place is None or any(name != "Normalize" for name in names[place + 1 :]):
         raise EncoderError(
-            "The model's preprocessing is of a form that this version does not know",
+            "Unsupported preprocessing of the model",
             expected="resizing and cropping, ToTensor, Normalize",
             found=", ".join(names)[:200],
         )
@@ -297,7 +297,7 @@ def import_open_clip() -> Any:
     MissingExtraError
         torch, torchvision or open_clip is not installed.
     """
-    from curation.torchvision_operators import import_torchvision
+    from curation.similarity.torchvision_operators import import_torchvision
 
     try:
         # open_clip imports torchvision, which needs help beside some builds of torch.
@@ -372,7 +372,9 @@ def _read_config(path: Path) -> dict[str, Any]:
     try:
         found = json.loads(read_bytes(path, kind="model configuration"))
     except (ValueError, RecursionError) as error:
-        raise EncoderError("The model configuration is no JSON", where=str(path), found=str(error)[:200]) from None
+        raise EncoderError(
+            "The model configuration is not valid JSON", where=str(path), found=str(error)[:200]
+        ) from None
     if isinstance(found, dict) and "model_cfg" not in found:
         found = {"model_cfg": found}
     model = found.get("model_cfg") if isinstance(found, dict) else None

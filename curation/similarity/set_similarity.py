@@ -236,9 +236,9 @@ def similarity_histograms(panels: Mapping[str, Mapping[str, Vectors]], stem: Pat
         PNG, SVG, and the CSV of the densities drawn (source, set, bin edges, density).
     """
     values = [one for sets in panels.values() for one in sets.values() if len(one)]
-    low = min([RANGE[0], *(float(one.min()) for one in values)])
-    high = max([RANGE[1], *(float(one.max()) for one in values)])
-    bins = bins_of(min((len(one) for one in values), default=0), bins)
+    low = min([RANGE[0], *(float(value.min()) for value in values)])
+    high = max([RANGE[1], *(float(value.max()) for value in values)])
+    bins = bins_of(min((len(value) for value in values), default=0), bins)
     edges = np.linspace(low, high, bins + 1)
     densities = {
         (source, name): np.histogram(one, edges, density=True)[0] if len(one) else np.zeros(bins)

@@ -32,7 +32,7 @@ from curation.storage import remove_abandoned, replacing, write_bytes
 READER_VERSION = 3
 """Raised whenever a reader gives other columns for the same bytes, so that older files are not used."""
 
-_TEXTS = ("images.file_names", "images.addresses", "objects.original")
+_TEXTS = ("images.file_names", "objects.original")
 _PAIRS = ("presence", "federated")
 _SHAPES = {"objects.boxes": 4, "presence": 2, "federated": 3}
 

@@ -107,9 +107,8 @@ def parse_coco(
     part: str,
     namespace: str | None = None,
     bad_boxes: BadBoxes = "error",
-    addresses: bool = False,
 ) -> Source:
-    """Return the source in a file that is in memory already (see `read_coco`), with `Images.addresses` if wanted."""
+    """Return the source in a file that is in memory already (see `read_coco`)."""
     check_policy(bad_boxes)
     space = ImageId(namespace, "0").namespace if namespace else namespace_of(dataset)
     decoded = decode_plain(content.data) or decode_instances(content.data, content.name)
@@ -117,8 +116,6 @@ def parse_coco(
     # A million classes are 50 MB of records, and their columns hold all that these say.
     decoded.categories.clear()
     images, image_ids = _images(decoded.images, content.name, dataset, space)
-    if addresses:
-        images = replace(images, addresses=_addresses(decoded.images))
     if isinstance(decoded, PlainFile):
         where = _where_numbered(content.name, decoded.numbers)
         objects = _plain_objects(decoded, image_ids, category_ids, where)
@@ -148,8 +145,6 @@ class ImageRecord(msgspec.Struct, gc=False):
     file_name: _FileName = ""
     width: int | float = 0
     height: int | float = 0
-    # Of any type: nobody is kept from reading a file by an address that is none.
-    coco_url: Any = None
     neg_category_ids: list[int | _Text] | None = None
     not_exhaustive_category_ids: list[int | _Text] | None = None
 
@@ -428,12 +423,6 @@ def _images(records: list[ImageRecord], name: str, dataset: str, space: str) -> 
         heights=_pixels(records, "height", where),
     )
     return images, ids
-
-
-def _addresses(records: list[ImageRecord]) -> Texts | None:
-    """Return what the images say of where their photos lie on the web, None where none says anything."""
-    found = [record.coco_url if isinstance(record.coco_url, str) else "" for record in records]
-    return texts(found) if any(found) else None
 
 
 def _federated(records: list[ImageRecord], category_ids: Ids, where: Where) -> Int32s | None:

@@ -95,7 +95,6 @@ def as_source(
     id_field: str = "",
     label_field: str = "",
     loaded_from: Path | None = None,
-    addresses: bool = False,
 ) -> Source:
     """Return the source that annotations hold, however they are given.
 
@@ -107,7 +106,7 @@ def as_source(
         dataset or view, itself or as ``fiftyone:NAME[#VIEW]`` of its database: detections of its samples; sizes come
         from the metadata.
     dataset, part : str
-    bad_boxes, seam, cache, split, addresses
+    bad_boxes, seam, cache, split
         As the reader of paths takes them.
     id_field, label_field : str
         Of a FiftyOne dataset or view: the field that names the images, and that of the boxes (see
@@ -127,16 +126,7 @@ def as_source(
         return given
     if isinstance(given, str | Path) and is_named(given):
         given = load_named(given)
-    opening = partial(
-        open_path,
-        dataset=dataset,
-        part=part,
-        cache=cache,
-        bad_boxes=bad_boxes,
-        split=split,
-        seam=seam,
-        addresses=addresses,
-    )
+    opening = partial(open_path, dataset=dataset, part=part, cache=cache, bad_boxes=bad_boxes, split=split, seam=seam)
     if is_view(given):
         coco = coco_of_view(given, namespace=namespace_of(dataset), id_field=id_field, label_field=label_field)
         source = _parsed(json_bytes(coco), FILE_NAME, dataset, part, bad_boxes)
@@ -147,20 +137,18 @@ def as_source(
         )
     if isinstance(given, str | Path):
         return opening(Path(given))
-    return _parsed(coco_bytes(given), f"{type(given).__name__}.json", dataset, part, bad_boxes, addresses=addresses)
+    return _parsed(coco_bytes(given), f"{type(given).__name__}.json", dataset, part, bad_boxes)
 
 
-def _parsed(data: bytes, name: str, dataset: str, part: str, bad_boxes: BadBoxes, *, addresses: bool = False) -> Source:
+def _parsed(data: bytes, name: str, dataset: str, part: str, bad_boxes: BadBoxes) -> Source:
     content: Any = _Written(name, data)
-    return parse_coco(content, dataset=dataset, part=part, bad_boxes=bad_boxes, addresses=addresses)
+    return parse_coco(content, dataset=dataset, part=part, bad_boxes=bad_boxes)
 
 
 def open_slots(
     given: Mapping[str, Any],
     slots: Sequence[SourceSlot],
     reading: Reading | None = None,
-    *,
-    addresses: bool = False,
 ) -> dict[str, Source]:
     """Return the sources that are given, by slot name.
 
@@ -173,15 +161,13 @@ def open_slots(
         See `as_source` for what annotations may be.
     slots : sequence of SourceSlot
     reading : Reading, optional
-    addresses : bool
-        Whether where photos lie on the web is read too (see `curation.sources.opening.open_source`).
 
     Raises
     ------
     UsageError
         A name is neither a slot nor a dataset, or a part is not the one that the slot takes.
     """
-    read = partial(_open, reading or Reading(), addresses)
+    read = partial(_open, reading or Reading())
     found = _parts(given)
     names = [slot.name for slot in slots]
     datasets = list(dict.fromkeys(slot.dataset for slot in slots))
@@ -239,7 +225,7 @@ def _expand(read: Callable[..., Source], slots: Sequence[SourceSlot], part: str,
     return found
 
 
-def _open(reading: Reading, addresses: bool, slot: SourceSlot, part: str, path: Any) -> Source:
+def _open(reading: Reading, slot: SourceSlot, part: str, path: Any) -> Source:
     if part and slot.part and part != slot.part:
         raise UsageError(
             f"Source {slot.name} is another part of its dataset",
@@ -254,7 +240,6 @@ def _open(reading: Reading, addresses: bool, slot: SourceSlot, part: str, path: 
         cache=reading.cache,
         bad_boxes=reading.bad_boxes,
         seam=reading.seam,
-        addresses=addresses,
     )
 
 

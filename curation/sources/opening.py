@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from threading import Thread
@@ -44,7 +44,6 @@ def open_source(
     bad_boxes: BadBoxes = "error",
     split: Split | None = None,
     seam: Seam = "drop",
-    addresses: bool = False,
 ) -> Source:
     """Return the source at a path, parsed or from the cache: the same columns either way.
 
@@ -65,9 +64,6 @@ def open_source(
         Column and value that choose the rows of a table.
     seam : {"drop", "split", "widest"}
         What becomes of MTSD's signs across the seam of a panorama.
-    addresses : bool
-        Whether `Images.addresses` is read, where the files have it: ``coco_url`` of COCO JSON, ``OriginalURL`` of
-        Open Images' list of images.
 
     Raises
     ------
@@ -85,14 +81,7 @@ def open_source(
         # A million names are listed anew each time: to know that a folder is unchanged is to list it.
         return frozen(read_imagenet(path, dataset=dataset, part=part, split=split))
     own = _own_layout(path, dataset, part, bad_boxes, seam)
-    raw = own or _raw_files(path, dataset, part, bad_boxes, split)
-    if addresses and raw.options["layout"] in _WITH_ADDRESSES:
-        # Another key of the cache, and the old one for all who do not ask.
-        raw = replace(raw, parse=partial(raw.parse, addresses=True), options={**raw.options, "addresses": True})
-    return _open(raw, _cache(cache))
-
-
-_WITH_ADDRESSES = ("coco", "openimages")
+    return _open(own or _raw_files(path, dataset, part, bad_boxes, split), _cache(cache))
 
 
 def _is_boxes(path: Path, dataset: str) -> bool:

@@ -7,10 +7,10 @@ an animated picture the first frame counts. Names from files open nothing but wh
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from curation.engines.places import files_below
 from curation.errors import MissingExtraError, MissingFileError
@@ -124,6 +124,46 @@ def photos_of_ids(
             found=f"no {', '.join(missing[:_SHOWN])}{more}",
         )
     return found
+
+
+class PhotoDataset:
+    """Photos as a map-style dataset of picture and image id; it can be sent to the workers of a data loader.
+
+    Parameters
+    ----------
+    ids : sequence of str
+    paths : mapping of str to Path
+        Photo of each id.
+    transform : callable, optional
+        Takes picture and id, and gives what is wanted instead.
+    """
+
+    def __init__(
+        self, ids: Sequence[str], paths: Mapping[str, Path], transform: Callable[..., Any] | None = None
+    ) -> None:
+        self.ids, self.paths, self.transform = tuple(ids), dict(paths), transform
+
+    def __repr__(self) -> str:
+        return f"PhotoDataset({len(self):,} photos)"
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __getitem__(self, index: int) -> Any:
+        """Return picture and id of an entry, or what the transform makes of them.
+
+        Raises
+        ------
+        MissingFileError
+            The photo cannot be read.
+        """
+        image_id = self.ids[index]
+        try:
+            image = decode_photo(read_photo(self.paths[image_id]))
+        except BrokenPhotoError as error:
+            what = f"A photo cannot be used: {error}"
+            raise MissingFileError(what, where=str(self.paths[image_id])) from None
+        return (image, image_id) if self.transform is None else self.transform(image, image_id)
 
 
 class BrokenPhotoError(Exception):

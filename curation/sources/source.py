@@ -91,9 +91,6 @@ class Images:
         File names as the annotation file writes them, ``""`` where absent.
     widths, heights : ndarray of int32, shape (n,)
         Pixels; 0 where the file does not say.
-    addresses : ndarray of object, shape (n,), or None
-        Where the photos lie on the web, as the annotation file writes it and unchecked, ``""`` where absent. None: the
-        file has no such column, or it was not asked for.
     """
 
     __repr__ = short_repr
@@ -103,7 +100,6 @@ class Images:
     file_names: Texts
     widths: Int32s
     heights: Int32s
-    addresses: Texts | None = None
 
     def __len__(self) -> int:
         return len(self.native)
@@ -114,8 +110,7 @@ class Images:
         n = len(natives)
         blank: dict[str, Any] = {"numbers": stated["numbers"] if "numbers" in stated else numbers_of(natives)}
         blank |= {name: np.zeros(n, np.int32) for name in ("widths", "heights")} | {"file_names": [""] * n} | stated
-        names = {name: texts(blank.pop(name)) for name in ("file_names", "addresses") if blank.get(name) is not None}
-        return cls(native=np.asarray(natives, np.str_), **blank | names)
+        return cls(native=np.asarray(natives, np.str_), **blank | {"file_names": texts(blank["file_names"])})
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ import pytest
 
 from curation.audit.run import audit
 from curation.cli import main
-from curation.hierarchy.kinship import NOT_PROVEN
+from curation.hierarchy.related_classes import NOT_PROVEN
 from curation.manifest.header import ClassEntry
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest

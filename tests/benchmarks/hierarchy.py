@@ -57,7 +57,7 @@ def _above() -> None:
 
 
 def _all_pairs() -> None:
-    from curation.hierarchy.kinship import kinship, wu_palmer
+    from curation.hierarchy.related_classes import kinship, wu_palmer
     from curation.hierarchy.wordnet import imagenet_dag
     from curation.ilsvrc2012 import ilsvrc2012_classes
 

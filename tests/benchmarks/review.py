@@ -83,7 +83,7 @@ def _verdicts(fiftyone: Any, folder: Path) -> list[dict[str, Any]]:
     """Time the operator as the App calls it: first call of a process (which reads the dataset), and later ones."""
     import fiftyone.operators as foo
 
-    from curation.review.live_review import _OPEN
+    from curation.review.live_review import _OPEN, open_review
     from curation.review.session import start_review
 
     shutil.rmtree(folder, ignore_errors=True)
@@ -102,7 +102,7 @@ def _verdicts(fiftyone: Any, folder: Path) -> list[dict[str, Any]]:
         if result.result["images"] != SELECTED:
             raise AssertionError(str(result.result))
     start = time.perf_counter()
-    foo.execute_operator("@curation/review/review_progress", ctx={"dataset": dataset})
+    open_review(dataset).progress()
     panel = time.perf_counter() - start
     fiftyone.delete_dataset("bench-review")
     note = f"{IMAGES:,} images; log synced to disk before the samples are written"

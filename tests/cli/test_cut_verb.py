@@ -34,17 +34,19 @@ def truth(tmp_path: Path) -> Path:
 
 
 def test_result_and_files(truth: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["cut", str(truth), "-k", "3", "--no-cache", "--out", str(tmp_path / "out"), "--json"]) == 0
+    command = ["cut", str(truth), "-k", "3", "--no-cache", "--out", str(tmp_path / "out"), "--json"]
+    assert main(command) == 0
     result = json.loads(capsys.readouterr().out)
     assert result["clusters"] == [["a", "b", "c"], ["d", "e", "f"], ["g", "h"]]
     assert result["ncut"] == pytest.approx(1 / 25 + 2 / 24 + 1 / 13, abs=1e-12)
     assert result["certificate"] == "exact"
     assert result["class_images"]["d"] == 8
     written = {path.name for path in (tmp_path / "out").iterdir()} - {LEDGER}
-    pictures = {f"{stem}.{kind}" for stem in ("matrix", "graph") for kind in ("png", "svg", "csv")}
-    assert written == pictures | {"clusters.csv", "cut.json"}
+    assert written == {"matrix.csv", "clusters.csv", "cut.json"}
     assert json.loads((tmp_path / "out/cut.json").read_text()) == result
     assert (tmp_path / "out/clusters.csv").read_text().splitlines()[:2] == ["cluster,class,images", "1,a,4"]
+    assert main([*command, "--figures"]) == 0
+    assert {"matrix.png", "matrix.svg"} <= {path.name for path in (tmp_path / "out").iterdir()}
 
 
 def test_tables(truth: Path, capsys: pytest.CaptureFixture[str]) -> None:

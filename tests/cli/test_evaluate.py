@@ -10,6 +10,7 @@ from curation.cli import main
 from curation.ledger import LEDGER, command
 from curation.manifest.manifest import read_manifest
 from curation.storage import write_text
+from tests.frozen.version_1 import of_json
 from tests.small_world import write_small_world
 from tests.worlds import elephant
 from tests.worlds.expected import committed
@@ -264,13 +265,13 @@ def test_plain_precision_knows_unknown_only_where_it_is_listed(
     given += ["--detections", str(files["detections_closed"])]
     per_class = "AP11" if protocol == "voc" else "per_class"
     assert main(given) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = of_json(json.loads(capsys.readouterr().out))
     assert list(found["inputs"]["test"]["detections"]["reported"].values()) == [5]
     assert found[per_class]["cat"] == pytest.approx(1.0)
     assert set(found[per_class]) == {"cat", "dog"}
     write(tmp_path / "classes.json", {"known": ["cat", "unknown"]})
     assert main([*given, "--classes", str(tmp_path / "classes.json")]) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = of_json(json.loads(capsys.readouterr().out))
     assert found["inputs"]["test"]["detections"]["reported"] == {}
     assert found[per_class] == {"cat": pytest.approx(1.0), "unknown": pytest.approx(1.0)}
 
@@ -385,7 +386,7 @@ def test_voc_reads_a_results_folder(tmp_path: Path, capsys: pytest.CaptureFixtur
         str(folder),
     ]
     assert main([*given, "--json", "--out", str(tmp_path / "out")]) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = of_json(json.loads(capsys.readouterr().out))
     assert found["mAP11"] == pytest.approx(6 / 11)
     assert found["mAP_area"] == 0.5
     assert list(found["inputs"]["test"]["detections"]["reported"].values()) == [1]
@@ -401,7 +402,7 @@ def test_coco_engines(files: dict[str, Path], capsys: pytest.CaptureFixture[str]
     given = ["evaluate", "coco", "--no-cache", "--engine", engine]
     given += ["--truth", str(files["truth_closed"]), "--detections", str(files["detections_closed"])]
     assert main([*given, "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = of_json(json.loads(capsys.readouterr().out))
     assert found["AP"] == pytest.approx(1.0)
     assert found["per_class"] == {"cat": pytest.approx(1.0), "dog": None}
     assert main(given) == 0

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from curation.cli import main
+from tests.evaluation import osod3_rows
 
 BOX, ASIDE = [10, 10, 40, 40], [200, 200, 40, 40]
 
@@ -52,11 +53,11 @@ COMMANDS = {
     "findmeifyoucan": "--truth truth.json --detections d.json --scores id.json --set threshold=5",
 }
 SECTIONS = {
-    "voc": lambda found: [found],
-    "coco": lambda found: [found],
+    "voc": lambda found: found["scored"],
+    "coco": lambda found: found["scored"],
     "elephant": lambda found: [found[name] for name in ("paper", "official", "owod")],
     "owod": lambda found: found["scored"],
-    "osod3": lambda found: [{"decided_by_order": found["cases"]["test"]["decided_by_order"]["AP"]}],
+    "osod3": lambda found: [{"decided_by_order": osod3_rows.of_result(found)["test"]["decided_by_order"]["AP"]}],
     "findmeifyoucan": lambda found: [found[name] for name in ("official", "paper")],
 }
 

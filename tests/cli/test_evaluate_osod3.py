@@ -8,6 +8,7 @@ import pytest
 
 from curation.cli import main
 from curation.ledger import LEDGER
+from tests.evaluation import osod3_rows
 from tests.evaluation.osod3_world import write_world
 
 
@@ -21,10 +22,16 @@ def test_one_case(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     given = ("evaluate", "osod3", "--truth", paths["gt"], "--detections", paths["detections"], "--classes",
              paths["classes"], "--variant", "all", "--out", tmp_path / "out")  # fmt: skip
     result = as_json(capsys, *given)
-    assert result["cases"]["test"]["AP_unk"] == pytest.approx(22.7228, abs=1e-4)
+    assert osod3_rows.of_result(result)["test"]["AP_unk"] == pytest.approx(22.7228, abs=1e-4)
     written = {path.name for path in (tmp_path / "out").iterdir()} - {LEDGER}
     pictures = {f"open_set_error_{name}.csv" for name in ("clean", "voc")}
-    assert written == pictures | {"average_precision.csv", "thresholds.csv", "results.json"}
+    assert written == pictures | {
+        "average_precision.csv",
+        "counts.csv",
+        "measures.csv",
+        "thresholds.csv",
+        "results.json",
+    }
     assert result["inputs"]["test"]["detections"]["sha256"].startswith("sha256:")
 
 
@@ -33,7 +40,7 @@ def test_cases_and_their_mean(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     given = ("evaluate", "osod3", "--truth", paths["gt"], "--detections", f"t1={paths['detections']}",
              "--detections", f"t2={paths['detections']}", "--classes", paths["classes"])  # fmt: skip
     result = as_json(capsys, *given)
-    assert list(result["cases"]) == ["t1", "t2"]
+    assert list(osod3_rows.of_result(result)) == ["t1", "t2"]
     assert result["over_cases"]["AP_unk"]["std_population"] == 0
     assert result["over_cases"]["AP_unk"]["n"] == 2
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from curation.cli import main
+from tests.evaluation import osod3_rows
 from tests.evaluation.leaderboard_cases import row_data, write_rows
 from tests.evaluation.ood_worlds import example_files
 from tests.evaluation.open_world_rows import of_result
@@ -19,6 +20,13 @@ from tests.evaluation.osod3_world import write_world
 from tests.evaluation.owod_files import truth_file
 
 Numbers = dict[str, Any]
+
+
+def numbers_of(found: Numbers, *names: str) -> Numbers:
+    rows = {row["measure"]: row["value"] for row in found["measures"]}
+    return {name: rows[name] for name in names}
+
+
 CASES: dict[str, tuple[list[str], Callable[[Numbers], dict[str, Numbers]]]] = {
     "elephant": (
         ["--variant", "all", "--set", "recalls=0.1,0.5"],
@@ -36,11 +44,11 @@ CASES: dict[str, tuple[list[str], Callable[[Numbers], dict[str, Numbers]]]] = {
             },
         },
     ),
-    "voc": ([], lambda found: {"voc": {name: found[name] for name in ("mAP11", "mAP_area")}}),
+    "voc": ([], lambda found: {"voc": numbers_of(found, "mAP11", "mAP_area")}),
     "coco": (
         ["--engine", "pycocotools"],
         lambda found: {
-            "coco": {name: found[name] for name in ("AP", "AP50", "AP75", "APs", "APm", "APl", "AR100")}
+            "coco": numbers_of(found, "AP", "AP50", "AP75", "APs", "APm", "APl", "AR100")
         },
     ),
     "owod": (
@@ -56,8 +64,8 @@ CASES: dict[str, tuple[list[str], Callable[[Numbers], dict[str, Numbers]]]] = {
     "osod3": (
         ["--variant", "all"],
         lambda found: {
-            profile: {name: found["cases"]["test"][name] for name in ("AP_unk", "AP_known")}
-            | {name: found["cases"]["test"]["curves"][profile][1][name] for name in ("A_OSE", "WI")}
+            profile: {name: osod3_rows.of_result(found)["test"][name] for name in ("AP_unk", "AP_known")}
+            | {name: osod3_rows.of_result(found)["test"]["curves"][profile][1][name] for name in ("A_OSE", "WI")}
             for profile in ("clean", "voc")
         },
     ),

@@ -1,4 +1,4 @@
-"""``curation neighbors`` and ``curation duplicates`` on stores and photos that are made on the spot."""
+"""``curation similarity neighbors`` and ``duplicates`` on stores and photos that are made on the spot."""
 
 import json
 import shutil
@@ -138,12 +138,12 @@ def test_look_duplicates_are_all_pairs_above_the_threshold() -> None:
     ("arguments", "words"),
     [
         (("neighbors", "--queries", "{none}", "--references", "{store}"), "none"),
-        (("neighbors", "--queries", "{store}", "--references", "{store}", "-k", "99"), "not so many"),
+        (("neighbors", "--queries", "{store}", "--references", "{store}", "-k", "99"), "Too few references"),
         (("neighbors", "--queries", "a={store}", "--queries", "b={store}", "--references", "{store}"), "one set"),
         (("neighbors", "--queries", "a={store}", "--queries", "a={store}", "--references", "{store}"), "twice"),
         (("neighbors", "--queries", "{store}", "--references", "{store}", "--set-similarity", "--set", "sample=paper"),
          "training images"),
-        (("duplicates",), "Nothing says"),
+        (("duplicates",), "Nothing to compare"),
         (("duplicates", "--photos", "{none}"), "does not exist"),
         (("duplicates", "--photos", "{store}"), "no photos"),
         (("duplicates", "--photos", "{photos}", "--distance", "40"), "out of range"),

@@ -311,7 +311,7 @@ def test_an_output_that_is_no_regular_file_is_refused(
     os.mkfifo(tmp_path / "pipe")
     target = tmp_path / place
     assert status(CASES["leaderboard"].words(world, target), "--force") == 2
-    assert "no regular file" in capsys.readouterr().err
+    assert "not a regular file" in capsys.readouterr().err
     assert not target.is_file()
 
 

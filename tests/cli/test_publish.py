@@ -86,7 +86,7 @@ def test_a_missing_token_is_told_before_tables_are_written(
 
     monkeypatch.delenv("HF_TOKEN")
     monkeypatch.setattr("curation.publishing.repository.write_repository", written_in_vain)
-    assert "needs a token" in failure(["publish", str(manifest), "--repo", "lab/elephant"], capsys)
+    assert "needs a hub token" in failure(["publish", str(manifest), "--repo", "lab/elephant"], capsys)
     assert hub.requests == []
 
 
@@ -157,13 +157,13 @@ def test_all_committed_manifests_are_one_repository(tmp_path: Path, capsys: pyte
     ("options", "told"),
     [
         (["--repo", "nonsense"], "name of a dataset repository"),
-        (["--repo", "lab/x", "--tag", "v1"], "The tag is no version"),
+        (["--repo", "lab/x", "--tag", "v1"], "Invalid version tag"),
         (["--repo", "lab/x", "--source", "mtsd=x"], "no such source"),
         (["--repo", "lab/x", "--licence", "coco=CC-BY-4.0"], "owner's to state"),
         (["--repo", "lab/x", "--licence", "mine=CC-BY-4.0"], "names no source"),
         (["--repo", "lab/x", "--layout", "findmeifyoucan"], "near, far and farther"),
         (["--repo", "lab/x", "--set", "class_tree=x"], "belong to --layout findmeifyoucan"),
-        (["--repo", "lab/x", "--date", "soon"], "The date is none"),
+        (["--repo", "lab/x", "--date", "soon"], "Invalid date"),
     ],
 )
 def test_a_request_that_cannot_be_met_writes_nothing(

@@ -26,8 +26,8 @@ from curation.errors import (
     ManifestError,
     UsageError,
 )
+from curation.manifest.added_boxes import AddedBoxes, parse_added_boxes
 from curation.manifest.manifest import Manifest, read_manifest, write_manifest
-from curation.manifest.overlay import Overlay, parse_overlay
 from curation.manifest.verify import verify_lists, verify_sources
 from curation.publishing.formats.content import gather
 from tests.decisions.box_logs import Scribe, state, write_log
@@ -85,7 +85,7 @@ def test_pairs_are_one_to_one_and_the_best_goes_first() -> None:
             threshold_of(wrong)
 
 
-def boxes_of(overlay: Overlay) -> dict[str, list[tuple[str, str, str]]]:
+def boxes_of(overlay: AddedBoxes) -> dict[str, list[tuple[str, str, str]]]:
     return {
         one.image_id: [(" ".join(box.box), box.label, "+".join(box.reviewers)) for box in one.boxes]
         for one in overlay.images
@@ -161,10 +161,10 @@ def test_apply_makes_an_overlay_that_the_header_names(world: TaskWorld, tmp_path
     made = applied(world, tmp_path)
     entry = made.header.overlay
     assert entry is not None
-    assert made.overlay is not None
+    assert made.added_boxes is not None
     assert (entry.images, entry.boxes, entry.unnamed, entry.exhaustive_images, entry.rule) == (3, 5, 3, 3, "union")
-    assert (tmp_path / "new" / "overlay.jsonl").read_bytes() == made.overlay.data
-    assert entry.sha256 == made.overlay.digest
+    assert (tmp_path / "new" / "overlay.jsonl").read_bytes() == made.added_boxes.data
+    assert entry.sha256 == made.added_boxes.digest
     assert entry.log == resolve_boxes(replayed(two_reviewers()), "union").log
     assert made.header.decisions is None
     assert made.header.supersedes is not None
@@ -197,23 +197,23 @@ def test_an_absent_or_changed_file_is_a_clear_error(world: TaskWorld, tmp_path: 
     path = tmp_path / "new" / "overlay.jsonl"
     data = path.read_bytes()
     path.write_bytes(data.replace(b'"7.5"', b'"8.5"'))
-    with pytest.raises(DigestMismatchError, match="overlay"):
+    with pytest.raises(DigestMismatchError, match="added boxes"):
         curation.load(tmp_path / "new")
     path.unlink()
-    with pytest.raises(ManifestError, match="annotation overlay of the manifest is missing"):
+    with pytest.raises(ManifestError, match="added boxes is missing"):
         curation.load(tmp_path / "new")
     bare = Manifest(made.header, made.lists)
-    with pytest.raises(ManifestError, match="not here"):
+    with pytest.raises(ManifestError, match="lacks the boxes"):
         gather(bare, ["t1-test"], world.sources)
-    with pytest.raises(ManifestError, match="not here"):
+    with pytest.raises(ManifestError, match="lacks the boxes"):
         write_manifest(bare, tmp_path / "bare")
     assert [one.outcome for one in verify_lists(bare) if one.check == "overlay"] == ["failure"]
 
 
 def test_only_the_one_form_of_a_file_is_read(world: TaskWorld, tmp_path: Path) -> None:
-    overlay = applied(world, tmp_path).overlay
+    overlay = applied(world, tmp_path).added_boxes
     assert overlay is not None
-    assert parse_overlay(overlay.data, where="f").images == overlay.images
+    assert parse_added_boxes(overlay.data, where="f").images == overlay.images
     lines = overlay.data.split(b"\n")
     for wrong in (
         b"\n".join([lines[1], lines[0], *lines[2:]]),
@@ -228,7 +228,7 @@ def test_only_the_one_form_of_a_file_is_read(world: TaskWorld, tmp_path: Path) -
         b"[" * 100_000,
     ):
         with pytest.raises(ManifestError):
-            parse_overlay(wrong, where="f")
+            parse_added_boxes(wrong, where="f")
 
 
 def test_show_and_diff_and_verify_tell_it(world: TaskWorld, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -274,8 +274,8 @@ def test_an_export_holds_the_boxes_and_scores_are_the_same_from_raw_and_exported
     assert "unknown precision holds on these alone" in raw.notes[0]
     inputs = raw.data["inputs"]["t1"]["truth"]["files"]
     assert [one["name"] for one in inputs] == ["instances_val2017.json", "overlay.jsonl"]
-    assert made.overlay is not None
-    assert raw.data["manifest"]["overlay"] == made.overlay.digest
+    assert made.added_boxes is not None
+    assert raw.data["manifest"]["overlay"] == made.added_boxes.digest
     assert "overlay" not in base.data["manifest"]
 
 
@@ -324,7 +324,7 @@ def test_without_sources_counts_are_dropped_and_told(
     again = applied(world, tmp_path, "--version", "3.0.0", sources=False)
     assert again.part("t1-test").boxes == {}
     assert "give --source for each of their sources" in " ".join(capsys.readouterr().out.split())
-    assert again.overlay == made.overlay
+    assert again.added_boxes == made.added_boxes
 
 
 def test_decisions_and_boxes_together(world: TaskWorld, tmp_path: Path) -> None:
@@ -340,7 +340,7 @@ def test_decisions_and_boxes_together(world: TaskWorld, tmp_path: Path) -> None:
     assert main([*words, *world.arguments(), "--out", str(tmp_path / "later")]) == 0
     later = read_manifest(tmp_path / "later")
     assert later.header.overlay == made.header.overlay
-    assert later.overlay == made.overlay
+    assert later.added_boxes == made.added_boxes
 
 
 @pytest.mark.parametrize(
@@ -433,7 +433,7 @@ def test_build_takes_an_overlay_and_verify_rebuilds_it(tmp_path: Path) -> None:
     plain.save(tmp_path / "base")
     log = write_log(tmp_path / "boxes.jsonl", [anna])
     again = apply_from_files(str(tmp_path / "base"), boxes=(log,), version="2.0.0", sources=files).applied.manifest
-    assert again.overlay == made.overlay
+    assert again.added_boxes == made.added_boxes
     assert curation.verify(again, sources=files, rebuild=True, strict=True).ok
 
 

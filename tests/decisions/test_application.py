@@ -136,7 +136,7 @@ def test_an_image_in_near_and_far_is_told_and_refused_when_strict(base: Manifest
         decided("elsewhere", "remove", "coco:000000000000"),
         decided("wilderness", "keep", "coco:000000000000", manifest="sha256:" + "1" * 64),
     ],
-    ids=["gone", "unheard", "other manifest"],
+    ids=["gone", "unmatched_datasets", "other manifest"],
 )
 def test_stale_decisions_are_told_and_refused_when_strict(base: Manifest, rows: list[Decision]) -> None:
     found = applied(base, rows)

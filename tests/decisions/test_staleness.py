@@ -54,7 +54,7 @@ def test_each_kind_is_told(base: Manifest) -> None:
     ]
     found = find_stale(base, rows)
     assert found.gone == ("coco:000000000000", base.ids("closed")[0])
-    assert (found.unheard, found.other_manifests) == ({"nowhere": 1}, {other: 1})
+    assert (found.unmatched_datasets, found.other_manifests) == ({"nowhere": 1}, {other: 1})
     assert len(found.notes()) == 3
 
 

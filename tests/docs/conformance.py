@@ -97,7 +97,7 @@ def columns_of(runs: Iterable[Run], columns: dict[str, Column]) -> list[Compared
             column = columns.setdefault(name, Column())
             for measure in report.measures:
                 # Of rows, the numbers stand by key and parameter where the expectations have them.
-                section = scored.numbers if scored.found is None else result[scored.label]
+                section = scored.numbers if scored.found is None else result.get(scored.label, result)
                 if scored.found is not None and measure.parameters:
                     measure = replace(measure, paths=((measure.base, *(f"{{{one}}}" for one in measure.parameters)),))
                 for number in numbers_of(measure, section):

@@ -13,7 +13,7 @@ from tests.evaluation.worlds import columns_of, worlds
 @settings(max_examples=30)
 @given(world=worlds())
 def test_a_result_is_plain_json_without_nan(world: World) -> None:
-    found = evaluate_elephant(columns_of(world), ElephantOptions(profile="all", betas=("1.0",), bootstrap=2))
+    found = evaluate_elephant(columns_of(world), ElephantOptions(variant="all", betas=("1.0",), bootstrap=2))
     assert json.loads(json.dumps(found, allow_nan=False)) == found
 
 
@@ -23,21 +23,21 @@ def test_a_result_is_plain_json_without_nan(world: World) -> None:
         ({}, ["paper"]),
         ({"difficult": "count"}, ["paper_difficult_counted"]),
         ({"level_counts": "float32"}, ["paper_float32_counts"]),
-        ({"profile": "official"}, ["official"]),
-        ({"profile": "official", "level_counts": "float32"}, ["official_float32_counts"]),
-        ({"profile": "all"}, ["paper", "paper_difficult_counted", "official", "official_float32_counts"]),
+        ({"variant": "official"}, ["official"]),
+        ({"variant": "official", "level_counts": "float32"}, ["official_float32_counts"]),
+        ({"variant": "all"}, ["paper", "paper_difficult_counted", "official", "official_float32_counts"]),
     ],
 )
 def test_each_reading_has_its_own_name(options: dict[str, Any], names: list[str]) -> None:
     world = World(1, 1, 1, (), (), (), ())
     found = evaluate_elephant(columns_of(world), ElephantOptions(**options))
     assert [name for name, value in found.items() if isinstance(value, dict) and "n_wild_images" in value] == names
-    assert found["profile_meaning"] == PROFILES[options.get("profile", "paper")]
+    assert found["profile_meaning"] == PROFILES[options.get("variant", "paper")]
 
 
 def test_an_unknown_profile_is_refused() -> None:
     with pytest.raises(UsageError, match="paper, official, all"):
-        evaluate_elephant(columns_of(World(1, 1, 1, (), (), (), ())), ElephantOptions(profile="mine"))  # type: ignore[arg-type]
+        evaluate_elephant(columns_of(World(1, 1, 1, (), (), (), ())), ElephantOptions(variant="mine"))  # type: ignore[arg-type]
 
 
 @settings(max_examples=25)

@@ -51,7 +51,7 @@ GAP = {"n": 2, "mean": 0.5, "std_population": 0.1, "hist20": [0] * 15 + [2] + [0
 GAPS = {"cat": GAP, "dog": {"n": 0, "mean": None, "std_population": None, "hist20": None}}
 
 
-VOC = {"mAP11": 0.72, "mAP_area": 0.74}
+VOC = {"mAP11": 72.0, "mAP_area": 74.0}
 
 
 def draw_all(folder: Path) -> list[Path]:

@@ -51,7 +51,7 @@ def test_the_worked_example_in_both_readings(rule: str) -> None:
 @pytest.mark.parametrize(("rule", "key"), [("nearest", "FPR95_nearest_vos"), ("ood_positive", "FPR95_ood_positive")])
 def test_the_chosen_rule_is_named(rule: str, key: str) -> None:
     truth, detections = columns(EXAMPLE)
-    found = evaluate_split(truth, detections, ids(), "s", OodOptions(fpr=rule, profile="paper"))
+    found = evaluate_split(truth, detections, ids(), "s", OodOptions(fpr=rule, variant="paper"))
     assert (found["FPR95"]["rule"], found["FPR95"]["value"]) == (rule, found[key])
     assert "official" not in found
 
@@ -125,7 +125,7 @@ def test_id_and_ood_must_be_apart() -> None:
 
 def test_unknown_rules_are_refused() -> None:
     truth, detections = columns(EXAMPLE)
-    for options in (OodOptions(fpr="best"), OodOptions(threshold="best"), OodOptions(profile="best")):
+    for options in (OodOptions(fpr="best"), OodOptions(threshold="best"), OodOptions(variant="best")):
         with pytest.raises(UsageError):
             evaluate_split(truth, detections, ids(), "s", options)
 

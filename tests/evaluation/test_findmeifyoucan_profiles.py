@@ -141,5 +141,5 @@ def test_background_is_unknown_whatever_its_score() -> None:
 
 def test_profiles_have_names() -> None:
     assert [one.name for one in profiles_of("all")] == ["official", "paper"]
-    with pytest.raises(UsageError, match="Unknown profile"):
+    with pytest.raises(UsageError, match="Unknown variant"):
         profiles_of("clean")

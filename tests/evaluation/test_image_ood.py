@@ -212,16 +212,16 @@ def test_a_set_of_ones_own_is_of_no_group(tmp_path: Path) -> None:
     assert {"mine", "valley"} <= rows.keys()
     assert "val_mine" not in rows
     (run / "seen.csv").unlink()
-    with pytest.raises(EvaluationError, match="no scores of the ID set"):
+    with pytest.raises(EvaluationError, match="No scores of the ID set"):
         SCORE(scores=run)
 
 
 def test_names_of_groups_and_of_the_published_lists_are_taken(tmp_path: Path) -> None:
     run = folder(tmp_path / "run")
-    with pytest.raises(UsageError, match="the name of the lists as they are"):
+    with pytest.raises(UsageError, match="Reserved name of a list"):
         SCORE(scores=run, without={"published": LeftOut("published", Images(("one/000",)))})
     write(run / "near.csv", ["a", "b"], [0.1, 0.2])
-    with pytest.raises(UsageError, match="name of a group"):
+    with pytest.raises(UsageError, match="clashes with a group"):
         SCORE(scores=run)
 
 
@@ -238,7 +238,7 @@ def test_a_label_below_zero_is_no_class(tmp_path: Path) -> None:
 def test_runs_of_unlike_sets_have_no_mean(name: str, tmp_path: Path) -> None:
     runs = {f"s{seed}": folder(tmp_path / f"s{seed}", seed) for seed in range(2)}
     (runs["s1"] / name).unlink()
-    with pytest.raises(EvaluationError, match="unlike sets"):
+    with pytest.raises(EvaluationError, match="different sets"):
         SCORE(scores=runs)
 
 
@@ -392,12 +392,12 @@ def test_images_twice_missing_or_strange(tmp_path: Path) -> None:
 
 def test_requests_that_cannot_work(tmp_path: Path) -> None:
     run = folder(tmp_path / "run")
-    with pytest.raises(UsageError, match="Unknown profile"):
+    with pytest.raises(UsageError, match="Unknown variant"):
         SCORE(scores=run, variant="none")
     with pytest.raises(UsageError, match="One file of all sets"):
         SCORE(scores=run / "one.csv")
     SCORE(scores=run).save(run)
-    with pytest.raises(UsageError, match="stand among the scores"):
+    with pytest.raises(UsageError, match="holds results of an evaluation"):
         SCORE(scores=run)
     for name in ("results.json", "ood.csv", "lists.csv"):
         (run / name).unlink(missing_ok=True)
@@ -421,7 +421,7 @@ def test_classes_of_a_set_are_sets_of_their_own(tmp_path: Path) -> None:
     assert rows["classes"]["AUROC"] == pytest.approx((1 + rows["owl"]["AUROC"]) / 2)
     assert rows["one"]["AUROC"] == pytest.approx((1 + 3 * rows["owl"]["AUROC"]) / 4)
     write(run / "one.csv", ["one/1", "one/2"], [1, 2])
-    with pytest.raises(UsageError, match="A class has the name of a set"):
+    with pytest.raises(UsageError, match="Class name clashes with a set"):
         by_class(scores=run)
     write(run / "one.csv", ["a", "b"], [1, 2])
     with pytest.raises(EvaluationError, match="class of each image"):

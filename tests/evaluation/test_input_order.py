@@ -99,7 +99,7 @@ def coco(truth: GroundTruth, detections: Detections) -> dict[str, Any]:
 def test_distinct_scores_that_are_listed_by_score_leave_nothing_to_the_order(world: World) -> None:
     by_score = [tuple(sorted(one, key=lambda guess: -guess.score)) for one in (world.inside, world.outside)]
     world = replace(world, inside=by_score[0], outside=by_score[1])
-    found = evaluate_elephant(columns_of(world), ElephantOptions(profile="all", betas=("1.0",)))
+    found = evaluate_elephant(columns_of(world), ElephantOptions(variant="all", betas=("1.0",)))
     assert not found["paper"]["decided_by_order"]
     assert found["official"]["decided_by_order"] == 0
     assert not coco(*columns_of(world)[:2])["decided_by_order"]

@@ -1,6 +1,7 @@
 """OSOD-III: the worked example, the golden case, an evaluator in loops, and what must not matter."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,35 +10,41 @@ import numpy as np
 import pytest
 
 from curation.benchmarks.osod3.evaluation import (
-    average_precisions,
-    evaluate_osod3,
-    over_cases,
-    threshold_curve,
-)
-from curation.benchmarks.osod3.truth import (
+    THETAS,
+    VARIANTS,
     Outside,
     TruthView,
-    classes_of_file,
-    classes_of_manifest,
+    average_precisions,
+    classes_of,
+    evaluate_case,
     open_set_truth,
+    over_cases,
+    thresholds_of,
     truth_view,
 )
 from curation.errors import EvaluationError, PredictionError, UsageError
+from curation.evaluation.measures import Measured, Value
 from curation.evaluation.readers import read_task_detections
 from curation.manifest.manifest import Manifest
 from curation.sources.opening import open_source
+from tests.evaluation.osod3_rows import of_measured
 from tests.evaluation.osod3_world import DETECTIONS, KNOWN, OBJECTS, UNKNOWN, random_world, write_world
 from tests.protocols import osod3_world as manifests
 from tests.real_files import real_files
 
 
 def scored(
-    paths: dict[str, Path], outside: Outside = "delete", view: TruthView | None = None, **options: Any
+    paths: dict[str, Path],
+    outside: Outside = "delete",
+    view: TruthView | None = None,
+    thetas: Sequence[str] = THETAS,
+    **options: Any,
 ) -> dict[str, Any]:
     source = open_source(paths["gt"], dataset="coco", part="test", cache=False)
-    truth = open_set_truth(source, classes_of_file(paths["classes"], "test"), outside=outside, view=view)
+    truth = open_set_truth(source, classes_of(paths["classes"], "test"), outside=outside, view=view)
     read = read_task_detections(paths["detections"], truth.task, source)
-    return evaluate_osod3(truth, read.detections, profiles=("clean", "voc"), **options)
+    found = evaluate_case(truth, read.detections, tuple(VARIANTS.values()), thresholds_of(thetas), **options)
+    return of_measured(found)
 
 
 def test_the_worked_example(tmp_path: Path) -> None:
@@ -198,11 +205,11 @@ def test_the_view_of_a_manifest(inner: str) -> None:
 def test_a_manifest_of_another_problem_is_refused() -> None:
     sources = {f"openimages-{part}": manifests.open_images(part, 300, 1) for part in ("train", "validation", "test")}
     manifest = manifests.built(sources, superclass="vehicle")
-    assert classes_of_manifest(manifest, "t1").taxonomy == "OSOD-III"
+    assert classes_of(manifest, "t1").taxonomy == "OSOD-III"
     for taxonomy in ("OWOD", "closed-set", "OSC"):
         header = msgspec.structs.replace(manifest.header, taxonomy=taxonomy)
         with pytest.raises(EvaluationError, match="open-set detection problem"):
-            classes_of_manifest(Manifest(header=header, lists=manifest.lists), "t1")
+            classes_of(Manifest(header=header, lists=manifest.lists), "t1")
 
 
 def test_edges(tmp_path: Path) -> None:
@@ -229,11 +236,11 @@ def test_taxonomy(tmp_path: Path) -> None:
 def test_refusals(tmp_path: Path) -> None:
     paths = write_world(tmp_path)
     for content, words in (
-        ({"known": [], "unknown": []}, "open-set problem"),
+        ({"known": [], "unknown": []}, "open-set detection problem"),
         ({"known": ["cat"], "unknown": ["cat"]}, "listed twice"),
         ({"known": ["cat"], "unknown": ["bat"]}, "no category of any unknown"),
         ({"known": ["gnu"], "unknown": ["lynx"]}, "no category of 1 known"),
-        ({"known": ["cat"], "unknown": ["lynx"], "taxonomy": "OSOD-IV"}, "open-set problem"),
+        ({"known": ["cat"], "unknown": ["lynx"], "taxonomy": "OSOD-IV"}, "open-set detection problem"),
         ([], "cannot be read"),
     ):
         paths["classes"].write_text(json.dumps(content))
@@ -245,17 +252,17 @@ def test_refusals(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="ascending"):
         scored(paths, thetas=("0.5", "0.1"))
     source = open_source(paths["gt"], dataset="coco", part="test", cache=False)
-    truth = open_set_truth(source, classes_of_file(paths["classes"], "x"))
+    truth = open_set_truth(source, classes_of(paths["classes"], "x"))
     read = read_task_detections(paths["detections"], truth.task, source).detections
-    with pytest.raises(UsageError, match="Unknown profile"):
-        threshold_curve(truth, read, "ore", [0.5])  # type: ignore[arg-type]
     assert average_precisions(truth, read, engine="pycocotools")["AP_unk"] == pytest.approx(22.7228, abs=1e-4)
 
 
 def test_mean_and_both_deviations() -> None:
     names = ("AP_known", "AP_unk", "AP_known50", "AP_unk50", "AP_known75", "AP_unk75")
-    cases = {f"t{k}": dict.fromkeys(names, float(k)) for k in (1, 2, 3, 4)}
-    cases["t4"]["AP_unk"] = None  # type: ignore[assignment]
+    cases = {
+        f"t{k}": Measured([Value(name, None if (k, name) == (4, "AP_unk") else float(k)) for name in names], {})
+        for k in (1, 2, 3, 4)
+    }
     found = over_cases(cases)
     assert found["AP_known"]["mean"] == 2.5
     assert found["AP_known"]["std_population"] == pytest.approx(np.sqrt(1.25))

@@ -10,7 +10,8 @@ import pytest
 import curation
 from curation.cli import main
 from curation.errors import EvaluationError, UsageError
-from curation.evaluation.other_evaluators import TORCHMETRICS, beside
+from curation.evaluation.other_evaluators import TORCHMETRICS, compare_with_external
+from tests.frozen.version_1 import json_data
 from tests.worlds import coco
 
 TRUTH: dict[str, Any] = {
@@ -38,22 +39,21 @@ def plain(value: Any) -> Any:
 
 def test_minus_one_is_undefined_with_the_reason_and_never_a_number() -> None:
     result = curation.evaluate("coco", truth=TRUTH, detections=FOUND, against=COMPUTED)
-    rows = result.data["against"]["numbers"]
-    assert list(rows) == list(TORCHMETRICS.values())
-    assert rows["AP"]["theirs"] == 0.75
-    assert rows["AP"]["difference"] == pytest.approx(-0.25)
+    rows = {row["measure"]: row for row in result.json_data()["against"]}
+    assert list(rows) == [*TORCHMETRICS.values(), "AP of owl", "AP of cat"]
+    assert rows["AP"]["theirs"] == 75
+    assert rows["AP"]["difference"] == pytest.approx(-25)
     assert rows["APs"]["undefined"] == ""
     for name in ("AP50", "APm", "AR100"):
         assert rows[name]["theirs"] is rows[name]["difference"] is None
         assert "-1" in rows[name]["undefined"]
-    per_class = result.data["against"]["per_class"]
-    assert {name: row["theirs"] for name, row in per_class.items()} == {"owl": 1.0, "cat": None}
-    assert result.data["against"]["passed_over"] == ["ious"]
+    assert (rows["AP of owl"]["theirs"], rows["AP of cat"]["theirs"]) == (100, None)
+    assert result.data["external"]["passed_over"] == ["ious"]
     assert not (result.table("against")["theirs"] < 0).any()
     # Our own numbers, and what is logged and ranked, are what they are without.
     alone = curation.evaluate("coco", truth=TRUTH, detections=FOUND)
     assert result.flat() == alone.flat()
-    assert "against" not in alone.data
+    assert alone.json_data()["against"] == []
 
 
 def test_the_numbers_of_pycocotools_itself_are_ours(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -70,24 +70,26 @@ def test_the_numbers_of_pycocotools_itself_are_ours(tmp_path: Path, capsys: pyte
     (stats := tmp_path / "stats.json").write_text(json.dumps(evaluation.stats.tolist()))
     capsys.readouterr()
     assert main([*words, "--against", str(stats), "--out", str(tmp_path / "out"), "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)["against"]
-    assert found["file"]["name"] == "stats.json"
-    assert len(found["numbers"]) == 12
-    for name, row in found["numbers"].items():
-        assert (row["ours"] is None) == (row["theirs"] is None), name
+    found = json.loads(capsys.readouterr().out)
+    assert found["external"]["file"]["name"] == "stats.json"
+    assert len(found["against"]) == 12
+    for row in found["against"]:
+        assert (row["ours"] is None) == (row["theirs"] is None), row["measure"]
         assert row["difference"] is None or abs(row["difference"]) < 1e-12
     assert (tmp_path / "out" / "against.csv").read_text().startswith("measure,ours,theirs,difference,undefined")
 
 
 def test_one_class_and_no_classes_as_torchmetrics_squeezes_them() -> None:
-    ours = curation.evaluate("coco", truth=TRUTH, detections=FOUND).data
-    one = beside(ours, {"map": 1.0, "map_per_class": 0.5, "classes": 3}, {3: "owl", 7: "cat"})
+    ours = json_data(curation.evaluate("coco", truth=TRUTH, detections=FOUND))
+    one = compare_with_external(ours, {"map": 1.0, "map_per_class": 0.5, "classes": 3}, {3: "owl", 7: "cat"})
     assert list(one["per_class"]) == ["owl"]
     # Without class_metrics: -1 for all classes together.
-    none = beside(ours, {"map": 1.0, "map_per_class": -1.0, "classes": [3, 7]}, {3: "owl", 7: "cat"})
+    none = compare_with_external(ours, {"map": 1.0, "map_per_class": -1.0, "classes": [3, 7]}, {3: "owl", 7: "cat"})
     assert none["per_class"] == {}
     # A class that the truth does not have is told, not dropped.
-    more = beside(ours, {"map": 1.0, "map_per_class": [0.5, 0.4], "classes": [3, 99]}, {3: "owl", 7: "cat"})
+    more = compare_with_external(
+        ours, {"map": 1.0, "map_per_class": [0.5, 0.4], "classes": [3, 99]}, {3: "owl", 7: "cat"}
+    )
     assert (list(more["per_class"]), more["passed_over"]) == (["owl"], ["class 99"])
 
 
@@ -136,7 +138,7 @@ def test_detections_of_images_as_torchmetrics_has_them() -> None:
     ]
     one, other = (curation.evaluate("coco", truth=TRUTH, detections=rows) for rows in (of_images, flat))
     assert one.numbers() == other.numbers()
-    assert one["AP"] == pytest.approx(1)
+    assert one["AP"] == pytest.approx(100)
     empty = [{**of_images[0], "boxes": np.zeros((0, 4)), "scores": np.zeros(0), "labels": np.zeros(0, int)}]
     assert curation.evaluate("coco", truth=TRUTH, detections=empty)["AP"] == 0
     for broken in (

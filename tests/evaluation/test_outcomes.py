@@ -18,6 +18,7 @@ from curation.evaluation.outcomes import (
 )
 from curation.evaluation.result import Result
 from curation.evaluation.voc import REPORT
+from tests.evaluation import osod3_rows
 from tests.evaluation.open_world_rows import of_result
 from tests.worlds import elephant, osod3, owod, voc
 
@@ -74,7 +75,7 @@ def test_kinds_sum_to_a_ose_and_wi_over_thresholds(tmp_path: Path, variant: str)
     paths = osod3.files(tmp_path)
     result = curation.evaluate("osod3", **paths, variants=("clean", "voc"))
     (one,) = result.outcomes(f"test/{variant}")
-    curve = result.data["cases"]["test"]["curves"][variant]
+    curve = osod3_rows.of_result(result.json_data())["test"]["curves"][variant]
     frame = one.frame()
     known = frame["class"] != "unknown"
     assert any(row["A_OSE"] for row in curve)

@@ -117,10 +117,10 @@ def test_boxes_of_voc_xml_are_the_corners_of_the_file() -> None:
 
 
 def test_an_unknown_profile_is_refused_with_the_names() -> None:
-    with pytest.raises(UsageError, match="Unknown profile") as caught:
+    with pytest.raises(UsageError, match="Unknown variant") as caught:
         select(PROFILES, "official")
     assert "owdetr" in (caught.value.expected or "")
-    with pytest.raises(UsageError, match="Unknown profile"):
+    with pytest.raises(UsageError, match="Unknown variant"):
         select(PROFILES, ())
 
 

@@ -18,7 +18,7 @@ from curation.evaluation.leaderboard.rows import read_rows
 from curation.evaluation.measures import Measure
 from curation.evaluation.result import (
     Column,
-    Drawing,
+    Figure,
     Report,
     Result,
     Scored,
@@ -90,11 +90,11 @@ def test_tables_of_one_name_are_one_frame_told_apart() -> None:
 
 def test_one_declaration_gives_text_csv_latex_and_html() -> None:
     (table, _) = made({"clean": 1.0}).tables
-    assert table.lines(80)[:3] == ["Classes", "  class       AP", "  =cat & dog  33.33"]
+    assert table.lines(80)[:3] == ["Classes", "  class       AP", "  =cat & dog  0.3333"]
     assert table.csv() == f"class,AP,tp\n'=cat & dog,{1 / 3!r},2\nkite,,0\n"
-    assert r"=cat \& dog & 33.33 \\" in table.latex()
+    assert r"=cat \& dog & 0.3333 \\" in table.latex()
     assert r"\toprule" in table.latex()
-    assert "<td>=cat &amp; dog</td><td>33.33</td>" in table.html()
+    assert "<td>=cat &amp; dog</td><td>0.3333</td>" in table.html()
 
 
 def test_a_result_shows_itself_shortly() -> None:
@@ -111,7 +111,7 @@ def test_a_result_shows_itself_shortly() -> None:
     ("value", "unit", "text"),
     [
         (None, "share", "-"),
-        (0.12345, "share", "12.35"),
+        (0.12345, "share", "0.1235"),
         (12.345678, "%", "12.35"),
         (0.5, "ratio", "0.5000"),
         (7, "count", "7"),
@@ -141,7 +141,7 @@ def test_a_figure_is_had_in_memory_and_one_that_is_missing_says_why(tmp_path: Pa
     assert sorted(files.keys() - alone.keys()) == ["precision_recall.png", "precision_recall.svg"]
     assert alone["precision_recall.csv"] == files["precision_recall.csv"]
     assert {path.name for path in picture.save(tmp_path / "again")} == {"again.png", "again.svg", "again.csv"}
-    none = made({}, drawings=lambda result: [Drawing("curve", None, "no curve: there is nothing")])
+    none = made({}, drawings=lambda result: [Figure("curve", None, "no curve: there is nothing")])
     with pytest.raises(UsageError, match="no curve"):
         none.figure("curve")
 
@@ -161,11 +161,11 @@ def test_json_follows_its_schema_and_tables_hold_its_numbers(protocol: str, tmp_
     schema = json.loads(schema_text())
     jsonschema.Draft202012Validator.check_schema(schema)
     jsonschema.validate(content, schema)
-    for row in content["measures"]:
-        assert row["value"] == content[row["measure"]]
+    assert result.numbers() == {f"{protocol}/{row['measure']}": row["value"] for row in content["measures"]}
     read = pd.read_csv(io.BytesIO(written["average_precision.csv"].read_bytes()))
     frame = result.table("average_precision")
-    assert read.equals(frame[list(read.columns)])
+    shown_columns = [name for name in read.columns if name != "undefined"]
+    assert read[shown_columns].equals(frame[shown_columns])
     (row,) = result.rows("mine")
     assert row.name == "mine"
     result.append(tmp_path / "rows.jsonl", "mine")

@@ -47,7 +47,7 @@ def test_a_class_without_objects_is_null_and_listed() -> None:
     found = voc_average_precision(truth_of([Thing(0, 0, BOX)], 1, 2), detections_of([Guess(0, 0, BOX, 900)]))
     assert found["AP11"] == {"a": 1.0, "b": None}
     assert found["mAP_area"] == 1.0
-    assert found["classes_left_out"] == {"b": "no ground truth"}
+    assert found["npos"] == {"a": 1, "b": 0}
 
 
 def test_curves_leave_ignored_detections_out() -> None:

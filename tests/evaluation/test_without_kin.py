@@ -14,8 +14,8 @@ from curation.evaluation.image_ood.evaluation import OodSets, evaluation_as
 from curation.evaluation.image_ood.images import LeftOut
 from curation.evaluation.image_ood.measures import OodRules
 from curation.evaluation.image_ood.report import report_as
-from curation.evaluation.kin import kin_left_out
-from curation.hierarchy.kinship import NOT_PROVEN
+from curation.evaluation.related_classes import kin_left_out
+from curation.hierarchy.related_classes import NOT_PROVEN
 from tests.evaluation.test_image_ood import numbers, write
 from tests.protocols.test_ssb import of_imagenet
 from tests.real_files import real_files
@@ -78,7 +78,7 @@ def test_what_says_nothing_of_kin_is_refused(tmp_path: Path) -> None:
     nothing = OodSets(id="seen", groups={"all": ("far",)}, variants=RULES)
     with pytest.raises(UsageError, match="Which classes are known is not said"):
         evaluation_as(report_as("drawn"), nothing)(scores=run, without_kin="all")
-    with pytest.raises(UsageError, match="Two lists have one name"):
+    with pytest.raises(UsageError, match="Duplicate name of a list"):
         score(scores=run, without={"without-kin": LeftOut.of("x", ["far/1"], {"far"})}, without_kin="all")
     with pytest.raises(UsageError, match="known is not said"):
         kin_left_out([], [], "all")

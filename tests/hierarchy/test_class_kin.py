@@ -11,8 +11,8 @@ import pytest
 from curation.cli import main
 from curation.errors import CurationError, UsageError
 from curation.hierarchy.class_lists import class_in, read_classes
-from curation.hierarchy.kinship import class_kin, relatives
 from curation.hierarchy.questions import Hierarchy, kin
+from curation.hierarchy.related_classes import class_kin, relatives
 from curation.hierarchy.wordnet import wordnet
 from curation.ilsvrc2012 import ilsvrc2012_classes
 from tests.real_files import provided, real_files
@@ -141,7 +141,7 @@ def test_roles_and_images_of_another_file(tmp_path: Path) -> None:
     ("given", "message"),
     [
         (("wnids.txt",), "in-distribution is not said"),
-        (("bare.txt", "known.txt"), "of which class each image is"),
+        (("bare.txt", "known.txt"), "the class of each image"),
         (("map.json", "known.txt"), "renames classes"),
         (("wnids.txt", "nowhere.txt"), "nowhere.txt"),
         # Nothing to hold against another is no "no kin".

@@ -53,7 +53,7 @@ def test_names_stand_in_quotes_where_they_hold_a_comma(tmp_path: Path) -> None:
         ("[" * 100_000, "not JSON"),
         ({"Subcategory": []}, "no label name"),
         ({"LabelName": 3}, "no label name"),
-        ({"LabelName": "/m/a", "Subcategory": {"LabelName": "/m/b"}}, "no array"),
+        ({"LabelName": "/m/a", "Subcategory": {"LabelName": "/m/b"}}, "not an array"),
         ({"LabelName": "/m/a", "Subcategory": ["/m/b"]}, "no label name"),
         (
             {"LabelName": "a", "Subcategory": [{"LabelName": "b", "Subcategory": [{"LabelName": "a"}]}]},

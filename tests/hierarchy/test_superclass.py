@@ -86,7 +86,7 @@ def test_what_is_refused(tmp_path: Path) -> None:
     path.write_text(json.dumps(TREE))
     with pytest.raises(HierarchyError, match="no such node"):
         superclass(path, "Vehicle")
-    with pytest.raises(HierarchyError, match="Nothing lies below"):
+    with pytest.raises(HierarchyError, match="no descendants"):
         superclass(path, "/m/taxi")
     with pytest.raises(UsageError, match="Unknown rule"):
         superclass(path, "/m/vehicle", "nodes")  # type: ignore[arg-type]

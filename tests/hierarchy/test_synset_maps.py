@@ -123,5 +123,5 @@ def check_the_names_are_those_of_open_images(shared: Path) -> None:
 
 
 def test_another_data_set_is_refused() -> None:
-    with pytest.raises(UsageError, match="no synset map"):
+    with pytest.raises(UsageError, match="No synset map"):
         synset_map("lvis")

@@ -48,7 +48,7 @@ def test_a_changed_file_is_noticed(tmp_path: Path) -> None:
     folder = write(tmp_path, "03 n 01 entity 0 000 | x")
     path = folder / "data.noun"
     path.write_bytes(b"  one line more\n" + path.read_bytes())
-    with pytest.raises(HierarchyError, match="does not stand where its offset says"):
+    with pytest.raises(HierarchyError, match="is not at its offset"):
         list(read_noun_lines(folder))
 
 

@@ -23,7 +23,7 @@ from curation.errors import MissingFileError, UsageError
 from curation.evaluation.image_ood.images import LeftOut
 from curation.evaluation.result import schema_text
 from curation.leaks.fingerprints import VARIANTS, code_of, fingerprints, pictures_of
-from curation.leaks.planting import ALTERATIONS, wilson
+from curation.leaks.recall_probe import ALTERATIONS, wilson
 from curation.leaks.report import Leaks
 from curation.leaks.run import leaks
 from curation.leaks.step import near_codes

@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 from curation.audit.run import run_audit
+from curation.manifest.diff import diff_manifests
 from curation.manifest.locate import manifest_folders
 from curation.manifest.manifest import Manifest, read_manifest
 from tests.audit.benchmark_world import World
@@ -26,7 +27,8 @@ def test_a_committed_manifest_is_one_line(name: str) -> None:
     assert name.replace("@", " ") in repr(manifest)
     assert manifest.digest[:19] in repr(manifest)
     header = manifest.header
-    records = [header, header.paper, header.rule, *header.parts, *header.sources, *header.classes]
+    records: list[object] = [header, header.paper, header.rule, *header.parts, *header.sources, *header.classes]
+    records += [manifest.lists, diff_manifests(manifest, Manifest(header, {}))]
     for record in [*records, *header.figures, *(part.view for part in header.parts)]:
         assert is_short(record), repr(record)[:300]
 

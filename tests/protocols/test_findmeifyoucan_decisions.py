@@ -12,7 +12,7 @@ from curation.benchmarks.findmeifyoucan.pools import (
     disregarded,
     is_pinned_only,
     read_recorded,
-    unheard_datasets,
+    unmatched_datasets,
 )
 from curation.cli import main
 from curation.decisions.files import write_decisions
@@ -69,9 +69,9 @@ def test_a_file_that_is_cut_off_or_contradicts_itself_is_refused_with_the_comman
 
 def test_what_no_pool_hears_is_counted() -> None:
     text = recorded_form(DECISIONS)
-    assert unheard_datasets(text, VOC.pools) == {}
-    assert unheard_datasets(text, VOC.pools[:1]) == {"openimages": 1}
-    assert unheard_datasets("", VOC.pools) == {}
+    assert unmatched_datasets(text, VOC.pools) == {}
+    assert unmatched_datasets(text, VOC.pools[:1]) == {"openimages": 1}
+    assert unmatched_datasets("", VOC.pools) == {}
 
 
 def test_a_digest_stands_for_decisions_that_are_not_at_hand() -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from curation.benchmarks.building import read_parameters, rebuild
-from curation.benchmarks.opendet import BENCHMARK
-from curation.benchmarks.opendet.lists import OTHERS
+from curation.benchmarks.opendet import OTHERS
+from curation.benchmarks.registry import find_benchmark
 from curation.manifest.manifest import Manifest
 from curation.manifest.validation import check_header, check_lists
 from curation.sources.coco import read_coco
@@ -71,7 +71,8 @@ def sources(tmp_path: Path) -> dict[str, Source]:
 
 
 def built(sources: dict[str, Source]) -> Manifest:
-    manifest = BENCHMARK.build(sources, read_parameters(BENCHMARK, {}))
+    benchmark = find_benchmark("voc-coco")
+    manifest = benchmark.make(sources, read_parameters(benchmark, {}))
     check_header(manifest.header, where="here")
     check_lists(manifest.header, manifest.lists, where="here")
     return manifest

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from curation.benchmarks.building import read_parameters
-from curation.benchmarks.opendet.lists import OTHERS
+from curation.benchmarks.opendet import OTHERS
 from curation.benchmarks.owod.splits import TASKS
 from curation.benchmarks.registry import find_benchmark, find_recipe
 from curation.cli import main

@@ -31,21 +31,21 @@ def reviewed() -> Manifest:
 
 def test_a_publication_carries_the_file_and_a_pull_verifies_it(hub: FakeHub, tmp_path: Path) -> None:
     manifest, (_, sources) = reviewed(), tiny()
-    assert manifest.overlay is not None
+    assert manifest.added_boxes is not None
     folder = tmp_path / "written"
     publication = write(folder, request_of(manifest, sources=sources))
     path = "manifests/hand/made/1.0.0/overlay.jsonl"
-    assert (folder / path).read_bytes() == manifest.overlay.data
-    assert publication.files[path].sha256 == manifest.overlay.digest
+    assert (folder / path).read_bytes() == manifest.added_boxes.data
+    assert publication.files[path].sha256 == manifest.added_boxes.digest
     card = (folder / "README.md").read_text(encoding="utf-8")
     assert "2 boxes on 1 images, 1 of them exhaustive (rule error)" in card
-    assert manifest.overlay.digest in card
+    assert manifest.added_boxes.digest in card
     described = json.loads((folder / "croissant.json").read_bytes())["distribution"]
     found = [one for one in described if one["@id"] == path]
-    assert [one["sha256"] for one in found] == [manifest.overlay.digest.removeprefix("sha256:")]
+    assert [one["sha256"] for one in found] == [manifest.added_boxes.digest.removeprefix("sha256:")]
     push(HubRepository(REPOSITORY), folder, publication)
     pull(f"{REPOSITORY}@1.0.0", tmp_path / "pulled")
-    assert read_manifest(tmp_path / "pulled" / "manifests/hand/made/1.0.0").overlay == manifest.overlay
+    assert read_manifest(tmp_path / "pulled" / "manifests/hand/made/1.0.0").added_boxes == manifest.added_boxes
 
 
 def test_the_tables_hold_the_boxes_and_load(tmp_path: Path) -> None:

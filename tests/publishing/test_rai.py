@@ -79,7 +79,7 @@ def test_statements_are_checked(tmp_path: Path, text: str) -> None:
 
 
 def test_a_template_comes_with_a_dry_run(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="still to come"):
+    with pytest.raises(UsageError, match="requires a dry run"):
         curation.publish("elephant/val2017", "lab/lists", rai_template=tmp_path / "rai.toml")
     assert not (tmp_path / "rai.toml").exists()
 

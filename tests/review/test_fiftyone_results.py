@@ -12,6 +12,7 @@ import curation
 from curation.errors import UsageError
 from curation.evaluation.fiftyone_fields import view_name
 from curation.evaluation.result import Result
+from tests.evaluation import osod3_rows
 from tests.evaluation.open_world_rows import of_result
 from tests.worlds import elephant, osod3, owod
 
@@ -185,7 +186,7 @@ def test_sums_are_those_of_a_ose_and_wi_at_theta_0(make: Any, tmp_path: Path) ->
     result = curation.evaluate("osod3", **osod3.files(tmp_path), variants=("clean", "voc"))
     dataset = make(result, "test/clean", field="image_id")
     written = result.to_fiftyone(dataset, "test/clean", key="k")
-    point = result.data["cases"]["test"]["curves"]["clean"][0]
+    point = osod3_rows.of_result(result.json_data())["test"]["curves"]["clean"][0]
     detections = [one for one in outcomes_of(dataset, "k") if one.label != "unknown"]
     assert written["a_ose"] == point["A_OSE"] == sum(one.on_unknown for one in detections) > 0
     assert written["open_set_errors"] == point["FP_open"]

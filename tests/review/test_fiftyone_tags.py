@@ -128,7 +128,7 @@ def test_what_is_the_users_own_stays(dataset: Any, world: TaskWorld) -> None:
     assert manifest.to_fiftyone(dataset, ["t1-test"], prefix="ours ")
     assert read_tags(dataset).differences(manifest) == {}
     dataset.info["curation"] = "my own"
-    with pytest.raises(UsageError, match="information of this name"):
+    with pytest.raises(UsageError, match="not written by curation"):
         manifest.to_fiftyone(dataset, prefix="ours ")
 
 

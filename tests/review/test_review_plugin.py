@@ -10,6 +10,7 @@ import pytest
 from curation.decisions.files import read_decisions
 from curation.review.judging import answered
 from curation.review.live_review import LiveReview
+from curation.review.progress import progress_markdown
 from curation.review.verdicts import UNDO
 from tests.review.conftest import PLUGIN
 from tests.review.review_world import coco_id
@@ -45,7 +46,7 @@ def test_fiftyone_finds_every_operator_and_the_panel(fiftyone: Any) -> None:
     assert "@curation/review" in [one.name for one in fop.list_plugins()]
     found = {one.uri.rpartition("/")[2] for one in foo.list_operators(builtin=False)}
     assert {"decide", "keep", "remove", "near", "far", "unsure", "undo", "next_batch"} <= found
-    assert {"export_decisions", "review_progress", "review_panel", "open_review"} <= found
+    assert {"export_decisions", "review_panel", "open_review"} <= found
 
 
 def test_decide_records_verdict_reason_and_reviewer(execute: Any, review: LiveReview) -> None:
@@ -106,11 +107,11 @@ def test_progress_by_batch_and_reviewer(execute: Any, review: LiveReview, monkey
     execute("near", chosen(review, 5))
     monkeypatch.setenv("CURATION_REVIEWER", "ben_x_*")
     execute("decide", chosen(review, 2), verdict="near")
-    result = execute("review_progress")
-    assert result["progress"]["decided"] == 5
-    assert "**5** of 12 images decided (41 %)" in result["text"]
+    progress = review.progress()
+    assert progress.decided == 5
+    assert "**5** of 12 images decided (41 %)" in progress_markdown(progress)
     # A reviewer's name is text, whatever Markdown makes of it.
-    assert r"ben\_x\_\*" in result["text"]
+    assert r"ben\_x\_\*" in progress_markdown(progress)
 
 
 @pytest.fixture
@@ -273,10 +274,10 @@ def test_another_dataset_is_told_that_it_is_no_review(fiftyone: Any) -> None:
     import fiftyone.operators as foo
 
     dataset = fiftyone.Dataset()
-    for name in ("near", "undo", "next_batch", "export_decisions", "review_progress"):
+    for name in ("near", "undo", "next_batch", "export_decisions"):
         result = foo.execute_operator(
             f"@curation/review/{name}",
             ctx={"dataset": dataset, "selected": ["x"]},
             params={"name": "a.csv", "reviewer": "anna"},
         )
-        assert result.result["message"].startswith("This dataset is no review")
+        assert result.result["message"].startswith("This dataset is not a review")

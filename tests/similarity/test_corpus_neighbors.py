@@ -63,7 +63,7 @@ def test_neighbours_in_an_embedded_corpus(tmp_path: Path) -> None:
     assert isinstance(made, Neighbors)
     assert made.rows[0][:3] == ("photos:x", 1, "003.png")
     assert made.facts["references"] == 12
-    with pytest.raises(SimilarityError, match="not so many"):
+    with pytest.raises(SimilarityError, match="Too few references"):
         neighbors(queries=tmp_path / "queries", references=tmp_path / "corpus", k=12)
     with pytest.raises(SimilarityError, match="not embedded by the encoder"):
         nearest_in_corpus(changed(open_embeddings(tmp_path / "queries")), tmp_path / "corpus", 1)

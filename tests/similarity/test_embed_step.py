@@ -13,7 +13,7 @@ from curation.engines.shards import open_shards
 from curation.errors import CurationWarning, EmbeddingError, EngineError
 from curation.similarity import embed_step
 from curation.similarity.embed import Photo, embed_photos
-from curation.similarity.embed_step import STEPS, EmbedPhotos, embed_corpus, embed_on_ray, take_in_what_ray_left
+from curation.similarity.embed_step import STEPS, EmbedPhotos, embed_corpus, embed_on_ray, import_ray_shards
 from curation.similarity.embeddings import open_embeddings
 from curation.similarity.encoder import ColourEncoder
 from curation.similarity.from_files import EncoderOptions, duplicates, embed
@@ -81,7 +81,7 @@ def test_what_ray_has_finished_is_gone_on_with_here(tmp_path: Path, monkeypatch:
     with pytest.raises(EngineError, match="failed"):
         embed_on_ray(photos, COLOUR, tmp_path / "s", encoder=ColourEncoder(), batch=4, shard=8)
     assert (tmp_path / "s" / STEPS).is_dir()
-    take_in_what_ray_left(tmp_path / "s", ColourEncoder())
+    import_ray_shards(tmp_path / "s", ColourEncoder())
     assert not (tmp_path / "s" / STEPS).exists()
     rest = embed_photos(photos, ColourEncoder(), tmp_path / "s", batch=4, shard=8)
     assert content(tmp_path / "s") == content(tmp_path / "whole")

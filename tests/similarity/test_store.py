@@ -83,7 +83,7 @@ def test_a_damaged_array_is_refused_and_made_anew(tmp_path: Path) -> None:
     array = next(folder.glob("vectors-*.npy"))
     good = array.read_bytes()
     array.write_bytes(good[:-1] + b"\x7f")
-    with pytest.raises(EmbeddingError, match="not those that the store lists"):
+    with pytest.raises(EmbeddingError, match="do not match the listing"):
         open_embeddings(folder)
     assert len(EmbeddingStore(folder, HEADER)) == 0
     finished(folder)
@@ -126,10 +126,10 @@ def test_a_store_of_something_else_is_refused(tmp_path: Path, changes: dict[str,
 
 def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("all of it")
-    with pytest.raises(EmbeddingError, match="is no store"):
+    with pytest.raises(EmbeddingError, match="is not an embedding store"):
         EmbeddingStore(tmp_path, HEADER)
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
-    with pytest.raises(EmbeddingError, match="is no store"):
+    with pytest.raises(EmbeddingError, match="is not an embedding store"):
         EmbeddingStore(tmp_path / "thesis.tex", HEADER)
 
 
@@ -215,7 +215,7 @@ def test_pickles_are_not_read(tmp_path: Path) -> None:
 
 
 def test_absent_stores_and_other_kinds_are_told(tmp_path: Path) -> None:
-    with pytest.raises(MissingFileError, match="no store"):
+    with pytest.raises(MissingFileError, match="No embedding store"):
         open_embeddings(tmp_path / "none")
     with pytest.raises(EmbeddingError, match="another kind"):
         open_embeddings(finished(tmp_path / "s"), kind="texts")

@@ -10,10 +10,10 @@ from typing import Any
 
 import jsonschema  # type: ignore[import-untyped]
 
-from curation.benchmarks.osod3.truth import OUTSIDE
+from curation.benchmarks.osod3.evaluation import OUTSIDE
 from curation.cli import main
 from curation.evaluation.result import schema_text
-from tests.evaluation.open_world_rows import of_result
+from tests.frozen.version_1 import of_json
 from tests.worlds import coco, elephant, findmeifyoucan, image_ood, imagenet, osod3, ovcoco, owod, voc
 from tests.worlds.expected import committed
 
@@ -42,8 +42,7 @@ class Run:
         assert status == 0, told.getvalue()
         result: dict[str, Any] = json.loads(printed.getvalue())
         jsonschema.validate(result, SCHEMA)
-        if "scored" in result:
-            result |= of_result(result)
+        result |= of_json(result)
         assert result["measures"]
         return result
 

@@ -1,7 +1,7 @@
 """KI, kinship: no unknown class is, is below, or is above a known one in WordNet.
 
 Asked of benchmarks whose classes are synsets. It speaks of classes and of no image: what it does not prove is said
-with every finding of relatives (`curation.hierarchy.kinship.NOT_PROVEN`).
+with every finding of relatives (`curation.hierarchy.related_classes.NOT_PROVEN`).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from curation.audit.rule import Check, Finding, Verdict, undecidable
 from curation.audit.target import SHOWN_EXAMPLES, AuditTarget
 from curation.hierarchy.class_lists import class_in
-from curation.hierarchy.kinship import NOT_PROVEN, ClassKin, Relation, class_kin
+from curation.hierarchy.related_classes import NOT_PROVEN, ClassKin, Relation, class_kin
 
 CLASSES = "the wnids of known and of unknown classes; of a list of images: `curation hierarchy related LIST ilsvrc2012`"
 _VERDICTS: dict[Relation, Verdict] = {"same": "fail", "below": "warn", "above": "info"}

@@ -50,7 +50,7 @@ class ElephantOptions:
 
     Attributes
     ----------
-    profile : {"paper", "official", "all"}
+    variant : {"paper", "official", "all"}
         variant of the measures
     difficult : {"ignore", "count"}
         difficult objects under the paper's profile, and in all that rests on its matching
@@ -73,7 +73,7 @@ class ElephantOptions:
         of the bootstrap
     """
 
-    profile: Profile = "paper"
+    variant: Profile = "paper"
     difficult: Difficult = "ignore"
     level_counts: LevelCounts = "integer"
     recalls: Annotated[Texts, "R,R"] = "0.1,0.3,0.5"
@@ -225,8 +225,8 @@ def evaluate_elephant(scene: Scene, options: ElephantOptions = OPTIONS) -> dict[
     UsageError, EvaluationError
         Options that cannot work on these parts.
     """
-    if options.profile not in PROFILES:
-        raise UsageError("Unknown profile", expected=", ".join(PROFILES), found=repr(options.profile)[:80])
+    if options.variant not in PROFILES:
+        raise UsageError("Unknown variant", expected=", ".join(PROFILES), found=repr(options.variant)[:80])
     closed, wilderness = scene.closed, scene.wilderness
 
     @cache
@@ -255,8 +255,8 @@ def evaluate_elephant(scene: Scene, options: ElephantOptions = OPTIONS) -> dict[
     found = {name: section() for name, section in steps(sections.items(), "sections")}
     lacks_background = found["background_gap"] is None
     return {
-        "profile": options.profile,
-        "profile_meaning": PROFILES[options.profile],
+        "profile": options.variant,
+        "profile_meaning": PROFILES[options.variant],
         "difficult": options.difficult,
         "level_counts": options.level_counts,
         "definitions": DEFINITIONS,
@@ -294,8 +294,8 @@ def single_outcomes(scene: Scene, options: ElephantOptions = OPTIONS) -> tuple[O
 def _readings(options: ElephantOptions) -> Iterator[tuple[str, str, Difficult, LevelCounts]]:
     """Yield name, profile, treatment of difficult objects and rule for level counts of each section asked for."""
     given, counted = options.difficult, options.level_counts
-    readings: tuple[tuple[str, Difficult, LevelCounts], ...] = ((options.profile, given, counted),)
-    if options.profile == "all":
+    readings: tuple[tuple[str, Difficult, LevelCounts], ...] = ((options.variant, given, counted),)
+    if options.variant == "all":
         readings = (
             ("paper", "ignore", counted),
             ("paper", "count", counted),

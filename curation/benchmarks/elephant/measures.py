@@ -237,7 +237,7 @@ def _outcomes(parts: tuple[Part, ...], hits: Hits) -> open_set.Outcomes:
         taken=np.concatenate([one.truth for one in matches]),
         # Which object each lies on is of no account here.
         pairs=matching.OverlappingPairs(rows, np.zeros_like(rows), np.zeros(len(rows))),
-        decided_by_order=input_order.decided_by_order(everything, kinds, claim=claim, read_at_first=True),
+        decided_by_order=input_order.count_tie_sensitive(everything, kinds, claim=claim, read_at_first=True),
     )
 
 

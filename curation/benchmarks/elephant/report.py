@@ -12,7 +12,7 @@ from curation.evaluation.open_set import READINGS
 from curation.evaluation.result import (
     Column,
     Data,
-    Drawing,
+    Figure,
     Report,
     Result,
     Scored,
@@ -205,7 +205,7 @@ def _levels(name: str, section: Data) -> Table:
             *(Column(f"WI@{recall}", "ratio", f"WI at recall {recall}") for recall in section["WI"]),
         ),
         rows,
-        title=f"Profile {name.replace('_', ' ')}: {kind}, mAP in %",
+        title=f"Profile {name.replace('_', ' ')}: {kind}, mAP",
         printed=[*rows[: len(rows) - 1 : step], *rows[-1:]],
         where={"variant": name},
     )
@@ -280,13 +280,13 @@ def _orders(data: Data) -> dict[str, int]:
     return {**found, "OWOD": data["owod"]["decided_by_order"], "background gap": gaps}
 
 
-def _drawings(result: Result) -> Iterator[Drawing]:
+def _drawings(result: Result) -> Iterator[Figure]:
     from curation.benchmarks.elephant import figures
     from curation.benchmarks.elephant.diagnosis import full_matrix
     from curation.evaluation.figures import precision_recall_curves
 
-    def drawing(name: str, draw: Callable[..., list[Path]], content: Any, shows: Any, **options: Any) -> Drawing:
-        return Drawing(name, partial(draw, content, **options) if shows else None)
+    def drawing(name: str, draw: Callable[..., list[Path]], content: Any, shows: Any, **options: Any) -> Figure:
+        return Figure(name, partial(draw, content, **options) if shows else None)
 
     data = result.data
     method = stem_of(data["inputs"]["closed"]["detections"])

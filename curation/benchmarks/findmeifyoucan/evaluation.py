@@ -70,7 +70,7 @@ class OodOptions:
 
     Attributes
     ----------
-    profile : {"official", "paper", "all"}
+    variant : {"official", "paper", "all"}
         variant of the open-set metrics
     threshold : str
         zscore (the code), quantile (the paper), or a number; unknown: score < threshold
@@ -84,7 +84,7 @@ class OodOptions:
         of the bootstrap
     """
 
-    profile: Literal["official", "paper", "all"] = "all"
+    variant: Literal["official", "paper", "all"] = "all"
     threshold: Annotated[str, "RULE"] = "zscore"
     fpr: Literal["first", "nearest", "ood_positive"] = "first"
     t_star: Annotated[str, "T"] = ""
@@ -247,7 +247,7 @@ def _about(
         "option_files": file_records(option_files),
         "inputs": {name: split.file for name, split in splits.items()},
         "settings": {
-            "profiles": {one.name: one.meaning for one in profiles_of(options.profile)},
+            "profiles": {one.name: one.meaning for one in profiles_of(options.variant)},
             "positive_class": "ID (higher score = ID), except in FPR95_ood_positive",
             "threshold": {
                 "rule": rule, "meaning": THRESHOLD_RULES[rule], "unknown": UNKNOWN_IF,
@@ -293,7 +293,7 @@ def evaluate_split(
     undefined: dict[str, str] = dict(found.pop("undefined"))
     threshold = threshold_of(ids, options.threshold)
     sections: dict[str, Any] = {}
-    for profile in profiles_of(options.profile):
+    for profile in profiles_of(options.variant):
         if threshold.value is None:
             sections[profile.name] = None
             undefined[profile.name] = "there are no ID scores, hence no threshold"
@@ -461,5 +461,5 @@ def _intervals(
 ) -> dict[str, Any] | None:
     if not options.bootstrap or threshold is None:
         return None
-    sample = ImageSample.of(truth, detections, id_scores, method, threshold, profiles_of(options.profile))
+    sample = ImageSample.of(truth, detections, id_scores, method, threshold, profiles_of(options.variant))
     return bootstrap_intervals(sample, replicates=options.bootstrap, seed=options.seed)

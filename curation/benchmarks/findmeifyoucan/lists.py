@@ -32,7 +32,7 @@ from curation.benchmarks.findmeifyoucan.pools import (
     positions_in,
     read_recorded,
     split_pool,
-    unheard_datasets,
+    unmatched_datasets,
 )
 from curation.benchmarks.parameters import Parameter, choice, salt, stated, whole, wordnet_of, wordnet_parameter
 from curation.benchmarks.parts import Part, Selection, compared, make_part, manifest_of, source_entry, unread_entry
@@ -406,10 +406,10 @@ def notes_of(pair: Pair, splits: Sequence[Splits], parameters: Mapping[str, Any]
             f"Verdicts contradict each other on {len(differing)} images, and all are replayed, in the order of the "
             f"steps: {'; '.join(differing[:_SHOWN])}{more}."
         )
-    unheard = unheard_datasets(parameters["decisions"], [one.pool for one in splits])
-    if unheard:
-        told = ", ".join(f"{n} of {name!r}" for name, n in unheard.items())
-        notes.append(f"Decisions that speak of no pool of this manifest: {told}.")
+    unmatched = unmatched_datasets(parameters["decisions"], [one.pool for one in splits])
+    if unmatched:
+        told = ", ".join(f"{n} of {name!r}" for name, n in unmatched.items())
+        notes.append(f"Decisions on no pool of this manifest: {told}.")
     return tuple(notes)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from curation.errors import UsageError
 from curation.evaluation.curves import average_precision, weighted_auroc
-from curation.evaluation.input_order import decided_by_order
+from curation.evaluation.input_order import count_tie_sensitive
 from curation.evaluation.matching import assign
 from curation.evaluation.ood.detections import OodDetections
 from curation.evaluation.ood.id_scores import IdScores
@@ -245,7 +245,7 @@ def open_set_outcomes(truth: GroundTruth, detections: OodDetections, unknown: Bo
     correct = matches.outcome == 1
     on_object = matches.claim >= 0
     counted = unknown & (matches.truth >= 0) if rules.text else unknown
-    by_order = decided_by_order(columns, correct.astype(np.int8), counted=counted, claim=matches.claim)
+    by_order = count_tie_sensitive(columns, correct.astype(np.int8), counted=counted, claim=matches.claim)
     return OpenSetOutcomes(
         unknown, counted, correct, on_object & ~unknown, matches.truth, confidence, len(truth.image), by_order
     )

@@ -6,7 +6,8 @@ The linter of overlaps says which ID classes are called near, or annotated in an
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -18,7 +19,6 @@ from curation.errors import CurationError, ProtocolError
 from curation.hierarchy import Wordnet, open_wordnet
 from curation.hierarchy.hierarchy import descendants
 from curation.hierarchy.synset_maps import DATASETS, synset_map
-from curation.hierarchy.synset_maps import DATASETS as SYNSET_MAPS
 from curation.manifest.header import NAME
 from curation.sources.datasets import family, namespace_of
 from curation.sources.source_specs import SourceSlot
@@ -208,7 +208,9 @@ def read_pair(text: str) -> str:
     expected = f"{', '.join(PAIRS)}, or a TOML or JSON file such as\n{EXAMPLE}"
     pair, where = declared(text, Pair, "pair", missing, expected)
     complete = _with_sources(pair)
-    _check(complete, where)
+    for field, expected, found in _faults(complete):
+        what = "The declaration of the pair is inconsistent"
+        raise ProtocolError(what, where=f"{where}: {field}", expected=expected, found=repr(found[:80]))
     # Category names are keys here, in any script: canonical JSON admits ASCII keys alone.
     return msgspec.json.encode(complete, order="deterministic").decode("utf-8")
 
@@ -234,63 +236,49 @@ def _with_sources(pair: Pair) -> Pair:
     )
 
 
-def _check(pair: Pair, where: str) -> None:
+def _faults(pair: Pair) -> Iterator[tuple[str, str, str]]:
+    """Yield field, expectation and value of everything in a declaration that does not hold together."""
+    names = [*pair.id_classes, *(one for several in pair.aliases.values() for one in several)]
     if not re.fullmatch(NAME, pair.name) or len(pair.name) > 100 or pair.name in (VOC.name, BDD.name):
-        _refuse(where, "name", "lower-case words joined by -, at most one /, none of the paper's", pair.name)
+        yield "name", "lower-case words joined by -, at most one /, none of the paper's", pair.name
     if not pair.id_classes or not pair.pools:
-        _refuse(where, "id_classes, pools", "at least one of each", "none")
-    if stray := sorted(set(pair.aliases) - set(pair.id_classes)):
-        _refuse(where, "aliases", "names of ID classes", stray[0])
-    if pair.synsets and pair.synsets not in SYNSET_MAPS:
-        _refuse(where, "synsets", ", ".join(SYNSET_MAPS), pair.synsets)
-    _check_names([*pair.id_classes, *(one for several in pair.aliases.values() for one in several)], where)
-    _once(pair.id_classes, where, "id_classes")
-    _once([*pair.id_classes, *(one for several in pair.aliases.values() for one in several)], where, "aliases")
-    _once((pool.name for pool in pair.pools), where, "pools: name")
+        yield "id_classes, pools", "at least one of each", "none"
+    for name in sorted(set(pair.aliases) - set(pair.id_classes)):
+        yield "aliases", "names of ID classes", name
+    if pair.synsets and pair.synsets not in DATASETS:
+        yield "synsets", ", ".join(DATASETS), pair.synsets
+    yield from _unusable_names(names)
+    listed = {"id_classes": pair.id_classes, "aliases": names, "pools: name": [pool.name for pool in pair.pools]}
+    for field, values in listed.items():
+        yield from ((field, "each once", f"{name} twice") for name, n in Counter(values).items() if n > 1)
     for pool in pair.pools:
-        _check_pool(pool, f"{where}: pool {pool.name[:40]}")
+        for field, expected, found in _faults_of_pool(pool):
+            yield f"pool {pool.name[:40]}: {field}", expected, found
 
 
-def _check_pool(pool: Pool, where: str) -> None:
-    for slot in (pool.name, pool.start, pool.candidates, pool.published):
-        if not _POOL_NAME.fullmatch(slot.replace("-", "_").replace(".", "_")) or "-" in pool.name:
-            _refuse(where, "name", "a lower-case word of up to 32 letters and digits", slot)
+def _faults_of_pool(pool: Pool) -> Iterator[tuple[str, str, str]]:
+    for name in (pool.name, pool.start, pool.candidates, pool.published):
+        if not _POOL_NAME.fullmatch(name.replace("-", "_").replace(".", "_")) or "-" in pool.name:
+            yield "name", "a lower-case word of up to 32 letters and digits", name
     if pool.distance not in ("far", "farther"):
-        _refuse(where, "distance", "far or farther", pool.distance)
+        yield "distance", "far or farther", pool.distance
     if pool.distance == "farther" and (pool.near or pool.wanted_near):
-        _refuse(where, "near", "none in a pool that is farther as a whole", next(iter(pool.near), "wanted_near"))
+        yield "near", "none in a pool that is farther as a whole", next(iter(pool.near), "wanted_near")
     try:
         namespace_of(pool.dataset)
     except CurationError:
-        _refuse(where, "dataset", "a lower-case word such as openimages", pool.dataset)
-    _check_names([*pool.id_names, *pool.remove, *pool.near, *pool.remove.values(), *pool.near.values()], where)
+        yield "dataset", "a lower-case word such as openimages", pool.dataset
+    yield from _unusable_names([*pool.id_names, *pool.remove, *pool.near, *pool.remove.values(), *pool.near.values()])
     for field, wanted in (("wanted_near", pool.wanted_near), ("wanted_far", pool.wanted_far)):
         bounds = () if wanted is None else (wanted.more_than, wanted.less_than or 0)
         if any(not 0 <= bound <= _MOST for bound in bounds):
-            _refuse(where, field, f"whole numbers from 0 to {_MOST}", ", ".join(map(str, bounds)))
+            yield field, f"whole numbers from 0 to {_MOST}", ", ".join(map(str, bounds))
 
 
-def _check_names(names: Iterable[str], where: str) -> None:
+def _unusable_names(names: Iterable[str]) -> Iterator[tuple[str, str, str]]:
     for name in names:
         if not 0 < len(name) <= 200 or not name.isprintable() or name != name.strip():
-            _refuse(where, "names", "printable names of 1 to 200 characters without outer blanks", name)
-
-
-def _once(values: Iterable[str], where: str, field: str) -> None:
-    seen: set[str] = set()
-    for value in values:
-        if value in seen:
-            _refuse(where, field, "each once", f"{value} twice")
-        seen.add(value)
-
-
-def _refuse(where: str, field: str, expected: str, found: str) -> None:
-    raise ProtocolError(
-        "The declaration of the pair does not hold together",
-        where=f"{where}: {field}",
-        expected=expected,
-        found=repr(found[:80]),
-    )
+            yield "names", "printable names of 1 to 200 characters without outer blanks", name
 
 
 How = Literal["name", "alias", "kind"]

@@ -1,6 +1,6 @@
-"""`Splits`: what becomes of one OOD source: start list, automatic stage, replayed decisions, candidates.
+"""`Splits`: one OOD source: start list, automatic stage, replayed decisions, candidates.
 
-Then the automatic steps on columns, and recorded decisions as one parameter of a manifest: which image, which verdict,
+Then the automatic steps on columns, and recorded decisions as one parameter of a manifest: which image, which decision,
 for which reason; no more.
 """
 
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -170,10 +171,21 @@ def split_pool(pair: Pair, pool: Pool, sources: Mapping[str, Source], parameters
         where=f"pool {pool.name}",
     )
     splits = Splits(pool, sources, rule, start, decisions, outcome)
-    _check_shared(splits, parameters)
+    if splits.shared and parameters["shared"] == "refuse":
+        raise ProtocolError(
+            "Decisions put an image into the near and into the far split",
+            where=f"pool {pool.name}",
+            expected="disjoint splits",
+            found=", ".join(splits.shared[:_SHOWN]),
+            hint="take one of the two decisions back, or --set shared=report to keep the published splits",
+        )
     proposed, told = _candidates(pair, splits, parameters) if parameters["candidates"] else ({}, ())
-    notes = (*_notes(pool, source, sources, outcome), *_shared_note(splits), *told)
-    return replace(splits, proposed=proposed, notes=notes)
+    notes = list(_notes(pool, source, sources, outcome))
+    if shared := splits.shared:
+        notes.append(
+            f"{pool.name}: near and far share {len(shared)} images, by decision: {', '.join(shared[:_SHOWN])}."
+        )
+    return replace(splits, proposed=proposed, notes=(*notes, *told))
 
 
 def _start(
@@ -246,26 +258,6 @@ def _notes(pool: Pool, source: Source, sources: Mapping[str, Source], outcome: R
                 found=f"{len(absent)}, the first {', '.join(absent[:3])}",
             )
     return tuple(notes)
-
-
-def _check_shared(splits: Splits, parameters: Mapping[str, Any]) -> None:
-    if splits.shared and parameters["shared"] == "refuse":
-        raise ProtocolError(
-            "Decisions put an image into the near and into the far split",
-            where=f"pool {splits.pool.name}",
-            expected="disjoint splits",
-            found=", ".join(splits.shared[:_SHOWN]),
-            hint="take one of the two decisions back, or --set shared=report to keep the published splits",
-        )
-
-
-def _shared_note(splits: Splits) -> tuple[str, ...]:
-    if not splits.shared:
-        return ()
-    return (
-        f"{splits.pool.name}: near and far share {len(splits.shared)} images, by decision: "
-        f"{', '.join(splits.shared[:_SHOWN])}.",
-    )
 
 
 def _candidates(pair: Pair, splits: Splits, parameters: Mapping[str, Any]) -> tuple[dict[str, Ids], tuple[str, ...]]:
@@ -520,12 +512,10 @@ def read_decisions_file(path: Path, allow_conflicts: bool) -> tuple[str, tuple[s
 
 
 def contradictions(text: str) -> tuple[str, ...]:
-    """Return in words the images on which verdicts of one stage differ, in the form of `recorded_form`."""
-    if not text or is_pinned_only(text):
-        return ()
+    """Return in words the images on which decisions of one stage differ, in the form of `recorded_form`."""
     return tuple(
         f"{one.image_id} ({one.dataset}, {one.stage}): {' and '.join(action for action, _ in one.votes)}"
-        for one in resolve(_parsed(text), allow_conflicts=True).conflicts
+        for one in resolve(_recorded(text), allow_conflicts=True).conflicts
     )
 
 
@@ -535,35 +525,32 @@ def is_pinned_only(text: str) -> bool:
 
 
 def decisions_of(text: str, pool: Pool) -> tuple[Decision, ...]:
-    """Return the decisions that speak of a pool, or of one of its splits, and that the pool takes into account."""
-    return tuple(one for one in _speaking(text, pool) if _is_heard(one, pool))
+    """Return the decisions on a pool, or on one of its splits, that the pool takes into account."""
+    return tuple(one for one in _recorded(text) if _is_of(one, pool) and _counts(one, pool))
 
 
 def disregarded(text: str, pool: Pool) -> int:
-    """Return the number of decisions that speak of a pool and that it does not take into account."""
-    return sum(not _is_heard(one, pool) for one in _speaking(text, pool))
+    """Return the number of decisions on a pool that it does not take into account."""
+    return sum(_is_of(one, pool) and not _counts(one, pool) for one in _recorded(text))
 
 
-def unheard_datasets(text: str, pools: Sequence[Pool]) -> dict[str, int]:
-    """Return the number of decisions by data set that speak of none of some pools."""
-    heard = {name for pool in pools for name in (pool.name, *pool.parts)}
-    counts: dict[str, int] = {}
-    if text and not is_pinned_only(text):
-        for one in _parsed(text):
-            if one.dataset not in heard:
-                counts[one.dataset] = counts.get(one.dataset, 0) + 1
-    return dict(sorted(counts.items()))
+def unmatched_datasets(text: str, pools: Sequence[Pool]) -> dict[str, int]:
+    """Return the number of decisions by data set that are on none of some pools."""
+    unmatched = (one.dataset for one in _recorded(text) if not any(_is_of(one, pool) for pool in pools))
+    return dict(sorted(Counter(unmatched).items()))
 
 
-def _speaking(text: str, pool: Pool) -> list[Decision]:
-    if not text or is_pinned_only(text):
-        return []
-    return [one for one in _parsed(text) if one.dataset in (pool.name, *pool.parts)]
+def _is_of(one: Decision, pool: Pool) -> bool:
+    return one.dataset in (pool.name, *pool.parts)
 
 
-def _is_heard(one: Decision, pool: Pool) -> bool:
+def _counts(one: Decision, pool: Pool) -> bool:
     is_removal = (one.stage, one.action) == ("manual", "remove")
     return not pool.reasons or (is_removal and one.reason in pool.reasons)
+
+
+def _recorded(text: str) -> list[Decision]:
+    return _parsed(text) if text and not is_pinned_only(text) else []
 
 
 def _parsed(text: str) -> list[Decision]:

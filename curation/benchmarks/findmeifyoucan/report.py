@@ -17,7 +17,7 @@ from curation.evaluation.problem import Floats
 from curation.evaluation.result import (
     Column,
     Data,
-    Drawing,
+    Figure,
     Report,
     Result,
     Scored,
@@ -43,8 +43,8 @@ from curation.figure_style import (
 )
 
 if TYPE_CHECKING:
+    import matplotlib.figure
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 _FMIYC = "Montoya et al., Find Me If You Can"
 _EMPTY = "there are no ID detections, or no OOD detections"
@@ -225,7 +225,7 @@ def _separability_table(data: Data, results: Data) -> Table:
 
     settings = data["settings"]
     return across(
-        f"Separability in %, ID positive (FPR95_ood_positive apart); FPR95 is rule {settings['fpr']['rule']}",
+        f"Separability, ID positive (FPR95_ood_positive apart); FPR95 is rule {settings['fpr']['rule']}",
         results,
         [
             *((name, ".3%", taking(name)) for name in SEPARABILITY),
@@ -291,15 +291,15 @@ def _metrics(results: Data) -> Iterator[tuple[Any, ...]]:
                 yield *place, profile, name, section["unrounded"].get(name, section[name])
 
 
-def _drawings(result: Result) -> Iterator[Drawing]:
+def _drawings(result: Result) -> Iterator[Figure]:
     sections = list(result.data["results"].values())
     # The paper's rules are drawn as bars, what the official code says otherwise as lines on them.
     if profiles := [profile for profile in reversed(PROFILES) if any(one.get(profile) for one in sections)]:
-        yield Drawing("metric_bars", partial(metric_bars, sections, profiles))
+        yield Figure("metric_bars", partial(metric_bars, sections, profiles))
     for number, (method, by_split) in enumerate(result.columns.items()):
         is_drawn = any(all(map(len, pair)) for pair in by_split.values())
         thresholds = {one["split"]: one["threshold"] for one in sections if one["method"] == method}
-        yield Drawing(
+        yield Figure(
             f"scores_{_stem(method, number)}",
             partial(score_histograms, by_split, thresholds, method) if is_drawn else None,
             f"no histogram of {method}: a split needs ID and OOD detections",
@@ -342,7 +342,7 @@ def metric_bars(sections: Sequence[Data], profiles: Sequence[str], stem: Path) -
     alone = len(splits) == len(methods) == 1
     panels = [name for name in _PANELS if alone or any(one[name] is not None for one in values.values())] or _PANELS
 
-    def draw() -> Figure:
+    def draw() -> matplotlib.figure.Figure:
         if alone:
             figure, axes = small_multiples(1, height=2.1)
             found = {(_arrowed(name), "", one[2]): values[one][name] for one in values for name in _PANELS}
@@ -398,7 +398,7 @@ def score_histograms(
         for row in zip(edges[:-1].tolist(), edges[1:].tolist(), ids.tolist(), oods.tolist(), strict=True)
     ]
 
-    def draw() -> Figure:
+    def draw() -> matplotlib.figure.Figure:
         figure, axes = small_multiples(len(counted), height=2.3)
         for axis, (split, histogram) in zip(axes, counted.items(), strict=True):
             _draw_histogram(axis, plain(split), histogram, thresholds[split])

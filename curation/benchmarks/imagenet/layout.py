@@ -135,11 +135,7 @@ def plan_imagefolder(
 
 FORMATS = (
     Format("imagenet-csv", lambda one: plan_imagenet_csv(one.manifest, one.parts, one.sources)),
-    Format(
-        "imagefolder",
-        lambda one: plan_imagefolder(one.manifest, one.parts, one.sources, one.photos),
-        ("photos",),
-    ),
+    Format("imagefolder", lambda one: plan_imagefolder(one.manifest, one.parts, one.sources, one.photos), ("photos",)),
 )
 
 

@@ -36,16 +36,7 @@ from curation.errors import ProtocolError
 from curation.hierarchy.hierarchy import dropped_leaves, label
 from curation.hierarchy.wordnet import imagenet_dag, imagenet_tree
 from curation.ilsvrc2012 import ilsvrc2012_classes
-from curation.manifest.header import (
-    ClassEntry,
-    ClassRole,
-    Figure,
-    LabelView,
-    Paper,
-    PartEntry,
-    PartRole,
-    SourceEntry,
-)
+from curation.manifest.header import ClassEntry, ClassRole, Figure, LabelView, Paper, PartEntry, PartRole, SourceEntry
 from curation.manifest.manifest import Manifest
 from curation.sources.imagenet import NO_NAMES, class_of_images
 from curation.sources.source import Int64s, Source
@@ -251,12 +242,7 @@ def class_partition(parameters: Mapping[str, Any], leaves: Sequence[str] | None 
     rule = declaration_of(parameters["protocol"])
     chosen = ilsvrc2012_classes() if leaves is None else leaves
     dag = imagenet_dag() if other is None else other.nouns(chosen)
-    found = partition(
-        rule,
-        imagenet_tree() if published else dag,
-        chosen,
-        overlap="each" if published else "first",
-    )
+    found = partition(rule, imagenet_tree() if published else dag, chosen, overlap="each" if published else "first")
     # A restricted data set may lack a role; a rule that can never fill one is a mistake.
     for role in ("negative", "unknown") if len(chosen) == len(ilsvrc2012_classes()) else ():
         if getattr(rule, role) and not getattr(found, role):
@@ -334,10 +320,7 @@ def class_entries(classes: Partition) -> tuple[ClassEntry, ...]:
     names = imagenet_dag().nodes(data="name")
     return tuple(
         ClassEntry(
-            name=wnid,
-            role=role,
-            index=place if role == "known" else -1,
-            aliases=(names[wnid],) if names[wnid] else (),
+            name=wnid, role=role, index=place if role == "known" else -1, aliases=(names[wnid],) if names[wnid] else ()
         )
         for role in _ROLES
         for place, wnid in enumerate(getattr(classes, role))

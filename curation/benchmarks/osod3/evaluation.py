@@ -1,27 +1,22 @@
-"""Average precision of known classes and of ``unknown``, and A-OSE and WI as functions of the confidence threshold."""
+"""Open-set detection with defined unknowns: the ground truth of a case, and what is measured of a detector on it.
+
+Average precision of known classes and of ``unknown``; A-OSE and WI as functions of the confidence threshold.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import msgspec
 import numpy as np
 
-from curation.benchmarks.osod3.report import DEFINITIONS, REPORT
-from curation.benchmarks.osod3.truth import (
-    OUTSIDE,
-    OpenSetTruth,
-    Outside,
-    classes_of_file,
-    classes_of_manifest,
-    open_set_truth,
-    truth_view,
-)
-from curation.errors import UsageError
+from curation.benchmarks.osod3.report import AVERAGES, DEFINITIONS, REPORT
+from curation.errors import EvaluationError, UsageError
 from curation.evaluation.coco_engine import Engine, coco_decided_by_order, coco_precision
-from curation.evaluation.input_order import decided_by_order
+from curation.evaluation.input_order import count_tie_sensitive
 from curation.evaluation.inputs import (
     READING,
     CategoryIds,
@@ -33,15 +28,74 @@ from curation.evaluation.inputs import (
     require_manifest_for_ids,
 )
 from curation.evaluation.matching import assign, overlapping_pairs, positives
+from curation.evaluation.measures import Measured, Value
 from curation.evaluation.open_set import counts_at_thresholds, lies_on
 from curation.evaluation.outcomes import Outcomes
-from curation.evaluation.problem import Bools, ClassRoles, Detections, Floats, Stray
+from curation.evaluation.problem import (
+    UNKNOWN,
+    Bools,
+    ClassRoles,
+    Detections,
+    GroundTruth,
+    Stray,
+    numbered,
+    read_class_file,
+    repeated,
+)
 from curation.evaluation.readers import Boxes, TaskDetections, read_task_detections
-from curation.evaluation.result import Result
-from curation.evaluation.variants import IOU, Rules
+from curation.evaluation.result import Result, Scored, stem_of
+from curation.evaluation.truth import TaskTruth, task_truth
+from curation.evaluation.variants import IOU, Rules, select
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
 from curation.progress import steps
+from curation.sources.source import Source
+
+Crowd = Literal["ignore", "keep", "drop"]
+CROWD: dict[Crowd, str] = {
+    "ignore": "group boxes are ignored regions",
+    "keep": "group boxes are ordinary objects",
+    "drop": "group boxes are removed",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TruthView:
+    """How objects of a truth are treated beside their class's being known, unknown or outside.
+
+    Attributes
+    ----------
+    crowd : {"ignore", "keep", "drop"}
+        Group boxes; see `CROWD`.
+    ignored : tuple of str
+        Classes whose objects are ignored regions of unknown, whatever becomes of other outside classes: inner nodes.
+    marked_ignored : bool
+        Whether objects that the truth marks ``ignore`` or ``difficult`` are ignored regions of their class; else they
+        are ordinary, as COCO knows no such mark. An exported truth marks so what its view ignores: drawings, say.
+    """
+
+    crowd: Crowd = "ignore"
+    ignored: tuple[str, ...] = ()
+    marked_ignored: bool = False
+
+
+def truth_view(manifest: Manifest, part: str) -> TruthView:
+    """Return the view of a manifest's part as the evaluation applies it."""
+    view = manifest.part(part).view
+    ignored = [entry.name for entry in manifest.header.classes if getattr(view, entry.role) == "ignore"]
+    crowd: Crowd = "keep" if view.crowd == "keep" else "drop" if view.crowd == "drop" else "ignore"
+    return TruthView(crowd, tuple(ignored), "ignore" in (view.difficult, view.depiction))
+
+
+Outside = Literal["delete", "ignore"]
+OUTSIDE: dict[str, str] = {
+    "delete": "objects of other classes are removed: a detection on one is a false positive (the paper's code)",
+    "ignore": "objects of other classes are ignored regions of unknown: an unknown detection on one is neither right "
+    "nor wrong",
+}
+TAXONOMIES = ("OSOD-I", "OSOD-II", "OSOD-III")
+_EXAMPLE = '{"known": ["cat", "dog"], "unknown": ["lynx"]}'
+
 
 Profile = Literal["clean", "voc"]
 ONLY = "test"
@@ -63,13 +117,207 @@ VARIANTS: dict[str, Rules] = {
         ),
     )
 }
-PROFILES: dict[str, str] = {name: rules.meaning for name, rules in VARIANTS.items()}
 THETAS = tuple(f"{step / 20:.2f}" for step in range(21))
 _TAXONOMY_NOTES = {
     "OSOD-I": "OSOD-I detects known classes alone: AP_unk is not defined",
     "OSOD-II": "OSOD-II does not define which unknown objects must be found: unannotated ones count as false positives "
     "in AP_unk",
 }
+
+
+def thresholds_of(thetas: Sequence[str]) -> list[float]:
+    """Return confidence thresholds given as decimal numbers; `UsageError` where they do not ascend."""
+    try:
+        values = [float(theta) for theta in thetas]
+    except ValueError:
+        values = []
+    if not values or not all(np.isfinite(values)) or values != sorted(set(values)):
+        raise UsageError(
+            "The confidence thresholds are not usable",
+            expected="finite decimal numbers in ascending order",
+            found=", ".join(thetas)[:80],
+        )
+    return values
+
+
+@dataclass(frozen=True, slots=True)
+class OpenSetTruth:
+    """The ground truth of one case.
+
+    Attributes
+    ----------
+    classes : ClassRoles
+    task : TaskTruth
+        Its last class is ``unknown``. Outside objects are gone, or ignored regions of ``unknown``.
+    outside : {"delete", "ignore"}
+    outside_objects : int
+    crowd : {"ignore", "keep", "drop"}
+    crowd_objects : int
+        Group boxes of the source.
+    ignored_objects : int
+        Objects that the view ignores for their class or mark.
+    """
+
+    classes: ClassRoles
+    task: TaskTruth
+    outside: Outside
+    outside_objects: int
+    crowd: Crowd = "ignore"
+    crowd_objects: int = 0
+    ignored_objects: int = 0
+
+    @property
+    def truth(self) -> GroundTruth:
+        """The objects as columns."""
+        return self.task.truth
+
+    @property
+    def unknown(self) -> int:
+        """Label of unknown objects and detections."""
+        return self.task.unknown
+
+    @property
+    def file(self) -> dict[str, Any]:
+        """What a result says about this input."""
+        truth = self.truth
+        counted = ~truth.crowd
+        return {
+            **self.task.part.file,
+            "known_objects": int((counted & (truth.label < self.unknown)).sum()),
+            "unknown_objects": int((counted & (truth.label == self.unknown)).sum()),
+            "outside": self.outside,
+            "outside_objects": self.outside_objects,
+            "crowd": CROWD[self.crowd],
+            "crowd_objects": self.crowd_objects,
+            "ignored_objects": self.ignored_objects,
+        }
+
+
+class _ClassFile(msgspec.Struct):
+    known: tuple[str, ...]
+    unknown: tuple[str, ...]
+    taxonomy: str = "OSOD-III"
+
+
+def classes_of(stated: Path | Manifest, name: str) -> ClassRoles:
+    """Return the classes of a JSON file ``{"known": [...], "unknown": [...]}``, or of a manifest by role.
+
+    Classes of a manifest in any other role lie outside.
+
+    Raises
+    ------
+    MissingFileError
+        There is no such file.
+    EvaluationError
+        It is not such a file, knows no class, lists one twice, or names a taxonomy that does not exist; or the manifest
+        is of no open-set detection problem: the classes of an earlier task would lie outside.
+    """
+    if isinstance(stated, Manifest):
+        header = stated.header
+        where, taxonomy = f"{header.name} {header.version}", str(header.taxonomy)
+        known, unknown = ([one for one in header.classes if one.role == role] for role in ("known", "unknown"))
+        numbers = {one.name: one.index for one in known}
+        aliases = {alias: one.name for one in header.classes for alias in one.aliases}
+        names = tuple(numbers), tuple(one.name for one in unknown)
+        classes = ClassRoles(name, (), *names, f"manifest {where}", numbers, aliases=aliases, taxonomy=taxonomy)
+    else:
+        listed = read_class_file(stated, _ClassFile, _EXAMPLE)
+        where, taxonomy = str(stated), listed.taxonomy
+        classes = ClassRoles(name, (), listed.known, listed.unknown, stated.name, taxonomy=taxonomy)
+    if taxonomy not in TAXONOMIES:
+        raise EvaluationError(
+            "The classes are not those of an open-set detection problem",
+            where=where,
+            expected=f"taxonomy one of {', '.join(TAXONOMIES)}",
+            found=taxonomy[:80],
+            hint="--classes FILE names known and unknown classes for any data",
+        )
+    twice = repeated((*classes.known, *classes.unknown))
+    if twice or not classes.known or UNKNOWN in (*classes.known, *classes.unknown):
+        raise EvaluationError(
+            "A class is listed twice" if twice else "The classes are not those of an open-set detection problem",
+            where=where,
+            expected=f"{_EXAMPLE}: each class once, at least one known",
+            found=twice[0][:80] if twice else f"{len(classes.known)} known classes",
+        )
+    return classes
+
+
+def open_set_truth(
+    source: Source,
+    classes: ClassRoles,
+    ids: Sequence[str] | None = None,
+    *,
+    outside: Outside = "delete",
+    view: TruthView | None = None,
+    category_ids: CategoryIds | None = None,
+) -> OpenSetTruth:
+    """Return the ground truth of a case on the images of a list (all of the source by default).
+
+    *Rectifying Open-Set Object Detection*, the authors' evaluator: a box keeps the name of its known class, becomes
+    ``unknown`` if its class is one of the unknown ones, and is removed otherwise; a category ``unknown`` of an exported
+    truth is unknown. A manifest's view says what becomes of group boxes, marked objects and ignored
+    classes. `category_ids` chooses the numbering of its detections (`curation.evaluation.problem.numbered`).
+
+    Raises
+    ------
+    PresenceOnlyError
+        The source has no boxes.
+    EvaluationError
+        The source lacks an image of the list, a category of a known class, or every category of an unknown one.
+    """
+    # Classes that are neither known nor unknown are no error here: they lie outside.
+    task = numbered(replace(classes, rest=None), source, category_ids)
+    truth = task_truth(source, task, ids)
+    spelled = {classes.aliases.get(name, name) for name in source.categories.names}
+    if classes.unknown and UNKNOWN not in spelled and not spelled & set(classes.unknown):
+        raise EvaluationError(
+            "The truth has no category of any unknown class",
+            where=", ".join(record.name for record in source.files),
+            expected="unknown, or one of: " + ", ".join(classes.unknown)[:300],
+            found=", ".join(source.categories.names)[:300],
+        )
+    view = view or TruthView()
+    others = _outside(truth, classes, classes.unknown)
+    ignored = others & ~_outside(truth, classes, (*classes.unknown, *view.ignored))
+    others &= ~ignored
+    if view.marked_ignored:
+        ignored |= truth.truth.difficult & ~others
+    grouped = truth.truth.crowd
+    kept = ~(grouped & (view.crowd == "drop"))
+    flagged = grouped & (view.crowd == "ignore") | ignored
+    if outside == "delete":
+        kept &= ~others
+    else:
+        flagged |= others
+    changed = _kept(replace(truth.truth, crowd=flagged), kept)
+    reduced = replace(truth, part=replace(truth.part, truth=changed))
+    counts = int(others.sum()), view.crowd, int(grouped.sum()), int(ignored.sum())
+    return OpenSetTruth(classes, reduced, outside, *counts)
+
+
+def _outside(truth: TaskTruth, classes: ClassRoles, inside: Sequence[str]) -> Bools:
+    """Return which objects are of a class that is neither known nor one of some others."""
+    aliases = classes.aliases
+    originals = truth.truth.original or ()
+    unknown = {*inside, "", UNKNOWN}
+    strange = np.array([aliases.get(name, name) not in unknown for name in originals], np.bool_)
+    return strange & (truth.truth.label == truth.unknown) if len(strange) else np.zeros(len(truth.truth.label), bool)
+
+
+def _kept(truth: GroundTruth, rows: Bools) -> GroundTruth:
+    places = np.flatnonzero(rows)
+    originals = truth.original
+    return replace(
+        truth,
+        image=truth.image[rows],
+        label=truth.label[rows],
+        boxes=truth.boxes[rows],
+        crowd=truth.crowd[rows],
+        difficult=truth.difficult[rows],
+        areas=truth.areas[rows],
+        original=None if originals is None else tuple(originals[place] for place in places.tolist()),
+    )
 
 
 def evaluate(
@@ -81,7 +329,7 @@ def evaluate(
     category_ids: CategoryIds | None = None,
     part: Annotated[str, "PART"] = ONLY,
     outside: Outside = "delete",
-    profile: Literal["clean", "voc", "all"] | tuple[Profile, ...] = "clean",
+    variant: Literal["clean", "voc", "all"] | tuple[Profile, ...] = "clean",
     thetas: Annotated[str | None, "T,T"] = None,
     engine: Engine | None = None,
     stray: Stray = "error",
@@ -109,7 +357,7 @@ def evaluate(
         image list of the manifests
     outside : {"delete", "ignore"}
         objects of other classes: removed as in the paper's code, or ignored regions
-    profile : {"clean", "voc", "all"}, or several of them
+    variant : {"clean", "voc", "all"}, or several of them
         matching behind A-OSE and WI
     thetas : str, optional
         confidence thresholds (default: 0, 0.05, ... 1)
@@ -124,7 +372,7 @@ def evaluate(
     Returns
     -------
     Result
-        Sections ``cases`` and ``over_cases``.
+        Scored are ``CASE/VARIANT``; ``over_cases`` has mean and deviation of AP over the cases.
 
     Raises
     ------
@@ -149,23 +397,34 @@ def evaluate(
         told += remarks
         found = open_set_truth(source, chosen[case], ids, outside=outside, view=view, category_ids=category_ids)
         inputs[case] = found, read_task_detections(path, found.task, source, reading.policy_of(policy))
-    profiles: tuple[Profile, ...] = (
-        ("clean", "voc") if profile == "all" else (profile,) if isinstance(profile, str) else profile
-    )
-    values = THETAS if thetas is None else tuple(text.strip() for text in thetas.split(","))
-    cases = {
-        case: evaluate_osod3(found, read.detections, profiles=profiles, thetas=values, engine=engine)
+    variants = select(VARIANTS, variant)
+    values = thresholds_of(THETAS if thetas is None else [text.strip() for text in thetas.split(",")])
+    facts = _about(inputs, manifests, variants, part)
+    scored = [
+        Scored(
+            part=part if case in manifests else case,
+            case=case,
+            variant=variant,
+            method=stem_of(facts["inputs"][case]["detections"]),
+            truth={"truth": found.file, "classes": facts["classes"][case]},
+            predictions={case: facts["inputs"][case]["detections"]},
+            settings={"outside": OUTSIDE[outside].split(":")[0], "theta": f"{_floor(values):g}"},
+            manifest=facts["manifests"].get(case),
+            found=measured,
+        )
         for case, (found, read) in steps(inputs.items(), "evaluating cases")
-    }
+        for variant, measured in evaluate_case(found, read.detections, variants, values, engine=engine).items()
+    ]
     return Result(
         REPORT,
-        _about(inputs, manifests, profiles, part),
-        {"cases": cases, "over_cases": over_cases(cases)},
-        notes=[*told, *(note for case in cases.values() for note in case["notes"])],
+        facts,
+        {"over_cases": over_cases({one.case: one.found for one in scored if one.found})},
+        scored=scored,
+        notes=[*told, *(note for one in scored if one.found for note in one.found.notes)],
         outcomes=lambda: {
-            f"{case}/{name}": [single_outcomes(found, read.detections, name)]
+            f"{case}/{rules.name}": [single_outcomes(found, read.detections, rules)]
             for case, (found, read) in inputs.items()
-            for name in profiles
+            for rules in variants
         },
     )
 
@@ -182,93 +441,119 @@ def _classes(
         )
     if classes:
         paths: dict[str, Path] = by_name(classes, "--classes", "case", cases, wanted=cases, shared=True)
-        return {case: classes_of_file(path, case) for case, path in paths.items()}, {}
+        return {case: classes_of(path, case) for case, path in paths.items()}, {}
     named: dict[str, Any] = by_name(manifest, "--manifest", "case", cases, wanted=cases, shared=True)
     manifests = {case: load_manifest(one) if isinstance(one, str) else one for case, one in named.items()}
-    return {case: classes_of_manifest(one, case) for case, one in manifests.items()}, manifests
+    return {case: classes_of(one, case) for case, one in manifests.items()}, manifests
 
 
 def _about(
     inputs: Mapping[str, tuple[OpenSetTruth, TaskDetections]],
     manifests: Mapping[str, Manifest],
-    profiles: Sequence[str],
+    variants: Sequence[Rules],
     part: str,
 ) -> dict[str, Any]:
     """Return what the numbers rest on: digests of all inputs, and the classes of each case."""
+    truths = {case: truth for case, (truth, _) in inputs.items()}
     return {
+        "known_classes_from": ", ".join(dict.fromkeys(one.classes.origin for one in truths.values())),
+        "manifest": None,
         "manifests": {case: manifest_record(one, part=part) for case, one in manifests.items()},
         "inputs": {case: {"truth": truth.file, "detections": read.read.file} for case, (truth, read) in inputs.items()},
-        "category_ids": {case: truth.task.task.ids_from for case, (truth, _) in inputs.items()},
+        "category_ids": {case: one.task.task.ids_from for case, one in truths.items()},
         "classes": {
-            case: {
-                "known": list(truth.classes.known),
-                "unknown": list(truth.classes.unknown),
-                "from": truth.classes.origin,
-            }
-            for case, (truth, _) in inputs.items()
+            case: {"known": list(one.classes.known), "unknown": list(one.classes.unknown), "from": one.classes.origin}
+            for case, one in truths.items()
         },
-        "profiles": {name: PROFILES[name] for name in profiles},
+        "taxonomies": {case: one.classes.taxonomy for case, one in truths.items()},
+        "outside": {one.outside: OUTSIDE[one.outside] for one in truths.values()},
+        "variants": {one.name: one.meaning for one in variants},
         "definitions": DEFINITIONS,
     }
 
 
-def evaluate_osod3(
+def evaluate_case(
     truth: OpenSetTruth,
     detections: Detections,
+    variants: Sequence[Rules] = (VARIANTS["clean"],),
+    thetas: Sequence[float] = thresholds_of(THETAS),
     *,
-    profiles: Sequence[Profile] = ("clean",),
-    thetas: Sequence[str] = THETAS,
     engine: Engine | None = None,
-) -> dict[str, Any]:
-    """Return all measures of one case.
+) -> dict[str, Measured]:
+    """Return what each variant measures of a case, by its name; AP is the same in all.
 
     Parameters
     ----------
     truth : OpenSetTruth
     detections : Detections
         Labels of `OpenSetTruth.truth`: the last one is unknown.
-    profiles : sequence of {"clean", "voc"}
-        Readings of the matching behind A-OSE and WI; AP is the same in both.
-    thetas : sequence of str
-        Confidence thresholds as decimal numbers, ascending.
-
-    Returns
-    -------
-    dict
-        ``AP_known``, ``AP_unk`` and the same at IoU 0.50 and 0.75, ``AP_per_class``, ``curves`` by profile, counts,
-        ``decided_by_order`` by ``AP`` and profile, ``notes``, and ``undefined``: the reason of each None.
+    variants : sequence of Rules
+        The matching behind A-OSE and WI.
+    thetas : sequence of float
+        Confidence thresholds, ascending.
     """
-    values = _thresholds(thetas)
-    result: dict[str, Any] = {"taxonomy": truth.classes.taxonomy, "outside": OUTSIDE[truth.outside]}
-    result |= average_precisions(truth, detections, engine=engine)
-    result["curves"] = {name: threshold_curve(truth, detections, name, values) for name in profiles}
-    result["n"] = {
+    averages = average_precisions(truth, detections, engine=engine)
+    per_class = averages.pop("AP_per_class")
+    is_first = truth.classes.taxonomy == "OSOD-I"
+    missing = {
+        "AP_known": "no object of a known class, crowd aside",
+        "AP_unk": _TAXONOMY_NOTES["OSOD-I"] if is_first else "no unknown object, crowd aside",
+    }
+    note = _TAXONOMY_NOTES.get(truth.classes.taxonomy)
+    by_order = coco_decided_by_order(truth.truth, detections)
+    counts = {
         "images": truth.truth.n_images,
         "objects": truth.file["known_objects"] + truth.file["unknown_objects"],
         "unknown_objects": truth.file["unknown_objects"],
         "outside_objects": truth.outside_objects,
         "detections": len(detections),
         "unknown_detections": int((detections.label == truth.unknown).sum()),
+        "AP_decided_by_order": by_order,
     }
-    result["decided_by_order"] = {"AP": coco_decided_by_order(truth.truth, detections)} | {
-        name: _decided_by_order(truth, detections, name) for name in profiles
-    }
-    note = _TAXONOMY_NOTES.get(truth.classes.taxonomy)
-    result["notes"] = [note] if note else []
-    return result
+    values = [
+        Value(name, value, undefined=missing[name.rstrip("057")] if value is None else "")
+        for name, value in averages.items()
+    ]
+    found = {}
+    for rules in variants:
+        curve, matching_order = _threshold_curve(truth, detections, rules, thetas)
+        point = next(row for row in curve if row["theta"] == _floor(thetas))
+        errors = [Value(name, point[name], n=counts["unknown_objects"]) for name in ("A_OSE", "FP_open")]
+        tables = {
+            "average_precision": {"class": list(per_class), "AP": list(per_class.values())},
+            "thresholds": {name: [row[name] for row in curve] for name in curve[0]},
+            "counts": {"count": list(counts), "value": list(counts.values())},
+        }
+        impact = [Value(name, point[name]) for name in ("WI", "WI_all_fp")]
+        notes = [note] if note else []
+        found[rules.name] = Measured([*values, *errors, *impact], tables, notes, by_order + matching_order)
+    return found
 
 
-def _decided_by_order(truth: OpenSetTruth, detections: Detections, profile: Profile) -> int:
-    """Return how many decisions of A-OSE and WI rest on order: which of some equal scores finds an object."""
+def _floor(thetas: Sequence[float]) -> float:
+    """Return where A-OSE and WI are read: a detector's floor in the literature, else the lowest threshold asked for."""
+    return 0.05 if 0.05 in thetas else thetas[0]
+
+
+def _threshold_curve(
+    truth: OpenSetTruth, detections: Detections, rules: Rules, thetas: Sequence[float]
+) -> tuple[list[dict[str, Any]], int]:
+    """Return A-OSE and WI of the detections of known classes with score >= theta, for each theta.
+
+    Matching goes from the highest score down, so that a threshold never changes what a kept detection is. Also how many
+    decisions rest on order: which of some equal scores finds an object.
+    """
     known = detections.label < truth.unknown
-    matches = assign(truth.truth, detections, VARIANTS[profile])
+    matches = assign(truth.truth, detections, rules)
+    is_open = lies_on(truth.truth, detections, _unknown_objects(truth), rules)
+    curve = counts_at_thresholds(detections.scores[known], matches.outcome[known], is_open[known], thetas)
     # A threshold keeps equal scores or none: each image of a class, and each object, is a ranking of its own.
-    if profile == "clean":
+    if rules.taken == "best_free":
         by_image = replace(detections, label=detections.image * (truth.unknown + 1) + detections.label)
-        return decided_by_order(by_image, matches.outcome == 1, counted=known, free=True)
+        return curve, count_tie_sensitive(by_image, matches.outcome == 1, counted=known, free=True)
     by_object = replace(detections, label=matches.claim)
-    is_open = _flags(truth, detections, profile)[1]
-    return decided_by_order(by_object, 1 + is_open.astype(np.int8), counted=known & (matches.claim >= 0))
+    counted = known & (matches.claim >= 0)
+    return curve, count_tie_sensitive(by_object, 1 + is_open.astype(np.int8), counted=counted)
 
 
 def average_precisions(truth: OpenSetTruth, detections: Detections, *, engine: Engine | None = None) -> dict[str, Any]:
@@ -280,7 +565,9 @@ def average_precisions(truth: OpenSetTruth, detections: Detections, *, engine: E
     names = truth.truth.classes
     result: dict[str, Any] = {}
     for suffix, rows in (("", slice(None)), ("50", slice(0, 1)), ("75", slice(5, 6))):
-        each = [_mean(precision[place][rows]) if place in precision else None for place in range(len(names))]
+        each = [
+            float(100 * precision[place][rows].mean()) if place in precision else None for place in range(len(names))
+        ]
         defined = [one for one in each[: truth.unknown] if one is not None]
         result[f"AP_known{suffix}"] = float(np.mean(defined)) if defined else None
         result[f"AP_unk{suffix}"] = None if truth.classes.taxonomy == "OSOD-I" else each[truth.unknown]
@@ -288,40 +575,12 @@ def average_precisions(truth: OpenSetTruth, detections: Detections, *, engine: E
             result["AP_per_class"] = dict(zip(names, each, strict=True))
     if truth.classes.taxonomy == "OSOD-I":
         result["AP_per_class"]["unknown"] = None
-    result["undefined"] = _reasons(result, truth)
     return result
 
 
-def _mean(precision: Floats) -> float:
-    return float(100 * precision.mean())
-
-
-def _reasons(result: Mapping[str, Any], truth: OpenSetTruth) -> dict[str, str]:
-    reasons: dict[str, str] = {}
-    if result["AP_known"] is None:
-        reasons["AP_known"] = "no object of a known class, crowd aside"
-    if result["AP_unk"] is None:
-        reasons["AP_unk"] = (
-            _TAXONOMY_NOTES["OSOD-I"] if truth.classes.taxonomy == "OSOD-I" else "no unknown object, crowd aside"
-        )
-    return reasons
-
-
-def threshold_curve(
-    truth: OpenSetTruth, detections: Detections, profile: Profile, thetas: Sequence[float]
-) -> list[dict[str, Any]]:
-    """Return A-OSE and WI of the detections of known classes with score >= theta, for each theta.
-
-    Matching goes from the highest score down, so that a threshold never changes what a kept detection is.
-    """
-    known = detections.label < truth.unknown
-    outcome, is_open = _flags(truth, detections, profile)
-    return counts_at_thresholds(detections.scores[known], outcome[known], is_open[known], thetas)
-
-
-def single_outcomes(truth: OpenSetTruth, detections: Detections, profile: Profile) -> Outcomes:
-    """Return what became of each detection and object, as A-OSE and WI of a profile count them."""
-    rules, unknown = VARIANTS[profile], _unknown_objects(truth)
+def single_outcomes(truth: OpenSetTruth, detections: Detections, rules: Rules) -> Outcomes:
+    """Return what became of each detection and object, as A-OSE and WI of a variant count them."""
+    unknown = _unknown_objects(truth)
     matches = assign(truth.truth, detections, rules)
     known = np.flatnonzero(detections.label < truth.unknown)
     pairs = overlapping_pairs(
@@ -348,41 +607,20 @@ def _unknown_objects(truth: OpenSetTruth) -> Bools:
     return np.asarray((truth.truth.label == truth.unknown) & ~truth.truth.crowd)
 
 
-def _flags(truth: OpenSetTruth, detections: Detections, profile: Profile) -> tuple[Any, Bools]:
-    """Return the outcome of each detection, and which lie on an unknown object."""
-    if profile not in VARIANTS:
-        raise UsageError("Unknown profile", expected=", ".join(PROFILES), found=repr(profile)[:80])
-    outcome = assign(truth.truth, detections, VARIANTS[profile]).outcome
-    return outcome, lies_on(truth.truth, detections, _unknown_objects(truth), VARIANTS[profile])
-
-
-def _thresholds(thetas: Sequence[str]) -> list[float]:
-    try:
-        values = [float(theta) for theta in thetas]
-    except ValueError:
-        values = []
-    if not values or not all(np.isfinite(values)) or values != sorted(set(values)):
-        raise UsageError(
-            "The confidence thresholds are not usable",
-            expected="finite decimal numbers in ascending order",
-            found=", ".join(thetas)[:80],
-        )
-    return values
-
-
-def over_cases(cases: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+def over_cases(cases: Mapping[str, Measured]) -> dict[str, Any]:
     """Return mean and standard deviation over cases of every AP, both with ddof 0 (default) and 1, and their number.
 
     The paper prints mean and deviation over 4 (Open Images, CUB) or 3 (MTSD) cases and does not say which deviation.
     """
     found: dict[str, Any] = {}
-    for name in ("AP_known", "AP_unk", "AP_known50", "AP_unk50", "AP_known75", "AP_unk75"):
-        values = [float(case[name]) for case in cases.values() if case[name] is not None]
+    for name in AVERAGES:
+        by_case = {case: one.value(name) for case, one in cases.items()}
+        values = [float(value) for value in by_case.values() if value is not None]
         found[name] = {
             "n": len(values),
             "mean": float(np.mean(values)) if values else None,
             "std_population": float(np.std(values)) if values else None,
             "std_sample": float(np.std(values, ddof=1)) if len(values) > 1 else None,
-            "left_out": [case for case, result in cases.items() if result[name] is None],
+            "left_out": [case for case, value in by_case.items() if value is None],
         }
     return found

@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from curation.evaluation.measures import Measure, formulas
-from curation.evaluation.result import (
-    Column,
-    Data,
-    Drawing,
-    Report,
-    Result,
-    Scored,
-    Table,
-    order_table,
-    stem_of,
+from curation.evaluation.result import Column, Figure, Report, Result, Table, Tidy, tidy_tables
+from curation.figure_style import (
+    MARKERS,
+    SERIES,
+    add_key,
+    plain,
+    save_figure,
+    set_title,
+    small_multiples,
+    whole_numbers,
 )
 
-_FLOOR = 0.05
-_CURVE = ("theta", "TP", "FP", "A_OSE", "FP_open", "WI", "WI_all_fp", "P_K", "P_KU")
-_AVERAGES = ("AP_known", "AP_known50", "AP_known75", "AP_unk", "AP_unk50", "AP_unk75")
-_SHOWN_THETAS = 6
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Canvas
+
+AVERAGES = ("AP_known", "AP_unk", "AP_known50", "AP_unk50", "AP_known75", "AP_unk75")
 _OSOD3 = "Hosoya et al., arXiv 2207.09775"
 
 
@@ -49,7 +50,6 @@ def _at_theta(key: str, name: str, formula: str, *, undefined: str = "", is_rank
         better="lower",
         source=f"{_OSOD3}, equation 1" if key == "WI" else "Miller et al., ICRA 2018" if key == "A_OSE" else "",
         undefined=undefined,
-        count=() if is_ratio else ("n", "unknown_objects"),
         ranked=is_ranked,
     )
 
@@ -96,136 +96,99 @@ MEASURES = (
 DEFINITIONS = formulas(MEASURES, "AP_known", "AP_unk", "A_OSE", "FP_open", "WI", "WI_all_fp")
 
 
-def scored(data: Data) -> Iterator[Scored]:
-    """Yield what was scored: one detector on each case, under each profile."""
-    for case, section in data["cases"].items():
-        inputs, manifest = data["inputs"][case], data["manifests"].get(case)
-        for profile, curve in section["curves"].items():
-            # A detector's floor in the literature; else the lowest threshold that was asked for.
-            point = next((row for row in curve if row["theta"] == _FLOOR), curve[0])
-            at_theta = {key: point[key] for key in ("A_OSE", "WI", "FP_open", "WI_all_fp") if key in point}
-            yield Scored(
-                part=manifest["part"] if manifest else case,
-                case=case,
-                variant=profile,
-                numbers={**section, **at_theta},
-                truth={"truth": inputs["truth"], "classes": data["classes"][case]},
-                predictions={case: inputs["detections"]},
-                settings={"outside": section["outside"].split(":")[0], "theta": f"{point['theta']:g}"},
-                method=stem_of(inputs["detections"]),
-                manifest=manifest,
-            )
+TABLES = (
+    Tidy("thresholds", (
+        Column("theta", show="g"), *(Column(name, "count") for name in ("TP", "FP", "A_OSE", "FP_open")),
+        *(Column(name, "ratio", text=name[0] == "W") for name in ("WI", "WI_all_fp", "P_K", "P_KU")),
+    ), title="Detections of known classes with score >= theta", printed=lambda row: round(100 * row[0]) % 20 == 0),
+    Tidy("average_precision", (Column("class"), Column("AP", "%"))),
+    Tidy("counts", (Column("count"), Column("value"))),
+)  # fmt: skip
+"""What a result has beside its measures, a row a threshold, a class, a count."""
 
 
 def _tables(result: Result) -> Iterator[Table]:
-    cases = result.data["cases"]
-    yield Table(
-        "inputs",
-        (Column("case"), Column("kind", head=""), Column("file"), Column("holds"), Column("reported")),
-        list(_input_rows(result.data)),
-        title="Inputs",
+    yield from tidy_tables(result)
+    over = result.data["over_cases"]
+    columns = (
+        Column("measure"),
+        Column("mean", "%"),
+        *(Column(name, "%") for name in ("std_population", "std_sample")),
     )
-    yield _averages(result.data)
-    for case, section in cases.items():
-        for profile, points in section["curves"].items():
-            yield _curve(case, profile, points)
-    yield order_table(
-        {
-            f"{case}, {name}": count
-            for case, section in cases.items()
-            for name, count in section["decided_by_order"].items()
+    rows = [(name, *(one[column.name] for column in columns[1:])) for name, one in over.items()]
+    title = "Mean and standard deviation over cases" if max(one["n"] for one in over.values()) > 1 else ""
+    yield Table("over_cases", columns, rows, title=title)
+
+
+def _drawings(result: Result) -> Iterator[Figure]:
+    for variant in result.data["variants"]:
+        curves = {
+            one.case: [dict(zip(found, row, strict=True)) for row in zip(*found.values(), strict=True)]
+            for one in result.scored
+            if one.variant == variant and one.found is not None
+            for found in (one.found.tables["thresholds"],)
         }
-    )
-    yield Table(
-        "average_precision",
-        (Column("case"), Column("class"), Column("AP", "%")),
-        [
-            (case, name, value)
-            for case, section in cases.items()
-            for name, value in (
-                *((name, section[name]) for name in _AVERAGES),
-                *section["AP_per_class"].items(),
-            )
-        ],
-        file=True,
-    )
-    yield Table(
-        "thresholds",
-        (Column("case"), Column("profile"), *map(Column, _CURVE)),
-        [
-            (case, profile, *(point[name] for name in _CURVE))
-            for case, section in cases.items()
-            for profile, points in section["curves"].items()
-            for point in points
-        ],
-        file=True,
-    )
+        yield Figure(f"open_set_error_{variant}", partial(threshold_figure, curves, variant=variant))
 
 
-def _input_rows(data: Data) -> Iterator[tuple[str, ...]]:
-    for case, files in data["inputs"].items():
-        n, truth, detections = data["cases"][case]["n"], files["truth"], files["detections"]
-        names = ", ".join(one["name"] for one in truth["files"])
-        yield case, "truth", names, f"{n['images']} images, {n['objects']} objects", _reported(truth)
-        yield case, "detections", detections["name"], f"{n['detections']} boxes", _reported(detections)
+_COLUMNS = ("theta", "A_OSE", "WI", "WI_all_fp")
+_MOST_MARKED = 40
 
 
-def _reported(file: Data) -> str:
-    return "; ".join(f"{reason}: {count}" for reason, count in file["reported"].items())
+def threshold_figure(curves: Mapping[str, Sequence[Mapping[str, Any]]], stem: Path, *, variant: str = "") -> list[Path]:
+    """Draw A-OSE and WI as functions of the confidence threshold, a line a case (Fig. 3 of the paper).
 
+    Parameters
+    ----------
+    curves : mapping of str to rows
+        By case; rows of the table ``thresholds``.
+    stem : Path
+        Path without suffix.
+    variant : str
+        Of the numbers, for the title.
 
-def _averages(data: Data) -> Table:
-    cases, over = data["cases"], data["over_cases"]
-    rows: list[tuple[Any, ...]] = [
-        (case, section["taxonomy"], *(section[name] for name in _AVERAGES)) for case, section in cases.items()
-    ]
-    spread = ("mean ± std (population)", "", *(_spread(over[name]) for name in _AVERAGES))
-    outside = next(iter(cases.values()))["outside"].split(":")[0]
-    return Table(
-        "cases",
-        (Column("case"), Column("problem"), *(Column(name, "%") for name in _AVERAGES)),
-        rows,
-        title=f"Average precision in %, {outside}",
-        printed=[*rows, spread] if len(rows) > 1 else None,
-    )
+    Returns
+    -------
+    list of Path
+        PNG, SVG, CSV.
+    """
 
+    def draw() -> Canvas:
+        figure, (errors, impact) = small_multiples(2, height=2.3)
+        for place, (case, rows) in enumerate(curves.items()):
+            thetas = [row["theta"] for row in rows]
+            # The numbers are counted at these thresholds, the marks, and change somewhere between them: no slopes.
+            style: dict[str, Any] = {
+                "color": SERIES[place % len(SERIES)],
+                "label": f"case {plain(case)}",
+                "drawstyle": "steps-post",
+                "marker": MARKERS[place % len(MARKERS)],
+                "markersize": 4 if len(rows) <= _MOST_MARKED else 0,
+                "clip_on": False,
+            }
+            errors.plot(thetas, [row["A_OSE"] for row in rows], **style)
+            impact.plot(thetas, [float("nan") if row["WI"] is None else row["WI"] for row in rows], **style)
+        errors.set(title="Open-set errors (A-OSE)", ylabel="detections of known classes\non unknown objects")
+        whole_numbers(errors)
+        impact.set(title="Wilderness impact (WI)", ylabel="WI")
+        for axes in (errors, impact):
+            axes.set_xlabel("confidence threshold θ")
+            axes.set_ylim(0, 1.05 * max(axes.get_ylim()[1], 1e-9))
+        add_key(figure, [errors])
+        set_title(figure, "Open-set error over the confidence threshold", variant and f"variant {variant}")
+        return figure
 
-def _curve(case: str, profile: str, points: list[dict[str, Any]]) -> Table:
-    step = max(1, -(-len(points) // _SHOWN_THETAS))
-    units = {"theta": "", "WI": "ratio", "WI_all_fp": "ratio", "P_K": "ratio", "P_KU": "ratio"}
-    columns = [
-        Column(name, units.get(name, "count"), show="g" if name == "theta" else "", text=name in _CURVE[:7])
-        for name in _CURVE
-    ]
-    rows = [tuple(point[name] for name in _CURVE) for point in points]
-    return Table(
-        "curve",
-        columns,
-        rows,
-        title=f"{case}, profile {profile}: detections of known classes with score >= theta",
-        printed=[rows[place] for place in sorted({*range(0, len(rows), step), len(rows) - 1})],
-        where={"case": case, "profile": profile},
-    )
-
-
-def _spread(over: Data) -> str:
-    return "-" if over["mean"] is None else f"{over['mean']:.2f} ± {over['std_population']:.2f}"
-
-
-def _drawings(result: Result) -> Iterator[Drawing]:
-    from curation.benchmarks.osod3.figures import threshold_figure
-
-    for profile in result.data["profiles"]:
-        curves = {case: section["curves"][profile] for case, section in result.data["cases"].items()}
-        yield Drawing(f"open_set_error_{profile}", partial(threshold_figure, curves, profile=profile))
+    rows = [(case, *(row[name] for name in _COLUMNS)) for case, found in curves.items() for row in found]
+    return save_figure(draw, stem, ("case", *_COLUMNS), rows)
 
 
 REPORT = Report(
     "osod3",
     MEASURES,
-    scored,
-    _tables,
-    _drawings,
-    files=("average_precision", "thresholds"),
+    tables=_tables,
+    drawings=_drawings,
+    files=tuple(one.name for one in TABLES),
     figures=("open_set_error_*",),
+    tidy=TABLES,
+    places=("case", "variant"),
 )

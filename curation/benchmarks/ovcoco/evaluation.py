@@ -31,7 +31,7 @@ def evaluate(
     truth: Annotated[Truth, "FILE"],
     detections: Path,
     setting: Setting = "generalized",
-    profile: Variant = "ovr-cnn",
+    variant: Variant = "ovr-cnn",
     outside: Literal["error", "drop"] = "error",
     reading: Reading = READING,
     policy: Policy = POLICY,
@@ -49,7 +49,7 @@ def evaluate(
     setting : {"generalized", "constrained", "all"}
         images with a class of either kind, 65 classes together; or base classes on images with a base class, and novel
         ones on images with a novel class
-    profile : {"ovr-cnn", "detic", "all"}
+    variant : {"ovr-cnn", "detic", "all"}
         how a mean takes a class without objects: left out, or the mean is undefined
     outside : {"error", "drop"}
         detections of the 15 classes that are neither base nor novel: refuse, or leave out and report
@@ -83,7 +83,7 @@ def evaluate(
             raise _outside_error(read.detections, known, str(detections), n)
         read = replace(read, detections=read.detections.take(kept), reported={**read.reported, OUTSIDE: n})
     wanted = (GENERALIZED, CONSTRAINED) if setting == "all" else (setting,)
-    variants = tuple(VARIANTS) if profile == "all" else (profile,)
+    variants = tuple(VARIANTS) if variant == "all" else (variant,)
     showing = {group: _positions(source, group, part.truth) for group in GROUPS}
     sections: dict[str, Any] = {}
     for name in wanted:

@@ -68,7 +68,7 @@ def _tables(result: Result) -> Iterator[Table]:
     data, sections = result.data, result.sections
     yield inputs_table(data)
     yield across(
-        "AP50 in %, by setting and how means are taken",
+        "AP50, by setting and how means are taken",
         sections,
         [(one.key, "share", methodcaller("get", one.key)) for one in MEASURES],
     )
@@ -92,7 +92,7 @@ def _tables(result: Result) -> Iterator[Table]:
             for name in settings
             for one, value in firsts[name]["AP50_per_class"].items()
         ],
-        title="AP50 of each class in %",
+        title="AP50 of each class",
         file=True,
     )
     yield order_table(

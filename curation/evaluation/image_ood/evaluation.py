@@ -14,14 +14,7 @@ import numpy as np
 from curation.arguments import Replicates, Seed
 from curation.errors import EvaluationError, MissingFileError, UsageError
 from curation.evaluation.image_ood.images import UNJUDGED, LeftOut, ListedSet, ScoredSet, listed_set, scored_set
-from curation.evaluation.image_ood.measures import (
-    FPR_RULES,
-    NUMBERS,
-    OodRules,
-    mean_of,
-    numbers_of,
-    require_usable,
-)
+from curation.evaluation.image_ood.measures import FPR_RULES, NUMBERS, OodRules, mean_of, numbers_of, require_usable
 from curation.evaluation.image_ood.report import DEFINITIONS, report_as
 from curation.evaluation.image_ood.scores import SUFFIXES, read_image_scores
 from curation.evaluation.inputs import manifest_record
@@ -32,10 +25,11 @@ from curation.evaluation.result import Report, Result
 from curation.evaluation.score_files import Keys
 from curation.evaluation.variants import select
 from curation.hierarchy.class_lists import read_classes
-from curation.hierarchy.kinship import Kin
+from curation.hierarchy.related_classes import Kin
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
 from curation.progress import stage
+from curation.version import __version__
 
 PUBLISHED = "published"
 """The lists as they are."""
@@ -166,30 +160,33 @@ def evaluation_as(report: Report, benchmark: OodSets) -> Callable[..., Result]:
             _require_same_sets(runs)
         sets = {one.name for run in runs.values() for one in run.all}
         if PUBLISHED in without:
-            raise UsageError(
-                "A list without images has the name of the lists as they are",
-                where=f"--without {PUBLISHED}",
-                hint="name yours otherwise",
-            )
+            raise UsageError("Reserved name of a list", where=f"--without {PUBLISHED}", hint="choose another name")
         left_out = {name: LeftOut.of(name, one, sets) for name, one in without.items()}
         if without_kin is not None:
             left_out |= _kin_left_out(benchmark, taken, runs, without_kin, left_out)
         notes = [
-            f"{name}: {told}" if len(runs) > 1 else told
+            f"{name}: {note}" if len(runs) > 1 else note
             for name, run in runs.items()
             for one in run.all
-            if (told := require_usable(one, rules))
+            if (note := require_usable(one, rules))
         ]
         notes += [
-            f"{name}: {told}" if len(runs) > 1 else told
+            f"{name}: {note}" if len(runs) > 1 else note
             for name, run in runs.items()
-            if (told := unlike_precision({one.name: (one.file["stored"], one.scores) for one in run.all}))
+            if (note := unlike_precision({one.name: (one.file["stored"], one.scores) for one in run.all}))
         ]
         drawn = Bootstrap(bootstrap, seed, confidence) if bootstrap else None
         with stage("evaluating"):
             found = evaluate_runs(runs, benchmark, rules, left_out, bootstrap=drawn)
         notes += [note for one in found["lists"].values() for note in one["notes"]]
-        return Result(report, _about(report.protocol, taken, runs, lists, left_out), found, notes=notes)
+        about = {
+            "protocol": report.protocol,
+            "curation": __version__,
+            "manifest": manifest_record(taken),
+            "option_files": {"without": {name: one.file for name, one in left_out.items()}} if left_out else {},
+            "inputs": {name: {one.name: one.file for one in run.all} for name, run in runs.items()},
+        }
+        return Result(report, about, found, notes=notes)
 
     # The variants of a benchmark are data, and the words of an option at once.
     choice: Any = Literal
@@ -216,10 +213,10 @@ def declared(protocol: str, table: Mapping[str, Any]) -> tuple[Callable[..., Res
 def _kin_left_out(
     benchmark: OodSets, manifest: Manifest | None, runs: Mapping[str, Run], which: Kin, named: Collection[str]
 ) -> dict[str, LeftOut]:
-    from curation.evaluation.kin import NAMES, kin_left_out
+    from curation.evaluation.related_classes import NAMES, kin_left_out
 
     if NAMES[which] in named:
-        raise UsageError("Two lists have one name", where=f"--without {NAMES[which]}", hint="name yours otherwise")
+        raise UsageError("Duplicate name of a list", where=f"--without {NAMES[which]}", hint="choose another name")
     known = () if manifest is None else [one.name for one in manifest.header.classes if one.role == "known"]
     if not known and benchmark.known:
         known = [name for one in read_classes(benchmark.known) for name in one.classes]
@@ -242,7 +239,7 @@ def _require_same_sets(runs: Mapping[str, Run]) -> None:
                 ", ".join(f"{one}: {sizes[run].get(one, 'no')} images" for one in unlike[:5]) for run in (first, name)
             )
             raise EvaluationError(
-                "Runs have scores of unlike sets, and no mean is of both",
+                "Runs have scores of different sets: they have no mean",
                 where=f"--scores {name}",
                 expected=f"{expected}, as {first}",
                 found=found,
@@ -269,16 +266,14 @@ class _Reader:
         ids = found.pop(self.benchmark.id, None)
         if ids is None or not found:
             raise EvaluationError(
-                "There are no scores of the ID set" if ids is None else "There are no scores of an OOD set",
+                "No scores of the ID set" if ids is None else "No scores of an OOD set",
                 where=str(path),
                 expected=" ".join(self.benchmark.sets),
                 found=", ".join(found) or "none of them",
             )
         groups = {*self.benchmark.groups, *([CLASSES] if self.benchmark.by_class else [])}
         if taken := sorted((found.keys() - {*self.benchmark.sets}) & groups):
-            raise UsageError(
-                "A set of one's own has the name of a group", where=f"{path}: {taken[0]}", hint="rename its file"
-            )
+            raise UsageError("Set name clashes with a group", where=f"{path}: {taken[0]}", hint="rename its file")
         order = [name for name in self.benchmark.sets if name in found]
         oods = {name: found[name] for name in (*order, *sorted(found.keys() - set(order)))}
         return Run(ids, shifted, oods)
@@ -289,7 +284,7 @@ class _Reader:
     def _of_folder(self, folder: Path) -> Iterator[tuple[str, ScoredSet]]:
         if (folder / "results.json").is_file():
             raise UsageError(
-                "Results of an evaluation stand among the scores",
+                "The folder of scores holds results of an evaluation",
                 where=str(folder),
                 found="results.json",
                 hint="move it and its tables elsewhere; --out takes another folder than --scores",
@@ -313,7 +308,7 @@ class _Reader:
         listed = {name: one for name in self.benchmark.sets if (one := self._listed(name)) is not None}
         if given.images is None or not listed:
             raise UsageError(
-                "One file of all sets needs to say which image is of which set",
+                "One file of all sets needs the set of each image",
                 where=str(path),
                 expected="image names in it, and --manifest MANIFEST or --lists DIR",
                 hint="or a folder with one file a set",
@@ -348,14 +343,14 @@ def evaluate_runs(
         "variants": {one.name: {"meaning": one.meaning, "FPR95": one.fpr, "rule": FPR_RULES[one.fpr]} for one in rules},
         "groups": next(iter(measured.values())).groups,
         "shifted": list(first.shifted),
-        "lists": {name: _told(left_out.get(name), first) for name in (PUBLISHED, *left_out)},
+        "lists": {name: _list_record(left_out.get(name), first) for name in (PUBLISHED, *left_out)},
         "runs": found,
         "summary": _summary(list(found.values())) if len(runs) > 1 else None,
         "bootstrap": None if bootstrap is None else bootstrap.of(measured),
     }
 
 
-def _told(left: LeftOut | None, run: Run) -> dict[str, Any]:
+def _list_record(left: LeftOut | None, run: Run) -> dict[str, Any]:
     """Return what a list leaves out of each set, and what a reader must know of it."""
     sets = run.all
     if left is None:
@@ -406,7 +401,7 @@ class _Measured:
             names, classes = np.unique(own.classes, return_inverse=True)
             if taken := sorted({*names.tolist()} & {*run.oods, *self.groups, CLASSES}):
                 raise UsageError(
-                    "A class has the name of a set",
+                    "Class name clashes with a set",
                     where=f"set {self.by_class}: {taken[0]}",
                     hint="the last folder of an image is its class; the file of a set of your own may be renamed",
                 )
@@ -548,23 +543,4 @@ def _as_rows(rows: Mapping[str, Any], cells: Any) -> dict[str, Any]:
             for variant, table in variants.items()
         }
         for setting, variants in rows.items()
-    }
-
-
-def _about(
-    protocol: str,
-    manifest: Manifest | None,
-    runs: Mapping[str, Run],
-    lists: Path | None,
-    left_out: Mapping[str, LeftOut],
-) -> dict[str, Any]:
-    """Return what the numbers rest on: version, manifest, digests of all inputs, and what was left out of them."""
-    from curation.version import __version__
-
-    return {
-        "protocol": protocol,
-        "curation": __version__,
-        "manifest": manifest_record(manifest),
-        "option_files": {"without": {name: one.file for name, one in left_out.items()}} if left_out else {},
-        "inputs": {name: {one.name: one.file for one in run.all} for name, run in runs.items()},
     }

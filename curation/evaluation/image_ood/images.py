@@ -30,7 +30,7 @@ _LIST_SUFFIXES = (".txt", ".csv", ".json")
 
 @dataclass(frozen=True)
 class Images:
-    """Names of images, told apart by the stem of a file, or by its folder and stem where stems repeat.
+    """Names of images, distinguished by the stem of a file, or by its folder and stem where stems repeat.
 
     Attributes
     ----------
@@ -43,20 +43,20 @@ class Images:
     @cached_property
     def stems(self) -> tuple[str, ...]:
         """Stem of each."""
-        return self._told_by(0)
+        return self._names(0)
 
     @cached_property
     def with_folder(self) -> tuple[str, ...]:
         """Last folder and stem of each."""
-        return self._told_by(1)
+        return self._names(1)
 
     @cached_property
     def by_folder(self) -> bool:
-        """Whether stems repeat, so that the folder has to tell images apart."""
+        """Whether stems repeat, so that the folder has to distinguish images."""
         return len(set(self.stems)) < len(self.stems)
 
     def keys(self, *, by_folder: bool) -> tuple[str, ...]:
-        """Return what tells each image apart."""
+        """Return what distinguishes each image."""
         return self.with_folder if by_folder else self.stems
 
     @cached_property
@@ -64,7 +64,7 @@ class Images:
         """Last folder of each, ``""`` where there is none."""
         return tuple(one.rpartition("/")[0] for one in self.with_folder)
 
-    def _told_by(self, parents: int) -> tuple[str, ...]:
+    def _names(self, parents: int) -> tuple[str, ...]:
         # Of an id, what stands before the colon is the name of a dataset.
         bare = "".join(f"{one.partition(':')[2] or one}\n" for one in self.paths)
         return tuple(stems(bare.encode(), parents=parents).decode().split("\n")[:-1])
@@ -100,7 +100,7 @@ class ScoredSet:
     scores : ndarray of float64, shape (n,)
         Higher is more ID.
     right : ndarray of bool, shape (n,), or None
-        Whether the prediction is the label; None where both are not told, or a label is negative: no class.
+        Whether the prediction is the label; None where one of them is missing, or a label is negative: no class.
     images : Images or None
         None where nothing names them.
     file : dict
@@ -121,7 +121,7 @@ class ScoredSet:
         """The class of each image: its folder."""
         if self.images is None or not all(self.images.folders):
             raise EvaluationError(
-                "The class of each image is needed, and nothing names it",
+                "The class of each image is unknown",
                 where=f"{self.file['name']}: set {self.name}",
                 expected="names with the folder of their class, or a manifest or list that has them",
                 hint="--manifest MANIFEST, or --lists DIR",
@@ -131,7 +131,7 @@ class ScoredSet:
 
 @dataclass(frozen=True)
 class LeftOut:
-    """Images that a list of one's own leaves out.
+    """Images that a user's list leaves out.
 
     Attributes
     ----------
@@ -218,7 +218,7 @@ class LeftOut:
             return np.ones(len(one), np.bool_)
         if one.images is None:
             raise UsageError(
-                "Images are left out by name, and nothing names those of a set",
+                "Images are left out by name, and those of a set have no names",
                 where=f"--without {self.name}: set {one.name}",
                 expected="a column or array of image names, --manifest MANIFEST, or --lists DIR",
             )
@@ -229,7 +229,7 @@ class LeftOut:
         return np.array([key not in gone and (stay is None or key in stay) for key in own], np.bool_)
 
     def judged_in(self, one: ScoredSet) -> int:
-        """Return how many images of a set were judged; 0 where the list is no matter of verdicts."""
+        """Return how many images of a set were judged; 0 where the list does not come from verdicts."""
         if one.name in self.judged_of:
             return self.judged_of[one.name]
         if self.judged is None or one.images is None:
@@ -246,7 +246,7 @@ def _is_decisions(path: Path, name: str) -> bool:
     columns = {column.strip().strip('"') for column in first.split(",")}
     if "decision" in columns:
         raise UsageError(
-            "The table holds verdicts, and what they mean is not told",
+            "The table holds verdicts without their meaning",
             where=f"--without {name}={path}",
             expected="decisions, or a list of the images to leave out",
             found=ascii(first.strip())[:120],
@@ -271,7 +271,7 @@ def listed_set(name: str, manifest: Manifest | None, lists: Path | None) -> List
     own, others = (set(one.images.keys(by_folder=by_folder)) for one in (part, listed))
     if own != others:
         raise EvaluationError(
-            "The list of a set has other images than the part of the manifest",
+            "The list of a set differs from the part of the manifest",
             where=listed.where,
             expected=f"the {len(own):,} images of {part.where}",
             found=f"{len(others):,}, {len(own & others):,} of them shared",
@@ -289,8 +289,9 @@ def _of_manifest(name: str, manifest: Manifest | None) -> ListedSet | None:
 def _of_lists(name: str, folder: Path) -> ListedSet | None:
     if not folder.is_dir():
         raise MissingFileError("The folder of the lists does not exist", where=f"--lists {folder}")
-    places = [folder / f"{stem}{suffix}" for stem in (f"test_{name}", name) for suffix in _LIST_SUFFIXES]
-    path = next((place for place in places if place.is_file()), None)
+    stems_of = (f"test_{name}", name)
+    files = (folder / f"{stem}{suffix}" for stem in stems_of for suffix in _LIST_SUFFIXES)
+    path = next((file for file in files if file.is_file()), None)
     if path is None:
         return None
     found = read_published(path).lists
@@ -311,8 +312,7 @@ def scored_set(name: str, given: ImageScores, listed: ListedSet | None, stray: S
     Raises
     ------
     PredictionError
-        An image stands twice, has no score, or is none of the set; or rows without names are not as many as images, or
-        cannot be told apart.
+        An image is there twice, has no score, or is not in the set; or rows without names do not match the images.
     """
     labels = given.labels
     if listed is None:
@@ -322,18 +322,15 @@ def scored_set(name: str, given: ImageScores, listed: ListedSet | None, stray: S
             rows_by_name(images.with_folder, list(dict.fromkeys(images.with_folder)), str(given.path), name, stray)
         return ScoredSet(name, given.scores, _right(given.predictions, labels), images, given.file)
     rows, strangers = _rows(given, listed, stray)
-    if labels is not None:
-        labels = labels[rows]
-        if listed.labels is not None and not np.array_equal(labels, listed.labels):
-            row = int(np.argmax(labels != listed.labels))
-            raise PredictionError(
-                "A label is not that of the list",
-                where=f"{given.path}: image {listed.images.paths[row][:120]}",
-                expected=str(listed.labels[row]),
-                found=str(labels[row]),
-            )
-    elif listed.labels is not None:
-        labels = listed.labels
+    labels = listed.labels if labels is None else labels[rows]
+    if labels is not None and listed.labels is not None and not np.array_equal(labels, listed.labels):
+        row = int(np.argmax(labels != listed.labels))
+        raise PredictionError(
+            "A label differs from that of the list",
+            where=f"{given.path}: image {listed.images.paths[row][:120]}",
+            expected=str(listed.labels[row]),
+            found=str(labels[row]),
+        )
     predictions = None if given.predictions is None else given.predictions[rows]
     file = {**given.file, "reported": {"left out: images that are not in the set": strangers} if strangers else {}}
     return ScoredSet(name, given.scores[rows], _right(predictions, labels), listed.images, file)

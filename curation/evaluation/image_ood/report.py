@@ -115,7 +115,7 @@ def _tables(result: Result) -> Iterator[Table]:
         yield _lists(data)
     runs = dict(data["runs"])
     for name, lists in runs.items():
-        yield _rows(data, lists, f"{name}: numbers in %", {"run": name})
+        yield _rows(data, lists, f"{name}: numbers", {"run": name})
     if data["summary"] is not None:
         yield _summary(data)
     if data["bootstrap"] is not None:
@@ -163,7 +163,7 @@ def _shown(data: Data, name: str) -> bool:
 
 def _rows(data: Data, lists: Data, title: str, where: dict[str, str]) -> Table:
     rows = [(*head, *(row[key] for key in _NUMBERS)) for head, row in _walk(data, lists)]
-    columns = (*_HEAD, *(Column(key, "share", show=".2%") for key in _NUMBERS))
+    columns = (*_HEAD, *(Column(key, "share") for key in _NUMBERS))
     printed = [row for row in rows if _shown(data, row[3])]
     return Table("ood", columns, rows, title=title, printed=printed, where=where, file=len(data["runs"]) == 1)
 
@@ -174,9 +174,9 @@ def _summary(data: Data) -> Table:
         for head, row in _walk(data, data["summary"])
     ]
     columns = (*_HEAD, *(column for key in _NUMBERS for column in (
-        Column(key, "share", show=".2%"), Column(f"{key}_std", "share", "±", show=".2%"))))  # fmt: skip
+        Column(key, "share"), Column(f"{key}_std", "share", "±"))))  # fmt: skip
     printed = [row for row in rows if _shown(data, row[3])]
-    title = f"Mean and population standard deviation over {len(data['runs'])} runs, in %"
+    title = f"Mean and population standard deviation over {len(data['runs'])} runs"
     return Table("summary", columns, rows, title=title, printed=printed, file=True)
 
 
@@ -191,7 +191,7 @@ def _intervals(data: Data, name: str, found: Data) -> Table:
         for key, cell in numbers.items()
     ]
     columns = (Column("what"), Column("list"), Column("id", head="ID"), Column("variant"), Column("set"),
-               Column("measure"), *(Column(one, "share", show=".2%") for one in ("estimate", "low", "high")),
+               Column("measure"), *(Column(one, "share") for one in ("estimate", "low", "high")),
                Column("undefined", "count", text=False))  # fmt: skip
     bootstrap = data["bootstrap"]
     percent = f"{100 * float(bootstrap['confidence']):g} %"

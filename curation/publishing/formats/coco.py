@@ -32,14 +32,14 @@ def plan_coco(
 ) -> Plan:
     """Return the plan of one COCO JSON file that holds some parts under their label views.
 
-    Images stand in the order of the parts and their lists, annotations by image and in file order within an image.
+    Images are in the order of the parts and their lists, annotations by image and in file order within an image.
     Boxes and areas are those of the source to the last bit, whole numbers without a decimal point. A box's four corners
-    stand as its ``segmentation`` where the source is VOC, whose boxes are its masks; COCO masks are not kept (the
+    are its ``segmentation`` where the source is VOC, whose boxes are its masks; COCO masks are not kept (the
     ``elephant-json`` format does).
 
     Annotation ids are 1..m, the source's own id is kept as ``original_id`` and the class as ``orig_category``. With
     tasks (annotation specificity of Revisiting Open World Object Detection) the ids are the source's own, as far as
-    `annotation_ids` can keep them; no original class stands in the file; and the categories are all classes known so
+    `annotation_ids` can keep them; no original class is in the file; and the categories are all classes known so
     far, so that a class has one id in the files of all tasks, though a training part has annotations of the task's own
     classes alone.
 
@@ -203,7 +203,7 @@ def category_ids(
 
 def disagreeing_ids(sources: Mapping[str, Source]) -> list[str]:
     """Return a sentence for each dataset whose files give classes different ids: a detector is read by one of them."""
-    told: dict[str, str] = {}
+    notes: dict[str, str] = {}
     first: dict[tuple[str, str], tuple[str, int]] = {}
     for slot, source in sources.items():
         if not source.has_category_ids:
@@ -211,12 +211,12 @@ def disagreeing_ids(sources: Mapping[str, Source]) -> list[str]:
         for name, number in zip(source.categories.names, source.categories.numbers, strict=True):
             earlier, other = first.setdefault((source.dataset, name), (slot, number))
             if number != other:
-                told.setdefault(
+                notes.setdefault(
                     source.dataset,
                     f"class {name[:80]!r} has the category id {other} in source {earlier} and {number} in {slot}: "
                     "export with --category-ids manifest, so that one id means one class in all parts",
                 )
-    return list(told.values())
+    return list(notes.values())
 
 
 def _why_not(header: Header, content: Content, sources: Mapping[str, Source]) -> str:
@@ -234,7 +234,7 @@ def _why_not(header: Header, content: Content, sources: Mapping[str, Source]) ->
 def _not_alike(header: Header, slots: Sequence[str], sources: Mapping[str, Source]) -> str:
     """Return why the files of several datasets are not known to number their classes alike; empty where they do.
 
-    Training and test files of one's own that number their images alike bear two names, and have one list of categories.
+    A user's training and test files may number their images alike under two names, with one list of categories.
     """
     if missing := [slot for slot in slots if slot not in sources]:
         return f"and {missing[0]} is not given (--source {missing[0]}=PATH)"
@@ -362,7 +362,7 @@ def _info(
 
 
 def _categories(content: Content, numbering: Numbering) -> list[dict[str, Any]]:
-    named = [(numbering.numbers[one.index], one.name) for one in content.classes]
+    named = [(numbering.numbers[entry.index], entry.name) for entry in content.classes]
     named += [(numbering.unknown, UNKNOWN_NAME)] * content.has_unknown
     return [{"supercategory": "none", "id": number, "name": name} for number, name in named]
 

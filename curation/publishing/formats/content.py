@@ -252,7 +252,7 @@ def _require_stable_indices(header: Header) -> None:
     beyond = [entry for entry in header.classes if header.tasks and entry.index >= unknown]
     if beyond:
         raise ExportError(
-            "The index of a class is that of unknown, or beyond it",
+            "The index of a class is not below that of unknown",
             where=f"{header.name} {header.version}",
             expected=f"0 to {unknown - 1} for {unknown} classes",
             found=f"{beyond[0].name[:80]} {beyond[0].index}",

@@ -76,7 +76,7 @@ class PlannedFile:
     chunks : callable
         Returns the bytes piece by piece, so that a large file never lies in memory as a whole.
     group : str
-        Files of one group are reported together (``Annotations/*.xml``); ``""`` for a file that stands alone.
+        Files of one group are reported together (``Annotations/*.xml``); ``""`` for a file on its own.
     """
 
     name: str
@@ -140,7 +140,7 @@ def present(counts: Mapping[str, int]) -> dict[str, int]:
 def joined_plans(plans: Mapping[str, Plan], *, folders: bool) -> Plan:
     """Return one plan that writes each part on its own.
 
-    Counts are added up, but those of categories, which parts have in common; a note that several plans have is told
+    Counts are added up, but those of categories, which parts have in common; a note that several plans share is given
     once.
 
     Parameters
@@ -180,8 +180,8 @@ def _files_of(plans: Mapping[str, Plan], *, folders: bool) -> Iterator[PlannedFi
 
 def _summed(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
     total: Counter[str] = Counter()
-    for one in counts:
-        total.update(one)
+    for count in counts:
+        total.update(count)
     return dict(total)
 
 
@@ -204,7 +204,7 @@ def safe_name(name: str, where: str) -> str:
 
 
 def first_repeated(values: Texts) -> Any:
-    """Return the smallest value that stands more than once in an array, or None."""
+    """Return the smallest value that occurs more than once in an array, or None."""
     distinct, counts = np.unique(values, return_counts=True)
     repeated = distinct[counts > 1]
     return repeated[0].item() if isinstance(repeated, np.ndarray) and len(repeated) else None
@@ -223,7 +223,7 @@ def write_plan(plan: Plan, out: Path, *, single: bool, summary: Mapping[str, Any
     Raises
     ------
     UsageError, OverwriteError
-        A folder stands at `out` already, or a file that may not be replaced (see `curation.ledger`).
+        There is a folder at `out` already, or a file that may not be replaced (see `curation.ledger`).
     """
     if single:
         with replacing(out) as partial, _progress(plan) as count:
@@ -287,11 +287,11 @@ def _link(links: Iterable[tuple[str, str]], folder: Path, count: Any) -> None:
 
 
 def _grouped(name: str, members: list[WrittenFile]) -> WrittenFile:
-    lines = sorted(f"{one.sha256.removeprefix('sha256:')}  {one.name}\n" for one in members)
+    lines = sorted(f"{member.sha256.removeprefix('sha256:')}  {member.name}\n" for member in members)
     return WrittenFile(
         name=name,
         sha256=sha256_of_bytes("".join(lines).encode("utf-8")),
-        size=sum(one.size for one in members),
+        size=sum(member.size for member in members),
         files=len(members),
     )
 

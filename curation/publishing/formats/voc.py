@@ -29,7 +29,7 @@ def plan_voc(manifest: Manifest, parts: Sequence[str], sources: Mapping[str, Sou
     Raises
     ------
     ExportError
-        An image id or a name cannot stand in a path or in XML; two parts share an image.
+        An image id or a name cannot be part of a path or in XML; two parts share an image.
     ManifestError, MissingListError, PresenceOnlyError
         See `curation.publishing.formats.content.gather`.
     """

@@ -18,7 +18,6 @@ from curation.grouping import counted
 from curation.review.judging import judged, refused, reviewer_here
 from curation.review.live_review import open_review, waiting_view
 from curation.review.missing_boxes import open_boxes
-from curation.review.progress import progress_markdown
 from curation.review.verdicts import ACTIONS, UNDO, VERDICTS
 
 ICONS = {
@@ -355,26 +354,6 @@ class ExportDecisions(_Shown):
         return message_output()
 
 
-class ReviewProgress(_Shown):
-    """Progress by batch and reviewer, and agreement."""
-
-    called, label, icon = "review_progress", "Review progress and agreement", "insights"
-
-    def execute(self, ctx: Any) -> dict[str, Any]:
-        """Measure it."""
-        try:
-            progress = open_review(ctx.dataset).progress()
-        except CurationError as error:
-            return told(ctx, error)
-        return {"text": progress_markdown(progress), "progress": progress.as_data()}
-
-    def resolve_output(self, ctx: Any) -> Any:
-        """Return the form of the tables."""
-        outputs = types.Object()
-        outputs.str("text", label="", view=types.MarkdownView())
-        return types.Property(outputs)
-
-
 def _notice(inputs: Any, text: str) -> Any:
     inputs.view("notice", types.Warning(label=text))
     return types.Property(inputs, invalid=True, error_message=text)
@@ -382,7 +361,7 @@ def _notice(inputs: Any, text: str) -> Any:
 
 QUICK = (Keep, Remove, Near, Far, Unsure)
 BOXES = (BoxesComplete, BoxesReopen, UndoBox)
-VERBS = (OpenReview, About, InOrder, Decide, *QUICK, Undo, NextBatch, ExportDecisions, ReviewProgress)
+VERBS = (OpenReview, About, InOrder, Decide, *QUICK, Undo, NextBatch, ExportDecisions)
 OPERATORS = (*VERBS, *BOXES)
 
 assert tuple(one.verdict for one in QUICK) == VERDICTS  # noqa: S101

@@ -59,20 +59,15 @@ def read_openimages(
     return parse_openimages(content, dataset=dataset, bad_boxes=bad_boxes)
 
 
-def parse_openimages(
-    content: OpenImagesContent, *, dataset: str, bad_boxes: BadBoxes = "error", addresses: bool = False
-) -> Source:
-    """Return the source in files that were found already (see `read_openimages`).
-
-    With `addresses`, `Images.addresses` holds the column ``OriginalURL`` of the list of images.
-    """
+def parse_openimages(content: OpenImagesContent, *, dataset: str, bad_boxes: BadBoxes = "error") -> Source:
+    """Return the source in files that were found already (see `read_openimages`)."""
     check_policy(bad_boxes)
     names = read_descriptions(content.descriptions) if content.descriptions else None
     rows = read_boxes(content.boxes, None if names is None else tuple(names), bad_boxes)
-    ids, image, urls, dropped = rows.ids, rows.image, None, dict(rows.dropped)
+    ids, image, dropped = rows.ids, rows.image, dict(rows.dropped)
     keep = np.ones(len(image), np.bool_)
     if content.images is not None:
-        ids, urls = read_image_list(content.images, addresses=addresses)
+        ids = read_image_list(content.images)
         image = places_of(rows.ids, ids)[image]
         keep = image >= 0
     if unlisted := len(keep) - int(keep.sum()):
@@ -108,7 +103,6 @@ def parse_openimages(
             numbers=np.arange(len(ids), dtype=np.int64),
             widths=np.ascontiguousarray(sizes[:, 0]),
             heights=np.ascontiguousarray(sizes[:, 1]),
-            addresses=urls,
         ),
         categories=Categories.counted(rows.labels if names is None else tuple(names.values()), rows.labels),
         objects=select(objects, keep) if unlisted else objects,

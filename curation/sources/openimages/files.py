@@ -45,7 +45,6 @@ _PART_IN_NAME = re.compile(r"(?:\A|[-_])(train|validation|test)-annotations-bbox
 _LABEL = re.compile(r"/[mgt]/[A-Za-z0-9_]+\Z")
 _ID = "^[0-9a-f]{16}$"
 _MAX_SIDE = 1_000_000
-_ADDRESS = "OriginalURL"
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,27 +208,15 @@ def _check_description(row: list[str], where: str, names: dict[str, str]) -> Non
         raise DuplicateIdError("A class is described twice", where=where, found=row[0])
 
 
-def read_image_list(file: StreamedCsv, *, addresses: bool = False) -> tuple[Any, list[str] | None]:
-    """Return the image ids of a list with a column ``ImageID``, in file order; and where the photos lie.
-
-    Parameters
-    ----------
-    addresses : bool
-        Whether the column ``OriginalURL`` is read too, where there is one.
-
-    Returns
-    -------
-    ids : pyarrow.StringArray
-    addresses : list of str or None
+def read_image_list(file: StreamedCsv) -> Any:
+    """Return the image ids (a pyarrow.StringArray) of a list with a column ``ImageID``, in file order.
 
     Raises
     ------
     AnnotationFormatError, DuplicateIdError
         An id is malformed, or stands twice.
     """
-    wanted = ("ImageID", *((_ADDRESS,) if addresses and _ADDRESS in file.header else ()))
-    table = _table(file, dict.fromkeys(wanted, "string"))
-    return _unique_ids(table["ImageID"], file), table[_ADDRESS].to_pylist() if _ADDRESS in table.column_names else None
+    return _unique_ids(_table(file, {"ImageID": "string"})["ImageID"], file)
 
 
 def read_sizes(file: StreamedCsv) -> tuple[Any, Int32s]:

@@ -132,7 +132,9 @@ def targets() -> list[Target]:
                 b'"label":"unknown","reviewers":["anna"]}],'
                 b'"exhaustive":true,"image_id":"coco:000000000139"}\n'
             },
-            lambda f: call("manifest.overlay:parse_overlay")((f / "overlay.jsonl").read_bytes(), where="overlay"),
+            lambda f: call("manifest.added_boxes:parse_added_boxes")(
+                (f / "overlay.jsonl").read_bytes(), where="overlay"
+            ),
             weight=3,
         ),
         Target(

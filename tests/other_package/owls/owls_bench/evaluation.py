@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Annotated
 
 from curation.evaluation.inputs import POLICY, READING, OnePart, Policy, Reading, Truth
+from curation.evaluation.measures import Measured, Value, percent
 from curation.evaluation.result import Result
 from curation.evaluation.voc import voc_average_precision
 from owls_bench.report import REPORT
@@ -29,4 +30,9 @@ def evaluate(
         {"known": [...], "unknown": [...]}
     """
     given = OnePart.of(truth, detections, classes=classes, reading=reading, policy=policy)
-    return Result(REPORT, given.about, voc_average_precision(given.part.truth, given.read.detections))
+    found = voc_average_precision(given.part.truth, given.read.detections)
+    measured = Measured(
+        [Value("mAP_area", percent(found["mAP_area"]))],
+        {"classes": {"class": list(found["AP_area"]), "AP": [percent(one) for one in found["AP_area"].values()]}},
+    )
+    return Result(REPORT, given.about, scored=[given.scored("owls", measured, {})])

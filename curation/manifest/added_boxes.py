@@ -1,4 +1,4 @@
-"""`Overlay`: boxes that reviewers added to the annotations of a source, and the images that they boxed exhaustively.
+"""`AddedBoxes`: boxes that reviewers added to the annotations of a source, and the images that they boxed exhaustively.
 
 It is a file of its own beside a manifest, ``overlay.jsonl``, one line an image in the order of ids, each in canonical
 form; numbers are decimal texts. The header names its digest. Whatever reads boxes of a part reads them with it:
@@ -25,20 +25,19 @@ import numpy as np
 from curation.canonical import canonical_json, sha256_of_bytes
 from curation.errors import CurationError, DigestMismatchError, ManifestError, UnitBoxesError
 from curation.ids import parse_image_id
-from curation.manifest.header import UNKNOWN_ID, UNNAMED, ClassEntry, OverlayEntry
-from curation.manifest.manifest import OVERLAY_FILE
+from curation.manifest.header import OVERLAY_FILE, UNKNOWN_ID, UNNAMED, ClassEntry, OverlayEntry
 from curation.sources.datasets import family
 from curation.sources.source import Categories, FileRecord, Floats, Int32s, Int64s, Objects, Source, texts
 from curation.storage import read_bytes
 
-MAX_OVERLAY_BYTES = 512 << 20
+MAX_BYTES = 512 << 20
 BoxText = tuple[str, str, str, str]
 """``x, y, w, h`` in pixels, origin top left, as decimal texts with at most three places."""
 _NUMBER = re.compile(r"(?:0|[1-9][0-9]{0,6})(?:\.[0-9]{0,2}[1-9])?")
 _SAME = 1e-6
 
 
-class OverlayBox(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class AddedBox(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One added box, its class, and who drew it (each reviewer whose box is this one)."""
 
     box: BoxText
@@ -51,22 +50,22 @@ class OverlayBox(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         return tuple(map(float, self.box))
 
 
-class OverlayImage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class BoxedImage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The boxes added to one image, and whether every unknown object of it is boxed now."""
 
     image_id: str
     exhaustive: bool
-    boxes: tuple[OverlayBox, ...]
+    boxes: tuple[AddedBox, ...]
 
 
 @dataclass(frozen=True)
-class Overlay:
+class AddedBoxes:
     """What reviewers added: images in the order of their ids."""
 
-    images: tuple[OverlayImage, ...]
+    images: tuple[BoxedImage, ...]
 
     def __repr__(self) -> str:
-        return f"<Overlay: {self.entry().told}, {self.digest[:19]}>"
+        return f"<AddedBoxes: {self.entry().summary}, {self.digest[:19]}>"
 
     @cached_property
     def data(self) -> bytes:
@@ -112,51 +111,51 @@ def check_box(box: Sequence[str], *, where: str, size: tuple[int, int] | None = 
         _refuse(where, f"a box inside the image of {size[0]} x {size[1]} pixels", " ".join(box))
 
 
-def parse_overlay(data: bytes, *, where: str, entry: OverlayEntry | None = None) -> Overlay:
-    """Return the overlay of a file; it must be the one that a header names, byte by byte, where there is one.
+def parse_added_boxes(data: bytes, *, where: str, entry: OverlayEntry | None = None) -> AddedBoxes:
+    """Return the added boxes of a file; they must be those that a header names, byte by byte, where there is one.
 
     Raises
     ------
     DigestMismatchError
         It is another file than the header names.
     ManifestError
-        It is no overlay, or not in its one form.
+        It is not a file of added boxes, or not in its canonical form.
     """
     if entry is not None and (found := sha256_of_bytes(data)) != entry.sha256:
-        what = "The annotation overlay is not the one whose digest the manifest states"
+        what = "The added boxes are not those whose digest the manifest states"
         hint = "fetch the file again; other boxes need a new version: curation review apply MANIFEST --added-boxes FILE"
         raise DigestMismatchError(what, where=where, expected=entry.sha256, found=found, hint=hint)
     try:
-        images = tuple(msgspec.json.decode(line, type=OverlayImage) for line in data.split(b"\n") if line)
+        images = tuple(msgspec.json.decode(line, type=BoxedImage) for line in data.split(b"\n") if line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        what, expected = "The file is no annotation overlay", "a line an image: image_id, exhaustive, boxes"
+        what, expected = "The file does not hold added boxes", "a line an image: image_id, exhaustive, boxes"
         raise ManifestError(what, where=where, expected=expected, found=str(error)[:200]) from None
-    overlay = Overlay(images)
+    added = AddedBoxes(images)
     for one in images:
         _check_image(one, f"{where}: {one.image_id[:200]}")
     ids = [one.image_id for one in images]
     if ids != sorted(set(ids)):
         _refuse(where, "images sorted by id, each once", "another order")
-    if overlay.data != data:
+    if added.data != data:
         _refuse(where, "the canonical form, as curation writes it", "the same content in other bytes")
-    if entry is not None and overlay.entry(entry.rule, entry.log) != entry:
-        _refuse(where, "the counts that the header states", repr(overlay))
-    return overlay
+    if entry is not None and added.entry(entry.rule, entry.log) != entry:
+        _refuse(where, "the counts that the header states", repr(added))
+    return added
 
 
-def read_overlay(path: Path, *, entry: OverlayEntry | None = None) -> Overlay:
-    """Return the boxes that reviewers added, from ``overlay.jsonl`` of a manifest (see `parse_overlay`).
+def read_added_boxes(path: Path, *, entry: OverlayEntry | None = None) -> AddedBoxes:
+    """Return the boxes that reviewers added, from ``overlay.jsonl`` of a manifest (see `parse_added_boxes`).
 
     Raises
     ------
     MissingFileError, ManifestError
-        There is no such file, or it is no overlay.
+        There is no such file, or it does not hold added boxes.
     """
-    data = read_bytes(path, kind="annotation overlay", most=MAX_OVERLAY_BYTES, error=ManifestError)
-    return parse_overlay(data, where=str(path), entry=entry)
+    data = read_bytes(path, kind="file of added boxes", most=MAX_BYTES, error=ManifestError)
+    return parse_added_boxes(data, where=str(path), entry=entry)
 
 
-def _check_image(one: OverlayImage, where: str) -> None:
+def _check_image(one: BoxedImage, where: str) -> None:
     try:
         parse_image_id(one.image_id)
     except CurationError as error:
@@ -172,7 +171,7 @@ def _check_image(one: OverlayImage, where: str) -> None:
         _refuse(where, "boxes sorted by their numbers", "another order")
 
 
-def box_key(box: OverlayBox) -> tuple[Any, ...]:
+def box_key(box: AddedBox) -> tuple[Any, ...]:
     """Return what orders the boxes of an image."""
     return (*map(Decimal, box.box), box.label, box.reviewers)
 
@@ -183,14 +182,14 @@ def _refuse(where: str, expected: str, found: str) -> NoReturn:
     )
 
 
-def overlaid(
-    source: Source, overlay: Overlay, places: Int32s | Int64s, classes: Sequence[ClassEntry] = ()
+def with_added_boxes(
+    source: Source, added: AddedBoxes, places: Int32s | Int64s, classes: Sequence[ClassEntry] = ()
 ) -> tuple[Source, int]:
-    """Return a source with the boxes of an overlay behind its own, and how many were there already.
+    """Return a source with added boxes behind its own, and how many were there already.
 
     Parameters
     ----------
-    places : ndarray of int, shape (images of the overlay,)
+    places : ndarray of int, shape (images of `added`,)
         Where the source holds each image, -1 where it does not.
     classes : sequence of ClassEntry
         Whose names the labels are, with their aliases in the source. A class that the source has no category for is its
@@ -203,27 +202,27 @@ def overlaid(
     """
     if source.objects is None:
         return source, 0
-    placed = _placed(overlay, places)
+    placed = _placed(added, places)
     held = _held(source, source.objects, placed)
     fresh = [one for one, row in zip(placed, held, strict=True) if row < 0]
     _require_pixels(source, [place for place, _ in fresh])
-    files = (*source.files, overlay.record())
+    files = (*source.files, added.record())
     if not fresh:
         return replace(source, files=files), len(placed)
     labels = [box.label for _, box in fresh]
     categories, numbers = _categories(source.categories, labels, classes)
-    added = _objects([place for place, _ in fresh], [box.numbers for _, box in fresh], labels, numbers, categories)
-    objects = source.objects.followed_by(added)
+    more = _objects([place for place, _ in fresh], [box.numbers for _, box in fresh], labels, numbers, categories)
+    objects = source.objects.followed_by(more)
     return replace(source, categories=categories, objects=objects, files=files), len(placed) - len(fresh)
 
 
-def _placed(overlay: Overlay, places: Int32s | Int64s) -> list[tuple[int, OverlayBox]]:
+def _placed(added: AddedBoxes, places: Int32s | Int64s) -> list[tuple[int, AddedBox]]:
     """Return the boxes of those images that a source holds, each with the place of its image there."""
-    found = zip(places.tolist(), overlay.images, strict=True)
+    found = zip(places.tolist(), added.images, strict=True)
     return [(int(place), box) for place, one in found for box in one.boxes if place >= 0]
 
 
-def _held(source: Source, objects: Objects, placed: Sequence[tuple[int, OverlayBox]]) -> list[int]:
+def _held(source: Source, objects: Objects, placed: Sequence[tuple[int, AddedBox]]) -> list[int]:
     """Return the object that each added box is, -1 where the source does not hold it; no object is two boxes."""
     rows: dict[int, list[int]] = {place: [] for place, _ in placed}
     for row in np.flatnonzero(np.isin(objects.image, list(rows))).tolist():
@@ -247,7 +246,7 @@ def _require_pixels(source: Source, places: Sequence[int]) -> None:
     unsized = [place for place in places if source.unit_boxes and source.images.widths[place] == 0]
     if unsized:
         raise UnitBoxesError(
-            "An annotation overlay needs boxes in pixels",
+            "Added boxes need boxes in pixels",
             where=f"source {source.title}",
             expected="the width and height of every image that reviewers drew on",
             found=f"{len(set(unsized))} images of unknown size, the first {source.images.native[unsized[0]]}",

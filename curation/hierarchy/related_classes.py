@@ -195,7 +195,7 @@ class Relative:
 def relatives(graph: Graph, nodes: Collection[str], known: Collection[str]) -> dict[str, Relative]:
     """Return what each node is to the known ones; nodes that are no relatives are not in it.
 
-    Equally near known nodes stand in the order given.
+    Equally near known nodes are in the order given.
 
     Examples
     --------
@@ -238,7 +238,7 @@ class ClassKin:
     relatives : dict of str to Relative
         By name of the unknown class; its known ones are names too.
     images : mapping of str to int, or None
-        Images of each unknown class, where a list tells them.
+        Images of each unknown class, where a list states them.
     labels : dict of str to str
         Class with its first word: ``n01580870 blue jay``.
     filed : bool
@@ -268,7 +268,7 @@ class ClassKin:
         return self.of("below") if which == "descendants" else self.of("below", "above")
 
     def images_of(self, names: Collection[str]) -> int | None:
-        """Return how many images some classes have; None where nothing tells."""
+        """Return how many images some classes have; None where nothing states it."""
         return None if self.images is None else sum(self.images.get(name, 0) for name in names)
 
     @cached_property

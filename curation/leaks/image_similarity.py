@@ -21,7 +21,7 @@ Vectors = npt.NDArray[np.float32]
 MARGIN = 0.5
 """How far from the most similar other benchmark image to the same one a cosine must be."""
 DECIMALS = 4
-"""Cosines are told and compared so, since the last bits of a product depend on how many were computed at once."""
+"""Cosines are rounded to so many: the last bits of a product depend on how many were computed at once."""
 VARIANTS = ("whole", "mirrored")
 _ROWS = 16
 
@@ -45,7 +45,7 @@ class Look:
     vectors : ndarray of float32, shape (n * variants, d)
         Unit vectors: of each image whole, or whole and mirrored.
     bounds : ndarray of float32, shape (n,)
-        The least cosine with each image that is told.
+        The least cosine with each image that is reported.
     """
 
     vectors: Vectors
@@ -88,8 +88,8 @@ class Look:
             for row, owner in np.argwhere(cosines.max(axis=2) >= self.bounds).tolist():
                 chosen = int(variant[row, owner])
                 value, bound = cosines[row, owner, chosen], self.bounds[owner]
-                told = (round(float(one), DECIMALS) for one in (value, bound))
-                yield Near(start + row, owner, VARIANTS[chosen], *told)
+                rounded = (round(float(one), DECIMALS) for one in (value, bound))
+                yield Near(start + row, owner, VARIANTS[chosen], *rounded)
 
 
 def unit(vectors: Vectors) -> Vectors:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from curation.benchmarks.facts import fact
+from curation.benchmarks.parameters import salt
 from curation.benchmarks.parts import (
     Part,
     Selection,
@@ -30,14 +31,21 @@ from curation.errors import ProtocolError
 from curation.manifest.header import ClassEntry, Figure, LabelView, Paper, PartRole
 from curation.manifest.manifest import Manifest
 from curation.sources.source import Int64s, Source
+from curation.sources.source_specs import SourceSlot
 
+_ROOM = __name__
 ALGORITHM_VERSION = 1
 CLOSED, COCO = "voc2007-test", "coco"
-PAPER = fact(__package__, "paper", Paper)
-RANGES = {int(count): size for count, size in fact(__package__, "ranges", dict[str, int]).items()}
-WILDERNESS = fact(__package__, "wilderness", tuple[int, ...])
-OTHERS = fact(__package__, "others", tuple[str, ...])
-RECIPES = drafts(__package__, classes=voc_classes())
+PAPER = fact(_ROOM, "paper", Paper)
+RANGES = {int(count): size for count, size in fact(_ROOM, "ranges", dict[str, int]).items()}
+WILDERNESS = fact(_ROOM, "wilderness", tuple[int, ...])
+OTHERS = fact(_ROOM, "others", tuple[str, ...])
+SLOTS = (
+    SourceSlot("voc2007-test", "voc2007", "test", True, "closed test set: VOC root, or COCO JSON with difficult flags"),
+    SourceSlot("coco", "coco", "", True, "COCO instances JSON, or a root", usual_part="train2017"),
+)
+PARAMETERS = (salt("voc-coco", "salt of the hash rank"),)
+RECIPES = drafts(_ROOM, classes=voc_classes())
 """The lists as their authors published them."""
 
 _RANGE_RULE = (
@@ -74,7 +82,7 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
             Selection(CLOSED, closed, all_images(closed)),
             classes,
             view=LabelView(),
-            rule=fact(__package__, "closed_rule", str),
+            rule=fact(_ROOM, "closed_rule", str),
         )
     ]
     for count, size in RANGES.items():

@@ -19,7 +19,7 @@ from curation.evaluation.class_scores import ClassScores, ProtocolClasses
 from curation.evaluation.image_ood.images import Images, LeftOut, ScoredSet
 from curation.evaluation.score_files import ReadScores
 from curation.hierarchy.class_lists import class_in
-from curation.hierarchy.kinship import NOT_PROVEN, ClassKin, Kin, class_kin
+from curation.hierarchy.related_classes import NOT_PROVEN, ClassKin, Kin, class_kin
 
 NAMES: Mapping[Kin, str] = {"descendants": "without-descendants", "all": "without-kin"}
 """What the numbers without some kin are called."""

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from curation.errors import HierarchyError
-from curation.hierarchy.kinship import (
+from curation.hierarchy.related_classes import (
     distances,
     kinship,
     leacock_chodorow,
