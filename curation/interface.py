@@ -214,7 +214,7 @@ class Evaluate:
     ...          "categories": [{"id": 1, "name": "owl"}]}
     >>> found = [{"image_id": 1, "category_id": 1, "bbox": [0, 0, 9, 9], "score": 0.9}]
     >>> curation.evaluate.voc(truth=truth, detections=found)["mAP11"]
-    1.0
+    100.0
     """
 
     def __init__(self) -> None:

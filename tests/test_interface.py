@@ -70,7 +70,7 @@ def test_every_benchmark_is_a_function_whose_arguments_are_all_named() -> None:
         assert {one for one in signature.parameters if one != "variants"} <= told, name
         assert not {"reading", "policy", "options"} & signature.parameters.keys()
     assert {"bad_boxes", "recalls", "variants"} <= inspect.signature(curation.evaluate.elephant).parameters.keys()
-    assert curation.evaluate.voc(truth=TRUTH, detections=FOUND)["mAP11"] == 1
+    assert curation.evaluate.voc(truth=TRUTH, detections=FOUND)["mAP11"] == 100
     assert "exemplars" in inspect.signature(curation.audit).parameters
     with pytest.raises(AttributeError, match=r"did you mean owod\?"):
         _ = curation.evaluate.owodd
