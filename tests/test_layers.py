@@ -11,6 +11,7 @@ GROUND = {
     "version",
     "edge",
     "errors",
+    "callable_package",
     "ids",
     "canonical",
     "storage",

@@ -18,9 +18,10 @@ from curation.benchmarks.published import draft_of
 from curation.benchmarks.registry import benchmarks, find_benchmark, find_recipe
 from curation.decisions.added_boxes import BoxResolution, add_boxes
 from curation.errors import CurationError, CurationWarning, ManifestError, UsageError
+from curation.manifest import importing
 from curation.manifest.added_boxes import read_added_boxes
 from curation.manifest.header import Figure, Header
-from curation.manifest.importing import LISTS, import_lists, pin_lists
+from curation.manifest.importing import LISTS, pin_lists
 from curation.manifest.locate import find_manifest, load_manifest, manifest_folders
 from curation.manifest.manifest import Manifest, manifest_roots, read_manifest
 from curation.manifest.manifest import is_approximate as is_approximate
@@ -109,7 +110,7 @@ def build(
     ('coco:000000000002',)
     """
     if allow_conflicts and decisions is None:
-        raise UsageError("--allow-conflicts requires --decisions FILE")
+        raise UsageError("--on-error conflicts=keep requires --decisions FILE")
     known = find_benchmark(benchmark) if isinstance(benchmark, str) and benchmark in benchmarks() else None
     settings = _settings(parameters or {}, more, {} if wordnet is None else {"wordnet": wordnet})
     if not isinstance(benchmark, Manifest) and Path(benchmark).suffix.lower() == ".toml":
@@ -150,7 +151,7 @@ def build(
         if (database := wordnet_of(values)) is not None and database.difference:
             warnings.warn(f"{database.name}: {database.difference}", CurationWarning, stacklevel=3)
         if declare and known.declare is None:
-            raise UsageError("The benchmark has no header-only version", where=f"--declare {known.name}")
+            raise UsageError("The benchmark has no header-only version", where=f"--header-only {known.name}")
         opened = _opened(known, sources, values, known.name, reading, declared=declare)
         made = known.declare(opened, values) if declare and known.declare else known.make(opened, values)
     if overlay is not None:
@@ -163,9 +164,7 @@ def build(
 
 
 @checked
-def import_published(
-    header: str | Path, lists: Annotated[Path, "--lists DIR"], *, header_only: bool = False
-) -> Manifest:
+def import_lists(header: str | Path, lists: Annotated[Path, "--lists DIR"], *, header_only: bool = False) -> Manifest:
     """Complete a manifest of published lists from the authors' files, each held against the digest that is pinned.
 
     Parameters
@@ -195,7 +194,7 @@ def import_published(
         draft = find_recipe(str(header))()
         return Manifest(header=pin_lists(draft, lists).header, lists={})
     published = load_manifest(header)
-    return import_lists(published.header, lists, others=_others(str(header)))
+    return importing.import_lists(published.header, lists, others=_others(str(header)))
 
 
 def _others(target: str) -> Iterator[Header]:
@@ -281,7 +280,7 @@ def _replayed(protocol: Benchmark, settings: Mapping[str, str], path: Path, allo
     """Return recorded decisions as the parameter of the benchmark holds them; contradictory ones are a warning."""
     where = f"--decisions {path}"
     if protocol.recorded_decisions is None:
-        hint = "curation apply MANIFEST --decisions FILE"
+        hint = "curation review apply MANIFEST --decisions FILE"
         raise UsageError("The benchmark replays no decisions", where=where, hint=hint)
     if "decisions" in settings:
         raise UsageError("--decisions FILE and --set decisions=… are the same", where=where)

@@ -29,7 +29,7 @@ VIEWS = fact(_ROOM, "views", dict[str, LabelView])
 TASKS = tasks_of(_ROOM)
 PARAMETERS = (choice("problem", ("aquatic", "medical"), "data set"),)
 SLOTS = (
-    SourceSlot("train", "rwd", "train", True, "COCO JSON of the training images, after `curation renumber`"),
+    SourceSlot("train", "rwd", "train", True, "COCO JSON of the training images, after `curation inspect --renumber`"),
     SourceSlot("test", "rwd", "test", False, "the same of the test images"),
 )
 

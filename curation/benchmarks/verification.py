@@ -171,11 +171,11 @@ def _rebuilt(manifest: Manifest, sources: Mapping[str, Source], *, strict: bool)
     if header.origin == "as_published":
         reason = "authors' lists: `curation import` checks them"
     elif cleaned := header.rule.parameters.get("review_of"):
-        reason = f"by `curation apply --variant` from {' '.join(map(str, cleaned))} and its decisions"  # type: ignore[arg-type]
+        reason = f"by `curation review apply --cleaned` from {' '.join(map(str, cleaned))} and its decisions"  # type: ignore[arg-type]
     elif header.origin == "declared":
         reason = "declared: `curation build` completes it"
     elif base is not None and "review_rule" in header.rule.parameters:
-        reason = f"by `curation apply` from version {base.version} ({base.digest}) and its decisions"
+        reason = f"by `curation review apply` from version {base.version} ({base.digest}) and its decisions"
     if reason:
         return [Finding("rebuild", "manifest", "note", found=reason)]
     protocol = find_benchmark(header.rule.protocol)

@@ -199,7 +199,7 @@ def resolve_boxes(
     """
     threshold = threshold_of(iou)
     if rule == "senior" and not seniors:
-        raise UsageError("--boxes-rule senior needs to know who is senior", expected="--senior NAME")
+        raise UsageError("--rule boxes=senior needs to know who is senior", expected="--senior NAME")
     rank = {name: place for place, name in enumerate(seniors)}
     images, conflicts, alone = [], [], 0
     for image in replay.images:
@@ -228,7 +228,7 @@ def resolve_boxes(
         raise DecisionConflictError(
             "Reviewers drew different boxes",
             found=examples((one.text() for one in conflicts), joint="; "),
-            expected="the same boxes, or --boxes-rule " + "|".join(one for one in RULES if one != "error"),
+            expected="the same boxes, or --rule boxes=" + "|".join(one for one in RULES if one != "error"),
             hint="curation review summary boxes.jsonl … shows how far they agree",
         )
     return BoxResolution(AddedBoxes(tuple(images)), rule, replay.digest, tuple(conflicts), alone)

@@ -150,7 +150,7 @@ def parse_csv(data: bytes, name: str) -> list[Decision]:
             where=f"{name}, line 1",
             expected=", ".join(FIELDS),
             found=printable("; ".join(problems[:3]), "?")[:200],
-            hint="curation review summary FILE --columns image_id=COLUMN,action=COLUMN --codes CODE=ACTION,… reads any "
+            hint="curation review summary FILE --key image_id=COLUMN,action=COLUMN --codes CODE=ACTION,… reads any "
             "other table",
         )
     decisions = []

@@ -176,7 +176,7 @@ def refuse_conflicts(conflicts: Sequence[Conflict]) -> None:
             f"Verdicts contradict each other on {len(conflicts)} images",
             where=examples((one.text() for one in conflicts), joint=" | "),
             expected="one action for an image at a stage",
-            hint="--rule majority, --rule senior --senior NAME, or --allow-conflicts to replay them all",
+            hint="--rule majority, --rule senior --senior NAME, or --on-error conflicts=keep to replay them all",
         )
 
 

@@ -84,13 +84,13 @@ class TableOptions:
 
     def column_of(self) -> dict[str, str]:
         """Return the column of each field that the table has."""
-        columns = pairs(_pieces(self.columns), "--columns")
+        columns = pairs(_pieces(self.columns), "--key")
         lacking = [name for name in ("image_id", "action") if name not in columns]
         unknown = [name for name in columns if name not in FIELDS]
         if lacking or unknown:
             raise UsageError(
                 "The columns of a table are mapped to fields of a decision, image_id and action among them",
-                where="--columns",
+                where="--key",
                 expected=", ".join(FIELDS),
                 found=f"no {lacking[0]}" if lacking else ascii(unknown[0])[:60],
             )
@@ -132,8 +132,8 @@ def read_verdicts(paths: Sequence[Path], options: TableOptions, namespaces: Name
     """
     if not options.columns:
         if options != TableOptions():
-            what = "--codes, --blank, --dataset, --stage and --reviewer are for tables with a map of their columns"
-            raise UsageError(what, hint="--columns image_id=COLUMN,action=COLUMN")
+            what = "--codes, --dataset, --stage, --reviewer and --on-error blank=… require a map of the columns"
+            raise UsageError(what, hint="--key image_id=COLUMN,action=COLUMN")
         return read_decision_files(paths)
     columns, actions = options.column_of(), options.action_of()
     read = partial(_read_table, columns=columns, actions=actions, options=options, namespaces=namespaces)
@@ -225,7 +225,7 @@ def _require_known(
             where=f"{name}, line {line}: {column}",
             expected=", ".join(actions),
             found="; ".join(shown[:_SHOWN]) + (f"; and {len(shown) - _SHOWN} more" if len(shown) > _SHOWN else ""),
-            hint=f"--codes {first[:40]}=ACTION, or {first[:40]}={SKIP}" if first else "--blank skip",
+            hint=f"--codes {first[:40]}=ACTION, or {first[:40]}={SKIP}" if first else "--on-error blank=skip",
         )
 
 

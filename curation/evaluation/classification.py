@@ -125,13 +125,13 @@ def evaluation_as(report: Report) -> Callable[..., Result]:
         labels : Path, or mapping of str to Path
             labels of --scores, where apart
         val_labels : Path, or mapping of str to Path
-            labels of --val, where apart
+            labels of --scores val=…, where apart
         manifest : str or Manifest, optional
             an ImageNet protocol: its classes, so that labels may be wnids
         part : str, optional
             of the manifest: its images exactly, by name or else in its order
         val_part : str, optional
-            the same for --val
+            the same for --scores val=…
         truth : Path, optional
             dataset root, val.txt or other list with the class of each image of the part
         epochs : Path, or mapping of str to Path
@@ -182,9 +182,9 @@ def evaluation_as(report: Report) -> Callable[..., Result]:
         lacking = next((name for name in more["val-labels"] if name not in more["val"]), None)
         if lacking is not None or (val_part and not more["val"]):
             raise UsageError(
-                "--val-labels and --val-part require validation scores",
+                "--labels val=and --part val=require validation scores",
                 where=lacking,
-                expected="--val FILE" if lacking is None else f"--val {lacking}=FILE"[:200],
+                expected="--scores val=FILE" if lacking is None else f"--scores val={lacking}=FILE"[:200],
             )
         taken = load_manifest(manifest) if isinstance(manifest, str) else manifest
         classes = None if taken is None else protocol_classes(taken)

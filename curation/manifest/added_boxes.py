@@ -123,7 +123,7 @@ def parse_added_boxes(data: bytes, *, where: str, entry: OverlayEntry | None = N
     """
     if entry is not None and (found := sha256_of_bytes(data)) != entry.sha256:
         what = "The added boxes are not those whose digest the manifest states"
-        hint = "fetch the file again; other boxes need a new version: curation apply MANIFEST --boxes FILE"
+        hint = "fetch the file again; other boxes need a new version: curation review apply MANIFEST --added-boxes FILE"
         raise DigestMismatchError(what, where=where, expected=entry.sha256, found=found, hint=hint)
     try:
         images = tuple(msgspec.json.decode(line, type=BoxedImage) for line in data.split(b"\n") if line)

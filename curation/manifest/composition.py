@@ -217,7 +217,7 @@ class Composition:
             No source of a part was given.
         """
         if not any(one.by_class for one in self.parts):
-            raise UsageError("--csv counts the objects of each class, and no source of a part is given")
+            raise UsageError("--out counts the objects of each class, and no source of a part is given")
         return as_csv(_CSV_HEADER, _class_rows(self.parts))
 
 

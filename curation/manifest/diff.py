@@ -130,7 +130,7 @@ def _part_changes(old: Manifest, new: Manifest) -> Iterable[PartChange]:
             added=tuple(sorted((after[name] - before[name]).elements())),
             removed=tuple(sorted(removed.elements())),
             moved_to={other: count for other, count in moved.items() if count},
-            reordered=before[name] == after[name] and old.lists[name] != new.lists[name],
+            reordered=before.get(name) == after.get(name) and old.lists[name] != new.lists[name],
         )
 
 

@@ -114,9 +114,9 @@ def propose_from_files(
     with stage("reading embeddings of the ID classes"):
         signals = _signals(embeddings_id, texts, embeddings_ood, inputs)
     sources = _sources(ood, bad_boxes, no_cache=no_cache)
-    near = _of_pools(near_classes, "--near-classes", sources)
-    far = _of_pools(far_classes, "--far-classes", sources)
-    stores = _of_pools(embeddings_ood, "--embeddings-ood", sources)
+    near = _of_pools(near_classes, "--near", sources)
+    far = _of_pools(far_classes, "--far", sources)
+    stores = _of_pools(embeddings_ood, "--embeddings", sources)
     found = _of_pools(detections, "--detections", sources)
     trees = _of_pools(tree, "--tree", sources)
     if found and detector_categories is not None:
@@ -126,7 +126,7 @@ def propose_from_files(
         raise UsageError(
             "Unknown category_id of the detections: no table says which class each is",
             where="--detections",
-            hint="--detector-categories FILE, an annotation file that the detector was trained with",
+            hint="--detections categories=FILE, an annotation file that the detector was trained with",
         )
     pools = []
     for name, source in sources.items():
@@ -178,13 +178,15 @@ def _sources(ood: Mapping[str, Path], bad_boxes: BadBoxes, *, no_cache: bool) ->
             if len(offered) > 1:
                 raise UsageError(
                     "The root offers several parts",
-                    where=f"--ood {key}={path}",
+                    where=f"--source {key}={path}",
                     found=", ".join(offered),
-                    hint=f"--ood {name}@{offered[0]}={path}",
+                    hint=f"--source {name}@{offered[0]}={path}",
                 )
             part = offered[0] if offered else ""
         if name in found or name == "id":
-            raise UsageError(f"--ood may not name {name!r}" + (" twice" if name in found else ""), where=f"--ood {key}")
+            raise UsageError(
+                f"--source may not name {name!r}" + (" twice" if name in found else ""), where=f"--source {key}"
+            )
         found[name] = as_source(path, dataset=dataset, part=part, cache=not no_cache, bad_boxes=bad_boxes)
     return found
 
@@ -215,10 +217,10 @@ def _signals(
 ) -> Signals:
     if ood and not (embeddings_id or texts):
         what = "There is nothing to compare the embedded OOD images with"
-        raise UsageError(what, where="--embeddings-ood", hint="--embeddings-id STORE or --texts STORE")
+        raise UsageError(what, where="--embeddings", hint="--embeddings id=STORE or --texts STORE")
     if (embeddings_id or texts) and not ood:
-        where = "--embeddings-id" if embeddings_id else "--texts"
-        hint = "--embeddings-ood STORE, made by curation similarity embed"
+        where = "--embeddings id=…" if embeddings_id else "--texts"
+        hint = "--embeddings STORE, made by curation similarity embed"
         raise UsageError("There is nothing to compare: the OOD images are not embedded", where=where, hint=hint)
     references = reference_of(_embeddings(embeddings_id, "embeddings id", inputs)) if embeddings_id else None
     return Signals(references, prompts_of(_embeddings(texts, "texts", inputs)) if texts else None)

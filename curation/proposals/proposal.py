@@ -202,7 +202,7 @@ class Proposal(_Record, frozen=True):
     rank : int
         1-based, the most suspect first: the order of review.
     pool : str
-        Name of the OOD source, ``--ood NAME=…``.
+        Name of the OOD source, ``--source NAME=…``.
     """
 
     image_id: str

@@ -205,7 +205,7 @@ def arranged(
         Pillow is not installed, or ImageHash where photos are to be decoded.
     """
     if batch_size < 1:
-        raise ReviewError("A batch needs at least one image", found=str(batch_size), hint="--batch-size 100")
+        raise ReviewError("A batch needs at least one image", found=str(batch_size), hint="--set batch_size=100")
     by_id = {one.image_id: one for one in proposals}
     if len(by_id) < len(proposals):
         repeated, _ = Counter(one.image_id for one in proposals).most_common(1)[0]

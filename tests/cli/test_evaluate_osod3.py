@@ -53,7 +53,7 @@ def test_wrong_use(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (["--classes", str(tmp_path / "none.json")], "exist"),
         (["--classes", str(paths["classes"]), "--manifest", "osod3/x"], "Two options"),
         (["--classes", f"t1={paths['classes']}"], "There is no such case"),
-        (["--classes", str(paths["classes"]), "--thetas", "a,b"], "ascending"),
+        (["--classes", str(paths["classes"]), "--set", "thetas=a,b"], "ascending"),
     ):
         assert main([*base, *more, "--no-cache"]) != 0
         assert words in capsys.readouterr().err

@@ -45,9 +45,9 @@ def check_every_number(golden: Path, capsys: pytest.CaptureFixture[str]) -> None
     ("options", "name"),
     [
         ((), "paper"),
-        (("--difficult", "count"), "paper_difficult_counted"),
+        (("--set", "difficult=count"), "paper_difficult_counted"),
         (("--variant", "official"), "official"),
-        (("--variant", "official", "--level-counts", "float32"), "official_float32_counts"),
+        (("--variant", "official", "--set", "level_counts=float32"), "official_float32_counts"),
     ],
 )
 def check_each_reading_alone(

@@ -49,7 +49,7 @@ class Run:
 
 def elephant_run(folder: Path, *options: str) -> Run:
     paths = elephant.files(folder)
-    words = ["elephant", "--no-cache", "--fbeta-ratios", ",".join(elephant.RATIOS)]
+    words = ["elephant", "--no-cache", "--set", f"fbeta_ratios={','.join(elephant.RATIOS)}"]
     for part in ("closed", "wilderness"):
         words += ["--truth", f"{part}={paths[f'truth_{part}']}"]
         words += ["--detections", f"{part}={paths[f'detections_{part}']}"]
@@ -61,14 +61,14 @@ def owod_run(folder: Path, world: str, profile: str, protocol: str = "owod") -> 
     words = [protocol, "--no-cache", "--truth", paths["truth"], "--detections", paths["detections"]]
     words += ["--classes", paths["classes"], "--variant", profile]
     if world == "repeated":
-        words += ["--images", paths["images"], "--repeats", "keep"]
+        words += ["--lists", paths["images"], "--on-error", "repeats=keep"]
     return Run("owod", tuple(words), committed("owod")[world])
 
 
 def osod3_run(folder: Path, outside: str, engine: str) -> Run:
     paths = osod3.files(folder)
-    words = ["osod3", "--no-cache", "--outside", outside, "--engine", engine, "--variant", "all"]
-    words += ["--thetas", ",".join(osod3.THETAS)]
+    words = ["osod3", "--no-cache", "--on-error", f"outside={outside}", "--engine", engine, "--variant", "all"]
+    words += ["--set", f"thetas={','.join(osod3.THETAS)}"]
     for name in ("truth", "detections", "classes"):
         words += [f"--{name}", str(paths[name])]
     return Run("osod3", tuple(words), {"cases": {"test": committed("osod3")[outside]}}, engine)
@@ -76,16 +76,18 @@ def osod3_run(folder: Path, outside: str, engine: str) -> Run:
 
 def classifiers_run(folder: Path, protocol: str) -> Run:
     paths = imagenet.files(folder)
-    words = [protocol, "--variant", "all", "--queries", ",".join(imagenet.QUERIES), "--background", "background=last"]
+    words = [protocol, "--variant", "all", "--background", "background=last"]
+    words += ["--set", f"queries={','.join(imagenet.QUERIES)}"]
     for name in imagenet.CLASSIFIERS:
-        words += ["--scores", f"{name}={paths[f'{name}_test']}", "--val", f"{name}={paths[f'{name}_val']}"]
+        words += ["--scores", f"{name}={paths[f'{name}_test']}", "--scores", f"val:{name}={paths[f'{name}_val']}"]
     return Run("imagenet", tuple(words), {"classifiers": committed("imagenet")})
 
 
 def findmeifyoucan_run(folder: Path, profile: str, rule: str) -> Run:
     paths = findmeifyoucan.files(folder)
-    words = ["findmeifyoucan", "--no-cache", "--variant", profile, "--threshold", rule, "--truth", paths["truth"]]
-    words += ["--detections", paths["detections"], "--id-scores", paths["id_scores"]]
+    words = ["findmeifyoucan", "--no-cache", "--variant", profile, "--set", f"threshold={rule}"]
+    words += ["--truth", paths["truth"]]
+    words += ["--detections", paths["detections"], "--scores", paths["id_scores"]]
     return Run("findmeifyoucan", tuple(words), {"results": {"ood": committed("findmeifyoucan")[rule]}})
 
 
@@ -98,7 +100,7 @@ def image_ood_run(folder: Path, protocol: str) -> Run:
 def ovcoco_run(folder: Path, engine: str, *options: str, detections: str = "detections") -> Run:
     paths = ovcoco.files(folder)
     words = ["ovcoco", "--no-cache", "--truth", paths["truth"], "--detections", paths[detections]]
-    words += ["--setting", "all", "--variant", "all", "--engine", engine, *options]
+    words += ["--set", "setting=all", "--variant", "all", "--engine", engine, *options]
     return Run("ovcoco", tuple(words), committed("ovcoco"), engine)
 
 

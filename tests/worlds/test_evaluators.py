@@ -37,9 +37,9 @@ def test_elephant_in_every_variant(tmp_path: Path) -> None:
     ("options", "name"),
     [
         ((), "paper"),
-        (("--difficult", "count"), "paper_difficult_counted"),
+        (("--set", "difficult=count"), "paper_difficult_counted"),
         (("--variant", "official"), "official"),
-        (("--variant", "official", "--level-counts", "float32"), "official_float32_counts"),
+        (("--variant", "official", "--set", "level_counts=float32"), "official_float32_counts"),
     ],
 )
 def test_elephant_one_variant_alone(tmp_path: Path, options: tuple[str, ...], name: str) -> None:

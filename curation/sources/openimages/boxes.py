@@ -24,7 +24,7 @@ _FLAGS = {
 """Column of the file by name in `Objects`."""
 _ALWAYS = ("occluded", "truncated", "crowd")
 _UNSTATED, _EMPTY = -1, 2
-LEAVES_OUT = "--bad-boxes drop (bad_boxes='drop') leaves such boxes out and counts them"
+LEAVES_OUT = "--on-error boxes=drop (bad_boxes='drop') leaves such boxes out and counts them"
 
 
 class BoxRows(NamedTuple):

@@ -1,0 +1,73 @@
+"""The commands as a whole: few enough to remember, listed in groups, one word an idea; what was called otherwise."""
+
+import argparse
+from collections.abc import Iterator
+
+import pytest
+
+from curation.cli import GONE, GROUPS, VERBS, main, whole_parser
+from curation.cli.option_names import NAMES, renamed
+
+
+def leaves(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
+    below = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
+    for action in below:
+        for command in dict.fromkeys(action.choices.values()):
+            yield from leaves(command)
+    if not below:
+        yield parser
+
+
+def test_there_are_few_verbs_commands_and_options() -> None:
+    commands = list(leaves(whole_parser()))
+    options = {name for one in commands for action in one._actions for name in action.option_strings}
+    assert len(VERBS) <= 20
+    assert len(commands) <= 40
+    assert len({name for name in options if name.startswith("--")}) <= 150
+
+
+def test_the_help_lists_the_verbs_in_groups_on_one_screen(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main([]) == 2
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) <= 40
+    assert max(map(len, lines)) <= 80
+    for title, verbs in GROUPS.items():
+        at = lines.index(title)
+        assert [line.split()[0] for line in lines[at + 1 : at + 1 + len(verbs)]] == list(verbs)
+
+
+@pytest.mark.parametrize("old", [one for one in GONE if "--" not in one])
+def test_a_verb_of_an_earlier_version_names_the_new_one(old: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*old.split(), "--out", "x"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line == f"error: `curation {old}` {GONE[old]}"
+
+
+@pytest.mark.parametrize(
+    ("words", "new"),
+    [
+        ("evaluate owod --profile all", "--variant"),
+        ("evaluate imagenet --grid=all", "--variant"),
+        ("evaluate voc --bad-boxes drop", "--on-error boxes=…"),
+        ("evaluate owod --images list.txt", "--lists"),
+        ("similarity embed --images photos", "--photos"),
+        ("build owod --declare", "--header-only"),
+        ("show M --composition --csv c.csv", "--out FILE.csv"),
+        ("review apply M --boxes b.jsonl", "--added-boxes"),
+    ],
+)
+def test_an_option_of_an_earlier_version_names_the_new_one(
+    words: str, new: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(words.split()) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert new in line
+
+
+def test_every_renamed_parameter_is_known_by_its_old_name() -> None:
+    for name, now in NAMES.items():
+        if now is not None:
+            assert f"--{now.option}" in str(renamed(name.rpartition(".")[2].replace("_", "-")))
