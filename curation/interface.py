@@ -17,7 +17,7 @@ from msgspec import Meta
 
 from curation.arguments import alternatives, annotations_of, checked, fitted, shown
 from curation.errors import CurationError, ManifestError, UsageError
-from curation.publishing.formats.options import FormatOptions
+from curation.publishing.formats.plan import FormatOptions
 from curation.sources.slots import BadBoxes, Reading, Sources
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def export(
         yolo: folder of photos, to read sizes that the annotations lack (repeatable); imagefolder: the
         folder that the links lead to
     options, reading : optional
-        See `curation.publishing.formats.options.FormatOptions` and `curation.sources.slots.Reading`.
+        See `curation.publishing.formats.plan.FormatOptions` and `curation.sources.slots.Reading`.
 
     Raises
     ------
@@ -187,7 +187,7 @@ def evaluate(name: Any, **inputs: Any) -> Result:
         As the benchmark's own function takes them; ``curation evaluate NAME --help`` lists them. Truth and detections
         may be paths, COCO dictionaries or results, DataFrames, or FiftyOne views; the fields of a record of options may
         be named themselves (``bad_boxes="drop"``). ``variants=("clean", "ore")`` names the variants of the measures:
-        what is ``profile``, or ``grid``, on the command line.
+        what is ``variant``, or ``profile``, on the command line.
 
     Raises
     ------
@@ -306,7 +306,7 @@ def _with_variants(function: Callable[..., Any], inputs: Mapping[str, Any], name
     hints = annotations_of(function)
     for record in [one for one in hints.values() if isinstance(one, type) and dataclasses.is_dataclass(one)]:
         hints = annotations_of(record) | hints
-    chooser = next((one for one in ("profile", "grid") if one in hints), None)
+    chooser = next((one for one in ("variant", "profile") if one in hints), None)
     given = inputs["variants"]
     if chooser in inputs:
         raise UsageError(f"variants and {chooser} say the same", found=f"both, for the evaluation {name}")

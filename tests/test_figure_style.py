@@ -18,6 +18,8 @@ from matplotlib.text import Text
 
 from curation.benchmarks.elephant.diagnosis import KINDS
 from curation.benchmarks.elephant.figures import background_histogram, confusion_figure, error_bars, wilderness_curve
+from curation.benchmarks.findmeifyoucan.report import metric_bars
+from curation.benchmarks.findmeifyoucan.report import score_histograms as ood_histograms
 from curation.benchmarks.osod3.figures import threshold_figure
 from curation.cli import main
 from curation.cooccurrence.cut import normalized_cut
@@ -26,15 +28,14 @@ from curation.cooccurrence.graph import ClassGraph
 from curation.evaluation.class_scores import class_scores
 from curation.evaluation.confidence import Epochs
 from curation.evaluation.figures import average_precision_bars, precision_recall_curves
-from curation.evaluation.ood.figures import metric_bars
-from curation.evaluation.ood.figures import score_histograms as ood_histograms
-from curation.evaluation.open_world.figures import impact_figure, unknown_figure
+from curation.evaluation.measures import Measured
+from curation.evaluation.open_world_figures import impact_figure, unknown_figure
 from curation.evaluation.oscr_figures import confidence_figure, oscr_figure, score_histograms
 from curation.figure_style import PAGE, SMALL, small_multiples
 from curation.similarity.set_similarity import similarity_histograms
 from tests.evaluation.ood_reference import EXAMPLE, OodWorld
 from tests.evaluation.oscr_cases import LABELS, SOFTMAX, table
-from tests.evaluation.owod_cases import evaluated, example
+from tests.evaluation.owod_cases import example, measured
 from tests.evaluation.test_figures import CURVES, DIAGNOSIS, GAP, INTERVALS, RESULT, VOC
 from tests.evaluation.test_ood_figures import section
 from tests.worlds.runs import elephant_run
@@ -92,8 +93,8 @@ def curve(case: int) -> list[dict[str, Any]]:
     return [{"theta": k / 20, "A_OSE": (20 - k) // 9 + case, "WI": k / 99, "WI_all_fp": 0.1} for k in range(20)]
 
 
-def tasks(n: int) -> dict[str, Any]:
-    world = evaluated(example()[0])["clean"]
+def tasks(n: int) -> dict[str, Measured]:
+    world = measured(example()[0])["clean"]
     return {f"t{number + 1}": world for number in range(n)}
 
 
@@ -113,8 +114,8 @@ def histograms(n: int) -> Drawer:
 
 def open_world(n: int) -> Drawer:
     def draw(folder: Path) -> None:
-        impact_figure(tasks(n), folder / "impact")
-        unknown_figure(tasks(n), folder / "unknown")
+        impact_figure(tasks(n), "clean", folder / "impact")
+        unknown_figure(tasks(n), "clean", folder / "unknown")
 
     return draw
 
@@ -285,11 +286,11 @@ def test_open_set_errors_are_steps_of_a_named_case_and_variant(tmp_path: Path) -
 
 def test_rates_hold_down_to_the_next_score(tmp_path: Path) -> None:
     world = tasks(1)["t1"]
-    (figure,) = drawn(lambda folder: unknown_figure({"t1": world}, folder / "u"), tmp_path)
+    (figure,) = drawn(lambda folder: unknown_figure({"t1": world}, "clean", folder / "u"), tmp_path)
     line = next(line for line in panels(figure)[1].lines if str(line.get_label()).startswith("UR "))
     thresholds, rates = (np.asarray(values, float) for values in line.get_data())
     assert line.get_drawstyle() == "steps-post"
-    score, rate = world["unknown_curve"]["score"], world["unknown_curve"]["UR"]
+    score, rate = (world.tables["unknown_curve"][name] for name in ("score", "UR"))
     for threshold in np.linspace(min(score), max(score), 37):
         # What passes a threshold is every detection of that score or more.
         expected = [value for one, value in zip(score, rate, strict=True) if one >= threshold][-1]

@@ -133,7 +133,8 @@ def test_sources_in_every_form() -> None:
         ("owod", "ore", {"profile": "ore"}),
         ("owod", ("clean", "ore", "owdetr"), {"profile": "all"}),
         ("elephant", ("paper", "official"), {"profile": "all"}),
-        ("imagenet", ["exact"], {"grid": "exact"}),
+        ("imagenet", ["exact"], {"variant": "exact"}),
+        ("imagenet", ("exact", "paper"), {"variant": ("exact", "paper")}),
     ],
 )
 def test_variants_are_the_option_that_chooses_them(name: str, variants: Any, value: dict[str, Any]) -> None:
@@ -141,7 +142,7 @@ def test_variants_are_the_option_that_chooses_them(name: str, variants: Any, val
 
 
 @pytest.mark.parametrize(
-    ("name", "variants"), [("owod", "cleen"), ("owod", ()), ("imagenet", ("exact", "paper")), ("voc", "clean")]
+    ("name", "variants"), [("owod", "cleen"), ("owod", ()), ("imagenet", "exakt"), ("voc", "clean")]
 )
 def test_variants_that_there_are_not(name: str, variants: Any) -> None:
     with pytest.raises(UsageError, match="variants"):

@@ -130,7 +130,7 @@ def read_tasks(text: str) -> tuple[TaskClasses, ...]:
     """Return the tasks of a benchmark's name, a file (JSON or TOML), or a manifest's folder or name.
 
     A file says for each task which classes it introduces (``introduced`` or ``classes``), or the three lists ``prev``,
-    ``cur`` and ``rest`` of an evaluation, which are taken as they stand: whether they agree is for the rules to say.
+    ``cur`` and ``rest`` of an evaluation, which are taken as they are: whether they agree is for the rules to say.
 
     Raises
     ------
@@ -162,13 +162,13 @@ def tasks_of(entries: Sequence[TaskEntry], never: Sequence[str] = ()) -> tuple[T
 
 
 def tasks_of_header(header: Header) -> tuple[TaskClasses, ...]:
-    """Return the tasks of a manifest; known classes stand in the order of their index."""
+    """Return the tasks of a manifest; known classes are in the order of their index."""
     ranked = [entry.name for entry in sorted(header.classes, key=lambda entry: entry.index)]
     return _accumulated(header.tasks, ranked, [entry.name for entry in header.classes])
 
 
 def _accumulated(entries: Sequence[TaskEntry], ranked: Sequence[str], every: Sequence[str]) -> tuple[TaskClasses, ...]:
-    """Return tasks whose known classes stand in the order of `ranked`, and their unknown ones in that of `every`."""
+    """Return tasks whose known classes are in the order of `ranked`, and their unknown ones in that of `every`."""
     tasks: list[TaskClasses] = []
     known: set[str] = set()
     for entry in entries:

@@ -38,19 +38,9 @@ from curation.sources.source import Source
 
 ALL_TASKS = 0
 
-_WORDS: dict[str, ListRole] = {
-    "train": "train",
-    "training": "train",
-    "ft": "finetune",
-    "finetune": "finetune",
-    "finetuning": "finetune",
-    "val": "val",
-    "valid": "val",
-    "validation": "val",
-    "val_segment": "val",
-    "test": "test",
-    "known_test": "test",
-}
+_FINETUNE = ("ft", "finetune", "finetuning")
+# Other words beside that of a role which open-world repositories use: t1_val_segment, t1_known_test.
+_BESIDE = ((), ("segment",), ("known",))
 _OF_ONE_TASK = re.compile(r"(?:t|task)[_-]?([1-9][0-9]?)[_-](\w+)")
 _OF_ALL_TASKS = re.compile(r"(?:all[_-]tasks?[_-])?(train|val|validation|test)")
 _WILDERNESS = re.compile(r"(?:.*[_-])?wr[0-9.]*")
@@ -98,26 +88,34 @@ def guess_roles(name: str, n_lines: int, n_tasks: int, names: Sequence[str] = ()
         return [_none("train images with images of later tasks, for ORE's energy model")]
     if _WILDERNESS.fullmatch(stem):
         return [_none("a wilderness list, for the wilderness impact alone")]
-    if (match := _OF_ONE_TASK.fullmatch(stem)) and (role := _WORDS.get(match[2])):
+    if (match := _OF_ONE_TASK.fullmatch(stem)) and (role := _role_said(match[2])):
         return [_of_one_task(role, int(match[1]), match[2], n_tasks, names)]
     if match := _OF_ALL_TASKS.fullmatch(stem):
-        return _of_all_tasks(_WORDS[match[1]], n_lines, n_tasks)
+        return _of_all_tasks(_role_said(match[1]), n_lines, n_tasks)
     return [_none("the name says no role")]
+
+
+def _role_said(word: str) -> ListRole:
+    """Return the role that the rest of a task's list says: ``train``, ``ft``, ``known_test``; ``""`` for none."""
+    if word in _FINETUNE:
+        return "finetune"
+    guess = role_by_name(word)
+    return guess.roles[0] if len(guess.roles) == 1 and guess.family in _BESIDE else ""
 
 
 def tasks_by_name(names: Sequence[str]) -> int:
     """Return the largest task number that the names of some lists say, 0 where none does."""
     matches = (_OF_ONE_TASK.fullmatch(name.rpartition("/")[2].lower()) for name in names)
-    return max((int(match[1]) for match in matches if match and match[2] in _WORDS), default=0)
+    return max((int(match[1]) for match in matches if match and _role_said(match[2])), default=0)
 
 
 def _folders_with_roles(names: Sequence[str]) -> set[str]:
-    """Return the folders of lists whose name, with a role in it, stands in another folder too: several benchmarks."""
+    """Return the folders of lists whose name, with a role in it, is in another folder too: several benchmarks."""
     places: dict[str, set[str]] = {}
     for name in names:
         folder, _, stem = name.lower().rpartition("/")
         match = _OF_ONE_TASK.fullmatch(stem)
-        if _OF_ALL_TASKS.fullmatch(stem) or (match and match[2] in _WORDS):
+        if _OF_ALL_TASKS.fullmatch(stem) or (match and _role_said(match[2])):
             places.setdefault(stem, set()).add(folder)
     return set().union(*(folders for folders in places.values() if len(folders) > 1))
 
@@ -170,7 +168,7 @@ def role_option(text: str, task_names: Sequence[str], option: str) -> RoleOfList
             where=option,
             expected=f"train:TASK, of {', '.join(task_names)}",
         )
-    return RoleOfList(_WORDS.get(role, role), number, "said with --role")  # type: ignore[arg-type]  # one of LIST_ROLES
+    return RoleOfList("finetune" if role in _FINETUNE else role, number, "said with --role")  # type: ignore[arg-type]  # one of LIST_ROLES
 
 
 def _task_number(text: str, names: Sequence[str], option: str) -> int:
@@ -315,7 +313,7 @@ def _guess(one: AuditedList, options: FolderOptions) -> RoleGuess:
     """Return the role and family by the name of a list, or as the user says for the whole list."""
     said = [text for key, text in options.roles.items() if _named(key, [one.name]) == (one.name, None)]
     roles = {"train": ("train",), "val": ("val",), "test": ("test",), "none": ()}
-    words = [roles[role] for text in said for role in [_WORDS.get(text, text)] if role in roles]
+    words = [roles[text] for text in said if text in roles]
     return said_role(one.name, words[0]) if words else role_by_name(one.name)  # type: ignore[arg-type]  # of three words
 
 

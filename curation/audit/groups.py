@@ -152,7 +152,7 @@ class GroupResult:
     Attributes
     ----------
     verdict : {"shared", "disjoint", "undecidable"}
-        Whether a group stands on both sides; *undecidable* where none can be read from these names.
+        Whether a group is on both sides; *undecidable* where none can be read from these names.
     pattern : str
         Its name in reports: ``subject or patient``, ``drive, sequence or scene``, ``the column patient``; empty where
         none fits.
@@ -323,7 +323,7 @@ class Groups:
         if not pattern.few and (present < LEAST_GROUPS or counts.max() > LARGEST_GROUP * counts.sum()):
             return f"the groups may be classes: {present:,}, the largest of {counts.max():,} of {counts.sum():,} lines"
         if not pattern.few and False not in follows and 2 * found.both > present:
-            return f"the groups may be classes: {found.both:,} of {present:,} stand on both sides"
+            return f"the groups may be classes: {found.both:,} of {present:,} are on both sides"
         return ""
 
     def _numbered_anew(self, sides: _Sides, pair: tuple[int, int]) -> bool:
@@ -357,14 +357,14 @@ class Groups:
         return bool(follows) if values > 1 else None
 
     def _columns_apart(self, a: int, b: int) -> Iterator[str]:
-        """Yield what columns tell whose names say nothing: that each of their values stands on one side."""
+        """Yield what columns tell whose names say nothing: that each of their values is on one side."""
         one, two = self.images.lists[a].columns, self.images.lists[b].columns
         for name in sorted(set(one) & set(two)):
             values = {*one[name].values} | {*two[name].values}
             repeated = len(values) < min(len(one[name].of), len(two[name].of))
             apart = len(values) > 1 and not {*one[name].values} & {*two[name].values}
             if repeated and apart and _column(name) not in (*GROUP_COLUMNS, self.column):
-                yield f"each of the {len(values):,} values of the column {name} stands on one side"
+                yield f"each of the {len(values):,} values of the column {name} is on one side"
 
 
 def _checked(pattern: str) -> str:

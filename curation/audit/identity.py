@@ -53,7 +53,7 @@ _CLIMBS = re.compile(rb"(?m)(?:^|/)\.\.(?:/|$)")
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """An image that stands in two lists.
+    """An image that is in two lists.
 
     Attributes
     ----------
@@ -102,7 +102,7 @@ class Shared:
 
     @property
     def inside(self) -> tuple[bool, bool]:
-        """Whether all images of the first stand in the second, and of the second in the first."""
+        """Whether all images of the first are in the second, and of the second in the first."""
         return self.images == self.distinct[0] > 0, self.images == self.distinct[1] > 0
 
 

@@ -107,7 +107,7 @@ class Report:
 
     @cached_property
     def folder(self) -> str:
-        """The folder that all lists stand in, with its slash, which sentences leave out."""
+        """The folder that all lists are in, with its slash, which sentences leave out."""
         folders = [one.file.rpartition("/")[0] for one in self.target.files] if self.target.published else []
         common = os.path.commonpath(folders) if folders and all(folders) else ""
         return f"{common}/" if common else ""

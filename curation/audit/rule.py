@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -82,6 +83,23 @@ class Finding:
     hint: str = ""
     reason: str = ""
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "text", _ONE.sub(_singular, self.text))
+
+
+_ONE = re.compile(
+    r"(?<![\w.,])(?<!of )1 "
+    r"(annotation|box|categorie|class|file|group|id|image|line|list|name|note|object|pair|photo|value)e?s\b"
+    r"(?: (are|have|occur|repeat|share|show|agree|lack|lost)\b)?"
+)
+
+
+def _singular(match: re.Match[str]) -> str:
+    """Return ``1 line repeats`` for ``1 lines repeat``."""
+    noun, verb = match.groups()
+    verbs = {None: "", "are": " is", "have": " has", "lost": " lost"}
+    return f"1 {noun.replace('rie', 'ry')}{verbs.get(verb, f' {verb}s')}"
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
@@ -105,7 +123,7 @@ class Outcome:
 
     @property
     def count(self) -> int:
-        """How many violations stand behind the verdict; what a pass counted are none."""
+        """How many violations are behind the verdict; what a pass counted are none."""
         if self.verdict == "pass":
             return 0
         if self.total is not None:

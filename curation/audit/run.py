@@ -199,7 +199,7 @@ def subject_of(place: Place) -> Manifest | Path:
     except TypeError as error:
         found = f"{type(place).__name__} {ascii(place)[:80]}"
         raise UsageError(
-            "This is nothing to audit", expected="a Manifest, its name, or a folder", found=found
+            "Cannot audit this object", expected="a Manifest, its name, or a folder", found=found
         ) from error
     if path.is_dir() and not (path / HEADER_FILE).is_file():
         lists = any(entry.suffix.lower() in LIST_SUFFIXES[:-1] for entry in path.iterdir())

@@ -96,7 +96,7 @@ def statements(results: Iterable[RuleResult], folder: str = "") -> tuple[Stateme
     Parameters
     ----------
     folder : str
-        That all lists stand in, with its slash: sentences leave it out.
+        That all lists are in, with its slash: sentences leave it out.
     """
     made = [one for result in results for one in _of_rule(result)]
     if folder:

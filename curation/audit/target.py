@@ -100,7 +100,7 @@ class AuditedList:
     name : str
         Part of a manifest, or file name without suffix; ``all_task_val[1-1000]`` for some lines of a file.
     file : str
-        Name of the whole list that the lines stand in; equal to `name` where it is one.
+        Name of the whole list that the lines are in; equal to `name` where it is one.
     members : ndarray of int32, shape (n,)
         Position of each line's image in `AuditTarget.ids`, repeats kept.
     role : str
@@ -224,7 +224,7 @@ class AuditTarget:
     ids : ndarray of str, shape (u,)
         Every id named by any list, once: namespaced in a manifest, as written in a folder.
     files : tuple of AuditedList
-        Whole lists, for the rules that judge a list by itself; equal lists of a manifest stand once.
+        Whole lists, for the rules that judge a list by itself; equal lists of a manifest occur once.
     lists : tuple of AuditedList
         Lists with a role, and slices of such.
     sources : tuple of AuditedSource
@@ -327,7 +327,7 @@ class AuditTarget:
         ]
 
     def mask(self, lists: Iterable[AuditedList]) -> Bools:
-        """Return which ids stand in at least one of some lists, shape (u,)."""
+        """Return which ids are in at least one of some lists, shape (u,)."""
         shown = np.zeros(len(self.ids), np.bool_)
         for one in lists:
             shown[one.members] = True
@@ -340,7 +340,7 @@ class AuditTarget:
         return shown
 
     def shared(self, first: AuditedList, second: AuditedList) -> Int32s:
-        """Return the images that stand in both of two lists, ascending."""
+        """Return the images that are in both of two lists, ascending."""
         return second.unique[self.where(first.unique)[second.unique]]
 
     def examples(self, images: Int32s | Int64s, lists: Sequence[AuditedList] = ()) -> tuple[str, ...]:

@@ -14,8 +14,17 @@ Kind = TypeVar("Kind")
 
 @cache
 def facts_of(room: str) -> dict[str, Any]:
-    """Return the facts of a room, by the name of its package: ``__package__`` in its modules. Not to be changed."""
-    return tomllib.loads(files(room).joinpath("facts.toml").read_text(encoding="utf-8"))
+    """Return the facts of a benchmark: ``NAME.toml`` beside its module, or ``facts.toml`` in its package.
+
+    Parameters
+    ----------
+    room : str
+        ``__name__`` of the module, or ``__package__`` in the modules of a package. Not to be changed.
+    """
+    package, _, name = room.rpartition(".")
+    alone = files(package).joinpath(f"{name}.toml") if package else None
+    file = alone if alone is not None and alone.is_file() else files(room).joinpath("facts.toml")
+    return tomllib.loads(file.read_text(encoding="utf-8"))
 
 
 def fact(room: str, key: str, kind: type[Kind]) -> Kind:

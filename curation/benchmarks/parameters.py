@@ -59,6 +59,31 @@ def choice(name: str, choices: Sequence[str] | Mapping[str, str], meaning: str =
     return Parameter(name, default or next(iter(choices)), read, meaning)
 
 
+def several(name: str, default: str, read: Callable[[str], Any], meaning: str, expected: str) -> Parameter:
+    """Return a parameter of different values, with commas between them.
+
+    Parameters
+    ----------
+    read : callable
+        Makes a value of a word; None of one that is unusable.
+    """
+
+    def read_all(text: str) -> tuple[Any, ...]:
+        words = [word.strip() for word in text.split(",")]
+        values = tuple(map(read, words))
+        for place, value in enumerate(values):
+            if value is None or value in values[:place]:
+                raise ProtocolError(
+                    f"One of the {name} is unusable, or stands twice",
+                    where=f"--set {name}",
+                    expected=expected,
+                    found=repr(words[place][:40]),
+                )
+        return values
+
+    return Parameter(name, default, read_all, meaning)
+
+
 def whole(name: str, default: int, meaning: str, *, least: int = 0, most: int = MOST_IMAGES) -> Parameter:
     """Return a parameter that is a whole number of a range."""
 

@@ -13,6 +13,7 @@ import msgspec
 
 from curation.benchmarks.facts import facts_of
 from curation.benchmarks.parts import manifest_of, unread_entry
+from curation.hierarchy.class_lists import read_classes
 from curation.manifest.header import (
     ClassEntry,
     Figure,
@@ -74,6 +75,8 @@ class Published(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
 
     Attributes
     ----------
+    known : str
+        Known classes of lists without tasks, as `curation.hierarchy.class_lists.read_classes` takes them.
     datasets : dict of str to (str, str)
         Dataset and part of a source whose name is not ``DATASET-PART``.
     """
@@ -87,6 +90,7 @@ class Published(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     notes: tuple[str, ...] = ()
     paper: str = ""
     tasks: str = ""
+    known: str = ""
     datasets: dict[str, tuple[str, str]] = {}
 
 
@@ -156,6 +160,9 @@ def draft(
     """
     facts = facts_of(room)
     lists = msgspec.convert(facts["published"][key], Published)
+    if lists.known:
+        names = (name for one in read_classes(lists.known) for name in one.classes)
+        classes = tuple(ClassEntry(name=name, role="known", index=index) for index, name in enumerate(names))
     paper = facts["papers"][lists.paper] if lists.paper else facts["paper"]
     views = {"": LabelView(), **msgspec.convert(facts.get("views", {}), dict[str, LabelView])}
     listed = [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,17 +19,13 @@ from curation.evaluation.leaderboard.exchange import markdown_groups
 from curation.evaluation.leaderboard.rows import read_rows
 from curation.manifest.locate import load_manifest, manifest_folders
 from curation.manifest.manifest import Manifest, read_manifest
-from curation.publishing.addresses import published_addresses
-from curation.publishing.card import Results
+from curation.publishing.croissant import derived, read_statements, template
 from curation.publishing.exporting import FormatOptions, find_format
-from curation.publishing.findings import read_audits
 from curation.publishing.hub import HubRepository, Pushed, push
-from curation.publishing.member import Member, config_names, evidence_of, published_lists
-from curation.publishing.rai import derived, read_statements, template
-from curation.publishing.repository import Request, Written, check_repository_name, write_repository
+from curation.publishing.member import Member, Request, Results, config_names, evidence_of, published_lists
+from curation.publishing.repository import Written, check_repository_name, write_repository
 from curation.publishing.tables import PlannedTable, part_tables
 from curation.sources.given import open_slots
-from curation.sources.photos import PhotoFolder
 from curation.sources.slots import Reading, Sources
 from curation.storage import publishing_folder, write_text
 from curation.text_table import printable
@@ -77,9 +73,6 @@ class Published:
                 f"{name}: source {entry.name} is not the very file that the manifest was made from; the card says so"
                 for entry in member.other_bytes()
             ]
-            notes += [
-                f"{name}: {source}: {told}" for source, one in (member.addresses or {}).items() if (told := one.told())
-            ]
             if member.evidence is not None:
                 notes.append(f"{name}: the decisions are published with the names of their reviewers")
         return [*notes, *(f"croissant.json: {remark}" for remark in self.written.remarks)]
@@ -116,11 +109,8 @@ def publish(
     sources: Sources | None = None,
     decisions: Sequence[Path] = (),
     licences: Annotated[Mapping[str, str] | None, "--licence NAME=SPDX"] = None,
-    media: Annotated[Mapping[str, Path] | Path | None, "[SOURCE=]DIR"] = None,
     date: Annotated[str, "YYYY-MM-DD"] = "",
-    image_url: bool = True,
     previous: Sequence[Path] = (),
-    audits: Annotated[Sequence[Path], "--audit FILE"] = (),
     results: Annotated[Path | None, "FILE.jsonl"] = None,
     rai: Path | None = None,
     rai_template: Path | None = None,
@@ -150,17 +140,10 @@ def publish(
         the decisions behind a reviewed manifest, reviewers' names included: .jsonl or .csv (repeatable)
     licences : mapping of str to str, optional
         licence of data of your own, such as CC-BY-4.0; NAME is a source (repeatable)
-    media : path, or mapping of str to path, optional
-        publish the photos below a folder too, where every source's licence allows it (repeatable)
     date : str
         date of publication, to be stated in the files (default: today, UTC)
-    image_url : bool
-        True: a column of the photos' addresses on the web, where COCO JSON or Open Images' list of images states any;
-        False (--no-image-url): no such column
     previous : sequence of Path
         a folder of the version that a manifest replaces, where it is no available manifest (repeatable)
-    audits : sequence of Path
-        for the card: audit.json of curation audit MANIFEST --out DIR (repeatable)
     results : Path, optional
         for the card: results of exactly these manifests, as evaluate --append wrote them
     rai : Path, optional
@@ -192,10 +175,7 @@ def publish(
     check_repository_name(repo)
     several = [manifests] if isinstance(manifests, Manifest | Path | str) else list(manifests)
     loaded = [one if isinstance(one, Manifest) else load_manifest(one) for one in several]
-    folders = ({"": media} if isinstance(media, Path) else media) or None
-    members = _members(loaded, sources or {}, decisions, licences or {}, folders, reading or Reading(), previous)
-    if image_url and layout == "curation":
-        members = _with_addresses(members)
+    members = _members(loaded, sources or {}, decisions, licences or {}, reading or Reading(), previous)
     digests = [one.digest for one in loaded]
     if rai_template is not None:
         if dry_run is None:
@@ -213,7 +193,6 @@ def publish(
         layout=layout,
         date=date or datetime.now(UTC).date().isoformat(),
         statements={**derived(members), **({} if rai is None else read_statements(rai))},
-        audits=read_audits(audits, digests),
         results=None if results is None else _results(results, digests),
     )
     if dry_run is not None:
@@ -225,14 +204,6 @@ def publish(
     with TemporaryDirectory(prefix="curation-publish-") as folder:
         written = write_repository(request, Path(folder))
         return Published(request, written, push(hub, Path(folder), written.publication, public=public), None)
-
-
-def _with_addresses(members: Sequence[Member]) -> list[Member]:
-    """Return members whose tables have a column of addresses, where any of them has an address."""
-    found = [published_addresses(one.manifest, one.labelled, one.sources) for one in members]
-    if not any(one.usable for addresses in found for one in addresses.values()):
-        return list(members)
-    return [replace(one, addresses=addresses) for one, addresses in zip(members, found, strict=True)]
 
 
 def _results(path: Path, digests: Sequence[str]) -> Results:
@@ -278,7 +249,6 @@ def _members(
     given: Mapping[str, Any],
     decisions: Sequence[Path],
     licences: Mapping[str, str],
-    media: Mapping[str, Path] | None,
     reading: Reading,
     previous: Sequence[Path],
 ) -> list[Member]:
@@ -286,18 +256,15 @@ def _members(
     configs = config_names([manifest.header for manifest in manifests])
     known = {entry.name for manifest in manifests for entry in manifest.header.sources}
     _require_named(licences, known, "--licence")
-    _require_named([name for name in media or {} if name], known, "--media")
-    photos = None if media is None else {name: PhotoFolder(Path(one)) for name, one in media.items()}
     _require_known_sources(given, manifests)
     earlier = _earlier(manifests, previous)
     return [
         Member(
             manifest=published_lists(manifest),
             config=config,
-            sources=open_slots(_own(given, manifest), manifest.slots, reading, addresses=True),
+            sources=open_slots(_own(given, manifest), manifest.slots, reading),
             evidence=evidence,
             licences=licences,
-            photos=photos,
             previous=earlier.get(manifest.digest),
         )
         for manifest, config, evidence in zip(manifests, configs, _evidence(decisions, manifests), strict=True)

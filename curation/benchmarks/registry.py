@@ -11,6 +11,7 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, NamedTuple
 
 from curation.benchmarks.benchmark import Benchmark
+from curation.benchmarks.declared import declared, names
 from curation.errors import UsageError
 from curation.manifest.header import Header
 
@@ -35,7 +36,9 @@ class Registry(NamedTuple):
 @cache
 def registry() -> Registry:
     """Return every benchmark: this package's in the order of its rooms, then others by name."""
-    own = [import_module(f"curation.benchmarks.{room}").BENCHMARK for room in ROOMS]
+    own = [
+        declared(room) if room in names() else import_module(f"curation.benchmarks.{room}").BENCHMARK for room in ROOMS
+    ]
     found: dict[str, Benchmark] = {one.name: one for one in own}
     unusable: dict[str, str] = {}
     for entry in sorted(entry_points(group=GROUP), key=lambda one: (one.name, one.value)):

@@ -80,13 +80,13 @@ def report_lines(made: Report, *, whole: bool = False) -> Iterator[str]:
             for one in told if whole else told[:_SHOWN_STATEMENTS]:
                 yield from _statement(one)
             if not whole and len(told) > _SHOWN_STATEMENTS:
-                yield f"  and {len(told) - _SHOWN_STATEMENTS} more: --all tells them"
+                yield f"  and {len(told) - _SHOWN_STATEMENTS} more: see --all"
     yield from _lists(made, whole=whole)
     if made.not_asked:
         yield ""
         yield _not_asked(made.not_asked)
     if made.sums.notes and not whole:
-        yield f"{counted(made.sums.notes, 'note')}: --all tells notes"
+        yield f"{counted(made.sums.notes, 'note')}: see --all"
 
 
 def _statement(one: Statement) -> Iterator[str]:
@@ -114,7 +114,7 @@ def _lists(made: Report, *, whole: bool) -> Iterator[str]:
         yield ""
         yield from table_lines(table)
     if len(rows) > len(shown):
-        yield f"and {len(rows) - len(shown)} more lists: --all tells them"
+        yield f"and {len(rows) - len(shown)} more lists: see --all"
     found = made.target.published
     if found and found.skipped:
         skipped = tuple((name, found.first_lines.get(name, ""), why) for name, why in found.skipped.items())

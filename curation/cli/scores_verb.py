@@ -7,7 +7,7 @@ from typing import Annotated
 
 from curation.cli.output import Answer, Table, table_lines, warn
 from curation.cli.outputs import OutputFile
-from curation.evaluation.post_hoc.scored import Scored, score_files
+from curation.evaluation.post_hoc.methods import Scored, score_files
 
 
 def run(*, out: Annotated[Path, OutputFile()], made: Annotated[Scored, score_files]) -> Answer:

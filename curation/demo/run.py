@@ -13,13 +13,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from tqdm import tqdm
 
 from curation import edge
 from curation.cli import main as curation_main
-from curation.demo.detector import Detector, Example, train
-from curation.demo.world import KNOWN, MOST_COCO_IMAGES, Pixels, World, draw_world, pillow
+from curation.demo.detector import Detector, train
+from curation.demo.world import KNOWN, MOST_COCO_IMAGES, World, draw_world, read_photo
 from curation.errors import CurationError, UsageError
 from curation.ledger import LEDGER
 from curation.sources.voc import read_voc
@@ -101,11 +100,8 @@ def run_demo(out: Path, *, sizes: Sequence[int] = DEFAULT_SIZES) -> None:
     ------
     UsageError
         The folder is somebody else's, or there are too few or too many images.
-    MissingExtraError
-        Pillow is not installed.
     """
     _check_sizes(sizes)
-    pillow("Image")
     _prepare(out)
     _say(1, "Draw a small world in the layouts of VOC2007 and COCO")
     world = draw_world(out / "world", n_train=sizes[0], n_test=sizes[1], n_coco=sizes[2])
@@ -114,7 +110,7 @@ def run_demo(out: Path, *, sizes: Sequence[int] = DEFAULT_SIZES) -> None:
     _say(2, "Train a small detector on the pixels of VOC train: it knows " + ", ".join(KNOWN))
     detector = train_on(world)
     _make_manifest_and_truth(out, world)
-    _say(5, "Detect, once trusting the softmax and once doubting what looks like nothing known")
+    _say(5, "Detect, once trusting the softmax and once doubting what looks little like anything known")
     for part in PARTS:
         _detect(detector, world, part, out)
     _say(6, "Score both on exactly these images")
@@ -142,13 +138,11 @@ def train_on(world: World) -> Detector:
     """Return the detector trained on the VOC train part of a world, read through the package's own reader."""
     source = read_voc(world.voc_root, dataset="voc2007", part="train")
     objects = source.require_objects("Training")
-    labels = np.array([KNOWN.index(name) if name in KNOWN else -1 for name in source.categories.names])
-    examples = []
-    for position, name in enumerate(tqdm(source.images.file_names.tolist(), desc="reading photos", disable=None)):
-        own = objects.image == position
-        photo = _read_photo(world.voc_root / "JPEGImages" / name)
-        examples.append(Example(photo, objects.boxes[own], labels[objects.category[own]]))
-    return train(examples, len(KNOWN))
+    photos = [read_photo(world.voc_root / "JPEGImages" / name) for name in source.images.file_names.tolist()]
+    labels = [KNOWN.index(source.categories.names[category]) for category in objects.category.tolist()]
+    boxes = [(x, y, w, h) for x, y, w, h in objects.boxes.astype(int).tolist()]
+    rows = zip(objects.image.tolist(), boxes, labels, strict=True)
+    return train(((photos[image], box, label) for image, box, label in rows), len(KNOWN))
 
 
 def _detect(detector: Detector, world: World, part: str, out: Path) -> None:
@@ -157,20 +151,15 @@ def _detect(detector: Detector, world: World, part: str, out: Path) -> None:
     photos = world.voc_root / "JPEGImages" if part == "closed" else world.coco_root / "train2017"
     results: dict[str, list[dict[str, Any]]] = {name: [] for name in DETECTORS}
     for image in tqdm(truth["images"], desc=f"detecting in {part}", disable=None):
-        regions = detector.look(_read_photo(photos / image["file_name"]))
+        photo = read_photo(photos / image["file_name"])
         for name in DETECTORS:
-            for found in detector.detect(regions, cautious=name == "cautious"):
+            for found in detector.detect(photo, cautious=name == "cautious"):
                 label = numbers[KNOWN[found.pop("label")]]
                 results[name].append({"image_id": image["id"], "category_id": label, **found})
     for name, found_ones in results.items():
         path = out / "detections" / f"{name}-{part}.json"
         write_text(path, json.dumps(found_ones))
         print(f"  {path}: {len(found_ones)} detections on {len(truth['images'])} images", flush=True)
-
-
-def _read_photo(path: Path) -> Pixels:
-    with pillow("Image").open(path) as image:
-        return np.asarray(image)
 
 
 def _evaluation_inputs(out: Path, name: str, world: World) -> list[str]:

@@ -60,7 +60,7 @@ class ClassScores:
     sums_to_one : bool
         Whether the scores of the known classes alone are a softmax (C = K): no background class, present or removed.
     origin : ndarray of int64, shape (N,), or None
-        Number of each sample's original class, also of negative and unknown ones, where it is told.
+        Number of each sample's original class, also of negative and unknown ones, where it is known.
     reported : dict of str to int
         What was changed on reading, with counts.
     """
@@ -140,7 +140,7 @@ def class_scores(
         )
     if classes is not None and len(classes) != n_classes:
         raise PredictionError(
-            "The number of classes is not that of the columns",
+            "The number of classes differs from the number of columns",
             where=where,
             expected=f"{len(classes)} columns" + (" and the background" if background == "last" else ""),
             found=f"{table.shape[1]} columns",
@@ -180,7 +180,7 @@ def _table(scores: npt.ArrayLike, where: str) -> Table:
         table = np.empty(0, object)
     if table.ndim != 2 or table.dtype.kind not in "fiu":
         raise PredictionError(
-            "Scores are a table of numbers, a row a sample, a column a class",
+            "Scores must be a table of numbers, a row a sample, a column a class",
             where=where,
             expected="shape (N, C)",
             found=f"shape {table.shape}, {table.dtype}",
@@ -199,7 +199,7 @@ def _checked_labels(given: npt.NDArray[Any], n_classes: int, background: Backgro
     if wrong.any():
         row = int(np.argmax(wrong))
         raise PredictionError(
-            "A label is of no class",
+            "Label out of range",
             where=f"{where}: row {row}",
             expected=f"0 to {n_classes - 1}, -1 (negative) or -2 (unknown)",
             found=str(given[row])[:40],
@@ -308,7 +308,7 @@ class PartSamples:
         Ids without namespace.
     classes : ProtocolClasses
     labels, origin : ndarray of int64, shape (N,), or None
-        Where the class of each image is told: by its name, or by the truth given.
+        Where the class of each image is known: by its name, or by the truth.
     """
 
     name: str
@@ -325,7 +325,7 @@ def protocol_classes(manifest: Manifest) -> ProtocolClasses:
     known = sorted((entry for entry in entries if entry.role == "known"), key=lambda entry: entry.index)
     if others or not known or [entry.index for entry in known] != list(range(len(known))):
         raise UsageError(
-            "The manifest is of no open-set classification protocol",
+            "Not a manifest of open-set classification",
             where=f"{manifest.header.name} {manifest.header.version}",
             expected="classes known (0, 1, ...), negative and unknown",
             found=", ".join(f"{entry.name} {entry.role} {entry.index}" for entry in (others or known)[:3]),
@@ -343,7 +343,7 @@ def part_samples(manifest: Manifest, part: str, truth: Path | None = None) -> Pa
     Parameters
     ----------
     truth : Path, optional
-        A dataset root or a file that tells the class of each image (see `curation.sources.opening.open_source`);
+        A dataset root or a file with the class of each image (see `curation.sources.opening.open_source`);
         without one, classes come from names such as ``n02088632_3640`` where all images have these.
 
     Raises
@@ -369,7 +369,7 @@ def labels_of_names(names: Sequence[str], classes: ProtocolClasses, where: str) 
     for row, name in enumerate(names):
         if name not in classes.labels:
             raise PredictionError(
-                "A sample is of a class that the manifest does not name",
+                "Unknown class of a sample",
                 where=f"{where}: row {row}",
                 expected=f"one of its {len(classes.labels)} classes",
                 found=repr(name[:80]),
@@ -391,40 +391,60 @@ def rows_of_part(
     Raises
     ------
     PredictionError
-        An image is there twice, is missing, or (unless dropped) is not in the part; without names: the number of rows
-        is not that of the part.
+        See `rows_by_name`; without names: there are more or fewer rows than images.
     """
     if images is None:
         if n != len(part.images):
             raise PredictionError(
-                "The number of rows is not that of the part's images",
+                "Wrong number of rows for the part",
                 where=where,
                 expected=f"{len(part.images)} rows, in the order of part {part.name}",
                 found=str(n),
                 hint="add image names (column or array 'image'), or choose another --part",
             )
         return np.arange(n), 0
+    return rows_by_name([native_name(text) for text in images], part.images, where, f"part {part.name}", stray)
+
+
+def rows_by_name(
+    given: Sequence[str], wanted: Sequence[str], where: str, owner: str, stray: Stray
+) -> tuple[Int64s, int]:
+    """Return the row of each name wanted among those given, and how many given ones are not wanted.
+
+    Parameters
+    ----------
+    owner : str
+        Whose images are wanted, for messages.
+
+    Raises
+    ------
+    PredictionError
+        A name wanted is there twice, or is missing; or (unless dropped) another one is given.
+    """
+    matched = set(wanted)
     row_of: dict[str, int] = {}
-    for row, text in enumerate(images):
-        name = native_name(text)
-        if name in row_of:
-            raise PredictionError(
-                "An image is there twice", where=f"{where}: rows {row_of[name]} and {row}", found=name[:80]
-            )
-        row_of[name] = row
-    rows = np.array([row_of.get(name, -1) for name in part.images], np.int64)
-    _require_all(rows, part, where)
-    unmatched = len(row_of) - len(rows)
-    if unmatched and stray == "error":
-        listed = set(part.images)
+    strangers = [row for row, name in enumerate(given) if name not in matched]
+    for row, name in enumerate(given):
+        if name in matched and row_of.setdefault(name, row) != row:
+            raise PredictionError("Duplicate image", where=f"{where}: rows {row_of[name]} and {row}", found=name[:120])
+    rows = np.array([row_of.get(name, -1) for name in wanted], np.int64)
+    expected = f"the {len(rows):,} images of {owner}"
+    if (missing := rows < 0).any():
         raise PredictionError(
-            "Images are not in the part",
-            where=f"{where}: row {next(row for name, row in row_of.items() if name not in listed)}",
-            expected=f"the {len(rows)} images of part {part.name}",
-            found=f"{unmatched} others",
+            "Images have no scores",
+            where=where,
+            expected=expected,
+            found=f"{int(missing.sum()):,} missing, first {wanted[int(np.argmax(missing))][:120]}",
+        )
+    if strangers and stray == "error":
+        raise PredictionError(
+            "Images are not in the list",
+            where=f"{where}: row {strangers[0]}, {given[strangers[0]][:120]}",
+            expected=expected,
+            found=f"{len(strangers):,} others",
             hint="--stray drop leaves them out and reports how many",
         )
-    return rows, unmatched
+    return rows, len(strangers)
 
 
 def require_same_labels(stated: npt.NDArray[Any], part: PartSamples, rows: Int64s, where: str) -> None:
@@ -436,11 +456,11 @@ def require_same_labels(stated: npt.NDArray[Any], part: PartSamples, rows: Int64
     if wrong.any():
         row = int(np.argmax(wrong))
         raise PredictionError(
-            "A label is not that of the part's image",
+            "A label differs from that of the part",
             where=f"{where}: row {int(rows[row])}, image {part.images[row]}",
             expected=str(int(part.labels[row])),
             found=f"{stated[row]}; such rows: {int(wrong.sum())}"[:80],
-            hint="rows without image names must stand in the order of the part",
+            hint="rows without image names must be in the order of the part",
         )
 
 
@@ -459,43 +479,28 @@ def _classes_by_name(images: Sequence[str]) -> list[str] | None:
 
 
 def _classes_by_truth(manifest: Manifest, part: str, truth: Path) -> list[str]:
-    """Return the class of each image: what the truth says, but for images whose names tell it (``n02088632_3640``)."""
+    """Return the class of each image: what the truth says, except for images named after it (``n02088632_3640``)."""
     from curation.manifest.views import locate_images
     from curation.sources.opening import open_source
 
     by_name = {entry.name: entry for entry in manifest.header.sources if entry.name in manifest.part(part).sources}
-    names = [one.partition(":")[2].partition("_")[0] for one in manifest.ids(part)]
-    # Training images of ImageNet are told by name: no list of others has them.
-    told = {name for name, entry in by_name.items() if (entry.dataset, entry.part) == ("imagenet", "train")}
+    ids = manifest.ids(part)
+    names = [one.partition(":")[2].partition("_")[0] for one in ids]
+    # Training images of ImageNet are named after their class: no list of others has them.
+    others = [name for name, one in by_name.items() if (one.dataset, one.part) != ("imagenet", "train")]
     sources = {
-        name: open_source(truth, dataset=entry.dataset, part=entry.part, cache=False)
-        for name, entry in by_name.items()
-        if name not in told
+        name: open_source(truth, dataset=by_name[name].dataset, part=by_name[name].part, cache=False) for name in others
     }
-    if told:
+    if len(others) < len(by_name):
         class_at = {
             one: source.categories.names[category]
             for source in sources.values()
             for one, category in zip(source.image_ids.tolist(), class_of_images(source).tolist(), strict=True)
         }
-        return [
-            name if is_wnid(name) else class_at.get(one, "")
-            for name, one in zip(names, manifest.ids(part), strict=True)
-        ]
+        return [name if is_wnid(name) else class_at.get(one, "") for name, one in zip(names, ids, strict=True)]
     located = locate_images(manifest, part, sources)
     for number, source in enumerate(located.sources):
         category = class_of_images(source)
         for row in np.flatnonzero(located.source == number).tolist():
             names[row] = source.categories.names[category[located.position[row]]]
     return names
-
-
-def _require_all(rows: Int64s, part: PartSamples, where: str) -> None:
-    missing = rows < 0
-    if missing.any():
-        raise PredictionError(
-            "Images of the part have no scores",
-            where=where,
-            expected=f"the {len(rows)} images of part {part.name}",
-            found=f"{int(missing.sum())} missing, first {part.images[int(np.argmax(missing))]}",
-        )

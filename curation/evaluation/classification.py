@@ -1,4 +1,4 @@
-"""All measures of open-set classifiers on one protocol: OSCR by grid, confidence, AUROC, open-set accuracy, classes."""
+"""Every measure of open-set classifiers: OSCR by variant, confidence, AUROC, open-set accuracy, classes."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from curation.evaluation.class_scores import (
     part_samples,
     protocol_classes,
 )
-from curation.evaluation.classification_report import DEFINITIONS
+from curation.evaluation.classification_report import DEFINITIONS, report_as
 from curation.evaluation.confidence import read_epochs
 from curation.evaluation.inputs import by_name, file_records, manifest_record
 from curation.evaluation.kin import classifiers_without_kin
 from curation.evaluation.oscr import (
     ACCURACY_RULES,
-    GRIDS,
     QUERIES,
-    Grid,
+    VARIANTS,
+    Variant,
     auroc_of,
     class_rates,
     margins_of,
@@ -44,6 +44,7 @@ from curation.evaluation.oscr import (
 from curation.evaluation.resample import class_bootstrap
 from curation.evaluation.result import Report, Result
 from curation.evaluation.score_files import Keys, ReadScores, ScoreOptions, read_scores
+from curation.evaluation.variants import select
 from curation.hierarchy.kinship import Kin
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
@@ -58,8 +59,8 @@ class ClassificationOptions:
 
     Attributes
     ----------
-    grids : tuple of str
-        Of `curation.evaluation.oscr.GRIDS`; ``table2`` is left out for a classifier without a background column.
+    variants : tuple of str
+        Of `curation.evaluation.oscr.VARIANTS`; ``table2`` is left out for a classifier without a background column.
     queries : tuple of str
         False positive rates, decimal texts.
     bootstrap : int
@@ -69,7 +70,7 @@ class ClassificationOptions:
         Of the intervals.
     """
 
-    grids: tuple[Grid, ...] = ("exact",)
+    variants: tuple[Variant, ...] = ("exact",)
     queries: tuple[str, ...] = QUERIES
     bootstrap: int = 0
     seed: int = 0
@@ -106,7 +107,7 @@ def evaluation_as(report: Report) -> Callable[..., Result]:
         label_key: Annotated[str | None, "KEY"] = None,
         image_key: Annotated[str | None, "KEY"] = None,
         stray: Literal["error", "drop"] = "error",
-        grid: Literal["exact", "paper", "comparison", "table2", "all"] = "exact",
+        variant: Literal["exact", "paper", "comparison", "table2", "all"] | tuple[Variant, ...] = "exact",
         queries: Annotated[str, "Q,Q"] = "0.001,0.01,0.1,1",
         bootstrap: Replicates = 0,
         seed: Seed = 0,
@@ -149,7 +150,7 @@ def evaluation_as(report: Report) -> Callable[..., Result]:
             array or column of image names
         stray : {"error", "drop"}
             rows of images that the part lacks: refuse, or leave out and report
-        grid : {"exact", "paper", "comparison", "table2", "all"}
+        variant : {"exact", "paper", "comparison", "table2", "all"}, or tuple of them
             which thresholds count: all scores (exact), or as one of the two official codes
         queries : str
             false positive rates at which CCR is read
@@ -213,15 +214,16 @@ def evaluation_as(report: Report) -> Callable[..., Result]:
             read["scores"] |= left.scores
             read["val"] |= {name: read["val"][whole] for name, whole in left.of.items() if whole in read["val"]}
         tests = {name: one.scores for name, one in read["scores"].items()}
-        if grid == "table2" and all(one.background is None for one in tests.values()):
+        variants = select({one: one for one in get_args(Variant)}, variant)
+        if variants == ("table2",) and all(one.background is None for one in tests.values()):
             raise UsageError(
-                "The grid table2 counts the background column, and no classifier has one",
+                "The variant table2 counts the background column, and no classifier has one",
                 expected="--background last, or NAME=last",
-                hint="--grid paper is the same grid for the others",
+                hint="--variant paper takes the same thresholds for the others",
             )
         runs = {name: read_epochs(path) for name, path in more["epochs"].items()}
         options = ClassificationOptions(
-            grids=tuple(GRIDS) if grid == "all" else (grid,),  # type: ignore[arg-type]
+            variants=variants,
             queries=tuple(query.strip() for query in queries.split(",")),
             bootstrap=bootstrap,
             seed=seed,
@@ -250,6 +252,12 @@ def evaluation_as(report: Report) -> Callable[..., Result]:
         )
 
     return evaluate
+
+
+def declared(protocol: str, table: Mapping[str, Any]) -> tuple[Callable[..., Result], Report]:
+    """Return the evaluation of open-set classifiers for a benchmark, which declares nothing more, and its report."""
+    report = report_as(protocol)
+    return evaluation_as(report), report
 
 
 def _stem(path: Path) -> str:
@@ -331,18 +339,18 @@ def evaluate_classifiers(
     Returns
     -------
     dict
-        ``grids``, ``queries``, ``definitions``, ``classifiers`` by name (see `evaluate_classifier`), ``bootstrap``.
+        ``variants``, ``queries``, ``definitions``, ``classifiers`` by name (see `evaluate_classifier`), ``bootstrap``.
 
     Raises
     ------
     UsageError
-        No classifier, an unknown grid, a query that is not a rate or given twice, a validation of no classifier.
+        No classifier, an unknown variant, a query that is not a rate or given twice, a validation of no classifier.
     """
     options = options or ClassificationOptions()
     validations = validations or {}
     _check(classifiers, validations, options)
     return {
-        "grids": {grid: GRIDS[grid] for grid in options.grids},
+        "grids": {variant: VARIANTS[variant] for variant in options.variants},
         "queries": list(options.queries),
         "definitions": DEFINITIONS,
         "openset_accuracy_rules": ACCURACY_RULES,
@@ -370,9 +378,9 @@ def evaluate_classifier(
     -------
     dict
         ``n`` by group, ``scores`` (what kind), ``accuracy``, ``macro_accuracy``; ``confidence``, ``auroc`` and
-        ``openset_accuracy`` by group; ``oscr`` by grid and group; ``validation`` (None without); ``classes``: one
+        ``openset_accuracy`` by group; ``oscr`` by variant and group; ``validation`` (None without); ``classes``: one
         record a known class with its accuracy, mean probability or score of its own class, and CCR at each query (exact
-        grid). Undefined is None, with a ``reason``.
+        variant). Undefined is None, with a ``reason``.
     """
     shares = shares_by_class(test, test.right)
     defined = [share for share in shares if share is not None]
@@ -386,9 +394,9 @@ def evaluate_classifier(
         "confidence": {group: confidences.confidence(test, group) for group in GROUPS},
         "auroc": {group: auroc_of(test, group) for group in GROUPS},
         "oscr": {
-            grid: {group: oscr(test, group, grid=grid, queries=options.queries) for group in GROUPS}
-            for grid in options.grids
-            if grid != "table2" or test.background is not None
+            variant: {group: oscr(test, group, variant=variant, queries=options.queries) for group in GROUPS}
+            for variant in options.variants
+            if variant != "table2" or test.background is not None
         },
         "openset_accuracy": {
             group: {rule: openset_accuracy(test, group, validation, rule=rule) for rule in ("strict", "inclusive")}
@@ -402,7 +410,7 @@ def evaluate_classifier(
 
 def _validation(data: ClassScores, queries: tuple[str, ...]) -> dict[str, Any]:
     """Return what the papers read from validation scores: gamma, and the sum of CCR, both against negatives."""
-    curve = oscr(data, "negative", grid="exact", queries=queries)
+    curve = oscr(data, "negative", variant="exact", queries=queries)
     return {
         "n": {"known": int(data.known.sum()), **{group: int(data.group(group).sum()) for group in GROUPS}},
         "confidence": {"negative": confidences.confidence(data, "negative")},
@@ -436,10 +444,10 @@ def _check(
     validations: Mapping[str, ClassScores],
     options: ClassificationOptions,
 ) -> None:
-    if not classifiers or not options.queries or not options.grids:
-        raise UsageError("There is nothing to evaluate", expected="a classifier, a grid and a query")
-    if unknown := [grid for grid in options.grids if grid not in GRIDS]:
-        raise UsageError("There is no such grid", expected=", ".join(GRIDS), found=str(unknown[0])[:40])
+    if not classifiers or not options.queries or not options.variants:
+        raise UsageError("There is nothing to evaluate", expected="a classifier, a variant and a query")
+    if unknown := [variant for variant in options.variants if variant not in VARIANTS]:
+        raise UsageError("There is no such variant", expected=", ".join(VARIANTS), found=str(unknown[0])[:40])
     if len({read_query(query) for query in options.queries}) < len(options.queries):
         raise UsageError("A false positive rate is asked for twice", found=",".join(options.queries)[:200])
     if unmatched := [name for name in validations if name not in classifiers]:

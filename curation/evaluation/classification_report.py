@@ -31,7 +31,7 @@ MEASURES = (
         "CCR@{fpr}",
         "correct classification rate at a false positive rate",
         "known samples that are classified right with a score above the threshold / known samples, at the threshold "
-        "where the share of unknown samples above it is the rate, as the grid says",
+        "where the share of unknown samples above it is the rate, as the variant says",
         unit="share",
         better="higher",
         source=f"{_OSCR}; {_PAPER}",
@@ -150,16 +150,16 @@ DEFINITIONS: dict[str, str] = {
 
 
 def scored(data: Data) -> Iterator[Scored]:
-    """Yield what was scored: each classifier on each grid, against unknown samples."""
+    """Yield what was scored: each classifier on each variant, against unknown samples."""
     part = data["manifest"] and data["manifest"]["parts"]["scores"]
     left = data.get("option_files", {}).get("without_kin", {})
     for name, one in data["classifiers"].items():
         file = data["inputs"][name]["scores"]
-        for grid, rates in one["oscr"].items():
+        for variant, rates in one["oscr"].items():
             yield Scored(
                 part=part or "",
                 split=left[name]["name"] if name in left else "",
-                variant=grid,
+                variant=variant,
                 numbers={**one, "rates": rates["unknown"]},
                 truth={"labels": file["labels_sha256"]},
                 predictions={name: file},
@@ -265,7 +265,7 @@ def _rates(data: Data, group: str) -> Table:
     queries = data["queries"]
     rows = []
     for name, one in data["classifiers"].items():
-        for grid, sections in one["oscr"].items():
+        for variant, sections in one["oscr"].items():
             section = sections[group]
             rates = (
                 f"{shown(section['ccr_at_fpr'][query], 'ratio')} ({shown(section['macro_ccr_at_fpr'][query], 'ratio')})"
@@ -273,9 +273,9 @@ def _rates(data: Data, group: str) -> Table:
             )
             total = section["sum_ccr"]
             summed = f"{shown(total['value'], 'ratio')} of {total['of']}"
-            rows.append((name, grid, *rates, summed, section["smallest_fpr"]))
+            rows.append((name, variant, *rates, summed, section["smallest_fpr"]))
     columns = (
-        *map(Column, ("classifier", "grid", *(f"CCR@{query}" for query in queries), "sum")),
+        *map(Column, ("classifier", "variant", *(f"CCR@{query}" for query in queries), "sum")),
         Column("smallest FPR above 0", "ratio"),
     )
     return Table("", columns, rows, title=f"CCR at FPR on {group} samples (in brackets: mean over classes)")
@@ -335,12 +335,12 @@ def _drawings(result: Result) -> Iterator[Drawing]:
     drawable = any(one["n"]["known"] and any(one["n"][group] for group in GROUPS) for one in ones)
     if not drawable:
         yield Drawing("oscr", None, "no curves: they need known and other samples")
-    for grid in data["grids"] if drawable else ():
-        curves = {name: one for name, one in scores.items() if grid in data["classifiers"][name]["oscr"]}
-        # Of scores that are all equal the grids of the two codes hold no threshold.
-        has_points = any(curve_of(one, group, grid) for one in curves.values() for group in GROUPS)
-        missing = f"no curve on the grid {grid}: it holds no threshold" if curves and not has_points else ""
-        yield Drawing(f"oscr_{grid}", partial(oscr_figure, curves, grid=grid) if has_points else None, missing)
+    for variant in data["grids"] if drawable else ():
+        curves = {name: one for name, one in scores.items() if variant in data["classifiers"][name]["oscr"]}
+        # Of scores that are all equal the variants of the two codes hold no threshold.
+        has_points = any(curve_of(one, group, variant) for one in curves.values() for group in GROUPS)
+        missing = f"no curve on the variant {variant}: it holds no threshold" if curves and not has_points else ""
+        yield Drawing(f"oscr_{variant}", partial(oscr_figure, curves, variant=variant) if has_points else None, missing)
     yield Drawing("scores", partial(score_histograms, scores))
     yield Drawing("confidence", partial(confidence_figure, runs) if runs else None)
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from curation.evaluation.input_order import decided_by_order, joined
 from curation.evaluation.matching import Matches, rows_by_class
@@ -148,25 +150,67 @@ def average_precision(scores: Floats, correct: Bools, n_positive: int, rules: Ru
     return float(flavours[rules.average_precision](curve)[0])
 
 
-def full_curve(scores: Floats, correct: Bools, n_positive: int) -> dict[str, list[float]]:
-    """Return every point of the precision-recall curve, ties grouped: ``recall``, ``precision``, ``score`` lists."""
+def distinct_points(scores: Floats, correct: Bools) -> tuple[Floats, Any, Any]:
+    """Return each distinct score, falling, and the true positives and all detections at or above it."""
     order = np.argsort(-scores, kind="stable")
     ranked = scores[order]
     ends = np.flatnonzero(np.append(np.diff(ranked) != 0, True)[: len(ranked)])
-    tp = np.cumsum(correct[order])[ends]
-    return {
-        "recall": (tp / max(n_positive, 1)).tolist(),
-        "precision": (tp / (ends + 1)).tolist(),
-        "score": ranked[ends].tolist(),
-    }
+    return ranked[ends], np.cumsum(correct[order])[ends], ends + 1
+
+
+def full_curve(scores: Floats, correct: Bools, n_positive: int) -> dict[str, list[float]]:
+    """Return every point of the precision-recall curve, ties grouped: ``recall``, ``precision``, ``score`` lists."""
+    score, tp, kept = distinct_points(scores, correct)
+    return {"recall": (tp / max(n_positive, 1)).tolist(), "precision": (tp / kept).tolist(), "score": score.tolist()}
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """The detections of a closed part and of a wilderness as one: every one on a wilderness image is wrong.
+
+    Attributes
+    ----------
+    detections : Detections
+        Images counted on from part to part.
+    outcome, claim : ndarray of int, shape (d,)
+        As `Matches` has them, 0 and -1 on wilderness images.
+    n_positive : ndarray of int64, shape (K,)
+    """
+
+    detections: Detections
+    outcome: npt.NDArray[np.int8]
+    claim: Int64s
+    n_positive: Int64s
+
+    @classmethod
+    def of(cls, inside: Detections, matches: Matches, outside: Detections) -> Pool:
+        """Return the detections of both parts, the closed ones with what became of them."""
+        outcome = np.append(matches.outcome, np.zeros(len(outside), np.int8))
+        claim = np.append(matches.claim, np.full(len(outside), -1)).astype(np.int64)
+        return cls(joined(inside, outside), outcome, claim, matches.n_positive)
+
+    def rankings(self, level: Int64s, n_levels: int, *, empty: bool = False) -> Iterator[tuple[int, Ranking]]:
+        """Yield each class with the ranking of its detections that count.
+
+        Parameters
+        ----------
+        level : ndarray of int64, shape (d,)
+            The first level whose images hold each detection.
+        empty : bool
+            Whether classes without detections are yielded.
+        """
+        for number, rows in rows_by_class(self.detections.label, len(self.n_positive), empty=empty):
+            rows = rows[self.outcome[rows] >= 0]
+            scores, correct = self.detections.scores[rows], self.outcome[rows] == 1
+            yield number, Ranking(scores, correct, int(self.n_positive[number]), level=level[rows], n_levels=n_levels)
+
+    def decided_by_order(self) -> int:
+        """Return how many groups of equal score have another number in another order of the file."""
+        return decided_by_order(self.detections, self.outcome, counted=self.outcome >= 0, claim=self.claim)
 
 
 def average_precision_by_level(
-    classes: tuple[str, ...],
-    closed: Detections,
-    matches: Matches,
-    wilderness: Detections,
-    levels: Levels,
+    classes: tuple[str, ...], closed: Detections, matches: Matches, wilderness: Detections, levels: Levels
 ) -> dict[str, Any]:
     """Return AP of each class and its mean at each level, 11-point and area.
 
@@ -180,39 +224,23 @@ def average_precision_by_level(
         truth. ``AP11``, ``AP_area``: ``[level][class]``, None for a class without ground truth. ``decided_by_order``:
         of ``mAP11_ties_in_input_order``; nothing else depends on it (`curation.evaluation.input_order`).
     """
-    first_level = levels.first_level(wilderness.image)
+    level = np.append(np.zeros(len(closed), np.int64), levels.first_level(wilderness.image))
+    pool = Pool.of(closed, matches, wilderness)
     names = ("mAP11", "mAP_area", "mAP11_ties_in_input_order")
     # A class without detections is 0 throughout.
     tables: dict[str, Floats] = {name: np.zeros((len(levels), len(classes))) for name in names}
-    outside_of = dict(rows_by_class(wilderness.label, len(classes), empty=False))
-    inside_of = dict(rows_by_class(closed.label, len(classes), empty=False))
-    nothing = np.empty(0, np.int64)
-    for number in sorted(inside_of.keys() | outside_of.keys()):
-        inside, outside = inside_of.get(number, nothing), outside_of.get(number, nothing)
-        counted = inside[matches.outcome[inside] >= 0]
-        ranking = Ranking(
-            np.concatenate([closed.scores[counted], wilderness.scores[outside]]),
-            np.concatenate([matches.outcome[counted] == 1, np.zeros(len(outside), bool)]),
-            int(matches.n_positive[number]),
-            level=np.concatenate([np.zeros(len(counted), np.int64), first_level[outside]]),
-            n_levels=len(levels),
-        )
+    for number, ranking in pool.rankings(level, len(levels)):
         curve = ranking.curve()
         tables["mAP11"][:, number] = eleven_point(curve)
         tables["mAP_area"][:, number] = area(curve)
         tables["mAP11_ties_in_input_order"][:, number] = eleven_point(ranking.curve("input_order"))
-    outcome = np.append(matches.outcome, np.zeros(len(wilderness), np.int8))
     defined = matches.n_positive > 0
-    result: dict[str, Any] = {name: _means(table, defined) for name, table in tables.items()}
-    result["AP11"] = _named(tables["mAP11"], classes, defined, levels)
-    result["AP_area"] = _named(tables["mAP_area"], classes, defined, levels)
-    result["decided_by_order"] = decided_by_order(
-        joined(closed, wilderness),
-        outcome,
-        counted=outcome >= 0,
-        claim=np.append(matches.claim, np.full(len(wilderness), -1)),
-    )
-    return result
+    return {
+        **{name: _means(table, defined) for name, table in tables.items()},
+        "AP11": _named(tables["mAP11"], classes, defined, levels),
+        "AP_area": _named(tables["mAP_area"], classes, defined, levels),
+        "decided_by_order": pool.decided_by_order(),
+    }
 
 
 def _means(table: Floats, defined: Bools) -> Values:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 Better = Literal["higher", "lower"]
 Unit = Literal["share", "%", "ratio", "count", "score"]
@@ -112,6 +112,52 @@ def range_of(unit: str, measure: Measure | None = None) -> tuple[float, float]:
     return measure.bounds if measure and measure.bounds else RANGES.get(unit, (-inf, inf))
 
 
+class Value(NamedTuple):
+    """A number that an evaluation measured: one row of its result.
+
+    Attributes
+    ----------
+    measure : str
+        Key of its declaration, without parameters.
+    value : int or float or None
+    parameters : mapping of str to str
+    n : int, optional
+        How many things it rests on.
+    undefined : str
+        Why there is no value; by default what the declaration says.
+    """
+
+    measure: str
+    value: Number | None
+    parameters: Mapping[str, str] = {}
+    n: Number | None = None
+    undefined: str = ""
+
+
+class Measured(NamedTuple):
+    """What one variant measured on one part.
+
+    Attributes
+    ----------
+    values : sequence of Value
+    tables : mapping of str to mapping
+        Further tables by name, each of equally long columns by name.
+    notes : sequence of str
+        What a reader must know.
+    decided_by_order : int
+        How many decisions rest on the order of equal scores.
+    """
+
+    values: Sequence[Value]
+    tables: Mapping[str, Mapping[str, Sequence[Any]]]
+    notes: Sequence[str] = ()
+    decided_by_order: int = 0
+
+    def value(self, key: str) -> Number | None:
+        """Return the value of a measure without parameters, by its key."""
+        return next(one.value for one in self.values if one.measure == key and not one.parameters)
+
+
 def ranked(measures: Iterable[Measure]) -> tuple[Measure, ...]:
     """Return the measures that leaderboards show, in their order."""
     return tuple(one for one in measures if one.ranked)
@@ -176,8 +222,10 @@ class Scored:
     Attributes
     ----------
     variant : str
+    found : Measured, optional
+        Its numbers as rows.
     numbers : mapping
-        The section of a result that the paths of the measures lead into.
+        Where they are no rows yet: the section of a result that the paths of the measures lead into.
     method : str
         Its name, by default that of the file of its predictions.
     score : str
@@ -201,10 +249,11 @@ class Scored:
     """
 
     variant: str
-    numbers: Data
     method: str
     truth: Data
     predictions: Mapping[str, Data]
+    found: Measured | None = None
+    numbers: Data = field(default_factory=dict)
     part: str = ""
     task: str = ""
     split: str = ""
@@ -221,3 +270,22 @@ class Scored:
         """Return what tells this one apart in its result, ``t1/clean``."""
         method = self.method if self.of_several else ""
         return "/".join(filter(None, (self.task, self.split, self.case, method, self.score, self.variant)))
+
+
+def values_of(scored: Scored, measures: Iterable[Measure]) -> Iterator[tuple[Measure, Value]]:
+    """Yield the declared numbers of what was scored, each with its declaration, in the order of the declarations."""
+    if scored.found is None:
+        told = scored.numbers.get("undefined")
+        reasons = told if isinstance(told, Mapping) else {}
+        for measure in measures:
+            for parameters, value in measure.found(scored.numbers):
+                reason = "" if value is not None else reasons.get(measure.key_of(parameters)) or measure.undefined
+                yield measure, Value(measure.base, value, parameters, measure.counted(scored.numbers), reason)
+        return
+    for measure in measures:
+        for one in scored.found.values:
+            if one.measure == measure.base:
+                yield (
+                    measure,
+                    one._replace(undefined="" if one.value is not None else one.undefined or measure.undefined),
+                )

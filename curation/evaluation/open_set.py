@@ -6,8 +6,9 @@ recall with or without the open-set errors in its denominator, and at confidence
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -103,16 +104,14 @@ def wilderness_levels(
     # n_k > k*N/10 - 1, so no level beyond this one can fit.
     end = 10 * (n_wilderness + 1) // n_closed + 2
     k = np.arange(end if most is None else min(end, most), dtype=np.int64)
-    images = k * n_closed // 10 if counts == "integer" else _float32_counts(k, n_closed)
+    images = k * n_closed // 10
+    if counts == "float32":
+        images = ((k / 10).astype(np.float32).astype(np.float64) * n_closed).astype(np.int64)
     images = images[images <= n_wilderness]
     return Levels(tenth_names(range(len(images))), images, counts)
 
 
-def _float32_counts(k: Int64s, n_closed: int) -> Int64s:
-    return ((k / 10).astype(np.float32).astype(np.float64) * n_closed).astype(np.int64)
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Outcomes:
     """What became of each detection, and which unknown objects detections of known classes lie on.
 
@@ -145,16 +144,18 @@ class Outcomes:
     pairs: OverlappingPairs
     decided_by_order: int
 
-    def ranked(self) -> Iterator[tuple[int, Int64s]]:
-        """Yield each class with its detections by falling score, ties in input order."""
+    @cached_property
+    def ranked(self) -> list[tuple[int, Int64s]]:
+        """Each class with its detections by falling score, ties in input order."""
         order = np.argsort(-self.scores, kind="stable")
         # Numbers of 16 bits are sorted digit by digit, the others by comparison.
         kind = np.int16 if len(self.n_positive) < 1 << 15 else np.int32
-        for number, places in rows_by_class(self.label[order].astype(kind), len(self.n_positive)):
-            yield number, order[places]
+        found = rows_by_class(self.label[order].astype(kind), len(self.n_positive))
+        return [(number, order[places]) for number, places in found]
 
+    @cached_property
     def on_unknown(self) -> Bools:
-        """Return which detections are of a known class and lie on an unknown object, shape (d,)."""
+        """Which detections are of a known class and lie on an unknown object, shape (d,)."""
         hits = np.zeros(len(self.label), bool)
         hits[self.pairs.row] = True
         return hits
@@ -214,9 +215,9 @@ def recall_points(
     added : float
         What recalls add to the objects that they divide by.
     """
-    hits = found.on_unknown()
+    hits = found.on_unknown
     result = {}
-    for number, rows in found.ranked():
+    for number, rows in found.ranked:
         n = int(found.n_positive[number])
         if number >= n_known or not len(rows) or not (n or without_objects):
             continue
@@ -248,19 +249,16 @@ def impact_at_recalls(by_class: dict[int, RecallPoints], classes: Sequence[str])
     dict
         Lists over ``recall`` (decimal texts): ``WI`` = sum of ``on_unknown`` / sum of ``kept`` over classes,
         ``WI_closed_set_denominator`` (sum of ``kept_closed`` instead), None where a sum is 0; these three sums;
-        ``classes_reaching``; and ``classes_never_reaching``: names, by recall in tenths.
+        ``classes``, ``classes_reaching``, and ``never_reached_by``: names of the others.
     """
     sums = np.zeros((3, len(HUNDREDTHS)), np.int64)
-    reaching = np.zeros(len(HUNDREDTHS), np.int64)
-    never: dict[str, list[str]] = {f"0.{tenths}": [] for tenths in TENTHS}
-    levels = (np.array(HUNDREDTHS) / 100).tolist()
+    never: list[list[str]] = [[] for _ in HUNDREDTHS]
     for number, one in by_class.items():
-        places = np.array([one.nearest(level) for level in levels])
+        places = np.array([one.nearest(level / 100) for level in HUNDREDTHS])
         sums += np.stack([one.on_unknown[places], one.kept[places], one.kept_closed[places]])
-        reaching += (one.n_positive > 0) & (100 * one.tp >= np.array(HUNDREDTHS) * one.n_positive)
-        for tenths in TENTHS:
-            if not one.n_positive or 10 * one.tp < tenths * one.n_positive:
-                never[f"0.{tenths}"].append(classes[number])
+        for level, names in zip(HUNDREDTHS, never, strict=True):
+            if not one.n_positive or 100 * one.tp < level * one.n_positive:
+                names.append(classes[number])
     on_unknown, kept, kept_closed = sums.tolist()
     return {
         "recall": [f"{level // 100}.{level % 100:02d}" for level in HUNDREDTHS],
@@ -269,9 +267,9 @@ def impact_at_recalls(by_class: dict[int, RecallPoints], classes: Sequence[str])
         "on_unknown": on_unknown,
         "kept": kept,
         "kept_closed": kept_closed,
-        "classes": len(by_class),
-        "classes_reaching": reaching.tolist(),
-        "classes_never_reaching": never,
+        "classes": [len(by_class)] * len(HUNDREDTHS),
+        "classes_reaching": [len(by_class) - len(names) for names in never],
+        "never_reached_by": [", ".join(names) for names in never],
     }
 
 
@@ -469,11 +467,7 @@ def _rates(counts: Mapping[str, int]) -> dict[str, float | None]:
 
 
 def wilderness_impact(
-    classes: tuple[str, ...],
-    matches: Matches,
-    points: OperatingPoints,
-    wilderness: Detections,
-    levels: Levels,
+    classes: tuple[str, ...], matches: Matches, points: OperatingPoints, wilderness: Detections, levels: Levels
 ) -> dict[str, Any]:
     """Return wilderness impact ``FP_o / (TP_c + FP_c)`` per recall and level (Elephant paper, Fig. 5, Table 2).
 
@@ -492,12 +486,36 @@ def wilderness_impact(
     opened = _open_false_positives(points, wilderness, levels, len(classes))
     result: dict[str, Any] = {"thresholds": {}, "WI": {}, "AWI": {}}
     for row, recall in enumerate(recall_names(points)):
-        left_out = _left_out(classes, matches, points, row)
-        result["thresholds"][recall] = {
-            name: _operating_point(points, matches, row, number, left_out.get(name))
-            for number, name in enumerate(classes)
+        tp, kept = points.tp[row], points.tp[row] + points.fp[row]
+        reached = ~np.isnan(points.threshold[row])
+        rows = list(zip(classes, reached.tolist(), matches.n_positive.tolist(), strict=True))
+        left_out = {
+            name: "never reaches this recall" if n else "no ground truth" for name, there, n in rows if not there
         }
-        impact = _impact_at(classes, points.tp[row], points.fp[row], opened[row], left_out)
+        operating_points = {
+            name: {"threshold": float(limit), "TP_c": int(right), "FP_c": int(wrong), "recall": int(right) / n}
+            if there
+            else {"threshold": None, "TP_c": None, "FP_c": None, "recall": None, "reason": left_out[name]}
+            for (name, there, n), limit, right, wrong in zip(
+                rows, points.threshold[row], tp, points.fp[row], strict=True
+            )
+        }
+        averages = readings(tp[reached], kept[reached], opened[row][reached]) if reached.any() else None
+        impact: dict[str, Any] = {
+            "per_class": {
+                name: (opened[row, number] / kept[number]).tolist() if there else None
+                for number, (name, there, _) in enumerate(rows)
+            },
+            "fp_open": {
+                name: opened[row, number].tolist() if there else None for number, (name, there, _) in enumerate(rows)
+            },
+            **{one: averages[one].tolist() if averages else [None] * len(levels) for one in READINGS},
+            "classes_averaged": [name for name, there, _ in rows if there],
+            "classes_left_out": left_out,
+        }
+        if averages is None:
+            impact["reason"] = "no class reaches this recall on the closed set"
+        result["thresholds"][recall] = operating_points
         result["WI"][recall] = impact
         result["AWI"][recall] = {reading: average_impact(impact[reading]) for reading in READINGS}
     return result
@@ -526,31 +544,6 @@ def _open_false_positives(points: OperatingPoints, wilderness: Detections, level
     return table[:, :, :-1].cumsum(axis=2)
 
 
-def _impact_at(
-    classes: tuple[str, ...], tp: Int64s, fp: Int64s, opened: Int64s, left_out: dict[str, str]
-) -> dict[str, Any]:
-    impacts = {
-        name: None if name in left_out else (opened[number] / (tp[number] + fp[number])).tolist()
-        for number, name in enumerate(classes)
-    }
-    kept = np.array([name not in left_out for name in classes], bool)
-    n_levels = opened.shape[1]
-    result: dict[str, Any] = {
-        "per_class": impacts,
-        "fp_open": {name: None if name in left_out else opened[number].tolist() for number, name in enumerate(classes)},
-        **(
-            {name: values.tolist() for name, values in readings(tp[kept], (tp + fp)[kept], opened[kept]).items()}
-            if kept.any()
-            else dict.fromkeys(READINGS, [None] * n_levels)
-        ),
-        "classes_averaged": [name for name in classes if name not in left_out],
-        "classes_left_out": left_out,
-    }
-    if not kept.any():
-        result["reason"] = "no class reaches this recall on the closed set"
-    return result
-
-
 def readings(tp: Int64s, kept: Int64s, opened: Int64s) -> dict[str, Floats]:
     """Return the three averages over classes by level, shapes (L,).
 
@@ -567,28 +560,6 @@ def readings(tp: Int64s, kept: Int64s, opened: Int64s) -> dict[str, Floats]:
         "macro": (opened / kept).mean(axis=0),
         "pooled": opened.sum(axis=0) / kept.sum(),
         "ratio_of_mean_precision": closed_precision / open_precision - 1,
-    }
-
-
-def _left_out(classes: tuple[str, ...], matches: Matches, points: OperatingPoints, row: int) -> dict[str, str]:
-    return {
-        name: "no ground truth" if matches.n_positive[number] == 0 else "never reaches this recall"
-        for number, name in enumerate(classes)
-        if np.isnan(points.threshold[row, number])
-    }
-
-
-def _operating_point(
-    points: OperatingPoints, matches: Matches, row: int, number: int, reason: str | None
-) -> dict[str, Any]:
-    if reason is not None:
-        return {"threshold": None, "TP_c": None, "FP_c": None, "recall": None, "reason": reason}
-    tp, fp = int(points.tp[row, number]), int(points.fp[row, number])
-    return {
-        "threshold": float(points.threshold[row, number]),
-        "TP_c": tp,
-        "FP_c": fp,
-        "recall": tp / int(matches.n_positive[number]),
     }
 
 

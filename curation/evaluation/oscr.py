@@ -2,8 +2,8 @@
 
 ``CCR(t)``: share of known samples whose highest score is that of their class and lies above t. ``FPR(t)``: share of the
 negative, or of the unknown, samples whose highest known score lies above t (Palechor et al., WACV 2023, eq. 6; Dhamija
-et al., NeurIPS 2018). Four readings of which thresholds count, by name: `GRIDS`. Open-set accuracy (OSA, OOSA) is one
-number at one threshold for known samples answered right and others rejected.
+et al., NeurIPS 2018). Which thresholds count says a variant (`VARIANTS`). Open-set accuracy (OSA, OOSA) is one number
+at one threshold for known samples answered right and others rejected.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from curation.evaluation.class_scores import ClassScores
 from curation.evaluation.curves import auroc
 from curation.evaluation.problem import Bools, Floats, Int64s
 
-Grid = Literal["exact", "paper", "comparison", "table2"]
-GRIDS: dict[str, str] = {
+Variant = Literal["exact", "paper", "comparison", "table2"]
+VARIANTS: dict[str, str] = {
     "exact": "every score is a threshold, score > threshold; CCR@FPR(q): highest CCR with FPR <= q (eq. 6 as it "
     "stands)",
     "paper": "openset-imagenet: thresholds are the distinct scores of the true class of all known samples but the "
@@ -49,7 +49,7 @@ class OscrCurve:
     correct, other : ndarray of int64, shape (p,)
         Known samples that are right and pass; samples of the other group that pass.
     n_known, n_other : int
-    grid : {"exact", "paper", "comparison", "table2"}
+    variant : {"exact", "paper", "comparison", "table2"}
     """
 
     thresholds: Floats
@@ -57,7 +57,7 @@ class OscrCurve:
     other: Int64s
     n_known: int
     n_other: int
-    grid: Grid
+    variant: Variant
 
     @property
     def ccr(self) -> Floats:
@@ -102,7 +102,7 @@ def margins_of(data: ClassScores, group: str, *, with_background: bool = False) 
     group : {"negative", "unknown"}
     with_background : bool
         Let the background column take part like a class: a known sample below it is wrong, and a sample of the other
-        group passes by its background score too (grid ``table2``).
+        group passes by its background score too (variant ``table2``).
     """
     known, other = data.known, data.group(group)
     right, highest = data.right, data.highest
@@ -116,24 +116,24 @@ def margins_of(data: ClassScores, group: str, *, with_background: bool = False) 
     )
 
 
-def oscr_curve(margins: Margins, grid: Grid = "exact") -> OscrCurve | None:
-    """Return the curve; None where a group is empty or the grid holds no threshold."""
-    thresholds = _thresholds(margins, grid)
+def oscr_curve(margins: Margins, variant: Variant = "exact") -> OscrCurve | None:
+    """Return the curve; None where a group is empty or the variant holds no threshold."""
+    thresholds = _thresholds(margins, variant)
     if not margins.n_known or not len(margins.other) or not len(thresholds):
         return None
-    side: Literal["left", "right"] = "left" if grid == "comparison" else "right"
+    side: Literal["left", "right"] = "left" if variant == "comparison" else "right"
     return OscrCurve(
         thresholds=thresholds,
         correct=len(margins.correct) - np.searchsorted(margins.correct, thresholds, side=side),
         other=len(margins.other) - np.searchsorted(margins.other, thresholds, side=side),
         n_known=margins.n_known,
         n_other=len(margins.other),
-        grid=grid,
+        variant=variant,
     )
 
 
 def point_at_fpr(curve: OscrCurve, query: str) -> int | None:
-    """Return the point at a false positive rate, by the rule of the curve's grid (see `GRIDS`); None where it has none.
+    """Return the point at a false positive rate, as its variant says (see `VARIANTS`); None where it has none.
 
     Parameters
     ----------
@@ -146,11 +146,11 @@ def point_at_fpr(curve: OscrCurve, query: str) -> int | None:
         Position in the curve's columns.
     """
     asked = read_query(query)
-    if curve.grid == "exact":
+    if curve.variant == "exact":
         # In whole samples: 0.1 * 30 is more than 3 in floats.
         return int(np.argmax(curve.other <= int(asked * curve.n_other)))
     wanted, fpr = float(asked), curve.fpr
-    if curve.grid == "comparison":
+    if curve.variant == "comparison":
         below = fpr < wanted
         return int(np.argmax(below)) if below.any() else None
     if not asked:
@@ -179,7 +179,9 @@ def read_query(text: str) -> Fraction:
     return value
 
 
-def oscr(data: ClassScores, group: str, *, grid: Grid = "exact", queries: tuple[str, ...] = QUERIES) -> dict[str, Any]:
+def oscr(
+    data: ClassScores, group: str, *, variant: Variant = "exact", queries: tuple[str, ...] = QUERIES
+) -> dict[str, Any]:
     """Return CCR@FPR of one group with what belongs to it.
 
     Returns
@@ -190,8 +192,8 @@ def oscr(data: ClassScores, group: str, *, grid: Grid = "exact", queries: tuple[
         ``sum_ccr``, the sum over the queries that are defined, with their number; ``smallest_fpr`` above zero that any
         threshold reaches. Undefined is None, with a ``reason`` by query.
     """
-    margins = margins_of(data, group, with_background=grid == "table2")
-    curve = oscr_curve(margins, grid)
+    margins = margins_of(data, group, with_background=variant == "table2")
+    curve = oscr_curve(margins, variant)
     places = {query: None if curve is None else point_at_fpr(curve, query) for query in queries}
     rates = {query: None if curve is None else ccr_at_fpr(curve, query) for query in queries}
     defined = [rate for rate in rates.values() if rate is not None]
@@ -216,7 +218,7 @@ def class_rates(data: ClassScores, curve: OscrCurve | None, place: int | None) -
     """
     if curve is None or place is None:
         return [None] * len(data.classes)
-    return shares_by_class(data, passing(data, float(curve.thresholds[place]), curve.grid))
+    return shares_by_class(data, passing(data, float(curve.thresholds[place]), curve.variant))
 
 
 def shares_by_class(data: ClassScores, passed: Bools) -> list[float | None]:
@@ -226,12 +228,12 @@ def shares_by_class(data: ClassScores, passed: Bools) -> list[float | None]:
     return [hit / n if n else None for hit, n in zip(hits.tolist(), counts.tolist(), strict=True)]
 
 
-def passing(data: ClassScores, threshold: float, grid: Grid) -> Bools:
-    """Return which samples are answered right above a threshold, by the comparison of the grid, shape (N,)."""
+def passing(data: ClassScores, threshold: float, variant: Variant) -> Bools:
+    """Return which samples are answered right above a threshold, by the comparison of the variant, shape (N,)."""
     right = data.right
-    if grid == "table2" and data.background is not None:
+    if variant == "table2" and data.background is not None:
         right = right & (data.highest >= data.background)
-    above = data.highest >= threshold if grid == "comparison" else data.highest > threshold
+    above = data.highest >= threshold if variant == "comparison" else data.highest > threshold
     return np.asarray(right & above)
 
 
@@ -251,10 +253,10 @@ def auroc_of(data: ClassScores, group: str) -> dict[str, float | None]:
     }
 
 
-def _thresholds(margins: Margins, grid: Grid) -> Floats:
-    if grid in ("paper", "table2"):
+def _thresholds(margins: Margins, variant: Variant) -> Floats:
+    if variant in ("paper", "table2"):
         return np.unique(margins.target)[:-1]
-    if grid == "comparison":
+    if variant == "comparison":
         return np.unique(margins.other)
     return np.concatenate([[-np.inf], np.union1d(margins.correct, margins.other)])
 
@@ -281,7 +283,7 @@ def _reason(margins: Margins, curve: OscrCurve | None, group: str) -> str:
         return "no sample of a known class"
     if not len(margins.other):
         return f"no {group} sample"
-    return "no threshold of the grid reaches it" if curve is not None else "the grid holds no threshold"
+    return "no threshold of the variant reaches it" if curve is not None else "the variant has no threshold"
 
 
 def _mean(values: list[float | None]) -> float | None:

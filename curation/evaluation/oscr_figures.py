@@ -11,7 +11,7 @@ import numpy as np
 from curation.errors import EvaluationError
 from curation.evaluation.class_scores import GROUPS, ClassScores
 from curation.evaluation.confidence import Epochs
-from curation.evaluation.oscr import Grid, OscrCurve, margins_of, oscr_curve
+from curation.evaluation.oscr import OscrCurve, Variant, margins_of, oscr_curve
 from curation.evaluation.problem import Floats, Int64s
 from curation.figure_style import (
     MARKERS,
@@ -37,20 +37,20 @@ _KINDS = {"known": SERIES[0], "negative": SERIES[2], "unknown": SERIES[1]}
 
 
 def oscr_figure(
-    classifiers: Mapping[str, ClassScores], stem: Path, *, grid: Grid = "exact", note: str = ""
+    classifiers: Mapping[str, ClassScores], stem: Path, *, variant: Variant = "exact", note: str = ""
 ) -> list[Path]:
     """Draw OSCR curves of all classifiers, one line of panels a group, false positive rate logarithmic and linear.
 
     The exact curve is a step: between two rates that occur, the lower one's CCR holds. A curve of many points is drawn
     at 1,500 of them, even in the logarithm of the rate. The CSV has every point of every curve, a row a threshold of
-    the grid, by falling threshold: both rates rise. The last threshold of the exact curve is ``-inf``.
+    the variant, by falling threshold: both rates rise. The last threshold of the exact curve is ``-inf``.
 
     Parameters
     ----------
     classifiers : mapping of name to ClassScores
     stem : Path
         Path without suffix.
-    grid : {"exact", "paper", "comparison", "table2"}
+    variant : {"exact", "paper", "comparison", "table2"}
     note : str
         Added to the title.
 
@@ -65,7 +65,7 @@ def oscr_figure(
         No classifier has both known samples and others.
     """
     curves = {
-        group: {name: curve for name, data in classifiers.items() if (curve := curve_of(data, group, grid))}
+        group: {name: curve for name, data in classifiers.items() if (curve := curve_of(data, group, variant))}
         for group in GROUPS
     }
     curves = {group: found for group, found in curves.items() if found}
@@ -87,7 +87,7 @@ def oscr_figure(
             axes[2 * line + 1].set_title(f"{group} samples")
         label_outer(axes, "false positive rate", "correct classification rate")
         add_key(figure, axes)
-        set_title(figure, f"Open-set classification rate, {grid} grid", note)
+        set_title(figure, f"Open-set classification rate, {variant} variant", note)
         return figure
 
     return save_figure(draw, stem, ("group", "classifier", "threshold", "ccr", "fpr"), rows)
@@ -164,9 +164,9 @@ def confidence_figure(runs: Mapping[str, Epochs], stem: Path, *, note: str = "")
     return save_figure(draw, stem, header, rows)
 
 
-def curve_of(data: ClassScores, group: str, grid: Grid) -> OscrCurve | None:
-    """Return the curve of a classifier on a grid; None where a group is empty or the grid holds no threshold."""
-    return oscr_curve(margins_of(data, group, with_background=grid == "table2"), grid)
+def curve_of(data: ClassScores, group: str, variant: Variant) -> OscrCurve | None:
+    """Return the curve of a classifier on a variant; None where a group is empty or the variant holds no threshold."""
+    return oscr_curve(margins_of(data, group, with_background=variant == "table2"), variant)
 
 
 def _every_point(curve: OscrCurve) -> list[list[float]]:
@@ -180,7 +180,7 @@ def _drawn_points(curve: OscrCurve) -> Floats:
     order = np.arange(len(curve.thresholds))[::-1]
     other = curve.other[order]
     last = np.append(other[1:] != other[:-1], True)
-    kept = order[last] if curve.grid == "exact" else order
+    kept = order[last] if curve.variant == "exact" else order
     chosen = kept[_spread(curve.other[kept])]
     return np.column_stack([curve.ccr[chosen], curve.fpr[chosen]])
 
@@ -205,7 +205,7 @@ def _draw_curves(axis: Axes, curves: Mapping[str, OscrCurve], names: list[str], 
         axis.plot(
             x, points[:, 0], color=SERIES[number % len(SERIES)], label=plain(name),
             linestyle=("-", "--", "-.")[number // len(SERIES) % 3],
-            drawstyle="steps-post" if curve.grid == "exact" else "default",
+            drawstyle="steps-post" if curve.variant == "exact" else "default",
         )  # fmt: skip
     axis.set_ylim(0, 1.02)
     if log:

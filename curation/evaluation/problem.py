@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import compress
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Literal, NamedTuple, TypeVar
 
 import msgspec
 import numpy as np
@@ -138,6 +138,27 @@ class Detections:
 
 
 NO_DETECTIONS = Detections(np.empty(0, np.int32), np.empty(0, np.int32), np.empty((0, 4)), np.empty(0))
+
+
+class Scene(NamedTuple):
+    """What one detector is scored on where a closed part is compared with a wilderness: truth and detections of both.
+
+    Attributes
+    ----------
+    closed, wilderness : GroundTruth
+    inside, outside : Detections
+        On the closed and on the wilderness images.
+    """
+
+    closed: GroundTruth
+    inside: Detections
+    wilderness: GroundTruth
+    outside: Detections
+
+    @property
+    def parts(self) -> tuple[tuple[GroundTruth, Detections], tuple[GroundTruth, Detections]]:
+        """The closed part and the wilderness, each with its detections."""
+        return (self.closed, self.inside), (self.wilderness, self.outside)
 
 
 def of_classes(truth: GroundTruth, detections: Detections, kept: Int64s) -> tuple[GroundTruth, Detections]:

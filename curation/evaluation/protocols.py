@@ -2,7 +2,8 @@
 
 Plain detection has its modules here. A benchmark's room is ``curation.benchmarks.NAME``: its module ``evaluation`` has
 a function ``evaluate``, whose signature declares the options of the command line, and its module ``report`` has a
-`curation.evaluation.result.Report` named ``REPORT``. Another package's benchmark, offered under the entry point
+`curation.evaluation.result.Report` named ``REPORT``. A benchmark of one
+file declares both in ``NAME.toml``. Another package's benchmark, offered under the entry point
 ``curation.benchmarks`` as ``PACKAGE:BENCHMARK``, is evaluated where its package has the same two modules.
 """
 
@@ -22,17 +23,24 @@ _PLAIN = {"voc": "curation.evaluation.voc", "coco": "curation.evaluation.coco_en
 _ROOMS = "curation.benchmarks"
 
 
+def _declared() -> ModuleType:
+    """Return the module that knows the benchmarks of one file."""
+    return import_module(f"{_ROOMS}.declared")
+
+
 @cache
 def _own() -> tuple[str, ...]:
     """Return the rooms of this package that evaluate, then plain detection, without importing any of them."""
     rooms = (room for room in resources.files(_ROOMS).iterdir() if (room / "evaluation.py").is_file())
-    return (*sorted(room.name for room in rooms), *_PLAIN)
+    return (*sorted([*(room.name for room in rooms), *_declared().names("evaluation")]), *_PLAIN)
 
 
-def _module(protocol: str, what: str) -> ModuleType | None:
+def _module(protocol: str, what: str) -> Any:
     """Return the module that holds what is wanted of a protocol; None for one that is not known here."""
     if protocol in _PLAIN:
         return import_module(_PLAIN[protocol])
+    if protocol in _declared().names("evaluation"):
+        return _declared().evaluation(protocol)
     if protocol in _own():
         return import_module(f"{_ROOMS}.{protocol}.{what}")
     found = (one.module for one in metadata.entry_points(group=_ROOMS, name=protocol))
@@ -83,7 +91,7 @@ def measures_of(protocol: str) -> Sequence[Measure]:
     return () if module is None else ranked(module.REPORT.measures)
 
 
-def _known(protocol: str, what: str) -> ModuleType:
+def _known(protocol: str, what: str) -> Any:
     module = _module(protocol, what)
     if module is None:
         raise UsageError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -406,72 +407,50 @@ def read_voc_results(path: Path, truth: GroundTruth, policy: Policy | None = Non
         As `read_coco_results`, and for a file of a class that is not known. The message names the line.
     """
     policy = policy or Policy()
-    files = _files_by_class(path, truth)
-    reader = _Reader(truth, _places_of_stems(truth), policy)
-    for name, file in files.items():
-        reader.add(name, file)
-    digest = f"sha256:{reader.digests[0].split()[0]}" if path.is_file() else sha256_of_lines(sorted(reader.digests))
-    counts = report(stray=reader.stray, negative=reader.negative, unknown=reader.unknown)
-    return ReadDetections(Detections.joined(reader.parts), path.name, digest, reader.rows, counts)
-
-
-class _Reader:
-    """Reads one class file after the other and keeps count."""
-
-    def __init__(self, truth: GroundTruth, positions: dict[str, int], policy: Policy) -> None:
-        self.truth, self.positions, self.policy = truth, positions, policy
-        self.label = {name: place for place, name in enumerate(truth.classes)}
-        self.parts: list[Detections] = []
-        self.digests: list[str] = []
-        self.rows = self.stray = self.negative = self.unknown = 0
-
-    def add(self, name: str, file: Path) -> None:
+    places = _places_of_stems(truth)
+    label_of = {name: number for number, name in enumerate(truth.classes)}
+    found, digests = list[Detections](), list[str]()
+    rows, left_out = 0, Counter[str]()
+    for name, file in _files_by_class(path, truth).items():
         given = InputFile(file, kind="results file")
-        data = given.data
-        self.digests.append(f"{given.sha256.removeprefix('sha256:')}  {file.name}")
-        if name not in self.label:
-            self._pass_over(name, file, data)
-            return
-        images, columns = _parse(data, file)
-        self.negative += check_values(columns, self.policy)
-        place = np.fromiter((self.positions.get(text, -1) for text in images), np.int32, len(images))
+        digests.append(f"{given.sha256.removeprefix('sha256:')}  {file.name}")
+        if name not in label_of:
+            if name != UNKNOWN and policy.stray == "error":
+                raise PredictionError(
+                    "A results file is of no known class",
+                    where=str(file),
+                    expected="one file a class of: " + ", ".join(truth.classes)[: 4 * _SHOWN],
+                    found=name[:_SHOWN],
+                    hint="--stray drop leaves it out and reports how many detections it holds",
+                )
+            lines = sum(1 for line in given.data.splitlines() if line.strip())
+            left_out["unknown" if name == UNKNOWN else "stray"] += lines
+            rows += lines
+            continue
+        images, columns = _parse(given.data, file)
+        left_out["negative"] += check_values(columns, policy)
+        place = np.fromiter((places.get(text, -1) for text in images), np.int32, len(images))
         if (place == _AMBIGUOUS).any():
-            raise self._ambiguous(columns, images, int(np.argmax(place == _AMBIGUOUS)))
-        found = place >= 0
-        if not found.all() and self.policy.stray == "error":
-            first = images[int(np.argmin(found))][:_SHOWN]
-            raise stray_error(columns, found, f"image {first!r}", self.truth)
-        label = np.full(len(images), self.label[name], np.int32)
-        self.parts.append(take_rows(columns, place, label, found))
-        self.rows += len(images)
-        self.stray += int((~found).sum())
-
-    def _ambiguous(self, columns: RawColumns, images: list[str], row: int) -> PredictionError:
-        return PredictionError(
-            "A detection names an image by a name that two images of the ground truth have",
-            where=columns.place(row),
-            expected="file names that differ in more than their folder",
-            found=repr(images[row][:_SHOWN]),
-            hint="give the detections as COCO results, which name images by id",
-        )
-
-    def _pass_over(self, name: str, file: Path, data: bytes) -> None:
-        if name == UNKNOWN:
-            lines = sum(1 for line in data.splitlines() if line.strip())
-            self.rows += lines
-            self.unknown += lines
-            return
-        if self.policy.stray == "error":
+            row = int(np.argmax(place == _AMBIGUOUS))
             raise PredictionError(
-                "A results file is of no known class",
-                where=str(file),
-                expected="one file a class of: " + ", ".join(self.truth.classes)[: 4 * _SHOWN],
-                found=name[:_SHOWN],
-                hint="--stray drop leaves it out and reports how many detections it holds",
+                "A detection names an image by a name that two images of the ground truth have",
+                where=columns.place(row),
+                expected="file names that differ in more than their folder",
+                found=repr(images[row][:_SHOWN]),
+                hint="give the detections as COCO results, which name images by id",
             )
-        lines = sum(1 for line in data.splitlines() if line.strip())
-        self.rows += lines
-        self.stray += lines
+        there = place >= 0
+        if not there.all() and policy.stray == "error":
+            first = images[int(np.argmin(there))][:_SHOWN]
+            raise stray_error(columns, there, f"image {first!r}", truth)
+        label = np.full(len(images), label_of[name], np.int32)
+        found.append(take_rows(columns, place, label, there))
+        left_out["stray"] += int((~there).sum())
+        rows += len(images)
+
+    digest = f"sha256:{digests[0].split()[0]}" if path.is_file() else sha256_of_lines(sorted(digests))
+    counts = report(stray=left_out["stray"], negative=left_out["negative"], unknown=left_out["unknown"])
+    return ReadDetections(Detections.joined(found), path.name, digest, rows, counts)
 
 
 def is_voc_results(path: Path) -> bool:

@@ -37,7 +37,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -46,7 +46,7 @@ from curation.arguments import checked
 from curation.csv_table import as_csv
 from curation.errors import UsageError
 from curation.evaluation.measures import Data as Data
-from curation.evaluation.measures import Measure, Number, ranked
+from curation.evaluation.measures import Measure, Measured, Number, Value, ranked, values_of
 from curation.evaluation.measures import Scored as Scored
 from curation.text_table import Table as TextTable
 from curation.text_table import latex_table, printable, table_lines
@@ -59,9 +59,11 @@ if TYPE_CHECKING:
     from curation.evaluation.outcomes import Outcomes
     from curation.figure_style import Picture
 
-SCHEMA: dict[str, Any] = {"name": "curation.result", "version": 1}
+SCHEMA: dict[str, Any] = {"name": "curation.result", "version": 2}
 """Of the JSON: `schema_text` has it in full."""
 PLACES = ("part", "task", "split", "case", "method", "score", "variant")
+RECORDED = (*PLACES, "truth", "predictions", "settings", "operating_point", "pinned", "manifest", "of_several")
+"""What JSON says of each thing scored, beside its numbers."""
 _FORMATS = {"share": ".2%", "%": ".2f", "ratio": ".4f", "mean": ".1f", "score": ".4g"}
 _DIGEST = 19
 _ILLEGAL = re.compile(r"[^A-Za-z0-9_]")
@@ -102,7 +104,8 @@ class Table:
     ----------
     name : str
         Stem of its file, and what `Result.table` calls it; ``""`` for a table that is for the eye alone.
-    columns : sequence of Column
+    columns : sequence of Column or str
+        A text is the name of a column that is nothing else.
     rows : sequence of rows, or a function that makes them
         Texts, numbers, and None for what is undefined.
     title : str
@@ -116,12 +119,17 @@ class Table:
     """
 
     name: str
-    columns: Sequence[Column]
+    columns: Sequence[Any]
     rows: Iterable[Sequence[Any]] | Callable[[], Iterable[Sequence[Any]]]
     title: str = ""
     printed: Iterable[Sequence[Any]] | None = None
     where: Mapping[str, str] = field(default_factory=dict)
     file: bool = False
+
+    def __post_init__(self) -> None:
+        """Make columns of names."""
+        columns = tuple(Column(one) if isinstance(one, str) else one for one in self.columns)
+        object.__setattr__(self, "columns", columns)
 
     def all_rows(self) -> Iterable[Sequence[Any]]:
         """Return the rows."""
@@ -192,6 +200,48 @@ class Drawing:
 
 
 @dataclass(frozen=True, slots=True)
+class Tidy:
+    """A table of which each thing scored has some rows (`curation.evaluation.measures.Measured.tables`).
+
+    Attributes
+    ----------
+    name : str
+    columns : tuple of Column
+        Besides those that say what was scored.
+    title : str
+        What a terminal shows above it; ``""`` for a table that it does not show.
+    json : bool
+        Whether JSON holds it: not where it has a row a detection.
+    printed : callable, optional
+        Which rows a terminal shows.
+    """
+
+    name: str
+    columns: tuple[Column, ...]
+    title: str = ""
+    json: bool = True
+    printed: Callable[[Sequence[Any]], bool] | None = None
+
+    def table(self, scored: Sequence[Scored], places: Sequence[str]) -> Table:
+        """Return the table of everything scored: what `places` say of it, then its rows."""
+
+        def rows() -> list[tuple[Any, ...]]:
+            return [
+                (*(getattr(one, place) for place in places), *row)
+                for one in scored
+                if one.found is not None and self.name in one.found.tables
+                for row in zip(*(one.found.tables[self.name][column.name] for column in self.columns), strict=True)
+            ]
+
+        columns = (*map(Column, places), *self.columns)
+        shown_rows = (
+            [row for row in rows() if self.printed(row[len(places) :])] if self.title and self.printed else None
+        )
+        title = self.title if any(one.found and self.name in one.found.tables for one in scored) else ""
+        return Table(self.name, columns, rows, title=title, printed=shown_rows, file=True)
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """How the results of one protocol show themselves.
 
@@ -206,16 +256,22 @@ class Report:
         Version of the evaluator: raised when a number of the same inputs may change.
     files, figures : tuple of str
         Names of CSV files and of figures, without suffix, that `Result.save` may write; may be patterns.
+    tidy : tuple of Tidy
+        Further tables of each thing scored, where its numbers are rows.
+    places : tuple of str
+        What tells the things scored apart in those tables, of `PLACES`.
     """
 
     protocol: str
     measures: tuple[Measure, ...]
-    scored: Callable[[Data], Iterable[Scored]]
-    tables: Callable[[Result], Iterable[Table]]
+    scored: Callable[[Data], Iterable[Scored]] = lambda data: map(partial(_scored_again, data), data["scored"])
+    tables: Callable[[Result], Iterable[Table]] = lambda result: tidy_tables(result)
     drawings: Callable[[Result], Iterable[Drawing]] = lambda result: ()
     algorithm: int = 1
     files: tuple[str, ...] = ()
     figures: tuple[str, ...] = ()
+    tidy: tuple[Tidy, ...] = ()
+    places: tuple[str, ...] = ("task", "variant")
 
 
 class Result:
@@ -226,8 +282,10 @@ class Result:
     report : Report
     about : mapping
         What the numbers rest on: the digests of all inputs, rules, what was left out.
-    sections : mapping
-        Every number, beside what it refers to.
+    sections : mapping, optional
+        Every number, beside what it refers to, where numbers are no rows yet.
+    scored : sequence of Scored, optional
+        What was scored, with its numbers as rows.
     columns : mapping, or a function that makes it
         Curves and scores, an entry for each detection, for tables and figures.
     notes : sequence of str
@@ -253,8 +311,9 @@ class Result:
         self,
         report: Report,
         about: Data,
-        sections: Data,
+        sections: Data | None = None,
         *,
+        scored: Iterable[Scored] | None = None,
         columns: Data | Callable[[], Data] | None = None,
         notes: Iterable[str] = (),
         outcomes: Callable[[], Mapping[str, Sequence[Outcomes]]] | None = None,
@@ -262,7 +321,8 @@ class Result:
         self._outcomes = outcomes
         self.report = report
         self.about = about
-        self.sections = sections
+        self.sections = sections or {}
+        self._scored = None if scored is None else tuple(scored)
         self.notes = tuple(dict.fromkeys(notes))
         self._columns = columns
 
@@ -352,7 +412,7 @@ class Result:
     @cached_property
     def scored(self) -> tuple[Scored, ...]:
         """Return what was scored: one record a method, part and variant."""
-        return tuple(self.report.scored(self.data))
+        return tuple(self.report.scored(self.data)) if self._scored is None else self._scored
 
     @cached_property
     def tables(self) -> tuple[Table, ...]:
@@ -362,14 +422,13 @@ class Result:
     @cached_property
     def _measures(self) -> Table:
         rows = [
-            (*(getattr(one, place) for place in PLACES), measure.base, _told(parameters), value, measure.unit,
-             measure.better, measure.counted(one.numbers), _reason(one.numbers, measure, parameters, value))
+            (*(getattr(one, place) for place in PLACES), measure.base, _told(row.parameters), row.value, measure.unit,
+             measure.better, row.n, row.undefined)
             for one in self.scored
-            for measure in self.report.measures
-            for parameters, value in measure.found(one.numbers)
+            for measure, row in values_of(one, self.report.measures)
         ]  # fmt: skip
         names = (*PLACES, "measure", "parameters", "value", "unit", "better", "n", "undefined")
-        return Table("measures", tuple(map(Column, names)), rows)
+        return Table("measures", tuple(map(Column, names)), rows, file=bool(self.report.tidy))
 
     @property
     def measures(self) -> pd.DataFrame:
@@ -379,9 +438,8 @@ class Result:
     def _numbers(self) -> Iterator[tuple[str, str, Number | None]]:
         """Yield label, key and value of every declared number."""
         for one in self.scored:
-            for measure in self.report.measures:
-                for parameters, value in measure.found(one.numbers):
-                    yield one.label, measure.key_of(parameters), value
+            for measure, row in values_of(one, self.report.measures):
+                yield one.label, measure.key_of(row.parameters), row.value
 
     def numbers(self) -> dict[str, Number | None]:
         """Return every declared number by what was scored and its key, ``t1/clean/UR``; None where undefined."""
@@ -456,11 +514,7 @@ class Result:
         """Return the ranked measures, a row each thing that was scored."""
         chosen = ranked(self.report.measures)
         found = [
-            {
-                measure.key_of(parameters): value
-                for measure in chosen
-                for parameters, value in measure.found(one.numbers)
-            }
+            {measure.key_of(row.parameters): row.value for measure, row in values_of(one, chosen)}
             for one in self.scored
         ]
         keys = dict.fromkeys(key for numbers in found for key in numbers)
@@ -482,7 +536,16 @@ class Result:
         """Return what JSON holds: the data, with the schema's name and every declared number in one list."""
         names = [one.name for one in self._measures.columns]
         numbers = [dict(zip(names, row, strict=True)) for row in self._measures.all_rows()]
-        return {**self.data, "schema": SCHEMA, "measures": numbers}
+        data = dict(self.data)
+        if self._scored is not None:
+            data["scored"] = [_record(one) for one in self._scored]
+        for table in self._tidy(lambda one: one.json):
+            keys = [column.name for column in table.columns]
+            data[table.name] = [dict(zip(keys, row, strict=True)) for row in table.all_rows()]
+        return {**data, "schema": SCHEMA, "measures": numbers}
+
+    def _tidy(self, wanted: Callable[[Tidy], bool]) -> list[Table]:
+        return [one.table(self.scored, self.report.places) for one in self.report.tidy if wanted(one)]
 
     @property
     def drawings(self) -> tuple[Drawing, ...]:
@@ -513,7 +576,7 @@ class Result:
         """Return the rows of a leaderboard; `name` is the method's, by default the name of its predictions' file."""
         from curation.evaluation.leaderboard.rows import rows_of
 
-        return rows_of(self.data, name)
+        return rows_of(self.json_data(), name)
 
     @checked
     def append(self, file: Path | str, name: str | None = None) -> None:
@@ -582,6 +645,15 @@ def schema_text() -> str:
     return files("curation.evaluation").joinpath("result.schema.json").read_text(encoding="utf-8")
 
 
+def entries(tree: Mapping[str, Any], depth: int) -> Iterator[tuple[Any, ...]]:
+    """Yield each value of a mapping of mappings behind the keys that lead to it: a row of a table."""
+    for key, below in tree.items():
+        if depth == 1:
+            yield key, below
+        else:
+            yield from ((key, *rest) for rest in entries(below, depth - 1))
+
+
 def shown(value: Any, unit: str = "", show: str = "") -> str:
     """Return a value for the eye: ``-`` for None, a share in percent, a number with the places of its unit."""
     if value is None:
@@ -602,6 +674,44 @@ def across(title: str, sections: Mapping[str, Any], lines: Iterable[tuple[str, s
     """
     rows = [(name, *(_formatted(take(section), unit) for section in sections.values())) for name, unit, take in lines]
     return Table("", (Column("", head=""), *map(Column, sections)), rows, title=title)
+
+
+def _record(one: Scored) -> dict[str, Any]:
+    """Return what JSON says of something scored beside its numbers."""
+    found = one.found or Measured((), {})
+    record = {name: getattr(one, name) for name in RECORDED}
+    return record | {"notes": list(found.notes), "decided_by_order": found.decided_by_order}
+
+
+def _scored_again(data: Data, record: Data) -> Scored:
+    """Return what was scored, with its numbers as rows, as the JSON of a result has it."""
+    values = [
+        Value(
+            row["measure"],
+            row["value"],
+            dict(pair.split("=", 1) for pair in filter(None, row["parameters"].split(", "))),
+            row["n"],
+            row["undefined"],
+        )
+        for row in data["measures"]
+        if all(row[place] == record[place] for place in PLACES)
+    ]
+    found = Measured(values, {}, record["notes"], record["decided_by_order"])
+    return Scored(**{name: record[name] for name in RECORDED}, found=found)
+
+
+def tidy_tables(result: Result) -> Iterator[Table]:
+    """Yield the tables of a result of rows: inputs, every number by what was scored, then what its report declares."""
+    yield inputs_table(result.data)
+    labels = [one.label for one in result.scored]
+    numbers: dict[str, dict[str, str]] = {}
+    for one in result.scored:
+        for measure, row in values_of(one, result.report.measures):
+            numbers.setdefault(measure.key_of(row.parameters), {})[one.label] = shown(row.value, measure.unit)
+    rows = [(key, *(of.get(label, "") for label in labels)) for key, of in numbers.items()]
+    yield Table("", (Column("", head=""), *map(Column, labels)), rows, title="Measures; rates in %")
+    yield from result._tidy(lambda one: True)
+    yield order_table({one.label: one.found.decided_by_order for one in result.scored if one.found})
 
 
 def input_rows(inputs: Data, manifest: Data | None) -> Iterator[tuple[str, ...]]:
@@ -674,14 +784,6 @@ def _legal(name: str) -> str:
 
 def _told(parameters: Mapping[str, str]) -> str:
     return ", ".join(f"{name}={value}" for name, value in parameters.items())
-
-
-def _reason(section: Data, measure: Measure, parameters: Mapping[str, str], value: Number | None) -> str:
-    if value is not None:
-        return ""
-    told = section.get("undefined")
-    reason = told.get(measure.key_of(parameters)) if isinstance(told, Mapping) else None
-    return reason or measure.undefined
 
 
 def _written_before(path: Path) -> list[str]:

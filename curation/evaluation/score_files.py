@@ -1,4 +1,4 @@
-"""Files of class scores: ``.npz``, ``.npy`` with labels beside it, CSV, Parquet.
+"""Files of scores: ``.npz``, ``.npy`` with labels beside it, CSV, Parquet or JSON, read as arrays or columns by name.
 
 Files may be hostile: there are no pickles, and sizes are checked before anything is read.
 """
@@ -11,16 +11,18 @@ import re
 import tokenize
 import zipfile
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Literal, NoReturn
+from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from curation.canonical import sha256_of_bytes, sha256_of_file
-from curation.errors import MissingFileError, PredictionError, UsageError
+from curation.errors import CurationError, MissingFileError, PredictionError, UsageError
 from curation.evaluation.class_scores import (
     ROW_SUM_TOLERANCE,
     Background,
@@ -33,9 +35,10 @@ from curation.evaluation.class_scores import (
     require_same_labels,
     rows_of_part,
 )
-from curation.evaluation.precision import read_delimited
-from curation.evaluation.problem import Floats, Int64s, Stray
+from curation.evaluation.precision import Number, read_delimited
+from curation.evaluation.problem import Int64s, Stray
 from curation.input_files import read_plain
+from curation.json_keys import refuse_repeated_keys
 from curation.parquet_limits import largest_text, text_columns, values_in
 from curation.storage import open_binary
 
@@ -50,11 +53,211 @@ _LARGE = 256 << 20
 _HIGHEST_RATIO = 100
 _LONGEST_NPY_HEADER = 10_000
 _LAST_SIGN = 0x10FFFF
-# OSError: a directory that lies about where its members begin. MemoryError: a header too deep to parse.
+_LARGEST_TABLE = 16 << 30
+_LARGEST_TEXTS = 2 << 30
+_MOST_VALUES = 1 << 31
+"""A table of 1,281,167 images with 1,000 scores each, and room."""
+_LONGEST_HEADER = 1 << 22
+# OSError: a directory that lies about where its members begin. MemoryError: a header too deep to parse. Arrow's errors
+# are these too, but for some of its own.
 _DAMAGE = (
     zipfile.BadZipFile, zlib.error, ValueError, TypeError, EOFError, RuntimeError, OverflowError, SyntaxError, OSError,
-    tokenize.TokenError, MemoryError,
+    tokenize.TokenError, MemoryError, LookupError, csv.Error, msgspec.MsgspecError,
 )  # fmt: skip
+
+
+class Keys(NamedTuple):
+    """Names of columns or arrays that the user gave; None for the usual ones."""
+
+    scores: str | None = None
+    labels: str | None = None
+    images: str | None = None
+
+
+LABELS = ("label", "labels", "gt", "target", "targets")
+IMAGES = ("image", "images", "image_id", "image_ids", "path", "paths", "file_name", "image_location")
+"""Usual names of arrays and columns."""
+
+
+class Columns(NamedTuple):
+    """What a file of scores holds, by name; nothing but names is read yet.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Of arrays, columns, or lists in JSON.
+    wide : collection of str
+        Those that may hold several scores a row: arrays, and columns of lists.
+    kind : {"table", "arrays", "alone"}
+        CSV or Parquet; named arrays or lists; one array or list that has no name, and is called ``scores``.
+    read : callable
+        Names of numbers and of texts, to an array each, numbers of a table as doubles, and texts as they are stored.
+    """
+
+    names: tuple[str, ...]
+    wide: Sequence[str]
+    kind: Literal["table", "arrays", "alone"]
+    read: Callable[[Sequence[str], Sequence[str]], dict[str, Any]]
+
+    def first(self, names: Sequence[str]) -> str | None:
+        """Return the first of some names that the file has."""
+        return next((name for name in names if name in self.names), None)
+
+
+def open_columns(path: Path, suffixes: Sequence[str]) -> Columns:
+    """Return what a file of scores holds.
+
+    Parameters
+    ----------
+    suffixes : sequence of str
+        Kinds of files that are read, of ``.npz``, ``.npy``, ``.csv``, ``.parquet``, ``.json``.
+
+    Raises
+    ------
+    MissingFileError
+        There is no such file.
+    PredictionError
+        It is of another kind, or is damaged; reading it may say so too.
+    """
+    suffix = path.suffix.lower()
+    if not path.is_file():
+        raise MissingFileError("The scores file does not exist", where=str(path))
+    if suffix not in suffixes:
+        raise PredictionError(
+            "Unsupported extension of a scores file",
+            where=str(path),
+            expected=", ".join(suffixes),
+            found=suffix[:20] or "no suffix",
+        )
+    if suffix == ".npy":
+        return Columns(("scores",), ("scores",), "alone", lambda _, __: {"scores": read_npy(path)})
+    with readable(path):
+        return {".npz": _npz, ".csv": _csv, ".parquet": _parquet, ".json": _json}[suffix](path)
+
+
+@contextmanager
+def readable(path: Path | str) -> Iterator[None]:
+    """Raise damage that a library meets in a scores file as a `PredictionError`."""
+    try:
+        yield
+    except CurationError:
+        raise
+    except Exception as error:
+        if not isinstance(error, _DAMAGE) and not type(error).__module__.startswith("pyarrow"):
+            raise
+        raise PredictionError(
+            "The scores file cannot be read",
+            where=str(path),
+            expected="arrays as numpy.save and numpy.savez write them, without objects; tables and lists of numbers",
+            found=f"{type(error).__name__}: {error}"[:300],
+        ) from None
+
+
+def _npz(path: Path) -> Columns:
+    names = tuple(keys_of_npz(path))
+    return Columns(names, names, "arrays", lambda numbers, texts: read_npz(path, (*numbers, *texts)))
+
+
+def _csv(path: Path) -> Columns:
+    data = read_plain(path, kind="scores file")
+    line = data[:_LONGEST_HEADER].split(b"\n", 1)[0]
+    names = [name.strip() for name in next(csv.reader([line.decode("utf-8").rstrip("\r\n")]), [])]
+    _require_distinct(names, path)
+
+    def read(numbers: Sequence[str], texts: Sequence[str]) -> dict[str, Any]:
+        with readable(path):
+            table = read_delimited(data, names, tuple(numbers), tuple(texts), str(path))
+            return _of_table(table, numbers, texts, path)
+
+    return Columns(tuple(names), (), "table", read)
+
+
+def _parquet(path: Path) -> Columns:
+    from pyarrow import parquet, types
+
+    file = parquet.ParquetFile(path)
+    groups = range(file.metadata.num_row_groups)
+    size = sum(file.metadata.row_group(group).total_byte_size for group in groups)
+    names = list(file.schema_arrow.names)
+    _require_distinct(names, path)
+    lists = tuple(
+        field.name
+        for field in file.schema_arrow
+        if types.is_list(field.type) or types.is_large_list(field.type) or types.is_fixed_size_list(field.type)
+    )
+    folded = parquet.ParquetFile(path, read_dictionary=text_columns(file))
+    values = sum(values_in(file, group) for group in groups) if size <= _LARGEST_TABLE else 0
+    unfolded = (
+        sum(largest_text(folded, group, text_columns(file))[0] for group in groups) if values <= _MOST_VALUES else 0
+    )
+    if size > _LARGEST_TABLE or values > _MOST_VALUES or unfolded > _LARGEST_TEXTS:
+        raise PredictionError(
+            "The table is larger than scores and names of images are",
+            where=str(path),
+            expected=f"at most {_LARGEST_TABLE:,} bytes, {_MOST_VALUES:,} values, {_LARGEST_TEXTS:,} bytes of texts",
+            found=f"{size:,} bytes, {values:,} values, {unfolded:,} bytes of texts",
+        )
+
+    def read(numbers: Sequence[str], texts: Sequence[str]) -> dict[str, Any]:
+        with readable(path):
+            return _of_table(file.read(columns=[*numbers, *texts], use_threads=False), numbers, texts, path)
+
+    return Columns(tuple(names), lists, "table", read)
+
+
+def _json(path: Path) -> Columns:
+    data = read_plain(path, kind="scores file")
+    if data.lstrip()[:1] == b"[":
+        numbers = np.array(msgspec.json.decode(data, type=list[Number]), np.float64)
+        return Columns(("scores",), ("scores",), "alone", lambda _, __: {"scores": numbers})
+    raw = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
+
+    def read(numbers: Sequence[str], texts: Sequence[str]) -> dict[str, Any]:
+        with readable(path):
+            found: dict[str, Any] = {
+                name: np.array(msgspec.json.decode(raw[name], type=list[Number]), np.float64) for name in numbers
+            }
+            found |= {name: msgspec.json.decode(raw[name], type=list[str | int]) for name in texts}
+        refuse_repeated_keys(data, str(path), PredictionError)
+        return found
+
+    return Columns(tuple(sorted(raw)), tuple(raw), "arrays", read)
+
+
+def _require_distinct(names: Sequence[str], path: Path) -> None:
+    if len(set(names)) < len(names) or not names:
+        raise PredictionError(
+            "Duplicate column names" if names else "The table is empty",
+            where=f"{path}: header",
+            found=", ".join(names)[:200] or None,
+        )
+
+
+def _of_table(table: pyarrow.Table, numbers: Sequence[str], texts: Sequence[str], path: Path) -> dict[str, Any]:
+    found: dict[str, Any] = {name: _numbers(table.column(name).combine_chunks(), name, path) for name in numbers}
+    for name in texts:
+        found[name] = ["" if cell is None else str(cell) for cell in table.column(name).to_pylist()]
+    return found
+
+
+def _numbers(column: Any, name: str, path: Path) -> Array:
+    """Return a column as float64, shape (N,), or (N, C) for a column of lists."""
+    import pyarrow
+    from pyarrow import compute, types
+
+    where = f"{path}: column {name}"
+    if column.null_count:
+        row = int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
+        raise PredictionError("A score is missing", where=f"{where}, row {row + 1} of the data")
+    if types.is_floating(column.type) or types.is_integer(column.type):
+        return np.asarray(column.cast(pyarrow.float64()).to_numpy(zero_copy_only=False))
+    lengths = compute.list_value_length(column).to_numpy(zero_copy_only=False)
+    flat = column.flatten()
+    if len(set(lengths.tolist())) > 1 or flat.null_count:
+        found = ", ".join(str(length) for length in sorted(set(lengths.tolist()))[:5])
+        raise PredictionError("The rows of scores differ in length", where=where, found=found)
+    numbers = flat.cast(pyarrow.float64()).to_numpy(zero_copy_only=False)
+    return np.asarray(numbers.reshape(len(lengths), -1 if len(lengths) else 1))
 
 
 def read_npy(path: Path) -> Array:
@@ -67,54 +270,35 @@ def read_npy(path: Path) -> Array:
     PredictionError
         It is no array of numbers or texts, is truncated, or is larger than `LARGEST`.
     """
-    with _opened(path) as stream:
-        try:
-            return _array(stream, path.stat().st_size, str(path))
-        except _DAMAGE as error:
-            _refuse(str(path), error)
+    with _opened(path) as stream, readable(path):
+        return _array(stream, path.stat().st_size, str(path))
 
 
-def read_npz(path: Path, keys: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, Array]]:
-    """Return the arrays of a ``.npz`` file that are asked for; others are not read.
-
-    Parameters
-    ----------
-    keys : mapping of what to the keys it may have, in order of preference
-
-    Returns
-    -------
-    dict
-        What to (key, array), for what the file holds.
+def read_npz(path: Path, names: Iterable[str]) -> dict[str, Array]:
+    """Return those arrays of a ``.npz`` file that are asked for and there; others are not read.
 
     Raises
     ------
     MissingFileError
         There is no such file.
     PredictionError
-        It is no archive of arrays, or one of the arrays wanted is not as in `read_npy`, is encrypted, is there twice,
-        or unpacks to a hundred times its packed size.
+        It is not an archive of arrays, or one of the arrays wanted is not as in `read_npy`, is encrypted, is there
+        twice, or unpacks to a hundred times its packed size.
     """
-    with _opened(path) as stream:
-        try:
-            with zipfile.ZipFile(stream) as archive:
-                members = _members(archive, path)
-                found = {}
-                for what, names in keys.items():
-                    key = next((name for name in names if name in members), None)
-                    if key is not None:
-                        found[what] = key, _member(archive, members[key], f"{path}: {key}")
-                return found
-        except _DAMAGE as error:
-            _refuse(str(path), error)
+    with _opened(path) as stream, readable(path), zipfile.ZipFile(stream) as archive:
+        members: dict[str, zipfile.ZipInfo] = {}
+        for info in archive.infolist():
+            key = info.filename.removesuffix(".npy")
+            if key in members:
+                raise PredictionError("The archive holds an array twice", where=str(path), found=repr(key[:80]))
+            members[key] = info
+        return {name: _member(archive, members[name], f"{path}: {name}") for name in names if name in members}
 
 
 def keys_of_npz(path: Path) -> list[str]:
-    """Return the keys of a ``.npz`` file, for messages."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            return sorted(name.removesuffix(".npy") for name in archive.namelist())
-    except _DAMAGE:
-        return []
+    """Return the keys of a ``.npz`` file, sorted (see `read_npz` for the errors)."""
+    with _opened(path) as stream, readable(path), zipfile.ZipFile(stream) as archive:
+        return sorted(name.removesuffix(".npy") for name in archive.namelist())
 
 
 def _opened(path: Path) -> IO[bytes]:
@@ -126,21 +310,11 @@ def _opened(path: Path) -> IO[bytes]:
         raise MissingFileError(f"The scores file cannot be read: {error.strerror}", where=str(path)) from None
 
 
-def _members(archive: zipfile.ZipFile, path: Path) -> dict[str, zipfile.ZipInfo]:
-    members: dict[str, zipfile.ZipInfo] = {}
-    for info in archive.infolist():
-        key = info.filename.removesuffix(".npy")
-        if key in members:
-            raise PredictionError("The archive holds an array twice", where=str(path), found=repr(key[:80]))
-        members[key] = info
-    return members
-
-
 def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, where: str) -> Array:
+    # LZMA may ask for gibibytes before it gives out a byte.
     if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        # LZMA may ask for gibibytes before it gives out a byte.
         raise PredictionError(
-            "An array is packed in a way that numpy.savez does not",
+            "An array is packed in a way that numpy.savez does not use",
             where=where,
             expected="stored or deflated",
             found=f"method {info.compress_type}",
@@ -191,27 +365,18 @@ def _array(stream: IO[bytes], size: int, where: str) -> Array:
     return array if dtype.isnative else array.astype(dtype.newbyteorder("="))
 
 
-def _refuse(where: str, error: Exception) -> NoReturn:
-    raise PredictionError(
-        "The scores file cannot be read",
-        where=where,
-        expected="a .npy or .npz file as numpy.save and numpy.savez write them, without objects",
-        found=f"{type(error).__name__}: {error}"[:200],
-    ) from None
-
-
-LABEL_COLUMNS = ("label", "labels", "gt", "target", "class")
+LABEL_COLUMNS = (*LABELS, "class")
 ORIGIN_COLUMN = "origin"
-IMAGE_COLUMNS = ("image", "image_id", "path", "file_name")
+SCORE_ARRAYS = ("scores", "probabilities", "logits")
 LIST_COLUMNS = ("scores", "logits", "probabilities")
 PREFIXES = ("score_", "logit_", "probability_", "")
 BACKGROUND_COLUMN = "background"
-
-_LARGEST = 16 << 30
-_LARGEST_TEXTS = 2 << 30
-_MOST_VALUES = 1 << 31
-"""A table of 1,281,167 images with 1,000 scores each, and room."""
-_LONGEST_HEADER = 1 << 22
+_KINDS: dict[str, Kind] = {
+    "logits": "logits",
+    "logit_": "logits",
+    "probabilities": "probabilities",
+    "probability_": "probabilities",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,215 +406,75 @@ class ScoreTable:
     unused: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class _Roles:
-    scores: tuple[str, ...]
-    label: str | None
-    image: str | None
-    origin: str | None
-    name: str
-    has_background: bool
-
-    @property
-    def texts(self) -> list[str]:
-        """Columns that are read as texts."""
-        return [name for name in (self.label, self.image, self.origin) if name is not None]
-
-
-@dataclass(frozen=True, slots=True)
-class Keys:
-    """Names of columns or arrays that the user gave; None for the usual ones."""
-
-    scores: str | None = None
-    labels: str | None = None
-    images: str | None = None
-
-
 def read_score_table(path: Path, keys: Keys, classes: Sequence[str] | None = None) -> ScoreTable:
-    """Return the scores of a ``.csv`` or ``.parquet`` table.
+    """Return the scores of a ``.npz``, ``.npy``, ``.csv`` or ``.parquet`` file.
 
-    Score columns are those called like the `classes`; else one list column (Parquet) called ``scores``, ``logits`` or
-    ``probabilities``; else numbered ones, ``score_0``, ``logit_0``, ``probability_0`` or ``0`` and so on without a gap;
-    and ``background``. A column ``origin`` names each sample's original class, also of negative and unknown ones.
+    Score columns are those called like the `classes`; else one array or column of lists called ``scores``, ``logits``
+    or ``probabilities``; else numbered ones, ``score_0``, ``logit_0``, ``probability_0`` or ``0`` and so on without a
+    gap; and a column ``background``. ``origin`` names each sample's original class, also of negative and unknown ones.
 
     Raises
     ------
     PredictionError
-        The table cannot be read, has no such columns, or has empty cells or texts among the scores.
+        The file cannot be read, has no such columns, or has empty cells or texts among the scores.
     """
-    import pyarrow
-
-    try:
-        return _parquet(path, keys, classes) if path.suffix.lower() == ".parquet" else _delimited(path, keys, classes)
-    except (pyarrow.ArrowException, OSError, UnicodeDecodeError, csv.Error) as error:
-        raise PredictionError(
-            "The table of scores cannot be read",
-            where=str(path),
-            expected="numbers in every score column" if path.suffix.lower() == ".csv" else "a Parquet table",
-            found=str(error)[:300],
-        ) from None
-
-
-def _delimited(path: Path, keys: Keys, classes: Sequence[str] | None) -> ScoreTable:
-    data = read_plain(path, kind="table of scores")
-    line = data[:_LONGEST_HEADER].split(b"\n", 1)[0]
-    names = next(csv.reader([line.decode("utf-8").rstrip("\r\n")]), [])
-    _require_distinct(names, path)
-    roles = _roles(names, (), keys, classes, path)
-    return _built(read_delimited(data, names, roles.scores, tuple(roles.texts), str(path)), names, roles, path)
-
-
-def _parquet(path: Path, keys: Keys, classes: Sequence[str] | None) -> ScoreTable:
-    from pyarrow import parquet, types
-
-    file = parquet.ParquetFile(path)
-    groups = range(file.metadata.num_row_groups)
-    size = sum(file.metadata.row_group(group).total_byte_size for group in groups)
-    names = list(file.schema_arrow.names)
-    _require_distinct(names, path)
-    lists = tuple(
-        field.name
-        for field in file.schema_arrow
-        if types.is_list(field.type) or types.is_large_list(field.type) or types.is_fixed_size_list(field.type)
-    )
-    roles = _roles(names, lists, keys, classes, path)
-    if size > _LARGEST:
-        raise PredictionError(
-            "The table is too large",
-            where=str(path),
-            expected=f"at most {_LARGEST:,} bytes",
-            found=f"{size:,}",
-        )
-    wanted = [*roles.scores, *roles.texts]
-    folded = parquet.ParquetFile(path, read_dictionary=text_columns(file))
-    values = sum(values_in(file, group) for group in groups)
-    unfolded = (
-        sum(largest_text(folded, group, text_columns(file))[0] for group in groups) if values <= _MOST_VALUES else 0
-    )
-    if values > _MOST_VALUES or unfolded > _LARGEST_TEXTS:
-        raise PredictionError(
-            "The table unfolds to more than scores and names of images do",
-            where=str(path),
-            expected=f"at most {_MOST_VALUES:,} values, and texts of {_LARGEST_TEXTS:,} bytes",
-            found=f"{unfolded:,} bytes of texts" if unfolded else f"{values:,} values",
-        )
-    return _built(file.read(columns=wanted, use_threads=False), names, roles, path)
-
-
-def _built(table: pyarrow.Table, names: Sequence[str], roles: _Roles, path: Path) -> ScoreTable:
-    used = {*roles.scores, *roles.texts}
-    columns = [_numbers(table.column(name).combine_chunks(), name, path) for name in roles.scores]
-
-    def texts(name: str | None) -> list[str] | None:
-        return None if name is None else [_text(cell) for cell in table.column(name).to_pylist()]
-
-    labels, origins = texts(roles.label), texts(roles.origin)
+    columns = open_columns(path, (".npz", ".npy", ".csv", ".parquet"))
+    if columns.kind == "alone":
+        keys = Keys()
+    for asked in (keys.labels, keys.images):
+        if asked is not None and asked not in columns.names:
+            raise _no_column(f"No column or array is named {asked[:80]}", columns, path)
+    label = keys.labels or columns.first(LABEL_COLUMNS)
+    image = keys.images or columns.first(IMAGES)
+    origin = ORIGIN_COLUMN if ORIGIN_COLUMN in columns.names and ORIGIN_COLUMN not in (label, image) else None
+    texts = [name for name in (label, image, origin) if name is not None]
+    rest = [name for name in columns.names if name not in texts]
+    scores, kind = _score_columns(columns, rest, keys.scores, classes, path)
+    background = (BACKGROUND_COLUMN,) if columns.kind == "table" and BACKGROUND_COLUMN in rest else ()
+    found = columns.read((*scores, *background), texts)
+    values = [found[name] for name in (*scores, *background)]
+    as_texts = {name: np.array(found[name], np.str_) if columns.kind == "table" else found[name] for name in texts}
     return ScoreTable(
-        scores=np.column_stack(columns),
-        labels=None if labels is None else np.array(labels, np.str_),
-        images=texts(roles.image),
-        origins=None if origins is None else np.array(origins, np.str_),
-        name=roles.name,
-        has_background=roles.has_background,
-        unused=tuple(name for name in names if name not in used),
+        scores=values[0] if len(values) == 1 and scores[0] in columns.wide else np.column_stack(values),
+        labels=None if label is None else as_texts[label],
+        images=None if image is None else list(map(str, np.asarray(found[image]).tolist())),
+        origins=None if origin is None else as_texts[origin],
+        name=kind,
+        has_background=bool(background),
+        unused=() if columns.kind != "table" else tuple(name for name in rest if name not in {*scores, *background}),
     )
 
 
-def _numbers(column: Any, name: str, path: Path) -> Floats:
-    """Return a column as float64, shape (N,), or (N, C) for a column of lists."""
-    import pyarrow
-    from pyarrow import compute, types
-
-    if column.null_count:
-        row = int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
-        raise PredictionError("A score is missing", where=f"{path}: column {name}, row {row + 1} of the data")
-    if not (types.is_floating(column.type) or types.is_integer(column.type)):
-        lengths = compute.list_value_length(column).to_numpy(zero_copy_only=False)
-        flat = column.flatten()
-        if len(set(lengths.tolist())) > 1 or flat.null_count:
-            raise PredictionError(
-                "The rows of scores are not of one length",
-                where=f"{path}: column {name}",
-                found=", ".join(str(length) for length in sorted(set(lengths.tolist()))[:5]),
-            )
-        column = flat
-        numbers = column.cast(pyarrow.float64()).to_numpy(zero_copy_only=False)
-        return np.asarray(numbers.reshape(len(lengths), -1 if len(lengths) else 1))
-    return np.asarray(column.cast(pyarrow.float64()).to_numpy(zero_copy_only=False))
+def _score_columns(
+    columns: Columns, names: Sequence[str], asked: str | None, classes: Sequence[str] | None, path: Path
+) -> tuple[tuple[str, ...], str]:
+    """Return the columns of scores, and what their name says of their kind."""
+    is_table = columns.kind == "table"
+    if asked is None and is_table and classes and set(classes) <= set(names):
+        return tuple(classes), ""
+    for name in (asked,) if asked is not None else LIST_COLUMNS if is_table else SCORE_ARRAYS:
+        if name in columns.wide and name in names:
+            return (name,), name
+    for prefix in (asked,) if asked is not None else PREFIXES:
+        pattern = re.compile(re.escape(prefix) + r"(0|[1-9][0-9]{0,5})", re.ASCII)
+        numbers = sorted(int(match.group(1)) for name in names if (match := pattern.fullmatch(name)))
+        if numbers and is_table:
+            if numbers != list(range(len(numbers))):
+                gap = next(number for number in range(len(numbers) + 1) if number not in set(numbers))
+                raise _no_column(f"The numbered columns of scores lack {prefix}{gap}", columns, path)
+            return tuple(f"{prefix}{number}" for number in numbers), prefix
+    raise _no_column("The file has no scores", columns, path)
 
 
-def _roles(names: Sequence[str], lists: Sequence[str], keys: Keys, classes: Sequence[str] | None, path: Path) -> _Roles:
-    label = _chosen(names, keys.labels, LABEL_COLUMNS, path)
-    image = _chosen(names, keys.images, IMAGE_COLUMNS, path)
-    origin = ORIGIN_COLUMN if ORIGIN_COLUMN in names and ORIGIN_COLUMN not in (label, image) else None
-    rest = [name for name in names if name not in (label, image, origin)]
-    background = (BACKGROUND_COLUMN,) if BACKGROUND_COLUMN in rest else ()
-    if keys.scores is None and classes and set(classes) <= set(rest):
-        return _Roles((*classes, *background), label, image, origin, "", bool(background))
-    for name in (keys.scores,) if keys.scores is not None else LIST_COLUMNS:
-        if name in lists:
-            return _Roles((name, *background), label, image, origin, name, bool(background))
-    for prefix in (keys.scores,) if keys.scores is not None else PREFIXES:
-        numbered = _numbered(rest, prefix, path)
-        if numbered:
-            return _Roles((*numbered, *background), label, image, origin, prefix, bool(background))
-    raise PredictionError(
-        "The table has no columns of scores",
-        where=f"{path}: header",
-        expected="columns score_0, score_1, ...; columns called like the classes of a manifest; or one list column "
-        + " or ".join(LIST_COLUMNS),
-        found=", ".join(names)[:200],
+def _no_column(what: str, columns: Columns, path: Path) -> PredictionError:
+    return PredictionError(
+        what,
+        where=str(path) if columns.kind != "table" else f"{path}: header",
+        expected=f"an array {', '.join(SCORE_ARRAYS)}; columns score_0, score_1, ..., one a class of a manifest, or "
+        f"one of lists, {', '.join(LIST_COLUMNS)}",
+        found=", ".join(columns.names)[:200] or "nothing",
+        hint="--score-key, --label-key and --image-key name columns or arrays",
     )
-
-
-def _numbered(names: Sequence[str], prefix: str, path: Path) -> tuple[str, ...]:
-    pattern = re.compile(re.escape(prefix) + r"(0|[1-9][0-9]{0,5})", re.ASCII)
-    numbers = sorted(int(match.group(1)) for name in names if (match := pattern.fullmatch(name)))
-    if numbers and numbers != list(range(len(numbers))):
-        gap = next(number for number in range(len(numbers) + 1) if number not in set(numbers))
-        raise PredictionError(
-            "The columns of scores have a gap",
-            where=f"{path}: header",
-            expected=f"{prefix}0 to {prefix}{numbers[-1]}",
-            found=f"no {prefix}{gap}",
-        )
-    return tuple(f"{prefix}{number}" for number in numbers)
-
-
-def _chosen(names: Sequence[str], asked: str | None, usual: Sequence[str], path: Path) -> str | None:
-    if asked is not None and asked not in names:
-        raise PredictionError(
-            "The table has no such column",
-            where=f"{path}: header",
-            expected=", ".join(names)[:200],
-            found=asked[:80],
-        )
-    return asked if asked is not None else next((name for name in usual if name in names), None)
-
-
-def _require_distinct(names: Sequence[str], path: Path) -> None:
-    if len(set(names)) < len(names) or not names:
-        raise PredictionError(
-            "Two columns of the table have one name" if names else "The table is empty",
-            where=f"{path}: header",
-            found=", ".join(names)[:200] or None,
-        )
-
-
-def _text(cell: Any) -> str:
-    return "" if cell is None else str(cell)
-
-
-SCORE_KEYS = ("scores", "probabilities", "logits")
-LABEL_KEYS = ("gt", "labels", "label", "targets")
-ORIGIN_KEYS = ("origin",)
-IMAGE_KEYS = ("images", "image", "image_ids", "paths")
-_KINDS: dict[str, Kind] = {
-    "logits": "logits",
-    "logit_": "logits",
-    "probabilities": "probabilities",
-    "probability_": "probabilities",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -515,7 +540,7 @@ def read_scores(
     ----------
     path : Path
         ``.npz`` with arrays ``gt`` and ``scores`` or ``logits``, as openset-imagenet writes them, and where
-        told ``origin``, each sample's original class; ``.npy``; ``.csv`` or ``.parquet`` (see
+        there is ``origin``, each sample's original class; ``.npy``; ``.csv`` or ``.parquet`` (see
         `curation.evaluation.score_files.read_score_table`).
     labels : Path, optional
         ``.npy`` of labels, in place of those in the file.
@@ -532,19 +557,19 @@ def read_scores(
     PredictionError
         The file is not what it should be, or does not fit to labels, classes or part.
     UsageError
-        Labels are wanted and nothing tells them.
+        There are no labels.
     """
     options = options or ScoreOptions()
     classes = classes or (None if part is None else part.classes)
-    raw = _read(path, options, classes)
+    raw = read_score_table(path, options.keys, None if classes is None else classes.known)
     if labels is not None:
         raw = replace(raw, labels=read_npy(labels))
     where = str(path)
     if raw.scores.ndim != 2 or not raw.scores.size:
         raise PredictionError(
-            "The scores are no table with a row for each sample",
+            "Scores must be 2-D (N, C)",
             where=where,
-            expected="shape (N, C), N and C at least 1",
+            expected="a row a sample, a column a class, at least one of each",
             found=f"shape {raw.scores.shape}",
         )
     _require_lengths(raw, where)
@@ -575,47 +600,6 @@ def read_scores(
         told_by if labels is None or told_by != "file" else labels.name,
         {reason: count for reason, count in reported.items() if count},
     )
-
-
-def _read(path: Path, options: ScoreOptions, classes: ProtocolClasses | None) -> ScoreTable:
-    if not path.is_file():
-        raise MissingFileError("The scores file does not exist", where=str(path))
-    suffix = path.suffix.lower()
-    if suffix == ".npz":
-        return _from_npz(path, options.keys)
-    if suffix == ".npy":
-        return ScoreTable(read_npy(path))
-    if suffix in (".csv", ".parquet"):
-        return read_score_table(path, options.keys, None if classes is None else classes.known)
-    raise PredictionError(
-        "Scores are not read from this kind of file",
-        where=str(path),
-        expected=".npz, .npy, .csv or .parquet",
-        found=suffix[:20] or "no suffix",
-    )
-
-
-def _from_npz(path: Path, keys: Keys) -> ScoreTable:
-    wanted = {
-        "scores": SCORE_KEYS if keys.scores is None else (keys.scores,),
-        "labels": LABEL_KEYS if keys.labels is None else (keys.labels,),
-        "images": IMAGE_KEYS if keys.images is None else (keys.images,),
-        "origins": ORIGIN_KEYS,
-    }
-    found = read_npz(path, wanted)
-    for what, asked in (("scores", "scores"), ("labels", keys.labels), ("images", keys.images)):
-        if asked is not None and what not in found:
-            raise PredictionError(
-                f"The archive has no array of {what}",
-                where=str(path),
-                expected=" or ".join(wanted[what]),
-                found=", ".join(keys_of_npz(path))[:200] or "nothing",
-                hint="--score-key, --label-key and --image-key name the arrays",
-            )
-    name, scores = found.pop("scores")
-    arrays = {what: array for what, (_, array) in found.items()}
-    images = list(map(str, arrays["images"].tolist())) if "images" in arrays else None
-    return ScoreTable(scores, arrays.get("labels"), images, arrays.get("origins"), name)
 
 
 def _require_lengths(raw: ScoreTable, where: str) -> None:
@@ -650,9 +634,9 @@ def _labels(
         return part.labels, part.origin, f"part {part.name}"
     if numbers is None:
         raise UsageError(
-            "Nothing tells the labels of the samples",
+            "No labels given",
             where=where,
-            expected="a column or array of labels, or a part of a manifest whose classes are told",
+            expected="a column or array of labels, or a part of a manifest with known classes",
             hint="--labels FILE.npy; or --manifest MANIFEST --part PART --truth PATH",
         )
     return numbers, origin, "file"
@@ -674,11 +658,11 @@ def _stated(labels: Array, classes: ProtocolClasses | None, where: str) -> tuple
             if classes is not None:
                 labels_of_names(texts, classes, where)
             raise PredictionError(
-                "A label is no number",
+                "A label is not a number",
                 where=f"{where}: row {row}",
                 expected="0, 1, ... for a known class, -1 (negative) or -2 (unknown)",
                 found=repr(text[:80]),
-                hint="--manifest MANIFEST tells which label a class name has",
+                hint="--manifest MANIFEST says which label each class name has",
             ) from None
     return numbers, None
 

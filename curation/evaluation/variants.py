@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeVar, get_args
 
 import numpy as np
 
@@ -17,6 +18,8 @@ Taken = Literal["best", "best_free"]
 Order = Literal["score", "input"]
 Crowd = Literal["ignore", "cover", "ordinary", "pass_over"]
 Precision = Literal["area", "eleven_point", "eleven_point_in_floats"]
+
+Chosen = TypeVar("Chosen")
 
 IOU = 0.5
 """The overlap that a match needs, in every variant."""
@@ -57,9 +60,9 @@ class Rules:
         What a ratio of nothing is.
     errors : {"detections", "objects"}
         What the rate of open-set errors counts.
-    known_above : float
+    known_score_min : float
         Detections of known classes count from above this score, those called unknown at any; negative for no limit.
-    further_shift : int
+    box_offset : int
         Pixels by which left and upper edges of detections are moved once more than their text form moves them.
     impact_without_objects : bool
         Whether wilderness impact reads a class without objects, at its first detection (its recalls are 0 / 0, and none
@@ -82,8 +85,8 @@ class Rules:
     ties: Literal["grouped", "input_order"] = "input_order"
     nothing: Literal["null", "zero"] = "null"
     errors: Literal["detections", "objects"] = "detections"
-    known_above: float = -1.0
-    further_shift: int = 0
+    known_score_min: float = -1.0
+    box_offset: int = 0
     impact_without_objects: bool = False
     added_objects: float = 0.0
 
@@ -111,13 +114,21 @@ class Rules:
         return iou > IOU if self.strict else iou >= IOU
 
 
-def rules_of(name: str, variants: dict[str, Rules]) -> tuple[Rules, ...]:
-    """Return the variants that a name stands for: one, or every one for ``all``; another name is a `UsageError`."""
-    if name == "all":
-        return tuple(variants.values())
-    if name not in variants:
-        raise UsageError("Unknown profile", expected=", ".join((*variants, "all")), found=repr(name)[:80])
-    return (variants[name],)
+def select(variants: Mapping[str, Chosen], asked: str | Iterable[str]) -> tuple[Chosen, ...]:
+    """Return the variants asked for, in that order: one or several by name, or every one for ``all``.
+
+    Raises
+    ------
+    UsageError
+        Nothing is asked for, or a variant that there is not.
+    """
+    names = [asked] if isinstance(asked, str) else list(asked)
+    names = list(variants) if names == ["all"] else list(dict.fromkeys(names))
+    unknown = [name for name in names if name not in variants]
+    if unknown or not names:
+        found = ", ".join(repr(name)[:80] for name in unknown) or "none"
+        raise UsageError("Unknown profile", expected=", ".join((*variants, "all")), found=found)
+    return tuple(variants[name] for name in names)
 
 
 def round_as_text(detections: Detections) -> Detections:

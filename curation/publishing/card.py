@@ -2,44 +2,30 @@
 
 from __future__ import annotations
 
+import json
 import re
+from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-import yaml
-
-from curation.errors import MissingExtraError, PublishError
+from curation.errors import MissingExtraError
 from curation.manifest.diff import diff_manifests
 from curation.manifest.header import Header, ParameterValue, PartEntry, classes_in
 from curation.pages import page
-from curation.publishing import rai
-from curation.publishing.examples import ExamplePhoto, ExampleRow
-from curation.publishing.findings import Audit
+from curation.publishing.croissant import Statement, derived
 from curation.publishing.licences import STATED
-from curation.publishing.member import PARTS_CONFIG, Member
+from curation.publishing.member import HUB, PARTS_CONFIG, Configs, Member, Request, keywords, title_of
 from curation.publishing.papers import links
-from curation.publishing.picture import ROLES, facts_of, picture_path
-from curation.sources.datasets import family
+from curation.publishing.tables import COLUMNS, PlannedTable
 from curation.text_table import tex
 
-_SIZES = tuple(
-    (10**place, name)
-    for place, name in zip(
-        range(3, 13),
-        ("n<1K", "1K<n<10K", "10K<n<100K", "100K<n<1M", "1M<n<10M", "10M<n<100M", "100M<n<1B", "1B<n<10B",
-         "10B<n<100B", "100B<n<1T"),
-        strict=True,
-    )
-)  # fmt: skip
-_LARGEST = "n>1T"
-HUB = "https://huggingface.co/datasets/"
-"""The public address of a repository, whichever endpoint it was pushed to."""
+if TYPE_CHECKING:
+    import pyarrow as pa
 
-Configs = Mapping[str, Mapping[str, str]]
-"""Path of the table of each split, by config."""
-
+_SIZES = ("n<1K", "1K<n<10K", "10K<n<100K", "100K<n<1M", "1M<n<10M", "10M<n<100M", "100M<n<1B", "1B<n<10B",
+          "10B<n<100B", "100B<n<1T", "n>1T")  # fmt: skip
 _ORIGINS = {
     "regenerated": "The rule made the lists from the raw data.",
     "as_published": "The lists are the authors' own. The manifest states their digests; the lists are not passed on, "
@@ -49,73 +35,30 @@ _ORIGINS = {
     "that are known, and `curation build` completes it from your own raw data.",
 }
 _LONGEST_VALUE = 160
-_FOLDED = 40
-"""Names of classes from which on a list of them is folded."""
-_MOST_CHANGES = 20
+_ROLES = ("known", "previous", "negative", "unknown", "ignored")
 _NOT_FOR = (
     "Not for training or tuning on the parts for testing, for telling who or where somebody is, or for a claim on "
     "classes and images other than these. A score belongs to the manifest's digest, and to no other list of its name."
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Results:
-    """Results that a card shows: the file of records as it is, and its tables as Markdown."""
-
-    data: bytes
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Told:
-    """What a card tells beside its manifests.
-
-    Attributes
-    ----------
-    statements : mapping of str to text, texts or bool
-        On responsible use (see `curation.publishing.rai`).
-    audits : mapping of str to Audit
-        By the digest of a manifest.
-    results : Results or None
-    row : ExampleRow or None
-    photos : mapping of str to sequence of ExamplePhoto
-        By config.
-    """
-
-    statements: Mapping[str, rai.Statement] = field(default_factory=dict)
-    audits: Mapping[str, Audit] = field(default_factory=dict)
-    results: Results | None = None
-    row: ExampleRow | None = None
-    photos: Mapping[str, Sequence[ExamplePhoto]] = field(default_factory=dict)
-
-
-def card_text(
-    repository: str, tag: str, members: Sequence[Member], configs: Configs, told: Told | None = None, date: str = ""
-) -> str:
+def card_text(request: Request, configs: Configs, folder: Path, date: str = "") -> str:
     """Return the card of a repository.
 
     Parameters
     ----------
     configs : mapping of str to mapping of str to str
         By config and split, the path of the table; the first is the default.
-    told : Told, optional
+    folder : Path
+        Where the tables are already: the card shows a row of them.
     date : str
         Of publication, ISO 8601; ``""`` for none.
     """
-    told = told or Told()
-    stated = {**rai.derived(members), **told.statements}
-    head = card_data(repository, members, configs)
-    check_card_data(head)
-    data = yaml.safe_dump(
-        head,
-        sort_keys=False,
-        allow_unicode=True,
-        default_flow_style=False,
-        width=1000,
-    )
+    members, repository, tag = request.members, request.repository, request.tag
+    stated = {**derived(members), **request.statements}
     text = page(
         "card.md",
-        data=data,
+        data=card_header(card_data(repository, members, configs)),
         title=title_of(members),
         repository=repository,
         tag=tag,
@@ -123,88 +66,29 @@ def card_text(
         loading=_loading(repository, tag, configs),
         commands="\n".join(_commands(repository, tag, members)),
         parts_config=PARTS_CONFIG,
-        told=told,
+        row=example_row(request.tables, folder),
+        results=request.results,
         stated=lambda name: _texts(stated.get(name)),
         limits=_limits(members, _texts(stated.get("dataLimitations"))),
         differing=sum(one.paper != one.obtained for member in members for one in member.manifest.header.figures),
         not_for=_NOT_FOR,
         hub=HUB,
         papers={paper: links(paper) for paper in dict.fromkeys(one.manifest.header.paper for one in members)},
-        picture_path=picture_path,
-        alt=lambda header: facts_of(header).alt(),
         class_groups=_class_groups,
-        folded=_FOLDED,
+        folded=40,
         changes=changes_of,
-        most_changes=_MOST_CHANGES,
+        most_changes=20,
         own_bibtex=own_bibtex(repository, tag, members, date),
         origins=_ORIGINS,
         spdx=STATED,
-        class_roles=_class_roles,
+        class_roles=lambda header, part: Counter(one.role for one in classes_in(header, part)),
         shown=_shown,
     )
     return text.rstrip("\n") + "\n"
 
 
-def card_data(repository: str, members: Sequence[Member], configs: Configs) -> dict[str, Any]:
-    """Return the YAML header of the card as plain data."""
-    kinds = {member.manifest.header.taxonomy == "OSC" for member in members}
-    tasks = [name for name, wanted in (("object-detection", False), ("image-classification", True)) if wanted in kinds]
-    return {
-        "pretty_name": title_of(members),
-        # The lists are facts; labels and photos have the terms of their sources, which no one identifier names.
-        "license": "other",
-        "license_name": "per-source",
-        # A hub takes an address here, or a file called LICENSE.
-        "license_link": HUB + repository,
-        "language": ["en"],
-        **_where_known("annotations_creators", (who for one in members for who in _annotators(one))),
-        **_where_known(
-            "source_datasets", (_plain_name(e.dataset) for one in members for e in one.manifest.header.sources)
-        ),
-        "task_categories": tasks,
-        **({"task_ids": ["multi-class-image-classification"]} if True in kinds else {}),
-        "tags": keywords(members),
-        "size_categories": [_size(sum(len(ids) for one in members for ids in one.manifest.lists.values()))],
-        "configs": [
-            {
-                "config_name": name,
-                **({"default": True} if place == 0 else {}),
-                "data_files": [{"split": split, "path": path} for split, path in splits.items()],
-            }
-            for place, (name, splits) in enumerate(configs.items())
-        ],
-    }
-
-
-def _where_known(key: str, values: Iterable[str]) -> dict[str, list[str]]:
-    found = list(dict.fromkeys(one for one in values if one))
-    return {key: found} if found else {}
-
-
-def _annotators(member: Member) -> Iterator[str]:
-    for terms in member.terms().values():
-        yield from terms.annotators
-
-
-def _plain_name(dataset: str) -> str:
-    return dataset if re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,95}", dataset) else ""
-
-
-_CREATORS = ("crowdsourced", "found", "expert-generated", "machine-generated", "no-annotation", "other")
-_LISTS = ("annotations_creators", "language", "source_datasets", "tags", "task_categories", "task_ids")
-_KNOWN = ("pretty_name", "license", "license_name", "license_link", "size_categories", "configs", *_LISTS)
-_ALLOWED: Mapping[str, Sequence[str]] = {
-    "annotations_creators": _CREATORS,
-    "task_categories": ("object-detection", "image-classification"),
-    "task_ids": ("multi-class-image-classification",),
-    "size_categories": (*(name for _, name in _SIZES), _LARGEST),
-}
-
-
-def check_card_data(data: Mapping[str, Any]) -> None:
-    """Raise `PublishError` unless a hub reads the YAML header of a card as it is meant.
-
-    The hub's client looks at types alone: what a hub does with a value that is none of its own is tell nobody.
+def card_header(data: Mapping[str, Any]) -> str:
+    """Return the YAML header of a card.
 
     Raises
     ------
@@ -215,30 +99,41 @@ def check_card_data(data: Mapping[str, Any]) -> None:
         from huggingface_hub import DatasetCardData
     except ImportError:
         raise MissingExtraError("Publishing needs huggingface_hub", hint="pip install 'curation[publish]'") from None
-    wrong = [name for name in data if name not in _KNOWN]
-    wrong += [name for name in ("pretty_name", "license", "task_categories", "tags") if not data.get(name)]
-    wrong += [] if isinstance(data.get("configs"), list) else ["configs"]
-    for name in _LISTS:
-        values = data.get(name, [])
-        if not (isinstance(values, list) and all(isinstance(one, str) and one for one in values)):
-            wrong.append(name)
-    wrong += [name for name, allowed in _ALLOWED.items() if set(data.get(name, ())) - set(allowed)]
-    if data.get("license") == "other" and not (data.get("license_name") and data.get("license_link")):
-        wrong.append("license_name, license_link")
-    configs = data.get("configs") or []
-    names = [one.get("config_name") for one in configs]
-    if len(set(names)) < len(names) or sum(bool(one.get("default")) for one in configs) > 1:
-        wrong.append("configs")
-    if not wrong and _as_read(DatasetCardData(**data)) != dict(data):
-        wrong.append("what the hub's client makes of it")
-    if wrong:
-        raise PublishError(
-            "The header of the card is not one that a hub reads", where="README.md", found=", ".join(wrong)
-        )
+    return DatasetCardData(**data).to_yaml(original_order=list(data)) + "\n"
 
 
-def _as_read(data: Any) -> Any:
-    return data.to_dict()
+def card_data(repository: str, members: Sequence[Member], configs: Configs) -> dict[str, Any]:
+    """Return the YAML header of the card as plain data, as `huggingface_hub.DatasetCardData` has it."""
+    kinds = {member.manifest.header.taxonomy == "OSC" for member in members}
+    images = sum(len(ids) for one in members for ids in one.manifest.lists.values())
+    annotators = [who for one in members for terms in one.terms().values() for who in terms.annotators]
+    datasets = [entry.dataset for one in members for entry in one.manifest.header.sources]
+    data = {
+        "pretty_name": title_of(members),
+        # The lists are facts; labels and photos have the terms of their sources, which no one identifier names.
+        "license": "other",
+        "license_name": "per-source",
+        # A hub takes an address here, or a file called LICENSE.
+        "license_link": HUB + repository,
+        "language": ["en"],
+        "annotations_creators": list(dict.fromkeys(annotators)),
+        "source_datasets": [
+            one for one in dict.fromkeys(datasets) if re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,95}", one)
+        ],
+        "task_categories": ["object-detection"] * (False in kinds) + ["image-classification"] * (True in kinds),
+        "task_ids": ["multi-class-image-classification"] * (True in kinds),
+        "tags": keywords(members),
+        "size_categories": [_SIZES[bisect_right([10**power for power in range(3, 13)], images)]],
+        "configs": [
+            {
+                "config_name": name,
+                **({"default": True} if place == 0 else {}),
+                "data_files": [{"split": split, "path": path} for split, path in splits.items()],
+            }
+            for place, (name, splits) in enumerate(configs.items())
+        ],
+    }
+    return {key: value for key, value in data.items() if value or key in ("task_categories", "configs")}
 
 
 def own_bibtex(repository: str, tag: str, members: Sequence[Member], date: str = "") -> str:
@@ -258,24 +153,15 @@ def own_bibtex(repository: str, tag: str, members: Sequence[Member], date: str =
     return "\n".join([f"@misc{{{key},", *(f"  {key} = {{{value}}}," for key, value in fields.items()), "}"])
 
 
-@dataclass(frozen=True, slots=True)
-class Changes:
-    """What changed since the version that a manifest replaces.
+def changes_of(member: Member) -> dict[str, Sequence[tuple[str, ...]]] | None:
+    """Return what changed since the version that a manifest replaces, None where that one is not available.
 
-    Attributes
-    ----------
-    rows : list of (str, str, str, str, str)
-        A part, its images before and now, and how many were added and removed (``?`` where a list is not available).
-    told : list of (str, str)
-        Other differences: what, and how it differs.
+    Returns
+    -------
+    dict
+        ``rows``: a part, its images before and now, and how many were added and removed (``?`` where a list is not
+        available). ``told``: other differences, what and how it differs.
     """
-
-    rows: list[tuple[str, str, str, str, str]]
-    told: list[tuple[str, str]]
-
-
-def changes_of(member: Member) -> Changes | None:
-    """Return what changed since the version that a manifest replaces, None where that one is not available."""
     if member.previous is None:
         return None
     old, new = member.previous, member.manifest
@@ -293,18 +179,16 @@ def changes_of(member: Member) -> Changes | None:
         rows.append((name, _images(before, name), _images(after, name), added, removed))
     # What the rows count is not told once more.
     told = [(one.subject, one.what) for one in found.changes if one.ids is None or one.ids.reordered]
-    return Changes(rows, told)
+    return {"rows": rows, "told": told}
 
 
 def _images(parts: Mapping[str, PartEntry], name: str) -> str:
-    if name not in parts:
-        return "no such part"
-    images = parts[name].images
-    return "not computed" if images is None else f"{images:,}"
+    images = parts[name].images if name in parts else None
+    return "no such part" if name not in parts else "not computed" if images is None else f"{images:,}"
 
 
-def _texts(value: rai.Statement | None) -> tuple[str, ...]:
-    return () if value is None or isinstance(value, bool) else value if isinstance(value, tuple) else (value,)
+def _texts(value: Statement | None) -> tuple[str, ...]:
+    return value if isinstance(value, tuple) else (value,) if isinstance(value, str) else ()
 
 
 def _limits(members: Sequence[Member], texts: Sequence[str]) -> list[str]:
@@ -320,26 +204,7 @@ def _class_groups(header: Header) -> list[tuple[str, list[str]]]:
     groups = [(f"introduced in {task.name}", list(task.introduced)) for task in header.tasks]
     of_tasks = {name for _, names in groups for name in names}
     rest = [one for one in header.classes if one.name not in of_tasks]
-    return [*groups, *((role, names) for role in ROLES if (names := [one.name for one in rest if one.role == role]))]
-
-
-def keywords(members: Sequence[Member]) -> list[str]:
-    """Return the words that a publication is found by: the field's, its protocols, and its datasets."""
-    headers = [member.manifest.header for member in members]
-    protocols = sorted({header.rule.protocol for header in headers})
-    data = sorted({family(entry.dataset) for header in headers for entry in header.sources})
-    fixed = ("open-set", "out-of-distribution", "evaluation", "benchmark", "image", "croissant", "mlcroissant")
-    return list(dict.fromkeys([*fixed, *protocols, *data]))
-
-
-def title_of(members: Sequence[Member]) -> str:
-    """Return the title of a publication: that of its manifest, or how many there are."""
-    titles = [" ".join(member.manifest.header.title.split()) for member in members]
-    return titles[0] if len(titles) == 1 else f"{len(titles)} protocols of open-set evaluation"
-
-
-def _size(images: int) -> str:
-    return next((name for limit, name in _SIZES if images < limit), _LARGEST)
+    return [*groups, *((role, names) for role in _ROLES if (names := [one.name for one in rest if one.role == role]))]
 
 
 def _loading(repository: str, tag: str, configs: Configs) -> str:
@@ -351,10 +216,6 @@ def _loading(repository: str, tag: str, configs: Configs) -> str:
         "from datasets import load_dataset\n\n"
         f'rows = load_dataset("{repository}", "{name}", split="{next(iter(splits))}", revision="{tag}")'
     )
-
-
-def _class_roles(header: Header, part: PartEntry) -> Mapping[str, int]:
-    return Counter(one.role for one in classes_in(header, part))
 
 
 def _shown(value: ParameterValue) -> str:
@@ -386,3 +247,51 @@ def _commands(repository: str, tag: str, members: Sequence[Member]) -> list[str]
 
 def _source_options(names: Iterable[str]) -> str:
     return "".join(f" --source {name}=PATH" for name in names)
+
+
+def example_row(tables: Sequence[PlannedTable], folder: Path) -> dict[str, Any] | None:
+    """Return a row of the table that fills most columns, None where no table has a row.
+
+    Returns
+    -------
+    dict
+        ``config``, ``split``, and ``columns``: name, type, meaning and value of each.
+    """
+    from pyarrow import parquet
+
+    table = max((one for one in tables if not one.empty), key=lambda one: len(one.filled), default=None)
+    if table is None:
+        return None
+    with parquet.ParquetFile(folder / table.path) as file:
+        rows = next(file.iter_batches(2000)).to_pylist()
+    row = max(rows, key=lambda row: sum(bool(row.get(name)) for name in ("objects", "labels")))
+    columns = [
+        {
+            "name": field.name,
+            "kind": _kind(field.type),
+            "meaning": COLUMNS.get(field.name, ""),
+            "value": _cell(row[field.name]),
+        }
+        for field in table.schema
+    ]
+    return {"config": table.config, "split": table.split, "columns": columns}
+
+
+def _kind(kind: pa.DataType) -> str:
+    from pyarrow import types
+
+    if types.is_list(kind):
+        return "list of records" if types.is_struct(kind.value_type) else f"list of {_kind(kind.value_type)}s"
+    if types.is_struct(kind):
+        return "photo"
+    return "text" if types.is_string(kind) else "number" if types.is_integer(kind) else str(kind)
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    items = value[:2] if isinstance(value, list) else value
+    text = json.dumps(items, ensure_ascii=False)
+    text = text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}…"
+    more = len(value) - len(items) if isinstance(value, list) else 0
+    return f"{text} and {more} more" if more else text

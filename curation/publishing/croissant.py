@@ -1,101 +1,222 @@
-"""The Croissant 1.1 description of a repository: files with digests, tables with fields, where all of it comes from."""
+"""The Croissant 1.1 description of a repository, with Croissant RAI 1.0 and PROV-O, built by mlcroissant's own classes.
+
+What a manifest knows of responsible use is derived; what it cannot know is asked for by name, and never invented.
+"""
 
 from __future__ import annotations
 
 import json
+import tomllib
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from curation.canonical import sha256_of_value
 from curation.errors import MissingExtraError, PublishError
-from curation.publishing import rai
-from curation.publishing.card import HUB, Configs, keywords, title_of
-from curation.publishing.formats.plan import json_bytes
-from curation.publishing.member import Member
-from curation.publishing.tables import COLUMNS, IMAGE_URL
+from curation.manifest.header import Header
+from curation.publishing.licences import TERMS
+from curation.publishing.member import HUB, Configs, Member, Request, keywords, title_of
+from curation.publishing.tables import COLUMNS
+from curation.sources.datasets import family
+from curation.storage import read_bytes
 
 if TYPE_CHECKING:
+    import mlcroissant
     import pyarrow as pa
 
+    from curation.publishing.publication import PublishedFile
+
 CROISSANT_FILE = "croissant.json"
+Statement = str | bool | tuple[str, ...]
 
-_MEDIA_TYPES = {
-    ".parquet": "application/x-parquet",
-    ".json": "application/json",
-    ".jsonl": "application/jsonlines",
-    ".txt": "text/plain",
-    ".md": "text/markdown",
-    ".cff": "application/yaml",
-    ".png": "image/png",
-}
+_DECLARED = tomllib.loads((Path(__file__).parent / "croissant.toml").read_text(encoding="utf-8"))
+REQUIRED: Mapping[str, str] = _DECLARED["required"]
+"""The ``rai:`` properties that the checks of data tracks ask for, and what each means."""
+PROPERTIES: Mapping[str, str] = {**REQUIRED, **_DECLARED["optional"]}
+_WIKIDATA = "https://www.wikidata.org/wiki/"
+_COLLECTION, _REVIEW = f"{_WIKIDATA}Q4929239", f"{_WIKIDATA}Q3306762"
+_MOST_TEXTS, _LONGEST = 64, 4000
 
 
-@cache
-def _context() -> dict[str, Any]:
-    """Return the context of the specification, section "JSON-LD context", with PROV-O for provenance."""
-    text = (Path(__file__).parent / "croissant_context.json").read_text(encoding="utf-8")
-    context: dict[str, Any] = json.loads(text)
-    return context
+def _library() -> Any:
+    try:
+        import mlcroissant
+    except ImportError:
+        raise MissingExtraError(
+            "Publishing writes the Croissant file with mlcroissant", hint="pip install 'curation[publish]'"
+        ) from None
+    return mlcroissant
 
 
 def croissant_bytes(
-    repository: str,
-    tag: str,
-    members: Sequence[Member],
-    configs: Configs,
-    schemas: Mapping[str, pa.Schema],
-    digests: Mapping[str, str],
-    date: str = "",
-    statements: Mapping[str, rai.Statement] | None = None,
+    request: Request, configs: Configs, schemas: Mapping[str, pa.Schema], files: Mapping[str, PublishedFile]
 ) -> bytes:
-    """Return the description as JSON-LD.
+    """Return the description of a publication as JSON-LD.
 
     Parameters
     ----------
+    configs : mapping of str to mapping of str to str
+        By config and split, the path of the table.
     schemas : mapping of str to pyarrow.Schema
         Of each table, by path: the columns that hold anything.
-    digests : mapping of str to str
-        ``sha256:…`` of each file, by path.
-    date : str
-        Of publication, ISO 8601; ``""`` for none.
-    statements : mapping of str to text, texts or bool, optional
-        On responsible use (see `curation.publishing.rai`).
+    files : mapping of str to PublishedFile
+        By path.
+
+    Raises
+    ------
+    MissingExtraError
+        mlcroissant is not installed.
     """
-    organization = {"@type": "sc:Organization", "name": repository.partition("/")[0]}
-    data: dict[str, Any] = {
-        "@context": _context(),
-        "@type": "sc:Dataset",
-        "conformsTo": ["http://mlcommons.org/croissant/1.1", "http://mlcommons.org/croissant/RAI/1.0"],
-        "name": repository.partition("/")[2],
-        "alternateName": title_of(members),
-        "description": _description(members),
-        "url": HUB + repository,
-        "version": tag,
-        "license": _licences(repository, members),
-        "citeAs": "\n".join(dict.fromkeys(member.manifest.header.paper.bibtex for member in members)),
-        "creator": organization,
-        "publisher": organization,
-        **({"datePublished": date} if date else {}),
-        "isLiveDataset": False,
-        "inLanguage": "en",
-        "keywords": keywords(members),
-        **rai.as_properties(statements or {}),
-        "prov:wasDerivedFrom": rai.entities(members),
-        "prov:wasGeneratedBy": rai.activities(members, date),
-        "distribution": [_file(repository, tag, path, digest) for path, digest in sorted(digests.items())],
-        "recordSet": [
-            _record_set(f"{config}/{split}", path, schemas[path])
+    mlc = _library()
+    repository, tag, members, date = request.repository, request.tag, request.members, request.date
+    headers = [member.manifest.header for member in members]
+    ctx = mlc.Context(conforms_to="http://mlcommons.org/croissant/1.1", rdf=mlc.Rdf(context=dict(_DECLARED["context"])))
+    owner, _, name = repository.partition("/")
+    named = "; ".join(f"{one.name} {one.version} ({' '.join(one.title.split())})" for one in headers)
+    urls = {terms.url for member in members for terms in member.terms().values() if terms.url}
+    stated = {key: request.statements.get(key) for key in PROPERTIES}
+    data = mlc.Metadata(
+        ctx=ctx,
+        conforms_to=["http://mlcommons.org/croissant/1.1", "http://mlcommons.org/croissant/RAI/1.0"],
+        name=name,
+        description=f"{_DECLARED['description']}: {named}.",
+        url=HUB + repository,
+        version=tag,
+        license=[HUB + repository, *sorted(urls)],
+        cite_as="\n".join(dict.fromkeys(header.paper.bibtex for header in headers)),
+        creators=[mlc.Organization(ctx=ctx, name=owner)],
+        publisher=[mlc.Organization(ctx=ctx, name=owner)],
+        date_published=date or None,
+        in_language=["en"],
+        keywords=keywords(members),
+        distribution=[
+            mlc.FileObject(
+                ctx=ctx,
+                id=path,
+                name=path,
+                # A checker is given this file alone, so that a relative address would lead nowhere.
+                content_url=f"{HUB}{repository}/resolve/{tag}/{quote(path)}",
+                encoding_formats=[_DECLARED["media_types"].get(Path(path).suffix, "application/octet-stream")],
+                sha256=file.sha256.removeprefix("sha256:"),
+            )
+            for path, file in sorted(files.items())
+        ],
+        record_sets=[
+            mlc.RecordSet(
+                ctx=ctx,
+                id=f"{config}/{split}",
+                name=f"{config}/{split}",
+                fields=[_field(ctx, f"{config}/{split}", path, field) for field in schemas[path]],
+            )
             for config, splits in configs.items()
             for split, path in splits.items()
         ],
+        extra_properties={
+            "alternateName": title_of(members),
+            "isLiveDataset": False,
+            **{f"rai:{key}": list(one) if isinstance(one, tuple) else one for key, one in stated.items()},
+            "prov:wasDerivedFrom": _entities(members),
+            "prov:wasGeneratedBy": [one for member in members for one in _activities(member, date)],
+        },
+    )
+    # The library makes a moment of a day.
+    plain = {**data.to_json(), **({"datePublished": date} if date else {})}
+    return (json.dumps(plain, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
+
+
+def described_digest(digests: Mapping[str, str], statements: Mapping[str, Statement]) -> str:
+    """Return ``sha256:…`` of what a description says, whichever version of mlcroissant wrote it, on whichever day.
+
+    Parameters
+    ----------
+    digests : mapping of str to str
+        The identity of each file, by path.
+    """
+    said = {key: list(one) if isinstance(one, tuple) else one for key, one in sorted(statements.items())}
+    return sha256_of_value({"files": dict(sorted(digests.items())), "statements": said})
+
+
+def _field(ctx: Any, parent: str, path: str, field: pa.Field, column: str = "") -> mlcroissant.Field:
+    """Return the field of a column, or with `column` that of a member of the records in it."""
+    from pyarrow import types
+
+    mlc = _library()
+    name = f"{parent}/{field.name}"
+    array = types.is_list(field.type)
+    kind = field.type.value_type if array else field.type
+    shared = {"ctx": ctx, "id": name, "name": name, "description": "" if column else COLUMNS.get(field.name, "")}
+    if array and types.is_struct(kind):
+        return mlc.Field(**shared, repeated=True, sub_fields=[_field(ctx, name, path, one, field.name) for one in kind])
+    source = mlc.Source(
+        ctx=ctx,
+        file_object=path,
+        extract=mlc.Extract(ctx=ctx, column=column or field.name),
+        transforms=[mlc.Transform(ctx=ctx, json_path=field.name)] if column else [],
+    )
+    shape = {"is_array": True, "array_shape": "4" if field.name == "bbox" else "-1"} if array else {}
+    return mlc.Field(**shared, **shape, source=source, data_types=[_DECLARED["data_types"][str(kind)]])
+
+
+def _entities(members: Sequence[Member]) -> list[dict[str, Any]]:
+    """Return where the data come from: one flat entity an owner's address, as editors of RAI read it, with digests."""
+    found: dict[str, dict[str, Any]] = {}
+    for member in members:
+        for entry in member.manifest.header.sources:
+            terms, label = member.terms()[entry.name], f"{entry.dataset} {entry.part}".strip()
+            one = found.setdefault(
+                terms.url or label,
+                {
+                    "@type": "prov:Entity",
+                    **({"@id": terms.url} if terms.url else {}),
+                    "prov:label": [],
+                    "sc:license": f"annotations: {terms.annotations}; photos: {terms.media}",
+                    **({"prov:wasAttributedTo": _agent("Agent", terms.creator)} if terms.creator else {}),
+                    "identifier": [],
+                },
+            )
+            one["prov:label"].append(label)
+            one["identifier"] += [file.sha256 for file in entry.files]
+    for one in found.values():
+        one["prov:label"] = ", ".join(dict.fromkeys(one["prov:label"]))
+        one["identifier"] = list(dict.fromkeys(one["identifier"]))
+    return list(found.values())
+
+
+def _agent(kind: str, name: str) -> dict[str, str]:
+    return {"@type": f"prov:{kind}", "prov:label": name}
+
+
+def _activities(member: Member, date: str) -> Iterator[dict[str, Any]]:
+    """Yield what made a manifest: its rule, and its review where people corrected it."""
+    header = member.manifest.header
+    moment = {"prov:atTime": date} if date else {}
+    parameters = "; ".join(f"{name}: {value}" for name, value in header.rule.parameters.items())
+    yield {
+        "@type": "prov:Activity",
+        "@id": f"#{member.config}/rule",
+        "prov:type": {"@id": _COLLECTION},
+        "prov:label": f"{header.rule.protocol}, algorithm version {header.rule.algorithm_version}",
+        "sc:description": f"The rule of {header.paper.authors}: {header.paper.title}. {parameters}"[:_LONGEST],
+        **moment,
+        "prov:wasAttributedTo": _agent("SoftwareAgent", "curation"),
+        "prov:generated": {"@id": f"{member.folder}/manifest.json"},
+        "identifier": member.manifest.digest,
     }
-    return json_bytes(data)
-
-
-_TEXTS = ("name", "description", "url", "version", "datePublished", "inLanguage")
+    if header.decisions is not None or header.overlay is not None:
+        reviewers = sorted({one.reviewer for one in member.evidence or () if one.reviewer})
+        yield {
+            "@type": "prov:Activity",
+            "@id": f"#{member.config}/review",
+            "prov:type": {"@id": _REVIEW},
+            "prov:label": "Review by eye",
+            "sc:description": "Recorded verdicts and boxes of reviewers, replayed on the manifest.",
+            **moment,
+            "prov:wasAttributedTo": [_agent("Person", name) for name in reviewers]
+            or _agent("Agent", "reviewers who are not named"),
+            "identifier": [one for one in (header.decisions, header.overlay and header.overlay.sha256) if one],
+        }
 
 
 def check_croissant(path: Path) -> tuple[str, ...]:
@@ -106,132 +227,114 @@ def check_croissant(path: Path) -> tuple[str, ...]:
     MissingExtraError
         mlcroissant is not installed.
     """
-    return (*_library_warnings(path), *_let_pass(json.loads(path.read_bytes())))
+    mlc = _library()
+    from absl import logging
 
-
-def _let_pass(data: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what the specification and its readers ask for, and mlcroissant does not look at."""
-    for name in _TEXTS:
-        if not (isinstance(data.get(name), str) and data[name].strip()):
-            yield f"{name} is missing, or no text"
-    for name in ("creator", "license", "keywords", "distribution"):
-        if not data.get(name):
-            yield f"{name} is missing"
-    for one in data.get("distribution", ()):
-        if not str(one.get("contentUrl", "")).startswith(("https://", "http://")):
-            yield f"contentUrl of {one.get('name')} is not absolute: who is given this file alone cannot follow it"
-    synthetic = data.get("rai:hasSyntheticData")
-    if synthetic is not None and not isinstance(synthetic, bool):
-        yield "rai:hasSyntheticData is neither true nor false"
-    named = [name.removeprefix("rai:") for name in data if name.startswith("rai:")]
-    if lacking := rai.missing(dict.fromkeys(named, "")):
-        yield f"not stated, and asked for by data tracks: {', '.join(lacking)} (--rai-template FILE, then --rai FILE)"
-
-
-def _library_warnings(path: Path) -> tuple[str, ...]:
-    try:
-        import mlcroissant
-        from absl import logging
-    except ImportError:
-        raise MissingExtraError(
-            "Publishing checks the Croissant file with mlcroissant", hint="pip install 'curation[publish]'"
-        ) from None
     before = logging.get_verbosity()
     logging.set_verbosity(logging.ERROR)
     try:
         with warnings.catch_warnings():
             # The library's parser warns of its own deprecated parts.
             warnings.simplefilter("ignore", DeprecationWarning)
-            issues = mlcroissant.Dataset(str(path)).metadata.ctx.issues
-    except mlcroissant.ValidationError as error:
+            issues = mlc.Dataset(str(path)).metadata.ctx.issues
+    except mlc.ValidationError as error:
         raise PublishError(
             "The Croissant description is not valid", where=CROISSANT_FILE, found=str(error)[:500]
         ) from None
     finally:
         logging.set_verbosity(before)
-    return tuple(sorted(str(one) for one in issues.warnings))
+    return (*sorted(map(str, issues.warnings)), *_let_pass(json.loads(path.read_bytes())))
 
 
-def _description(members: Sequence[Member]) -> str:
+def _let_pass(data: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what the specification and its readers ask for, and mlcroissant does not look at."""
+    yield from (f"{name} is missing" for name in _DECLARED["asked_for"] if not data.get(name))
+    if not isinstance(data.get("rai:hasSyntheticData", False), bool):
+        yield "rai:hasSyntheticData is neither true nor false"
+    if lacking := missing({name.removeprefix("rai:") for name in data if name.startswith("rai:")}):
+        yield f"not stated, and asked for by data tracks: {', '.join(lacking)} (--rai-template FILE, then --rai FILE)"
+
+
+def missing(stated: set[str]) -> list[str]:
+    """Return the required properties that nobody stated."""
+    return [name for name in REQUIRED if name not in stated]
+
+
+def derived(members: Sequence[Member]) -> dict[str, Statement]:
+    """Return what the manifests themselves say of responsible use, by property; what they do not say is absent."""
     headers = [member.manifest.header for member in members]
-    named = "; ".join(f"{one.name} {one.version} ({' '.join(one.title.split())})" for one in headers)
+    families = sorted({family(entry.dataset) or "" for header in headers for entry in header.sources})
+    found: dict[str, Statement] = {
+        "dataLimitations": tuple(dict.fromkeys(text for header in headers for text in _limitations(header))),
+        "dataUseCases": tuple(dict.fromkeys(map(_use_case, headers))),
+        "dataCollectionType": "Secondary Data analysis",
+        "dataPreprocessingProtocol": tuple(
+            dict.fromkeys(f"{part.name}: {part.selection}" for header in headers for part in header.parts)
+        )[:_MOST_TEXTS],
+        "dataReleaseMaintenancePlan": _DECLARED["maintenance"],
+    }
+    if all(name in TERMS and TERMS[name].persons for name in families):
+        found["hasSyntheticData"] = False
+        found["personalSensitiveInformation"] = tuple(f"{name}: {TERMS[name].persons}" for name in families)
+    return {name: value for name, value in found.items() if value != ()}
+
+
+def _limitations(header: Header) -> Iterator[str]:
+    where = f"{header.name} {header.version}"
+    for one in header.figures:
+        if one.paper != one.obtained:
+            yield f"{where}: {one.name} is {one.obtained} here and {one.paper} in the paper. {one.explanation}".rstrip()
+    if absent := [part.name for part in header.parts if part.sha256 is None]:
+        yield f"{where}: the lists of {', '.join(absent)} are not here; the header states their rule."
+    yield from (f"{where}: {note}" for note in header.notes)
+
+
+def _use_case(header: Header) -> str:
+    roles = ", ".join(dict.fromkeys(part.role for part in header.parts))
+    kind = "classifiers" if header.taxonomy == "OSC" else "detectors"
     return (
-        "Lists of images for open-set and out-of-distribution evaluation, with the role of every class, the rule that "
-        f"made them, and digests: {named}."
+        f"{header.name} {header.version}: evaluation of {kind} under {header.taxonomy} (parts: {roles}). Parts for "
+        "testing are not for training or for the choice of thresholds."
     )
 
 
-def _licences(repository: str, members: Sequence[Member]) -> list[str]:
-    """Return the addresses of the terms of all sources, and of the card that says which is whose."""
-    urls = {terms.url for member in members for terms in member.terms().values() if terms.url}
-    return [HUB + repository, *sorted(urls)]
+def read_statements(path: Path) -> dict[str, Statement]:
+    """Return what a publisher states, from a TOML file of `PROPERTIES`.
+
+    Raises
+    ------
+    PublishError
+        It is no TOML, has another key, or a value of another kind.
+    """
+    try:
+        content = tomllib.loads(read_bytes(path, kind="file of statements", most=1 << 20, error=PublishError).decode())
+    except (ValueError, RecursionError) as error:
+        raise PublishError("The statements are no TOML", where=str(path), found=str(error)[:200]) from None
+    return {name: _checked(name, value, path) for name, value in content.items() if value not in ("", [])}
 
 
-def _file(repository: str, tag: str, path: str, digest: str) -> dict[str, Any]:
-    suffix = path[path.rfind(".") :]
-    return {
-        "@type": "cr:FileObject",
-        "@id": path,
-        "name": path,
-        # A checker is given this file alone, so that a relative address would lead nowhere.
-        "contentUrl": f"{HUB}{repository}/resolve/{tag}/{quote(path)}",
-        "encodingFormat": _MEDIA_TYPES.get(suffix, "application/octet-stream"),
-        "sha256": digest.removeprefix("sha256:"),
-    }
+def _checked(name: str, value: Any, path: Path) -> Statement:
+    where = f"{path.name}: {ascii(name)[1:-1][:80]}"
+    if name not in PROPERTIES:
+        raise PublishError("There is no such statement", where=where, expected=", ".join(PROPERTIES))
+    texts = value if isinstance(value, list) else [value]
+    if name == "hasSyntheticData":
+        sound, expected = isinstance(value, bool), "true or false"
+    else:
+        sound = len(texts) <= _MOST_TEXTS and all(isinstance(one, str) and 0 < len(one) <= _LONGEST for one in texts)
+        expected = f"a text, or at most {_MOST_TEXTS} texts, of at most {_LONGEST} characters"
+    if not sound:
+        raise PublishError("A statement is of another kind", where=where, expected=expected, found=f"{value!r:.80}")
+    return tuple(value) if isinstance(value, list) else value
 
 
-def _record_set(name: str, path: str, schema: pa.Schema) -> dict[str, Any]:
-    return {
-        "@type": "cr:RecordSet",
-        "@id": name,
-        "name": name,
-        "field": [_field(name, path, field) for field in schema],
-    }
-
-
-def _field(record_set: str, path: str, field: pa.Field) -> dict[str, Any]:
-    from pyarrow import types
-
-    name = f"{record_set}/{field.name}"
-    kind = field.type
-    if types.is_list(kind) and types.is_struct(kind.value_type):
-        inner = [_extracted(f"{name}/{one.name}", path, field.name, one, nested=True) for one in kind.value_type]
-        head = {"@type": "cr:Field", "@id": name, "name": name, **_described(field.name)}
-        return {**head, "repeated": True, "subField": inner}
-    return _extracted(name, path, field.name, field)
-
-
-def _extracted(name: str, path: str, column: str, field: pa.Field, *, nested: bool = False) -> dict[str, Any]:
-    from pyarrow import types
-
-    kind = field.type
-    array = types.is_list(kind)
-    source: dict[str, Any] = {"fileObject": {"@id": path}, "extract": {"column": column}}
-    if nested:
-        source["transform"] = {"jsonPath": field.name}
-    shape = {"isArray": True, "arrayShape": "4" if field.name == "bbox" else "-1"} if array else {}
-    return {
-        "@type": "cr:Field",
-        "@id": name,
-        "name": name,
-        **({} if nested else _described(column)),
-        "dataType": "sc:URL" if column == IMAGE_URL else _data_type(kind.value_type if array else kind),
-        **shape,
-        "source": source,
-    }
-
-
-def _described(column: str) -> dict[str, str]:
-    return {"description": COLUMNS[column]} if column in COLUMNS else {}
-
-
-def _data_type(kind: pa.DataType) -> str:
-    from pyarrow import types
-
-    if types.is_struct(kind):
-        return "sc:ImageObject"
-    if types.is_boolean(kind):
-        return "sc:Boolean"
-    if types.is_integer(kind):
-        return "cr:Int64" if kind.bit_width > 32 else "cr:Int32"
-    return "cr:Float64" if types.is_floating(kind) else "sc:Text"
+def template(members: Sequence[Member]) -> str:
+    """Return a TOML file for `read_statements`: what was derived, and a line for what only its publisher knows."""
+    known = derived(members)
+    lines = [_DECLARED["template_head"]]
+    for name, meaning in PROPERTIES.items():
+        lines += ["", f"# {meaning} ({'required by reviewers' if name in REQUIRED else 'optional'})"]
+        # JSON's texts and lists of them, and its true and false, are TOML's too.
+        blank = f"# {name} = false" if name == "hasSyntheticData" else f'{name} = ""'
+        lines.append(f"{name} = {json.dumps(known[name], indent=2)}" if name in known else blank)
+    return "\n".join(lines) + "\n"

@@ -13,9 +13,9 @@ from curation.canonical import sha256_of_bytes
 from curation.errors import UsageError
 from curation.manifest.header import Header, SourceEntry
 from curation.manifest.manifest import Manifest
-from curation.publishing.formats.coco import CocoOptions, plan_coco
+from curation.publishing.formats.coco import plan_coco
 from curation.publishing.formats.id_lists import NEEDS_SOURCES, plan_lists
-from curation.publishing.formats.options import FormatOptions as FormatOptions
+from curation.publishing.formats.plan import FormatOptions as FormatOptions
 from curation.publishing.formats.plan import Plan, WrittenFile, as_data, joined_plans, write_plan
 from curation.publishing.formats.voc import plan_voc
 from curation.publishing.formats.yolo import plan_yolo
@@ -86,32 +86,15 @@ class Format:
     tables: Callable[[Member, FormatOptions], list[PlannedTable]] | None = None
 
 
-def _plan_coco(one: Request) -> Plan:
-    options, text = one.options, one.options.unknown_id
-    number = "" if text is None else text.removeprefix("-")
-    # Longer texts are no id either, and Python refuses to read numbers of thousands of digits.
-    if text is not None and text != "next" and not (number.isdecimal() and len(number) < 100):
-        raise UsageError("--unknown-id is not a number", expected="next, or a whole number", found=text[:40])
-    chosen = CocoOptions(
-        renumber=options.renumber or "auto",
-        category_ids=options.category_ids or "auto",
-        unknown_id="manifest" if text is None else "next" if text == "next" else int(text),
-        sidecar=options.sidecar,
-        detectron2=options.detectron2,
-    )
-    return plan_coco(one.manifest, one.parts, one.sources, chosen)
-
-
 def _plan_yolo(one: Request) -> Plan:
     sizes = photo_sizes(one.manifest, one.parts, one.sources, one.photos) if one.photos else None
-    unknown = one.options.unknown or "last"
-    return plan_yolo(one.manifest, one.parts, one.sources, unknown=unknown, sizes=sizes)
+    return plan_yolo(one.manifest, one.parts, one.sources, unknown=one.options.unknown or "last", sizes=sizes)
 
 
 COCO = Format(
     "coco",
-    _plan_coco,
-    ("renumber", "category_ids", "unknown_id", "sidecar", "detectron2"),
+    lambda one: plan_coco(one.manifest, one.parts, one.sources, one.options),
+    ("renumber", "category_ids", "unknown_id"),
     file=".json",
     each="file",
 )
@@ -209,14 +192,20 @@ def export(
         See `curation.manifest.manifest.Manifest` and `curation.ledger`.
     """
     chosen, options, photos = find_format(form, formats), options or FormatOptions(), photos or {}
-    _require_fitting(chosen, formats, parts, out, each, options, photos)
+    parts = parts or (chosen.usual_parts(manifest.header) if chosen.usual_parts else [])
+    single = bool(chosen.file) and chosen.file == out.suffix and not out.is_dir()
+    _require_own_options(chosen, formats, options, photos)
+    _require_output(chosen, formats, parts, out, each=each, single=single)
     names = [slot.name for slot in manifest.slots]
     if strange := [name for name in photos if name and name not in names]:
         raise UsageError(
             "--images names no source of the manifest", where=ascii(strange[0][:80]), expected=", ".join(names)
         )
-    parts = chosen_parts(manifest.header, parts or chosen.usual_parts(manifest.header))  # type: ignore[misc]
-    _require_one_output(chosen, parts, out, each, options)
+    parts = chosen_parts(manifest.header, parts)
+    if single and len(parts) > 1 and (each or chosen.each == "already"):
+        raise UsageError(
+            "Several parts in this format are several files, and --out names one", where=str(out), hint="--out DIR"
+        )
     opened, usable = _sources(chosen, manifest, parts, sources, options, reading or Reading())
     request = Request(manifest, tuple(parts), usable, options, photos, sources)
     if each and chosen.each in ("file", "folder"):
@@ -225,7 +214,7 @@ def export(
     else:
         plan = chosen.plan(request)
     summary = _summary(request, form, plan)
-    written = write_plan(plan, out, single=_is_one_file(chosen, out), summary=summary)
+    written = write_plan(plan, out, single=single, summary=summary)
     notes = [note for entry in manifest.header.sources for note in _differences(entry, opened)]
     return Exported(out, plan, tuple(written), summary, (*notes, *plan.notes))
 
@@ -261,51 +250,29 @@ def chosen_parts(header: Header, texts: Sequence[str]) -> list[str]:
     return chosen
 
 
-def _require_fitting(
-    form: Format,
-    formats: Mapping[str, Format],
-    parts: Sequence[str],
-    out: Path,
-    each: bool,
-    options: FormatOptions,
-    photos: Mapping[str, Path],
+def _require_own_options(
+    form: Format, formats: Mapping[str, Format], options: FormatOptions, photos: Mapping[str, Path]
 ) -> None:
-    """Refuse a format that does not fit, and options of another format."""
-    given = {**_values(options), "photos": photos}
-    for name, value in given.items():
+    for name, value in {**_values(options), "photos": photos}.items():
         if value and name not in form.options:
             owner = next((one.name for one in formats.values() if name in one.options), "another")
             flag = "images" if name == "photos" else name.replace("_", "-")
             raise UsageError(f"--{flag} belongs to --format {owner}", found=form.name)
-    one_file = _is_one_file(form, out)
-    if out.suffix in {one.file for one in formats.values() if one.file} and not (one_file or out.is_dir()):
+
+
+def _require_output(
+    form: Format, formats: Mapping[str, Format], parts: Sequence[str], out: Path, *, each: bool, single: bool
+) -> None:
+    if out.suffix in {one.file for one in formats.values() if one.file} and not (single or out.is_dir()):
         raise UsageError(
             f"--out {out.suffix} does not fit --format {form.name}",
             where=str(out),
             expected="a folder" + (f", or a file that ends in {form.file}" if form.file else ""),
         )
-    if not parts and form.usual_parts is None:
+    if not parts:
         raise UsageError(f"--format {form.name} needs --part", expected="--part PART, or --part all")
     if each and form.each == "never":
         raise UsageError(f"--format {form.name} writes one folder for all parts", found="--each")
-
-
-def _require_one_output(form: Format, parts: Sequence[str], out: Path, each: bool, options: FormatOptions) -> None:
-    """Refuse one file as the output of what takes several."""
-    beside = "--sidecar" if options.sidecar else "--detectron2" if options.detectron2 else ""
-    apart = each or form.each == "already"
-    if _is_one_file(form, out) and ((len(parts) > 1 and apart) or beside):
-        raise UsageError(
-            f"{beside} writes a second file, and --out names one"
-            if beside
-            else "Several parts in this format are several files, and --out names one",
-            where=str(out),
-            hint="--out DIR",
-        )
-
-
-def _is_one_file(form: Format, out: Path) -> bool:
-    return bool(form.file) and form.file == out.suffix and not out.is_dir()
 
 
 def _sources(
@@ -320,7 +287,13 @@ def _sources(
     needed = {slot for part in parts for slot in manifest.part(part).sources}
     for part in parts:
         manifest.ids(part)
-    useful = needed | (_numbering(manifest, options) if form is COCO else set())
+    useful = set(needed)
+    every = {slot for part in manifest.header.parts for slot in part.sources}
+    datasets = {entry.dataset for entry in manifest.header.sources if entry.name in every}
+    of_tasks = any(part.task for part in manifest.header.parts)
+    if form is COCO and options.category_ids != "manifest" and of_tasks and len(datasets) > 1:
+        # Tasks train on some files and test on others: one part's files do not tell whether classes have own ids.
+        useful |= every
     chosen = [slot for slot in manifest.slots if slot.name in useful]
     wanted = {name for slot in chosen for name in (slot.name, slot.dataset)}
     idle = {name for slot in manifest.slots for name in (slot.name, slot.dataset)} - wanted
@@ -333,18 +306,6 @@ def _sources(
             found=", ".join(sources) or "none",
         )
     return sources, {} if missing else sources
-
-
-def _numbering(manifest: Manifest, options: FormatOptions) -> set[str]:
-    """Return the sources whose files say together whether the classes have ids of the dataset's own.
-
-    Tasks train on some files and test on others: where these are of several datasets, one part's files do not tell.
-    """
-    parts = manifest.header.parts
-    named = {entry.name: entry.dataset for entry in manifest.header.sources}
-    slots = {slot for part in parts for slot in part.sources}
-    apart = len({named[slot] for slot in slots}) > 1 and any(part.task for part in parts)
-    return slots if options.category_ids != "manifest" and apart else set()
 
 
 def _differences(entry: SourceEntry, sources: Mapping[str, Source]) -> list[str]:

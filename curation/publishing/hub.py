@@ -6,14 +6,14 @@ import os
 import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from queue import Empty, Queue
 from tempfile import TemporaryDirectory
 from threading import Thread
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast
+from typing import Annotated, Any, TypeVar, cast
 from urllib.parse import urlsplit
 
 from curation.arguments import checked
@@ -34,9 +34,6 @@ from curation.publishing.publication import (
 )
 from curation.publishing.repository import check_repository_name
 from curation.storage import publishing_folder, read_bytes
-
-if TYPE_CHECKING:
-    from huggingface_hub import HfApi
 
 PUBLIC_HUB = "https://huggingface.co"
 PATIENCE = 60.0
@@ -73,13 +70,19 @@ class HubRepository:
         if not re.match(r"https?://[^/]", self.endpoint):
             raise UsageError("The hub's address is none", where="HF_ENDPOINT", expected="https://HOST")
         self.place = f"{shown_endpoint(self.endpoint)}: {name}"
-        self.api = _client(self.endpoint)
+        try:
+            from huggingface_hub import HfApi
+        except ImportError:
+            raise MissingExtraError(
+                "Publishing and pulling need huggingface_hub", hint="pip install 'curation[publish]'"
+            ) from None
+        self.api = HfApi(endpoint=self.endpoint, library_name="curation")
 
     def require_token(self) -> None:
         """Raise `PublishError` where no token is available."""
         from huggingface_hub import get_token
 
-        with telling("looking for a token", self.place):
+        with translate_errors("looking for a token", self.place):
             token = get_token()
         if token is None:
             raise PublishError(
@@ -88,34 +91,36 @@ class HubRepository:
                 hint="set HF_TOKEN, or log in: hf auth login; --dry-run DIR needs neither",
             )
 
-    def info(self, revision: str | None = None, *, with_sizes: bool = False) -> Any:
-        """Return what the hub says of a revision: ``sha``, ``private``, and ``siblings``, its files."""
-        doing = f"looking for {revision or 'the repository'}"
-        ask = partial(self.api.repo_info, self.name, repo_type=KIND, revision=revision, files_metadata=with_sizes)
-        return asked(ask, doing, self.place)
+    def ask(self, doing: str, request: Callable[..., Any], *arguments: Any, size: int = 0, **options: Any) -> Any:
+        """Return what the hub answers to a request about this repository (see `answer_of`)."""
+        call = partial(request, self.name, *arguments, repo_type=KIND, **options)
+        return answer_of(call, doing, self.place, size)
 
-    def info_or_none(self) -> Any:
-        """Return what the hub says of the main branch, None where there is no such repository."""
+    def info(self, revision: str | None = None) -> Any:
+        """Return what the hub says of a revision: ``sha``, ``private``, and ``siblings``, its files with sizes.
 
-        def ask() -> Any:
+        Without a revision it is the main branch, and None where there is no such repository.
+        """
+
+        def look(name: str, **options: Any) -> Any:
             try:
-                return self.api.repo_info(self.name, repo_type=KIND)
+                return self.api.repo_info(name, **options)
             except Exception as error:
-                if status_of(error) != 404:
-                    raise
-                return None
+                if revision is None and status_of(error) == 404:
+                    return None
+                raise
 
-        return asked(ask, "looking for the repository", self.place)
+        return self.ask(f"looking for {revision or 'the repository'}", look, revision=revision, files_metadata=True)
 
     def tags(self) -> dict[str, str]:
         """Return the commit of each tag."""
-        refs = asked(partial(self.api.list_repo_refs, self.name, repo_type=KIND), "listing tags", self.place)
-        return {one.name: one.target_commit for one in refs.tags}
+        refs = self.ask("listing tags", self.api.list_repo_refs)
+        return {tag.name: tag.target_commit for tag in refs.tags}
 
     def record_at(self, commit: str) -> Publication:
         """Return the record of the publication that a commit holds (see `fetch_record`)."""
         with TemporaryDirectory(prefix="curation-record-") as folder:
-            return self.fetch_record(self.info(commit, with_sizes=True), Path(folder))
+            return self.fetch_record(self.info(commit), Path(folder))
 
     def fetch_record(self, info: Any, folder: Path) -> Publication:
         """Fetch the record of a publication into a folder, and return it.
@@ -130,51 +135,43 @@ class HubRepository:
         PublicationMismatchError
             The commit has none, or one that cannot be trusted.
         """
-        where = f"{self.place}, {RECORD_FILE}"
-        there = {one.rfilename: one.size for one in info.siblings or ()}
-        if RECORD_FILE not in there:
+        where, sizes = f"{self.place}, {RECORD_FILE}", sizes_of(info)
+        if RECORD_FILE not in sizes:
             raise PublicationMismatchError(
                 "The repository holds no publication",
                 where=where,
                 expected=f"a file {RECORD_FILE}",
                 hint="curation pull fetches what curation publish pushed",
             )
-        if (there[RECORD_FILE] or 0) > MAX_RECORD_BYTES:
+        if (sizes[RECORD_FILE] or 0) > MAX_RECORD_BYTES:
             raise PublicationMismatchError("The record of the publication is too large to be one", where=where)
-        self.fetch(RECORD_FILE, info.sha, folder, there[RECORD_FILE] or 0)
+        self.fetch(RECORD_FILE, info.sha, folder, sizes[RECORD_FILE] or 0)
         return parse_record(read_bytes(folder / RECORD_FILE), where=where)
 
     def fetch(self, path: str, commit: str, folder: Path, size: int) -> None:
         """Fetch one file of a commit, of about so many bytes, into a folder, under its path."""
-        asked(lambda: self._download(path, commit, folder), f"fetching {path}", self.place, size)
+        download = self.api.hf_hub_download
+        self.ask(f"fetching {path}", download, path, revision=commit, local_dir=folder, size=size)
 
     def require_files(self, publication: Publication, info: Any) -> None:
         """Raise `PublicationMismatchError` unless a commit holds every file in its stated size.
 
         It says so before a file that the record does not announce fills the disk.
         """
-        there = {one.rfilename: one.size for one in info.siblings or ()}
+        sizes = sizes_of(info)
         for path, file in publication.files.items():
-            if path not in there or there[path] not in (None, file.size):
+            if path not in sizes or sizes[path] not in (None, file.size):
                 raise PublicationMismatchError(
                     "A file of the publication is missing or has another size",
                     where=f"{self.place}, commit {info.sha}, {path}",
                     expected=f"{file.size} bytes",
-                    found=f"{there[path]} bytes" if path in there else "nothing",
+                    found=f"{sizes[path]} bytes" if path in sizes else "nothing",
                 )
 
-    def _download(self, path: str, commit: str, folder: Path) -> None:
-        self.api.hf_hub_download(self.name, path, repo_type=KIND, revision=commit, local_dir=folder)
 
-
-def _client(endpoint: str) -> HfApi:
-    try:
-        from huggingface_hub import HfApi
-    except ImportError:
-        raise MissingExtraError(
-            "Publishing and pulling need huggingface_hub", hint="pip install 'curation[publish]'"
-        ) from None
-    return HfApi(endpoint=endpoint, library_name="curation")
+def sizes_of(info: Any) -> dict[str, int | None]:
+    """Return the size of each file of a commit, None where the hub does not say."""
+    return {one.rfilename: one.size for one in info.siblings or ()}
 
 
 _NETWORK = {"httpcore", "httpcore2", "httpx", "httpx2", "requests", "urllib3", "hf_xet"}
@@ -182,8 +179,8 @@ _LOGIN = "set HF_TOKEN, or log in: hf auth login"
 _SHORTEST_TOKEN = 8
 
 
-def asked(request: Callable[[], _Answer], doing: str, place: str, size: int = 0) -> _Answer:
-    """Return what a request to the hub returns; the errors are those of `telling`.
+def answer_of(request: Callable[[], _Answer], doing: str, place: str, size: int = 0) -> _Answer:
+    """Return what a request to the hub returns; the errors are those of `translate_errors`.
 
     The request runs beside, and is left behind where the time is over: limits of the client hold for the next byte
     alone, so that a server which sends one now and then would be waited for without end.
@@ -208,7 +205,7 @@ def asked(request: Callable[[], _Answer], doing: str, place: str, size: int = 0)
 
     seconds = PATIENCE + size / SLOWEST
     Thread(target=work, daemon=True).start()
-    with telling(doing, place):
+    with translate_errors(doing, place):
         try:
             answer, error = done.get(timeout=seconds)
         except Empty:
@@ -224,7 +221,7 @@ def asked(request: Callable[[], _Answer], doing: str, place: str, size: int = 0)
 
 
 @contextmanager
-def telling(doing: str, place: str) -> Iterator[None]:
+def translate_errors(doing: str, place: str) -> Iterator[None]:
     """Turn what the client raises into a `PublishError` that names what was done and where.
 
     Errors of this program pass through, and so does what neither the hub nor the network caused.
@@ -234,10 +231,9 @@ def telling(doing: str, place: str) -> Iterator[None]:
     except CurationError:
         raise
     except Exception as error:
-        told = _told(error, doing, place)
-        if told is None:
+        if (translated := _translated(error, doing, place)) is None:
             raise
-        raise told from None
+        raise translated from None
 
 
 def status_of(error: BaseException | None) -> int | None:
@@ -262,55 +258,48 @@ def shown_endpoint(endpoint: str) -> str:
 def without_secrets(text: str) -> str:
     """Return a message without the token, anything that looks like one, and the queries of addresses."""
     secrets = [os.environ.get(name, "") for name in ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN")]
-    for secret in [one for one in (*secrets, _saved_token()) if len(one) >= _SHORTEST_TOKEN]:
+    with suppress(ImportError):
+        from huggingface_hub import get_token
+
+        secrets.append(get_token() or "")
+    for secret in [one for one in secrets if len(one) >= _SHORTEST_TOKEN]:
         text = text.replace(secret, "***")
     text = re.sub(r"\bhf_[A-Za-z0-9_]{4,}|[Bb]earer\s+\S+", "***", text)
     text = re.sub(r"(https?://)[^\s/@]*@", r"\1", text)
     return re.sub(r"(https?://[^\s?'\"]*)\?[^\s'\"]*", r"\1", text)
 
 
-def _saved_token() -> str:
-    try:
-        from huggingface_hub import get_token
-    except ImportError:
-        return ""
-    return get_token() or ""
+_STATUS = {
+    401: ("The hub does not accept the token", f"{_LOGIN}; an expired token needs a new one"),
+    403: ("The token may not do this", "use a token that may write to this organization"),
+    404: ("The hub has nothing here, or does not show it to this token", f"check the name; {_LOGIN}"),
+    409: ("The hub reports a conflict", "try again"),
+    412: ("Somebody else pushed at the same moment", "try again"),
+    413: ("The hub finds it too large", None),
+    429: ("The hub asks to wait: too many requests", "try again later"),
+}
 
 
-def _told(error: Exception, doing: str, where: str) -> PublishError | None:
-    status = status_of(error)
-    if status is not None:
-        return _refused(status, error, doing, where)
-    homes = {type(one).__module__.partition(".")[0] for one in _chain(error)}
-    broken = [one for one in _chain(error) if isinstance(one, OSError)]
-    if any(one.filename for one in broken):
+def _translated(error: Exception, doing: str, where: str) -> PublishError | None:
+    """Return what an error of the client is reported as, None where neither the hub nor the network caused it."""
+    chain = list(_chain(error))
+    homes = {type(one).__module__.partition(".")[0] for one in chain}
+    broken = [one for one in chain if isinstance(one, OSError)]
+    text = getattr(chain[-1], "server_message", None) or str(chain[-1]) or type(chain[-1]).__name__
+    found, hint = " ".join(without_secrets(str(text)).split())[:300], None
+    if (status := status_of(error)) is not None:
+        what, hint = _STATUS.get(status, ("The hub failed", "try again later"))
+        what, found = f"{what} ({doing})", f"HTTP {status}: {found}"
+    elif any(one.filename for one in broken):
         return None  # A file of this machine: the command line reports it.
-    if broken or homes & _NETWORK:
-        return PublishError(
-            f"The hub cannot be reached, or broke off, while {doing}",
-            where=where,
-            found=_message(error),
-            hint="try again: nothing is published before it is whole, and what is there is not pushed twice",
-        )
-    if isinstance(error, ValueError):
-        return PublishError(f"The hub refused {doing}", where=where, found=_message(error))
-    if "huggingface_hub" in homes:
-        return PublishError(f"The client of the hub gave up {doing}", where=where, found=_message(error))
-    return None
-
-
-def _refused(status: int, error: Exception, doing: str, where: str) -> PublishError:
-    hints = {
-        401: ("The hub does not accept the token", f"{_LOGIN}; an expired token needs a new one"),
-        403: ("The token may not do this", "use a token that may write to this organization"),
-        404: ("The hub has nothing here, or does not show it to this token", f"check the name; {_LOGIN}"),
-        409: ("The hub reports a conflict", "try again"),
-        412: ("Somebody else pushed at the same moment", "try again"),
-        413: ("The hub finds it too large", None),
-        429: ("The hub asks to wait: too many requests", "try again later"),
-    }
-    what, hint = hints.get(status, ("The hub failed", "try again later"))
-    return PublishError(f"{what} ({doing})", where=where, found=f"HTTP {status}: {_message(error)}", hint=hint)
+    elif broken or homes & _NETWORK:
+        what = f"The hub cannot be reached, or broke off, while {doing}"
+        hint = "try again: nothing is published before it is whole, and what is there is not pushed twice"
+    elif isinstance(error, ValueError) or "huggingface_hub" in homes:
+        what = f"The hub refused {doing}"
+    else:
+        return None
+    return PublishError(what, where=where, found=found, hint=hint)
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
@@ -318,12 +307,6 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
     while error is not None:
         yield error
         error = error.__cause__ or error.__context__
-
-
-def _message(error: BaseException) -> str:
-    deepest = list(_chain(error))[-1]
-    text = getattr(error, "server_message", None) or str(deepest) or type(deepest).__name__
-    return " ".join(without_secrets(str(text)).split())[:300]
 
 
 # What a hub puts into a new repository by itself.
@@ -363,7 +346,16 @@ def push(hub: HubRepository, folder: Path, publication: Publication, *, public: 
         public and `public` was not asked for; there is no token, or the hub refuses it or cannot be reached.
     """
     hub.require_token()
-    info = _ensured(hub, public=public)
+    info = hub.info()
+    if info is None:
+        hub.ask("making the repository", hub.api.create_repo, private=not public, exist_ok=True)
+        info = hub.info("main")
+    if not info.private and not public:
+        raise PublishError(
+            "The repository is public, and nothing is published to everybody unless that is asked for",
+            where=hub.place,
+            hint="--public, or another --repo",
+        )
     tags = hub.tags()
     tagged = tags.get(publication.tag)
     if tagged is None:
@@ -372,31 +364,14 @@ def push(hub: HubRepository, folder: Path, publication: Publication, *, public: 
     _require_same(hub, commit, publication)
     if tagged is None:
         # A rule of the repository may have kept a file out of the commit.
-        hub.require_files(publication, hub.info(commit, with_sizes=True))
+        hub.require_files(publication, hub.info(commit))
         message = f"{publication.tag}, {publication.digest}"
-        tag = partial(hub.api.create_tag, hub.name, tag=publication.tag, tag_message=message, revision=commit)
-        asked(partial(tag, repo_type=KIND), "setting the tag", hub.place)
+        tag = hub.api.create_tag
+        hub.ask("setting the tag", tag, tag=publication.tag, tag_message=message, revision=commit)
     if public and info.private:
-        settle = partial(hub.api.update_repo_settings, hub.name, private=False, repo_type=KIND)
-        asked(settle, "making the repository public", hub.place)
+        hub.ask("making the repository public", hub.api.update_repo_settings, private=False)
     address = f"{shown_endpoint(hub.endpoint)}/datasets/{hub.name}/tree/{publication.tag}"
     return Pushed(commit, address, tagged is None, not public)
-
-
-def _ensured(hub: HubRepository, *, public: bool) -> Any:
-    """Return what the hub says of the repository, which is made where it is missing."""
-    info = hub.info_or_none()
-    if info is None:
-        make = partial(hub.api.create_repo, hub.name, repo_type=KIND, private=not public, exist_ok=True)
-        asked(make, "making the repository", hub.place)
-        info = hub.info()
-    if not info.private and not public:
-        raise PublishError(
-            "The repository is public, and nothing is published to everybody unless that is asked for",
-            where=hub.place,
-            hint="--public, or another --repo",
-        )
-    return info
 
 
 def _require_latest(hub: HubRepository, tag: str, tags: Iterable[str]) -> None:
@@ -416,23 +391,22 @@ def _committed(hub: HubRepository, folder: Path, publication: Publication, info:
     """Return a commit that holds the folder; the client makes none where the branch holds it already."""
     from huggingface_hub import CommitOperationAdd, CommitOperationDelete
 
-    there = {one.rfilename for one in info.siblings or ()}
+    there = set(sizes_of(info))
     paths = [*publication.files, RECORD_FILE]
     stale = sorted(_published_before(hub, there, info.sha) - set(paths))
     operations: list[Any] = [CommitOperationDelete(path) for path in stale]
     operations += [CommitOperationAdd(path, str(folder / path)) for path in paths]
-    commit = partial(
+    commit = hub.ask(
+        "pushing the commit",
         hub.api.create_commit,
-        hub.name,
         operations,
         commit_message=f"Publish {publication.tag}",
         commit_description=publication.digest,
-        repo_type=KIND,
         # Whoever pushed in between is not overwritten: the hub refuses the commit.
         parent_commit=info.sha,
+        size=sum((folder / path).stat().st_size for path in paths),
     )
-    size = sum((folder / path).stat().st_size for path in paths)
-    return str(asked(commit, "pushing the commit", hub.place, size).oid)
+    return str(commit.oid)
 
 
 def _published_before(hub: HubRepository, there: set[str], commit: str) -> set[str]:
@@ -517,7 +491,7 @@ def pull(
             expected="sha256: and 64 hex digits",
             found=ascii(digest[:100])[1:-1],
         )
-    info = hub.info(version, with_sizes=True)
+    info = hub.info(version)
     place = f"{hub.place}@{version}"
     with publishing_folder(Path(out)) as new:
         record = hub.fetch_record(info, new)

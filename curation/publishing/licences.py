@@ -1,4 +1,4 @@
-"""What may be passed on: the terms of each dataset, as data, and the gate that labels and photos must pass."""
+"""What may be passed on: the terms of each dataset, as data, and the gate that labels must pass."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from curation.errors import PublishError
-from curation.manifest.header import Header, SourceEntry
+from curation.manifest.header import SourceEntry
 from curation.sources.datasets import family
 
 Permission = Literal["yes", "no", "unstated"]
@@ -26,27 +26,27 @@ class Terms:
     labels : {"yes", "no", "unstated"}
         Whether boxes and class labels may be passed on. ``unstated``: the owner names no licence for them; they are
         written where the publisher gives the source, and the card says so.
-    photos : bool
-        Whether the photos may be passed on.
     url : str
         Where the terms are stated.
     reason : str
-        Why photos, or labels, may not be passed on.
+        Why labels may not be passed on, ``""`` where they may.
     creator : str
         Whom the licence of the annotations asks to name, ``""`` where it asks for none.
     annotators : tuple of str
         Who made the annotations, in the words of a hub's card (``crowdsourced``, ``expert-generated``, …); empty where
         that is not known.
+    persons : str
+        What of persons the photos show, where all of them are photos and none was generated; ``""`` where unknown.
     """
 
     annotations: str
     media: str
     labels: Permission
-    photos: bool
     url: str
-    reason: str
+    reason: str = ""
     creator: str = ""
     annotators: tuple[str, ...] = ()
+    persons: str = ""
 
 
 _DECLARED = tomllib.loads((Path(__file__).parent / "licences.toml").read_text(encoding="utf-8"))
@@ -61,7 +61,7 @@ TERMS: Mapping[str, Terms] = {name: _terms(**one) for name, one in _DECLARED["te
 STATED: Mapping[str, bool] = _DECLARED["stated"]
 """Licences that a publisher can state for data of his own, and whether they let it be passed on freely."""
 
-_UNKNOWN = Terms("not stated", "not stated", "unstated", photos=False, url="", reason="no licence is stated")
+_UNKNOWN = Terms("not stated", "not stated", "unstated", url="")
 
 
 def terms_of(entry: SourceEntry, stated: Mapping[str, str] | None = None) -> Terms:
@@ -100,7 +100,6 @@ def terms_of(entry: SourceEntry, stated: Mapping[str, str] | None = None) -> Ter
         annotations=licence,
         media=licence,
         labels="yes" if free else "no",
-        photos=free,
         url=f"https://spdx.org/licenses/{licence}.html",
         reason="" if free else f"{licence} forbids commercial use or changes",
     )
@@ -114,20 +113,4 @@ def require_labels(entry: SourceEntry, terms: Terms) -> None:
             where=f"--source {entry.name} ({entry.dataset})",
             found=f"{terms.annotations}: {terms.reason} ({terms.url})",
             hint=f"leave out --source {entry.name}: the ids alone are published",
-        )
-
-
-def require_photos(header: Header, stated: Mapping[str, str] | None = None) -> None:
-    """Raise `PublishError` unless the photos of every source of a manifest may be passed on."""
-    refused = []
-    for entry in header.sources:
-        terms = terms_of(entry, stated)
-        if not terms.photos:
-            refused.append(f"{entry.name}: {terms.reason}" + (f" ({terms.url})" if terms.url else ""))
-    if refused:
-        raise PublishError(
-            "Photos are published only where every source's licence allows it",
-            where=f"{header.name} {header.version}",
-            found="; ".join(refused),
-            hint="leave out --media: whoever has the photos resolves the ids against them",
         )

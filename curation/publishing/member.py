@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -15,14 +16,21 @@ from curation.errors import CurationError, PublishError
 from curation.manifest.header import Header, SourceEntry
 from curation.manifest.manifest import Manifest
 from curation.manifest.verify import same_bytes, verify_sources
-from curation.publishing.addresses import Addresses
-from curation.publishing.licences import Terms, require_labels, require_photos, terms_of
-from curation.sources.photos import PhotoFolder
+from curation.publishing.licences import Terms, require_labels, terms_of
+from curation.sources.datasets import family
 from curation.sources.source import Source
+
+if TYPE_CHECKING:
+    from curation.publishing.croissant import Statement
+    from curation.publishing.tables import PlannedTable
 
 PARTS_CONFIG = "parts"
 """The config that lists the parts of all manifests."""
 DECISIONS = "decisions"
+HUB = "https://huggingface.co/datasets/"
+"""The public address of a repository, whichever endpoint it was pushed to."""
+Configs = Mapping[str, Mapping[str, str]]
+"""Path of the table of each split, by config."""
 
 
 def config_names(headers: Sequence[Header]) -> list[str]:
@@ -123,10 +131,6 @@ class Member:
     evidence : tuple of Decision or None
     licences : mapping of str to str
         SPDX identifiers that the publisher states for data of his own, by source.
-    photos : mapping of str to PhotoFolder or None
-        By source; None where no photo is published.
-    addresses : mapping of str to Addresses or None
-        Where photos lie on the web, by source; None where the tables have no such column.
     previous : Manifest or None
         The version that the manifest replaces, where it is available.
     """
@@ -136,8 +140,6 @@ class Member:
     sources: Mapping[str, Source] = field(default_factory=dict)
     evidence: tuple[Decision, ...] | None = None
     licences: Mapping[str, str] = field(default_factory=dict)
-    photos: Mapping[str, PhotoFolder] | None = None
-    addresses: Mapping[str, Addresses] | None = None
     previous: Manifest | None = None
 
     @property
@@ -171,6 +173,47 @@ class Member:
         return tuple(entry for entry in entries if entry.files and not same_bytes(entry, self.sources[entry.name]))
 
 
+@dataclass(frozen=True, slots=True)
+class Results:
+    """Results that a card shows: the file of records as it is, and its tables as Markdown."""
+
+    data: bytes
+    text: str
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is to be published, and as what.
+
+    Attributes
+    ----------
+    repository : str
+        ``ORG/NAME``.
+    tag : str
+        ``MAJOR.MINOR.PATCH``.
+    members : tuple of Member
+    tables : tuple of PlannedTable
+        Of their parts.
+    layout : {"curation", "findmeifyoucan"}
+        Whose columns these tables have.
+    date : str
+        Of publication, ISO 8601; it is no part of the identity of a publication.
+    statements : mapping of str to text, texts or bool
+        On responsible use (see `curation.publishing.croissant`).
+    results : Results or None
+        Scores of these manifests.
+    """
+
+    repository: str
+    tag: str
+    members: tuple[Member, ...]
+    tables: tuple[PlannedTable, ...]
+    layout: str = "curation"
+    date: str = ""
+    statements: Mapping[str, Statement] = field(default_factory=dict)
+    results: Results | None = None
+
+
 def published_lists(manifest: Manifest) -> Manifest:
     """Return a manifest with the lists that may be published: those of authors are digest-locked, not passed on."""
     return replace(manifest, lists={}) if manifest.header.origin == "as_published" else manifest
@@ -182,14 +225,12 @@ def check_member(member: Member) -> None:
     Raises
     ------
     PublishError
-        The licence of a source forbids its labels, or photos; a source needs no part that is published; or a source
+        The licence of a source forbids its labels; a source needs no part that is published; or a source
         does not give the counts that the header states.
     """
     header = member.manifest.header
     where = f"{header.name} {header.version}"
     terms = member.terms()
-    if member.photos is not None:
-        require_photos(header, member.licences)
     for entry in header.sources:
         if entry.name in member.sources:
             require_labels(entry, terms[entry.name])
@@ -216,3 +257,18 @@ def check_member(member: Member) -> None:
 def header_sources(member: Member, part: str) -> tuple[str, ...]:
     """Return the names of the sources of a part."""
     return member.manifest.part(part).sources
+
+
+def keywords(members: Sequence[Member]) -> list[str]:
+    """Return the words that a publication is found by: the field's, its protocols, and its datasets."""
+    headers = [member.manifest.header for member in members]
+    protocols = sorted({header.rule.protocol for header in headers})
+    data = sorted({family(entry.dataset) for header in headers for entry in header.sources})
+    fixed = ("open-set", "out-of-distribution", "evaluation", "benchmark", "image", "croissant", "mlcroissant")
+    return list(dict.fromkeys([*fixed, *protocols, *data]))
+
+
+def title_of(members: Sequence[Member]) -> str:
+    """Return the title of a publication: that of its manifest, or how many there are."""
+    titles = [" ".join(member.manifest.header.title.split()) for member in members]
+    return titles[0] if len(titles) == 1 else f"{len(titles)} protocols of open-set evaluation"

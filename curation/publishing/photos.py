@@ -1,94 +1,17 @@
-"""Photos of one's own disk: with the rows of a published table, and their sizes where annotations state none."""
+"""Sizes of photos on the user's disk, where annotations state none."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from curation.errors import ExportError, MissingExtraError, MissingFileError
 from curation.manifest.manifest import Manifest
 from curation.publishing.formats.content import gather_images, slots_of_parts
-from curation.sources.photos import BrokenPhotoError, decode_photo, photos_of_ids, read_photo
 from curation.sources.source import Int32s, Source
 from curation.storage import inside, open_binary, write_text
-
-if TYPE_CHECKING:
-    from PIL.Image import Image
-
-
-class PhotoDataset:
-    """Rows of a published table, each with its photo: a map-style dataset, which is all that a data loader needs.
-
-    A photo is found by its ``file_name``, by the native half of its ``image_id``, or by the last part of either,
-    anywhere below the folder. PyTorch is not needed, and an object can be sent to the workers of a data loader.
-
-    Parameters
-    ----------
-    rows : sequence of mapping
-        With ``image_id``; a split of ``datasets.load_dataset``, or a list of dicts.
-    photos : Path, or mapping of str to Path
-        The folder of the photos, or one by the namespace of the ids (``coco``, ``voc2007``).
-    transform : callable, optional
-        Takes the picture (``PIL.Image``, RGB, stored pixels) and the row, and gives what is wanted instead.
-
-    Raises
-    ------
-    MissingFileError
-        A folder does not exist, or a photo is in none: the message says how many and names the first.
-
-    Examples
-    --------
-    >>> from tempfile import TemporaryDirectory
-    >>> from PIL import Image
-    >>> folder = TemporaryDirectory()
-    >>> Image.new("RGB", (4, 3)).save(Path(folder.name) / "000000000139.jpg")
-    >>> rows = [{"image_id": "coco:000000000139", "objects": [{"bbox": [0, 0, 2, 2], "category_id": 7}]}]
-    >>> dataset = PhotoDataset(rows, Path(folder.name), lambda image, row: (image.size, len(row["objects"])))
-    >>> len(dataset), dataset[0]
-    (1, ((4, 3), 1))
-    >>> folder.cleanup()
-
-    With PyTorch, from a pulled repository::
-
-        rows = datasets.load_dataset("pulled", "elephant-val2017", split="wilderness")
-        dataset = PhotoDataset(rows, {"coco": Path("val2017")}, transform)
-        loader = torch.utils.data.DataLoader(dataset, batch_size=8, collate_fn=list)
-    """
-
-    def __init__(
-        self,
-        rows: Sequence[Mapping[str, Any]],
-        photos: Path | Mapping[str, Path],
-        transform: Callable[[Image, Mapping[str, Any]], Any] | None = None,
-    ) -> None:
-        self.rows = rows
-        self.transform = transform
-        names = {row["image_id"]: row.get("file_name") or "" for row in rows}
-        found = photos_of_ids([row["image_id"] for row in rows], photos, names)
-        self.paths = tuple(found[row["image_id"]] for row in rows)
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def __getitem__(self, index: int) -> Any:
-        """Return the picture and the row at a place, or what the transform makes of them.
-
-        Raises
-        ------
-        MissingFileError
-            The photo cannot be read.
-        """
-        row = self.rows[index]
-        path = self.paths[index]
-        try:
-            image = decode_photo(read_photo(path))
-        except BrokenPhotoError as error:
-            raise MissingFileError(f"A photo cannot be used: {error}", where=str(path)) from None
-        return (image, row) if self.transform is None else self.transform(image, row)
-
 
 _PHOTOS = (".jpg", ".jpeg", ".png")
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import date as day
 from functools import partial
 from pathlib import Path
@@ -16,14 +16,24 @@ from curation.canonical import sha256_of_bytes, sha256_of_file
 from curation.errors import PublishError, UsageError
 from curation.manifest.manifest import manifest_files
 from curation.manifest.soundness import VERSION
-from curation.publishing.card import HUB, Configs, Results, Told, card_text, title_of
-from curation.publishing.croissant import CROISSANT_FILE, check_croissant, croissant_bytes
-from curation.publishing.examples import example_photos, example_row
-from curation.publishing.findings import Audit
-from curation.publishing.member import EVIDENCE_FILE, Member, check_member, evidence_bytes
+from curation.publishing.card import card_text
+from curation.publishing.croissant import (
+    CROISSANT_FILE,
+    check_croissant,
+    croissant_bytes,
+    described_digest,
+)
+from curation.publishing.member import (
+    EVIDENCE_FILE,
+    HUB,
+    Member,
+    Request,
+    check_member,
+    evidence_bytes,
+    title_of,
+)
 from curation.publishing.papers import reference
 from curation.publishing.parquet import write_parquet
-from curation.publishing.picture import draw, facts_of, picture_path
 from curation.publishing.publication import (
     RECORD_FILE,
     SCHEMA_VERSION,
@@ -33,49 +43,12 @@ from curation.publishing.publication import (
     PublishedPart,
     record_bytes,
 )
-from curation.publishing.rai import Statement
 from curation.publishing.tables import PlannedTable, planned_tables
 
 CARD_FILE = "README.md"
 RESULTS_FILE = "results.jsonl"
 _NAME = r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?"
 _LONGEST_NAME = 96
-
-
-@dataclass(frozen=True)
-class Request:
-    """What is to be published, and as what.
-
-    Attributes
-    ----------
-    repository : str
-        ``ORG/NAME``.
-    tag : str
-        ``MAJOR.MINOR.PATCH``.
-    members : tuple of Member
-    tables : tuple of PlannedTable
-        Of their parts.
-    layout : {"curation", "findmeifyoucan"}
-        Whose columns these tables have.
-    date : str
-        Of publication, ISO 8601; it is no part of the identity of a publication.
-    statements : mapping of str to text, texts or bool
-        On responsible use (see `curation.publishing.rai`).
-    audits : mapping of str to Audit
-        What audits found, by the digest of their manifest.
-    results : Results or None
-        Scores of these manifests.
-    """
-
-    repository: str
-    tag: str
-    members: tuple[Member, ...]
-    tables: tuple[PlannedTable, ...]
-    layout: str = "curation"
-    date: str = ""
-    statements: Mapping[str, Statement] = field(default_factory=dict)
-    audits: Mapping[str, Audit] = field(default_factory=dict)
-    results: Results | None = None
 
 
 @dataclass(frozen=True)
@@ -97,10 +70,7 @@ def check_request(request: Request) -> None:
     check_repository_name(request.repository)
     if not re.fullmatch(VERSION, request.tag):
         raise UsageError(
-            "The tag is no version",
-            where="--tag",
-            expected="MAJOR.MINOR.PATCH",
-            found=ascii(request.tag[:40]),
+            "The tag is no version", where="--tag", expected="MAJOR.MINOR.PATCH", found=ascii(request.tag[:40])
         )
     if request.date:
         try:
@@ -136,38 +106,45 @@ def write_repository(request: Request, folder: Path) -> Written:
     """
     check_request(request)
     tables = planned_tables(request.members, request.tables)
-    configs = _configs(tables)
-    files = _manifest_files(request.members)
-    loaded = _configs([table for table in tables if not table.empty])
+    published: dict[str, PublishedFile] = {}
+
+    def put(path: str, data: bytes, content: str = "") -> None:
+        place = folder / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(data)
+        published[path] = PublishedFile(sha256=sha256_of_bytes(data), size=len(data), content=content)
+
     # The tables come first: the card shows a row of them.
-    written = {table.path: _write_table(table, folder) for table in tables}
-    told = _told(request, folder)
-    contents = _pictures(request.members, files)
+    for table in tables:
+        path = folder / table.path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        content = write_parquet(path, table.rows(), table.schema)
+        published[table.path] = PublishedFile(sha256=sha256_of_file(path), size=path.stat().st_size, content=content)
+    for member in request.members:
+        for name, data in manifest_files(member.manifest).items():
+            put(f"{member.folder}/{name}", data)
+        if member.evidence is not None:
+            put(f"{member.folder}/{EVIDENCE_FILE}", evidence_bytes(member.evidence))
     if request.results is not None:
-        files[RESULTS_FILE] = request.results.data
+        put(RESULTS_FILE, request.results.data)
     # The day of a publication is no part of what it says: the same content on another day is the same version.
-    for name, text in (
-        (CARD_FILE, partial(card_text, request.repository, request.tag, request.members, loaded, told)),
-        (CITATION_FILE, partial(citation_text, request.repository, request.tag, request.members)),
-    ):
-        files[name] = text(date=request.date).encode("utf-8")
-        if request.date:
-            contents[name] = sha256_of_bytes(text(date="").encode("utf-8"))
-    published = {
-        path: PublishedFile(sha256=sha256_of_bytes(data), size=len(data), content=contents.get(path, ""))
-        for path, data in files.items()
-    }
-    for path, data in files.items():
-        _place(folder, path).write_bytes(data)
-    published |= written
-    published[CROISSANT_FILE] = _write_croissant(request, folder, tables, configs, published)
+    card = partial(card_text, request, _configs([table for table in tables if not table.empty]), folder)
+    citation = partial(citation_text, request.repository, request.tag, request.members)
+    for name, text in ((CARD_FILE, card), (CITATION_FILE, citation)):
+        content = sha256_of_bytes(text(date="").encode()) if request.date else ""
+        put(name, text(date=request.date).encode(), content)
+    data = croissant_bytes(
+        request, _configs(tables), {table.path: table.filled_schema() for table in tables}, published
+    )
+    identities = {path: file.identity for path, file in published.items()}
+    put(CROISSANT_FILE, data, described_digest(identities, request.statements))
     remarks = check_croissant(folder / CROISSANT_FILE)
     publication = Publication(
         schema_version=SCHEMA_VERSION,
         repository=request.repository,
         tag=request.tag,
         layout=request.layout,
-        manifests=tuple(_published(member, request.layout) for member in request.members),
+        manifests=tuple(_published(member, own=request.layout == "curation") for member in request.members),
         files=dict(sorted(published.items())),
     )
     (folder / RECORD_FILE).write_bytes(record_bytes(publication))
@@ -188,65 +165,13 @@ def _configs(tables: Sequence[PlannedTable]) -> dict[str, dict[str, str]]:
     return configs
 
 
-def _manifest_files(members: Sequence[Member]) -> dict[str, bytes]:
-    files: dict[str, bytes] = {}
-    for member in members:
-        for name, data in manifest_files(member.manifest).items():
-            files[f"{member.folder}/{name}"] = data
-        if member.evidence is not None:
-            files[f"{member.folder}/{EVIDENCE_FILE}"] = evidence_bytes(member.evidence)
-    return files
-
-
-def _told(request: Request, folder: Path) -> Told:
-    photos = {one.config: example_photos(request.tables, folder, one.config) for one in request.members}
-    return Told(request.statements, request.audits, request.results, example_row(request.tables, folder), photos)
-
-
-def _pictures(members: Sequence[Member], files: dict[str, bytes]) -> dict[str, str]:
-    """Add the picture of each manifest to the files, and return the digest of what each shows."""
-    facts = {picture_path(member.config): facts_of(member.manifest.header) for member in members}
-    files |= {path: draw(one) for path, one in facts.items()}
-    return {path: one.digest for path, one in facts.items()}
-
-
-def _write_table(table: PlannedTable, folder: Path) -> PublishedFile:
-    path = _place(folder, table.path)
-    content = write_parquet(path, table.rows(), table.schema)
-    return PublishedFile(sha256=sha256_of_file(path), size=path.stat().st_size, content=content)
-
-
-def _write_croissant(
-    request: Request,
-    folder: Path,
-    tables: Sequence[PlannedTable],
-    configs: Configs,
-    published: Mapping[str, PublishedFile],
-) -> PublishedFile:
-    """Write the description; its identity names the content of files, and not the day of the publication."""
-    schemas = {table.path: table.filled_schema() for table in tables}
-
-    def described(digests: Mapping[str, str], date: str) -> bytes:
-        return croissant_bytes(
-            request.repository, request.tag, request.members, configs, schemas, digests, date, request.statements
-        )
-
-    data = described({path: file.sha256 for path, file in published.items()}, request.date)
-    content = described({path: file.identity for path, file in published.items()}, "")
-    (folder / CROISSANT_FILE).write_bytes(data)
-    return PublishedFile(sha256=sha256_of_bytes(data), size=len(data), content=sha256_of_bytes(content))
-
-
-def _published(member: Member, layout: str) -> PublishedManifest:
-    header = member.manifest.header
-    own = layout == "curation"
+def _published(member: Member, *, own: bool) -> PublishedManifest:
+    header, splits = member.manifest.header, member.splits if own else {}
     parts = tuple(
         PublishedPart(
             name=part.name,
-            split=member.splits.get(part.name, "") if own else "",
-            table=f"data/{member.config}/{member.splits[part.name]}.parquet"
-            if own and part.name in member.splits
-            else "",
+            split=splits.get(part.name, ""),
+            table=f"data/{member.config}/{splits[part.name]}.parquet" if part.name in splits else "",
             images=part.images,
             labelled=part.name in member.labelled,
         )
@@ -260,12 +185,6 @@ def _published(member: Member, layout: str) -> PublishedManifest:
         config=member.config,
         parts=parts,
     )
-
-
-def _place(folder: Path, path: str) -> Path:
-    place = folder / path
-    place.parent.mkdir(parents=True, exist_ok=True)
-    return place
 
 
 CITATION_FILE = "CITATION.cff"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,26 +13,13 @@ from curation.decisions.decision import Decision, row_of
 from curation.errors import PublishError
 from curation.manifest.header import UNKNOWN_ID, ClassEntry, Header, PartEntry, classes_in, unknown_index
 from curation.manifest.manifest import Manifest
-from curation.manifest.views import (
-    ROLES,
-    PartImages,
-    PartObjects,
-    class_positions,
-    locate_images,
-    view_objects,
-)
-from curation.publishing.addresses import Addresses
-from curation.publishing.formats.content import UNKNOWN_NAME
+from curation.manifest.views import ROLES, PartImages, PartObjects, class_positions, locate_images, view_objects
+from curation.publishing.formats.content import UNKNOWN_NAME, picked, raw_column
 from curation.publishing.member import DECISIONS, PARTS_CONFIG, Member
-from curation.sources.photos import BrokenPhotoError, PhotoFolder, read_photo
-from curation.sources.source import Source
+from curation.sources.source import Int64s, Source
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-    from curation.decisions.decision import Decision
-
-_PHOTOS_AT_ONCE = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,121 +59,33 @@ class PlannedTable:
 
 def planned_tables(members: Sequence[Member], parts: Sequence[PlannedTable]) -> list[PlannedTable]:
     """Return those of the parts, then one of the decisions behind each reviewed manifest, and one of all parts."""
-    tables = [*parts]
-    tables += [_decisions_table(member) for member in members if member.evidence is not None]
-    return [*tables, _parts_table(members)]
-
-
-def part_tables(member: Member) -> list[PlannedTable]:
-    """Return the table of each published part of a manifest."""
-    return [_part_table(member, part, split) for part, split in member.splits.items()]
-
-
-def with_images(schema: pa.Schema) -> pa.Schema:
-    """Return a schema with a column ``image`` behind the id, in the form that `datasets` decodes."""
-    import pyarrow as pa
-
-    image = pa.field("image", pa.struct([("bytes", pa.binary()), ("path", pa.string())]))
-    wide = schema.insert(1, image)
-    return wide.with_metadata({"huggingface": '{"info": {"features": {"image": {"_type": "Image"}}}}'})
-
-
-def with_addresses(schema: pa.Schema) -> pa.Schema:
-    """Return a schema with a column ``image_url`` behind the id: a hub shows the photos that it names."""
-    import pyarrow as pa
-
-    return schema.insert(1, pa.field(IMAGE_URL, pa.string()))
-
-
-def _part_table(member: Member, part: str, split: str) -> PlannedTable:
-    sources = member.sources_of(part)
-    schema = part_schema() if member.addresses is None else with_addresses(part_schema())
-    schema = schema if member.photos is None else with_images(schema)
-    filled = ["image_id", "source", "part_role"]
-    if sources is not None:
-        boxed = all(sources[name].objects is not None for name in member.manifest.part(part).sources)
-        filled += ["file_name", "width", "height", "roles", "objects" if boxed else "labels"]
-        if any(name in (member.addresses or {}) for name in member.manifest.part(part).sources):
-            filled.append(IMAGE_URL)
-    if member.evidence is not None:
-        filled.append("decisions")
-
-    def rows() -> Iterator[pa.Table]:
-        table = part_table(member.manifest, part, sources, member.evidence, member.addresses)
-        if member.photos is None:
-            yield table
-        else:
-            yield from _with_photos(table, schema, member.photos, part)
-
-    image = () if member.photos is None else ("image",)
-    empty = not member.manifest.lists[part]
-    return PlannedTable(member.config, split, schema, rows, (*image, *filled), empty)
-
-
-def _with_photos(
-    table: pa.Table, schema: pa.Schema, photos: Mapping[str, PhotoFolder], part: str
-) -> Iterator[pa.Table]:
-    import pyarrow as pa
-
-    for start in range(0, max(1, len(table)), _PHOTOS_AT_ONCE):
-        piece = table.slice(start, _PHOTOS_AT_ONCE)
-        names = (piece.column(name).to_pylist() for name in ("image_id", "file_name", "source"))
-        images = [_photo(one, photos, part) for one in zip(*names, strict=True)]
-        wide = piece.add_column(1, schema.field("image"), pa.array(images, schema.field("image").type))
-        yield wide.cast(schema)
-
-
-def _photo(row: tuple[str, str | None, str | None], photos: Mapping[str, PhotoFolder], part: str) -> dict[str, Any]:
-    image, name, source = row
-    folder = photos.get(source or "", photos.get(""))
-    path = None if folder is None else folder.find([name or "", image.partition(":")[2]])
-    try:
-        if path is None:
-            raise BrokenPhotoError("it is in none of the folders given")
-        return {"bytes": read_photo(path), "path": path.name}
-    except BrokenPhotoError as error:
-        raise PublishError(
-            f"A photo cannot be published: {error}",
-            where=f"part {part}: {image}",
-            hint="--media NAME=DIR for each source, or leave out --media",
-        ) from None
-
-
-def _decisions_table(member: Member) -> PlannedTable:
     import pyarrow as pa
 
     columns = Decision.__struct_fields__
     schema = pa.schema([pa.field(name, pa.string(), nullable=False) for name in columns])
+    tables = [*parts]
+    for member in members:
+        if member.evidence is not None:
+            rows = [row_of(one) for one in member.evidence]
+            tables.append(_table_of_rows(f"{member.config}-{DECISIONS}", DECISIONS, schema, rows, columns))
+    listed = [row for member in members for row in _part_rows(member)]
+    kinds = {name: pa.int64() if name == "images" else pa.string() for name in _PART_COLUMNS}
+    schema = pa.schema([pa.field(name, kind, nullable=name in _ABSENT) for name, kind in kinds.items()])
+    filled = [name for name in schema.names if any(row[name] is not None for row in listed)]
+    return [*tables, _table_of_rows(PARTS_CONFIG, PARTS_CONFIG, schema, listed, filled)]
 
-    def rows() -> Iterator[pa.Table]:
-        yield pa.Table.from_pylist([row_of(one) for one in member.evidence or ()], schema=schema)
 
-    config = f"{member.config}-{DECISIONS}"
-    return PlannedTable(config, DECISIONS, schema, rows, tuple(columns), not member.evidence)
-
-
-def _parts_table(members: Sequence[Member]) -> PlannedTable:
-    """Return the table of all parts, also of those whose lists are not published."""
+def _table_of_rows(
+    config: str, split: str, schema: pa.Schema, rows: Sequence[Mapping[str, Any]], filled: Sequence[str]
+) -> PlannedTable:
     import pyarrow as pa
 
-    stated = ("manifest", "version", "manifest_digest", "part", "role")
-    absent = ("config", "split", "images", "list_sha256")
-    schema = pa.schema(
-        [
-            pa.field(name, pa.int64() if name == "images" else pa.string(), nullable=name in absent)
-            for name in (*stated, *absent, "selection")
-        ]
-    )
-    found = [row for member in members for row in _part_rows(member)]
-    filled = tuple(name for name in schema.names if any(row[name] is not None for row in found))
-    return PlannedTable(
-        PARTS_CONFIG,
-        PARTS_CONFIG,
-        schema,
-        lambda: iter([pa.Table.from_pylist(found, schema=schema)]),
-        filled,
-        not found,
-    )
+    table = pa.Table.from_pylist(list(rows), schema=schema)
+    return PlannedTable(config, split, schema, lambda: iter([table]), tuple(filled), not rows)
+
+
+_ABSENT = ("config", "split", "images", "list_sha256")
+_PART_COLUMNS = ("manifest", "version", "manifest_digest", "part", "role", *_ABSENT, "selection")
 
 
 def _part_rows(member: Member) -> Iterator[dict[str, Any]]:
@@ -206,11 +106,27 @@ def _part_rows(member: Member) -> Iterator[dict[str, Any]]:
         }
 
 
-IMAGE_URL = "image_url"
+def part_tables(member: Member) -> list[PlannedTable]:
+    """Return the table of each published part of a manifest."""
+    return [_part_table(member, part, split) for part, split in member.splits.items()]
+
+
+def _part_table(member: Member, part: str, split: str) -> PlannedTable:
+    sources, names = member.sources_of(part), member.manifest.part(part).sources
+    filled = ["image_id", "source", "part_role"]
+    if sources is not None:
+        boxed = all(sources[name].objects is not None for name in names)
+        filled += ["file_name", "width", "height", "roles", "objects" if boxed else "labels"]
+    filled += ["decisions"] * (member.evidence is not None)
+
+    def rows() -> Iterator[pa.Table]:
+        yield part_table(member.manifest, part, sources, member.evidence)
+
+    return PlannedTable(member.config, split, part_schema(), rows, tuple(filled), not member.manifest.lists[part])
+
+
 COLUMNS: Mapping[str, str] = {
     "image_id": "the image: namespace of its dataset, and its id there",
-    "image": "the photo",
-    IMAGE_URL: "where the photo lies on the web, as its dataset states it",
     "file_name": "name of the photo's file, as its dataset has it",
     "width": "width of the photo in pixels",
     "height": "height of the photo in pixels",
@@ -232,13 +148,7 @@ EVIDENCE = ("stage", "action", "reason", "reviewer", "date", "batch")
 
 
 def part_schema() -> pa.Schema:
-    """Return the columns of every part; what is not known is null, in a column of the same type.
-
-    ``image_id``: namespaced id. ``file_name``, ``width``, ``height``: as the source states them. ``source``: its name
-    in the manifest. ``part_role``: train, val, test, finetune or wilderness. ``roles``: the roles that classes of the
-    image play, sorted. ``objects``: boxes as the label view leaves them, ``x, y, w, h`` in pixels. ``labels``: classes
-    of an image whose source has no boxes. ``decisions``: verdicts of reviewers on the image.
-    """
+    """Return the columns of every part (`COLUMNS`); what is not known is null, in a column of the same type."""
     import pyarrow as pa
 
     text, flag = pa.string(), pa.bool_()
@@ -265,7 +175,6 @@ def part_table(
     part: str,
     sources: Mapping[str, Source] | None = None,
     evidence: Sequence[Decision] | None = None,
-    addresses: Mapping[str, Addresses] | None = None,
 ) -> pa.Table:
     """Return a part as a table, in the order of its list; a line that names an image again is a row again.
 
@@ -275,8 +184,6 @@ def part_table(
         All sources of the part; without them file names, sizes and labels are null.
     evidence : sequence of Decision, optional
         What reviewers said; without it the column is null.
-    addresses : mapping of str to Addresses, optional
-        Where photos lie on the web, by source; without it there is no column ``image_url``.
 
     Raises
     ------
@@ -285,116 +192,85 @@ def part_table(
     """
     import pyarrow as pa
 
-    ids = manifest.ids(part)
-    entry = manifest.part(part)
+    ids, entry, schema = manifest.ids(part), manifest.part(part), part_schema()
     columns: dict[str, Any] = {
         "image_id": list(ids),
         "source": _slots(manifest.header, entry, ids),
         "part_role": [entry.role] * len(ids),
     }
     if sources is not None:
-        columns |= _labelled(manifest, part, sources)
+        once = replace(manifest, lists={part: tuple(dict.fromkeys(ids))})
+        place = {image: row for row, image in enumerate(once.lists[part])}
+        rows = pa.array([place[image] for image in ids], pa.int64())
+        found = _labelled(once, part, sources, schema)
+        columns |= {name: column.take(rows) for name, column in found.items()}
     if evidence is not None:
         columns["decisions"] = _evidence(ids, evidence, entry)
-    schema = part_schema() if addresses is None else with_addresses(part_schema())
-    if addresses and sources is not None:
-        columns[IMAGE_URL] = _image_urls(manifest, part, sources, addresses)
-    arrays = [pa.array(columns.get(field.name, [None] * len(ids)), field.type) for field in schema]
-    return pa.Table.from_arrays(arrays, schema=schema)
+    arrays = [columns.get(field.name, [None] * len(ids)) for field in schema]
+    return pa.Table.from_arrays(
+        [
+            one if isinstance(one, pa.Array) else pa.array(one, field.type)
+            for one, field in zip(arrays, schema, strict=True)
+        ],
+        schema=schema,
+    )
 
 
-def _image_urls(
-    manifest: Manifest, part: str, sources: Mapping[str, Source], addresses: Mapping[str, Addresses]
-) -> list[str | None]:
-    located = locate_images(manifest, part, sources)
-    found = np.full(len(located), None, object)
-    for number, name in enumerate(manifest.part(part).sources):
-        if name in addresses:
-            rows = located.source == number
-            found[rows] = addresses[name].values[located.position[rows]]
-    urls: list[str | None] = found.tolist()
-    return urls
+def _labelled(manifest: Manifest, part: str, sources: Mapping[str, Source], schema: pa.Schema) -> dict[str, pa.Array]:
+    """Return the columns that sources fill, of a list that names each image once."""
+    import pyarrow as pa
 
-
-def _slots(header: Header, entry: PartEntry, ids: Sequence[str]) -> list[str | None]:
-    """Return the source of each image where its namespace tells; null where two sources of the part share it."""
-    of_namespace: dict[str, list[str]] = {}
-    for one in header.sources:
-        if one.name in entry.sources:
-            of_namespace.setdefault(one.namespace, []).append(one.name)
-    only = {namespace: names[0] for namespace, names in of_namespace.items() if len(names) == 1}
-    return [only.get(image.partition(":")[0]) for image in ids]
-
-
-def _labelled(manifest: Manifest, part: str, sources: Mapping[str, Source]) -> dict[str, list[Any]]:
-    ids = manifest.ids(part)
-    entry = manifest.part(part)
-    once = replace(manifest, lists={part: tuple(dict.fromkeys(ids))})
-    located = locate_images(once, part, sources)
+    entry, located = manifest.part(part), locate_images(manifest, part, sources)
+    names, widths, heights = (picked(located, field) for field in ("file_names", "widths", "heights"))
+    columns = {
+        "file_name": pa.array([name or None for name in names.tolist()], pa.string()),
+        "width": pa.array(widths, pa.int32(), mask=widths == 0),
+        "height": pa.array(heights, pa.int32(), mask=heights == 0),
+        "source": pa.array([entry.sources[number] for number in located.source.tolist()], pa.string()),
+    }
     classes = classes_in(manifest.header, entry)
-    unknown = unknown_index(manifest.header)
-    columns = _image_columns(located, entry)
     if all(source.objects is not None for source in located.sources):
-        objects = view_objects(once, part, sources)
-        columns["objects"] = _objects(objects, classes, unknown)
-        shown = columns["objects"]
+        rows, fields = _objects(view_objects(manifest, part, sources), classes, unknown_index(manifest.header))
+        shown = "objects"
     else:
-        columns["labels"] = shown = _labels(located, classes, entry, unknown)
-    columns["roles"] = [sorted({one["role"] for one in row}) for row in shown]
-    if len(located) == len(ids):
-        return columns
-    place = {image: position for position, image in enumerate(once.lists[part])}
-    return {name: [column[place[image]] for image in ids] for name, column in columns.items()}
+        rows, fields = _labels(located, classes, entry, unknown_index(manifest.header))
+        shown = "labels"
+    bounds = np.searchsorted(rows, np.arange(len(located) + 1)).astype(np.int32)
+    kind = schema.field(shown).type
+    inner = [pa.array(fields[one.name], one.type) for one in kind.value_type]
+    columns[shown] = pa.ListArray.from_arrays(bounds, pa.StructArray.from_arrays(inner, fields=list(kind.value_type)))
+    roles, ends = fields["role"], bounds.tolist()
+    each = [sorted(set(roles[start:end])) for start, end in pairwise(ends)]
+    columns["roles"] = pa.array(each, pa.list_(pa.string()))
+    return columns
 
 
-def _image_columns(located: PartImages, entry: PartEntry) -> dict[str, list[Any]]:
-    names: list[Any] = [None] * len(located)
-    widths, heights = list(names), list(names)
-    for number, source in enumerate(located.sources):
-        rows = np.flatnonzero(located.source == number)
-        at = located.position[rows]
-        stated = (source.images.file_names[at], source.images.widths[at], source.images.heights[at])
-        for row, name, width, height in zip(rows.tolist(), *(one.tolist() for one in stated), strict=True):
-            names[row], widths[row], heights[row] = name or None, width or None, height or None
-    slots = [entry.sources[number] for number in located.source.tolist()]
-    return {"file_name": names, "width": widths, "height": heights, "source": slots}
-
-
-def _objects(objects: PartObjects, classes: Sequence[ClassEntry], unknown: int) -> list[list[dict[str, Any]]]:
-    """Return for each image its boxes, in file order."""
-    rows: list[list[dict[str, Any]]] = [[] for _ in range(len(objects.images))]
-    boxes = np.zeros((len(objects), 4))
-    areas = np.zeros(len(objects))
-    for number, source in enumerate(objects.images.sources):
-        mine = objects.source == number
-        positions = objects.images.position[objects.images.source == number]
-        columns = source.require_pixels("A publication", positions)
-        boxes[mine], areas[mine] = columns.boxes[objects.index[mine]], columns.areas[objects.index[mine]]
-    columns_ = (objects.image, objects.category_id, objects.label, objects.role, objects.ignore)
-    flags = (objects.crowd, objects.difficult, boxes, areas)
-    for image, category, label, role, ignore, crowd, difficult, box, area in zip(
-        *(one.tolist() for one in (*columns_, *flags)), strict=True
-    ):
-        rows[image].append(
-            {
-                "category": UNKNOWN_NAME if category == UNKNOWN_ID else classes[label].name,
-                "category_id": unknown if category == UNKNOWN_ID else category,
-                "role": ROLES[role],
-                "ignore": ignore,
-                "bbox": box,
-                "area": area,
-                "crowd": crowd,
-                "difficult": difficult,
-            }
-        )
-    return rows
+def _objects(objects: PartObjects, classes: Sequence[ClassEntry], unknown: int) -> tuple[Int64s, dict[str, list[Any]]]:
+    """Return the image of each box, ascending and in file order within an image, and the fields of its record."""
+    order = np.argsort(objects.image, kind="stable")
+    category = objects.category_id[order]
+    renamed = category == UNKNOWN_ID
+    names = np.array([*(one.name for one in classes), UNKNOWN_NAME], object)
+    boxes = raw_column(objects, lambda _, columns: columns.boxes, "A publication")
+    areas = raw_column(objects, lambda _, columns: columns.areas, "A publication")
+    fields = {
+        "category": names[np.where(renamed, len(classes), objects.label[order])],
+        "category_id": np.where(renamed, unknown, category),
+        "role": np.array(ROLES, object)[objects.role[order]],
+        "ignore": objects.ignore[order],
+        "bbox": boxes[order],
+        "area": areas[order],
+        "crowd": objects.crowd[order],
+        "difficult": objects.difficult[order],
+    }
+    return objects.image[order].astype(np.int64), {name: column.tolist() for name, column in fields.items()}
 
 
 def _labels(
     located: PartImages, classes: Sequence[ClassEntry], entry: PartEntry, unknown: int
-) -> list[list[dict[str, Any]]]:
-    """Return for each image the classes it shows under the view, in the order of the manifest's classes."""
-    shown: list[set[int]] = [set() for _ in range(len(located))]
+) -> tuple[Int64s, dict[str, list[Any]]]:
+    """Return the image of each class shown under the view, in the order of the manifest's classes, and its record."""
+    pairs = []
     for number, source in enumerate(located.sources):
         row_of = np.full(len(source.images), -1, np.int64)
         mine = located.source == number
@@ -409,32 +285,38 @@ def _labels(
                 where=f"part {entry.name}",
                 found=repr(name[:60]),
             )
-        for row, one in zip(row_of[images[kept]].tolist(), label.tolist(), strict=True):
-            shown[row].add(one)
-    told = [_label(one, getattr(entry.view, one.role), unknown) for one in classes]
-    return [[one for place in sorted(row) if (one := told[place]) is not None] for row in shown]
-
-
-def _label(entry: ClassEntry, treatment: str, unknown: int) -> dict[str, Any] | None:
-    if treatment == "drop":
-        return None
-    renamed = treatment == "rename:unknown"
-    return {
-        "category": UNKNOWN_NAME if renamed else entry.name,
-        "category_id": unknown if renamed else entry.index,
-        "role": entry.role,
-        "ignore": treatment == "ignore",
+        pairs.append(np.stack([row_of[images[kept]], label], axis=1))
+    treatments = [getattr(entry.view, one.role) for one in classes]
+    shown = [pair for pair in np.unique(np.concatenate(pairs), axis=0).tolist() if treatments[pair[1]] != "drop"]
+    renamed = [treatments[place] == "rename:unknown" for _, place in shown]
+    fields = {
+        "category": [
+            UNKNOWN_NAME if new else classes[place].name for new, (_, place) in zip(renamed, shown, strict=True)
+        ],
+        "category_id": [
+            unknown if new else classes[place].index for new, (_, place) in zip(renamed, shown, strict=True)
+        ],
+        "role": [classes[place].role for _, place in shown],
+        "ignore": [treatments[place] == "ignore" for _, place in shown],
     }
+    return np.array([row for row, _ in shown], np.int64), fields
+
+
+def _slots(header: Header, entry: PartEntry, ids: Sequence[str]) -> list[str | None]:
+    """Return the source of each image where its namespace tells; null where two sources of the part share it."""
+    of_namespace: dict[str, list[str]] = {}
+    for one in header.sources:
+        if one.name in entry.sources:
+            of_namespace.setdefault(one.namespace, []).append(one.name)
+    only = {namespace: names[0] for namespace, names in of_namespace.items() if len(names) == 1}
+    return [only.get(image.partition(":")[0]) for image in ids]
 
 
 def _evidence(ids: Sequence[str], evidence: Sequence[Decision], entry: PartEntry) -> list[list[dict[str, str]]]:
     """Return the verdicts on each image, those that speak of another part aside."""
     of_image: dict[str, list[dict[str, str]]] = {}
     for one in evidence:
-        if one.dataset in ("", entry.name) or _is_pool(one.dataset, one.image_id):
+        # A decision may speak of a part, or of the pool of images that the namespace names.
+        if one.dataset in ("", entry.name, one.image_id.partition(":")[0]):
             of_image.setdefault(one.image_id, []).append({name: getattr(one, name) for name in EVIDENCE})
     return [of_image.get(image, []) for image in ids]
-
-
-def _is_pool(dataset: str, image: str) -> bool:
-    return image.partition(":")[0] == dataset

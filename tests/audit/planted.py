@@ -78,7 +78,7 @@ def covid() -> Folder:
 
 
 def kitti() -> Folder:
-    """Two files a line; frame numbers stand in many drives, each drive on one side."""
+    """Two files a line; frame numbers are in many drives, each drive on one side."""
     rows = [
         f"{day}/{day}_drive_{drive:04}_sync/image_02/data/{frame:010}.jpg "
         f"{day}/{day}_drive_{drive:04}_sync/image_03/data/{frame:010}.jpg"
@@ -248,7 +248,7 @@ Plant = Callable[[Folder], None]
 
 
 def put(of: str, to: str, count: int, change: Change = str) -> Plant:
-    """Let the last lines of one list stand in another as well."""
+    """Let the last lines of one list are in another as well."""
     return lambda files: files[f"{to}.txt"].extend([change(row) for row in files[f"{of}.txt"][-count:]])
 
 

@@ -131,7 +131,7 @@ def test_an_image_of_a_list_that_is_not_at_hand_is_not_called_left_out() -> None
     manifest = world.manifest
     lists = {name: ids for name, ids in manifest.lists.items() if name != "t1-val"}
     target = manifest_target(Manifest(manifest.header, lists), world.sources(), exemplars=1)
-    # v1 shows person: it stands in t1-val, whose list is not here.
+    # v1 shows person: it is in t1-val, whose list is not here.
     [first, *_] = findings(run_audit(target), "TI4")
     assert first.verdict == "undecidable"
 
@@ -170,7 +170,7 @@ def test_classes_of_which_no_box_is_seen_are_not_said_to_have_none(
     world = World()
     world.lists["t1-train"] = ["a2"]
     [finding] = [one for one in findings(run_audit(world.target()), "CO4") if one.verdict == "warn"]
-    assert finding.text == "1 classes have no training box in t1: person"
+    assert finding.text == "1 class has no training box in t1: person"
     [finding] = [one for one in findings(run_audit(with_tables(world)), "CO4") if one.verdict == "undecidable"]
     assert finding.text == "of 1 of 2 classes no training box in t1 is seen: person"
 

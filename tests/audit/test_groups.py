@@ -136,7 +136,7 @@ def test_other_columns_are_told_where_their_values_stand_on_one_side_or_where_na
     apart = table("path,device", [f"{chr(110 + n)}.png,e{n % 3}" for n in range(12)])
     found = Groups(images(tmp_path, one, apart, "csv")).compare(0, 1)
     assert found.verdict == "undecidable"
-    assert found.also == ("each of the 6 values of the column device stands on one side",)
+    assert found.also == ("each of the 6 values of the column device is on one side",)
     mixed = table("path,device", [f"{chr(110 + n)}.png,d{n % 4}" for n in range(12)])
     both = images(tmp_path, one, mixed, "csv")
     assert (Groups(both).compare(0, 1).verdict, Groups(both).compare(0, 1).also) == ("undecidable", ())

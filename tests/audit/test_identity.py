@@ -99,7 +99,7 @@ def test_parts_that_climb_stay_and_are_counted(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("lines", "count"),
     [
-        # Frames of two videos, patches of two batches: numbers that stand in several folders are counters, and no ids.
+        # Frames of two videos, patches of two batches: numbers that are in several folders are counters, and no ids.
         ([f"video_{v}/{n:012}.jpg" for v in range(2) for n in range(20)], 40),
         ([f"batch_{v}/{n:06}.jpg" for v in range(2) for n in range(20)], 40),
         # One file of many in another folder is the image that it is.

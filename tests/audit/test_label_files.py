@@ -6,7 +6,7 @@ import pytest
 
 from curation.audit.judgement import label_warnings
 from curation.audit.report import Report
-from curation.audit.rule import Finding
+from curation.audit.rule import Finding, counted
 from curation.audit.run import run_audit
 from curation.sources.source import Source
 from tests.audit.benchmark_world import LISTS, TASKS, TEST, TRAIN, World, labels_for_testing, make_source
@@ -62,7 +62,7 @@ def test_a_file_that_covers_no_image_of_its_list_decides_nothing(
     audit = written(part, images)
     assert audit.verdict(rule) == "undecidable"
     [finding] = [one for one in findings(audit, rule, part) if one.verdict == "undecidable"]
-    assert f"holds none of its {len(LISTS[part])} images" in finding.text
+    assert f"holds none of its {counted(len(LISTS[part]), 'image')}" in finding.text
     [warning] = label_warnings(audit.target)
     assert warning.startswith(f"{part}: label file labels.json holds none")
 
@@ -93,7 +93,7 @@ def test_images_that_a_file_lacks_are_told_and_the_rest_is_judged() -> None:
     world.labels["t1-train"] = make_source(T1 | {"a1": ["unknown"]}, dataset="labels")
     [broken, _] = findings(run_audit(world.target()), "CO2", "t1-train")
     assert (broken.verdict, broken.count) == ("fail", 1)
-    assert broken.text.startswith("at least 1 boxes")
+    assert broken.text.startswith("at least 1 box")
 
 
 def test_a_file_without_a_label_on_its_images_is_no_evidence() -> None:
@@ -108,11 +108,11 @@ def test_a_file_without_a_label_on_its_images_is_no_evidence() -> None:
     ("part", "change", "count", "word"),
     [
         ("t1-train", {"a3": ["person"]}, 1, "1 raw boxes are not in"),
-        ("t1-train", {"a2": ["dog", "dog"]}, 1, "1 boxes of label file labels.json are no raw box with that label"),
-        ("t1-train", {"a1": ["dog"], "a2": ["person"]}, 2, "2 of them bear the name of another class"),
+        ("t1-train", {"a2": ["dog", "dog"]}, 1, "1 box of label file labels.json with no raw box of that label"),
+        ("t1-train", {"a1": ["dog"], "a2": ["person"]}, 2, "2 of them under the name of another class"),
         ("t1-val", {"v1": []}, 1, "1 raw boxes are not in"),
-        ("t1-val", {"v1": ["dog"]}, 1, "1 of them bear the name of another class"),
-        ("t2-finetune", {"b1": ["bench", "truck"]}, 2, "2 of them bear the name of another class"),
+        ("t1-val", {"v1": ["dog"]}, 1, "1 of them under the name of another class"),
+        ("t2-finetune", {"b1": ["bench", "truck"]}, 2, "2 of them under the name of another class"),
     ],
     ids=["train-dropped", "train-added", "train-swapped", "val-dropped", "val-swapped", "finetune-swapped"],
 )
@@ -132,7 +132,7 @@ def test_a_box_given_twice_in_a_file_is_said_to_stand_there_twice() -> None:
     world.labels["t1-train"] = make_source(T1 | {"a2": ["dog", "dog"]}, dataset="labels", boxes=same)
     [finding] = findings(run_audit(world.target()), "AS1", "t1-train: raw boxes")
     assert (finding.verdict, finding.count, finding.text) == (
-        "fail", 1, "1 boxes stand in label file labels.json more often than among the raw boxes",
+        "fail", 1, "1 box occurs in label file labels.json more often than among the raw boxes",
     )  # fmt: skip
 
 

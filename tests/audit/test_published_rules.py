@@ -102,7 +102,7 @@ def test_a_class_known_and_unknown(
     files = {"known_classnames.txt": known, "unknown_classnames.txt": unknown}
     [finding] = told(tmp_path, "PL3", files)
     assert finding.verdict == verdict
-    assert finding.text == f"the files share 1 classes {how}"
+    assert finding.text == f"the files share 1 class {how}"
 
 
 def test_roles_in_one_json_and_apart(tmp_path: Path) -> None:
@@ -153,7 +153,7 @@ def test_a_list_against_the_json_of_its_name(tmp_path: Path) -> None:
 def test_ids_that_repeat_in_a_json(tmp_path: Path) -> None:
     coco = _coco(["a1.jpg", "b1.jpg", "c1.jpg"], [1, 1, 2])
     [finding] = told(tmp_path, "PL6", {"train.json": coco})
-    assert finding.text == ("3 images have 2 ids: 1 ids stand twice or more, on 2 images with 2 of 3 annotations")
+    assert finding.text == ("3 images have 2 ids: 1 id occurs twice or more, on 2 images with 2 of 3 annotations")
     assert finding.examples == ("id 1: a1.jpg, b1.jpg",)
 
 
@@ -192,7 +192,7 @@ def test_labels_that_do_not_fit(tmp_path: Path) -> None:
     assert [one.text for one in findings] == [
         "the label of 2 of 100 entries differs from the others of their folder",
         "the label of 1 of 200 entries differs from the others of their folder",
-        "100 images stand in both, and the label of 3 differs",
+        "100 images are in both, and the label of 3 differs",
     ]
     assert findings[1].examples == ("line 14: c1 has 1, here 3",)
     table = "image_location,decision\nx/a1.jpg,i\nx/a1.jpg,o\nx/b1.jpg,o\n"
@@ -391,7 +391,7 @@ def check_rwd_and_ovcoco(shared: Path) -> None:
     assert found(report, "PL5")[0].text == (
         "they share 0 of 318 names of the list and 318 of the JSON; by the source photo before .rf. 318 of 318 and 318"
     )
-    assert "318 images have 225 ids: 60 ids stand twice or more, on 153 images with 1,039 of 2,252 annotations; " in (
+    assert "318 images have 225 ids: 60 ids occur twice or more, on 153 images with 1,039 of 2,252 annotations; " in (
         found(report, "PL6")[0].text
     )
     assert found(report, "PL6")[0].text.endswith("2,252 annotations have 1,896 ids")
@@ -409,13 +409,13 @@ def check_rwd_and_ovcoco(shared: Path) -> None:
     }
     ids = {one.about: one.text for one in found(report, "PL6", "fail")}
     assert ids["train.json"].startswith(
-        "94 images have 68 ids: 19 ids stand twice or more, on 45 images with 1,025 of 2,113 annotations"
+        "94 images have 68 ids: 19 ids occur twice or more, on 45 images with 1,025 of 2,113 annotations"
     )
     assert ids["test.json"].startswith(
-        "91 images have 67 ids: 15 ids stand twice or more, on 39 images with 923 of 2,042 annotations"
+        "91 images have 67 ids: 15 ids occur twice or more, on 39 images with 923 of 2,042 annotations"
     )
     assert ids["annotations.json"].startswith(
-        "185 images have 135 ids: 34 ids stand twice or more, on 84 images with 1,948 of 4,155 annotations"
+        "185 images have 135 ids: 34 ids occur twice or more, on 84 images with 1,948 of 4,155 annotations"
     )
     [groups] = found(report, "PL7")
     # Four source photos, each in both lists: the names say so, however few they are.

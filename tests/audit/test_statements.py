@@ -98,7 +98,7 @@ def test_lists_without_a_role_are_told_to_get_one(tmp_path: Path) -> None:
         (TRAIN, "the same list twice (300 lines, byte for byte)"),
         (TRAIN[::-1], "the same list twice (300 lines, in another order)"),
         ([f"./{one}\r" for one in TRAIN], "the same list twice (300 lines, line for line)"),
-        ([*TEST, *TRAIN[:7]], "7 images stand in both, on 7 of 300 lines and 7 of 67"),
+        ([*TEST, *TRAIN[:7]], "7 images are in both, on 7 of 300 lines and 7 of 67"),
     ],
 )
 def test_train_and_test_that_share_images(tmp_path: Path, test: list[str], told: str) -> None:
@@ -128,7 +128,7 @@ def test_like_statements_are_one_with_a_table(tmp_path: Path) -> None:
 def test_val_in_train_names_the_list_to_use(tmp_path: Path) -> None:
     files = {"train.txt": [*TRAIN, *VAL], "train_small.txt": TRAIN, "val.txt": VAL}
     [error] = said(audit(laid(tmp_path, files), rules="DS4"), "error")
-    assert "all 40 images of val stand in train" in error.text
+    assert "all 40 images of val are in train" in error.text
     assert error.hint == "train on train_small, which is train without val"
     unlabelled = {"labeled.txt": TRAIN, "unlabeled.txt": [*TEST, *VAL[:3]], "val.txt": VAL}
     assert bad(tmp_path / "semi", unlabelled) == [("DS4", "warning")]
@@ -214,7 +214,7 @@ def test_a_list_of_the_numbers_of_its_json_is_the_same_list(tmp_path: Path) -> N
     [
         ({"annotations": [{"id": 1, "image_id": 99, "category_id": 1}]}, "1 of 1 annotations are of images"),
         ({"annotations": [{"id": 1, "image_id": 1, "category_id": 7}]}, "1 of 1 annotations are of categories"),
-        ({"images": [{"id": 1, "file_name": "q.jpg"}, {"id": 2, "file_name": "q.jpg"}]}, "1 file stand under two ids"),
+        ({"images": [{"id": 1, "file_name": "q.jpg"}, {"id": 2, "file_name": "q.jpg"}]}, "1 file occur under two ids"),
     ],
 )
 def test_what_a_json_refers_to_and_does_not_hold(tmp_path: Path, change: dict[str, object], told: str) -> None:
@@ -282,10 +282,10 @@ def test_the_verdict_is_first_and_notes_wait(tmp_path: Path, capsys: pytest.Capt
         f"{tmp_path.name}: 1 of 4 files could not be read; 1 error, 0 warnings on 391 lines in 3 lists"
     )
     assert lines.index("Errors:") < lines.index("What could not be decided, and how to make it so:")
-    assert "3 notes: --all tells notes" in lines
+    assert "3 notes: see --all" in lines
     assert not any("PL14" in line for line in lines)
     assert main(["audit", str(tmp_path), "--all"]) == 1
-    assert "  PL14 all 30 images of part stand in train" in capsys.readouterr().out.splitlines()
+    assert "  PL14 all 30 images of part are in train" in capsys.readouterr().out.splitlines()
 
 
 def test_the_old_verb_names_the_new_one(capsys: pytest.CaptureFixture[str]) -> None:
@@ -323,9 +323,9 @@ def check_the_sound_ones_are_left_in_peace(shared: Path) -> None:
     assert "test_list and train_list: by subject or patient: 21,528 and 6,187 subjects, none on both sides" in chexnet
     assert "train_list: of 78,468 images 14,461 have two labels or more and 42,405 none" in chexnet
     tasks = " ".join(one.text for one in said(_of(shared, "cocotasks"), "note"))
-    for told in ("11,532 images stand in several of 14 train lists", "2,800 images stand in several of 14 test lists"):
+    for told in ("11,532 images are in several of 14 train lists", "2,800 images are in several of 14 test lists"):
         assert told in tasks
-    assert "no image of the 14 train lists (30,304 images) stands in one of the 14 test lists (9,505 images)" in tasks
+    assert "no image of the 14 train lists (30,304 images) is in one of the 14 test lists (9,505 images)" in tasks
 
 
 @real_files("strangers")

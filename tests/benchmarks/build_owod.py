@@ -54,7 +54,7 @@ def run(out: Path) -> list[dict[str, Any]]:
 def build(out: Path) -> float:
     """Return the seconds from files to a written manifest."""
     from curation.benchmarks.building import read_parameters
-    from curation.benchmarks.owod import BENCHMARK
+    from curation.benchmarks.registry import find_benchmark
     from curation.manifest.manifest import write_manifest
     from curation.sources.opening import open_source
 
@@ -64,7 +64,8 @@ def build(out: Path) -> float:
         "coco-train2017": open_source(coco_file(out), dataset="coco", part="train2017", cache=out / "owod-cache"),
         "coco-val2017": open_source(_val_file(out), dataset="coco", part="val2017", cache=out / "owod-cache"),
     }
-    manifest = BENCHMARK.build(sources, read_parameters(BENCHMARK, {}))
+    benchmark = find_benchmark("owod")
+    manifest = benchmark.build(sources, read_parameters(benchmark, {}))
     write_manifest(manifest, out / "owod-manifest")
     seconds = time.perf_counter() - start
     assert len(manifest.header.parts) == 15

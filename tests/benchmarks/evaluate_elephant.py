@@ -24,7 +24,7 @@ from curation.benchmarks.elephant.evaluation import evaluate_elephant
 from curation.evaluation.curves import average_precision_by_level
 from curation.evaluation.matching import thresholds
 from curation.evaluation.open_set import wilderness_impact, wilderness_levels
-from curation.evaluation.problem import Detections, GroundTruth, classes_of_source
+from curation.evaluation.problem import Detections, GroundTruth, Scene, classes_of_source
 from curation.evaluation.readers import read_coco_results
 from curation.evaluation.truth import ground_truth
 from curation.sources.coco import read_coco
@@ -53,7 +53,7 @@ def run(out: Path) -> list[dict[str, Any]]:
     files = {part: _files(out, part) for part in ("closed", "wilderness")}
     from_files, columns = _timed(lambda: _read(files))
     profile = _best(lambda: _profile(*columns))
-    whole = _best(lambda: evaluate_elephant(*columns))
+    whole = _best(lambda: evaluate_elephant(Scene(*columns)))
     truth, results = _records(files)
     theirs, theirs_at_half, loading = _faster(out, truth, results)
     by_level = _pycocotools(truth, results)

@@ -16,7 +16,7 @@ IMAGES = 1_281_167
 
 def run(out: Path) -> list[dict[str, Any]]:
     """Return one row a measurement: what, value, unit, what is required, and whether it is met."""
-    from curation.benchmarks.imagenet import BENCHMARK
+    from curation.benchmarks.declared import declared
     from curation.benchmarks.imagenet.lists import TRAIN, build
     from curation.sources.imagenet import read_imagenet
 
@@ -26,7 +26,10 @@ def run(out: Path) -> list[dict[str, Any]]:
     reading = time.perf_counter() - start
     names = source.images.file_names.tolist()
     values = {
-        name: {one.name: one.read(name if one.name == "protocol" else one.default) for one in BENCHMARK.parameters}
+        name: {
+            one.name: one.read(name if one.name == "protocol" else one.default)
+            for one in declared("imagenet").parameters
+        }
         for name in ("p1", "p2", "p3")
     }
     build({TRAIN: source}, values["p2"])
@@ -72,8 +75,7 @@ def names_file(folder: Path) -> Path:
 
 
 def _of(source: Any, values: dict[str, Any]) -> int:
-    from curation.benchmarks.imagenet.images import ClassImages
-    from curation.benchmarks.imagenet.lists import class_partition
+    from curation.benchmarks.imagenet.lists import ClassImages, class_partition
 
     classes = class_partition(values)
     return len(ClassImages(source).of_all([*classes.known, *classes.negative]))
@@ -81,12 +83,13 @@ def _of(source: Any, values: dict[str, Any]) -> int:
 
 def _split_rows(source: Any) -> list[dict[str, Any]]:
     """Return the seconds of the split of P3's images, and of scikit-learn's where it is installed."""
-    from curation.benchmarks.imagenet import BENCHMARK
-    from curation.benchmarks.imagenet.images import ClassImages
-    from curation.benchmarks.imagenet.lists import class_partition
+    from curation.benchmarks.declared import declared
+    from curation.benchmarks.imagenet.lists import ClassImages, class_partition
     from tests.protocols.stratified_items import stratified_split
 
-    values = {one.name: one.read("p3" if one.name == "protocol" else one.default) for one in BENCHMARK.parameters}
+    values = {
+        one.name: one.read("p3" if one.name == "protocol" else one.default) for one in declared("imagenet").parameters
+    }
     found = class_partition(values)
     wnids = [*found.known, *found.negative]
     positions = ClassImages(source).of_all(wnids)

@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 
 from curation.benchmarks.findmeifyoucan.evaluation import evaluate_split
+from curation.benchmarks.findmeifyoucan.measures import separability
 from curation.evaluation.ood.detections import OodDetections
 from curation.evaluation.ood.id_scores import IdScores
-from curation.evaluation.ood.separability import RankedScores, auroc, separability
+from curation.evaluation.ood.separability import RankedScores, auroc
 from curation.evaluation.problem import GroundTruth
 from tests.benchmarks.measured import best, measured
 

@@ -36,7 +36,7 @@ def run(out: Path) -> list[dict[str, Any]]:
     whole, _ = _timed(lambda: _loop(*_columns(few_labels, few)))
     fast = _best(lambda: oscr_curve(margins_of(data, "unknown")))
     ours_whole = _best(lambda: _curve(few_labels, few, "real"))
-    grids = _best(lambda: [oscr(data, "unknown", grid=grid) for grid in ("exact", "paper", "comparison")])
+    grids = _best(lambda: [oscr(data, "unknown", variant=grid) for grid in ("exact", "paper", "comparison")])
     note = f"{SAMPLES:,} samples, {CLASSES:,} classes, float32, from arrays, checks included"
     small = f"{LOOP_SAMPLES:,} samples, {len(points):,} thresholds"
     with_table = f"{small}, from {CLASSES:,} columns of float32"

@@ -9,6 +9,7 @@ import pytest
 
 from curation.cli import main
 from curation.manifest.manifest import read_manifest
+from tests.evaluation.open_world_rows import of_result
 
 TASKS = """
 name = "mylab/shapes"
@@ -107,7 +108,7 @@ def test_from_task_file_to_scores(folder: Path, capsys: pytest.CaptureFixture[st
     capsys.readouterr()
     command = ["evaluate", "owod", "--truth", "t2.json", "--detections", "detections.json", "--json"]
     assert main([*command, "--manifest", "m", "--task", "t2"]) == 0
-    section = json.loads(capsys.readouterr().out)["t2/clean"]
+    section = of_result(json.loads(capsys.readouterr().out))["t2/clean"]
     assert (section["UR"], section["mAP_both"], section["A_OSE_detections"]) == (100.0, 100.0, 0)
 
 
@@ -139,7 +140,7 @@ def test_a_detector_trained_on_ones_own_files_is_read_right(folder: Path, capsys
 
     def full(*given: str) -> None:
         assert main([*scored, *given]) == 0
-        section = json.loads(capsys.readouterr().out)["t2/clean"]
+        section = of_result(json.loads(capsys.readouterr().out))["t2/clean"]
         assert (section["UR"], section["mAP_both"]) == (100.0, 100.0), given
 
     full("--truth", "t2.json", "--detections", "raw.json")

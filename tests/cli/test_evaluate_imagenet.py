@@ -36,7 +36,7 @@ def error(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
 
 
 def test_the_worked_example(files: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
-    result = as_json(capsys, "--scores", files["soft.npz"], "--grid", "all", "--queries", "0,.1,.25,.5,.75,1")
+    result = as_json(capsys, "--scores", files["soft.npz"], "--variant", "all", "--queries", "0,.1,.25,.5,.75,1")
     soft = result["classifiers"]["soft"]
     rates = soft["oscr"]["exact"]["negative"]["ccr_at_fpr"]
     assert list(rates.values()) == [0.25, 0.25, 0.625, 0.75, 0.75, 0.75]
@@ -61,7 +61,7 @@ def test_the_first_epoch_may_be_number_zero(files: dict[str, Path], capsys: pyte
 
 
 def test_the_background_column(files: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
-    grid = ("--grid", "table2", "--queries", "0.25,0.5,0.75")
+    grid = ("--variant", "table2", "--queries", "0.25,0.5,0.75")
     result = as_json(capsys, "--scores", files["ground.npz"], "--background", *grid)
     rates = result["classifiers"]["ground"]["oscr"]["table2"]["unknown"]["ccr_at_fpr"]
     assert list(rates.values()) == [0.25, None, 0.625]
@@ -72,7 +72,7 @@ def test_the_background_column(files: dict[str, Path], capsys: pytest.CaptureFix
 @pytest.mark.usefixtures("unpainted")
 def test_files_that_are_written(files: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ("--scores", f"a={files['soft.npz']}", "--scores", f"b={files['soft.npz']}", "--epochs",
-                 f"b={files['epochs.csv']}", "--grid", "all", "--bootstrap", 5)  # fmt: skip
+                 f"b={files['epochs.csv']}", "--variant", "all", "--bootstrap", 5)  # fmt: skip
     result = as_json(capsys, *arguments, "--out", files["out"], "--figures")
     saved = json.loads((files["out"] / "results.json").read_text())
     written = saved.pop("written")
@@ -124,7 +124,7 @@ def test_npy_with_labels_beside_it(tmp_path: Path, capsys: pytest.CaptureFixture
     result = as_json(capsys, "--scores", tmp_path / "s.npy", "--labels", tmp_path / "l.npy")
     assert result["classifiers"]["s"]["accuracy"] == 0.75
     assert result["option_files"]["labels"]["s"]["name"] == "l.npy"
-    assert "Nothing tells the labels" in error(capsys, "--scores", tmp_path / "s.npy")
+    assert "No labels given" in error(capsys, "--scores", tmp_path / "s.npy")
 
 
 def test_kinds_of_scores(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -147,7 +147,7 @@ def test_kind_and_background_by_classifier(files: dict[str, Path], capsys: pytes
     assert result["classifiers"]["s"]["background"] == "none"
     assert [result["inputs"][name]["scores"]["kind"] for name in "sg"] == ["real", "probabilities"]
     # What is said of one goes before what is said of all.
-    again = as_json(capsys, *both, "--background", "s=none", "--background", "--grid", "table2")
+    again = as_json(capsys, *both, "--background", "s=none", "--background", "--variant", "table2")
     assert [len(one["oscr"]) for one in again["classifiers"].values()] == [0, 1]
 
 
@@ -160,10 +160,10 @@ def test_kind_and_background_by_classifier(files: dict[str, Path], capsys: pytes
         (("--scores", "soft=x.npz"), "given twice"),
         (("--kind", "best"), "--kind auto|logits"),
         (("--background", "hard=last"), "with NAME one of soft"),
-        (("--grid", "table2"), "no classifier has one"),
+        (("--variant", "table2"), "no classifier has one"),
         (("--queries", "0.1,2"), "from 0 to 1"),
         (("--queries", ""), "from 0 to 1"),
-        (("--score-key", "x"), "no array of scores"),
+        (("--score-key", "x"), "has no scores"),
         (("--bootstrap", "-3"), "bootstrap"),
         (("--manifest", "nowhere"), "no such manifest"),
         (("--val", "absent.npz"), "does not exist"),

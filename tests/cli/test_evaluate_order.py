@@ -55,7 +55,7 @@ SECTIONS = {
     "voc": lambda found: [found],
     "coco": lambda found: [found],
     "elephant": lambda found: [found[name] for name in ("paper", "official", "owod")],
-    "owod": lambda found: [found[f"t1/{name}"] for name in ("clean", "ore", "owdetr")],
+    "owod": lambda found: found["scored"],
     "osod3": lambda found: [{"decided_by_order": found["cases"]["test"]["decided_by_order"]["AP"]}],
     "findmeifyoucan": lambda found: [found[name] for name in ("official", "paper")],
 }

@@ -13,6 +13,7 @@ import pytest
 from curation.cli import main
 from tests.evaluation.leaderboard_cases import row_data, write_rows
 from tests.evaluation.ood_worlds import example_files
+from tests.evaluation.open_world_rows import of_result
 from tests.evaluation.oscr_cases import LABELS, SOFTMAX, table
 from tests.evaluation.osod3_world import write_world
 from tests.evaluation.owod_files import truth_file
@@ -46,7 +47,7 @@ CASES: dict[str, tuple[list[str], Callable[[Numbers], dict[str, Numbers]]]] = {
         ["--profile", "all"],
         lambda found: {
             "clean": {
-                name: found["test/clean"][name]
+                name: of_result(found)["test/clean"][name]
                 for name in ("mAP_both", "mAP_prev", "mAP_cur", "UR", "UDR", "UDP", "A_OSE_objects",
                              "A_OSE_detections", "WI")
             }

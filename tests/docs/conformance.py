@@ -7,7 +7,7 @@ makes it so. The comparisons are those of `tests.worlds.test_evaluators`.
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -96,7 +96,11 @@ def columns_of(runs: Iterable[Run], columns: dict[str, Column]) -> list[Compared
             name = f"`{scored.variant}`, {run.engine}" if run.engine else f"`{scored.variant}`"
             column = columns.setdefault(name, Column())
             for measure in report.measures:
-                for number in numbers_of(measure, scored.numbers):
+                # Of rows, the numbers stand by key and parameter where the expectations have them.
+                section = scored.numbers if scored.found is None else result[scored.label]
+                if scored.found is not None and measure.parameters:
+                    measure = replace(measure, paths=((measure.base, *(f"{{{one}}}" for one in measure.parameters)),))
+                for number in numbers_of(measure, section):
                     if isinstance(number, Vouched):
                         column.cases.setdefault(measure.key, []).append(number.comparison)
                         used.add(number.comparison.steps)

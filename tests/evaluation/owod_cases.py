@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from curation.benchmarks.owod import measures as owod
+from curation.benchmarks.declared import variants_of
 from curation.evaluation.matching import assign
-from curation.evaluation.open_world.measures import CLEAN, evaluate_task
+from curation.evaluation.measures import Measured
+from curation.evaluation.open_world import CLEAN, evaluate_task
 from curation.evaluation.problem import ClassRoles, Detections, GroundTruth
 from curation.evaluation.truth import Part, TaskTruth
+from tests.evaluation.open_world_rows import of_measured
 from tests.evaluation.owod_reference import Case
 from tests.worlds.boxes import UNKNOWN, Guess, Thing
 
@@ -100,11 +102,15 @@ def detections_of(case: Case, truth: TaskTruth) -> Detections:
     )
 
 
-def evaluated(case: Case, *, originals: Sequence[str] | None = None) -> dict[str, dict[str, Any]]:
-    """Return the package's sections by profile."""
+def measured(case: Case, *, originals: Sequence[str] | None = None) -> dict[str, Measured]:
+    """Return what the package measures by profile."""
     truth = truth_of(case, originals=originals)
-    sections = evaluate_task(truth, detections_of(case, truth), tuple(owod.PROFILES.values()))
-    return {profile: sections[f"t/{profile}"] for profile in PROFILES}
+    return evaluate_task(truth, detections_of(case, truth), variants_of("owod"))
+
+
+def evaluated(case: Case, *, originals: Sequence[str] | None = None) -> dict[str, dict[str, Any]]:
+    """Return its numbers by profile, as the plain evaluator names them."""
+    return {profile: of_measured(found) for profile, found in measured(case, originals=originals).items()}
 
 
 KNOWN = ("person", "dog")

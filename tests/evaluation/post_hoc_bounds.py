@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from curation.evaluation.post_hoc.files import PostHocInputs
+from curation.evaluation.post_hoc.methods import PostHocInputs
 from curation.evaluation.post_hoc.scores import LastLayer
 from tests.rounding import gamma, product_error
 

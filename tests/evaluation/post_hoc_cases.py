@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from curation.evaluation.post_hoc.files import PostHocInputs
+from curation.evaluation.post_hoc.methods import PostHocInputs
 from curation.evaluation.post_hoc.scores import LastLayer
 
 D, K = 8, 3
@@ -15,4 +15,4 @@ def drawn(n: int = 40, n_train: int = 150, seed: int = 2) -> PostHocInputs:
     train = np.maximum(means[labels] + rng.normal(0, 0.5, (n_train, D)), 0)
     features = np.maximum(means[rng.integers(0, K, n)] + rng.normal(0, 1.2, (n, D)), 0) + 0.01
     layer = LastLayer(rng.normal(0, 1, (K, D)), rng.normal(0, 1, K))
-    return PostHocInputs(layer.logits(features), features, None, train, labels, layer, {})
+    return PostHocInputs(layer.logits(features), features, None, train, labels, layer)

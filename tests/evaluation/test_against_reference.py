@@ -43,7 +43,7 @@ def test_match(difficult: Any, strict: bool, world: World) -> None:
 @settings(max_examples=60)
 @given(world=worlds())
 def test_profile_paper(difficult: Any, world: World) -> None:
-    ours = evaluate_elephant(*columns_of(world), ElephantOptions(difficult=difficult, betas=("1.0",)))
+    ours = evaluate_elephant(columns_of(world), ElephantOptions(difficult=difficult, betas=("1.0",)))
     section = ours["paper" if difficult == "ignore" else "paper_difficult_counted"]
     theirs: Any = reference.paper(world, difficult)
     assert section["n_wild_images"] == theirs["n_wild_images"]
@@ -61,7 +61,7 @@ def test_profile_paper(difficult: Any, world: World) -> None:
 @settings(max_examples=60)
 @given(world=worlds())
 def test_profile_official(world: World) -> None:
-    ours = official_profile(*columns_of(world))
+    ours = official_profile(columns_of(world))
     theirs: Any = reference.official(world)
     assert ours["n_wild_images"] == theirs["n_wild_images"]
     assert all_same(ours["mAP"], theirs["mAP"])
@@ -111,7 +111,7 @@ def test_the_reference_solves_the_worked_example_by_hand() -> None:
     found: Any = reference.paper(world)
     assert found["WI"]["0.3"]["opened"] == {0: [0, 1, 2, 2, 2, 3, 3, 3, 3, 3, 4], 1: [0] * 7 + [1] * 4}
     assert (found["WI"]["0.3"]["tp"], found["WI"]["0.3"]["fp"]) == ({0: 3, 1: 1}, {0: 1, 1: 0})
-    ours = evaluate_elephant(*columns_of(world))["paper"]
+    ours = evaluate_elephant(columns_of(world))["paper"]
     assert ours["WI"]["0.3"]["fp_open"] == {"a": [0, 1, 2, 2, 2, 3, 3, 3, 3, 3, 4], "b": [0] * 7 + [1] * 4}
     assert ours["AWI"]["0.3"]["macro"]["excl_level0"] == pytest.approx(0.525, abs=1e-12)
     assert ours["AWI"]["0.3"]["pooled"]["excl_level0"] == pytest.approx(0.6, abs=1e-12)

@@ -61,7 +61,7 @@ def test_the_number_of_the_background_is_a_negative_and_reported() -> None:
     data = class_scores([0, 2, -2], np.eye(3), background="last")
     assert data.labels.tolist() == [0, -1, -2]
     assert list(data.reported.values()) == [1]
-    with pytest.raises(PredictionError, match="no class") as caught:
+    with pytest.raises(PredictionError, match="out of range") as caught:
         class_scores([0, 3, -2], np.eye(3))
     assert "--background" in str(caught.value.hint)
 

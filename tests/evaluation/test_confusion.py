@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from curation.benchmarks.elephant.diagnosis import column_names, confusion, full_matrix
 from curation.errors import UsageError
 from curation.evaluation.matching import OperatingPoints, thresholds
-from curation.evaluation.problem import Detections, GroundTruth
+from curation.evaluation.problem import Detections, GroundTruth, Scene
 from tests.evaluation.worlds import match
 from tests.real_files import real_files
 
@@ -63,7 +63,7 @@ WILD = truth_of([(0, -1, BOX, "zebra", True), (0, -1, HALF, "bear", False), (1, 
 def test_cells_by_hand() -> None:
     found = detections_of([(0, 0, BOX, 0.9), (1, 0, BOX, 0.5), (0, 1, FAR, 0.6), (0, 1, BOX, 0.4)])
     wild = detections_of([(0, 0, BOX, 0.9), (0, 0, HALF, 0.9), (1, 1, BOX, 0.9), (2, 1, BOX, 0.9)])
-    result = confusion(CLOSED, found, WILD, wild, points_at(0.5, 0.5))["0.3"]
+    result = confusion(Scene(CLOSED, found, WILD, wild), points_at(0.5, 0.5))["0.3"]
     assert result["closed"] == {
         "confusion": {"cat": {"cat": 1, "dog": 1}},
         "background": {"cat": 0, "dog": 1},
@@ -75,9 +75,9 @@ def test_cells_by_hand() -> None:
 
 
 def test_full_matrix_has_every_row_and_column() -> None:
-    columns = column_names(CLOSED, WILD)
+    columns = column_names(Scene(CLOSED, detections_of([]), WILD, detections_of([])))
     assert columns == ("cat", "dog", "bear", "unknown", "zebra")
-    result = confusion(CLOSED, detections_of([(0, 0, BOX, 0.9)]), WILD, detections_of([]), points_at(0.5, 0.5))
+    result = confusion(Scene(CLOSED, detections_of([(0, 0, BOX, 0.9)]), WILD, detections_of([])), points_at(0.5, 0.5))
     assert full_matrix(result["0.3"]["wr1"], CLASSES, columns) == {
         "rows": ["cat", "dog"],
         "columns": list(columns),
@@ -88,13 +88,15 @@ def test_full_matrix_has_every_row_and_column() -> None:
 
 def test_unnamed_unknown_objects_are_unknown() -> None:
     unnamed = truth_of([(0, -1, BOX, "", False)], 2, named=False)
-    result = confusion(CLOSED, detections_of([]), unnamed, detections_of([(0, 0, BOX, 0.9)]), points_at(0.5, 0.5))
+    result = confusion(
+        Scene(CLOSED, detections_of([]), unnamed, detections_of([(0, 0, BOX, 0.9)])), points_at(0.5, 0.5)
+    )
     assert result["0.3"]["wr1"]["confusion"] == {"cat": {"unknown": 1}}
 
 
 def test_class_without_threshold_keeps_nothing_and_small_wilderness_has_no_wr1() -> None:
     found = detections_of([(0, 0, BOX, 0.9), (0, 1, BOX, 0.9)])
-    result = confusion(CLOSED, found, truth_of([], 1), detections_of([]), points_at(np.nan, 0.5))["0.3"]
+    result = confusion(Scene(CLOSED, found, truth_of([], 1), detections_of([])), points_at(np.nan, 0.5))["0.3"]
     assert result["closed"] == {"confusion": {"dog": {"cat": 1}}, "background": {"cat": 0, "dog": 0}}
     assert result["wr1"] is None
 
@@ -102,7 +104,7 @@ def test_class_without_threshold_keeps_nothing_and_small_wilderness_has_no_wr1()
 def test_overlap_out_of_range_is_refused() -> None:
     nothing = detections_of([])
     with pytest.raises(UsageError):
-        confusion(CLOSED, nothing, WILD, nothing, points_at(0.5, 0.5), minimum_iou=0.0)
+        confusion(Scene(CLOSED, nothing, WILD, nothing), points_at(0.5, 0.5), minimum_iou=0.0)
 
 
 def slow_iou(one: Any, two: Any) -> float:
@@ -141,7 +143,7 @@ def found_on(n_images: int) -> st.SearchStrategy[list[Any]]:
 @given(objects_of(st.integers(0, 1), 3), found_on(3), objects_of(st.just(-1), 4), found_on(4))
 def test_equals_a_plain_loop(objects: list[Any], rows: list[Any], unknowns: list[Any], wild: list[Any]) -> None:
     closed, wilderness = truth_of(objects, 3), truth_of(unknowns, 4)
-    result = confusion(closed, detections_of(rows), wilderness, detections_of(wild), points_at(0.5, 0.5))["0.3"]
+    result = confusion(Scene(closed, detections_of(rows), wilderness, detections_of(wild)), points_at(0.5, 0.5))["0.3"]
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     for section, part, found in (("closed", objects, rows), ("wr1", unknowns, wild)):
         slow_cells(found, part, counts, 3)
@@ -170,7 +172,7 @@ def check_hand_checked_case(shared: Path) -> None:
             detections_of([(at[r["image_id"]], label[r["category_id"]], r["bbox"], r["score"]) for r in found])
         )
     points = thresholds(match(parts[0], parts[1]), parts[1])
-    result = confusion(*parts, points)
+    result = confusion(Scene(*parts), points)
     for recall, sections in expected.items():
         for section, values in sections.items():
             assert result[recall][section]["confusion"] == values["confusion"]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from curation.benchmarks.elephant.diagnosis import HOIEM_SIMILAR, KINDS, diagnose, read_similar_sets
 from curation.errors import CurationError, EvaluationError, MissingFileError, UsageError
 from curation.evaluation.matching import thresholds
-from curation.evaluation.problem import Detections, GroundTruth
+from curation.evaluation.problem import Detections, GroundTruth, Scene
 from tests.evaluation.worlds import match
 from tests.real_files import real_files
 
@@ -55,7 +55,7 @@ def run(
     closed: GroundTruth, found: Detections, wilderness: GroundTruth, wild: Detections, **options: Any
 ) -> dict[str, Any]:
     matches = match(closed, found)
-    return diagnose(closed, found, matches, wilderness, wild, thresholds(matches, found), **options)
+    return diagnose(Scene(closed, found, wilderness, wild), matches, thresholds(matches, found), **options)
 
 
 def counted(**kinds: int) -> dict[str, int]:
@@ -109,7 +109,7 @@ def test_a_duplicate_is_a_localization_error() -> None:
     found = detections_of([(0, CAT, BOX, 0.9), (0, CAT, BOX, 0.8), (1, CAT, BOX, 0.7)])
     matches = match(closed, found)
     points = thresholds(matches, found, (10,))
-    result = diagnose(closed, found, matches, *NOTHING_WILD, points)
+    result = diagnose(Scene(closed, found, *NOTHING_WILD), matches, points)
     assert result["1.0"]["closed"]["total"] == counted(correct=2, localization=1)
     assert result["1.0"]["wr1"] is None
 
@@ -244,7 +244,7 @@ def test_equals_a_plain_loop_and_shares_sum_to_1(
     closed, found = truth_of(objects, 4), detections_of(rows)
     matches = match(closed, found)
     points = thresholds(matches, found)
-    result = diagnose(closed, found, matches, truth_of(unknowns, 6), detections_of(wild_rows), points)
+    result = diagnose(Scene(closed, found, truth_of(unknowns, 6), detections_of(wild_rows)), matches, points)
     similar = {(CAT, DOG), (DOG, CAT)}
     for number, recall in enumerate(("0.1", "0.3", "0.5")):
         limit = points.threshold[number]

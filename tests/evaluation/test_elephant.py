@@ -13,7 +13,7 @@ from tests.evaluation.worlds import columns_of, worlds
 @settings(max_examples=30)
 @given(world=worlds())
 def test_a_result_is_plain_json_without_nan(world: World) -> None:
-    found = evaluate_elephant(*columns_of(world), ElephantOptions(profile="all", betas=("1.0",), bootstrap=2))
+    found = evaluate_elephant(columns_of(world), ElephantOptions(profile="all", betas=("1.0",), bootstrap=2))
     assert json.loads(json.dumps(found, allow_nan=False)) == found
 
 
@@ -30,20 +30,20 @@ def test_a_result_is_plain_json_without_nan(world: World) -> None:
 )
 def test_each_reading_has_its_own_name(options: dict[str, Any], names: list[str]) -> None:
     world = World(1, 1, 1, (), (), (), ())
-    found = evaluate_elephant(*columns_of(world), ElephantOptions(**options))
+    found = evaluate_elephant(columns_of(world), ElephantOptions(**options))
     assert [name for name, value in found.items() if isinstance(value, dict) and "n_wild_images" in value] == names
     assert found["profile_meaning"] == PROFILES[options.get("profile", "paper")]
 
 
 def test_an_unknown_profile_is_refused() -> None:
     with pytest.raises(UsageError, match="paper, official, all"):
-        evaluate_elephant(*columns_of(World(1, 1, 1, (), (), (), ())), ElephantOptions(profile="mine"))  # type: ignore[arg-type]
+        evaluate_elephant(columns_of(World(1, 1, 1, (), (), (), ())), ElephantOptions(profile="mine"))  # type: ignore[arg-type]
 
 
 @settings(max_examples=25)
 @given(world=worlds())
 def test_the_bootstrap_estimates_what_the_paper_section_states(world: World) -> None:
-    found = evaluate_elephant(*columns_of(world), ElephantOptions(betas=("1.0",), bootstrap=1))
+    found = evaluate_elephant(columns_of(world), ElephantOptions(betas=("1.0",), bootstrap=1))
     section, bootstrap = found["paper"], found["bootstrap"]
     for recall, by_reading in bootstrap["WI"].items():
         for reading, entries in by_reading.items():

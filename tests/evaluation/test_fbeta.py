@@ -18,7 +18,7 @@ from curation.benchmarks.elephant.measures import (
     images_at_ratio,
 )
 from curation.errors import EvaluationError, UsageError
-from curation.evaluation.problem import Detections, GroundTruth
+from curation.evaluation.problem import Detections, GroundTruth, Scene
 from tests.evaluation.worlds import match
 from tests.real_files import provided, real_files
 
@@ -54,7 +54,7 @@ def detections_of(rows: list[tuple[int, int, float]]) -> Detections:
 def points(
     closed: GroundTruth, found: Detections, wilderness: GroundTruth, wild: Detections, **options: Any
 ) -> dict[str, Any]:
-    return fbeta_operating_points(closed, found, match(closed, found), wilderness, wild, **options)
+    return fbeta_operating_points(Scene(closed, found, wilderness, wild), match(closed, found), **options)
 
 
 @provided

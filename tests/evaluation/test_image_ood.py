@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from curation.benchmarks.ninco.evaluation import evaluate as evaluate_ninco
+from curation.benchmarks.declared import evaluation
 from curation.errors import CurationError, EvaluationError, PredictionError, UsageError
-from curation.evaluation.image_ood.evaluation import Benchmark, evaluation_as
+from curation.evaluation.image_ood.evaluation import OodSets, evaluation_as
 from curation.evaluation.image_ood.images import Images, LeftOut
 from curation.evaluation.image_ood.measures import OodRules, numbers_of
 from curation.evaluation.image_ood.report import report_as
@@ -19,8 +19,8 @@ from curation.evaluation.ood.separability import (
     ScoreSteps,
     aupr_trapezoid,
     auroc,
+    fpr95_at_vertices,
     fpr95_first,
-    fpr95_openood_vertices,
     fpr95_quantile,
     fpr95_rank,
 )
@@ -33,7 +33,7 @@ EXACT = OodRules(name="exact", meaning="")
 VERTICES = OodRules(name="vertices", meaning="", fpr="FPR95_ood_positive_openood_vertices")
 QUANTILE = OodRules(name="quantile", meaning="", fpr="FPR95_quantile_ninco", not_finite="repair")
 RANK = OodRules(name="rank", meaning="", fpr="FPR95_rank_ssb", nothing_found=0.5)
-NEAR = Benchmark(
+NEAR = OodSets(
     id="seen",
     groups={"near": ("one", "two"), "far": ("three",)},
     shifted=("shifted",),
@@ -97,7 +97,7 @@ def test_the_vertex_that_scikit_learn_leaves_out() -> None:
     assert openood(scores, scores)["FPR95"] == 1.0
     # Without scores that both share, runs keep their ends.
     apart = ScoreSteps.of(scores, scores + 0.5)
-    assert fpr95_openood_vertices(apart) == fpr95_first(apart.mirrored)
+    assert fpr95_at_vertices(apart) == fpr95_first(apart.mirrored)
 
 
 def test_the_quantile_is_interpolated_and_includes_what_equals_it() -> None:
@@ -127,7 +127,11 @@ def test_the_quantile_is_that_of_the_authors_floating_point(tmp_path: Path) -> N
         assert fpr95_quantile(ids * 1.0, oods * 1.0) == fpr_ninco(ids.tolist(), oods.tolist()), seed
     write(tmp_path / "imagenet.csv", [f"c/{n}" for n in range(21)], range(1, 22))
     write(tmp_path / "ninco.csv", [f"owl/{n}" for n in range(4)], [2, 2, 0, 0])
-    rows = evaluate_ninco(scores=tmp_path, profile="ninco").sections["runs"][tmp_path.name]["published"]["ood"]["ninco"]
+    rows = (
+        evaluation("ninco")
+        .evaluate(scores=tmp_path, variant="ninco")
+        .sections["runs"][tmp_path.name]["published"]["ood"]["ninco"]
+    )
     assert rows["classes"]["FPR95"] == rows["ninco"]["FPR95"] == 0
 
 
@@ -173,7 +177,7 @@ def numbers(result: Result, *places: str) -> dict[str, Any]:
 
 
 def test_sets_groups_and_accuracy(tmp_path: Path) -> None:
-    result = SCORE(scores=folder(tmp_path / "run"), profile="all")
+    result = SCORE(scores=folder(tmp_path / "run"), variant="all")
     rows = numbers(result, "published", "ood", "exact")
     assert list(rows) == ["one", "two", "three", "near", "far"]
     for name in ("AUROC", "AUPR_IN", "AUPR_OUT", "FPR95"):
@@ -305,7 +309,7 @@ def test_imglists_name_rows_and_tell_labels(tmp_path: Path) -> None:
     # Names of all sets are 0 to 7: the list leaves out what it names, here all of set one.
     assert numbers(result, "mine", "ood", "exact")["one"]["AUROC"] is None
     np.savez(run / "one.npz", conf=rng.normal(size=7), pred=np.zeros(7, int))
-    with pytest.raises(PredictionError, match="cannot be told apart"):
+    with pytest.raises(PredictionError, match="do not match the list"):
         SCORE(scores=run, lists=lists)
 
 
@@ -362,7 +366,7 @@ def test_scores_that_are_not_finite(tmp_path: Path) -> None:
     write(run / "one.csv", ["a", "b", "c"], ["nan", "inf", -1])
     with pytest.raises(PredictionError, match="not finite"):
         SCORE(scores=run)
-    result = SCORE(scores=run, profile="quantile")
+    result = SCORE(scores=run, variant="quantile")
     ids = read_image_scores(run / "seen.csv").scores
     rows = numbers(result, "published", "ood", "quantile")
     assert rows["one"]["AUROC"] == auroc(ScoreSteps.of(ids, np.array([0, np.finfo(float).max, -1])))
@@ -374,7 +378,7 @@ def test_images_twice_missing_or_strange(tmp_path: Path) -> None:
     run, lists = folder(tmp_path / "run"), tmp_path / "lists"
     lists.mkdir()
     (lists / "one.txt").write_text("".join(f"one/{number:03}.jpg -1\n" for number in range(9)), encoding="utf-8")
-    with pytest.raises(PredictionError, match="not in the set"):
+    with pytest.raises(PredictionError, match="not in the list"):
         SCORE(scores=run, lists=lists)
     result = SCORE(scores=run, lists=lists, stray="drop")
     assert result.data["inputs"]["run"]["one"]["reported"] == {"left out: images that are not in the set": 1}
@@ -382,14 +386,14 @@ def test_images_twice_missing_or_strange(tmp_path: Path) -> None:
     with pytest.raises(PredictionError, match="have no scores"):
         SCORE(scores=run, lists=lists)
     write(run / "two.csv", ["a", "a"], [1, 2])
-    with pytest.raises(PredictionError, match="there twice"):
+    with pytest.raises(PredictionError, match="Duplicate image"):
         SCORE(scores=run)
 
 
 def test_requests_that_cannot_work(tmp_path: Path) -> None:
     run = folder(tmp_path / "run")
     with pytest.raises(UsageError, match="Unknown profile"):
-        SCORE(scores=run, profile="none")
+        SCORE(scores=run, variant="none")
     with pytest.raises(UsageError, match="One file of all sets"):
         SCORE(scores=run / "one.csv")
     SCORE(scores=run).save(run)
@@ -406,7 +410,7 @@ def test_requests_that_cannot_work(tmp_path: Path) -> None:
 
 
 def test_classes_of_a_set_are_sets_of_their_own(tmp_path: Path) -> None:
-    by_class = evaluation_as(report_as("drawn"), Benchmark(id="seen", by_class="one", variants={"quantile": QUANTILE}))
+    by_class = evaluation_as(report_as("drawn"), OodSets(id="seen", by_class="one", variants={"quantile": QUANTILE}))
     run = tmp_path / "run"
     run.mkdir()
     write(run / "seen.csv", [f"s{n}" for n in range(20)], np.arange(20.0))

@@ -13,7 +13,7 @@ GROUND = class_scores(LABELS, table(BACKGROUND), kind="probabilities", backgroun
 
 
 def test_the_worked_example_in_one_result() -> None:
-    options = ClassificationOptions(grids=("exact", "paper", "comparison", "table2"), queries=("0.1", "0.25", "1"))
+    options = ClassificationOptions(variants=("exact", "paper", "comparison", "table2"), queries=("0.1", "0.25", "1"))
     result = evaluate_classifiers({"soft": SOFT, "ground": GROUND}, options=options)
     json.dumps(result, allow_nan=False)
     soft, ground = result["classifiers"]["soft"], result["classifiers"]["ground"]
@@ -24,7 +24,7 @@ def test_the_worked_example_in_one_result() -> None:
     assert list(soft["oscr"]) == ["exact", "paper", "comparison"]
     assert ground["oscr"]["table2"]["unknown"]["ccr_at_fpr"] == {"0.1": None, "0.25": 0.25, "1": 0.75}
     assert ground["confidence"]["unknown"]["gamma"] == 0.505859375
-    assert set(result["grids"]) == set(options.grids)
+    assert set(result["grids"]) == set(options.variants)
     assert soft["validation"] is None
 
 
@@ -63,7 +63,7 @@ def test_known_samples_alone_give_accuracy_and_reasons() -> None:
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"grids": ()}, {"grids": ("best",)}, {"queries": ()}, {"queries": ("2",)}, {"queries": ("0.1", "0.10")}],
+    [{"variants": ()}, {"variants": ("best",)}, {"queries": ()}, {"queries": ("2",)}, {"queries": ("0.1", "0.10")}],
 )
 def test_options_that_cannot_be(wrong: dict[str, Any]) -> None:
     with pytest.raises(UsageError):

@@ -5,7 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curation.evaluation.ood.separability import METRICS, RankedScores, auroc, separability
+from curation.benchmarks.findmeifyoucan.measures import SEPARABILITY as METRICS
+from curation.benchmarks.findmeifyoucan.measures import separability
+from curation.evaluation.ood.separability import RankedScores, auroc
 from tests.evaluation import ood_reference as reference
 from tests.evaluation.ood_worlds import SCORES
 

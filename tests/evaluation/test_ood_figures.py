@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from curation.benchmarks.findmeifyoucan.evaluation import evaluate_split
-from curation.evaluation.ood.figures import metric_bars, score_histograms
+from curation.benchmarks.findmeifyoucan.report import metric_bars, score_histograms
 from curation.evaluation.ood.id_scores import IdScores
 from tests.evaluation.ood_reference import EXAMPLE, OodWorld
 from tests.evaluation.ood_worlds import columns

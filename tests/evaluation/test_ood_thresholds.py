@@ -3,8 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from curation.benchmarks.findmeifyoucan.measures import quantile_threshold, threshold_of, zscore_threshold
 from curation.errors import UsageError
-from curation.evaluation.ood.separability import quantile_threshold, threshold_of, zscore_threshold
 from tests.evaluation import ood_reference as reference
 
 FINITE = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=80)

@@ -21,7 +21,7 @@ from curation.evaluation.oscr import (
 from tests.evaluation import oscr_cases
 from tests.evaluation.oscr_cases import BACKGROUND, LABELS, SOFTMAX, table
 
-GRIDS = ("exact", "paper", "comparison")
+VARIANTS = ("exact", "paper", "comparison")
 GROUPS = {"negative": -1, "unknown": -2}
 FPR = ("0", ".1", ".25", ".5", ".75", "1")
 
@@ -44,7 +44,7 @@ def example(*, background: bool = False) -> ClassScores:
     ],
 )
 def test_the_worked_example(background: bool, group: str, grid: str, expected: tuple[float | None, ...]) -> None:
-    result = oscr(example(background=background), group, grid=grid, queries=FPR)  # type: ignore[arg-type]
+    result = oscr(example(background=background), group, variant=grid, queries=FPR)  # type: ignore[arg-type]
     assert tuple(result["ccr_at_fpr"].values()) == expected
     assert set(result["reason"]) == {q for q, rate in zip(FPR, expected, strict=True) if rate is None}
     assert result["sum_ccr"] == {
@@ -76,10 +76,10 @@ def test_auroc_of_the_worked_example_and_of_the_official_code() -> None:
 def test_the_background_column_counts_in_table2_alone() -> None:
     data, left_out = example(background=True), [row[:3] for row in table(BACKGROUND)]
     removed = class_scores(LABELS, left_out, kind="probabilities", background="removed")
-    for grid in GRIDS:
-        assert oscr(data, "unknown", grid=grid) == oscr(removed, "unknown", grid=grid)  # type: ignore[arg-type]
+    for grid in VARIANTS:
+        assert oscr(data, "unknown", variant=grid) == oscr(removed, "unknown", variant=grid)  # type: ignore[arg-type]
     # Without a column, table2 is the paper's grid.
-    assert oscr(removed, "unknown", grid="table2") == oscr(removed, "unknown", grid="paper")
+    assert oscr(removed, "unknown", variant="table2") == oscr(removed, "unknown", variant="paper")
 
 
 def test_rates_in_whole_samples() -> None:
@@ -120,8 +120,8 @@ def test_macro_and_class_rates() -> None:
 )
 def test_an_empty_group_is_undefined_with_a_reason(labels: list[int], reason: str) -> None:
     data = class_scores(labels, [[1.0], [2.0]])
-    for grid in (*GRIDS, "table2"):
-        result = oscr(data, "unknown", grid=grid)  # type: ignore[arg-type]
+    for grid in (*VARIANTS, "table2"):
+        result = oscr(data, "unknown", variant=grid)  # type: ignore[arg-type]
         assert set(result["ccr_at_fpr"].values()) == {None}
         assert set(result["reason"].values()) == {reason}
         assert result["sum_ccr"] == {"value": None, "of": 0}
@@ -129,8 +129,8 @@ def test_an_empty_group_is_undefined_with_a_reason(labels: list[int], reason: st
 
 
 def test_one_distinct_target_score_leaves_the_papers_grid_empty() -> None:
-    result = oscr(class_scores([0, -2], [[1.0], [0.5]]), "unknown", grid="paper")
-    assert set(result["reason"].values()) == {"the grid holds no threshold"}
+    result = oscr(class_scores([0, -2], [[1.0], [0.5]]), "unknown", variant="paper")
+    assert set(result["reason"].values()) == {"the variant has no threshold"}
 
 
 @pytest.mark.parametrize(
@@ -163,7 +163,7 @@ def read(case: list[tuple[int, list[float]]]) -> ClassScores:
     return class_scores([label for label, _ in case], [row for _, row in case])
 
 
-@given(cases, st.sampled_from(GRIDS), st.sampled_from(sorted(GROUPS)), queries)
+@given(cases, st.sampled_from(VARIANTS), st.sampled_from(sorted(GROUPS)), queries)
 def test_equals_counting_at_every_threshold(
     case: list[tuple[int, list[float]]], grid: str, group: str, query: str
 ) -> None:
@@ -183,7 +183,7 @@ def test_equals_counting_at_every_threshold(
     assert auroc_of(data, group)["auroc"] == pytest.approx(oscr_cases.pairs_auroc(highest, other))
 
 
-@given(cases, st.sampled_from(GRIDS))
+@given(cases, st.sampled_from(VARIANTS))
 def test_rates_never_rise_with_the_threshold(case: list[tuple[int, list[float]]], grid: str) -> None:
     for group in GROUPS:
         curve = oscr_curve(margins_of(read(case), group), grid)  # type: ignore[arg-type]
@@ -207,13 +207,13 @@ def test_ends_of_the_exact_curve(case: list[tuple[int, list[float]]]) -> None:
             assert rates == sorted(rates, key=float)
 
 
-@given(cases, st.sampled_from(["exp", "affine", "cube"]), st.sampled_from(GRIDS))
+@given(cases, st.sampled_from(["exp", "affine", "cube"]), st.sampled_from(VARIANTS))
 def test_increasing_transforms_change_no_rate(case: list[tuple[int, list[float]]], name: str, grid: str) -> None:
     transform = {"exp": np.exp, "affine": lambda x: 4 * x - 9, "cube": lambda x: (x - 1) ** 3}[name]
     moved = [(label, transform(np.array(row)).tolist()) for label, row in case]
     for group in GROUPS:
         one, other = (
-            oscr(read(each), group, grid=grid, queries=FPR)  # type: ignore[arg-type]
+            oscr(read(each), group, variant=grid, queries=FPR)  # type: ignore[arg-type]
             for each in (case, moved)
         )
         for result in (one, other):
@@ -227,18 +227,18 @@ def test_order_and_the_other_group_do_not_matter(case: list[tuple[int, list[floa
     random.shuffle(shuffled)  # type: ignore[attr-defined]
     for group, label in GROUPS.items():
         alone = [one for one in case if one[0] >= 0 or one[0] == label]
-        for grid in GRIDS:
-            whole = oscr(read(case), group, grid=grid)  # type: ignore[arg-type]
-            assert oscr(read(shuffled), group, grid=grid) == whole  # type: ignore[arg-type]
+        for grid in VARIANTS:
+            whole = oscr(read(case), group, variant=grid)  # type: ignore[arg-type]
+            assert oscr(read(shuffled), group, variant=grid) == whole  # type: ignore[arg-type]
             if alone:
-                assert oscr(read(alone), group, grid=grid) == whole  # type: ignore[arg-type]
+                assert oscr(read(alone), group, variant=grid) == whole  # type: ignore[arg-type]
 
 
 @given(st.lists(score, min_size=1, max_size=10))
 def test_equal_scores_pass_together(scores: list[float]) -> None:
     # The same scores on both sides: CCR = FPR at every threshold, in every grid.
     data = class_scores([0] * len(scores) + [-2] * len(scores), [[one] for one in scores] * 2)
-    for grid in GRIDS:
+    for grid in VARIANTS:
         curve = oscr_curve(margins_of(data, "unknown"), grid)  # type: ignore[arg-type]
         if curve is not None:
             assert np.array_equal(curve.ccr, curve.fpr)

@@ -63,7 +63,7 @@ def test_a_long_curve_is_listed_whole_and_drawn_thinned(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("grid", ["paper", "comparison", "table2"])
 def test_other_grids_and_two_classifiers(tmp_path: Path, grid: str) -> None:
-    rows = read(oscr_figure({"a": SOFT, "b $x_1$": SOFT}, tmp_path / "oscr", grid=grid))  # type: ignore[arg-type]
+    rows = read(oscr_figure({"a": SOFT, "b $x_1$": SOFT}, tmp_path / "oscr", variant=grid))  # type: ignore[arg-type]
     assert {row["classifier"] for row in rows} == {"a", "b $x_1$"}
 
 

@@ -18,6 +18,7 @@ from curation.evaluation.outcomes import (
 )
 from curation.evaluation.result import Result
 from curation.evaluation.voc import REPORT
+from tests.evaluation.open_world_rows import of_result
 from tests.worlds import elephant, osod3, owod, voc
 
 FALSE = (OPEN_SET_ERROR, FALSE_POSITIVE, BACKGROUND)
@@ -32,7 +33,7 @@ def owod_result(folder: Path) -> Result:
 @pytest.mark.parametrize("variant", owod.PROFILES)
 def test_kinds_and_states_sum_to_the_open_world_numbers(tmp_path: Path, variant: str) -> None:
     result = owod_result(tmp_path)
-    section = result.data[f"t2/{variant}"]
+    section = of_result(result.json_data())[f"t2/{variant}"]
     (one,) = result.outcomes(f"t2/{variant}")
     counts = one.counts()
     assert counts["A-OSE"] == section["A_OSE_detections"] > 0

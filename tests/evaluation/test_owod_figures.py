@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from curation.errors import EvaluationError
-from curation.evaluation.open_world.figures import impact_figure, unknown_figure
-from tests.evaluation.owod_cases import evaluated, example
+from curation.evaluation.open_world_figures import impact_figure, unknown_figure
+from tests.evaluation.owod_cases import example, measured
 
 
 def read(path: Path) -> list[dict[str, str]]:
@@ -16,35 +16,35 @@ def read(path: Path) -> list[dict[str, str]]:
 
 @pytest.mark.parametrize("profile", ["clean", "ore"])
 def test_the_table_beside_the_impact_figure_holds_its_points(tmp_path: Path, profile: str) -> None:
-    section = evaluated(example()[0])[profile]
-    paths = impact_figure({"t1": section}, tmp_path / "impact")
+    section = measured(example()[0])[profile]
+    paths = impact_figure({"t1": section}, profile, tmp_path / "impact")
     assert [path.suffix for path in paths] == [".png", ".svg", ".csv"]
     rows = read(paths[-1])
     assert len(rows) == 100
     at = next(row for row in rows if row["recall"] == "0.80")
-    assert float(at["WI"]) == section["WI"]
-    assert int(at["classes_reaching"]) == 2 - len(section["WI_curve"]["classes_never_reaching"]["0.8"])
+    assert float(at["WI"]) == section.value("WI")
+    assert int(at["classes_reaching"]) == 2 - len(section.tables["impact"]["never_reached_by"][79].split(", "))
 
 
 def test_the_unknown_figure_ends_at_the_operating_point_and_is_the_same_each_time(tmp_path: Path) -> None:
-    section = evaluated(example()[0])["clean"]
-    first = unknown_figure({"t1": section, "a $name": section}, tmp_path / "one" / "unknown")
-    again = unknown_figure({"t1": section, "a $name": section}, tmp_path / "two" / "unknown")
+    section = measured(example()[0])["clean"]
+    first = unknown_figure({"t1": section, "a $name": section}, "clean", tmp_path / "one" / "unknown")
+    again = unknown_figure({"t1": section, "a $name": section}, "clean", tmp_path / "two" / "unknown")
     assert [path.read_bytes() for path in first] == [path.read_bytes() for path in again]
     last = [row for row in read(first[-1]) if row["task"] == "t1"][-1]
     assert [float(last[name]) for name in ("UR", "UDP", "P_unknown")] == [50.0, 60.0, 50.0]
 
 
 def test_detections_may_be_none(tmp_path: Path) -> None:
-    section = evaluated(replace(example()[0], guesses=()))["clean"]
-    assert len(impact_figure({"t1": section}, tmp_path / "impact")) == 3
-    assert len(unknown_figure({"t1": section}, tmp_path / "unknown")) == 3
+    section = measured(replace(example()[0], guesses=()))["clean"]
+    assert len(impact_figure({"t1": section}, "clean", tmp_path / "impact")) == 3
+    assert len(unknown_figure({"t1": section}, "clean", tmp_path / "unknown")) == 3
 
 
 def test_a_figure_without_unknown_objects_is_refused(tmp_path: Path) -> None:
     case = example()[0]
-    section = evaluated(replace(case, objects=case.objects[:1]))["clean"]
+    section = measured(replace(case, objects=case.objects[:1]))["clean"]
     with pytest.raises(EvaluationError, match="unknown objects"):
-        impact_figure({"t1": section}, tmp_path / "impact")
+        impact_figure({"t1": section}, "clean", tmp_path / "impact")
     with pytest.raises(EvaluationError):
-        unknown_figure({}, tmp_path / "unknown")
+        unknown_figure({}, "clean", tmp_path / "unknown")

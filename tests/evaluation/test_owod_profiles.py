@@ -7,15 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curation.benchmarks.owod.measures import PROFILES
+from curation.benchmarks.declared import variants_of
 from curation.errors import UsageError
 from curation.evaluation.matching import overlapping_pairs, overlaps_any, pair_intersection, pair_iou
-from curation.evaluation.open_world.measures import outcomes
+from curation.evaluation.open_world import outcomes
 from curation.evaluation.problem import Detections, GroundTruth
-from curation.evaluation.variants import rules_of
+from curation.evaluation.variants import select
 from tests.evaluation.owod_cases import cases, detections_of, match_free, truth_of
 from tests.evaluation.owod_reference import Case
 from tests.worlds.boxes import Guess, Thing
+
+PROFILES = {one.name: one for one in variants_of("owod")}
 
 
 def one_class(objects: list[Any], boxes: list[Any], scores: list[float]) -> tuple[GroundTruth, Detections]:
@@ -116,8 +118,10 @@ def test_boxes_of_voc_xml_are_the_corners_of_the_file() -> None:
 
 def test_an_unknown_profile_is_refused_with_the_names() -> None:
     with pytest.raises(UsageError, match="Unknown profile") as caught:
-        rules_of("official", PROFILES)
+        select(PROFILES, "official")
     assert "owdetr" in (caught.value.expected or "")
+    with pytest.raises(UsageError, match="Unknown profile"):
+        select(PROFILES, ())
 
 
 @given(case=cases())

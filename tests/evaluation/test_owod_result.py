@@ -13,19 +13,28 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curation.benchmarks.nuowodb.evaluation import YOLO_UNIOW
-from curation.benchmarks.owod.measures import ORE, OWDETR
-from curation.benchmarks.rwd.evaluation import FOMO
-from curation.evaluation.open_world.measures import evaluate_task
+from curation.benchmarks.declared import variants_of
+from curation.evaluation import open_world
+from curation.evaluation.problem import Detections
+from curation.evaluation.truth import TaskTruth
+from curation.evaluation.variants import Rules
+from tests.evaluation.open_world_rows import of_measured
 from tests.evaluation.owod_cases import PROFILES, cases, detections_of, evaluated, example, once_a_line, truth_of
 from tests.evaluation.owod_reference import Case, Evaluation
 from tests.worlds.boxes import UNKNOWN, Guess, Thing, common, iou, size
 from tests.worlds.owod import of_yolo_uniow
 
+_, ORE, OWDETR = variants_of("owod")
+FOMO, YOLO_UNIOW = (variants_of(name)[1] for name in ("rwd", "nuowodb"))
 AP_KEYS = {
     "mAP_prev", "mAP_cur", "mAP_both", "AP_per_class", "AP_unknown", "classes", "profile", "profile_meaning",
     "settings",
 }  # fmt: skip
+
+
+def evaluate_task(truth: TaskTruth, detections: Detections, variants: list[Rules]) -> dict[str, dict[str, Any]]:
+    found = open_world.evaluate_task(truth, detections, variants)
+    return {f"{truth.task.name}/{name}": of_measured(one) for name, one in found.items()}
 
 
 def close(ours: Any, theirs: Any) -> bool:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from curation.errors import MissingFileError, PredictionError
-from curation.evaluation.post_hoc.files import read_inputs
+from curation.evaluation.post_hoc.methods import read_inputs
 
 
 def save(path: Path, **arrays: Any) -> Path:
@@ -38,10 +38,10 @@ def test_logits_follow_from_features_and_the_layer(tmp_path: Path) -> None:
     ("arrays", "told"),
     [
         ({"other": np.ones(2)}, "neither logits nor features"),
-        ({"logits": np.ones(3)}, "not what it should be"),
-        ({"logits": np.array([["a"]])}, "not what it should be"),
+        ({"logits": np.ones(3)}, "wrong shape or type"),
+        ({"logits": np.array([["a"]])}, "wrong shape or type"),
         ({"logits": np.array([[np.nan]])}, "not finite"),
-        ({"logits": np.ones((2, 0))}, "not what it should be"),
+        ({"logits": np.ones((2, 0))}, "wrong shape or type"),
         ({"logits": np.ones((2, 2)), "features": np.ones((3, 2))}, "number of rows"),
         ({"logits": np.ones((2, 2)), "image_ids": np.ones(2)}, "image_ids"),
         ({"logits": np.ones((2, 2)), "image_ids": ["a"]}, "number of rows"),
@@ -56,11 +56,11 @@ def test_unusable_arrays_are_refused(tmp_path: Path, arrays: dict[str, Any], tol
     ("train", "layer", "told"),
     [
         ({"labels": [1]}, {}, "no features"),
-        ({"features": np.ones((2, 2)), "labels": [0.5, 1]}, {}, "labels"),
-        ({"features": np.ones((2, 2)), "labels": [1]}, {}, "labels"),
+        ({"features": np.ones((2, 2)), "labels": [0.5, 1]}, {}, "array labels"),
+        ({"features": np.ones((2, 2)), "labels": [1]}, {}, "training rows"),
         ({"features": np.ones((2, 9))}, {}, "dimensions"),
-        ({}, {"weight": np.ones((3, 2))}, "not whole"),
-        ({}, {"weight": np.ones((3, 2)), "bias": np.ones(2)}, "not whole"),
+        ({}, {"weight": np.ones((3, 2))}, "incomplete"),
+        ({}, {"weight": np.ones((3, 2)), "bias": np.ones(2)}, "classes"),
         ({}, {"weight": np.ones((9, 2)), "bias": np.ones(9)}, "classes"),
     ],
 )

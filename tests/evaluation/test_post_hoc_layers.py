@@ -5,14 +5,16 @@ import pytest
 
 from curation.errors import EvaluationError
 from curation.evaluation.post_hoc.scores import (
-    Dice,
-    DiceReAct,
     LastLayer,
-    ReAct,
-    ViM,
     ash_s,
+    clipped,
+    dice,
+    dice_react,
     energy,
-    principal_dimension,
+    react,
+    sparse_layer,
+    vim,
+    virtual_logit,
 )
 from tests.evaluation.post_hoc_cases import drawn
 
@@ -48,45 +50,48 @@ def test_ash_names_the_cause() -> None:
 
 def test_react_by_hand() -> None:
     # The 50th percentile of all activations 0, 2, 4, 6 is 3.
-    score = ReAct.fit(np.array([[0.0, 2.0], [4.0, 6.0]]), IDENTITY, percentile=50)
-    assert score.ceiling == 3
-    assert score.score(np.array([[9.0, 1.0]]))[0] == pytest.approx(math.log(math.exp(3) + math.e))
+    train, features = np.array([[0.0, 2.0], [4.0, 6.0]]), np.array([[9.0, 1.0]])
+    assert clipped(features, train, 50).tolist() == [[3, 1]]
+    assert react(features, train, IDENTITY, percentile=50)[0] == pytest.approx(math.log(math.exp(3) + math.e))
 
 
 def test_dice_by_hand() -> None:
     # Mean activations 1 and 2, weights 1, 2, 3, 4: contributions 1, 4, 3, 8; their median is 3.5.
     layer = LastLayer(np.array([[1.0, 2.0], [3.0, 4.0]]), np.zeros(2))
-    score = Dice.fit(np.array([[1.0, 2.0]]), layer, percentile=50)
-    assert score.layer.weight.tolist() == [[0, 2], [0, 4]]
-    assert score.score(np.array([[5.0, 0.5]]))[0] == pytest.approx(math.log(math.e + math.exp(2)))
+    train = np.array([[1.0, 2.0]])
+    assert sparse_layer(train, layer, 50).weight.tolist() == [[0, 2], [0, 4]]
+    assert dice(np.array([[5.0, 0.5]]), train, layer, percentile=50)[0] == pytest.approx(math.log(math.e + math.exp(2)))
 
 
 def test_dice_and_react_compose() -> None:
     case = drawn()
-    both = DiceReAct.fit(case.train, case.layer, percentile=80)  # type: ignore[arg-type]
-    ceiling = np.percentile(case.train, 80)  # type: ignore[arg-type]
-    clipped = np.minimum(case.features, ceiling)  # type: ignore[arg-type]
-    dice = Dice.fit(case.train, case.layer, percentile=80)  # type: ignore[arg-type]
-    assert both.score(case.features) == pytest.approx(dice.score(clipped))  # type: ignore[arg-type]
+    assert case.features is not None
+    assert case.train is not None
+    assert case.layer is not None
+    both = dice_react(case.features, case.train, case.layer, percentile=80)
+    ceiling = np.percentile(case.train, 80)
+    sparse = dice(np.minimum(case.features, ceiling), case.train, case.layer, percentile=80)
+    assert both == pytest.approx(sparse)
 
 
 def test_vim_by_hand() -> None:
     # No bias: the origin is 0. Training features lie mainly on the first axis; the residual is the second.
     train = np.array([[4.0, 1.0], [-4.0, 1.0], [4.0, -1.0], [-4.0, -1.0]])
-    score = ViM.fit(train, IDENTITY, dimension=1)
-    assert np.abs(score.residual[:, 0]) == pytest.approx([0, 1], abs=1e-12)
+    virtual, features = virtual_logit(train, IDENTITY, dimension=1), np.array([[3.0, -5.0]])
+    assert np.abs(virtual.residual[:, 0]) == pytest.approx([0, 1], abs=1e-12)
     # Highest logits 4, 1, 4, -1: mean 2; residual norms 1.
-    assert score.alpha == pytest.approx(2)
-    assert score.score(np.array([[3.0, -5.0]]))[0] == pytest.approx(energy(np.array([[3.0, -5.0]]))[0] - 10)
+    assert virtual.alpha == pytest.approx(2)
+    assert vim(features, train, IDENTITY, dimension=1)[0] == pytest.approx(energy(features)[0] - 10)
 
 
 def test_vim_needs_a_residual() -> None:
-    with pytest.raises(EvaluationError, match="leaves nothing"):
-        ViM.fit(np.eye(2), IDENTITY, dimension=2)
-    with pytest.raises(EvaluationError, match="no residual"):
-        ViM.fit(np.zeros((3, 2)), IDENTITY, dimension=1)
+    with pytest.raises(EvaluationError, match="leaves no residual"):
+        virtual_logit(np.eye(2), IDENTITY, dimension=2)
+    with pytest.raises(EvaluationError, match="have no residual"):
+        virtual_logit(np.zeros((3, 2)), IDENTITY, dimension=1)
 
 
-@pytest.mark.parametrize(("d", "size"), [(4, 2), (767, 383), (768, 512), (2047, 512), (2048, 1000)])
+@pytest.mark.parametrize(("d", "size"), [(4, 2), (767, 383), (768, 512), (2048, 1000)])
 def test_the_code_chooses_the_dimension(d: int, size: int) -> None:
-    assert principal_dimension(d) == size
+    train, layer = np.random.default_rng(0).random((3, d)), LastLayer(np.ones((1, d)), np.zeros(1))
+    assert virtual_logit(train, layer).residual.shape == (d, d - size)

@@ -3,10 +3,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from curation.benchmarks.findmeifyoucan.measures import separability
 from curation.errors import EvaluationError, UsageError
-from curation.evaluation.ood.separability import separability
-from curation.evaluation.post_hoc.files import PostHocInputs
-from curation.evaluation.post_hoc.methods import METHODS, compute, possible
+from curation.evaluation.post_hoc.methods import METHODS, PostHocInputs, compute, possible
 from tests.evaluation.post_hoc_cases import drawn
 
 CASE = drawn()

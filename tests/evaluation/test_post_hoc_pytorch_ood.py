@@ -2,24 +2,15 @@
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from inspect import signature
 from typing import Any
 
 import numpy as np
 import pytest
 
-from curation.evaluation.post_hoc.scores import (
-    Dice,
-    GaussianDensity,
-    Mahalanobis,
-    NearestNeighbour,
-    ReAct,
-    ViM,
-    ash_s,
-    energy,
-    generalized_entropy,
-    max_softmax,
-)
+from curation.evaluation.post_hoc.methods import METHODS
+from curation.evaluation.post_hoc.scores import sparse_layer, virtual_logit
 from curation.torchvision_operators import import_torchvision
 from tests.evaluation.post_hoc_bounds import energy_error, mahalanobis_error, vim_error
 from tests.evaluation.post_hoc_cases import D, K, drawn
@@ -37,32 +28,16 @@ RIDGE = 1e-6
 """What the package adds to the diagonal of a covariance or scatter matrix."""
 
 
-@dataclass(frozen=True)
-class Settings:
-    k: int = 5
-    percentile: float = 75.0
-    top: int | None = None
-    dimension: int | None = None
-    squared: bool = True
-    weighted: bool = False
+SETTINGS: dict[str, Any] = {"k": 5, "percentile": 75.0, "top": None, "dimension": None}
 
 
-SETTINGS = Settings()
-OURS: dict[str, Callable[[Any, Settings], Any]] = {
-    "msp": lambda x, _: max_softmax(x.logits),
-    "energy": lambda x, _: energy(x.logits),
-    "gen": lambda x, s: generalized_entropy(x.logits, top=s.top),
-    "knn": lambda x, s: NearestNeighbour.fit(x.train, k=s.k, squared=s.squared).score(x.features),
-    "mahalanobis": lambda x, _: Mahalanobis.fit(x.train, x.labels).score(x.features),
-    "ddu": lambda x, s: GaussianDensity.fit(x.train, x.labels, weighted=s.weighted).score(x.features),
-    "ash": lambda x, s: ash_s(x.features, x.layer, percentile=s.percentile),
-    "dice": lambda x, s: Dice.fit(x.train, x.layer, percentile=s.percentile).score(x.features),
-    "react": lambda x, s: ReAct.fit(x.train, x.layer, percentile=s.percentile).score(x.features),
-    "vim": lambda x, s: ViM.fit(x.train, x.layer, dimension=s.dimension).score(x.features),
-}
+def ours_of(name: str, case: Any, settings: Any) -> Any:
+    method = METHODS[name]
+    taken = {key: value for key, value in settings.items() if key in signature(method.score).parameters}
+    return method.score(*(getattr(case, one) for one in method.needs), **taken)
 
 
-def theirs_of(name: str, case: Any, s: Settings) -> Any:
+def theirs_of(name: str, case: Any, settings: Any) -> Any:
     """Return the negated outlier scores of the package; the last layer is in float32 there for DICE and ViM."""
     features, train, labels, logits = map(torch.from_numpy, (case.features, case.train, case.labels, case.logits))
     weight, bias = map(torch.from_numpy, (case.layer.weight, case.layer.bias))
@@ -77,27 +52,27 @@ def theirs_of(name: str, case: Any, s: Settings) -> Any:
     made: dict[str, Callable[[], Any]] = {
         "msp": lambda: detector.MaxSoftmax(None).predict_logits(logits),
         "energy": lambda: detector.EnergyBased(None).predict_logits(logits),
-        "gen": lambda: detector.GEN(None, gamma=0.1, M=s.top).predict_logits(logits),
-        "knn": lambda: fitted(detector.KNN(None, k=s.k), train, labels, features),
+        "gen": lambda: detector.GEN(None, gamma=0.1, M=settings["top"]).predict_logits(logits),
+        "knn": lambda: fitted(detector.KNN(None, k=settings["k"]), train, labels, features),
         "mahalanobis": lambda: fitted(detector.Mahalanobis(None), train.float(), labels, features.float()),
         "ddu": lambda: fitted(detector.GMM(None), train, labels, features),
-        "ash": lambda: detector.ASH(None, head, variant="ash-s", percentile=s.percentile / 100).predict_feature_maps(
-            maps
-        ),
+        "ash": lambda: detector.ASH(
+            None, head, variant="ash-s", percentile=settings["percentile"] / 100
+        ).predict_feature_maps(maps),
         "dice": lambda: fitted(
-            detector.DICE(None, *single, p=s.percentile / 100), train.float(), labels, features.float()
+            detector.DICE(None, *single, p=settings["percentile"] / 100), train.float(), labels, features.float()
         ),
         "react": lambda: detector.ReAct(
-            None, head, threshold=float(np.percentile(case.train, s.percentile))
+            None, head, threshold=float(np.percentile(case.train, settings["percentile"]))
         ).predict_feature_maps(maps),
-        "vim": lambda: fitted(detector.ViM(None, s.dimension or D // 2, *single), train, labels, features),
+        "vim": lambda: fitted(detector.ViM(None, settings["dimension"] or D // 2, *single), train, labels, features),
     }
     with torch.no_grad():
         return -made[name]().numpy().astype(np.float64)
 
 
-def both(name: str, settings: Settings = SETTINGS, case: Any = CASE) -> tuple[Any, Any]:
-    return OURS[name](case, settings), theirs_of(name, case, settings)
+def both(name: str, settings: Any = SETTINGS, case: Any = CASE) -> tuple[Any, Any]:
+    return ours_of(name, case, settings), theirs_of(name, case, settings)
 
 
 @pytest.mark.parametrize("name", ["msp", "energy", "ash", "react"])
@@ -116,19 +91,19 @@ def in_double(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     torch.set_default_dtype(before)
 
 
-def vim_tolerance(settings: Settings, unit: float) -> Any:
-    size = D // 2 if settings.dimension is None else settings.dimension
-    fitted = ViM.fit(CASE.train, CASE.layer, dimension=size)  # type: ignore[arg-type]
+def vim_tolerance(settings: Any, unit: float) -> Any:
+    size = D // 2 if settings["dimension"] is None else settings["dimension"]
+    fitted = virtual_logit(CASE.train, CASE.layer, dimension=size)  # type: ignore[arg-type]
     return sum(vim_error(CASE, size, fitted.alpha, one) for one in (unit, DOUBLE))
 
 
-def dice_tolerance(settings: Settings, unit: float) -> Any:
+def dice_tolerance(settings: Any, unit: float) -> Any:
     # The sparse layer is the same in both only where no contribution lies within a rounding of the threshold.
     contribution = CASE.train.mean(axis=0) * CASE.layer.weight  # type: ignore[union-attr]
-    threshold = np.percentile(contribution, settings.percentile)
+    threshold = np.percentile(contribution, settings["percentile"])
     margin = gamma(len(CASE.train) + 6, unit) * np.abs(contribution).max()  # type: ignore[arg-type]
     assert np.abs(contribution - threshold).min() > 2 * margin
-    sparse = Dice.fit(CASE.train, CASE.layer, percentile=settings.percentile).layer  # type: ignore[arg-type]
+    sparse = sparse_layer(CASE.train, CASE.layer, settings["percentile"])  # type: ignore[arg-type]
     return sum(energy_error(CASE.features, sparse, one) for one in (unit, DOUBLE))
 
 
@@ -137,11 +112,11 @@ TOLERANCES = {"dice": dice_tolerance, "vim": vim_tolerance}
 
 # Features of three classes have two directions that stand out. Of the default dimension, 4, the fourth and fifth
 # eigenvalues differ by a thousandth of the largest: float32 does not determine that subspace, and float64 does.
-STANDING_OUT = replace(SETTINGS, dimension=2)
+STANDING_OUT = {**SETTINGS, "dimension": 2}
 
 
 @pytest.mark.parametrize(("name", "settings"), [("dice", SETTINGS), ("vim", STANDING_OUT)])
-def test_equal_up_to_sign_where_the_package_computes_in_single_precision(name: str, settings: Settings) -> None:
+def test_equal_up_to_sign_where_the_package_computes_in_single_precision(name: str, settings: Any) -> None:
     ours, theirs = both(name, settings)
     allowed = TOLERANCES[name](settings, SINGLE)
     assert allowed.max() < 0.1
@@ -149,9 +124,7 @@ def test_equal_up_to_sign_where_the_package_computes_in_single_precision(name: s
 
 
 @pytest.mark.parametrize(("name", "settings"), [("dice", SETTINGS), ("vim", STANDING_OUT), ("vim", SETTINGS)])
-def test_equal_up_to_sign_with_the_packages_code_in_double_precision(
-    name: str, settings: Settings, in_double: None
-) -> None:
+def test_equal_up_to_sign_with_the_packages_code_in_double_precision(name: str, settings: Any, in_double: None) -> None:
     ours, theirs = both(name, settings)
     allowed = TOLERANCES[name](settings, DOUBLE)
     assert allowed.max() < 1e-7
@@ -163,7 +136,7 @@ def test_gen_is_a_mean_there_and_a_sum_here() -> None:
     case = replace(CASE, logits=CASE.logits / 20)  # type: ignore[operator]
     ours, theirs = both("gen", case=case)
     assert ours == pytest.approx(K * theirs, rel=1e-12)
-    ours, theirs = both("gen", replace(SETTINGS, top=2), case)
+    ours, theirs = both("gen", {**SETTINGS, "top": 2}, case)
     assert ours == pytest.approx(2 * theirs, rel=1e-12)
 
 
@@ -172,7 +145,7 @@ def test_neighbours_are_at_distances_there_and_squared_ones_in_the_code() -> Non
     # A squared distance of unit rows from their product, or from their differences.
     allowed = 2 * cosine_error(D, DOUBLE) + 4 * gamma(D + 4, DOUBLE)
     assert ours == pytest.approx(-(theirs**2), rel=0, abs=allowed)
-    plain, _ = both("knn", replace(SETTINGS, squared=False))
+    plain, _ = both("knn", {**SETTINGS, "squared": False})
     assert plain == pytest.approx(theirs, rel=0, abs=math.sqrt(allowed))
 
 
@@ -191,10 +164,10 @@ def test_mahalanobis_there_is_halved_over_the_scatter(unit: float, request: pyte
 def test_density_there_has_class_weights_and_divides_by_n() -> None:
     # With equal classes, the factor (n - 1) / n of the covariances shrinks distances and adds a constant.
     case = drawn(n_train=150)
-    weighted, theirs = both("ddu", replace(SETTINGS, weighted=True), case)
+    weighted, theirs = both("ddu", {**SETTINGS, "weighted": True}, case)
     n = 50
     fitted = replace(case, train=_widened(case.train, case.labels, math.sqrt((n - 1) / n)))
-    ours = OURS["ddu"](fitted, replace(SETTINGS, weighted=True))
+    ours = ours_of("ddu", fitted, {**SETTINGS, "weighted": True})
     # Both are in float64. The package adds a ridge to each covariance: it moves squared distances and log-determinants.
     groups = [case.train[case.labels == one] for one in range(K)]  # type: ignore[index]
     covariances = [np.cov(group.T, bias=True) for group in groups]

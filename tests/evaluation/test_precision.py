@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from curation.benchmarks.declared import evaluation
 from curation.benchmarks.findmeifyoucan.evaluation import evaluate as evaluate_detections
-from curation.benchmarks.openood.evaluation import evaluate
 from curation.errors import PredictionError
 from curation.evaluation.class_scores import class_scores
 from curation.evaluation.image_ood.scores import read_image_scores
 from curation.evaluation.ood.detections import method_scores, read_records
 from curation.evaluation.ood.id_scores import read_id_scores
-from curation.evaluation.post_hoc.files import read_inputs
+from curation.evaluation.post_hoc.methods import read_inputs
 from curation.evaluation.precision import unlike_precision
 from curation.evaluation.score_files import ScoreOptions, read_scores
 from tests.worlds import findmeifyoucan
@@ -133,7 +133,7 @@ def test_sets_of_unlike_types_are_named(tmp_path: Path) -> None:
         (folder := tmp_path / name).mkdir()
         npz(folder / "imagenet.npz", conf=ids.astype(np.float32))
         npz(folder / "textures.npz", conf=oods.astype(kind))
-        found[name] = evaluate(scores=folder)
+        found[name] = evaluation("openood").evaluate(scores=folder)
     rows = {name: one.sections["runs"][name]["published"]["ood"]["exact"]["textures"] for name, one in found.items()}
     assert rows["alike"]["AUPR_IN"] != rows["unlike"]["AUPR_IN"]
     said = {name: [note for note in one.notes if "stored as float32" in note] for name, one in found.items()}

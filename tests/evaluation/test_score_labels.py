@@ -91,9 +91,9 @@ def test_rows_are_found_by_name_in_any_order() -> None:
 @pytest.mark.parametrize(
     ("names", "message"),
     [
-        ([*NAMES, NAMES[0] + ".JPEG"], "twice"),
+        ([*NAMES, NAMES[0] + ".JPEG"], "Duplicate image"),
         (NAMES[1:], "no scores"),
-        ([*NAMES, "other"], "not in the part"),
+        ([*NAMES, "other"], "not in the list"),
         (None, "number of rows"),
     ],
 )

@@ -1,12 +1,17 @@
 """What a result says of part, profile, variant, settings and truth, for each protocol that has them."""
 
+import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import curation
+from curation.errors import CurationError
 from curation.evaluation.protocols import report_of
 from curation.evaluation.result import Scored
+from tests.worlds import owod
 
 DIGEST = "sha256:" + "a" * 64
 
@@ -26,33 +31,24 @@ def truth(digit: str) -> dict[str, Any]:
     return {"files": [{"name": "t.json", "sha256": "sha256:" + digit * 64, "rows": 1}], "reported": {}}
 
 
-def owod_result(manifest: dict[str, Any] | None) -> dict[str, Any]:
-    section = {"settings": {"repeats": "error", "WI_recall": "0.8", "iou": ">= 0.5"}}
-    return {
-        "protocol": "owod",
-        "manifest": manifest,
-        "option_files": {},
-        "profiles": {"clean": "", "ore": ""},
-        "tasks": {"t1": {"unknown": None}, "t2": {"unknown": None}},
-        "inputs": {task: {"truth": truth("b"), "detections": file(task)} for task in ("t1", "t2")},
-        **{f"{task}/{profile}": section for task in ("t1", "t2") for profile in ("clean", "ore")},
-    }
-
-
-def test_each_task_and_profile_of_owod_is_one_record_on_the_part_that_was_scored() -> None:
-    found = list(measured(owod_result({**MANIFEST, "parts": ["t1-test", "mine"]})))
-    assert [(one.part, one.variant, one.method) for one in found] == [
-        ("t1-test", "clean", "t1"), ("t1-test", "ore", "t1"), ("mine", "clean", "t2"), ("mine", "ore", "t2"),
+@pytest.mark.parametrize("rest", [owod.REST, ("cup", "kite")])
+def test_each_task_and_profile_of_owod_is_one_record_on_the_part_that_was_scored(
+    tmp_path: Path, rest: tuple[str, ...]
+) -> None:
+    paths = owod.files(tmp_path, *owod.drawn())
+    task = {"prev": owod.PREVIOUS, "cur": owod.CURRENT, "rest": rest}
+    paths["classes"].write_text(json.dumps({"tasks": [{"name": "t2", **task}]}))
+    given = {key: paths[key] for key in ("truth", "detections", "classes")}
+    if rest != owod.REST:
+        with pytest.raises(CurationError, match="does not name"):
+            curation.evaluate("owod", **given)
+        return
+    found = curation.evaluate("owod", variants=("clean", "ore"), **given).scored
+    assert [(one.part, one.task, one.variant, one.method) for one in found] == [
+        ("t2", "t2", "clean", "detections"), ("t2", "t2", "ore", "detections"),
     ]  # fmt: skip
-    assert [one.part for one in measured(owod_result(None))] == ["t1", "t1", "t2", "t2"]
-
-
-def test_other_classes_of_a_task_are_another_truth() -> None:
-    result = owod_result(None)
-    first, _, second, _ = measured(result)
-    assert first.truth != second.truth  # files are equal, tasks are told apart by their parts
-    result["tasks"]["t1"] = {"unknown": ["kite"]}
-    assert next(measured(result)).truth != first.truth
+    # Other classes of a task are another truth.
+    assert all(one.truth["task"]["unknown"] == list(rest) for one in found)
 
 
 def test_each_score_of_a_split_is_a_variant_and_both_files_are_its_predictions() -> None:

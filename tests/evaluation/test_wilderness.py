@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from curation.benchmarks.elephant.evaluation import evaluate_elephant
 from curation.evaluation.open_set import READINGS, average_impact
-from curation.evaluation.problem import Detections, GroundTruth, classes_of_source
+from curation.evaluation.problem import Detections, GroundTruth, Scene, classes_of_source
 from curation.evaluation.readers import read_coco_results
 from curation.evaluation.truth import ground_truth
 from curation.sources.coco import read_coco
@@ -26,7 +26,7 @@ MEASURES = ("mAP11", "mAP_area", "AP11", "AP_area", "thresholds", "WI", "AWI", "
 
 
 def paper(columns: tuple[GroundTruth, Detections, GroundTruth, Detections]) -> dict[str, Any]:
-    section: dict[str, Any] = evaluate_elephant(*columns)["paper"]
+    section: dict[str, Any] = evaluate_elephant(Scene(*columns))["paper"]
     return section
 
 

@@ -10,7 +10,7 @@ import pytest
 import curation
 from curation.cli import main
 from curation.errors import UsageError
-from curation.evaluation.image_ood.evaluation import Benchmark, evaluation_as
+from curation.evaluation.image_ood.evaluation import OodSets, evaluation_as
 from curation.evaluation.image_ood.images import LeftOut
 from curation.evaluation.image_ood.measures import OodRules
 from curation.evaluation.image_ood.report import report_as
@@ -23,7 +23,7 @@ from tests.real_files import real_files
 # Below jay; above it; no relative of a known class; the known class itself.
 BLUE_JAY, BIRD, STONE, JAY = "n01580870", "n01503061", "n09416076", "n01580077"
 RULES = {"exact": OodRules(name="exact", meaning="all")}
-SETS = Benchmark(id="seen", groups={"all": ("near", "far")}, known="ilsvrc2012", variants=RULES)
+SETS = OodSets(id="seen", groups={"all": ("near", "far")}, known="ilsvrc2012", variants=RULES)
 
 
 def scored(path: Path) -> Path:
@@ -75,7 +75,7 @@ def test_what_says_nothing_of_kin_is_refused(tmp_path: Path) -> None:
     score = evaluation_as(report_as("drawn"), SETS)
     with pytest.raises(UsageError, match="No name of an image tells a synset"):
         score(scores=run, without_kin="all")
-    nothing = Benchmark(id="seen", groups={"all": ("far",)}, variants=RULES)
+    nothing = OodSets(id="seen", groups={"all": ("far",)}, variants=RULES)
     with pytest.raises(UsageError, match="Which classes are known is not said"):
         evaluation_as(report_as("drawn"), nothing)(scores=run, without_kin="all")
     with pytest.raises(UsageError, match="Two lists have one name"):

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from curation.evaluation.matching import Matches, assign
-from curation.evaluation.problem import Detections, GroundTruth
+from curation.evaluation.problem import Detections, GroundTruth, Scene
 from curation.evaluation.variants import Difficult, Rules
 from tests.evaluation.reference import World
 from tests.worlds.boxes import Guess, Thing
@@ -81,8 +81,8 @@ def detections_of(guesses: Sequence[Guess]) -> Detections:
     )
 
 
-def columns_of(world: World) -> tuple[GroundTruth, Detections, GroundTruth, Detections]:
-    return (
+def columns_of(world: World) -> Scene:
+    return Scene(
         truth_of(world.closed, world.n_closed, world.n_classes),
         detections_of(world.inside),
         truth_of(world.wild, world.n_wild, world.n_classes),

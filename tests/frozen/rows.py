@@ -1,4 +1,6 @@
-"""Every number that evaluations compute on the drawn worlds, as rows: ``python -m tests.frozen.rows [--write]``.
+"""Every number that evaluations compute on the drawn worlds, as rows.
+
+Run ``python -m tests.frozen.rows [--write] [BENCHMARK …]``.
 
 A row: benchmark, world, variant, options, measure, value. Beside declared measures stand every other number of a
 result's JSON by its path, and a digest of every column of its tables. Without ``--write`` what differs from the
@@ -17,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import curation
+from tests.frozen import version_1
 from tests.worlds import findmeifyoucan, image_ood, osod3, runs
 
 ROWS = Path(__file__).parent / "rows.json.gz"
@@ -25,7 +28,7 @@ NAMED = {"truth", "detections", "scores", "val", "background", "id_scores"}
 Row = tuple[str, str, str, str, str, Any]
 
 
-def given(words: Iterable[object]) -> tuple[dict[str, Any], str]:
+def given(protocol: str, words: Iterable[object]) -> tuple[dict[str, Any], str]:
     """CLI words as keyword arguments of `curation.evaluate`, and the options that are no paths, as a text."""
     kwargs, label, words = {}, [], list(map(str, words))
     while words:
@@ -35,7 +38,9 @@ def given(words: Iterable[object]) -> tuple[dict[str, Any], str]:
             continue
         value = words.pop(0)
         if key not in NAMED and "/" not in value:
-            label.append(f"{key}={value}")
+            # Named as when the rows were committed.
+            was = "grid" if protocol in ("imagenet", "ssb") else "profile"
+            label.append(f"{was if key == 'variant' else key}={value}")
         if key == "background":
             kwargs[key] = (value,)
         elif key in NAMED and "=" in value.split("/")[0]:
@@ -115,26 +120,28 @@ def of(result: Any, folder: Path) -> Iterator[tuple[str, str, object]]:
         labels = [str(one.get(k) or "") for k in ("part", "task", "split", "case", "method", "score", "variant")]
         yield "/".join(filter(None, labels)), f"{one['measure']}[{one['parameters']}]", one["value"]
         yield "/".join(filter(None, labels)), f"{one['measure']}[{one['parameters']}].n", one["n"]
-    for path, value in leaves(result.json_data()):
+    for path, value in leaves(version_1.json_data(result)):
         yield "", f"json:{path}", value
     seen: dict[str, int] = {}
-    for table in result.tables:
-        if not table.name or table.name in ("measures", "inputs"):
+    for name, columns, found in version_1.tables(result):
+        if not name or name in ("measures", "inputs"):
             continue
-        k = seen[table.name] = seen.get(table.name, -1) + 1
-        rows = [tuple(r) for r in table.all_rows() if "decided_by_order" not in r]
-        for number, column in enumerate(table.columns):
-            text = repr([r[number] for r in rows]).replace(str(folder), "")
+        k = seen[name] = seen.get(name, -1) + 1
+        rows = [row for row in found if "decided_by_order" not in row]
+        for number, column in enumerate(columns):
+            text = repr([row[number] for row in rows]).replace(str(folder), "")
             digest = hashlib.sha256(text.encode()).hexdigest()[:20]
-            yield "", f"table:{table.name}.{k}.{column.name}", f"{len(rows)} rows {digest}"
+            yield "", f"table:{name}.{k}.{column}", f"{len(rows)} rows {digest}"
 
 
-def rows() -> Iterator[Row]:
-    """Yield benchmark, world, variant, options, measure and value of everything that is computed."""
+def rows(wanted: Iterable[str] = ()) -> Iterator[Row]:
+    """Yield benchmark, world, variant, options, measure and value of everything that is computed, or of some worlds."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name).resolve()
         for world, run in each_run(folder):
-            kwargs, options = given(run.words[1:])
+            if wanted and run.protocol not in wanted:
+                continue
+            kwargs, options = given(run.protocol, run.words[1:])
             result = curation.evaluate(run.protocol, **kwargs)
             for variant, measure, value in of(result, folder):
                 yield run.protocol, world, variant, options, measure, json.loads(json.dumps(value, default=float))
@@ -158,11 +165,13 @@ def differ(one: object, other: object) -> bool:
 
 
 def main(words: list[str]) -> int:
-    found = json.loads(json.dumps(list(rows())))
+    wanted = [word for word in words if not word.startswith("--")]
+    found = json.loads(json.dumps(list(rows(wanted))))
     if "--write" in words:
         ROWS.write_bytes(gzip.compress(json.dumps(found, indent=0).encode(), mtime=0))
         return 0
-    before, after = indexed(json.loads(gzip.decompress(ROWS.read_bytes()))), indexed(found)
+    committed = json.loads(gzip.decompress(ROWS.read_bytes()))
+    before, after = indexed(row for row in committed if not wanted or row[0] in wanted), indexed(found)
     told = [("gone", key) for key in before if key not in after] + [("new", key) for key in after if key not in before]
     told += [("differs", key) for key in before if key in after and differ(before[key], after[key])]
     for what, key in told[:200]:

@@ -214,7 +214,7 @@ EASY = "2f4e7d7029bc47a6280b34bcaffa3d847721045e5fbe6e3bfe3c6ec3189822fa"
 
 def test_kin_of_ssbs_classes() -> None:
     """The room's class lists need no file: the numbers of its imagenet classes run everywhere."""
-    from curation.benchmarks.ssb.lists import PROBLEMS
+    from curation.benchmarks.ssb import PROBLEMS
 
     classes = PROBLEMS["imagenet"]["classes"]
     hard, easy = (class_kin(classes[level], ilsvrc2012_classes()) for level in ("hard", "easy"))
@@ -242,7 +242,7 @@ def test_kin_of_ssbs_classes() -> None:
 
 
 def test_relatives_by_name() -> None:
-    from curation.benchmarks.ssb.lists import PROBLEMS
+    from curation.benchmarks.ssb import PROBLEMS
 
     hard = class_kin(PROBLEMS["imagenet"]["classes"]["hard"], ilsvrc2012_classes())
     known = {name: hard.labels[one.known[0]].partition(" ")[2] for name, one in hard.relatives.items()}
@@ -259,7 +259,7 @@ def test_relatives_by_name() -> None:
 
 
 def test_siblings_are_not_counted() -> None:
-    from curation.benchmarks.ssb.lists import PROBLEMS
+    from curation.benchmarks.ssb import PROBLEMS
 
     hard = PROBLEMS["imagenet"]["classes"]["hard"]
     graph = wordnet(above=[*hard, *ilsvrc2012_classes()])

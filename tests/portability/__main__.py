@@ -38,7 +38,6 @@ TESTS = (
     "tests/proposals/test_reference.py",
     "tests/proposals/test_set_distance.py",
     "tests/cooccurrence/test_objective.py",
-    "tests/demo/test_detector.py",
     "tests/baselines/test_losses.py",
 )
 """Tests that hold numbers and digests against something outside, and take seconds."""

@@ -60,9 +60,8 @@ def exports_of_two_datasets(folder: Path) -> Iterator[str]:
             out = f"{form}/{part}.json" if form == "coco" else f"{form}/{part}"
             yield f"export m --format {form} {given} --out {out}"
         write_detections(folder / f"coco/{part}.json", folder / f"{part}-results.json")
-        yield f"export m --format coco {given} --category-ids manifest --sidecar --out indices/{part}"
+        yield f"export m --format coco {given} --category-ids manifest --out indices/{part}"
         yield f"export m --format coco {given} --renumber always --unknown-id 99 --out numbers/{part}.json"
-        yield f"export m --format coco {given} --detectron2 --out detectron2/{part}"
         yield f"export m --format yolo {given} --unknown drop --out yolo-known/{part}"
         for form in ("namespaced", "native", "file_name", "number"):
             yield f"export m --format txt {given} --id-form {form} --out txt/{part}-{form}.txt"
@@ -159,8 +158,8 @@ def open_world(folder: Path) -> Iterator[str]:
         write_results(folder / f"views/{task}-test.json", folder / f"{task}.json")
         one = f"--truth views/{task}-test.json --detections {task}.json --task {task}"
         yield f"evaluate owod --manifest m {one} --profile all --json"
-    yield f"export m --part t* --each --format coco --sidecar --unknown-id next {sources} --out sidecars"
-    yield f"export m --part t2-train --format coco --category-ids manifest --detectron2 {sources} --out t2"
+    yield f"export m --part t* --each --format coco --unknown-id next {sources} --out each"
+    yield f"export m --part t2-train --format coco --category-ids manifest {sources} --out t2"
     yield f"export m --format owod {sources} --out authors"
     yield "export m --part all --format txt --out lists"
     yield f"init tasks {sources} --n-tasks 2 --name my/own --exhaustive --out own.toml --json"
@@ -276,7 +275,8 @@ def out_of_distribution(folder: Path) -> Iterator[str]:
 def classifiers(folder: Path) -> Iterator[str]:
     """Every measure of a classifier on every grid: logits, probabilities, a background column, files of every kind."""
     class_scores(folder)
-    yield "evaluate imagenet --scores S=s.npz --scores BG=bg.npz --background BG=last --grid all --bootstrap 500 --json"
+    both = "--scores S=s.npz --scores BG=bg.npz --background BG=last"
+    yield f"evaluate imagenet {both} --variant all --bootstrap 500 --json"
     yield "evaluate imagenet --scores test.npy --labels gt.npy --kind logits --json"
     yield "evaluate imagenet --scores test.npy --labels gt.npy --kind real --queries 0.01,0.2 --json"
     yield "evaluate imagenet --scores bg.npz --background removed --json"
@@ -290,10 +290,10 @@ def classifiers(folder: Path) -> Iterator[str]:
         rows = csv.writer(stream, lineterminator="\n")
         rows.writerows([("epoch", "gamma_plus", "gamma_minus"), (1, 0.5, 0.25), (2, 0.75, 0.5), (3, 0.7, 0.625)])
     queries = ",".join(imagenet.QUERIES)
-    more = f"--grid all --queries {queries} --epochs softmax=epochs.csv --bootstrap 30 --seed 4 --confidence 0.9"
+    more = f"--variant all --queries {queries} --epochs softmax=epochs.csv --bootstrap 30 --seed 4 --confidence 0.9"
     yield f"evaluate imagenet {words} {more} --out all --append rows.jsonl --json"
     for grid in ("exact", "paper", "comparison"):
-        yield f"evaluate imagenet {words} --grid {grid} --json"
+        yield f"evaluate imagenet {words} --variant {grid} --json"
     yield "leaderboard rows.jsonl --json"
 
 

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from curation.benchmarks.imagenet.images import Formula, Int64s, split_sizes
+from curation.benchmarks.imagenet.classes import Formula
+from curation.benchmarks.imagenet.lists import split_sizes
+from curation.sources.source import Int64s
 
 
 def stratified_split(

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curation.benchmarks.osod3.classes import rotation, split_classes
-from curation.benchmarks.osod3.problems import GENERATORS
+from curation.benchmarks.osod3.problems import GENERATORS, rotation, split_classes
 from curation.errors import ProtocolError
 
 NAMES = [f"/m/{number:02}" for number in range(24)]

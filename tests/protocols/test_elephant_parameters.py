@@ -2,8 +2,10 @@
 
 import pytest
 
-from curation.benchmarks.elephant.lists import PARAMETERS, read_orders, read_ratios
+from curation.benchmarks.elephant.lists import PARAMETERS
 from curation.errors import ProtocolError
+
+read_ratios, read_orders = (one.read for one in PARAMETERS[:2])
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from curation.benchmarks.building import complete, rebuild
-from curation.benchmarks.imagenet import BENCHMARK
 from curation.benchmarks.imagenet.lists import FIGURES, TABLE_1, TRAIN, VAL, build, class_partition, default_name
+from curation.benchmarks.registry import find_benchmark
 from curation.errors import ProtocolError
 from curation.ilsvrc2012 import ilsvrc2012_classes
 from curation.manifest.manifest import Manifest, read_manifest, write_manifest
@@ -25,7 +25,7 @@ Given = Callable[..., dict[str, Source]]
 
 
 def parameters(**given: object) -> dict[str, Any]:
-    return {one.name: one.read(str(given.get(one.name, one.default))) for one in BENCHMARK.parameters}
+    return {one.name: one.read(str(given.get(one.name, one.default))) for one in find_benchmark("imagenet").parameters}
 
 
 def p2_names(per_class: int, *, without: tuple[str, ...] = ()) -> dict[str, list[str]]:
@@ -210,7 +210,7 @@ def test_nothing_depends_on_the_hash_seed(tmp_path: Path) -> None:
     (tmp_path / "train.json").write_text(json.dumps(p2_names(6)))
     code = (
         "import sys; from pathlib import Path; from curation.benchmarks.imagenet.lists import *;"
-        "from curation.benchmarks.imagenet import BENCHMARK as B;"
+        "from curation.benchmarks.declared import declared; B = declared('imagenet');"
         "from curation.sources.imagenet import read_imagenet;"
         "values = {one.name: one.read('p2' if one.name == 'protocol' else one.default) for one in B.parameters};"
         "print(build({TRAIN: read_imagenet(Path(sys.argv[1]), part='train')}, values).digest)"

@@ -38,12 +38,12 @@ def test_a_file_is_kept_in_the_manifest_itself(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (('"cats"', '"P1!"'), "hold together"),
-        (('"cats"', '"p1"'), "hold together"),
-        (('"KN"', '"thirds"'), "hold together"),
-        (('"n02131653"', '"n02120997"'), "hold together"),
-        (('"n02131653"', '"n02123045"'), "hold together"),
-        (('["n02120997"]', "[]"), "hold together"),
+        (('"cats"', '"P1!"'), "cannot be read"),
+        (('"cats"', '"p1"'), "inconsistent"),
+        (('"KN"', '"thirds"'), "cannot be read"),
+        (('"n02131653"', '"n02120997"'), "inconsistent"),
+        (('"n02131653"', '"n02123045"'), "inconsistent"),
+        (('["n02120997"]', "[]"), "cannot be read"),
         (('["n02120997"]', "3"), "cannot be read"),
         (("cut =", "cuts ="), "cannot be read"),
     ],

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from curation.benchmarks.building import import_published
-from curation.benchmarks.imagenetood.evaluation import SETS as IMAGENETOOD
-from curation.benchmarks.ninco.evaluation import SETS as NINCO
+from curation.benchmarks.facts import facts_of
 from curation.benchmarks.registry import find_recipe
 from curation.errors import DigestMismatchError
+from curation.evaluation.image_ood.evaluation import sets_of
 from curation.ilsvrc2012 import ilsvrc2012_classes
 from curation.manifest.importing import list_slices, pin_lists
 from curation.manifest.manifest import Manifest, read_manifest
@@ -38,8 +38,11 @@ def test_the_draft_says_which_file_is_which_part(name: str) -> None:
 
 
 def test_the_sets_that_are_scored() -> None:
-    assert (NINCO.sets, list(NINCO.variants)) == (("imagenet", "ninco"), ["exact", "ninco"])
-    assert (IMAGENETOOD.sets, list(IMAGENETOOD.variants)) == (("imagenet", "imagenetood"), ["exact"])
+    ninco, imagenetood = (
+        sets_of(facts_of(f"curation.benchmarks.{name}")["evaluation"]) for name in ("ninco", "imagenetood")
+    )
+    assert (ninco.sets, list(ninco.variants)) == (("imagenet", "ninco"), ["exact", "ninco"])
+    assert (imagenetood.sets, list(imagenetood.variants)) == (("imagenet", "imagenetood"), ["exact"])
 
 
 def test_lists_of_the_same_names_are_not_the_published_ones(tmp_path: Path) -> None:

@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 
 from curation.benchmarks.building import import_published
-from curation.benchmarks.openood.evaluation import SETS
-from curation.benchmarks.openood.lists import SLOTS, build, hard_classes
+from curation.benchmarks.facts import facts_of
+from curation.benchmarks.openood import SLOTS, build, hard_classes
 from curation.benchmarks.registry import find_recipe
 from curation.cli import main
 from curation.errors import AnnotationFormatError, ExportError, ProtocolError
+from curation.evaluation.image_ood.evaluation import sets_of
 from curation.evaluation.image_ood.images import listed_set
 from curation.ilsvrc2012 import ilsvrc2012_classes
 from curation.interface import export
@@ -25,6 +26,7 @@ from curation.sources.published_list import read_published
 from tests.real_files import provided, real_files
 from tests.worlds.openood import lay
 
+SETS = sets_of(facts_of("curation.benchmarks.openood")["evaluation"])
 NAME = "openood/imagenet-1k-published"
 RULES = ("imagenet", "val_imagenet", "ssb_hard", "ninco", "inaturalist", "textures", "openimage_o", "val_openimage_o")
 

@@ -25,8 +25,14 @@ def test_committed_manifests_are_the_rule(superclass: str) -> None:
     known: list[str] = []
     for rotation in (1, 2, 3, 4):
         manifest = _declared(superclass, rotation)
-        committed = read_manifest(COMMITTED / f"openimages-{superclass}-{rotation}" / "1.0.0")
+        first, committed = (
+            read_manifest(COMMITTED / f"openimages-{superclass}-{rotation}" / version) for version in ("1.0.0", "2.0.0")
+        )
         assert committed.digest == manifest.digest
+        assert committed.header.supersedes.digest == first.digest  # type: ignore[union-attr]
+        # Their rule says group_of=keep.
+        assert {part.view.crowd for part in first.header.parts} == {"ignore"}
+        assert {part.view.crowd for part in committed.header.parts} == {"keep"}
         assert not committed.lists
         known += [entry.aliases[0] for entry in manifest.header.classes if entry.role == "known"]
     assert sorted(known) == list(SUPERCLASSES[superclass])

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from curation.benchmarks.building import complete, is_approximate, read_parameters, rebuild
-from curation.benchmarks.owod import BENCHMARK
 from curation.benchmarks.owod.splits import SPLITS, VOC_CLASSES
+from curation.benchmarks.registry import find_benchmark
 from curation.errors import ProtocolError, UsageError
 from curation.manifest.manifest import Manifest
 from curation.manifest.soundness import check_header, check_lists
@@ -19,6 +19,8 @@ from curation.sources.coco import read_coco
 from curation.sources.datasets import COCO_CATEGORIES
 from curation.sources.opening import open_source
 from curation.sources.source import Source
+
+BENCHMARK = find_benchmark("owod")
 
 NUMBERS = {name: number for number, name, _ in COCO_CATEGORIES}
 TASK_OF = {name: task.name for task in SPLITS["reowod"].tasks for name in task.introduced}

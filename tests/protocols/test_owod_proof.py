@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from curation.benchmarks.building import complete, read_parameters
-from curation.benchmarks.owod import BENCHMARK
 from curation.benchmarks.owod.splits import COCO_CLASSES, SPLITS, TASKS, VOC_CLASSES
+from curation.benchmarks.registry import find_benchmark
 from curation.errors import ProtocolError
 from curation.manifest.header import TaskEntry
 from curation.manifest.manifest import Manifest
@@ -16,6 +16,8 @@ from curation.sources.opening import open_source
 from curation.sources.source import Categories, Source
 from tests.protocols.drawn_source import Draw, drawn_source
 from tests.real_files import real_files
+
+BENCHMARK = find_benchmark("owod")
 
 FIRST = [task.introduced[0] for task in TASKS["m-owodb"]]
 """One class of each task: airplane, truck, frisbee, bed."""

@@ -6,13 +6,15 @@ import numpy as np
 import pytest
 
 from curation.benchmarks.building import read_parameters
-from curation.benchmarks.owod import BENCHMARK
 from curation.benchmarks.owod.splits import SPLITS
+from curation.benchmarks.registry import find_benchmark
 from curation.canonical import sha256_of_lines
 from curation.manifest.manifest import Manifest, read_manifest
 from curation.sources.opening import open_source
 from curation.sources.source import Source
 from tests.real_files import provided, real_files
+
+BENCHMARK = find_benchmark("owod")
 
 MANIFESTS = Path(__file__).parents[2] / "manifests"
 REMOVED = """

@@ -9,9 +9,9 @@ from typing import Any
 import msgspec
 
 from curation.manifest.manifest import Manifest
-from curation.publishing.member import Member, config_names
+from curation.publishing.member import Member, Request, config_names
 from curation.publishing.publication import Publication
-from curation.publishing.repository import Request, write_repository
+from curation.publishing.repository import write_repository
 from curation.publishing.tables import part_tables
 from curation.sources.source import Source
 from tests.made_source import make_source

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from curation.errors import ExportError
 from curation.manifest.header import LabelView
 from curation.manifest.manifest import Manifest
-from curation.publishing.formats.coco import CocoOptions, corners, plain_number, plan_coco
-from curation.publishing.formats.plan import Plan
+from curation.publishing.formats.coco import corners, plain_number, plan_coco
+from curation.publishing.formats.plan import FormatOptions, Plan
 from curation.sources.source import Source
 
 
@@ -106,20 +106,20 @@ def test_colliding_ids_are_renumbered_and_told(manifest: Manifest, sources: dict
 
 def test_renumber_never_refuses_a_collision_and_names_both(manifest: Manifest, sources: dict[str, Source]) -> None:
     with pytest.raises(ExportError) as caught:
-        plan_coco(manifest, ["closed", "wilderness"], sources, CocoOptions(renumber="never"))
+        plan_coco(manifest, ["closed", "wilderness"], sources, FormatOptions(renumber="never"))
     assert caught.value.found == "9: voc2007:000009 and coco:000000000009"
-    data = content(plan_coco(manifest, ["wilderness"], sources, CocoOptions(renumber="never")))
+    data = content(plan_coco(manifest, ["wilderness"], sources, FormatOptions(renumber="never")))
     assert [one["id"] for one in data["images"]] == [9, 100]
-    always = content(plan_coco(manifest, ["wilderness"], sources, CocoOptions(renumber="always")))
+    always = content(plan_coco(manifest, ["wilderness"], sources, FormatOptions(renumber="always")))
     assert [one["id"] for one in always["images"]] == [1, 2]
 
 
 def test_unknown_id_may_follow_the_classes_but_not_be_one(manifest: Manifest, sources: dict[str, Source]) -> None:
-    data = content(plan_coco(manifest, ["wilderness"], sources, CocoOptions(unknown_id="next")))
+    data = content(plan_coco(manifest, ["wilderness"], sources, FormatOptions(unknown_id="next")))
     assert {one["category_id"] for one in data["annotations"]} == {3}
     assert data["categories"][-1]["id"] == 3
     with pytest.raises(ExportError, match="category id of unknown"):
-        plan_coco(manifest, ["wilderness"], sources, CocoOptions(unknown_id=2))
+        plan_coco(manifest, ["wilderness"], sources, FormatOptions(unknown_id="2"))
 
 
 def test_a_part_twice_is_refused(manifest: Manifest, sources: dict[str, Source]) -> None:

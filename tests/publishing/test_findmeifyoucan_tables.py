@@ -16,9 +16,9 @@ from curation.benchmarks.findmeifyoucan.layout import (
 )
 from curation.errors import ExportError, PublishError
 from curation.manifest.manifest import Manifest
-from curation.publishing.member import Member
+from curation.publishing.member import Member, Request
 from curation.publishing.publication import verify_repository
-from curation.publishing.repository import Request, write_repository
+from curation.publishing.repository import write_repository
 from curation.sources.source import Source
 from tests.protocols.findmeifyoucan_world import TABLE, decided_world
 from tests.publishing.published_world import tiny

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from curation.errors import PublishError, UsageError
 from curation.publishing import hub
-from curation.publishing.hub import shown_endpoint, telling, without_secrets
+from curation.publishing.hub import shown_endpoint, translate_errors, without_secrets
 
 pytest.importorskip("huggingface_hub")
 
@@ -49,7 +49,7 @@ def test_addresses_lose_their_signatures_and_passwords() -> None:
 
 def test_mistakes_of_this_program_and_of_this_machine_pass_through() -> None:
     for error in (UsageError("x"), KeyError("x"), FileNotFoundError(2, "No such file", "/x")):
-        with pytest.raises(type(error)), telling("trying", "hub"):
+        with pytest.raises(type(error)), translate_errors("trying", "hub"):
             raise error
 
 
@@ -62,14 +62,14 @@ def test_mistakes_of_this_program_and_of_this_machine_pass_through() -> None:
     ],
 )
 def test_what_the_hub_or_the_network_caused_is_told(error: Exception, told: str) -> None:
-    with pytest.raises(PublishError, match=told), telling("trying", "hub"):
+    with pytest.raises(PublishError, match=told), translate_errors("trying", "hub"):
         raise error
 
 
 def test_a_cause_behind_other_errors_is_found() -> None:
     error = RuntimeError("while uploading")
     error.__cause__ = ConnectionResetError("reset")
-    with pytest.raises(PublishError, match="broke off") as refused, telling("trying", "hub"):
+    with pytest.raises(PublishError, match="broke off") as refused, translate_errors("trying", "hub"):
         raise error
     assert refused.value.found == "reset"
 
@@ -140,7 +140,7 @@ def test_a_server_that_never_answers_is_given_up(slow_server: str, tmp_path: Pat
 def test_large_files_get_more_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hub, "PATIENCE", 0.05)
     with pytest.raises(PublishError, match="does not answer"):
-        hub.asked(lambda: time.sleep(0.5), "trying", "hub")
-    assert hub.asked(lambda: time.sleep(0.5) or "done", "trying", "hub", 60 * hub.SLOWEST) == "done"
+        hub.answer_of(lambda: time.sleep(0.5), "trying", "hub")
+    assert hub.answer_of(lambda: time.sleep(0.5) or "done", "trying", "hub", 60 * hub.SLOWEST) == "done"
     with pytest.raises(PublishError, match="broke off"):
-        hub.asked(lambda: socket.create_connection(("127.0.0.1", 1)), "trying", "hub")
+        hub.answer_of(lambda: socket.create_connection(("127.0.0.1", 1)), "trying", "hub")

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from curation.benchmarks.imagenet import BENCHMARK
+from curation.benchmarks.declared import declared
 from curation.benchmarks.imagenet.layout import plan_imagefolder
 from curation.benchmarks.imagenet.lists import TRAIN, VAL, build
 from curation.cli import main
@@ -52,7 +52,8 @@ def world(tmp_path: Path) -> World:
     protocol.write_text('name = "cats"\nknown = ["n02127808"]\nunknown = ["n02131653"]\ncut = "KN"\n')
     sources = {TRAIN: read_imagenet(root, part="train"), VAL: read_imagenet(root, part="val")}
     values: dict[str, Any] = {
-        one.name: one.read(str(protocol) if one.name == "protocol" else one.default) for one in BENCHMARK.parameters
+        one.name: one.read(str(protocol) if one.name == "protocol" else one.default)
+        for one in declared("imagenet").parameters
     }
     return build(sources, values), sources, root
 

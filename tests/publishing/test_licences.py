@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import msgspec
 import pytest
 
 from curation.errors import PublishError
 from curation.manifest.header import SourceEntry
-from curation.manifest.manifest import Manifest
-from curation.publishing.licences import STATED, TERMS, require_labels, require_photos, terms_of
+from curation.publishing.licences import STATED, TERMS, require_labels, terms_of
 from curation.sources.datasets import facts_of
-from tests.publishing.published_world import changed, tiny
 
 
 def entry(dataset: str, namespace: str = "") -> SourceEntry:
@@ -23,37 +20,6 @@ def entry(dataset: str, namespace: str = "") -> SourceEntry:
         media_redistributable=True,
         files=(),
     )
-
-
-def of(dataset: str, namespace: str = "") -> Manifest:
-    manifest = tiny()[0]
-    return changed(manifest, sources=(entry(dataset, namespace),), parts=())
-
-
-@pytest.mark.parametrize(
-    "dataset",
-    [
-        "imagenet",
-        "coco",
-        "coco2014",
-        "openimages",
-        "mtsd",
-        "bdd100k",
-        "voc2007",
-        "voc2012",
-        "cub200",
-        "objects365",
-    ],
-)
-def test_photos_of_public_datasets_are_refused_with_the_reason(dataset: str) -> None:
-    terms = terms_of(entry(dataset))
-    with pytest.raises(PublishError, match="every source's licence") as refused:
-        require_photos(of(dataset).header)
-    assert terms.reason in (refused.value.found or "")
-    assert terms.url in (refused.value.found or "")
-    # What a header claims changes nothing, nor does a statement of the publisher.
-    with pytest.raises(PublishError, match="owner's to state"):
-        require_photos(of(dataset).header, {"given": "CC-BY-4.0"})
 
 
 @pytest.mark.parametrize("dataset", ["mtsd", "bdd100k", "ore_lists"])
@@ -74,19 +40,14 @@ def test_other_annotations_pass(dataset: str) -> None:
 def test_a_dataset_cannot_be_renamed_past_the_gate() -> None:
     assert terms_of(entry("shapes", namespace="coco")) == TERMS["coco"]
     with pytest.raises(PublishError):
-        require_photos(of("shapes", namespace="mtsd").header, {})
+        require_labels(entry("shapes", namespace="mtsd"), terms_of(entry("shapes", namespace="mtsd")))
 
 
 def test_data_of_ones_own_needs_a_stated_licence() -> None:
-    with pytest.raises(PublishError, match="every source's licence"):
-        require_photos(of("shapes").header)
     for licence, free in STATED.items():
         if free:
-            require_photos(of("shapes").header, {"given": licence})
             require_labels(entry("shapes"), terms_of(entry("shapes"), {"given": licence}))
         else:
-            with pytest.raises(PublishError):
-                require_photos(of("shapes").header, {"given": licence})
             with pytest.raises(PublishError):
                 require_labels(entry("shapes"), terms_of(entry("shapes"), {"given": licence}))
     with pytest.raises(PublishError, match="not one that this program knows"):
@@ -99,7 +60,6 @@ def test_licences_that_bind_the_next_one_to_noncommercial_use_or_no_changes_are_
 
 def test_the_table_agrees_with_what_manifests_say_of_their_sources() -> None:
     for family, terms in TERMS.items():
-        assert not terms.photos
         assert not facts_of(family).media_redistributable
         assert terms.url.startswith("http")
         stated = facts_of(family).licence
@@ -111,14 +71,3 @@ def test_the_table_agrees_with_what_manifests_say_of_their_sources() -> None:
 def test_a_licence_that_asks_for_attribution_comes_with_whom_to_name() -> None:
     for terms in TERMS.values():
         assert bool(terms.creator) == (terms.labels == "yes" and terms.annotations.startswith("CC-BY"))
-
-
-def test_a_source_with_several_terms_takes_all_of_them() -> None:
-    manifest = of("shapes")
-    header = msgspec.structs.replace(
-        manifest.header, sources=(entry("shapes"), msgspec.structs.replace(entry("coco"), name="other"))
-    )
-    with pytest.raises(PublishError) as refused:
-        require_photos(header, {"given": "CC0-1.0"})
-    assert "other: " in (refused.value.found or "")
-    assert "given: " not in (refused.value.found or "")

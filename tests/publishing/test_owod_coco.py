@@ -18,9 +18,9 @@ from curation.benchmarks.elephant.layout import plan_elephant_json
 from curation.canonical import sha256_of_lines
 from curation.errors import ExportError
 from curation.manifest.manifest import Manifest
-from curation.publishing.formats.coco import CocoOptions, plan_coco
+from curation.publishing.formats.coco import plan_coco
 from curation.publishing.formats.id_lists import plan_lists
-from curation.publishing.formats.plan import Plan, joined_plans
+from curation.publishing.formats.plan import FormatOptions, Plan, joined_plans
 from curation.publishing.formats.voc import plan_voc
 from curation.publishing.formats.yolo import plan_yolo
 from curation.sources.coco import read_coco
@@ -57,7 +57,7 @@ def known_until(task: str) -> list[str]:
     return [name for introduced in list(TASKS.values())[: last + 1] for name in introduced]
 
 
-BY_INDEX = CocoOptions(category_ids="manifest")
+BY_INDEX = FormatOptions(category_ids="manifest")
 IDS = {
     "dataset": {**NUMBERS, "unknown": -1},
     "manifest": {**{name: index for index, name in enumerate(ORDER)}, "unknown": UNKNOWN},
@@ -76,7 +76,7 @@ def expected_label(part: str, name: str) -> str | None:
 @pytest.mark.parametrize("ids", ["dataset", "manifest"])
 @pytest.mark.parametrize("part", PARTS)
 def test_labels_of_every_view_are_those_of_the_paper(part: str, ids: Any, world: TaskWorld) -> None:
-    data = content(plan_coco(world.manifest, [part], world.sources, CocoOptions(category_ids=ids)))
+    data = content(plan_coco(world.manifest, [part], world.sources, FormatOptions(category_ids=ids)))
     listed = {int(image.partition(":")[2]) for image in world.manifest.ids(part)}
     names = {number: name for name, number in NUMBERS.items()}
     expected = {
@@ -96,7 +96,7 @@ def test_labels_of_every_view_are_those_of_the_paper(part: str, ids: Any, world:
 @pytest.mark.parametrize("ids", ["dataset", "manifest"])
 @pytest.mark.parametrize("part", PARTS)
 def test_categories_are_the_classes_so_far_and_unknown_in_a_test_part(part: str, ids: Any, world: TaskWorld) -> None:
-    data = content(plan_coco(world.manifest, [part], world.sources, CocoOptions(category_ids=ids)))
+    data = content(plan_coco(world.manifest, [part], world.sources, FormatOptions(category_ids=ids)))
     names = [*known_until(part.split("-")[0]), *(["unknown"] if part.endswith("test") else [])]
     assert [(one["id"], one["name"]) for one in data["categories"]] == [(IDS[ids][name], name) for name in names]
     assert data["info"]["category_ids"] == ids
@@ -152,7 +152,7 @@ def test_a_class_without_a_category_has_no_id_of_the_datasets_own(world: TaskWor
 
 @pytest.mark.parametrize("unknown", [1, 90, "next"])
 def test_the_id_of_unknown_is_that_of_no_class_of_the_dataset(world: TaskWorld, unknown: Any) -> None:
-    options = CocoOptions(unknown_id=unknown)
+    options = FormatOptions(unknown_id=str(unknown))
     if unknown == 1:
         with pytest.raises(ExportError, match="is that of a class"):
             plan_coco(world.manifest, ["t1-test"], world.sources, options)
@@ -193,7 +193,7 @@ def test_pycocotools_and_our_reader_read_every_file(world: TaskWorld, tmp_path: 
 
 def test_the_same_index_means_the_same_class_in_every_file(world: TaskWorld) -> None:
     for ids, numbers in IDS.items():
-        options = CocoOptions(category_ids=ids)  # type: ignore[arg-type]
+        options = FormatOptions(category_ids=ids)  # type: ignore[arg-type]
         meanings: dict[int, set[str]] = {}
         for part in PARTS:
             for one in content(plan_coco(world.manifest, [part], world.sources, options))["categories"]:
@@ -217,11 +217,11 @@ def test_annotation_ids_that_cannot_stand_are_renumbered_and_told(world: TaskWor
         assert plan.changed == {"annotations_renumbered": n}
         assert why in plan.notes[1]
         with pytest.raises(ExportError, match="cannot be kept"):
-            plan_coco(world.manifest, ["t1-test"], sources, CocoOptions(renumber="never"))
+            plan_coco(world.manifest, ["t1-test"], sources, FormatOptions(renumber="never"))
 
 
 def test_renumber_always_gives_new_ids_to_both(world: TaskWorld) -> None:
-    plan = plan_coco(world.manifest, ["t2-finetune"], world.sources, CocoOptions(renumber="always"))
+    plan = plan_coco(world.manifest, ["t2-finetune"], world.sources, FormatOptions(renumber="always"))
     data = content(plan)
     assert [one["id"] for one in data["images"]] == [1, 2, 3, 4]
     assert [one["id"] for one in data["annotations"]] == list(range(1, len(data["annotations"]) + 1))
@@ -231,8 +231,8 @@ def test_renumber_always_gives_new_ids_to_both(world: TaskWorld) -> None:
 def test_the_id_of_unknown_is_that_of_no_class_of_any_task(world: TaskWorld) -> None:
     for asked in (3, "next"):
         with pytest.raises(ExportError, match="is that of a class"):
-            plan_coco(world.manifest, ["t1-test"], world.sources, replace(BY_INDEX, unknown_id=asked))
-    data = content(plan_coco(world.manifest, ["t1-test"], world.sources, replace(BY_INDEX, unknown_id=-1)))
+            plan_coco(world.manifest, ["t1-test"], world.sources, replace(BY_INDEX, unknown_id=str(asked)))
+    data = content(plan_coco(world.manifest, ["t1-test"], world.sources, replace(BY_INDEX, unknown_id="-1")))
     assert data["categories"][-1] == {"supercategory": "none", "id": -1, "name": "unknown"}
 
 

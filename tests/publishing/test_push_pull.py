@@ -425,7 +425,7 @@ def test_a_path_is_a_file_or_a_folder(written: tuple[Path, Publication], path: s
 
 @pytest.mark.parametrize("name", ["lab/\x1b[2J", "lab\nlists", "", "lists", "a/b/c"])
 def test_a_record_is_of_a_repository_that_can_be_shown(written: tuple[Path, Publication], name: str) -> None:
-    with pytest.raises(PublicationMismatchError, match="no name of one") as refused:
+    with pytest.raises(PublicationMismatchError, match="repository") as refused:
         parse_record(rewritten(written[1], repository=name), where="here")
     assert "\x1b" not in str(refused.value)
 

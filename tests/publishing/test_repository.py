@@ -21,7 +21,6 @@ from curation.publishing.croissant import check_croissant
 from curation.publishing.member import Member, published_lists
 from curation.publishing.publication import RECORD_FILE, read_publication, verify_repository
 from curation.publishing.repository import check_repository_name, check_request
-from curation.sources.photos import PhotoFolder
 from tests.publishing.published_world import (
     CLOSED,
     REPOSITORY,
@@ -322,52 +321,6 @@ def test_annotations_that_may_not_be_passed_on_reach_no_file(tmp_path: Path) -> 
         write(tmp_path / "out", request_of(gated, sources=sources))
     assert files_below(tmp_path / "out") == {}
     write(tmp_path / "ids", request_of(gated))
-
-
-@pytest.fixture
-def shapes(tmp_path: Path) -> tuple[Manifest, PhotoFolder]:
-    """Data of one's own, with photos."""
-    image = pytest.importorskip("PIL.Image")
-
-    photos = tmp_path / "photos"
-    photos.mkdir()
-    for name in ("a", "b"):
-        image.new("RGB", (6, 4), (name == "a" and "red") or "blue").save(photos / f"{name}.png")
-    manifest = tiny()[0]
-    ids = ("shapes:a", "shapes:b")
-    own = msgspec.structs.replace(manifest.header.sources[0], dataset="shapes", namespace="shapes")
-    part = msgspec.structs.replace(manifest.header.parts[0], sha256=sha256_of_lines(ids))
-    return Manifest(changed(manifest, sources=(own,), parts=(part,)).header, {"closed": ids}), PhotoFolder(photos)
-
-
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_photos_go_along_where_their_licence_is_stated_and_free(
-    shapes: tuple[Manifest, PhotoFolder], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    manifest, photos = shapes
-    request = request_of(manifest, photos={"": photos}, licences={"voc": "CC-BY-4.0"})
-    write(tmp_path / "out", request)
-    verify_repository(tmp_path / "out")
-    datasets = pytest.importorskip("datasets")
-    monkeypatch.setattr("datasets.config.HF_HUB_OFFLINE", True)
-    rows = datasets.load_dataset(str(tmp_path / "out"), "hand-made", split="closed", cache_dir=str(tmp_path / "cache"))
-    assert [row["image"].getpixel((0, 0)) for row in rows] == [(255, 0, 0), (0, 0, 255)]
-    assert "CC-BY-4.0" in card_of(tmp_path / "out")[1]
-
-
-def test_photos_stay_where_no_licence_is_stated_or_one_is_missing(
-    shapes: tuple[Manifest, PhotoFolder], tmp_path: Path
-) -> None:
-    manifest, photos = shapes
-    with pytest.raises(PublishError, match="every source's licence"):
-        check_request(request_of(manifest, photos={"": photos}))
-    (photos.folder / "b.png").unlink()
-    with pytest.raises(PublishError, match="none of the folders") as refused:
-        write(
-            tmp_path / "out",
-            request_of(manifest, photos={"": PhotoFolder(photos.folder)}, licences={"voc": "CC0-1.0"}),
-        )
-    assert refused.value.where == "part closed: shapes:b"
 
 
 @pytest.mark.parametrize(

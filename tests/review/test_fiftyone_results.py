@@ -12,6 +12,7 @@ import curation
 from curation.errors import UsageError
 from curation.evaluation.fiftyone_fields import view_name
 from curation.evaluation.result import Result
+from tests.evaluation.open_world_rows import of_result
 from tests.worlds import elephant, osod3, owod
 
 pytestmark = pytest.mark.mongo
@@ -57,7 +58,7 @@ def outcomes_of(dataset: Any, key: str) -> list[Any]:
 def test_sums_over_fields_are_the_open_world_numbers(make: Any, tmp_path: Path, variant: str) -> None:
     result = open_world(tmp_path)
     dataset = make(result, f"t2/{variant}")
-    section, key = result.data[f"t2/{variant}"], f"owod_t2_{variant}"
+    section, key = of_result(result.json_data())[f"t2/{variant}"], f"owod_t2_{variant}"
     written = result.to_fiftyone(dataset, f"t2/{variant}")
     totals = {name: dataset.sum(f"{key}_{name}") for name in written}
     assert written == totals

@@ -13,6 +13,7 @@ import jsonschema  # type: ignore[import-untyped]
 from curation.benchmarks.osod3.truth import OUTSIDE
 from curation.cli import main
 from curation.evaluation.result import schema_text
+from tests.evaluation.open_world_rows import of_result
 from tests.worlds import coco, elephant, findmeifyoucan, image_ood, imagenet, osod3, ovcoco, owod, voc
 from tests.worlds.expected import committed
 
@@ -41,6 +42,8 @@ class Run:
         assert status == 0, told.getvalue()
         result: dict[str, Any] = json.loads(printed.getvalue())
         jsonschema.validate(result, SCHEMA)
+        if "scored" in result:
+            result |= of_result(result)
         assert result["measures"]
         return result
 
@@ -74,7 +77,7 @@ def osod3_run(folder: Path, outside: str, engine: str) -> Run:
 
 def classifiers_run(folder: Path, protocol: str) -> Run:
     paths = imagenet.files(folder)
-    words = [protocol, "--grid", "all", "--queries", ",".join(imagenet.QUERIES), "--background", "background=last"]
+    words = [protocol, "--variant", "all", "--queries", ",".join(imagenet.QUERIES), "--background", "background=last"]
     for name in imagenet.CLASSIFIERS:
         words += ["--scores", f"{name}={paths[f'{name}_test']}", "--val", f"{name}={paths[f'{name}_val']}"]
     return Run("imagenet", tuple(words), {"classifiers": committed("imagenet")})
@@ -88,7 +91,7 @@ def findmeifyoucan_run(folder: Path, profile: str, rule: str) -> Run:
 
 
 def image_ood_run(folder: Path, protocol: str) -> Run:
-    words = [protocol, "--scores", str(image_ood.files(folder, protocol)["scores"]), "--profile", "all"]
+    words = [protocol, "--scores", str(image_ood.files(folder, protocol)["scores"]), "--variant", "all"]
     expected = {"runs": {"scores": {"published": committed("image_ood")[protocol]}}}
     return Run("image_ood", tuple(words), expected)
 

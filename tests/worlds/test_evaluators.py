@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from curation.benchmarks.declared import variants_of
 from curation.benchmarks.elephant.evaluation import PROFILES as ELEPHANT_PROFILES
 from curation.benchmarks.findmeifyoucan.measures import PROFILES as OOD_PROFILES
 from curation.benchmarks.osod3.evaluation import PROFILES as OSOD3_PROFILES
 from curation.benchmarks.osod3.truth import OUTSIDE
-from curation.benchmarks.owod.measures import PROFILES as OWOD_PROFILES
-from curation.evaluation.oscr import GRIDS
+from curation.evaluation.oscr import VARIANTS
 from tests.worlds import findmeifyoucan, image_ood, imagenet, osod3
 from tests.worlds.expected import committed, differences
 from tests.worlds.runs import (
@@ -24,6 +24,8 @@ from tests.worlds.runs import (
     owod_run,
     voc_run,
 )
+
+OWOD_PROFILES = [one.name for one in variants_of("owod")]
 
 
 def test_elephant_in_every_variant(tmp_path: Path) -> None:
@@ -151,7 +153,7 @@ def test_ovcoco(tmp_path: Path, engine: str) -> None:
 def test_open_set_classification_on_every_grid(tmp_path: Path, protocol: str) -> None:
     run = classifiers_run(tmp_path, protocol)
     assert differences(run.result(), run.expected) == []
-    assert set(run.expected["classifiers"]["background"]["oscr"]) == set(GRIDS)
+    assert set(run.expected["classifiers"]["background"]["oscr"]) == set(VARIANTS)
 
 
 def test_the_imagenet_world_tells_the_grids_apart() -> None:

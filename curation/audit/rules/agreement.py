@@ -141,11 +141,11 @@ def _between(lists: ListSet, one: IdList, two: IdList) -> Iterator[Finding]:
     odd = np.flatnonzero((left != right) & given)
     about, names = f"{one.name} and {two.name}", (one.name, two.name)
     if not len(odd):
-        text = f"{len(shared):,} images stand in both, each with one label"
-        like = "images that stand in two lists have one label"
+        text = f"{len(shared):,} images are in both, each with one label"
+        like = "images that are in two lists have one label"
         yield Finding("pass", about, text=text, lists=names, pairs=(names,), like=like)
     elif not are_versions(one.name, two.name):
-        text = f"{len(shared):,} images stand in both, and the label of {len(odd):,} differs"
+        text = f"{len(shared):,} images are in both, and the label of {len(odd):,} differs"
         yield _differing(lists, (one, two), text, odd, (left, right))
 
 

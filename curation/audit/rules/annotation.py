@@ -160,9 +160,9 @@ def _compared(
     again = gained & np.isin(keys_of(labels, labels.label), keys_of(expected, expected.label))
     told = {
         f"raw boxes are not in {labels.origin} as they should be": int(lost.sum()),
-        f"boxes of {labels.origin} are no raw box with that label": int((gained & ~again).sum()),
-        f"boxes stand in {labels.origin} more often than among the raw boxes": int(again.sum()),
-        "of them bear the name of another class": renamed,
+        f"boxes of {labels.origin} with no raw box of that label": int((gained & ~again).sum()),
+        f"boxes occur in {labels.origin} more often than among the raw boxes": int(again.sum()),
+        "of them under the name of another class": renamed,
     }
     text = "; ".join(f"{number:,} {text}" for text, number in told.items() if number)
     count = max(int(lost.sum()), int(gained.sum()))

@@ -94,7 +94,7 @@ def _alike(known: Sequence[str], unknown: Sequence[str], about: str, *, guess: b
 
 
 def roles_name_classes_of_the_data(target: AuditTarget) -> Iterator[Finding]:
-    """PL4: every class with a role stands in the list of classes, or in the categories of a JSON beside it."""
+    """PL4: every class with a role is in the list of classes, or in the categories of a JSON beside it."""
     lists = published_of(target)
     roles: defaultdict[str, list[tuple[str, tuple[str, ...]]]] = defaultdict(list)
     for scope, _, where, names, guess in _roles(lists.files):

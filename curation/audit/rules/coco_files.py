@@ -61,13 +61,13 @@ def _compared(one: IdList, file: PublishedFile, facts: CocoFacts, about: str) ->
 
 
 def json_ids_are_unique(target: AuditTarget) -> Iterator[Finding]:
-    """PL6: image, annotation and category ids of a COCO JSON stand once."""
+    """PL6: image, annotation and category ids of a COCO JSON occur once."""
     for name, facts in coco_facts(target).items():
         twice, told = facts.repeated_images, list[str]()
         concerned = sum(map(len, twice.values()))
         if twice:
             told.append(
-                f"{len(facts.images):,} images have {len(set(facts.images)):,} ids: {len(twice):,} ids stand twice or "
+                f"{len(facts.images):,} images have {len(set(facts.images)):,} ids: {len(twice):,} ids occur twice or "
                 f"more, on {concerned:,} images with {facts.on_repeated:,} of {facts.annotations:,} annotations"
             )
         examples = [f"id {key}: {joined(twice[key], 3)}" for key in sorted(twice, key=str)[:SHOWN_EXAMPLES]]
@@ -82,7 +82,7 @@ def json_ids_are_unique(target: AuditTarget) -> Iterator[Finding]:
                     f"{size:,} {'categories' if what == 'category' else 'annotations'} have {size - again:,} ids"
                 )
             examples += [
-                f"{what} {key} stands {len(own)} times, {on} {joined(list(map(str, own)), 3)}"
+                f"{what} {key} occurs {len(own)} times, {on} {joined(list(map(str, own)), 3)}"
                 for key, own in list(repeated.items())[:SHOWN_EXAMPLES]
             ]
         lists = (_list(name),)
@@ -94,7 +94,7 @@ def json_ids_are_unique(target: AuditTarget) -> Iterator[Finding]:
 
 
 def json_refers_to_what_it_holds(target: AuditTarget) -> Iterator[Finding]:
-    """PL15: annotations are of images and categories of the JSON, files stand once, JSONs number classes alike."""
+    """PL15: annotations are of images and categories of the JSON, files occur once, JSONs number classes alike."""
     numbers: dict[str, dict[str, int | str]] = {}
     for name, facts in coco_facts(target).items():
         numbers[name] = {text: number for number, text in facts.categories.items()}
@@ -138,7 +138,7 @@ def _broken(name: str, facts: CocoFacts) -> Iterator[Finding]:
     twice = {text: set(ids) for text, ids in facts.repeated_files.items() if len(set(ids)) > 1}
     if twice:
         examples = [f"{text}: ids {joined(sorted(map(str, twice[text])), 3)}" for text in list(twice)[:SHOWN_EXAMPLES]]
-        text = f"{counted(len(twice), 'file')} stand under two ids or more"
+        text = f"{counted(len(twice), 'file')} occur under two ids or more"
         yield Finding("fail", name, len(twice), text, tuple(examples), of=len(facts.images), lists=lists)
 
 

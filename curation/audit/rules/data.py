@@ -1,4 +1,4 @@
-"""DS, data specificity: an image stands once in a list, and in one role; no photo stands under two ids."""
+"""DS, data specificity: an image occurs once in a list, and in one role; no photo occurs under two ids."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _repeated(target: AuditTarget, one: AuditedList) -> Finding | None:
 
 
 def _said_again(one: AuditedList, read: PublishedList | None) -> Int64s:
-    """Return the rows whose image, label, second file and columns stand in an earlier row."""
+    """Return the rows whose image, label, second file and columns are in an earlier row."""
     import pandas as pd
 
     columns: dict[str, Any] = {"image": one.members}
@@ -96,7 +96,7 @@ def _said_again(one: AuditedList, read: PublishedList | None) -> Int64s:
 
 
 def roles_share_no_image(target: AuditTarget) -> Outcome:
-    """DS2: no image stands in train or finetune and in val, nor in any of these and in test, over all tasks."""
+    """DS2: no image is in train or finetune and in val, nor in any of these and in test, over all tasks."""
     outcome = _apart(target, [pair for pair in target.pairs if pair.roles != ("train", "val")])
     return Outcome((*outcome.findings, *_allowed(target)), outcome.total) if outcome.findings else outcome
 
@@ -133,7 +133,7 @@ def _shared(target: AuditTarget, pair: ComparedPair, images: Int32s) -> Finding:
         "warn" if pair.unlabelled and pair.roles == ("train", "val") else "fail",
         pair.about,
         len(images),
-        f"{counted(len(images), 'image')} stand in both, on {lines[0]:,} of {sizes[0]:,} lines and {lines[1]:,} of "
+        f"{counted(len(images), 'image')} are in both, on {lines[0]:,} of {sizes[0]:,} lines and {lines[1]:,} of "
         f"{sizes[1]:,}",
         target.examples(images, [one, two]),
         of=len(two.unique),
@@ -144,8 +144,8 @@ def _shared(target: AuditTarget, pair: ComparedPair, images: Int32s) -> Finding:
         hint=_BOTH,
     )
     if _counted_by_folder(target, pair, images):
-        text = f"if the file name alone names the image, {counted(len(images), 'image')} stand in both"
-        hint = "say which images are meant: write them with the folders that the lists stand in"
+        text = f"if the file name alone names the image, {counted(len(images), 'image')} are in both"
+        hint = "say which images are meant: write them with the folders that the lists are in"
         return replace(found, verdict="warn", text=text, like="", hint=hint)
     if len(images) == here[0] == here[1]:
         how = _equal(target, pair)
@@ -160,14 +160,14 @@ def _shared(target: AuditTarget, pair: ComparedPair, images: Int32s) -> Finding:
             and np.isin(other.unique, one.unique).all()
             and not inside[other.unique].any()
         ]
-        text = f"all {here[1]:,} images of {two.name} stand in {one.name}"
+        text = f"all {here[1]:,} images of {two.name} are in {one.name}"
         hint = f"train on {rest[0]}, which is {one.name} without {two.name}" if rest else _BOTH
         return replace(found, text=text, hint=hint)
     return found
 
 
 def _counted_by_folder(target: AuditTarget, pair: ComparedPair, images: Int32s) -> bool:
-    """Return whether bare names that count stand in folders of train and test: each may count its own images."""
+    """Return whether bare names that count are in folders of train and test: each may count its own images."""
     if target.published is None or min(pair.places) < 0:
         return False
     lists = [target.published.lists[place] for place in pair.places]
@@ -191,7 +191,7 @@ def _equal(target: AuditTarget, pair: ComparedPair) -> str:
 
 
 def _perhaps(target: AuditTarget, pair: ComparedPair) -> Finding | None:
-    """Return what file names suggest where no image stands in both by its whole name."""
+    """Return what file names suggest where no image is in both by its whole name."""
     if target.published is None or min(pair.places) < 0:
         return None
     found = target.published.images.strength(*pair.places)
@@ -202,7 +202,7 @@ def _perhaps(target: AuditTarget, pair: ComparedPair) -> Finding | None:
         for (one, two), lines in ((example.texts, example.lines) for example in found.examples)
     )
     if found.strength == "likely":
-        text = f"if the file name alone names the image, {found.images:,} images stand in both"
+        text = f"if the file name alone names the image, {found.images:,} images are in both"
     else:
         text = f"{found.images:,} names agree in {found.why}: perhaps the same photos, which names do not tell"
     verdict: Verdict = "warn" if found.strength == "likely" else "info"
@@ -218,13 +218,13 @@ def _allowed(target: AuditTarget) -> list[Finding]:
     findings = []
     for first, second in combinations(target.with_role("train"), 2):
         if first.tasks != second.tasks and (count := len(target.shared(first, second))):
-            text = f"{count:,} images stand in both train lists (allowed)"
+            text = f"{count:,} images are in both train lists (allowed)"
             findings.append(Finding("pass", f"{second.name} and {first.name}", count, text, asked=0))
     return findings
 
 
 def photos_are_distinct(target: AuditTarget) -> Outcome:
-    """DS3: no photo stands in lists of two roles under different ids: by decoded pixels (error), by pHash (warning)."""
+    """DS3: no photo is in lists of two roles under different ids: by decoded pixels (error), by pHash (warning)."""
     roles = _roles(target)
     if roles.any(axis=1).sum() < 2 and not missing_lists(target.lists):
         return not_applicable("there are no lists of two roles")
@@ -242,7 +242,7 @@ def photos_are_distinct(target: AuditTarget) -> Outcome:
 
 
 def _roles(target: AuditTarget) -> Bools:
-    """Return which images stand in train or finetune, in val, and in test lists, shape (3, u)."""
+    """Return which images are in train or finetune, in val, and in test lists, shape (3, u)."""
     groups = (("train", "finetune"), ("val",), ("test",))
     return np.array([target.mask(target.with_role(*group)) for group in groups])
 
@@ -287,7 +287,7 @@ def _unreadable(target: AuditTarget, hashes: PhotoHashes) -> list[Finding]:
 
 
 def _alike(target: AuditTarget, hashes: PhotoHashes, alike: AlikePhotos, roles: Bools) -> list[Finding]:
-    """Return the pairs of alike photos that stand in lists of different roles."""
+    """Return the pairs of alike photos that are in lists of different roles."""
     images = np.array([int(name) for name in hashes.names], np.int64)
     first, second = images[alike.first], images[alike.second]
     findings: list[Finding] = []

@@ -90,7 +90,7 @@ def growing_lists_are_nested(target: AuditTarget) -> Iterator[Finding]:
             one, two = lists.lists[small], lists.lists[large]
             shared = lists.shared(one, two)
             if shared == len(one.unique):
-                yield Finding("pass", f"{one.name} in {two.name}", text=f"all {shared:,} ids stand in the larger list")
+                yield Finding("pass", f"{one.name} in {two.name}", text=f"all {shared:,} ids are in the larger list")
                 continue
             missing = np.setdiff1d(one.unique, two.unique)[:SHOWN_EXAMPLES]
             datasets = _by_dataset(lists, one, two)

@@ -22,7 +22,7 @@ _SHOWN = 3
 
 
 def groups_stand_on_one_side(target: AuditTarget) -> Outcome:
-    """PL7: patients, videos, drives, told by columns and names, stand in train, in val or in test alone."""
+    """PL7: patients, videos, drives, told by columns and names, are in train, in val or in test alone."""
     compared = [pair for pair in target.pairs if min(pair.places) >= 0]
     parts = [pair for pair in target.compared or () if pair.kind == "parts"]
     # Made first: patterns of the user are refused though there is nothing to compare.
@@ -154,7 +154,7 @@ def _inside(lists: ListSet, overlap: Int64s, told: set[frozenset[int]]) -> Itera
         if chosen:
             names = _names(lists, [small, *chosen])
             count = int(sizes[small])
-            text = f"all {count:,} images of {names[0]} stand in {joined(names[1:], _SHOWN)}"
+            text = f"all {count:,} images of {names[0]} are in {joined(names[1:], _SHOWN)}"
             yield _note(count, text, names), {frozenset((small, place)) for place in larger}
 
 
@@ -191,13 +191,13 @@ def _between(target: AuditTarget, overlap: Int64s, told: set[frozenset[int]]) ->
         times = np.bincount(np.concatenate([lists.lists[place].unique for place in members]))
         count, names = int((times > 1).sum()), _names(lists, members)
         kinds = " or ".join(dict.fromkeys(role for role in (one, two) if role))
-        text = f"{count:,} images stand in several of {len(members)} {kinds} lists: ".replace("  ", " ") + joined(names)
+        text = f"{count:,} images are in several of {len(members)} {kinds} lists: ".replace("  ", " ") + joined(names)
         yield _note(count, text, names, of=int((times > 0).sum()))
     sides = [[place for name, place in lists.place.items() if roles.get(name) == role] for role in ("train", "test")]
     if min(map(len, sides)) > 1 and not overlap[np.ix_(*sides)].any():
         counts = [len(np.unique(np.concatenate([lists.lists[place].unique for place in side]))) for side in sides]
         text = (
-            f"no image of the {len(sides[0])} train lists ({counts[0]:,} images) stands in one of the "
+            f"no image of the {len(sides[0])} train lists ({counts[0]:,} images) is in one of the "
             f"{len(sides[1])} test lists ({counts[1]:,} images)"
         )
         yield _note(0, text, ())
@@ -255,7 +255,7 @@ def _in_sources(target: AuditTarget) -> Iterator[Finding]:
 
 
 def known_and_unknown_images_are_apart(target: AuditTarget) -> Iterator[Finding]:
-    """PL17: no image stands in a list that is said to be in-distribution and in one that is said to be out of it."""
+    """PL17: no image is in a list that is said to be in-distribution and in one that is said to be out of it."""
     for inside, outside in product(target.with_role("id"), target.with_role("ood")):
         images = target.shared(inside, outside)
         about = f"{outside.name} and {inside.name}"
@@ -263,7 +263,7 @@ def known_and_unknown_images_are_apart(target: AuditTarget) -> Iterator[Finding]
         if not len(images):
             yield Finding("pass", about, text="no image is in and out of the distribution", lists=names, pairs=(names,))
             continue
-        text = f"{counted(len(images), 'image')} of {len(outside.unique):,} out of the distribution stand inside it too"
+        text = f"{counted(len(images), 'image')} of {len(outside.unique):,} out of the distribution are inside it too"
         examples = target.examples(images, [outside, inside])
         yield Finding(
             "fail", about, len(images), text, examples, of=len(outside.unique), lists=names, pairs=(names,),

@@ -195,15 +195,15 @@ def _inside(target: AuditTarget, one: AuditedList, task: int, earlier: list[Audi
     about = f"{of_task(target, one, task)}: subset"
     outside = one.unique[~target.mask(earlier)[one.unique]]
     lacking = _tasks_without_train_list(target, task)
-    text = f"{len(outside):,} of {len(one.unique):,} images stand in no train list of these tasks"
+    text = f"{len(outside):,} of {len(one.unique):,} images are in no train list of these tasks"
     if len(outside) and (findings := missing_lists(earlier)):
         return findings
     if len(outside) and lacking:
-        text = f"{len(outside):,} of {len(one.unique):,} images stand in no train list at hand"
+        text = f"{len(outside):,} of {len(one.unique):,} images are in no train list at hand"
         return [undecidable(about, f"the train lists of {joined(lacking)}", text)]
     if len(outside):
         return [Finding("fail", about, len(outside), text, target.examples(outside, [one]))]
-    return [Finding("pass", about, text=f"all {len(one.unique):,} images stand in train lists up to this task")]
+    return [Finding("pass", about, text=f"all {len(one.unique):,} images are in train lists up to this task")]
 
 
 def _tasks_without_train_list(target: AuditTarget, task: int) -> list[str]:

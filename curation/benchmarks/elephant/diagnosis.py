@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from curation.errors import EvaluationError, UsageError
 from curation.evaluation.matching import Matches, OperatingPoints, best_overlap, recall_names
-from curation.evaluation.problem import Bools, Detections, Floats, GroundTruth, Int32s, Int64s
+from curation.evaluation.problem import UNKNOWN, Bools, Detections, Floats, GroundTruth, Int32s, Int64s, Scene
 from curation.input_files import read_plain
 
 KINDS: dict[str, str] = {
@@ -24,6 +24,7 @@ KINDS: dict[str, str] = {
     "ignored": "matched to a difficult or crowd object; outside the total",
 }
 """What each kind of detection is; on a closed image the first that applies, in this order."""
+CORRECT, LOCALIZATION, SIMILAR, OTHER, UNKNOWN_UNKNOWN, MIXED_UNKNOWN, IGNORED = range(len(KINDS))
 
 HOIEM_SIMILAR: tuple[tuple[str, ...], ...] = (
     ("bird", "cat", "cow", "dog", "horse", "person", "sheep"),
@@ -34,15 +35,11 @@ HOIEM_SIMILAR: tuple[tuple[str, ...], ...] = (
 """Similar VOC classes of Hoiem, Chodpathumwan and Dai, "Diagnosing Error in Object Detectors" (ECCV 2012)."""
 
 SimilarSets = Sequence[Sequence[str]]
-_CODES = {kind: code for code, kind in enumerate(KINDS)}
 
 
 def diagnose(
-    closed: GroundTruth,
-    closed_detections: Detections,
+    scene: Scene,
     matches: Matches,
-    wilderness: GroundTruth,
-    wilderness_detections: Detections,
     points: OperatingPoints,
     *,
     similar: SimilarSets | None = None,
@@ -74,172 +71,17 @@ def diagnose(
     UsageError
         A similar set names an unknown class or a class twice, or `minimum_iou` is outside (0, 1].
     """
-    if not 0 < minimum_iou <= 1:
-        raise UsageError("The IoU limit is out of range", expected="above 0, at most 1", found=repr(minimum_iou))
-    table = _similarity(closed.classes, similar)
-    # No threshold keeps what lies below the lowest: its kind need not be known.
-    lowest = np.fmin.reduce(points.threshold, axis=0, initial=np.inf)
-    closed_kinds = _closed_kinds(closed, closed_detections, matches, table, lowest, minimum_iou)
-    wild_kinds = _wilderness_kinds(wilderness, wilderness_detections, lowest, closed.n_images, minimum_iou)
-    result: dict[str, Any] = {}
-    for recall, limits in zip(recall_names(points), points.threshold, strict=True):
-        kept = closed_detections.scores >= limits[closed_detections.label]
-        counts = _count(closed_kinds[kept], closed_detections.label[kept], len(closed.classes))
-        kept = kept_in_wr1(wilderness_detections, limits, closed.n_images)
-        opened = counts + _count(wild_kinds[kept], wilderness_detections.label[kept], len(closed.classes))
-        has_wr1 = wilderness.n_images >= closed.n_images
-        result[recall] = {
-            "closed": _section(closed.classes, counts, limits),
-            "wr1": _section(closed.classes, opened, limits) if has_wr1 else None,
-        }
-    return result
+    _check_overlap(minimum_iou)
+    table = _similarity(scene.closed.classes, similar)
+    scene, kept = _kept_at_any(scene, points)
+    kinds = (
+        _closed_kinds(scene.closed, scene.inside, matches.outcome[kept], table, minimum_iou),
+        np.where(_objects_under(scene.wilderness, scene.outside, minimum_iou) >= 0, UNKNOWN_UNKNOWN, MIXED_UNKNOWN),
+    )
+    return _by_section(scene, points, kinds, len(KINDS), _section)
 
 
-def kept_in_wr1(detections: Detections, limits: Floats, n_closed: int) -> Bools:
-    """Return which wilderness detections reach the threshold of their class on the first `n_closed` images."""
-    kept: Bools = (detections.scores >= limits[detections.label]) & (detections.image < n_closed)
-    return kept
-
-
-def read_similar_sets(path: Path, classes: Sequence[str]) -> tuple[tuple[str, ...], ...]:
-    """Return the similar sets of a JSON file: a list of lists of class names.
-
-    Raises
-    ------
-    MissingFileError
-        The file does not exist.
-    EvaluationError
-        It is not a list of lists of names, or names a class that is not known, or one twice in a set.
-    """
-    try:
-        sets = msgspec.json.decode(read_plain(path, kind="file of similar sets"), type=tuple[tuple[str, ...], ...])
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise EvaluationError(
-            "The similar sets cannot be read",
-            where=str(path),
-            expected='a list of lists of class names: [["cat", "dog"], ["bus", "car"]]',
-            found=str(error)[:200],
-        ) from None
-    for number, members in enumerate(sets):
-        _check_set(members, classes, f"{path}: set {number}")
-    return sets
-
-
-def _similarity(classes: Sequence[str], similar: SimilarSets | None) -> Bools:
-    """Return which classes are similar, shape (K, K); a class is not similar to itself."""
-    if similar is None:
-        similar = [[name for name in members if name in classes] for members in HOIEM_SIMILAR]
-    else:
-        for number, members in enumerate(similar):
-            _check_set(members, classes, f"similar set {number}")
-    table = np.zeros((len(classes), len(classes)), bool)
-    for members in similar:
-        rows = [classes.index(name) for name in members]
-        table[np.ix_(rows, rows)] = True
-    np.fill_diagonal(table, val=False)
-    return table
-
-
-def _check_set(members: Sequence[str], classes: Sequence[str], where: str) -> None:
-    for position, name in enumerate(members):
-        if name not in classes:
-            raise EvaluationError(
-                "A similar set names a class that is not known",
-                where=where,
-                expected="one of " + ", ".join(classes)[:400],
-                found=repr(name)[:80],
-            )
-        if name in members[:position]:
-            raise EvaluationError("A similar set names a class twice", where=where, found=repr(name)[:80])
-
-
-def _closed_kinds(
-    truth: GroundTruth,
-    detections: Detections,
-    matches: Matches,
-    table: Bools,
-    lowest: Floats,
-    minimum_iou: float,
-) -> Int64s:
-    """Return the code of each closed detection; below its `lowest` threshold it means nothing."""
-    kinds = np.full(len(detections), _CODES["mixed_unknown"])
-    kinds[matches.outcome == 1] = _CODES["correct"]
-    kinds[matches.outcome == -1] = _CODES["ignored"]
-    kept = detections.scores >= lowest[detections.label]
-    rows = np.flatnonzero(kept & (matches.outcome == 0))
-    wrong = detections.take(rows)
-    known = truth.label >= 0
-    found = kinds[rows]
-    # The weakest claim first: each stronger one overwrites it.
-    found[best_overlap(truth, wrong, same_class=False, mask=known)[1] >= minimum_iou] = _CODES["other"]
-    for number in range(len(truth.classes)):
-        members = np.flatnonzero(wrong.label == number)
-        alike = known & table[number][truth.label]
-        if len(members) and alike.any():
-            overlap = best_overlap(truth, wrong.take(members), same_class=False, mask=alike)[1]
-            found[members[overlap >= minimum_iou]] = _CODES["similar"]
-    found[best_overlap(truth, wrong, same_class=True)[1] >= minimum_iou] = _CODES["localization"]
-    kinds[rows] = found
-    return kinds
-
-
-def _wilderness_kinds(
-    truth: GroundTruth,
-    detections: Detections,
-    lowest: Floats,
-    n_closed: int,
-    minimum_iou: float,
-) -> Int64s:
-    kinds = np.full(len(detections), _CODES["mixed_unknown"])
-    rows = np.flatnonzero(kept_in_wr1(detections, lowest, n_closed))
-    overlap = best_overlap(truth, detections.take(rows), same_class=False)[1]
-    kinds[rows[overlap >= minimum_iou]] = _CODES["unknown_unknown"]
-    return kinds
-
-
-def _count(kinds: Int64s, labels: Any, n_classes: int) -> Int64s:
-    """Return counts, shape (K, kinds)."""
-    cells = labels.astype(np.int64) * len(KINDS) + kinds
-    return np.bincount(cells, minlength=n_classes * len(KINDS)).reshape(n_classes, len(KINDS))
-
-
-def _section(classes: Sequence[str], counts: Int64s, limits: Floats) -> dict[str, Any]:
-    undefined = np.isnan(limits)
-    per_class = {name: None if undefined[number] else _by_kind(counts[number]) for number, name in enumerate(classes)}
-    total = _by_kind(counts.sum(axis=0))
-    return {
-        "per_class": per_class,
-        "total": total,
-        "shares": {
-            "per_class": {name: None if line is None else _shares(line) for name, line in per_class.items()},
-            "total": _shares(total),
-        },
-        "left_out": {name: "the recall is never reached" for name, line in per_class.items() if line is None},
-    }
-
-
-def _by_kind(counts: Int64s) -> dict[str, int]:
-    return dict(zip(KINDS, counts.tolist(), strict=True))
-
-
-def _shares(counts: Mapping[str, int]) -> dict[str, float] | None:
-    total = sum(counts.values()) - counts["ignored"]
-    return {kind: n / total for kind, n in counts.items() if kind != "ignored"} if total else None
-
-
-UNKNOWN = "unknown"
-"""Name of an unknown object whose original class the annotation file does not say."""
-
-
-def confusion(
-    closed: GroundTruth,
-    closed_detections: Detections,
-    wilderness: GroundTruth,
-    wilderness_detections: Detections,
-    points: OperatingPoints,
-    *,
-    minimum_iou: float = 0.1,
-) -> dict[str, Any]:
+def confusion(scene: Scene, points: OperatingPoints, *, minimum_iou: float = 0.1) -> dict[str, Any]:
     """Return what the kept detections of each class lie on, per recall, on the closed set and on closed set + WR1.
 
     Each kept detection goes to the object of highest IoU of any class, crowd and difficult ones included, when that
@@ -257,27 +99,176 @@ def confusion(
         zero, and ``background[detected]`` for every class. A true class is a known one or the original class of an
         unknown object. ``wr1`` is None when there are fewer wilderness than closed images.
     """
-    if not 0 < minimum_iou <= 1:
-        raise UsageError("The IoU limit is out of range", expected="above 0, at most 1", found=repr(minimum_iou))
-    columns = column_names(closed, wilderness)
-    result: dict[str, Any] = {}
+    _check_overlap(minimum_iou)
+    scene, _ = _kept_at_any(scene, points)
+    columns = column_names(scene)
+    number = {name: position for position, name in enumerate(columns)}
+
+    def true_classes(truth: GroundTruth, detections: Detections) -> Int64s:
+        # The last column is the background, which position -1 leads to.
+        names = np.array([*(number[name] for name in _object_names(truth)), len(columns)], np.int64)
+        return names[_objects_under(truth, detections, minimum_iou)]
+
+    def section(classes: Sequence[str], counts: Int64s, _: Floats) -> dict[str, Any]:
+        lines = {row: _named(columns, line[:-1]) for row, line in zip(classes, counts, strict=True)}
+        found = {row: {name: n for name, n in line.items() if n} for row, line in lines.items()}
+        return {
+            "confusion": {row: line for row, line in found.items() if line},
+            "background": _named(classes, counts[:, -1]),
+        }
+
+    cells = [true_classes(*part) for part in scene.parts]
+    return _by_section(scene, points, cells, len(columns) + 1, section)
+
+
+def _kept_at_any(scene: Scene, points: OperatingPoints) -> tuple[Scene, Bools]:
+    """Return the scene with those detections alone that some threshold keeps, and which of the closed ones these are.
+
+    What the others are need not be known.
+    """
+    lowest = np.fmin.reduce(points.threshold, axis=0, initial=np.inf)
+    inside, outside = (kept_in_wr1(detections, lowest, scene.closed.n_images) for _, detections in scene.parts)
+    return scene._replace(inside=scene.inside.take(inside), outside=scene.outside.take(outside)), inside
+
+
+def _by_section(
+    scene: Scene, points: OperatingPoints, cells: Sequence[Int64s], width: int, section: Any
+) -> dict[str, Any]:
+    """Return ``result[recall]["closed" | "wr1"]``, made of the counts of kept detections, shape (K, width)."""
+    classes, n_closed = scene.closed.classes, scene.closed.n_images
+    result = {}
     for recall, limits in zip(recall_names(points), points.threshold, strict=True):
-        kept = closed_detections.scores >= limits[closed_detections.label]
-        counts = _counts(closed, closed_detections, kept, columns, minimum_iou)
-        kept = kept_in_wr1(wilderness_detections, limits, closed.n_images)
-        opened = counts + _counts(wilderness, wilderness_detections, kept, columns, minimum_iou)
-        has_wr1 = wilderness.n_images >= closed.n_images
+        counts = []
+        for (_, detections), column in zip(scene.parts, cells, strict=True):
+            kept = kept_in_wr1(detections, limits, n_closed)
+            cell = detections.label[kept].astype(np.int64) * width + column[kept]
+            counts.append(np.bincount(cell, minlength=len(classes) * width).reshape(-1, width))
+        has_wr1 = scene.wilderness.n_images >= n_closed
         result[recall] = {
-            "closed": _overlaps(closed.classes, columns, counts),
-            "wr1": _overlaps(closed.classes, columns, opened) if has_wr1 else None,
+            "closed": section(classes, counts[0], limits),
+            "wr1": section(classes, counts[0] + counts[1], limits) if has_wr1 else None,
         }
     return result
 
 
-def column_names(closed: GroundTruth, wilderness: GroundTruth) -> tuple[str, ...]:
+def kept_in_wr1(detections: Detections, limits: Floats, n_closed: int) -> Bools:
+    """Return which detections reach the threshold of their class on the first `n_closed` images of their part."""
+    return np.asarray((detections.scores >= limits[detections.label]) & (detections.image < n_closed))
+
+
+def read_similar_sets(path: Path, classes: Sequence[str]) -> tuple[tuple[str, ...], ...]:
+    """Return the similar sets of a JSON file: a list of lists of class names.
+
+    Raises
+    ------
+    MissingFileError
+        The file does not exist.
+    EvaluationError
+        It is not a list of lists of names, or names a class that is not known, or one twice in a set.
+    """
+    data = read_plain(path, kind="file of similar sets")
+    try:
+        sets = msgspec.json.decode(data, type=tuple[tuple[str, ...], ...])
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        example = 'a list of lists of class names: [["cat", "dog"], ["bus", "car"]]'
+        raise EvaluationError(
+            "The similar sets cannot be read", where=str(path), expected=example, found=str(error)[:200]
+        ) from None
+    _check_sets(sets, classes, f"{path}: set")
+    return sets
+
+
+def _check_sets(sets: SimilarSets, classes: Sequence[str], where: str) -> None:
+    for number, members in enumerate(sets):
+        for name in members:
+            told = {"where": f"{where} {number}", "found": repr(name)[:80]}
+            if name not in classes:
+                known = "one of " + ", ".join(classes)[:400]
+                raise EvaluationError("A similar set names a class that is not known", expected=known, **told)
+            if list(members).count(name) > 1:
+                raise EvaluationError("A similar set names a class twice", **told)
+
+
+def _check_overlap(minimum_iou: float) -> None:
+    if not 0 < minimum_iou <= 1:
+        raise UsageError("The IoU limit is out of range", expected="above 0, at most 1", found=repr(minimum_iou))
+
+
+def _similarity(classes: Sequence[str], similar: SimilarSets | None) -> Bools:
+    """Return which classes are similar, shape (K, K); a class is not similar to itself."""
+    if similar is None:
+        similar = [[name for name in members if name in classes] for members in HOIEM_SIMILAR]
+    _check_sets(similar, classes, "similar set")
+    table = np.zeros((len(classes), len(classes)), bool)
+    for members in similar:
+        rows = [classes.index(name) for name in members]
+        table[np.ix_(rows, rows)] = True
+    np.fill_diagonal(table, val=False)
+    return table
+
+
+def _closed_kinds(
+    truth: GroundTruth, detections: Detections, outcome: Any, similar: Bools, minimum_iou: float
+) -> Int64s:
+    """Return the kind of each closed detection."""
+    kinds = np.choose(outcome + 1, (IGNORED, MIXED_UNKNOWN, CORRECT))
+    rows = np.flatnonzero(outcome == 0)
+    wrong = detections.take(rows)
+    known = truth.label >= 0
+    found = kinds[rows]
+    # The weakest claim first: each stronger one overwrites it.
+    found[best_overlap(truth, wrong, same_class=False, mask=known)[1] >= minimum_iou] = OTHER
+    for number in np.unique(wrong.label):
+        members = np.flatnonzero(wrong.label == number)
+        alike = known & similar[number][truth.label]
+        overlap = best_overlap(truth, wrong.take(members), same_class=False, mask=alike)[1]
+        found[members[overlap >= minimum_iou]] = SIMILAR
+    found[best_overlap(truth, wrong, same_class=True)[1] >= minimum_iou] = LOCALIZATION
+    kinds[rows] = found
+    return np.asarray(kinds)
+
+
+def _objects_under(truth: GroundTruth, detections: Detections, minimum_iou: float) -> Int64s:
+    """Return the object of highest IoU that each detection lies on, -1 for none."""
+    position, overlap = best_overlap(truth, detections, same_class=False)
+    return np.where(overlap >= minimum_iou, position.astype(np.int64), -1)
+
+
+def _section(classes: Sequence[str], counts: Int64s, limits: Floats) -> dict[str, Any]:
+    lines = zip(classes, counts, np.isnan(limits), strict=True)
+    per_class = {name: None if undefined else _named(KINDS, line) for name, line, undefined in lines}
+    total = _named(KINDS, counts.sum(axis=0))
+    return {
+        "per_class": per_class,
+        "total": total,
+        "shares": {
+            "per_class": {name: line and _shares(line) for name, line in per_class.items()},
+            "total": _shares(total),
+        },
+        "left_out": {name: "the recall is never reached" for name, line in per_class.items() if line is None},
+    }
+
+
+def _named(names: Sequence[str] | Mapping[str, str], counts: Int64s) -> dict[str, int]:
+    return dict(zip(names, counts.tolist(), strict=True))
+
+
+def _shares(counts: Mapping[str, int]) -> dict[str, float] | None:
+    total = sum(counts.values()) - counts["ignored"]
+    return {kind: n / total for kind, n in counts.items() if kind != "ignored"} if total else None
+
+
+def column_names(scene: Scene) -> tuple[str, ...]:
     """Return the true classes: the known ones in their order, then all others by code point."""
-    others = {name for truth in (closed, wilderness) for name in _object_names(truth)}
-    return closed.classes + tuple(sorted(others.difference(closed.classes)))
+    others = {name for truth, _ in scene.parts for name in _object_names(truth)}
+    return scene.closed.classes + tuple(sorted(others.difference(scene.closed.classes)))
+
+
+def _object_names(truth: GroundTruth) -> Iterator[str]:
+    """Yield the class of each object; `UNKNOWN` for an unknown one whose own class the file does not say."""
+    original = truth.original or ("",) * len(truth.label)
+    for label, name in zip(truth.label.tolist(), original, strict=True):
+        yield truth.classes[label] if label >= 0 else name or UNKNOWN
 
 
 def full_matrix(section: Mapping[str, Any], rows: Sequence[str], columns: Sequence[str]) -> dict[str, Any]:
@@ -288,39 +279,6 @@ def full_matrix(section: Mapping[str, Any], rows: Sequence[str], columns: Sequen
         "columns": list(columns),
         "counts": [[entries.get(row, {}).get(column, 0) for column in columns] for row in rows],
         "background": [section["background"][row] for row in rows],
-    }
-
-
-def _object_names(truth: GroundTruth) -> list[str]:
-    original = truth.original or ("",) * len(truth.label)
-    return [
-        truth.classes[label] if label >= 0 else name or UNKNOWN
-        for label, name in zip(truth.label.tolist(), original, strict=True)
-    ]
-
-
-def _counts(truth: GroundTruth, detections: Detections, kept: Bools, columns: Sequence[str], minimum_iou: float) -> Any:
-    """Return counts, shape (K, columns + 1); the last column is the background."""
-    number = {name: position for position, name in enumerate(columns)}
-    names = np.array([number[name] for name in _object_names(truth)], np.int64)
-    some = detections.take(np.flatnonzero(kept))
-    position, overlap = best_overlap(truth, some, same_class=False)
-    on_object = overlap >= minimum_iou
-    column = np.full(len(some), len(columns))
-    column[on_object] = names[position[on_object]]
-    width = len(columns) + 1
-    cells = some.label.astype(np.int64) * width + column
-    return np.bincount(cells, minlength=len(truth.classes) * width).reshape(-1, width)
-
-
-def _overlaps(classes: Sequence[str], columns: Sequence[str], counts: Any) -> dict[str, Any]:
-    entries = {
-        row: {column: n for column, n in zip(columns, line, strict=True) if n}
-        for row, line in zip(classes, counts[:, :-1].tolist(), strict=True)
-    }
-    return {
-        "confusion": {row: line for row, line in entries.items() if line},
-        "background": dict(zip(classes, counts[:, -1].tolist(), strict=True)),
     }
 
 
@@ -366,35 +324,31 @@ def _claimed_equally(gaps: Floats, detections: Detections, matches: Matches) -> 
     holder[matches.claim[found]] = found
     rivals = np.flatnonzero((matches.claim >= 0) & (matches.outcome == 0))
     held = holder[matches.claim[rivals]]
-    same_gap = (gaps[rivals] == gaps[held]) | (np.isnan(gaps[rivals]) & np.isnan(gaps[held]))
-    equal = (detections.scores[rivals] == detections.scores[held]) & ~same_gap
-    return np.unique(matches.claim[rivals[equal]])
+    same_gap = np.isclose(gaps[rivals], gaps[held], rtol=0, atol=0, equal_nan=True)
+    return np.unique(matches.claim[rivals[(detections.scores[rivals] == detections.scores[held]) & ~same_gap]])
 
 
 def _spread(gaps: Floats) -> dict[str, Any]:
     known = gaps[np.isfinite(gaps)]
-    result: dict[str, Any] = {
-        "n": len(known),
-        "mean": None,
-        "std_population": None,
-        "std_sample": None,
+    n = len(known)
+    softmax = not n or np.abs(known).max() <= 1
+    defined = n > 0 and softmax
+    found = {
+        "n": n,
+        "mean": float(known.mean()) if defined else None,
+        "std_population": float(known.std()) if defined else None,
+        "std_sample": float(known.std(ddof=1)) if defined and n > 1 else None,
         "negative": int((known < 0).sum()),
-        "hist20": None,
-        "missing": len(gaps) - len(known),
+        "hist20": histogram(known) if softmax else None,
+        "missing": len(gaps) - n,
     }
-    if len(known) and np.abs(known).max() > 1:
-        return {**result, "reason": "a gap lies outside [-1, 1]: the scores are not softmax probabilities"}
-    result["hist20"] = histogram(known)
-    if not len(known):
-        return {**result, "reason": "no true positive has a background score"}
-    result["mean"] = float(known.mean())
-    result["std_population"] = float(known.std())
-    result["std_sample"] = float(known.std(ddof=1)) if len(known) > 1 else None
-    return result
+    if defined:
+        return found
+    nothing, outside = "no true positive has a background score", "a gap lies outside [-1, 1]"
+    return found | {"reason": nothing if softmax else f"{outside}: the scores are not softmax probabilities"}
 
 
 def histogram(gaps: Floats) -> list[int]:
     """Return the counts of gaps in the 20 bins between `EDGES`: lower edge included, 1.0 in the last bin."""
-    bins = np.searchsorted(EDGES, gaps, side="right") - 1
-    counts: list[int] = np.bincount(np.minimum(bins, BINS - 1), minlength=BINS).tolist()
+    counts: list[int] = np.histogram(gaps, EDGES)[0].tolist()
     return counts

@@ -2,66 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cache, partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
 
 from curation.arguments import Replicates, Seed
-from curation.benchmarks.elephant.diagnosis import (
-    NO_BACKGROUND_SCORES,
-    SimilarSets,
-    background_gap,
-    column_names,
-    confusion,
-    diagnose,
-    read_similar_sets,
-)
-from curation.benchmarks.elephant.measures import (
-    FORMULAS,
-    OFFICIAL,
-    OWOD,
-    PAPER,
-    TABLE_4_BETAS,
-    TABLE_4_RATIOS,
-    Formula,
-    Part,
-    available_ratios,
-    fbeta_operating_points,
-    official_profile,
-    open_set_errors,
-    owod_metrics,
-)
+from curation.benchmarks.elephant import diagnosis, measures
+from curation.benchmarks.elephant.measures import OFFICIAL, OWOD, PAPER, TABLE_4_BETAS
 from curation.benchmarks.elephant.report import DEFINITIONS, REPORT
 from curation.errors import EvaluationError, UsageError
+from curation.evaluation import inputs, open_set
 from curation.evaluation.curves import average_precision_by_level
-from curation.evaluation.inputs import (
-    POLICY,
-    READING,
-    CategoryIds,
-    Policy,
-    Reading,
-    Truth,
-    about,
-    by_name,
-    classes_listed,
-    detections_of,
-    known_classes,
-    manifest_record,
-    require_manifest_for_ids,
-)
-from curation.evaluation.matching import Matches, OperatingPoints, assign, recall_names, thresholds
-from curation.evaluation.open_set import (
-    LEVEL_COUNTS,
-    LevelCounts,
-    Levels,
-    wilderness_impact,
-    wilderness_levels,
-)
+from curation.evaluation.inputs import POLICY, READING, CategoryIds, Policy, Reading, Truth
+from curation.evaluation.matching import Matches, OperatingPoints, assign, recall_names, tenth_names, thresholds
+from curation.evaluation.open_set import LEVEL_COUNTS, LevelCounts, Levels
 from curation.evaluation.outcomes import Outcomes
-from curation.evaluation.problem import MOST_LISTED, Detections, GroundTruth
+from curation.evaluation.problem import MOST_LISTED, GroundTruth, Scene
 from curation.evaluation.resample import wilderness_intervals
 from curation.evaluation.result import Result
 from curation.evaluation.truth import check_closed, check_wilderness, ground_truth
@@ -73,11 +33,12 @@ from curation.progress import steps
 
 Profile = Literal["paper", "official", "all"]
 PROFILES: dict[str, str] = {
-    **{one.name: one.meaning for one in (PAPER, OFFICIAL)},
+    PAPER.name: PAPER.meaning,
+    OFFICIAL.name: OFFICIAL.meaning,
     "all": "both, difficult objects ignored and counted, integer and float32 level counts",
 }
 PARTS = ("closed", "wilderness")
-_TENTHS = {f"{tenths // 10}.{tenths % 10}": tenths for tenths in range(1, 11)}
+_TENTHS = dict(zip(tenth_names(range(1, 11)), range(1, 11), strict=True))
 _BETAS = ",".join(TABLE_4_BETAS)
 Texts = str | tuple[str, ...]
 """Decimal texts, with commas between them or as a tuple."""
@@ -118,8 +79,8 @@ class ElephantOptions:
     recalls: Annotated[Texts, "R,R"] = "0.1,0.3,0.5"
     fbeta_ratios: Annotated[Texts | None, "W,W"] = None
     betas: Annotated[Texts, "B,B"] = _BETAS
-    fbeta_formula: Formula = "correct"
-    similar: Path | SimilarSets | None = None
+    fbeta_formula: measures.Formula = "correct"
+    similar: Path | diagnosis.SimilarSets | None = None
     bootstrap: Replicates = 0
     seed: Seed = 0
 
@@ -134,11 +95,8 @@ class ElephantOptions:
         """
         given = _texts(self.recalls)
         if len(set(given)) != len(given) or not set(given) <= set(_TENTHS):
-            raise UsageError(
-                "The recalls are not usable",
-                where=f"--recalls {','.join(given)}"[:200],
-                expected="different ones of " + ", ".join(_TENTHS),
-            )
+            where, expected = f"--recalls {','.join(given)}"[:200], "different ones of " + ", ".join(_TENTHS)
+            raise UsageError("The recalls are not usable", where=where, expected=expected)
         return tuple(_TENTHS[recall] for recall in given)
 
 
@@ -192,44 +150,43 @@ def evaluate(
     UsageError
         Options that cannot work together.
     """
-    require_manifest_for_ids(category_ids, manifest=manifest, classes=classes)
-    truths: dict[str, Truth] = by_name(truth, "--truth", "part", PARTS, wanted=PARTS)
-    files: dict[str, Path] = by_name(detections, "--detections", "part", PARTS, wanted=PARTS)
+    inputs.require_manifest_for_ids(category_ids, manifest=manifest, classes=classes)
+    truths: dict[str, Truth] = inputs.by_name(truth, "--truth", "part", PARTS, wanted=PARTS)
+    files: dict[str, Path] = inputs.by_name(detections, "--detections", "part", PARTS, wanted=PARTS)
     taken = load_manifest(manifest) if isinstance(manifest, str) else manifest
     sources = {part: reading.open(truths[part], part) for part in steps(PARTS, "reading ground truth")}
-    known = known_classes(sources["closed"], classes=classes, manifest=taken, category_ids=category_ids)
-    similar = read_similar_sets(options.similar, known.names) if isinstance(options.similar, Path) else options.similar
+    known = inputs.known_classes(sources["closed"], classes=classes, manifest=taken, category_ids=category_ids)
+    option_files = {"classes": classes}
+    if isinstance(options.similar, Path):
+        option_files["similar"] = options.similar
+        options = replace(options, similar=diagnosis.read_similar_sets(options.similar, known.names))
     lists = _lists(taken, wilderness_part, reading)
     boxed = {part: reading.boxed(sources[part], taken, lists.get(part)) for part in PARTS}
-    sources = {part: source for part, (source, _) in boxed.items()}
-    parts = {part: ground_truth(sources[part], known, lists.get(part)) for part in PARTS}
+    parts = {part: ground_truth(source, known, lists.get(part)) for part, (source, _) in boxed.items()}
     check_closed(parts["closed"])
     check_wilderness(parts["wilderness"])
     read = {
-        part: detections_of(files[part], parts[part], reading.policy_of(policy), other=parts[other])
-        for part, other in steps(list(zip(PARTS, reversed(PARTS), strict=True)), "reading detections")
+        part: inputs.detections_of(files[part], parts[part], reading.policy_of(policy), other=parts[other])
+        for part, other in steps((PARTS, PARTS[::-1]), "reading detections")
     }
-    kept = {name for members in similar or () for name in members}
-    listed, unlisted = classes_listed([(parts[part], read[part]) for part in PARTS], most=_MOST_LISTED, named=kept)
-    closed, wilderness = ((part.truth, found.detections) for part, found in listed)
-    told = about(
+    similar = () if options.similar is None or isinstance(options.similar, Path) else options.similar
+    kept = {name for members in similar for name in members}
+    listed, unlisted = inputs.classes_listed([(parts[one], read[one]) for one in PARTS], most=_MOST_LISTED, named=kept)
+    (closed, inside), (wilderness, outside) = ((part.truth, found.detections) for part, found in listed)
+    scene = Scene(closed, inside, wilderness, outside)
+    told = inputs.about(
         known,
         {part: {"truth": parts[part].file, "detections": read[part].file} for part in PARTS},
-        manifest=manifest_record(taken, wilderness_part=wilderness_part),
-        option_files={
-            "classes": classes,
-            "similar": options.similar if isinstance(options.similar, Path) else None,
-        },
+        manifest=inputs.manifest_record(taken, wilderness_part=wilderness_part),
+        option_files=option_files,
     )
-    options = replace(options, similar=similar)
-    sections = evaluate_elephant(*closed, *wilderness, options)
     return Result(
         REPORT,
         told,
-        sections,
-        columns=lambda: precision_recall(*closed, difficult=options.difficult),
+        evaluate_elephant(scene, options),
+        columns=lambda: precision_recall(closed, inside, difficult=options.difficult),
         notes=[*(f"{part}: {note}" for part, (_, notes) in boxed.items() for note in notes), *unlisted],
-        outcomes=lambda: {PAPER.name: single_outcomes({"closed": closed, "wilderness": wilderness}, options)},
+        outcomes=lambda: {PAPER.name: single_outcomes(scene, options)},
     )
 
 
@@ -238,25 +195,19 @@ def _lists(manifest: Manifest | None, wilderness_part: str, reading: Reading) ->
         if wilderness_part != "wilderness":
             raise UsageError("--wilderness-part chooses a part of a manifest", expected="--manifest MANIFEST beside it")
         return {}
-    lists = {"closed": reading.listed(manifest, "closed"), "wilderness": reading.listed(manifest, wilderness_part)}
-    if wilderness_part == "wr1" and len(lists["wilderness"]) < len(lists["closed"]):
+    closed, wilderness = reading.listed(manifest, "closed"), reading.listed(manifest, wilderness_part)
+    if wilderness_part == "wr1" and len(wilderness) < len(closed):
         raise EvaluationError(
             "There are fewer wilderness images than closed ones",
             where=f"part wr1 of {manifest.header.name}",
-            expected=f"{len(lists['closed'])} images",
-            found=str(len(lists["wilderness"])),
+            expected=f"{len(closed)} images",
+            found=str(len(wilderness)),
             hint="--wilderness-part wilderness takes all there are",
         )
-    return lists
+    return {"closed": closed, "wilderness": wilderness}
 
 
-def evaluate_elephant(
-    closed: GroundTruth,
-    closed_detections: Detections,
-    wilderness: GroundTruth,
-    wilderness_detections: Detections,
-    options: ElephantOptions | None = None,
-) -> dict[str, Any]:
+def evaluate_elephant(scene: Scene, options: ElephantOptions = OPTIONS) -> dict[str, Any]:
     """Return every number of the protocol, each beside what it refers to; undefined ones are None with a reason.
 
     Returns
@@ -272,187 +223,141 @@ def evaluate_elephant(
     UsageError, EvaluationError
         Options that cannot work on these parts.
     """
-    options = options or ElephantOptions()
     if options.profile not in PROFILES:
         raise UsageError("Unknown profile", expected=", ".join(PROFILES), found=repr(options.profile)[:80])
-    run = _Run(closed, closed_detections, wilderness, wilderness_detections, options)
-    return {**run.summary(), **run.profiles(), **run.sections()}
+    closed, wilderness = scene.closed, scene.wilderness
+
+    @cache
+    def matched(difficult: Difficult) -> tuple[Matches, OperatingPoints]:
+        matches = assign(closed, scene.inside, replace(PAPER, difficult=difficult))
+        return matches, thresholds(matches, scene.inside, options.tenths)
+
+    matches, points = matched(options.difficult)
+    levels = open_set.wilderness_levels(closed.n_images, wilderness.n_images, counts=options.level_counts)
+    sections: dict[str, Callable[[], Any]] = {}
+    for name, profile, difficult, counts in _readings(options):
+        if profile == OFFICIAL.name:
+            tenths = options.tenths
+            sections[name] = partial(measures.official_profile, scene, recalls_tenths=tenths, counts=counts)
+        else:
+            sections[name] = partial(_paper, scene, difficult, *matched(difficult), levels)
+    sections |= {
+        "owod": lambda: measures.owod_metrics(scene.parts),
+        "a_ose": lambda: measures.open_set_errors(scene.parts, points),
+        "diagnosis": lambda: _diagnosis(scene, matches, points, options),
+        "fbeta": lambda: _fbeta(scene, matches, options),
+        "fbeta_formula": lambda: {options.fbeta_formula: measures.FORMULAS[options.fbeta_formula]},
+        "background_gap": lambda: diagnosis.background_gap(closed, scene.inside, matches),
+        "bootstrap": lambda: _bootstrap(scene, matches, levels, options) if options.bootstrap else None,
+    }
+    found = {name: section() for name, section in steps(sections.items(), "sections")}
+    lacks_background = found["background_gap"] is None
+    return {
+        "profile": options.profile,
+        "profile_meaning": PROFILES[options.profile],
+        "difficult": options.difficult,
+        "level_counts": options.level_counts,
+        "definitions": DEFINITIONS,
+        "classes": list(closed.classes),
+        "true_classes": list(diagnosis.column_names(scene)),
+        "n_closed": closed.n_images,
+        "n_wild": wilderness.n_images,
+        "wilderness_order": "ascending image id",
+        "images": {part: _image_counts(truth) for part, (truth, _) in zip(PARTS, scene.parts, strict=True)},
+        "n_detections": {
+            part: dict(zip(closed.classes, np.bincount(one.label, minlength=len(closed.classes)).tolist(), strict=True))
+            for part, (_, one) in zip(PARTS, scene.parts, strict=True)
+        },
+        **found,
+        "undefined": {"background_gap": diagnosis.NO_BACKGROUND_SCORES} if lacks_background else {},
+    }
 
 
-def single_outcomes(parts: Mapping[str, Part], options: ElephantOptions = OPTIONS) -> tuple[Outcomes, ...]:
+def single_outcomes(scene: Scene, options: ElephantOptions = OPTIONS) -> tuple[Outcomes, ...]:
     """Return what became of each detection of both parts: matched as the paper says, A-OSE as it is counted here.
 
     ``kept_at`` tells which detections stand at or above the closed set's threshold of a recall; on the wilderness these
     are the FP_o of wilderness impact.
     """
     rules = replace(PAPER, difficult=options.difficult)
-    closed, inside = parts["closed"]
-    points = thresholds(assign(closed, inside, rules), inside, options.tenths)
-    return tuple(
-        outcomes_by_class(
-            truth,
-            detections,
-            rules,
-            strict=OWOD.strict,
-            part=part,
-            kept_at={
-                recall: detections.scores >= limits[detections.label]
-                for recall, limits in zip(recall_names(points), points.threshold, strict=True)
-            },
+    points = thresholds(assign(scene.closed, scene.inside, rules), scene.inside, options.tenths)
+    limits = dict(zip(recall_names(points), points.threshold, strict=True))
+    outcomes = []
+    for part, (truth, found) in zip(PARTS, scene.parts, strict=True):
+        kept = {recall: found.scores >= limit[found.label] for recall, limit in limits.items()}
+        outcomes.append(outcomes_by_class(truth, found, rules, strict=OWOD.strict, part=part, kept_at=kept))
+    return tuple(outcomes)
+
+
+def _readings(options: ElephantOptions) -> Iterator[tuple[str, str, Difficult, LevelCounts]]:
+    """Yield name, profile, treatment of difficult objects and rule for level counts of each section asked for."""
+    given, counted = options.difficult, options.level_counts
+    readings: tuple[tuple[str, Difficult, LevelCounts], ...] = ((options.profile, given, counted),)
+    if options.profile == "all":
+        readings = (
+            ("paper", "ignore", counted),
+            ("paper", "count", counted),
+            ("official", given, "integer"),
+            ("official", given, "float32"),
         )
-        for part, (truth, detections) in parts.items()
+    for profile, difficult, counts in readings:
+        name = profile + ("_difficult_counted" if (profile, difficult) == ("paper", "count") else "")
+        yield name + ("_float32_counts" if counts == "float32" else ""), profile, difficult, counts
+
+
+def _paper(
+    scene: Scene, difficult: Difficult, matches: Matches, points: OperatingPoints, levels: Levels
+) -> dict[str, Any]:
+    classes = scene.closed.classes
+    positives = dict(zip(classes, matches.n_positive.tolist(), strict=True))
+    by_level = np.bincount(levels.first_level(scene.outside.image), minlength=len(levels) + 1)
+    return {
+        "difficult": difficult,
+        "level_counts": levels.counts,
+        "level_counts_meaning": LEVEL_COUNTS[levels.counts],
+        "npos": positives,
+        "levels": list(levels.names),
+        "n_wild_images": levels.images.tolist(),
+        "n_wild_detections": by_level[:-1].cumsum().tolist(),
+        "classes_averaged": [name for name, n in positives.items() if n],
+        "classes_left_out": {name: "no ground truth" for name, n in positives.items() if not n},
+        **average_precision_by_level(classes, scene.inside, matches, scene.outside, levels),
+        **open_set.wilderness_impact(classes, matches, points, scene.outside, levels),
+    }
+
+
+def _diagnosis(scene: Scene, matches: Matches, points: OperatingPoints, options: ElephantOptions) -> dict[str, Any]:
+    similar = None if isinstance(options.similar, Path) else options.similar
+    kinds = diagnosis.diagnose(scene, matches, points, similar=similar)
+    overlaps = diagnosis.confusion(scene, points)
+    return {
+        recall: {name: found and {**found, **overlaps[recall][name]} for name, found in sections.items()}
+        for recall, sections in kinds.items()
+    }
+
+
+def _fbeta(scene: Scene, matches: Matches, options: ElephantOptions) -> dict[str, Any]:
+    if options.fbeta_ratios is None:
+        ratios = measures.available_ratios(scene.closed.n_images, scene.wilderness.n_images)
+    else:
+        ratios = _texts(options.fbeta_ratios)
+    betas, formula = _texts(options.betas), options.fbeta_formula
+    return measures.fbeta_operating_points(scene, matches, ratios=ratios, betas=betas, formula=formula)
+
+
+def _bootstrap(scene: Scene, matches: Matches, levels: Levels, options: ElephantOptions) -> dict[str, Any]:
+    return wilderness_intervals(
+        scene.closed,
+        scene.inside,
+        matches,
+        scene.wilderness,
+        scene.outside,
+        levels=dict(zip(levels.names, levels.images.tolist(), strict=True)),
+        recalls_tenths=options.tenths,
+        replicates=options.bootstrap,
+        seed=options.seed,
+        difficult=options.difficult,
     )
-
-
-def _section_name(profile: str, difficult: str, counts: str) -> str:
-    name = profile + ("_difficult_counted" if difficult == "count" and profile == "paper" else "")
-    return name + ("_float32_counts" if counts == "float32" else "")
-
-
-class _Run:
-    """One evaluation: the closed part is matched once for each treatment of difficult objects."""
-
-    def __init__(
-        self,
-        closed: GroundTruth,
-        closed_detections: Detections,
-        wilderness: GroundTruth,
-        wilderness_detections: Detections,
-        options: ElephantOptions,
-    ) -> None:
-        self.closed, self.inside = closed, closed_detections
-        self.wilderness, self.outside = wilderness, wilderness_detections
-        self.options = options
-        self.matches = assign(closed, closed_detections, replace(PAPER, difficult=options.difficult))
-        self.points = thresholds(self.matches, closed_detections, options.tenths)
-        self.matched = (closed, closed_detections, self.matches, wilderness, wilderness_detections)
-        self.levels = wilderness_levels(closed.n_images, wilderness.n_images, counts=options.level_counts)
-
-    def summary(self) -> dict[str, Any]:
-        return {
-            "profile": self.options.profile,
-            "profile_meaning": PROFILES[self.options.profile],
-            "difficult": self.options.difficult,
-            "level_counts": self.options.level_counts,
-            "definitions": DEFINITIONS,
-            "classes": list(self.closed.classes),
-            "true_classes": list(column_names(self.closed, self.wilderness)),
-            "n_closed": self.closed.n_images,
-            "n_wild": self.wilderness.n_images,
-            "wilderness_order": "ascending image id",
-            "images": {
-                "closed": _image_counts(self.closed),
-                "wilderness": _image_counts(self.wilderness),
-            },
-            "n_detections": {
-                "closed": _by_class(self.closed, self.inside),
-                "wilderness": _by_class(self.closed, self.outside),
-            },
-        }
-
-    def profiles(self) -> dict[str, Any]:
-        from tqdm import tqdm
-
-        shown = tqdm(self._readings(), desc="profiles", disable=None, leave=False)
-        return {_section_name(*reading): self._profile(*reading) for reading in shown}
-
-    def _readings(self) -> tuple[tuple[str, Difficult, LevelCounts], ...]:
-        difficult, counts = self.options.difficult, self.options.level_counts
-        if self.options.profile != "all":
-            return ((self.options.profile, difficult, counts),)
-        return (
-            ("paper", "ignore", counts),
-            ("paper", "count", counts),
-            ("official", difficult, "integer"),
-            ("official", difficult, "float32"),
-        )
-
-    def _profile(self, profile: str, difficult: Difficult, counts: LevelCounts) -> dict[str, Any]:
-        if profile == "official":
-            return official_profile(
-                self.closed,
-                self.inside,
-                self.wilderness,
-                self.outside,
-                recalls_tenths=self.options.tenths,
-                counts=counts,
-            )
-        if difficult == self.options.difficult:
-            return self._paper(difficult, self.matches, self.points)
-        matches = assign(self.closed, self.inside, replace(PAPER, difficult=difficult))
-        return self._paper(difficult, matches, thresholds(matches, self.inside, self.options.tenths))
-
-    def _paper(self, difficult: Difficult, matches: Matches, points: OperatingPoints) -> dict[str, Any]:
-        classes, levels = self.closed.classes, self.levels
-        positives = matches.n_positive.tolist()
-        return {
-            "difficult": difficult,
-            "level_counts": levels.counts,
-            "level_counts_meaning": LEVEL_COUNTS[levels.counts],
-            "npos": dict(zip(classes, positives, strict=True)),
-            "levels": list(levels.names),
-            "n_wild_images": levels.images.tolist(),
-            "n_wild_detections": _by_level(levels, self.outside),
-            "classes_averaged": [name for name, n in zip(classes, positives, strict=True) if n],
-            "classes_left_out": {name: "no ground truth" for name, n in zip(classes, positives, strict=True) if not n},
-            **average_precision_by_level(classes, self.inside, matches, self.outside, levels),
-            **wilderness_impact(classes, matches, points, self.outside, levels),
-        }
-
-    def sections(self) -> dict[str, Any]:
-        from tqdm import tqdm
-
-        parts = ((self.closed, self.inside), (self.wilderness, self.outside))
-        sections: dict[str, Callable[[], Any]] = {
-            "owod": lambda: owod_metrics(parts),
-            "a_ose": lambda: open_set_errors(parts, self.points),
-            "diagnosis": self._diagnosis,
-            "fbeta": self._fbeta,
-            "fbeta_formula": lambda: {self.options.fbeta_formula: FORMULAS[self.options.fbeta_formula]},
-            "background_gap": lambda: background_gap(self.closed, self.inside, self.matches),
-            "bootstrap": self._bootstrap,
-        }
-        shown = tqdm(sections.items(), desc="sections", disable=None, leave=False)
-        found = {name: section() for name, section in shown}
-        lacks = found["background_gap"] is None
-        return {**found, "undefined": {"background_gap": NO_BACKGROUND_SCORES} if lacks else {}}
-
-    def _diagnosis(self) -> dict[str, Any]:
-        similar = None if isinstance(self.options.similar, Path) else self.options.similar
-        kinds = diagnose(*self.matched, self.points, similar=similar)
-        overlaps = confusion(self.closed, self.inside, self.wilderness, self.outside, self.points)
-        return {
-            recall: {
-                section: None if found is None else {**found, **overlaps[recall][section]}
-                for section, found in sections.items()
-            }
-            for recall, sections in kinds.items()
-        }
-
-    def _fbeta(self) -> dict[str, Any]:
-        ratios: Sequence[str]
-        if self.options.fbeta_ratios is not None:
-            ratios = _texts(self.options.fbeta_ratios)
-        else:
-            ratios = available_ratios(self.closed.n_images, self.wilderness.n_images, TABLE_4_RATIOS)
-        return fbeta_operating_points(
-            *self.matched,
-            ratios=ratios,
-            betas=_texts(self.options.betas),
-            formula=self.options.fbeta_formula,
-        )
-
-    def _bootstrap(self) -> dict[str, Any] | None:
-        if not self.options.bootstrap:
-            return None
-        return wilderness_intervals(
-            *self.matched,
-            levels=dict(zip(self.levels.names, self.levels.images.tolist(), strict=True)),
-            recalls_tenths=self.options.tenths,
-            replicates=self.options.bootstrap,
-            seed=self.options.seed,
-            difficult=self.options.difficult,
-        )
 
 
 def _image_counts(truth: GroundTruth) -> dict[str, int]:
@@ -465,14 +370,3 @@ def _image_counts(truth: GroundTruth) -> dict[str, int]:
         "difficult": int(truth.difficult.sum()),
         "crowd": int(truth.crowd.sum()),
     }
-
-
-def _by_class(truth: GroundTruth, detections: Detections) -> dict[str, int]:
-    counts = np.bincount(detections.label, minlength=len(truth.classes)).tolist()
-    return dict(zip(truth.classes, counts, strict=True))
-
-
-def _by_level(levels: Levels, detections: Detections) -> list[int]:
-    counts = np.bincount(levels.first_level(detections.image), minlength=len(levels) + 1)
-    by_level: list[int] = counts[:-1].cumsum().tolist()
-    return by_level

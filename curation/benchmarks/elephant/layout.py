@@ -5,11 +5,8 @@ Facts on these files: the notebook ``Protocol_Creator.ipynb`` of Vastlab/Elephan
 
 from __future__ import annotations
 
-import hashlib
 import re
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,15 +15,16 @@ import numpy as np
 
 from curation.benchmarks.elephant.lists import known_images
 from curation.benchmarks.elephant.orders import difference_order, image_numbers
+from curation.canonical import sha256_of_bytes
 from curation.errors import ExportError
 from curation.ids import native_number
 from curation.json_keys import decode_json
-from curation.manifest.header import UNKNOWN_ID, ClassEntry, LabelView, PartEntry
+from curation.manifest.header import UNKNOWN_ID, PartEntry
 from curation.manifest.manifest import Manifest
 from curation.publishing.exporting import Format, Request
 from curation.publishing.formats.coco import corners, plain_number
 from curation.publishing.formats.content import UNKNOWN_NAME, Content, gather
-from curation.publishing.formats.plan import Plan, PlannedFile, first_repeated, json_file, present
+from curation.publishing.formats.plan import Plan, PlannedFile, json_file, present
 from curation.sources.source import Int64s, Source
 from curation.storage import read_bytes
 
@@ -92,52 +90,49 @@ def plan_elephant_json(
             where=f"{manifest.header.name} {manifest.header.version}",
             hint="--format coco, or --format owod for the layout of the OWOD repositories",
         )
-    files = [_planned(manifest, part, sources, annotation_files, strict_layout) for part in parts]
-    names = [file.name for file, _ in files]
-    repeated = first_repeated(np.array(names)) if names else None
-    if not names or repeated is not None:
+    contents = [gather(manifest, [part], sources) for part in parts]
+    files = tuple(_planned(manifest, one, sources, annotation_files, strict_layout) for one in contents)
+    if not files or len({file.name for file in files}) < len(files):
         raise ExportError("Each part is exported once", expected="one or more parts", found=", ".join(parts))
-    totals = Counter[str]()
-    for _, counts in files:
-        totals.update(counts)
-    dropped = totals.pop("objects_dropped_by_view")
+    counts = {
+        "images": sum(len(one.images) for one in contents),
+        # What is passed on verbatim is held against the objects of the part: there are as many.
+        "annotations": sum(len(one.objects) for one in contents),
+    }
     return Plan(
-        files=tuple(file for file, _ in files),
-        records=totals["images"] + totals["annotations"] + 4 * len(files),
-        counts=totals,
-        left_out=present({"objects_dropped_by_view": dropped}),
+        files=files,
+        records=sum(counts.values()) + 4 * len(contents),
+        counts=counts,
+        left_out=present({"objects_dropped_by_view": sum(one.dropped for one in contents)}),
     )
 
 
 def _planned(
     manifest: Manifest,
-    part: str,
+    content: Content,
     sources: Mapping[str, Source],
     annotation_files: Mapping[str, Path],
     strict_layout: bool,
-) -> tuple[PlannedFile, dict[str, int]]:
-    content = gather(manifest, [part], sources)
+) -> PlannedFile:
+    (part,) = content.parts
     if len(content.slots) != 1:
-        raise ExportError(
-            "The authors' layout holds one source a file",
-            where=f"part {part}",
-            found=", ".join(content.slots),
-        )
-    slot = content.slots[0]
-    records: VocRecords | VerbatimRecords
+        slots = ", ".join(content.slots)
+        raise ExportError("The authors' layout holds one source a file", where=f"part {part.name}", found=slots)
+    source = sources[content.slots[0]]
     if content.datasets[0].startswith("voc"):
-        records = VocRecords(content, strict_layout)
+        images, annotations = voc_records(content, strict_layout=strict_layout)
     else:
-        order = notebook_order(manifest, part, sources[slot])
-        path = annotation_files.get(slot)
-        records = read_verbatim(manifest, content, sources[slot], path, order=order, strict_layout=strict_layout)
-    file = PlannedFile(
-        file_name(manifest.part(part), sources[slot]),
-        lambda: json_file(images=records.images(), annotations=records.annotations(), categories=_categories(content)),
+        stated = {file.sha256 for one in manifest.header.sources if one.name == content.slots[0] for file in one.files}
+        data = _stated_file(annotation_files.get(content.slots[0]), stated, content.slots[0], manifest)
+        order = notebook_order(manifest, part.name, source)
+        images, annotations = verbatim_records(content, source, data, order, strict_layout=strict_layout)
+    categories = [{"supercategory": "none", "id": entry.index, "name": entry.name} for entry in content.classes]
+    if content.has_unknown:
+        categories.append({"supercategory": "none", "id": UNKNOWN_ID, "name": UNKNOWN_NAME})
+    return PlannedFile(
+        file_name(part, source),
+        lambda: json_file(images=images(), annotations=annotations(), categories=categories),
     )
-    # What is passed on verbatim is held against the objects of the part: there are as many.
-    counts = {"images": len(content.images), "annotations": len(content.objects)}
-    return file, {**counts, "objects_dropped_by_view": content.dropped}
 
 
 def file_name(part: PartEntry, source: Source) -> str:
@@ -153,49 +148,6 @@ def file_name(part: PartEntry, source: Source) -> str:
     if part.name == "wilderness":
         return "Mixed_Unknowns.json"
     return f"{re.sub('^wr', 'WR', part.name)}_Mixed_Unknowns.json"
-
-
-@dataclass(frozen=True, slots=True)
-class VocRecords:
-    """Images and annotations of a VOC part as the authors' files hold them."""
-
-    content: Content
-    strict_layout: bool
-
-    def images(self) -> Iterator[dict[str, Any]]:
-        """Yield ``file_name, height, width, id`` of each image; VOC2012's ``2008_000008`` has id 2008000008."""
-        images = self.content.images
-        for photo, (width, height), number in zip(images.photos, images.sizes.tolist(), self._numbers(), strict=True):
-            yield {"file_name": photo, "height": height, "width": width, "id": number}
-
-    def annotations(self) -> Iterator[dict[str, Any]]:
-        """Yield the authors' fields of each object, and ``difficult`` unless the layout is strict."""
-        objects = self.content.objects
-        numbers = self._numbers()
-        columns = (objects.image, objects.boxes, objects.category_id, objects.difficult)
-        rows = zip(*(column.tolist() for column in columns), strict=True)
-        for place, (image, box, category, difficult) in enumerate(rows, start=1):
-            yield {
-                "segmentation": [corners(box)],
-                "area": plain_number(box[2] * box[3]),
-                "iscrowd": 0,
-                "image_id": numbers[image],
-                "bbox": [plain_number(value) for value in box],
-                "category_id": category,
-                "id": place,
-            } | ({} if self.strict_layout else {"difficult": int(difficult)})
-
-    def _numbers(self) -> list[int]:
-        images = self.content.images
-        found = [native_number(native) for native in images.native.tolist()]
-        numbers = [number for number in found if number is not None]
-        return numbers if len(numbers) == len(found) else images.numbers.tolist()
-
-
-def _categories(content: Content) -> list[dict[str, Any]]:
-    own = [{"supercategory": "none", "id": entry.index, "name": entry.name} for entry in content.classes]
-    unknown = {"supercategory": "none", "id": -1, "name": UNKNOWN_NAME}
-    return [*own, unknown] if content.has_unknown else own
 
 
 def notebook_order(manifest: Manifest, part: str, source: Source) -> Int64s:
@@ -216,91 +168,113 @@ def notebook_order(manifest: Manifest, part: str, source: Source) -> Int64s:
     return as_listed if -1 in places or len(places) < len(ids) else np.array(places, np.int64)
 
 
+Record = Mapping[str, Any] | msgspec.Raw
+Records = tuple[Callable[[], Iterator[Record]], Callable[[], Iterator[Record]]]
+"""What yields the images, and what yields the annotations."""
+
+
+def voc_records(content: Content, *, strict_layout: bool) -> Records:
+    """Return images and annotations of a VOC part as the authors' files hold them; ``2008_000008`` is 2008000008."""
+    native = [native_number(one) for one in content.images.native.tolist()]
+    numbers = content.images.numbers.tolist() if None in native else native
+
+    def images() -> Iterator[Record]:
+        rows = zip(content.images.photos, content.images.sizes.tolist(), numbers, strict=True)
+        for photo, (width, height), number in rows:
+            yield {"file_name": photo, "height": height, "width": width, "id": number}
+
+    def annotations() -> Iterator[Record]:
+        objects = content.objects
+        columns = (objects.image, objects.boxes, objects.category_id, objects.difficult)
+        rows = zip(*(column.tolist() for column in columns), strict=True)
+        for place, (image, box, category, difficult) in enumerate(rows, start=1):
+            yield {
+                "segmentation": [corners(box)],
+                "area": plain_number(box[2] * box[3]),
+                "iscrowd": 0,
+                "image_id": numbers[image],
+                "bbox": [plain_number(value) for value in box],
+                "category_id": category,
+                "id": place,
+            } | ({} if strict_layout else {"difficult": int(difficult)})
+
+    return images, annotations
+
+
+class _Annotation(msgspec.Struct, gc=False):
+    id: int | str | None = None
+
+
 class _File(msgspec.Struct):
     """The two arrays that are passed on; every record stays the bytes it is."""
 
     images: list[msgspec.Raw]
     annotations: list[msgspec.Raw]
-    categories: list[_Category]
 
 
-class _Category(msgspec.Struct):
-    id: int
-    name: str
-
-
-class _ImageKey(msgspec.Struct, gc=False):
-    id: int | str
-
-
-class _AnnotationKey(msgspec.Struct, gc=False):
-    image_id: int | str
-    category_id: int
-    iscrowd: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Treatment:
-    """What a category of the file becomes."""
-
-    name: str
-    category_id: int
-    dropped: bool
-
-
-@dataclass(frozen=True, slots=True)
-class VerbatimRecords:
-    """The records of a part, image by image in the order asked for, annotations in file order within an image."""
-
-    image_records: list[msgspec.Raw]
-    annotation_records: list[list[tuple[msgspec.Raw, Treatment]]]
-    strict_layout: bool
-
-    def images(self) -> Iterator[msgspec.Raw]:
-        """Yield each image record, byte for byte."""
-        yield from self.image_records
-
-    def annotations(self) -> Iterator[dict[str, Any]]:
-        """Yield each annotation with its values byte for byte, the category renamed, and the original one kept."""
-        decode = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
-        for records in self.annotation_records:
-            for raw, treatment in records:
-                record: dict[str, Any] = decode(raw)
-                original = record["category_id"]
-                record["category_id"] = treatment.category_id
-                if not self.strict_layout:
-                    record |= {"orig_category_id": original, "orig_category": treatment.name}
-                yield record
-
-
-def read_verbatim(
-    manifest: Manifest,
-    content: Content,
-    source: Source,
-    path: Path | None,
-    *,
-    order: Int64s,
-    strict_layout: bool,
-) -> VerbatimRecords:
-    """Return the raw records of a part, read from the very file that the manifest was made from.
-
-    The file lies in memory once (400 MB for train2017); records are views of it.
+def verbatim_records(content: Content, source: Source, data: bytes, order: Int64s, *, strict_layout: bool) -> Records:
+    """Return the records of a part as its COCO file holds them, byte for byte inside each value.
 
     Parameters
     ----------
     content : Content
         One part of one source.
     source : Source
-        What was read from the file at `path`.
+        What was read from the file.
+    data : bytes
+        Its content: 400 MB for train2017; records are views of it.
     order : ndarray of int64
         Places in the part's list, in the order of the output.
 
     Raises
     ------
     ExportError
-        There is no JSON file, it is not the one that the manifest states, or its records are not those of the part.
+        The records of the file are not those of the part.
     """
-    slot = content.slots[0]
+    from tqdm import tqdm
+
+    file = decode_json(data, _File, ExportError, "The annotation file is not COCO JSON", where=source.files[0].name)
+    rows = {number: row for row, number in enumerate(content.objects.numbers.tolist())}
+    decode_id = msgspec.json.Decoder(_Annotation).decode
+    records: dict[int, msgspec.Raw] = {}
+    shown = tqdm(file.annotations, desc="records", unit=" annotations", disable=None)
+    for place, raw in enumerate(shown, start=1):
+        # A reader numbers annotations from 1 where the file does not.
+        number = decode_id(raw).id
+        row = rows.get(number if isinstance(number, int) else place)
+        if row is not None:
+            records[row] = raw
+    if len(file.images) != len(source.images) or len(records) != len(content.objects):
+        raise ExportError(
+            "The records of the file are not the images and objects of the part",
+            where=f"{source.files[0].name}, part {content.parts[0].name}",
+            expected=f"{len(source.images)} images in all, {len(content.objects)} annotations of the part",
+            found=f"{len(file.images)} and {len(records)}",
+            hint="--format coco",
+        )
+    # A reader keeps the images of a file in file order, so the k-th record is the source's k-th image.
+    position = {native: place for place, native in enumerate(source.images.native.tolist())}
+    natives = content.images.native[order].tolist()
+    rank = np.empty(len(order), np.int64)
+    rank[order] = np.arange(len(order))
+    by_image = np.argsort(rank[content.objects.image], kind="stable").tolist()
+    objects = content.objects
+
+    def images() -> Iterator[Record]:
+        return (file.images[position[native]] for native in natives)
+
+    def annotations() -> Iterator[Record]:
+        decode = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+        for row in by_image:
+            record: dict[str, Any] = decode(records[row])
+            original = {"orig_category_id": record["category_id"], "orig_category": str(objects.original[row])}
+            yield record | {"category_id": int(objects.category_id[row])} | ({} if strict_layout else original)
+
+    return images, annotations
+
+
+def _stated_file(path: Path | None, stated: set[str], slot: str, manifest: Manifest) -> bytes:
+    """Return the bytes of the file that the manifest was made from; raise `ExportError` where it is another."""
     if path is None or not path.is_file():
         raise ExportError(
             "The authors' layout passes on the records of the COCO JSON file, and there is none",
@@ -309,27 +283,9 @@ def read_verbatim(
             hint="--format coco writes the part from any source with boxes",
         )
     data = read_bytes(path, kind="annotation file")
-    _require_stated(manifest, slot, path, data)
-    file = _decoded(data, path)
-    treatments = _treatments(manifest.header.classes, content.parts[0].view, file.categories)
-    records, wanted = _ranked_images(file, source, content, order, path)
-    annotations = _annotations(file, wanted, treatments, content)
-    found = sum(map(len, annotations))
-    if found != len(content.objects):
-        raise ExportError(
-            "The records of the file are not the objects of the part",
-            where=f"{path.name}, part {content.parts[0].name}",
-            expected=f"{len(content.objects)} annotations",
-            found=f"{found}: was the source read under a policy that leaves boxes out?",
-            hint="--format coco",
-        )
-    return VerbatimRecords(records, annotations, strict_layout)
-
-
-def _require_stated(manifest: Manifest, slot: str, path: Path, data: bytes) -> None:
-    digest = "sha256:" + hashlib.sha256(data).hexdigest()
-    stated = {file.sha256 for source in manifest.header.sources if source.name == slot for file in source.files}
+    digest = sha256_of_bytes(data)
     if digest not in stated:
+        name = f"{manifest.header.name}@{manifest.header.version}"
         raise ExportError(
             "The annotation file is not the one that the manifest was made from",
             where=str(path),
@@ -337,60 +293,6 @@ def _require_stated(manifest: Manifest, slot: str, path: Path, data: bytes) -> N
             found=digest,
             hint="--format coco accepts other files with the same images"
             if stated
-            else f"`curation build {manifest.header.name}@{manifest.header.version}` writes one that states yours",
+            else f"`curation build {name}` writes one that states yours",
         )
-
-
-def _decoded(data: bytes, path: Path) -> _File:
-    return decode_json(data, _File, ExportError, "The annotation file is not COCO JSON", where=str(path))
-
-
-def _treatments(
-    classes: tuple[ClassEntry, ...], view: LabelView, categories: list[_Category]
-) -> Mapping[int, Treatment]:
-    by_name = {name: entry for entry in classes for name in (*entry.aliases, entry.name)}
-    treatments = {}
-    for category in categories:
-        entry = by_name.get(category.name)
-        if entry is not None:
-            word = getattr(view, entry.role)
-            number = UNKNOWN_ID if word == "rename:unknown" else entry.index
-            treatments[category.id] = Treatment(category.name, number, word == "drop")
-    return treatments
-
-
-def _ranked_images(
-    file: _File, source: Source, content: Content, order: Int64s, path: Path
-) -> tuple[list[msgspec.Raw], dict[str, int]]:
-    """Return the image records in the order of the output, and the rank of each of their ids there."""
-    # A reader keeps the images of a file in file order, so the k-th record is the source's k-th image.
-    if len(file.images) != len(source.images):
-        raise ExportError(
-            "The annotation file does not hold the images of its source",
-            where=str(path),
-            expected=f"{len(source.images)} images",
-            found=str(len(file.images)),
-        )
-    decode = msgspec.json.Decoder(_ImageKey).decode
-    position = {native: place for place, native in enumerate(source.images.native.tolist())}
-    records = [file.images[position[native]] for native in content.images.native[order].tolist()]
-    return records, {str(decode(raw).id): rank for rank, raw in enumerate(records)}
-
-
-def _annotations(
-    file: _File, wanted: Mapping[str, int], treatments: Mapping[int, Treatment], content: Content
-) -> list[list[tuple[msgspec.Raw, Treatment]]]:
-    from tqdm import tqdm
-
-    drop_crowd = content.parts[0].view.crowd == "drop"
-    decode = msgspec.json.Decoder(_AnnotationKey).decode
-    records: list[list[tuple[msgspec.Raw, Treatment]]] = [[] for _ in wanted]
-    for raw in tqdm(file.annotations, desc="records", unit=" annotations", disable=None):
-        key = decode(raw)
-        rank = wanted.get(str(key.image_id))
-        if rank is None:
-            continue
-        treatment = treatments.get(key.category_id)
-        if treatment is not None and not treatment.dropped and not (drop_crowd and key.iscrowd):
-            records[rank].append((raw, treatment))
-    return records
+    return data

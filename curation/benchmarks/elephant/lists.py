@@ -8,125 +8,77 @@ none of the 20 (the *wilderness*). The paper gives 23,008 such images; its subse
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import msgspec
 import numpy as np
 
-from curation.benchmarks.elephant.orders import Walks, walks_of
+from curation.benchmarks import parts
+from curation.benchmarks.elephant.orders import walks_of
 from curation.benchmarks.facts import fact, facts_of
-from curation.benchmarks.parameters import Parameter, salt
-from curation.benchmarks.parts import (
-    KNOWN_OF_VOC,
-    Part,
-    Selection,
-    all_images,
-    compared,
-    make_part,
-    manifest_of,
-    source_entry,
-    unread_entry,
-    voc_classes,
-)
+from curation.benchmarks.parameters import salt, several
+from curation.benchmarks.parts import Part, Selection, all_images, compared, source_entry, voc_classes
 from curation.benchmarks.published import drafts
 from curation.errors import ProtocolError, UsageError
-from curation.manifest.header import (
-    ClassEntry,
-    Figure,
-    LabelView,
-    Paper,
-    PartEntry,
-    Supersedes,
-)
+from curation.manifest.header import ClassEntry, Figure, LabelView, Paper, PartEntry, Supersedes
 from curation.manifest.manifest import Manifest
 from curation.manifest.views import class_positions
 from curation.sources.source import Bools, Source
 
-_ROOM = __package__
-_FACTS = facts_of(_ROOM)
-PAPER = fact(_ROOM, "paper", Paper)
+_FACTS = facts_of(__package__)
+PAPER = fact(__package__, "paper", Paper)
 CLOSED, COCO = "voc2007-test", "coco"
 TRAINING = ("voc2007-train", "voc2007-val", "voc2012-train", "voc2012-val")
-
 TEST_VIEW = LabelView()
 # The notebook deletes the difficult flag, so the paper's detectors were trained on difficult objects too.
 TRAINING_VIEW = LabelView(difficult="keep")
-CLOSED_RULE, WILDERNESS_RULE, TRAINING_RULE, LEVELS = (
-    _FACTS[key] for key in ("closed_rule", "wilderness_rule", "training_rule", "levels")
-)
 WR1: dict[str, Any] = _FACTS["wr1"]
 """Part wr1 as a record: the size, the annotated images and the digest of its list."""
-
-HEADER_ONLY_VERSION: str = _FACTS["header_only"]["version"]
-HEADER_ONLY_NOTES = tuple(_FACTS["header_only"]["notes"])
-HEADER_ONLY_BEFORE = Supersedes(**_FACTS["header_only"]["before"])
-ORDER_RULES = fact(_ROOM, "orders", dict[str, str])
-ORDER_SUFFIX = fact(_ROOM, "order_suffixes", dict[str, str])
-
-FIGURES = fact(_ROOM, "figures", dict[str, dict[str, tuple[int, str]]])
+ORDER_RULES = fact(__package__, "orders", dict[str, str])
+ORDER_SUFFIX = fact(__package__, "order_suffixes", dict[str, str])
+FIGURES = fact(__package__, "figures", dict[str, dict[str, tuple[int, str]]])
 """Figures of the paper and of the authors' files, by group: value and place."""
-OFFICIAL_FIGURES = fact(_ROOM, "official", dict[str, tuple[str, ...]])
+OFFICIAL_FIGURES = fact(__package__, "official", dict[str, tuple[str, ...]])
 """Figures by which a file is known to be an official part of COCO."""
-TRAINING_FIGURES = fact(_ROOM, "training", dict[str, tuple[int, int, int]])
+TRAINING_FIGURES = fact(__package__, "training", dict[str, tuple[int, int, int]])
 """Images, objects and persons of the authors' four training files."""
-
-RECIPES = drafts(_ROOM, classes=voc_classes())
+RECIPES = drafts(__package__, classes=voc_classes())
 """Drafts of lists that others published, by the name of the manifest that they make."""
+_SWAPPED = f"is it the other way round? --source {CLOSED}=VOC --source {COCO}=COCO"
 
 
-def read_ratios(text: str) -> tuple[str, ...]:
-    """Return the ratios of ``0.5,1.0`` in shortest decimal form, ``("0.5", "1")``; else raise `ProtocolError`."""
-    ratios = []
-    for word in text.split(","):
-        matched = re.fullmatch(r"([0-9]{1,6})(?:\.([0-9]{1,6}))?", word.strip())
-        decimals = matched and (matched[2] or "").rstrip("0")
-        ratio = matched and f"{int(matched[1])}{f'.{decimals}' if decimals else ''}"
-        if not ratio or Fraction(ratio) == 0 or ratio in ratios:
-            raise ProtocolError(
-                "A wilderness ratio is not a positive decimal number, or stands twice",
-                where="--set ratios",
-                expected="for example 0.5,1.0,2",
-                found=repr(word[:40]),
-            )
-        ratios.append(ratio)
-    return tuple(ratios)
-
-
-def read_orders(text: str) -> tuple[str, ...]:
-    """Return the orders of ``cpython_set,hash``; an unknown or repeated one is a `ProtocolError`."""
-    orders = tuple(word.strip() for word in text.split(","))
-    for place, order in enumerate(orders):
-        if order not in ORDER_RULES or order in orders[:place]:
-            raise ProtocolError(
-                "An order of selection is not known, or stands twice",
-                where="--set orders",
-                expected=f"some of {', '.join(ORDER_RULES)}",
-                found=repr(order[:40]),
-            )
-    return orders
+def _ratio(word: str) -> str | None:
+    """Return a positive decimal number in its shortest form."""
+    matched = re.fullmatch(r"([0-9]{1,6})(?:\.([0-9]{1,6}))?", word)
+    if not matched or Fraction(word) == 0:
+        return None
+    decimals = (matched[2] or "").rstrip("0")
+    return f"{int(matched[1])}.{decimals}" if decimals else str(int(matched[1]))
 
 
 PARAMETERS = (
-    Parameter(
-        name="ratios",
-        default="1.0",
-        read=read_ratios,
-        meaning="wilderness ratios, comma-separated decimals: parts wr1, wr0.5, … of floor(ratio * closed images)",
+    several(
+        "ratios",
+        "1.0",
+        _ratio,
+        "wilderness ratios, comma-separated decimals: parts wr1, wr0.5, … of floor(ratio * closed images)",
+        "positive decimal numbers, for example 0.5,1.0,2",
     ),
-    Parameter(
-        name="orders",
-        default="cpython_set,hash",
-        read=read_orders,
-        meaning="orders the ratios are taken in: cpython_set (the notebook's; part wr1), hash (wr1-hash), id (wr1-id), "
+    several(
+        "orders",
+        "cpython_set,hash",
+        lambda word: word if word in ORDER_RULES else None,
+        "orders the ratios are taken in: cpython_set (the notebook's; part wr1), hash (wr1-hash), id (wr1-id), "
         "cpython_set_as_listed (wr1-as-listed)",
+        f"some of {', '.join(ORDER_RULES)}",
     ),
     salt("elephant/wilderness-ratio", "salt of the hash order"),
 )
 
-
-ALGORITHM_VERSION = 1
+_manifest_of = partial(parts.manifest_of, paper=PAPER, taxonomy="OSOD-I", protocol="elephant", algorithm_version=1)
 
 
 def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manifest:
@@ -152,131 +104,95 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
     closed = closed_part(sources[CLOSED], classes)
     shows_known = known_images(coco, classes)
     wilderness = wilderness_part(coco, shows_known, classes)
-    walks, selected = wilderness_ratios(coco, shows_known, closed, wilderness, classes, parameters)
-    training = [training_part(slot, sources[slot], classes) for slot in TRAINING if slot in sources]
-    parts = [closed, wilderness, *selected, *training]
-    given = [slot for slot in (CLOSED, COCO, *TRAINING) if slot in sources]
-    rule_parameters = {
-        **parameters,
-        "levels": LEVELS,
-        "wilderness_evidence": "boxes" if coco.objects is not None else "presence",
-        "wr1_depends_on_file_order": walks.depends_on_file_order,
-    }
-    figures = figures_of({part.entry.name: part for part in parts}, sources)
-    official = official_part(figures)
-    return manifest_of(
-        parts,
+    sizes = {ratio: int(Fraction(ratio) * len(closed.ids)) for ratio in parameters["ratios"]}
+    for ratio, size in sizes.items():
+        _require_size(ratio, size, len(closed.ids), len(wilderness.ids), _file_of(coco))
+    walks, depends_on_file_order = walks_of(coco, shows_known, parameters, sorted(sizes.values()))
+    selected = [
+        parts.make_part(
+            selected=Selection(COCO, coco, walks[order][:size]), classes=classes, **_ratio_part(ratio, size, order)
+        )
+        for order in parameters["orders"]
+        for ratio, size in sizes.items()
+    ]
+    rule = _FACTS["training_rule"]
+    training = []
+    for slot in (slot for slot in TRAINING if slot in sources):
+        sources[slot].require_objects("A training part")
+        chosen = Selection(slot, sources[slot], all_images(sources[slot]))
+        training.append(parts.make_part(slot, "train", chosen, classes, view=TRAINING_VIEW, rule=rule))
+    made = {part.entry.name: part for part in (closed, wilderness, *selected, *training)}
+    figures = figures_of(made, sources)
+    met = {one.name for one in figures if one.paper is not None and one.obtained == one.paper}
+    official = next((part for part, names in OFFICIAL_FIGURES.items() if met.issuperset(names)), "")
+    return _manifest_of(
+        made.values(),
         name=default_name(coco, official),
         title=f"{PAPER.title}: wilderness of {f'COCO {official}' if official else 'a COCO file of your own'}",
-        paper=PAPER,
-        taxonomy="OSOD-I",
         classes=classes,
-        sources=tuple(source_entry(slot, sources[slot]) for slot in given),
-        protocol="elephant",
-        algorithm_version=ALGORITHM_VERSION,
-        parameters=rule_parameters,
+        sources=tuple(source_entry(slot, sources[slot]) for slot in (CLOSED, COCO, *TRAINING) if slot in sources),
+        parameters={
+            **parameters,
+            "levels": _FACTS["levels"],
+            "wilderness_evidence": "boxes" if coco.objects is not None else "presence",
+            "wr1_depends_on_file_order": depends_on_file_order,
+        },
         figures=figures,
-        notes=_notes(coco, walks),
+        notes=_notes(coco, depends_on_file_order),
     )
 
 
 def closed_part(source: Source, classes: Sequence[ClassEntry]) -> Part:
     """Return the closed test set: every image of VOC2007 test."""
-    objects = source.require_objects("The closed part")
-    used = np.unique(objects.category)
-    names = [source.categories.names[category] for category in used.tolist()]
-    known = {name for pair in KNOWN_OF_VOC for name in pair}
-    strangers = [name for name in names if name not in known]
-    if strangers or not names:
+    used = np.unique(source.require_objects("The closed part").category).tolist()
+    known = {name for pair in parts.KNOWN_OF_VOC for name in pair}
+    strangers = [name for name in map(source.categories.names.__getitem__, used) if name not in known]
+    if strangers or not used:
         nothing = f"{len(source.images)} images without objects"
         raise ProtocolError(
             f"The closed set shows {'classes other than the 20 known ones' if strangers else 'no known class'}",
             where=f"source {CLOSED}: {_file_of(source)}",
             expected="VOC2007 test with its 20 classes",
             found=", ".join(repr(name[:40]) for name in strangers[:5]) or nothing,
-            hint=f"is it the other way round? --source {CLOSED}=VOC --source {COCO}=COCO",
+            hint=_SWAPPED,
         )
-    return make_part(
-        "closed",
-        "test",
-        Selection(CLOSED, source, all_images(source)),
-        classes,
-        view=TEST_VIEW,
-        rule=CLOSED_RULE,
-    )
+    chosen = Selection(CLOSED, source, all_images(source))
+    return parts.make_part("closed", "test", chosen, classes, view=TEST_VIEW, rule=_FACTS["closed_rule"])
 
 
 def known_images(coco: Source, classes: Sequence[ClassEntry]) -> Bools:
     """Return for each image whether any annotation, crowd included, is of one of the 20 classes."""
     known = np.array([entry.role == "known" for entry in classes], np.bool_)
     image, category = coco.class_pairs()
-    shows_known = np.zeros(len(coco.images), np.bool_)
-    shows_known[image[known[class_positions(classes, coco)][category]]] = True
-    return shows_known
+    return np.isin(all_images(coco), image[known[class_positions(classes, coco)][category]])
 
 
 def wilderness_part(coco: Source, shows_known: Bools, classes: Sequence[ClassEntry]) -> Part:
     """Return the full wilderness: every image that shows no known class (the paper's Mixed_Unknowns)."""
     positions = np.flatnonzero(~shows_known)
-    part = make_part(
-        "wilderness",
-        "wilderness",
-        Selection(COCO, coco, positions),
-        classes,
-        view=TEST_VIEW,
-        rule=WILDERNESS_RULE,
-    )
+    rule = _FACTS["wilderness_rule"]
+    chosen = Selection(COCO, coco, positions)
+    part = parts.make_part("wilderness", "wilderness", chosen, classes, view=TEST_VIEW, rule=rule)
     if not part.entry.annotated_images:
         raise ProtocolError(
             "No image of the wilderness source shows an unknown class and no known one",
             where=f"source {COCO}: {_file_of(coco)}",
             expected="COCO instances: 80 classes, 60 of them unknown",
             found=f"{len(coco.images)} images, {int(shows_known.sum())} with a known class, {len(positions)} without",
-            hint=f"is it the other way round? --source {CLOSED}=VOC --source {COCO}=COCO",
+            hint=_SWAPPED,
         )
     return part
 
 
-def wilderness_ratios(
-    coco: Source,
-    shows_known: Bools,
-    closed: Part,
-    wilderness: Part,
-    classes: Sequence[ClassEntry],
-    parameters: Mapping[str, Any],
-) -> tuple[Walks, list[Part]]:
-    """Return, for each ratio r and order, the first floor(r * N) wilderness images, N the size of the closed part."""
-    sizes = {ratio: int(Fraction(ratio) * len(closed.ids)) for ratio in parameters["ratios"]}
-    for ratio, size in sizes.items():
-        _require_size(ratio, size, len(closed.ids), len(wilderness.ids), _file_of(coco))
-    walks = walks_of(coco, shows_known, parameters, sorted(sizes.values()))
-    parts = [
-        make_part(
-            f"wr{ratio}{ORDER_SUFFIX[order]}",
-            "wilderness",
-            Selection(COCO, coco, walks.by_order[order][:size]),
-            classes,
-            view=TEST_VIEW,
-            rule=_ratio_rule(ratio, size, order),
-            subset_of="wilderness",
-        )
-        for order in parameters["orders"]
-        for ratio, size in sizes.items()
-    ]
-    return walks, parts
-
-
-def training_part(slot: str, source: Source, classes: Sequence[ClassEntry]) -> Part:
-    """Return one of the four VOC parts that the paper's detectors were trained on."""
-    source.require_objects("A training part")
-    return make_part(
-        slot,
-        "train",
-        Selection(slot, source, all_images(source)),
-        classes,
-        view=TRAINING_VIEW,
-        rule=TRAINING_RULE,
-    )
+def _ratio_part(ratio: str, size: int, order: str) -> dict[str, Any]:
+    """Return what says which wilderness images are those of a ratio, in one order."""
+    return {
+        "name": f"wr{ratio}{ORDER_SUFFIX[order]}",
+        "role": "wilderness",
+        "rule": f"The first floor({ratio} * N) = {size} wilderness images in {ORDER_RULES[order]}.",
+        "view": TEST_VIEW,
+        "subset_of": "wilderness",
+    }
 
 
 def default_name(coco: Source, official: str = "") -> str:
@@ -311,55 +227,47 @@ def declare(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Man
     """
     if parameters != {parameter.name: parameter.read(parameter.default) for parameter in PARAMETERS}:
         raise UsageError("--declare writes the paper's own version", where="--set", expected="no parameters")
+    stated = _FACTS["header_only"]
     classes = voc_classes()
     closed = closed_part(sources[CLOSED], classes)
-    wilderness = PartEntry(
-        name="wilderness", role="wilderness", sources=(COCO,), selection=WILDERNESS_RULE, view=TEST_VIEW
-    )
-    selected = [
-        _declared_ratio(ratio, int(Fraction(ratio) * len(closed.ids)), order)
-        for order in parameters["orders"]
-        for ratio in parameters["ratios"]
+    whole = {"name": "wilderness", "role": "wilderness", "rule": _FACTS["wilderness_rule"], "view": TEST_VIEW}
+    wilderness = [
+        whole,
+        *(
+            _ratio_part(ratio, int(Fraction(ratio) * len(closed.ids)), order)
+            for order in parameters["orders"]
+            for ratio in parameters["ratios"]
+        ),
     ]
-    coco = unread_entry(
-        COCO,
-        "coco",
-        "train2017",
-        note="instances_train2017.json of annotations_trainval2017.zip, from your own disk",
-    )
-    return manifest_of(
-        [closed, wilderness, *selected],
+    entries = {one["name"]: PartEntry(sources=(COCO,), selection=one.pop("rule"), **one) for one in wilderness}
+    if len(closed.ids) == WR1["images"]:
+        entries["wr1"] = msgspec.structs.replace(entries["wr1"], **WR1)
+    note = "instances_train2017.json of annotations_trainval2017.zip, from your own disk"
+    figures = [
+        *_beside("closed", _closed(closed), _CLOSED_REASON),
+        *_beside(
+            "wilderness", {"wr1.images": entries["wr1"].images}, "not computed yet: needs instances_train2017.json"
+        ),
+    ]
+    return _manifest_of(
+        [closed, *entries.values()],
         name="elephant/train2017",
-        version=HEADER_ONLY_VERSION,
+        version=stated["version"],
         title=f"{PAPER.title}: wilderness of COCO train2017",
-        paper=PAPER,
-        taxonomy="OSOD-I",
         origin="declared",
         classes=classes,
-        sources=(source_entry(CLOSED, sources[CLOSED]), coco),
-        protocol="elephant",
-        algorithm_version=ALGORITHM_VERSION,
-        parameters={**parameters, "levels": LEVELS, "wilderness_evidence": "boxes"},
-        figures=declared_figures(closed, {part.name: part for part in selected}["wr1"]),
-        notes=HEADER_ONLY_NOTES,
-        supersedes=HEADER_ONLY_BEFORE,
+        sources=(
+            source_entry(CLOSED, sources[CLOSED]),
+            parts.unread_entry(COCO, "coco", "train2017", note=note),
+        ),
+        parameters={**parameters, "levels": _FACTS["levels"], "wilderness_evidence": "boxes"},
+        figures=figures,
+        notes=stated["notes"],
+        supersedes=Supersedes(**stated["before"]),
     )
 
 
-def _declared_ratio(ratio: str, size: int, order: str) -> PartEntry:
-    entry = PartEntry(
-        name=f"wr{ratio}{ORDER_SUFFIX[order]}",
-        role="wilderness",
-        sources=(COCO,),
-        selection=_ratio_rule(ratio, size, order),
-        view=TEST_VIEW,
-        subset_of="wilderness",
-    )
-    is_wr1 = (entry.name, size) == ("wr1", WR1["images"])
-    return msgspec.structs.replace(entry, **WR1) if is_wr1 else entry
-
-
-def _notes(coco: Source, walks: Walks) -> tuple[str, ...]:
+def _notes(coco: Source, depends_on_file_order: bool) -> tuple[str, ...]:
     notes = []
     if coco.objects is None:
         notes.append(
@@ -368,7 +276,7 @@ def _notes(coco: Source, walks: Walks) -> tuple[str, ...]:
         )
     if coco.dropped:
         notes.append("The reader left out records of the wilderness source (see sources): check the lists.")
-    if walks.depends_on_file_order:
+    if depends_on_file_order:
         notes.append(
             "At this size a cpython_set part depends on the order in which the set is filled: here by ascending id. "
             "The notebook fills it in the order of images in the file: --set orders=cpython_set_as_listed."
@@ -377,66 +285,63 @@ def _notes(coco: Source, walks: Walks) -> tuple[str, ...]:
 
 
 def _require_size(ratio: str, size: int, closed: int, available: int, file: str) -> None:
-    if size < 1 or size > available:
+    if not 1 <= size <= available:
         largest = Fraction(available, closed)
+        usable = int(largest * 10) / 10 or float(int(largest * 1000) / 1000)
         raise ProtocolError(
             f"Wilderness ratio {ratio} cannot be had from this source",
             where=f"source {COCO}: {file}",
             expected=f"1 to {available} images: the wilderness source has {available} images without a known class",
             found=f"floor({ratio} * {closed}) = {size} images",
-            hint=f"a larger COCO part, such as train2017, or, where the manifest fixes no ratio, --set ratios="
-            f"{int(largest * 10) / 10 or float(int(largest * 1000) / 1000)}",
+            hint=f"a larger COCO part, such as train2017, or, where the manifest fixes no ratio, --set ratios={usable}",
         )
-
-
-def _ratio_rule(ratio: str, size: int, order: str) -> str:
-    return f"The first floor({ratio} * N) = {size} wilderness images in {ORDER_RULES[order]}."
 
 
 def _file_of(source: Source) -> str:
     return source.files[0].name if source.files else source.dataset
 
 
-_TRAIN_IMAGES = "number of images of the split, as in the authors' custom_voc_*.json"
 _CLOSED_REASON = (
     "the closed source is not VOC2007 test, or a file of it that leaves out objects or their difficult flag"
 )
 
 
-def figures_of(parts: Mapping[str, Part], sources: Mapping[str, Source]) -> tuple[Figure, ...]:
+def figures_of(made: Mapping[str, Part], sources: Mapping[str, Source]) -> tuple[Figure, ...]:
     """Return every figure of the paper that these sources bear on, with what was obtained and why it differs."""
-    coco = sources["coco"]
-    obtained = {**_closed(parts["closed"]), **_wilderness(parts, coco)}
-    figures = _beside("closed", obtained, lambda _: _CLOSED_REASON)
-    figures += _beside("wilderness", obtained, lambda name: _wilderness_reason(name, obtained[name], coco))
+    coco = sources[COCO]
+    obtained = _wilderness(made, coco)
+    figures = [
+        *_beside("closed", _closed(made["closed"]), _CLOSED_REASON),
+        *(
+            compared(name, obtained[name], *stated, _wilderness_reason(name, obtained[name], coco))
+            for name, stated in FIGURES["wilderness"].items()
+        ),
+    ]
     if coco.part == "val2017":
         counts = {
             "val2017.images": obtained["coco.images"],
             "val2017.wilderness_images": obtained["wilderness.images"],
         }
-        figures += _beside("val2017", counts, lambda _: "the source is not the official val2017")
-    return (*figures, *_training(parts, sources))
+        figures += _beside("val2017", counts, "the source is not the official val2017")
+    for slot, (images, boxes, persons) in TRAINING_FIGURES.items():
+        if slot not in made:
+            continue
+        objects, names = sources[slot].require_objects("A training part"), sources[slot].categories.names
+        n_persons = int((objects.category == names.index("person")).sum()) if "person" in names else 0
+        size = "number of images of the split, as in the authors' custom_voc_*.json"
+        file = f"annotations of the authors' file of {slot}"
+        reason = "the source is not the official split, or leaves out its difficult objects"
+        figures += [
+            compared(f"{slot}.images", len(made[slot].ids), images, size, reason),
+            compared(f"{slot}.boxes", len(objects), boxes, file, reason),
+            compared(f"{slot}.persons", n_persons, persons, file, reason),
+        ]
+    return tuple(figures)
 
 
-def _beside(group: str, obtained: Mapping[str, int | None], reason: Callable[[str], str]) -> list[Figure]:
+def _beside(group: str, obtained: Mapping[str, int | None], reason: str) -> list[Figure]:
     """Return the figures of a group of `FIGURES`, each with the reason where what was obtained differs."""
-    return [compared(name, obtained.get(name), *stated, reason(name)) for name, stated in FIGURES[group].items()]
-
-
-def official_part(figures: Sequence[Figure]) -> str:
-    """Return the official part of COCO whose figures are all met, ``""`` where there is none."""
-    met = {one.name for one in figures if one.paper is not None and one.obtained == one.paper}
-    return next((part for part, names in OFFICIAL_FIGURES.items() if met.issuperset(names)), "")
-
-
-def declared_figures(closed: Part, wr1: PartEntry) -> tuple[Figure, ...]:
-    """Return the figures of a manifest whose wilderness is not available yet, but for WR1 where that is pinned."""
-    obtained = {**_closed(closed), "wr1.images": wr1.images}
-    waiting = "not computed yet: needs instances_train2017.json"
-    return (
-        *_beside("closed", obtained, lambda _: _CLOSED_REASON),
-        *_beside("wilderness", obtained, lambda _: waiting),
-    )
+    return [compared(name, obtained.get(name), *stated, reason) for name, stated in FIGURES[group].items()]
 
 
 def level_count(closed: int, wilderness: int) -> int:
@@ -455,21 +360,18 @@ def _closed(part: Part) -> dict[str, int | None]:
     }
 
 
-def _wilderness(parts: Mapping[str, Part], coco: Source) -> dict[str, int | None]:
-    entry = parts["wilderness"].entry
+def _wilderness(made: Mapping[str, Part], coco: Source) -> dict[str, int | None]:
+    entry, wr1 = made["wilderness"].entry, made.get("wr1")
     images, annotated = entry.images or 0, entry.annotated_images or 0
-    wr1 = parts.get("wr1")
-    shown = np.zeros(len(coco.images), np.bool_)
-    shown[coco.class_pairs()[0]] = True
     return {
         "coco.images": len(coco.images),
-        "coco.annotated_images": int(shown.sum()),
+        "coco.annotated_images": len(np.unique(coco.class_pairs()[0])),
         "wilderness.images": images,
         "wilderness.annotated_images": annotated,
         "wilderness.unannotated_images": images - annotated,
-        "wilderness.levels": level_count(len(parts["closed"].ids), images),
-        "wr1.images": None if wr1 is None else wr1.entry.images,
-        "wr1.non_crowd_boxes": None if wr1 is None else wr1.non_crowd_boxes,
+        "wilderness.levels": level_count(len(made["closed"].ids), images),
+        "wr1.images": wr1.entry.images if wr1 else None,
+        "wr1.non_crowd_boxes": wr1.non_crowd_boxes if wr1 else None,
     }
 
 
@@ -483,20 +385,3 @@ def _wilderness_reason(name: str, obtained: int | None, coco: Source) -> str:
     if name.startswith("wr1") or name.endswith("levels"):
         return "follows from the wilderness or the closed part, which differ from the paper's"
     return "the source is not the official instances_train2017.json"
-
-
-def _training(parts: Mapping[str, Part], sources: Mapping[str, Source]) -> list[Figure]:
-    figures = []
-    for slot, (images, boxes, persons) in TRAINING_FIGURES.items():
-        if slot not in parts:
-            continue
-        objects = sources[slot].require_objects("A training part")
-        names = sources[slot].categories.names
-        n_persons = int((objects.category == names.index("person")).sum()) if "person" in names else 0
-        reason = "the source is not the official split, or leaves out its difficult objects"
-        figures += [
-            compared(f"{slot}.images", len(parts[slot].ids), images, _TRAIN_IMAGES, reason),
-            compared(f"{slot}.boxes", len(objects), boxes, f"annotations of the authors' file of {slot}", reason),
-            compared(f"{slot}.persons", n_persons, persons, f"annotations of the authors' file of {slot}", reason),
-        ]
-    return figures

@@ -8,38 +8,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal
 
 import numpy as np
 
 from curation.errors import EvaluationError, UsageError
-from curation.evaluation.curves import Ranking, eleven_point, precision_at_recall
-from curation.evaluation.input_order import decided_by_order, joined, joined_claims, kinds
-from curation.evaluation.matching import (
-    Matches,
-    OperatingPoints,
-    OverlappingPairs,
-    assign,
-    overlaps_any,
-    recall_names,
-    rows_by_class,
-)
-from curation.evaluation.open_set import (
-    LEVEL_COUNTS,
-    OFFICIAL_LEVELS,
-    TENTHS,
-    LevelCounts,
-    Outcomes,
-    RecallPoints,
-    Values,
-    average_impact,
-    lies_on,
-    recall_points,
-    wilderness_levels,
-)
-from curation.evaluation.problem import Bools, Detections, Floats, GroundTruth, Int64s
+from curation.evaluation import input_order, matching, open_set
+from curation.evaluation.curves import Pool, Ranking, distinct_points, eleven_point, precision_at_recall
+from curation.evaluation.matching import Matches, OperatingPoints, assign
+from curation.evaluation.problem import Bools, Detections, Floats, GroundTruth, Scene
 from curation.evaluation.variants import IOU, Rules, round_as_text
 
 PAPER = Rules(
@@ -64,33 +42,11 @@ OWOD = Rules(
     overlap=">",
     text=True,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class _Pool:
-    """All detections of both parts in input order; `place` counts wilderness images, -1 on a closed one.
-
-    `claimed` is the object that a detection is right about, be it the first or not; -1 for none.
-    """
-
-    detections: Detections
-    claimed: Int64s
-
-    correct: Bools
-    place: Int64s
-    n_wilderness: int
-    n_closed_as_wilderness: int
-    n_positive: Int64s
+Part = tuple[GroundTruth, Detections]
 
 
 def official_profile(
-    closed: GroundTruth,
-    closed_detections: Detections,
-    wilderness: GroundTruth,
-    wilderness_detections: Detections,
-    *,
-    recalls_tenths: Sequence[int] = (1, 3, 5),
-    counts: LevelCounts = "integer",
+    scene: Scene, *, recalls_tenths: Sequence[int] = (1, 3, 5), counts: open_set.LevelCounts = "integer"
 ) -> dict[str, Any]:
     """Return mAP and wilderness impact at each level as the paper's own code (``eval.py``, ``WIC.py``) computes them.
 
@@ -111,99 +67,66 @@ def official_profile(
         ``WI[recall]``, ``mean_interp_precision[recall]`` (lists over levels, None where undefined, the reason under
         ``undefined``), ``AWI[recall]``, ``n_classes_with_detections``, ``decided_by_order``.
     """
-    pool = _pool(closed, closed_detections, wilderness, wilderness_detections)
-    n_known = closed.n_images - pool.n_closed_as_wilderness
+    closed, inside, wilderness, outside = scene
+    wild = ~np.isin(np.arange(closed.n_images), closed.image)
+    wild[closed.image[closed.label < 0]] = True
+    n_wild, n_known = int(wild.sum()), int((~wild).sum())
     # Without an image that stays closed every level is level 0.
-    levels = wilderness_levels(
-        max(n_known, 1), pool.n_wilderness, counts=counts, most=OFFICIAL_LEVELS if n_known else 1
-    )
-    entered = np.where(pool.place < 0, 0, levels.first_level(pool.place))
+    most = open_set.OFFICIAL_LEVELS if n_known else 1
+    levels = open_set.wilderness_levels(max(n_known, 1), n_wild + wilderness.n_images, counts=counts, most=most)
+    first_level = np.where(wild, levels.first_level(np.cumsum(wild) - 1), 0)
+    entered = np.append(first_level[inside.image], levels.first_level(outside.image + n_wild))
+    matches = assign(closed, inside, OFFICIAL)
+    pool = Pool.of(inside, matches, outside)
     shape = (len(levels), len(closed.classes))
     average, detected = np.zeros(shape), np.zeros(shape, bool)
-    precision = np.zeros((len(recalls_tenths), *shape))
-    for number, rows in rows_by_class(pool.detections.label, shape[1], empty=False):
-        ranking = Ranking(
-            pool.detections.scores[rows],
-            pool.correct[rows],
-            int(pool.n_positive[number]),
-            level=entered[rows],
-            n_levels=len(levels),
-        )
+    recalls = matching.tenth_names(recalls_tenths)
+    precision = {recall: np.zeros(shape) for recall in recalls}
+    for number, ranking in pool.rankings(entered, len(levels)):
         curve = ranking.curve("input_order")
         average[:, number] = eleven_point(curve)
-        detected[:, number] = entered[rows].min(initial=len(levels)) <= np.arange(len(levels))
-        for row, tenths in enumerate(recalls_tenths):
-            precision[row, :, number] = precision_at_recall(curve, tenths)
-    result: dict[str, Any] = {
+        detected[:, number] = ranking.level.min(initial=len(levels)) <= np.arange(len(levels))
+        for recall, tenths in zip(recalls, recalls_tenths, strict=True):
+            precision[recall][:, number] = precision_at_recall(curve, tenths)
+    means = {recall: _means(table, detected) for recall, table in precision.items()}
+    impacts = {recall: [_impact(values[0], value) for value in values] for recall, values in means.items()}
+    undefined = {} if detected.all(axis=0).any() else {"level 0.0": "no class has a detection on the closed images"}
+    for recall in (recall for recall, impact in impacts.items() if None in impact):
+        undefined[f"WI at recall {recall}"] = "the mean interpolated precision is 0 or has no class"
+    return {
         "levels": list(levels.names),
         "level_counts": levels.counts,
-        "level_counts_meaning": LEVEL_COUNTS[levels.counts],
+        "level_counts_meaning": open_set.LEVEL_COUNTS[levels.counts],
         "n_closed_images": n_known,
-        "n_closed_as_wilderness": pool.n_closed_as_wilderness,
+        "n_closed_as_wilderness": n_wild,
         "n_wild_images": levels.images.tolist(),
         "npos": dict(zip(closed.classes, pool.n_positive.tolist(), strict=True)),
         "n_classes_with_detections": detected.sum(axis=1).tolist(),
         "mAP": _means(average, detected),
-        "decided_by_order": _decided_by_order(pool),
+        "WI": impacts,
+        "AWI": {recall: open_set.average_impact(impact) for recall, impact in impacts.items()},
+        "mean_interp_precision": means,
+        "undefined": undefined,
+        # Objects go to the detection that is listed first, ranks of equal scores too.
+        "decided_by_order": _to_first_listed(matches, inside.scores) + pool.decided_by_order(),
     }
-    return result | _impacts(precision, detected, recalls_tenths)
 
 
-def _pool(closed: GroundTruth, inside: Detections, wilderness: GroundTruth, outside: Detections) -> _Pool:
-    annotated = np.zeros(closed.n_images, bool)
-    annotated[closed.image] = True
-    # Also a closed image is wilderness when it has no annotation or an unknown object.
-    wild = ~annotated
-    wild[closed.image[closed.label < 0]] = True
-    place = np.where(wild, np.cumsum(wild) - 1, -1)
-    n_inside = int(wild.sum())
-    matches = assign(closed, inside, OFFICIAL)
-    return _Pool(
-        detections=joined(inside, outside),
-        claimed=np.append(matches.claim, np.full(len(outside), -1)).astype(np.int64),
-        correct=np.append(matches.outcome == 1, np.zeros(len(outside), bool)),
-        place=np.concatenate([place[inside.image], outside.image.astype(np.int64) + n_inside]),
-        n_wilderness=n_inside + wilderness.n_images,
-        n_closed_as_wilderness=n_inside,
-        n_positive=matches.n_positive,
-    )
+def _to_first_listed(matches: Matches, scores: Floats) -> int:
+    """Return how many objects go to the detection that is listed first, though another one has a higher score."""
+    right, found = np.flatnonzero(matches.claim >= 0), np.flatnonzero(matches.outcome == 1)
+    highest = np.full(int(matches.claim.max(initial=-1)) + 1, -np.inf)
+    np.maximum.at(highest, matches.claim[right], scores[right])
+    return int((scores[found] < highest[matches.claim[found]]).sum())
 
 
-def _decided_by_order(pool: _Pool) -> int:
-    """Return how many decisions rest on the order of the file: equal scores, and objects taken by the first listed."""
-    right, scores = np.flatnonzero(pool.claimed >= 0), pool.detections.scores
-    highest = np.full(int(pool.claimed.max(initial=-1)) + 1, -np.inf)
-    np.maximum.at(highest, pool.claimed[right], scores[right])
-    first = np.flatnonzero(pool.correct)
-    unsorted = int((scores[first] < highest[pool.claimed[first]]).sum())
-    return unsorted + decided_by_order(pool.detections, pool.correct.astype(np.int64), claim=pool.claimed)
+def _impact(at_home: float | None, mean: float | None) -> float | None:
+    return at_home / mean - 1 if at_home and mean else None
 
 
-def _impacts(precision: Floats, detected: Bools, recalls_tenths: Sequence[int]) -> dict[str, Any]:
-    result: dict[str, Any] = {"WI": {}, "AWI": {}, "mean_interp_precision": {}, "undefined": {}}
-    if not detected.all(axis=0).any():
-        result["undefined"]["level 0.0"] = "no class has a detection on the closed images"
-    for row, tenths in enumerate(recalls_tenths):
-        recall = f"{tenths // 10}.{tenths % 10}"
-        means = _means(precision[row], detected)
-        impact: Values = [_ratio(means[0], mean) for mean in means]
-        result["mean_interp_precision"][recall] = means
-        result["WI"][recall] = impact
-        result["AWI"][recall] = average_impact(impact)
-        if None in impact:
-            result["undefined"][f"WI at recall {recall}"] = "the mean interpolated precision is 0 or has no class"
-    return result
-
-
-def _ratio(at_home: float | None, mean: float | None) -> float | None:
-    return None if not at_home or not mean else at_home / mean - 1
-
-
-def _means(table: Floats, detected: Bools) -> Values:
+def _means(table: Floats, detected: Bools) -> open_set.Values:
+    """Return the mean at each level over the classes with a detection there."""
     return [float(row[some].mean()) if some.any() else None for row, some in zip(table, detected, strict=True)]
-
-
-Part = tuple[GroundTruth, Detections]
 
 
 def owod_metrics(parts: tuple[Part, ...]) -> dict[str, Any]:
@@ -221,25 +144,30 @@ def owod_metrics(parts: tuple[Part, ...]) -> dict[str, Any]:
         unknown object, difficult and crowd ones included. ``AOSE_instances``: distinct unknown objects hit.
         ``n_unknown``: unknown objects. ``classes_left_out`` with reasons. ``decided_by_order``.
     """
-    rounded = tuple((truth, round_as_text(detections)) for truth, detections in parts)
     classes = parts[0][0].classes
-    found = _outcomes(rounded)
+    rounded = tuple((truth, round_as_text(detections)) for truth, detections in parts)
+    hits = _hits(rounded)
+    found = _outcomes(rounded, hits)
     detected = np.bincount(found.label, minlength=len(classes))
-    by_class = recall_points(found, len(classes))
-    impact, nearest = _wilderness_impacts({classes[number]: one for number, one in by_class.items()})
-    per_class = np.bincount(found.label[found.on_unknown()], minlength=len(classes))
+    by_class = open_set.recall_points(found, len(classes))
+    recalls = [tenths / 10 for tenths in open_set.TENTHS]
+    impact = dict(zip(map(str, recalls), open_set.impact_at_recalls(by_class, classes)["WI"][9:90:10], strict=True))
+    errors = _errors(classes, hits, np.full(len(classes), -np.inf))
     result: dict[str, Any] = {
         "WI": impact,
-        "nearest_recall": nearest,
+        "nearest_recall": {
+            str(recall): {classes[number]: float(one.recall[one.nearest(recall)]) for number, one in by_class.items()}
+            for recall in recalls
+        },
         "classes_left_out": {
             name: "no detections" if found.n_positive[number] else "no ground truth"
             for number, name in enumerate(classes)
             if not found.n_positive[number] or not detected[number]
         },
-        "AOSE_total": int(found.on_unknown().sum()),
-        "AOSE_per_class": dict(zip(classes, per_class.tolist(), strict=True)),
-        "AOSE_instances": sum(_objects_hit(truth, detections) for truth, detections in rounded),
-        "n_unknown": sum(int((truth.label < 0).sum()) for truth, _ in parts),
+        "AOSE_total": errors["total"],
+        "AOSE_per_class": errors["per_class"],
+        "AOSE_instances": errors["instances"],
+        "n_unknown": int(found.target.sum()),
         "decided_by_order": found.decided_by_order,
     }
     if None in impact.values():
@@ -259,32 +187,48 @@ def open_set_errors(parts: tuple[Part, ...], points: OperatingPoints) -> dict[st
         ``all`` and each recall: ``total``, ``per_class`` (None for a class without threshold), ``instances``:
         distinct unknown objects hit; also ``n_unknown``.
     """
-    classes = parts[0][0].classes
-    hits = tuple((truth, detections.take(_on_unknown(truth, detections))) for truth, detections in parts)
+    classes, hits = parts[0][0].classes, _hits(parts)
     everything = np.full(len(classes), -np.inf)
-    limits = dict(zip(("all", *recall_names(points)), (everything, *points.threshold), strict=True))
-    result: dict[str, Any] = {"n_unknown": sum(int((truth.label < 0).sum()) for truth, _ in parts)}
-    for name, limit in limits.items():
-        kept = [(truth, hit.take(hit.scores >= limit[hit.label])) for truth, hit in hits]
-        counts = sum(np.bincount(hit.label, minlength=len(classes)) for _, hit in kept)
-        result[name] = {
-            "total": int(np.sum(counts)),
-            "per_class": {
-                known: None if np.isnan(limit[number]) else int(np.asarray(counts)[number])
-                for number, known in enumerate(classes)
-            },
-            "instances": sum(_objects_hit(truth, hit) for truth, hit in kept),
-        }
-    return result
+    limits = zip(("all", *matching.recall_names(points)), (everything, *points.threshold), strict=True)
+    return {
+        "n_unknown": sum(int((truth.label < 0).sum()) for truth, _ in parts),
+        **{name: _errors(classes, hits, limit) for name, limit in limits},
+    }
 
 
-def _outcomes(parts: tuple[Part, ...]) -> Outcomes:
+Hits = list[tuple[Detections, matching.OverlappingPairs]]
+
+
+def _hits(parts: tuple[Part, ...]) -> Hits:
+    """Return the detections of each part with the unknown objects that they lie on."""
+    options: dict[str, Any] = {"same_class": False, "iou_threshold": IOU, "strict": OWOD.strict}
+    return [
+        (found, matching.overlapping_pairs(truth, found, mask=truth.label < 0, **options)) for truth, found in parts
+    ]
+
+
+def _errors(classes: Sequence[str], hits: Hits, limit: Floats) -> dict[str, Any]:
+    """Return A-OSE of the detections at or above the limit of their class."""
+    counts, instances = np.zeros(len(classes), np.int64), 0
+    for detections, pairs in hits:
+        kept = detections.scores[pairs.row] >= limit[detections.label[pairs.row]]
+        counts += np.bincount(detections.label[np.unique(pairs.row[kept])], minlength=len(classes))
+        instances += len(np.unique(pairs.position[kept]))
+    lines = zip(classes, counts.tolist(), np.isnan(limit), strict=True)
+    per_class = {name: None if undefined else count for name, count, undefined in lines}
+    return {"total": int(counts.sum()), "per_class": per_class, "instances": instances}
+
+
+def _outcomes(parts: tuple[Part, ...], hits: Hits) -> open_set.Outcomes:
+    """Return what became of the detections of all parts under the rules of the OWOD code."""
     matches = [assign(truth, detections, OWOD) for truth, detections in parts]
     outcome = np.concatenate([one.outcome for one in matches])
-    on_unknown = np.concatenate([_on_unknown(*part) for part in parts])
-    everything = joined(*(detections for _, detections in parts))
+    on_unknown = np.concatenate([np.isin(np.arange(len(found)), pairs.row) for found, pairs in hits])
+    everything = input_order.joined(*(detections for _, detections in parts))
+    claim = np.where(on_unknown, -1, input_order.joined_claims(*(one.claim for one in matches)))
+    kinds = input_order.kinds(outcome, on_unknown)
     rows = np.flatnonzero(on_unknown)
-    return Outcomes(
+    return open_set.Outcomes(
         label=everything.label,
         scores=everything.scores,
         outcome=outcome,
@@ -292,37 +236,9 @@ def _outcomes(parts: tuple[Part, ...]) -> Outcomes:
         target=np.concatenate([truth.label < 0 for truth, _ in parts]),
         taken=np.concatenate([one.truth for one in matches]),
         # Which object each lies on is of no account here.
-        pairs=OverlappingPairs(rows, np.zeros_like(rows), np.zeros(len(rows))),
-        decided_by_order=decided_by_order(
-            everything,
-            kinds(outcome, on_unknown),
-            claim=np.where(on_unknown, -1, joined_claims(*(one.claim for one in matches))),
-            read_at_first=True,
-        ),
+        pairs=matching.OverlappingPairs(rows, np.zeros_like(rows), np.zeros(len(rows))),
+        decided_by_order=input_order.decided_by_order(everything, kinds, claim=claim, read_at_first=True),
     )
-
-
-def _on_unknown(truth: GroundTruth, detections: Detections) -> Bools:
-    return lies_on(truth, detections, truth.label < 0, OWOD)
-
-
-def _objects_hit(truth: GroundTruth, detections: Detections) -> int:
-    return int(overlaps_any(truth, detections, truth.label < 0, iou_threshold=IOU, strict=OWOD.strict).sum())
-
-
-def _wilderness_impacts(
-    by_class: dict[str, RecallPoints],
-) -> tuple[dict[str, float | None], dict[str, dict[str, float]]]:
-    impact: dict[str, float | None] = {}
-    nearest: dict[str, dict[str, float]] = {}
-    for tenths in TENTHS:
-        name = f"0.{tenths}"
-        places = {known: one.nearest(tenths / 10) for known, one in by_class.items()}
-        kept = sum(int(by_class[known].kept[place]) for known, place in places.items())
-        hits = sum(int(by_class[known].on_unknown[place]) for known, place in places.items())
-        impact[name] = hits / kept if kept else None
-        nearest[name] = {known: float(by_class[known].recall[place]) for known, place in places.items()}
-    return impact, nearest
 
 
 Formula = Literal["correct", "published"]
@@ -332,17 +248,16 @@ FORMULAS: dict[str, str] = {
 }
 TABLE_4_BETAS = ("0.5", "1.0", "1.5")
 TABLE_4_RATIOS = tuple(f"{quarters / 4}" for quarters in range(18))
-_DECIMAL = re.compile(r"[0-9]{1,3}(\.[0-9]{1,3})?\Z")
 
 
-def f_beta(tp: int, tp_fp: int, n: int, beta: str | Fraction, *, formula: Formula = "correct") -> float | None:
+def f_beta(tp: int, tp_fp: int, n: int, beta: str, *, formula: Formula = "correct") -> float | None:
     """Return F-beta of one operating point, or None where it is undefined.
 
     Parameters
     ----------
     tp, tp_fp, n : int
         True positives, kept detections (true and false positives), and ground-truth objects.
-    beta : str or Fraction
+    beta : str
         Weight of recall against precision, as a decimal text (``"0.5"``).
     formula : {"correct", "published"}
         ``published`` is the b = 0.5 column of the paper's Table 4, which lacks the denominator in all 18 rows.
@@ -352,7 +267,7 @@ def f_beta(tp: int, tp_fp: int, n: int, beta: str | Fraction, *, formula: Formul
     float or None
         None when there is no ground truth, or nothing is kept under ``published`` (precision 0/0).
     """
-    square = _positive(beta, "beta") ** 2
+    square = _decimal(beta, "beta", positive=True) ** 2
     if n == 0 or (formula == "published" and tp_fp == 0):
         return None
     if formula == "published":
@@ -362,7 +277,7 @@ def f_beta(tp: int, tp_fp: int, n: int, beta: str | Fraction, *, formula: Formul
 
 def images_at_ratio(ratio: str, n_closed: int) -> int:
     """Return how many wilderness images a ratio asks for: the floor of ``ratio * n_closed`` in exact integers."""
-    return int(_non_negative(ratio, "wilderness ratio") * n_closed)
+    return int(_decimal(ratio, "wilderness ratio") * n_closed)
 
 
 def available_ratios(n_closed: int, n_wilderness: int, ratios: Sequence[str] = TABLE_4_RATIOS) -> tuple[str, ...]:
@@ -371,11 +286,8 @@ def available_ratios(n_closed: int, n_wilderness: int, ratios: Sequence[str] = T
 
 
 def fbeta_operating_points(
-    closed: GroundTruth,
-    closed_detections: Detections,
+    scene: Scene,
     matches: Matches,
-    wilderness: GroundTruth,
-    wilderness_detections: Detections,
     *,
     ratios: Sequence[str] = TABLE_4_RATIOS,
     betas: Sequence[str] = TABLE_4_BETAS,
@@ -408,67 +320,45 @@ def fbeta_operating_points(
     EvaluationError
         A ratio needs more wilderness images than there are.
     """
+    closed, inside, wilderness, outside = scene
     if formula not in FORMULAS:
         raise UsageError("Unknown F-beta formula", expected=", ".join(FORMULAS), found=repr(formula)[:80])
-    weights = {beta: _positive(beta, "beta") for beta in betas}
+    for beta in betas:
+        _decimal(beta, "beta", positive=True)
     sizes = {ratio: _checked_size(ratio, closed.n_images, wilderness.n_images) for ratio in ratios}
-    result: dict[str, Any] = {}
-    for number, name in enumerate(closed.classes):
-        ranking = _Ranking.of_class(number, closed_detections, matches, wilderness_detections)
-        n = int(matches.n_positive[number])
-        result[name] = {
-            ratio: {beta: ranking.best(size, n, weight, formula) for beta, weight in weights.items()}
-            for ratio, size in sizes.items()
-        }
-    return result
+    # A wilderness image is a level of its own: a ratio takes those below its size.
+    enters = np.append(np.full(len(inside), -1), outside.image)
+    rankings = Pool.of(inside, matches, outside).rankings(enters, 1, empty=True)
+    return {
+        closed.classes[number]: {ratio: _best_points(ranking, size, betas, formula) for ratio, size in sizes.items()}
+        for number, ranking in rankings
+    }
 
 
-class _Ranking:
-    """Detections of one class on both parts, by falling score, with the image position each one enters at."""
-
-    def __init__(self, scores: Floats, correct: Bools, enters: Int64s) -> None:
-        order = np.argsort(-scores, kind="stable")
-        self.scores, self.correct, self.enters = scores[order], correct[order], enters[order]
-        # The last of equal scores: a threshold keeps all of them or none.
-        self.ends = np.flatnonzero(np.append(np.diff(self.scores) != 0, True)[: len(order)])
-        self.true_positives = np.cumsum(self.correct)[self.ends]
-
-    @classmethod
-    def of_class(cls, number: int, closed: Detections, matches: Matches, wilderness: Detections) -> _Ranking:
-        kept = np.flatnonzero((closed.label == number) & (matches.outcome >= 0))
-        wild = np.flatnonzero(wilderness.label == number)
-        return cls(
-            np.concatenate([closed.scores[kept], wilderness.scores[wild]]),
-            np.concatenate([matches.outcome[kept] == 1, np.zeros(len(wild), bool)]),
-            np.concatenate([np.full(len(kept), -1, np.int64), wilderness.image[wild].astype(np.int64)]),
-        )
-
-    def best(self, size: int, n: int, beta: Fraction, formula: Formula) -> dict[str, Any]:
-        """Return the operating point of highest F with the first `size` wilderness images."""
-        kept = np.cumsum(self.enters < size)[self.ends]
-        if n == 0:
-            return _undefined("the class has no ground truth", n)
-        if len(kept) == 0 or kept[-1] == 0:
-            return _undefined("the class has no detections", n)
-        p, q = (beta**2).as_integer_ratio()
+def _best_points(ranking: Ranking, size: int, betas: Sequence[str], formula: Formula) -> dict[str, Any]:
+    """Return the operating point of highest F for each beta, with the first `size` wilderness images."""
+    n, entered = int(ranking.n_positive), ranking.level < size
+    if not n or not entered.any():
+        reason = "the class has no detections" if n else "the class has no ground truth"
+        nothing = dict.fromkeys(("F", "precision", "recall", "threshold"))
+        return {beta: {**nothing, "TP": 0, "FP": 0, "n": n, "reason": reason} for beta in betas}
+    scores, tps, kept = distinct_points(ranking.scores[entered], ranking.correct[entered])
+    points = {}
+    for beta in betas:
+        p, q = (Fraction(beta) ** 2).as_integer_ratio()
         # Integers below 2^53 make numerator and denominator exact, so equal F are equal floats.
-        f = ((p + q) * self.true_positives) / (q * kept + p * n)
-        best = int(np.argmax(np.where(kept > 0, f, -1.0)))
-        tp, tp_fp = int(self.true_positives[best]), int(kept[best])
-        return {
+        best = int(np.argmax(((p + q) * tps) / (q * kept + p * n)))
+        tp, tp_fp = int(tps[best]), int(kept[best])
+        points[beta] = {
             "F": f_beta(tp, tp_fp, n, beta, formula=formula),
             "precision": tp / tp_fp,
             "recall": tp / n,
-            "threshold": float(self.scores[self.ends[best]]),
+            "threshold": float(scores[best]),
             "TP": tp,
             "FP": tp_fp - tp,
             "n": n,
         }
-
-
-def _undefined(reason: str, n: int) -> dict[str, Any]:
-    nothing = {"F": None, "precision": None, "recall": None, "threshold": None}
-    return {**nothing, "TP": 0, "FP": 0, "n": n, "reason": reason}
+    return points
 
 
 def _checked_size(ratio: str, n_closed: int, n_wilderness: int) -> int:
@@ -484,21 +374,11 @@ def _checked_size(ratio: str, n_closed: int, n_wilderness: int) -> int:
     return size
 
 
-def _positive(text: str | Fraction, what: str) -> Fraction:
-    value = _non_negative(text, what)
-    if value == 0:
-        raise UsageError(f"The {what} must be positive", found=str(text)[:40])
-    return value
-
-
-def _non_negative(number: str | Fraction, what: str) -> Fraction:
+def _decimal(text: str, what: str, *, positive: bool = False) -> Fraction:
     # Exponents are refused: "1e999999999" would fill the memory with digits.
-    if isinstance(number, Fraction) and number >= 0:
-        return number
-    if isinstance(number, str) and _DECIMAL.match(number):
-        return Fraction(number)
-    raise UsageError(
-        f"The {what} is not a usable number",
-        expected="a decimal number such as 0.5, zero or above",
-        found=repr(number)[:80],
-    )
+    if not re.fullmatch(r"[0-9]{1,3}(\.[0-9]{1,3})?", text):
+        usual = "a decimal number such as 0.5, zero or above"
+        raise UsageError(f"The {what} is not a usable number", expected=usual, found=repr(text)[:80])
+    if positive and Fraction(text) == 0:
+        raise UsageError(f"The {what} must be positive", found=text[:40])
+    return Fraction(text)

@@ -8,9 +8,7 @@ against the real one. ``hash(n) == n`` for every number admitted here.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import chain
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,24 +21,10 @@ _MIXER = np.uint64(0x9E3779B97F4A7C15)
 """An odd number: multiples of it modulo 2^64 put image numbers into an order that has nothing to do with theirs."""
 
 
-@dataclass(frozen=True, slots=True)
-class Walks:
-    """The wilderness images in each order asked for, as positions, and whether the order of filling has a say.
-
-    Attributes
-    ----------
-    by_order : mapping of str to ndarray of int64
-    depends_on_file_order : bool
-        True is proved: the notebook's set, filled in another order of the same images, begins with other images. False
-        is evidence: of the orders tried (see `walks_of`) none does.
-    """
-
-    by_order: Mapping[str, Int64s]
-    depends_on_file_order: bool
-
-
-def walks_of(coco: Source, shows_known: Bools, parameters: Mapping[str, Any], sizes: Sequence[int]) -> Walks:
-    """Return the wilderness images in each order.
+def walks_of(
+    coco: Source, shows_known: Bools, parameters: Mapping[str, Any], sizes: Sequence[int]
+) -> tuple[dict[str, Int64s], bool]:
+    """Return the wilderness images in each order, as positions, and whether the order of filling has a say.
 
     The notebook's set is filled in the order of images in the JSON. Collisions in the hash table only permute
     neighbours, so the first n are the same images from any filling order unless the cut falls among such neighbours.
@@ -50,42 +34,34 @@ def walks_of(coco: Source, shows_known: Bools, parameters: Mapping[str, Any], si
     Whether the order of filling has a say is a question about every order there is. It is tried on two that follow
     from the numbers alone, so that the answer is the same for every shuffled file: descending, which exchanges any two
     images that collide, and a scrambled one. ``cpython_set_as_listed``, where asked for, is held against it too.
+    True is proved: the set, filled in another order of the same images, begins with other images. False is evidence.
     """
-    by_order: dict[str, Int64s] = {}
+    walks: dict[str, Int64s] = {}
     wilderness = np.flatnonzero(~shows_known)
+    native = coco.images.native[wilderness]
     if "hash" in parameters["orders"]:
-        ids = np.strings.add(f"{coco.namespace}:", coco.images.native[wilderness]).tolist()
-        by_order["hash"] = wilderness[hash_rank(ids, parameters["salt"])]
+        ids = np.strings.add(f"{coco.namespace}:", native).tolist()
+        walks["hash"] = wilderness[hash_rank(ids, parameters["salt"])]
     if "id" in parameters["orders"]:
-        by_order["id"] = wilderness[np.argsort(coco.images.native[wilderness], kind="stable")]
-    asked = {"cpython_set", "cpython_set_as_listed"} & set(parameters["orders"])
-    if not asked:
-        return Walks(by_order=by_order, depends_on_file_order=False)
+        walks["id"] = wilderness[np.argsort(native, kind="stable")]
+    if not {"cpython_set", "cpython_set_as_listed"} & set(parameters["orders"]):
+        return walks, False
     numbers = image_numbers(coco)
     ascending = np.argsort(numbers, kind="stable")
-    by_order["cpython_set"] = walk = _set_walk(numbers, shows_known, ascending)
-    others: Iterable[Int64s] = (
-        _set_walk(numbers, shows_known, filling) for filling in _other_fillings(numbers, ascending)
+    fillings = [ascending[::-1], np.argsort(numbers.astype(np.uint64) * _MIXER, kind="stable")]
+    walks["cpython_set"] = walk = _set_walk(numbers, shows_known, ascending)
+    if "cpython_set_as_listed" in parameters["orders"]:
+        fillings.append(np.arange(len(numbers)))
+        walks["cpython_set_as_listed"] = difference_order(numbers, shows_known)
+    others = (_set_walk(numbers, shows_known, filling) for filling in fillings)
+    return walks, any(
+        not np.array_equal(np.sort(walk[:size]), np.sort(other[:size])) for other in others for size in sizes
     )
-    if "cpython_set_as_listed" in asked:
-        by_order["cpython_set_as_listed"] = listed = difference_order(numbers, shows_known)
-        others = chain([listed], others)
-    depends = any(_begins_otherwise(walk, other, sizes) for other in others)
-    return Walks(by_order=by_order, depends_on_file_order=depends)
 
 
 def _set_walk(numbers: Int64s, shows_known: Bools, filling: Int64s) -> Int64s:
     """Return the walk through the notebook's set when its numbers enter in the order of `filling`."""
     return filling[difference_order(numbers[filling], shows_known[filling])]
-
-
-def _other_fillings(numbers: Int64s, ascending: Int64s) -> Iterator[Int64s]:
-    yield ascending[::-1]
-    yield np.argsort(numbers.astype(np.uint64) * _MIXER, kind="stable")
-
-
-def _begins_otherwise(walk: Int64s, other: Int64s, sizes: Sequence[int]) -> bool:
-    return any(not np.array_equal(np.sort(walk[:size]), np.sort(other[:size])) for size in sizes)
 
 
 def image_numbers(coco: Source) -> Int64s:

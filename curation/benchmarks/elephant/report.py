@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from curation.evaluation.result import (
     Result,
     Scored,
     Table,
+    entries,
     inputs_table,
     order_table,
     shown,
@@ -161,67 +162,51 @@ def _tables(result: Result) -> Iterator[Table]:
     yield _open_set(data)
     yield order_table(_orders(data))
     points = ("F", "precision", "recall", "threshold", "TP", "FP", "n")
-    yield Table(
-        "fbeta",
-        tuple(map(Column, ("class", "ratio", "beta", *points))),
-        [
-            (name, ratio, beta, *(point[key] for key in points))
-            for name, by_ratio in data["fbeta"].items()
-            for ratio, by_beta in by_ratio.items()
-            for beta, point in by_beta.items()
-        ],
-        file=True,
-    )
+    rows = [(*keys, *(point[key] for key in points)) for *keys, point in entries(data["fbeta"], 3)]
+    yield Table("fbeta", ("class", "ratio", "beta", *points), rows, file=True)
     by_class = {name: section for name, section in sections.items() if "AP11" in section}
     if by_class:
-        yield Table(
-            "average_precision",
-            tuple(map(Column, ("section", "ratio", "class", "AP11", "AP_area"))),
-            [
-                (name, level, known, ap, section["AP_area"][level][known])
-                for name, section in by_class.items()
-                for level, by_name in section["AP11"].items()
-                for known, ap in by_name.items()
-            ],
-            file=True,
-        )
-        yield Table(
-            "wilderness_impact",
-            tuple(map(Column, ("section", "recall", "class", "ratio", "FP_o", "WI"))),
-            [(name, *row) for name, section in by_class.items() for row in _impacts(section)],
-            file=True,
-        )
+        rows = [
+            (name, level, known, ap, section["AP_area"][level][known])
+            for name, section in by_class.items()
+            for level, known, ap in entries(section["AP11"], 2)
+        ]
+        yield Table("average_precision", ("section", "ratio", "class", "AP11", "AP_area"), rows, file=True)
+        rows = [
+            (name, recall, known, *row)
+            for name, section in by_class.items()
+            for recall, impact in section["WI"].items()
+            for known, values in impact["per_class"].items()
+            if values is not None
+            for row in zip(section["levels"], impact["fp_open"][known], values, strict=True)
+        ]
+        yield Table("wilderness_impact", ("section", "recall", "class", "ratio", "FP_o", "WI"), rows, file=True)
+
+
+def impact_of(section: Data, recall: str, reading: str = "macro") -> Any:
+    """Return WI over the levels in one reading; the official code has only one."""
+    impact = section["WI"].get(recall)
+    return impact[reading] if isinstance(impact, Mapping) else impact
 
 
 def _levels(name: str, section: Data) -> Table:
     """Return mAP and WI of each level; a terminal shows a handful, the last one included."""
-    n = len(section["levels"])
     flavours = [flavour for flavour in ("mAP11", "mAP_area", "mAP") if flavour in section]
-    impacts = {
-        recall: impact["macro"] if isinstance(impact, Mapping) else impact for recall, impact in section["WI"].items()
-    }
-    rows = [
-        (
-            section["levels"][k],
-            section["n_wild_images"][k],
-            *(section[flavour][k] for flavour in flavours),
-            *(values[k] for values in impacts.values()),
-        )
-        for k in range(n)
-    ]
-    step = max(1, -(-n // _SHOWN_LEVELS))
+    lists = [section[one] for one in ("levels", "n_wild_images", *flavours)]
+    rows = list(zip(*lists, *(impact_of(section, recall) for recall in section["WI"]), strict=True))
+    step = max(1, -(-len(rows) // _SHOWN_LEVELS))
     kind = "macro WI" if "thresholds" in section else "WI of mean interpolated precision"
     return Table(
         "levels",
         (
-            Column("ratio"),
+            "ratio",
             Column("n_wild_images", "count", "wilderness images"),
             *(Column(flavour, "share") for flavour in flavours),
-            *(Column(f"WI@{recall}", "ratio", f"WI at recall {recall}") for recall in impacts),
+            *(Column(f"WI@{recall}", "ratio", f"WI at recall {recall}") for recall in section["WI"]),
         ),
         rows,
         title=f"Profile {name.replace('_', ' ')}: {kind}, mAP in %",
-        printed=[rows[k] for k in sorted({*range(0, n, step), n - 1})],
+        printed=[*rows[: len(rows) - 1 : step], *rows[-1:]],
         where={"variant": name},
     )
 
@@ -229,14 +214,13 @@ def _levels(name: str, section: Data) -> Table:
 def _averages(name: str, section: Data) -> Table:
     rows = []
     for recall, average in section["AWI"].items():
-        readings = average if "macro" in average else {"": average}
         impact = section["WI"][recall]
         missing = _grouped(impact["classes_left_out"]) if isinstance(impact, Mapping) else ""
-        for reading, values in readings.items():
+        for reading, values in (average if "macro" in average else {"": average}).items():
             rows.append((recall, reading, values["excl_level0"], values["incl_level0"], missing))
             missing = ""
     columns = (
-        Column("recall"),
+        "recall",
         Column("over_classes", head="over classes"),
         Column("excl_level0", "ratio", "levels above 0"),
         Column("incl_level0", "ratio", "with level 0"),
@@ -255,22 +239,13 @@ def _grouped(left_out: Mapping[str, str]) -> str:
 
 
 def _operating_points(name: str, section: Data) -> Table:
-    recalls = list(section["thresholds"])
+    thresholds, closed = section["thresholds"], section["AP11"][section["levels"][0]]
     rows = [
-        (
-            known,
-            n,
-            section["AP11"][section["levels"][0]][known],
-            *(_point(section["thresholds"][recall][known]) for recall in recalls),
-        )
+        (known, n, closed[known], *(_point(by_class[known]) for by_class in thresholds.values()))
         for known, n in section["npos"].items()
     ]
-    columns = (
-        Column("class"),
-        Column("objects", "count"),
-        Column("AP11", "share", "AP11 closed"),
-        *(Column(f"recall {recall}: threshold, TP, FP") for recall in recalls),
-    )
+    points = (f"recall {recall}: threshold, TP, FP" for recall in thresholds)
+    columns = ("class", Column("objects", "count"), Column("AP11", "share", "AP11 closed"), *points)
     title = "Operating points on the closed set"
     return Table("operating_points", columns, rows, title=title, where={"variant": name})
 
@@ -282,24 +257,19 @@ def _point(point: Data) -> str:
 
 
 def _open_set(data: Data) -> Table:
-    owod, errors = data["owod"], data["a_ose"]
+    owod, told = data["owod"], "{} detections on {} unknown objects".format
     rows = [
         ("unknown objects", str(owod["n_unknown"])),
-        ("A-OSE, OWOD", f"{owod['AOSE_total']} detections on {owod['AOSE_instances']} unknown objects"),
+        ("A-OSE, OWOD", told(owod["AOSE_total"], owod["AOSE_instances"])),
         ("WI at recall 0.8, OWOD", shown(owod["WI"]["0.8"], "ratio")),
     ]
-    rows += [
-        (f"A-OSE at recall {recall}", f"{found['total']} detections on {found['instances']} unknown objects")
-        for recall, found in errors.items()
-        if recall not in ("n_unknown", "all")
-    ]
-    for recall, sections in data["diagnosis"].items():
-        for section, found in sections.items():
-            if found is not None and found["shares"]["total"] is not None:
-                shares = ", ".join(
-                    f"{kind} {shown(share, 'share')}" for kind, share in found["shares"]["total"].items()
-                )
-                rows.append((f"kept at recall {recall}, {section}, %", shares))
+    for recall in data["diagnosis"]:
+        errors = data["a_ose"][recall]
+        rows.append((f"A-OSE at recall {recall}", told(errors["total"], errors["instances"])))
+    for recall, section, found in entries(data["diagnosis"], 2):
+        if found is not None and (shares := found["shares"]["total"]) is not None:
+            kinds = ", ".join(f"{kind} {shown(share, 'share')}" for kind, share in shares.items())
+            rows.append((f"kept at recall {recall}, {section}, %", kinds))
     return Table("", (Column("", head=""), Column("", head="")), rows, title="Open-set errors")
 
 
@@ -310,51 +280,34 @@ def _orders(data: Data) -> dict[str, int]:
     return {**found, "OWOD": data["owod"]["decided_by_order"], "background gap": gaps}
 
 
-def _impacts(section: Data) -> Iterator[tuple[Any, ...]]:
-    for recall, impact in section["WI"].items():
-        for name, values in impact["per_class"].items():
-            if values is not None:
-                columns = zip(section["levels"], impact["fp_open"][name], values, strict=True)
-                yield from ((recall, name, *row) for row in columns)
-
-
 def _drawings(result: Result) -> Iterator[Drawing]:
     from curation.benchmarks.elephant import figures
     from curation.benchmarks.elephant.diagnosis import full_matrix
     from curation.evaluation.figures import precision_recall_curves
 
+    def drawing(name: str, draw: Callable[..., list[Path]], content: Any, shows: Any, **options: Any) -> Drawing:
+        return Drawing(name, partial(draw, content, **options) if shows else None)
+
     data = result.data
     method = stem_of(data["inputs"]["closed"]["detections"])
     variant, section = next(iter(sections_of(data).items()))
     recall = "0.3" if "0.3" in data["diagnosis"] else next(iter(data["diagnosis"]))
-    diagnosis = data["diagnosis"][recall]
-    gaps = data["background_gap"]
-
-    def impact(stem: Path) -> list[Path]:
-        # The intervals are those of the paper's variant: they are not drawn around another.
-        bands = variant.startswith("paper") and data["bootstrap"] is not None
-        intervals = {method: data["bootstrap"]} if bands else None
-        note = f"profile {variant.replace('_', ' ')}"
-        return figures.wilderness_curve({method: section}, stem, intervals=intervals, note=note)
-
-    def errors(stem: Path) -> list[Path]:
-        return figures.error_bars({method: data["diagnosis"]}, stem, recall=recall)
-
-    def confusion(stem: Path) -> list[Path]:
-        matrix = full_matrix(diagnosis["wr1"] or diagnosis["closed"], data["classes"], data["true_classes"])
-        return figures.confusion_figure(matrix, stem, note=f"recall {recall}")
-
-    def curves(stem: Path) -> list[Path]:
-        marks = {method: section["thresholds"]} if "thresholds" in section else None
-        return precision_recall_curves({method: result.columns}, stem, thresholds=marks, note="closed set")
-
-    has_errors = any(counts is not None for counts in diagnosis["closed"]["per_class"].values())
-    has_gaps = gaps and any(gap["hist20"] for gap in gaps.values())
-    yield Drawing("wilderness_curve", impact)
-    yield Drawing("error_diagnosis", errors if has_errors else None)
-    yield Drawing("confusion", confusion)
-    yield Drawing("precision_recall", curves if result.columns else None)
-    yield Drawing("background_gap", (lambda stem: figures.background_histogram(gaps, stem)) if has_gaps else None)
+    at_recall, gaps = data["diagnosis"][recall], data["background_gap"]
+    matrix = full_matrix(at_recall["wr1"] or at_recall["closed"], data["classes"], data["true_classes"])
+    # The intervals are those of the paper's variant: they are not drawn around another.
+    bands = {method: data["bootstrap"]} if variant.startswith("paper") and data["bootstrap"] is not None else None
+    marks = {method: section["thresholds"]} if "thresholds" in section else None
+    has_errors = any(counts is not None for counts in at_recall["closed"]["per_class"].values())
+    has_gaps = any(gap["hist20"] for gap in (gaps or {}).values())
+    note = f"profile {variant.replace('_', ' ')}"
+    curves = {method: result.columns}
+    yield drawing("wilderness_curve", figures.wilderness_curve, {method: section}, True, intervals=bands, note=note)
+    yield drawing("error_diagnosis", figures.error_bars, {method: data["diagnosis"]}, has_errors, recall=recall)
+    yield drawing("confusion", figures.confusion_figure, matrix, True, note=f"recall {recall}")
+    yield drawing(
+        "precision_recall", precision_recall_curves, curves, result.columns, thresholds=marks, note="closed set"
+    )
+    yield drawing("background_gap", figures.background_histogram, gaps, has_gaps)
 
 
 REPORT = Report(

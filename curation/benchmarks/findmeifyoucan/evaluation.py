@@ -14,12 +14,20 @@ from msgspec import Meta
 
 from curation.arguments import Replicates, Seed
 from curation.benchmarks.findmeifyoucan.measures import (
+    FPR_KEYS,
+    FPR_RULES,
+    THRESHOLD_RULES,
+    UNKNOWN_IF,
     ImageSample,
     bootstrap_intervals,
     open_set_metrics,
     open_set_outcomes,
     profiles_of,
+    quantile_threshold,
+    separability,
+    threshold_of,
     unknown_detections,
+    zscore_threshold,
 )
 from curation.benchmarks.findmeifyoucan.report import DEFINITIONS, REPORT
 from curation.errors import EvaluationError, UsageError
@@ -33,7 +41,6 @@ from curation.evaluation.inputs import (
     file_records,
     manifest_record,
 )
-from curation.evaluation.ood import separability as ood
 from curation.evaluation.ood.detections import (
     UNNAMED,
     ClassReading,
@@ -42,7 +49,6 @@ from curation.evaluation.ood.detections import (
     read_ood_detections,
 )
 from curation.evaluation.ood.id_scores import IdScores, read_id_scores
-from curation.evaluation.ood.separability import FPR_KEYS, threshold_of
 from curation.evaluation.precision import unlike_precision
 from curation.evaluation.problem import Floats, GroundTruth, KnownClasses, class_names
 from curation.evaluation.result import Result
@@ -234,7 +240,7 @@ def _about(
     option_files: Mapping[str, Path | None],
 ) -> dict[str, Any]:
     """Return what the numbers rest on: versions, rules, digests of all inputs, and what was left out."""
-    rule = options.threshold if options.threshold in ood.THRESHOLD_RULES else "given"
+    rule = options.threshold if options.threshold in THRESHOLD_RULES else "given"
     return {
         "versions": {"python": platform.python_version(), "numpy": np.__version__},
         "manifest": manifest_record(manifest, parts=list(splits)),
@@ -244,9 +250,9 @@ def _about(
             "profiles": {one.name: one.meaning for one in profiles_of(options.profile)},
             "positive_class": "ID (higher score = ID), except in FPR95_ood_positive",
             "threshold": {
-                "rule": rule, "meaning": ood.THRESHOLD_RULES[rule], "unknown": ood.UNKNOWN_IF,
+                "rule": rule, "meaning": THRESHOLD_RULES[rule], "unknown": UNKNOWN_IF,
             },
-            "fpr": {"rule": options.fpr, "meaning": ood.FPR_RULES[options.fpr]},
+            "fpr": {"rule": options.fpr, "meaning": FPR_RULES[options.fpr]},
             "t_star": options.t_star or None,
             "t_star_reason": None if options.t_star else "not stated: the files are taken as cut already",
             **settings,
@@ -283,7 +289,7 @@ def evaluate_split(
     if options.fpr not in FPR_KEYS:
         raise UsageError("Unknown FPR rule", expected=", ".join(FPR_KEYS), found=repr(options.fpr)[:80])
     ids, oods = id_scores.scores[method], detections.scores[method]
-    found = ood.separability(ids, oods)
+    found = separability(ids, oods)
     undefined: dict[str, str] = dict(found.pop("undefined"))
     threshold = threshold_of(ids, options.threshold)
     sections: dict[str, Any] = {}
@@ -300,13 +306,13 @@ def evaluate_split(
         "threshold": threshold.value,
         "threshold_rule": threshold.rule,
         "threshold_margin": threshold.margin(oods),
-        "threshold_zscore": ood.zscore_threshold(ids),
-        "threshold_quantile": ood.quantile_threshold(ids),
+        "threshold_zscore": zscore_threshold(ids),
+        "threshold_quantile": quantile_threshold(ids),
         "id_share_at_least_threshold": _share_at_least(ids, threshold.value),
         **found,
         "FPR95": {
             "rule": options.fpr,
-            "meaning": ood.FPR_RULES[options.fpr],
+            "meaning": FPR_RULES[options.fpr],
             "value": found[FPR_KEYS[options.fpr]],
         },
         **images_without_predictions(truth, detections),

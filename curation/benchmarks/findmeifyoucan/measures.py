@@ -2,20 +2,145 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from curation.errors import UsageError
 from curation.evaluation.curves import average_precision, weighted_auroc
 from curation.evaluation.input_order import decided_by_order
 from curation.evaluation.matching import assign
 from curation.evaluation.ood.detections import OodDetections
 from curation.evaluation.ood.id_scores import IdScores
-from curation.evaluation.problem import Bools, Detections, Floats, GroundTruth, Int32s, Int64s
+from curation.evaluation.ood.separability import (
+    RankedScores,
+    aupr_step,
+    aupr_trapezoid,
+    auroc,
+    fpr95_first,
+    fpr95_nearest,
+    fpr95_ood_positive,
+)
+from curation.evaluation.problem import LARGEST_SCORE, Bools, Detections, Floats, GroundTruth, Int32s, Int64s
 from curation.evaluation.resample import GENERATOR, resample, weights_of
-from curation.evaluation.variants import Rules, round_decimal, rules_of
+from curation.evaluation.variants import Rules, round_decimal, select
+
+FPR_RULES: dict[str, str] = {
+    "first": "ID positive: share of OOD scores >= tau, tau the largest score with 20 * TP >= 19 * n_id (FMIYC's code)",
+    "nearest": "ID positive: share of OOD scores >= tau, tau the score whose TPR is nearest to 0.95, be it below; of "
+    "equal TPR the lowest (VOS's code)",
+    "ood_positive": "OOD positive: share of ID scores <= tau, tau the smallest score with 20 * (OOD scores <= tau) >= "
+    "19 * n_ood (OpenOOD, pytorch-ood)",
+}
+FPR_KEYS: dict[str, str] = {
+    "first": "FPR95_first",
+    "nearest": "FPR95_nearest_vos",
+    "ood_positive": "FPR95_ood_positive",
+}
+SEPARABILITY: dict[str, str] = {
+    "AUROC": "P(s_id > s_ood) + P(s_id = s_ood) / 2 over all pairs; ID positive; never inverted",
+    "AUPR_trapezoid": "area by trapezoids under precision over recall, ID positive, from (0, 1); one point a distinct "
+    "score (torchmetrics 0.10 with sklearn's auc, which FMIYC logs)",
+    "AUPR_step": "average precision: sum of recall gained * precision, one point a distinct score, ID positive",
+    **{key: FPR_RULES[rule] for rule, key in FPR_KEYS.items()},
+}
+_FUNCTIONS: dict[str, Callable[[RankedScores], float]] = {
+    "AUROC": auroc,
+    "AUPR_trapezoid": aupr_trapezoid,
+    "AUPR_step": aupr_step,
+    "FPR95_first": fpr95_first,
+    "FPR95_nearest_vos": fpr95_nearest,
+    "FPR95_ood_positive": fpr95_ood_positive,
+}
+
+
+def separability(id_scores: Floats, ood_scores: Floats) -> dict[str, Any]:
+    """Return every number of `SEPARABILITY`, None where ID or OOD has no scores, and ``undefined`` with the reason.
+
+    Parameters
+    ----------
+    id_scores, ood_scores : ndarray, shapes (n_id,) and (n_ood,)
+        Finite; higher is more ID.
+    """
+    missing = [name for name, values in (("ID", id_scores), ("OOD", ood_scores)) if not len(values)]
+    if missing:
+        reason = f"there are no {' and no '.join(missing)} detections"
+        return {**dict.fromkeys(SEPARABILITY), "undefined": dict.fromkeys(SEPARABILITY, reason)}
+    ranked = RankedScores.of(id_scores, ood_scores)
+    return {**{name: function(ranked) for name, function in _FUNCTIONS.items()}, "undefined": {}}
+
+
+THRESHOLD_RULES: dict[str, str] = {
+    "zscore": "mean - 1.645 * population standard deviation of the ID scores (FMIYC's code; normal assumption, not "
+    "invariant under monotone changes of the score)",
+    "quantile": "the ID score of rank floor(n / 20) counted from 0, ascending: at least 95 % of ID scores are >= it "
+    "(the paper's text)",
+    "given": "a number given by the user",
+}
+UNKNOWN_IF = "score < threshold (strict)"
+
+
+@dataclass(frozen=True, slots=True)
+class Threshold:
+    """The threshold of a score, with the rule that made it.
+
+    Attributes
+    ----------
+    rule : {"zscore", "quantile", "given"}
+    value : float or None
+        None where there are no ID scores.
+    """
+
+    rule: str
+    value: float | None
+
+    def margin(self, scores: Floats) -> float | None:
+        """Return the distance of the nearest score: how far the threshold may move before a verdict changes."""
+        if self.value is None or not len(scores):
+            return None
+        return float(np.abs(scores - self.value).min())
+
+
+def zscore_threshold(id_scores: Floats) -> float | None:
+    """Return ``mean - 1.645 * std`` (ddof 0) of the ID scores, None where there are none."""
+    return float(np.mean(id_scores) - 1.645 * np.std(id_scores)) if len(id_scores) else None
+
+
+def quantile_threshold(id_scores: Floats) -> float | None:
+    """Return the ID score of ascending rank ``floor(0.05 n)``, None where there are none."""
+    if not len(id_scores):
+        return None
+    rank = len(id_scores) // 20
+    return float(np.partition(id_scores, rank)[rank])
+
+
+def threshold_of(id_scores: Floats, rule: str) -> Threshold:
+    """Return the threshold of a rule: ``zscore``, ``quantile``, or a decimal number as text.
+
+    Raises
+    ------
+    UsageError
+        The text is neither a rule nor a finite number.
+    """
+    if rule == "zscore":
+        return Threshold(rule, zscore_threshold(id_scores))
+    if rule == "quantile":
+        return Threshold(rule, quantile_threshold(id_scores))
+    try:
+        value = float(rule) if len(rule) <= 40 else math.nan
+    except ValueError:
+        value = math.nan
+    if not abs(value) <= LARGEST_SCORE:
+        raise UsageError(
+            "The threshold is neither a rule nor a number",
+            expected="zscore, quantile, or a finite number",
+            found=repr(rule)[:80],
+        )
+    return Threshold("given", value)
+
 
 PLACES = 3
 """Decimals of rates in a result: the code prints as many."""
@@ -93,7 +218,7 @@ class OpenSetOutcomes:
 
 def profiles_of(name: str) -> tuple[Rules, ...]:
     """Return the variants that a name stands for: one, or both for ``all``."""
-    return rules_of(name, PROFILES)
+    return select(PROFILES, name)
 
 
 def unknown_detections(detections: OodDetections, method: str, threshold: float) -> Bools:

@@ -1,23 +1,23 @@
 """Known, negative and unknown classes of the ImageNet protocols P1, P2, P3: superclasses, cut by a rule.
 
-Then the parameters that are read from ``--set KEY=VALUE``, and protocols of one's own from a file.
+Then the parameters that are read from ``--set KEY=VALUE``, and protocols that a user declares in a file.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
-from itertools import cycle
-from typing import TYPE_CHECKING, Literal, get_args
+from itertools import combinations, cycle
+from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
 import msgspec
+from msgspec import Meta
 
 from curation.benchmarks.facts import fact
-from curation.benchmarks.imagenet.images import Formula
 from curation.benchmarks.parameters import LARGEST_SEED, Parameter, choice, declared, whole, wordnet_parameter
 from curation.canonical import canonical_json
 from curation.errors import ProtocolError
+from curation.evaluation.class_scores import NEGATIVE, UNKNOWN
 from curation.hierarchy.hierarchy import leaves_under
 from curation.ilsvrc2012 import ilsvrc2012_classes
 
@@ -25,9 +25,11 @@ if TYPE_CHECKING:
     from curation.hierarchy.hierarchy import Graph
 
 
+Formula = Literal["sklearn-1.0", "sklearn-0.24"]
+"""``sklearn-1.0``: versions 1.0.2 to 1.9.1 at least, ``size / total * draws``; ``-0.24``: ``draws * size / total``."""
 Overlap = Literal["each", "first"]
 
-CUTS: dict[str, str] = {
+CUTS = {
     "whole": "each superclass is wholly known, negative or unknown",
     "halves": "the sorted leaves of the known superclass: the first len // 2 are known, the rest negative",
     "sixths": "of each mixed superclass's sorted leaves, counted from 0: even places are known, odd multiples of 3 "
@@ -36,7 +38,6 @@ CUTS: dict[str, str] = {
 """Cuts by name. Any pattern of the letters K, N and U is a cut too, repeated along each superclass's sorted leaves."""
 
 SIXTHS = "KNKUKN"
-_PATTERN = re.compile(r"[KNU]{2,100}")
 
 
 class ClassRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -50,14 +51,14 @@ class ClassRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         ``whole``, ``halves``, ``sixths``, or a pattern such as ``KKNU``.
     """
 
-    known: tuple[str, ...]
+    known: Annotated[tuple[str, ...], Meta(min_length=1)]
     negative: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
-    cut: str = "whole"
+    cut: Annotated[str, Meta(pattern=rf"^({'|'.join(CUTS)}|[KNU]{{2,100}})\Z")] = "whole"
 
 
 class Declaration(ClassRule, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A protocol of one's own.
+    """A protocol that a user declares.
 
     Attributes
     ----------
@@ -65,11 +66,7 @@ class Declaration(ClassRule, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         A lower-case word: the manifest is called ``imagenet/NAME``.
     """
 
-    name: str
-
-
-NEGATIVE, UNKNOWN = -1, -2
-"""Labels of the classes that are not known (repository AIML-IfI/openset-imagenet)."""
+    name: Annotated[str, Meta(pattern=r"^[a-z0-9][a-z0-9_.]{0,40}\Z")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,11 +90,6 @@ RULES = fact(__package__, "rules", dict[str, ClassRule])
 """P1, P2 and P3."""
 
 
-def is_cut(text: str) -> bool:
-    """Return whether a text names a cut or is a pattern of one."""
-    return text in CUTS or _PATTERN.fullmatch(text) is not None
-
-
 def partition(rule: ClassRule, hierarchy: Graph, leaves: Collection[str], *, overlap: Overlap = "each") -> Partition:
     """Return the classes of a rule over some leaves.
 
@@ -117,61 +109,30 @@ def partition(rule: ClassRule, hierarchy: Graph, leaves: Collection[str], *, ove
     HierarchyError
         A superclass is not in the hierarchy.
     """
-    lists = [leaves_under(hierarchy, node, leaves) for node in rule.known]
-    known, negative, unknown = _cut(rule, _apart(lists) if overlap == "first" else lists)
-    found = Partition(
-        known=_sorted(known),
-        negative=_sorted([*negative, *_below(hierarchy, rule.negative, leaves)]),
-        unknown=_sorted([*unknown, *_below(hierarchy, rule.unknown, leaves)]),
-    )
-    _require_sound(found)
-    return found
-
-
-def _apart(lists: Sequence[Sequence[str]]) -> list[list[str]]:
+    found: dict[str, list[str]] = {"K": [], "N": [], "U": []}
+    for letter, nodes in (("N", rule.negative), ("U", rule.unknown)):
+        found[letter] = [leaf for node in nodes for leaf in leaves_under(hierarchy, node, leaves)]
     taken: set[str] = set()
-    apart = []
-    for leaves in lists:
-        apart.append([leaf for leaf in leaves if leaf not in taken])
-        taken.update(leaves)
-    return apart
-
-
-def _cut(rule: ClassRule, lists: Sequence[Sequence[str]]) -> tuple[list[str], list[str], list[str]]:
-    known: list[str] = []
-    negative: list[str] = []
-    unknown: list[str] = []
-    for leaves in lists:
-        if rule.cut == "whole":
-            known += leaves
-        elif rule.cut == "halves":
-            known += leaves[: len(leaves) // 2]
-            negative += leaves[len(leaves) // 2 :]
-        else:
-            for leaf, letter in zip(leaves, cycle(SIXTHS if rule.cut == "sixths" else rule.cut), strict=False):
-                {"K": known, "N": negative, "U": unknown}[letter].append(leaf)
-    return known, negative, unknown
-
-
-def _below(hierarchy: Graph, nodes: Sequence[str], leaves: Collection[str]) -> list[str]:
-    return [leaf for node in nodes for leaf in leaves_under(hierarchy, node, leaves)]
-
-
-def _sorted(names: Sequence[str]) -> tuple[str, ...]:
-    return tuple(sorted(set(names)))
-
-
-def _require_sound(found: Partition) -> None:
-    pairs = (("known", "negative"), ("known", "unknown"), ("negative", "unknown"))
-    for one, other in pairs:
-        if both := sorted(set(getattr(found, one)) & set(getattr(found, other))):
+    for node in rule.known:
+        own = [leaf for leaf in leaves_under(hierarchy, node, leaves) if leaf not in taken]
+        if overlap == "first":
+            taken.update(own)
+        half = len(own) // 2
+        cuts = {"whole": "K", "halves": "K" * half + "N" * (len(own) - half), "sixths": SIXTHS}
+        for leaf, letter in zip(own, cycle(cuts.get(rule.cut, rule.cut)), strict=False):
+            found[letter].append(leaf)
+    known, negative, unknown = (tuple(sorted(set(names))) for names in found.values())
+    roles = {"known": known, "negative": negative, "unknown": unknown}
+    for one, other in combinations(roles, 2):
+        if both := sorted(set(roles[one]) & set(roles[other])):
             raise ProtocolError(
                 f"Classes would be {one} and {other} at once",
                 found=f"{len(both)}, the first {both[0]}",
                 hint="in a hierarchy with several parents superclasses overlap: take its tree, or other superclasses",
             )
-    if not found.known:
+    if not known:
         raise ProtocolError("No class of the dataset lies below the known superclasses", found="0 known classes")
+    return Partition(known, negative, unknown)
 
 
 HIERARCHIES = {
@@ -180,11 +141,10 @@ HIERARCHIES = {
 }
 MISSING = {
     "refuse": "a class of the protocol that the data set lacks is an error",
-    "report": "it is left out and told in the notes; all other classes keep role and label",
+    "report": "it is left out and the notes say so; all other classes keep role and label",
     "restrict": "the classes are restricted to those of the training source before they are cut, as the authors' code "
     "does: classes change sides and labels",
 }
-_NAME = re.compile(r"[a-z0-9][a-z0-9_.]{0,40}")
 
 
 def read_protocol(text: str) -> str:
@@ -202,7 +162,17 @@ def read_protocol(text: str) -> str:
         return text
     expected = f"{', '.join(RULES)}, or a TOML or JSON file"
     own, where = declared(text, Declaration, "protocol", "There is no such ImageNet protocol", expected)
-    _check(own, where)
+    named = [*own.known, *own.negative, *own.unknown]
+    repeated = sorted({one for one in named if named.count(one) > 1})
+    leaves = sorted(set(named) & set(ilsvrc2012_classes()))
+    if own.name in RULES or repeated or leaves:
+        wrong = f"{repeated[0][:40]!r} twice" if repeated else f"{leaves[0]}, which is a class" if leaves else own.name
+        raise ProtocolError(
+            "The declaration of the protocol is inconsistent",
+            where=where,
+            expected=f"different superclasses, none of them a class, and a name other than {', '.join(RULES)}",
+            found=wrong,
+        )
     return canonical_json(msgspec.to_builtins(own)).decode("utf-8")
 
 
@@ -211,28 +181,6 @@ def declaration_of(text: str) -> Declaration:
     if text in RULES:
         return Declaration(name=text, **msgspec.structs.asdict(RULES[text]))
     return msgspec.json.decode(text, type=Declaration)
-
-
-def _check(own: Declaration, where: str) -> None:
-    named = [*own.known, *own.negative, *own.unknown]
-    wrong = ""
-    if not _NAME.fullmatch(own.name) or own.name in RULES:
-        wrong = f"name {own.name[:40]!r}"
-    elif not is_cut(own.cut):
-        wrong = f"cut {own.cut[:40]!r}"
-    elif not own.known:
-        wrong = "no known superclass"
-    elif repeated := sorted({one for one in named if named.count(one) > 1}):
-        wrong = f"{repeated[0][:40]!r} twice"
-    elif leaves := sorted(set(named) & set(ilsvrc2012_classes())):
-        wrong = f"{leaves[0]}, which is a class and no superclass"
-    if wrong:
-        raise ProtocolError(
-            "The protocol's declaration does not hold together",
-            where=where,
-            expected=f"a name of its own, different superclasses, a cut ({', '.join(CUTS)} or a pattern such as KKNU)",
-            found=wrong,
-        )
 
 
 PARAMETERS = (

@@ -7,11 +7,12 @@ import io
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
-from curation.benchmarks.imagenet.classes import NEGATIVE, UNKNOWN
 from curation.errors import ExportError, MissingFileError, UsageError
+from curation.evaluation.class_scores import GROUPS
 from curation.manifest.header import ClassEntry
 from curation.manifest.manifest import Manifest
 from curation.manifest.views import locate_images
@@ -23,25 +24,12 @@ from curation.sources.source import Source
 _ROWS = 10_000
 
 
-@dataclass(frozen=True, slots=True)
-class LabelledImages:
-    """The images of a part in its order.
-
-    Attributes
-    ----------
-    folder : str
-        The source's part: ``train`` or ``val``.
-    names, classes, roles : list of str
-        File name, wnid, and role of each image's class.
-    labels : list of int
-        Index of a known class, `NEGATIVE` or `UNKNOWN`.
-    """
+class LabelledImages(NamedTuple):
+    """The images of a part in its order: the source's part, and of each image its file name and class."""
 
     folder: str
     names: list[str]
-    classes: list[str]
-    roles: list[str]
-    labels: list[int]
+    classes: list[ClassEntry]
 
 
 def plan_imagenet_csv(manifest: Manifest, parts: Sequence[str], sources: Mapping[str, Source]) -> Plan:
@@ -59,7 +47,7 @@ def plan_imagenet_csv(manifest: Manifest, parts: Sequence[str], sources: Mapping
     images = {part: labelled_images(manifest, part, sources) for part in parts}
     stem = manifest.header.name.rpartition("/")[2]
     return Plan(
-        files=[PlannedFile(f"{stem}_{part}.csv", _Rows(one)) for part, one in images.items()],
+        files=[PlannedFile(f"{stem}_{part}.csv", partial(_rows, one)) for part, one in images.items()],
         records=sum(-(-len(one.names) // _ROWS) for one in images.values()),
         counts={"rows": sum(len(one.names) for one in images.values())},
     )
@@ -80,49 +68,31 @@ def labelled_images(manifest: Manifest, part: str, sources: Mapping[str, Source]
     known = [entries.get(name) for name in source.categories.names]
     for entry in filter(None, known):
         safe_name(entry.name, f"part {part}: a class")
-    chosen = [_with_role(known[one], source.categories.names[one], part) for one in category]
-    names: list[str] = source.images.file_names[located.position].tolist()
-    for name in names:
-        safe_name(name, f"part {part}")
-    return LabelledImages(
-        folder=source.part,
-        names=names,
-        classes=[entry.name for entry in chosen],
-        roles=[entry.role for entry in chosen],
-        labels=[_label(entry) for entry in chosen],
-    )
-
-
-class _Rows:
-    """The rows of a file, several thousand a chunk."""
-
-    def __init__(self, images: LabelledImages) -> None:
-        self._images = images
-
-    def __call__(self) -> Iterator[bytes]:
-        images = self._images
-        paths = (f"{images.folder}/{wnid}/{name}" for wnid, name in zip(images.classes, images.names, strict=True))
-        rows = list(zip(paths, images.labels, strict=True))
-        for start in range(0, len(rows), _ROWS):
-            # The authors' layout, byte for byte: no cell is escaped, and none can be taken for a formula, since each
-            # path begins with the name of a folder and each label is a number.
-            text = io.StringIO(newline="")
-            csv.writer(text).writerows(rows[start : start + _ROWS])
-            yield text.getvalue().encode("utf-8")
-
-
-def _with_role(entry: ClassEntry | None, name: str, part: str) -> ClassEntry:
-    if entry is None:
+    chosen = [known[one] for one in category]
+    if None in chosen:
         raise ExportError(
             "An image of the part shows a class that has no role in the manifest",
             where=f"part {part}",
-            found=name,
+            found=source.categories.names[category[chosen.index(None)]],
         )
-    return entry
+    names: list[str] = source.images.file_names[located.position].tolist()
+    for name in names:
+        safe_name(name, f"part {part}")
+    return LabelledImages(source.part, names, chosen)
 
 
-def _label(entry: ClassEntry) -> int:
-    return {"negative": NEGATIVE, "unknown": UNKNOWN}.get(entry.role, entry.index)
+def _rows(images: LabelledImages) -> Iterator[bytes]:
+    """Yield the rows of a file, several thousand a chunk."""
+    rows = [
+        (f"{images.folder}/{entry.name}/{name}", GROUPS.get(entry.role, entry.index))
+        for entry, name in zip(images.classes, images.names, strict=True)
+    ]
+    for start in range(0, len(rows), _ROWS):
+        # The authors' layout, byte for byte: no cell is escaped, and none can be taken for a formula, since each path
+        # begins with the name of a folder and each label is a number.
+        text = io.StringIO(newline="")
+        csv.writer(text).writerows(rows[start : start + _ROWS])
+        yield text.getvalue().encode("utf-8")
 
 
 def plan_imagefolder(
@@ -155,11 +125,11 @@ def plan_imagefolder(
         raise MissingFileError("The folder of the photos does not exist", where=str(root))
     targets = {part: _targets(one, root.resolve(), part) for part, one in images.items()}
     links = (
-        (f"{part}/{role}/{wnid}/{name}", target)
+        (f"{part}/{entry.role}/{entry.name}/{name}", target)
         for part, one in images.items()
-        for role, wnid, name, target in zip(one.roles, one.classes, one.names, targets[part], strict=True)
+        for entry, name, target in zip(one.classes, one.names, targets[part], strict=True)
     )
-    counts = Counter(f"{part}/{role}" for part, one in images.items() for role in one.roles)
+    counts = Counter(f"{part}/{entry.role}" for part, one in images.items() for entry in one.classes)
     return Plan((), sum(counts.values()), counts, links=links)
 
 
@@ -174,27 +144,23 @@ FORMATS = (
 
 
 def _targets(images: LabelledImages, root: Path, part: str) -> list[str]:
-    """Return the place of each photo below the root: in its class's folder, or in a flat one."""
+    """Return the path of each photo below the root: in its class's folder, or in a flat one."""
     folder = str(part_folder(root, images.folder))
-    found = []
-    missing = []
-    for wnid, name in zip(images.classes, images.names, strict=True):
-        places = (f"{folder}/{wnid}/{name}", f"{folder}/{name}")
-        place = next((one for one in places if os.path.isfile(one)), "")  # noqa: PTH113 (a million photos)
-        if not place:
-            missing.append(f"{wnid}/{name}")
-        elif not os.path.realpath(place).startswith(f"{root}{os.sep}"):
+    found: list[str] = []
+    for entry, name in zip(images.classes, images.names, strict=True):
+        paths = (f"{folder}/{entry.name}/{name}", f"{folder}/{name}")
+        path = next((one for one in paths if os.path.isfile(one)), "")  # noqa: PTH113 (a million photos)
+        if path and not os.path.realpath(path).startswith(f"{root}{os.sep}"):
             raise ExportError(
-                "A photo is a link that leads outside the folder of the photos",
-                where=place,
-                expected=f"below {root}",
+                "A photo is a link that leads outside the folder of the photos", where=path, expected=f"below {root}"
             )
-        found.append(place)
-    if missing:
+        found.append(path)
+    if "" in found:
+        row = found.index("")
         raise ExportError(
-            f"{len(missing)} of the {len(found)} photos of part {part!r} are not there",
+            f"{found.count('')} of the {len(found)} photos of part {part!r} do not exist",
             where=folder,
-            expected=missing[0],
+            expected=f"{images.classes[row].name}/{images.names[row]}",
             hint="--images ROOT: the folder that holds train and val",
         )
     return found

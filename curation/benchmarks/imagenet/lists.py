@@ -3,6 +3,10 @@
 Superclasses of WordNet 3.0 say which of ImageNet's 1,000 classes are known, negative (shown in training as what is not
 known) and unknown (section 3, Tables 3 to 5). Training images of known and negative classes are split 80/20 in train
 and val; the validation images of all three are the test part.
+
+The published lists are what scikit-learn's ``train_test_split(images, classes, train_size=0.8, stratify=classes,
+random_state=42)`` returned, reproduced here to the file without scikit-learn. How a class's share is rounded depends on
+the order of two floating-point operations, which changed between versions; both orders are here, by name.
 """
 
 from __future__ import annotations
@@ -16,8 +20,15 @@ from typing import Any
 import numpy as np
 
 from curation.benchmarks.facts import fact, facts_of
-from curation.benchmarks.imagenet.classes import PARAMETERS, RULES, ClassRule, Partition, declaration_of, partition
-from curation.benchmarks.imagenet.images import ClassImages, split_sizes
+from curation.benchmarks.imagenet.classes import (
+    PARAMETERS,
+    RULES,
+    ClassRule,
+    Formula,
+    Partition,
+    declaration_of,
+    partition,
+)
 from curation.benchmarks.parameters import stated, wordnet_of
 from curation.benchmarks.parts import Part, Selection, compared, make_part, manifest_of, source_entry, unread_entry
 from curation.canonical import sha256_of_lines
@@ -36,7 +47,8 @@ from curation.manifest.header import (
     SourceEntry,
 )
 from curation.manifest.manifest import Manifest
-from curation.sources.imagenet import NO_NAMES
+from curation.sources.imagenet import NO_NAMES, class_of_images
+from curation.sources.slots import SourceSlot
 from curation.sources.source import Int64s, Source
 
 _ROOM = __package__
@@ -51,6 +63,17 @@ PUBLISHED_NOTE: str = _FACTS["published_note"]
 
 ALGORITHM_VERSION = 1
 TRAIN, VAL = "imagenet-train", "imagenet-val"
+_LAYOUTS = "a folder of class folders, a list of names, or JSON of names or counts by wnid"
+SLOTS = (
+    SourceSlot(TRAIN, "imagenet", "train", False, f"ILSVRC-2012 train: {_LAYOUTS}"),
+    SourceSlot(
+        VAL,
+        "imagenet",
+        "val",
+        False,
+        "ILSVRC-2012 val: a folder (a flat one with LOC_val_solution.csv or val.txt beside it), or such a file",
+    ),
+)
 VIEW = LabelView()
 _RULES: dict[str, tuple[PartRole, str, str]] = {
     "train": ("train", TRAIN, TRAIN_RULE),
@@ -58,6 +81,112 @@ _RULES: dict[str, tuple[PartRole, str, str]] = {
     "test": ("test", VAL, TEST_RULE),
 }
 _ROLES: tuple[ClassRole, ...] = ("known", "negative", "unknown")
+
+
+class ClassImages:
+    """An index of a presence-only source of one class an image: which of its images show a class."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        category = class_of_images(source)
+        # Sorting 16-bit numbers is many times faster, and few data sets have more than 32,767 classes.
+        small = category.astype(np.int16) if len(source.categories) < 1 << 15 else category
+        self._order = np.argsort(small, kind="stable")
+        self._ends = np.cumsum(np.bincount(category, minlength=len(source.categories)))
+        self._place = source.categories.index()
+
+    def of(self, name: str) -> Int64s:
+        """Return the positions of a class's images, sorted by file name (code points); empty for none."""
+        place = self._place.get(name)
+        if place is None:
+            return np.empty(0, np.int64)
+        start = int(self._ends[place - 1]) if place else 0
+        positions: Int64s = self._order[start : int(self._ends[place])]
+        names = self.source.images.file_names[positions].tolist()
+        if all(map(str.__le__, names, names[1:])):
+            return positions
+        return positions[np.array(sorted(range(len(names)), key=names.__getitem__), np.int64)]
+
+    def of_all(self, names: Sequence[str]) -> Int64s:
+        """Return the positions of several classes' images one after the other."""
+        return np.concatenate([np.empty(0, np.int64), *map(self.of, names)])
+
+    def sizes(self, names: Sequence[str]) -> Int64s:
+        """Return how many images each of some classes has."""
+        counts = np.diff(self._ends, prepend=0)
+        return np.array([counts[self._place[name]] if name in self._place else 0 for name in names], np.int64)
+
+    def missing(self, names: Sequence[str]) -> list[str]:
+        """Return the classes of which the source has no image."""
+        return [name for name, size in zip(names, self.sizes(names).tolist(), strict=True) if not size]
+
+
+def split_sizes(
+    sizes: Int64s, *, train_size: float = 0.8, seed: int = 42, formula: Formula = "sklearn-1.0"
+) -> tuple[Int64s, Int64s]:
+    """Return the positions of the training and of the validation items, in the order scikit-learn returns them.
+
+    The items stand class by class, the classes sorted.
+
+    Parameters
+    ----------
+    sizes : ndarray of int64
+        How many items each class has.
+    train_size : float
+        Share of the items for training, in (0, 1).
+    seed : int
+    formula : {"sklearn-1.0", "sklearn-0.24"}
+
+    Raises
+    ------
+    ProtocolError
+        The share is not between 0 and 1; a class has one item, or a side would have fewer items than there are classes
+        (scikit-learn refuses the same).
+    """
+    if not 0 < train_size < 1:
+        raise ProtocolError("The share of the training items is not between 0 and 1", found=str(train_size))
+    n = int(sizes.sum())
+    n_train = int(np.floor(train_size * n))
+    if not len(sizes) or sizes.min() < 2 or min(n_train, n - n_train) < len(sizes):
+        raise ProtocolError(
+            "These classes cannot be split by strata",
+            expected="two items or more in every class, and on each side as many items as there are classes",
+            found=f"{len(sizes)} classes, the smallest of {int(sizes.min()) if len(sizes) else 0} items; "
+            f"{n_train} and {n - n_train} items",
+        )
+    # The generator, its calls and their order are part of the published lists.
+    random = np.random.RandomState(seed)
+    in_train = _allotted(sizes, n_train, random, formula)
+    in_val = _allotted(sizes - in_train, n - n_train, random, formula)
+    starts = np.cumsum(sizes) - sizes
+    train, val = [], []
+    for start, size, first, second in zip(
+        starts.tolist(), sizes.tolist(), in_train.tolist(), in_val.tolist(), strict=True
+    ):
+        shuffled = start + random.permutation(size)
+        train.append(shuffled[:first])
+        val.append(shuffled[first : first + second])
+    return (
+        np.asarray(random.permutation(np.concatenate(train)), np.int64),
+        np.asarray(random.permutation(np.concatenate(val)), np.int64),
+    )
+
+
+def _allotted(sizes: Int64s, draws: int, random: np.random.RandomState, formula: Formula) -> Int64s:
+    """Return how many of the draws fall to each class: scikit-learn's ``_approximate_mode``."""
+    share = sizes / sizes.sum() * draws if formula == "sklearn-1.0" else draws * sizes / sizes.sum()
+    floored = np.floor(share)
+    needed = int(draws - floored.sum())
+    if needed > 0:
+        remainder = share - floored
+        for value in np.sort(np.unique(remainder))[::-1]:
+            (tied,) = np.where(remainder == value)
+            added = min(len(tied), needed)
+            floored[random.choice(tied, size=added, replace=False)] += 1
+            needed -= added
+            if needed == 0:
+                break
+    return np.asarray(floored, np.int64)
 
 
 @dataclass(frozen=True)
@@ -73,19 +202,16 @@ class _Given:
 
     @cached_property
     def classes(self) -> Partition:
-        return class_partition(self.parameters, self._leaves())
-
-    def _leaves(self) -> tuple[str, ...]:
         if self.parameters["missing"] != "restrict":
-            return ilsvrc2012_classes()
+            return class_partition(self.parameters)
         if TRAIN not in self.sources:
             raise ProtocolError(
-                "Classes are restricted to those of the training source, and there is none",
+                "Classes are restricted to those of the training source, which is missing",
                 where="--set missing=restrict",
                 expected=f"--source {TRAIN}=PATH",
             )
         lacking = set(self.images[TRAIN].missing(ilsvrc2012_classes()))
-        return tuple(name for name in ilsvrc2012_classes() if name not in lacking)
+        return class_partition(self.parameters, [name for name in ilsvrc2012_classes() if name not in lacking])
 
     def has_names(self, slot: str) -> bool:
         return slot in self.sources and NO_NAMES not in self.sources[slot].dropped
@@ -119,7 +245,7 @@ def class_partition(parameters: Mapping[str, Any], leaves: Sequence[str] | None 
         raise ProtocolError(
             "The published tree is of WordNet 3.0",
             where="--set wordnet",
-            expected="--set hierarchy=dag beside it",
+            expected="--set hierarchy=dag too",
             found=other.name,
         )
     rule = declaration_of(parameters["protocol"])
@@ -132,13 +258,7 @@ def class_partition(parameters: Mapping[str, Any], leaves: Sequence[str] | None 
         overlap="each" if published else "first",
     )
     # A restricted data set may lack a role; a rule that can never fill one is a mistake.
-    if len(chosen) == len(ilsvrc2012_classes()):
-        _require_roles(rule, found)
-    return found
-
-
-def _require_roles(rule: ClassRule, found: Partition) -> None:
-    for role in ("negative", "unknown"):
+    for role in ("negative", "unknown") if len(chosen) == len(ilsvrc2012_classes()) else ():
         if getattr(rule, role) and not getattr(found, role):
             raise ProtocolError(
                 f"No class lies below the {role} superclasses",
@@ -146,6 +266,7 @@ def _require_roles(rule: ClassRule, found: Partition) -> None:
                 found=f"0 {role} classes",
                 hint="the published tree drops classes (curation hierarchy dropped): --set hierarchy=dag keeps them",
             )
+    return found
 
 
 def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manifest:
@@ -171,26 +292,40 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
     notes = _missing(given)
     entries = class_entries(given.classes)
     selected = _selected(given)
-    parts = {
-        name: _part(name, given.sources[_RULES[name][1]], positions, entries)
-        for name, positions in selected.items()
-        if given.has_names(_RULES[name][1])
+    parts: list[Part | PartEntry] = []
+    for name, (role, slot, rule) in _RULES.items():
+        if name in selected and given.has_names(slot):
+            chosen = Selection(slot, sources[slot], selected[name])
+            parts.append(make_part(name, role, chosen, entries, view=VIEW, rule=rule, order="listed"))
+        else:
+            parts.append(PartEntry(name=name, role=role, sources=(slot,), selection=rule, view=VIEW, order="listed"))
+    rule_of = declaration_of(parameters["protocol"])
+    # What a reader wants to compare at a glance: superclasses, cut, and a digest of the class lists.
+    facts: dict[str, str | tuple[str, ...]] = {
+        "cut": rule_of.cut,
+        "superclasses_known": rule_of.known,
+        "superclasses_negative": rule_of.negative,
+        "superclasses_unknown": rule_of.unknown,
+        "class_labels_sha256": sha256_of_lines(
+            [f"{wnid} {number}" for wnid, number in sorted(given.classes.labels().items())]
+        ),
     }
-    declaration = declaration_of(parameters["protocol"])
+    variant = " over all hypernyms (a correction)" if parameters["hierarchy"] == "dag" else ""
+    title = rule_of.name.upper() if rule_of.name in RULES else rule_of.name
     return manifest_of(
-        [parts[name] if name in parts else _declared_part(name) for name in _RULES],
+        parts,
         name=default_name(parameters),
-        title=_title(declaration.name, parameters),
+        title=f"ImageNet open-set protocol {title}{variant}",
         paper=PAPER,
         taxonomy="OSC",
-        origin="regenerated" if len(parts) == len(_RULES) else "declared",
+        origin="regenerated" if all(isinstance(one, Part) for one in parts) else "declared",
         classes=entries,
         sources=tuple(_source(slot, given) for slot in (TRAIN, VAL)),
         protocol="imagenet",
         algorithm_version=ALGORITHM_VERSION,
-        parameters={**stated(parameters, PARAMETERS), **_facts(declaration, given.classes)},
-        figures=figures_of(_obtained(given, selected), parameters, declaration.name, _absent(given)),
-        notes=(*_hierarchy_notes(declaration, parameters), *notes),
+        parameters={**stated(parameters, PARAMETERS), **facts},
+        figures=_figures(_obtained(given, selected), parameters, sources),
+        notes=(*_hierarchy_notes(rule_of, parameters), *notes),
     )
 
 
@@ -223,11 +358,6 @@ def default_name(parameters: Mapping[str, Any]) -> str:
     return f"imagenet/{name}" + "".join(mark for mark, applies in marks.items() if applies)
 
 
-def _title(name: str, parameters: Mapping[str, Any]) -> str:
-    variant = " over all hypernyms (a correction)" if parameters["hierarchy"] == "dag" else ""
-    return f"ImageNet open-set protocol {name.upper() if name in RULES else name}{variant}"
-
-
 def _selected(given: _Given) -> dict[str, Int64s]:
     """Return the positions of each part's images, in the order of the part."""
     selected: dict[str, Int64s] = {}
@@ -245,18 +375,8 @@ def _selected(given: _Given) -> dict[str, Int64s]:
     return selected
 
 
-def _part(name: str, source: Source, positions: Int64s, entries: Sequence[ClassEntry]) -> Part:
-    role, slot, rule = _RULES[name]
-    return make_part(name, role, Selection(slot, source, positions), entries, view=VIEW, rule=rule, order="listed")
-
-
-def _declared_part(name: str) -> PartEntry:
-    role, slot, rule = _RULES[name]
-    return PartEntry(name=name, role=role, sources=(slot,), selection=rule, view=VIEW, order="listed")
-
-
 def _missing(given: _Given) -> tuple[str, ...]:
-    """Return what to tell of classes without images and classes beyond the 1,000; refuse where that is asked for."""
+    """Return notes on classes without images and classes beyond the 1,000; refuse where that is asked for."""
     notes = []
     for slot, images in given.images.items():
         asked = given.classes_in("test" if slot == VAL else "train")
@@ -282,15 +402,11 @@ def _obtained(given: _Given, selected: Mapping[str, Int64s]) -> dict[str, int]:
         source = given.sources[_RULES[name][1]]
         category = source.class_pairs()[1][positions]
         count = np.bincount(category, minlength=len(source.categories))
-        place = source.categories.index()
+        index = source.categories.index()
         for role in _ROLES[: 3 if name == "test" else 2]:
-            wnids = [place[wnid] for wnid in getattr(given.classes, role) if wnid in place]
+            wnids = [index[wnid] for wnid in getattr(given.classes, role) if wnid in index]
             figures[f"{name}.{role}_images"] = int(count[wnids].sum())
     return figures
-
-
-def _absent(given: _Given) -> dict[str, str]:
-    return {name: f"needs --source {slot}=PATH" for name, (_, slot, _) in _RULES.items() if slot not in given.sources}
 
 
 def _source(slot: str, given: _Given) -> SourceEntry:
@@ -298,18 +414,6 @@ def _source(slot: str, given: _Given) -> SourceEntry:
         note = "" if given.has_names(slot) else "counts by class: figures follow from them, lists do not"
         return source_entry(slot, given.sources[slot], note=note)
     return unread_entry(slot, "imagenet", slot.partition("-")[2], note="from your own disk")
-
-
-def _facts(rule: ClassRule, classes: Partition) -> dict[str, str | tuple[str, ...]]:
-    """Return what a reader wants to compare at a glance: superclasses, cut, and a digest of the class lists."""
-    lines = [f"{wnid} {number}" for wnid, number in sorted(classes.labels().items())]
-    return {
-        "cut": rule.cut,
-        "superclasses_known": rule.known,
-        "superclasses_negative": rule.negative,
-        "superclasses_unknown": rule.unknown,
-        "class_labels_sha256": sha256_of_lines(lines),
-    }
 
 
 def _hierarchy_notes(rule: ClassRule, parameters: Mapping[str, Any]) -> tuple[str, ...]:
@@ -326,33 +430,21 @@ def _hierarchy_notes(rule: ClassRule, parameters: Mapping[str, Any]) -> tuple[st
     return (PUBLISHED_NOTE.format(dropped=len(leaves), examples=examples),)
 
 
-def figures_of(
-    obtained: Mapping[str, int], parameters: Mapping[str, Any], name: str, absent: Mapping[str, str]
+def _figures(
+    obtained: Mapping[str, int], parameters: Mapping[str, Any], sources: Mapping[str, Source]
 ) -> tuple[Figure, ...]:
-    """Return the figures of Table 1 beside those obtained.
-
-    Parameters
-    ----------
-    obtained : mapping of str to int
-        By the names in `FIGURES`, as far as they are computed.
-    parameters : mapping
-        Of the protocol.
-    name : str
-        The protocol: a variant or one of a user's own has no figure in the paper.
-    absent : mapping of str to str
-        Why figures that begin with a part's name could not be computed.
-    """
+    """Return the figures of Table 1 beside those obtained; the paper has none of a variant or a user's protocol."""
+    name = declaration_of(parameters["protocol"]).name
     of_paper = name in TABLE_1 and parameters["hierarchy"] == "published" and parameters["missing"] != "restrict"
     table: tuple[int | None, ...] = TABLE_1[name] if of_paper else (None,) * len(FIGURES)
-    place = "Table 1" if of_paper else "not in the paper"
     figures = []
     for figure, paper in zip(FIGURES, table, strict=True):
-        found = obtained.get(figure)
+        found, (_, slot, _) = obtained.get(figure), _RULES.get(figure.partition(".")[0], ("", "", ""))
         if found is None:
-            why = absent.get(figure.partition(".")[0], "not computed")
+            why = f"needs --source {slot}=PATH" if slot and slot not in sources else "not computed"
         elif paper is None:
             why = "not a protocol of the paper"
         else:
             why = "classes are missing from the data set" if parameters["missing"] == "report" else "other files"
-        figures.append(compared(figure, found, paper, place, why))
+        figures.append(compared(figure, found, paper, "Table 1" if of_paper else "not in the paper", why))
     return tuple(figures)

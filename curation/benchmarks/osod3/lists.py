@@ -17,35 +17,60 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 
 from curation.benchmarks.benchmark import SourceSlot
-from curation.benchmarks.osod3.classes import ProblemClasses, cub_roles, mtsd_roles, open_images_roles
 from curation.benchmarks.osod3.problems import (
-    AUTHORS,
+    CUB_CLASSES,
     CUB_IMAGES,
+    FACTS,
     INNER_NODES,
+    MTSD_CLUSTERS,
     NAMES,
-    OURS,
     PAPER,
+    PARTS,
     SELECTED,
     SUPERCLASSES,
     TEST_VIEW,
     TRAIN_VIEW,
     check_effects,
+    labels_of,
+    published_parts,
+    rotation,
+    split_classes,
 )
 from curation.benchmarks.parts import Part, Selection, compared, make_part, manifest_of, source_entry, unread_entry
 from curation.benchmarks.selection import hash_rank
+from curation.cooccurrence.cut import SOLVER_VERSION, CutOptions, normalized_cut
+from curation.cooccurrence.graph import UNIT, Cooccurrence, class_graph, count_cooccurrence
 from curation.errors import ProtocolError, UsageError
-from curation.manifest.header import ClassEntry, Figure, LabelView, Origin, PartEntry, PartRole, SourceEntry
+from curation.hierarchy.class_trees import superclass_digest
+from curation.manifest.header import (
+    ClassEntry,
+    ClassRole,
+    Figure,
+    LabelView,
+    Origin,
+    ParameterValue,
+    PartEntry,
+    PartRole,
+    SourceEntry,
+    Supersedes,
+)
 from curation.manifest.manifest import Manifest
 from curation.manifest.views import class_positions
 from curation.sources.datasets import facts_of
+from curation.sources.mtsd import OTHER_SIGN
 from curation.sources.source import Bools, Categories, Images, Int64s, Source
 
+_PAPER_CLASSES = {"animal": 96, "vehicle": 24}
+_CLUSTERS = ("known", "unknown1", "unknown2")
+_Settings = Mapping[str, Any]
 ALGORITHM_VERSION = 1
 SLOTS = (
     SourceSlot("openimages-train", "openimages", "train", False, "Open Images boxes, training images"),
@@ -66,6 +91,35 @@ def choose_slots(parameters: Mapping[str, Any]) -> tuple[SourceSlot, ...]:
     return tuple(replace(slot, required=True) for slot in SLOTS if slot.dataset == dataset)
 
 
+class ProblemClasses(NamedTuple):
+    """The classes of one rotation or case.
+
+    Attributes
+    ----------
+    name, title : str
+        Of the manifest.
+    entries : tuple of ClassEntry
+    recorded : dict
+        What the manifest's rule states beyond the parameters: the class parts, the cut.
+    parts : sequence of sequence of str
+        The parts or clusters, by class name.
+    figures : tuple of Figure
+    every_unknown : tuple of ClassEntry
+        MTSD: the classes with both unknown clusters unknown, whatever the case; else empty.
+    """
+
+    name: str
+    title: str
+    entries: tuple[ClassEntry, ...]
+    recorded: dict[str, ParameterValue]
+    parts: Sequence[Sequence[str]]
+    figures: tuple[Figure, ...]
+    every_unknown: tuple[ClassEntry, ...] = ()
+
+
+_Problem = tuple[ProblemClasses, list[Part], list[Figure]]
+
+
 def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manifest:
     """Return the manifest of one rotation or case.
 
@@ -77,8 +131,8 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
     needed = [slot.name for slot in choose_slots(parameters)]
     if missing := [name for name in needed if name not in sources]:
         raise ProtocolError("A source is missing", expected=" ".join(f"--source {name}=PATH" for name in missing))
-    builders = {"openimages": _open_images, "cub": _cub, "mtsd": _mtsd}
-    roles, parts, figures = builders[parameters["problem"]](sources, parameters)
+    make = {"openimages": _open_images, "cub": _cub, "mtsd": _mtsd}[parameters["problem"]]
+    roles, parts, figures = make(sources, parameters)
     for part in parts:
         if not part.ids and part.entry.name != "val":
             raise ProtocolError(
@@ -91,10 +145,10 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
         roles,
         parameters,
         parts,
-        origin="as_published" if roles.published else "regenerated",
+        origin="as_published" if parameters["published"] else "regenerated",
         sources=[source_entry(slot, sources[slot]) for slot in needed],
         figures=(*figures, *_images_of_parts(sources[needed[0]], roles)),
-        notes=(AUTHORS if roles.published else OURS,),
+        notes=(FACTS["notes"]["authors" if parameters["published"] else "ours"],),
     )
 
 
@@ -124,21 +178,29 @@ def declare(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Man
             expected=f"problem=openimages, superclass={' or '.join(SUPERCLASSES)}",
             found=str(superclass)[:80],
         )
-    roles = open_images_roles(_classes_alone(superclass), parameters)
-    # Published so: what becomes of group boxes, drawings and inner nodes the completed manifest says (`_views`).
-    views = {"train": TRAIN_VIEW, "val": TEST_VIEW, "test": TEST_VIEW}
-    parts = [
-        PartEntry(name=name, role=name, sources=(slot,), selection=rule, view=views[name])
-        for name, (slot, _, rule) in SELECTED.items()
+    roles = open_images_classes(_classes_alone(superclass), parameters)
+    manifests = [
+        _manifest(
+            roles,
+            parameters,
+            [
+                PartEntry(name=name, role=name, sources=(slot,), selection=rule, view=views[name])
+                for name, (slot, _, rule) in SELECTED.items()
+            ],
+            origin="declared",
+            sources=[_unread(slot) for slot in SLOTS if slot.dataset == "openimages"],
+            notes=(
+                FACTS["notes"]["ours"],
+                "The lists need the box files of Open Images: `curation build` completes them.",
+            ),
+        )
+        for views in ({"train": TRAIN_VIEW, "val": TEST_VIEW, "test": TEST_VIEW}, _views(parameters))
     ]
-    return _manifest(
-        roles,
-        parameters,
-        parts,
-        origin="declared",
-        sources=[_unread(slot) for slot in SLOTS if slot.dataset == "openimages"],
-        notes=(OURS, "The lists need the box files of Open Images: `curation build` completes them."),
-    )
+    # Version 1.0.0 said of every rule that group boxes are ignored.
+    before, corrected = manifests
+    link = Supersedes(before.header.version, before.digest, FACTS["correction"]["reason"])
+    header = msgspec.structs.replace(corrected.header, version=FACTS["correction"]["version"], supersedes=link)
+    return Manifest(header=header, lists=corrected.lists)
 
 
 def _classes_alone(superclass: str) -> Source:
@@ -214,7 +276,7 @@ def _open_images(
     sources: Mapping[str, Source], parameters: Mapping[str, Any]
 ) -> tuple[ProblemClasses, list[Part], list[Figure]]:
     train = sources["openimages-train"]
-    roles, views = open_images_roles(train, parameters), _views(parameters)
+    roles, views = open_images_classes(train, parameters), _views(parameters)
     parts = []
     for name, (slot, wanted, rule) in SELECTED.items():
         chosen = Selection(slot, sources[slot], images_with_role(sources[slot], roles.entries, wanted))
@@ -226,7 +288,7 @@ def _cub(
     sources: Mapping[str, Source], parameters: Mapping[str, Any]
 ) -> tuple[ProblemClasses, list[Part], list[Figure]]:
     train, test, seed = sources["cub-train"], sources["cub-test"], parameters["seed"]
-    roles = cub_roles(train, parameters)
+    roles = cub_classes(train, parameters)
     shown, rule = np.arange(len(test.images)), "All official test images: the same list in all four cases."
     tested = Selection("cub-test", test, shown)
     known = images_without_role(train, roles.entries, ("unknown",))
@@ -257,7 +319,7 @@ def _mtsd(
     sources: Mapping[str, Source], parameters: Mapping[str, Any]
 ) -> tuple[ProblemClasses, list[Part], list[Figure]]:
     train, test = sources["mtsd-train"], sources["mtsd-val"]
-    roles = mtsd_roles(train, test, parameters)
+    roles = mtsd_classes(train, test, parameters)
     without = images_without_role(train, roles.every_unknown, ("unknown",))
     chosen = np.intersect1d(without, images_with_role(train, roles.entries, ("known",)))
     rule = "Training images with a sign of a known class and none of either unknown cluster"
@@ -385,3 +447,244 @@ def _in_roles(source: Source, classes: Sequence[ClassEntry], roles: Sequence[str
     position = class_positions(classes, source)
     wanted = np.array([*(entry.role in roles for entry in classes), False], np.bool_)
     return wanted[position]
+
+
+def open_images_classes(source: Source, parameters: _Settings) -> ProblemClasses:
+    """Return the roles of all classes of Open Images in a rotation; classes are found by MID, never by name.
+
+    Known: part `rotation` of four of the super-class's leaves. Unknown: the other three. ``ignored``: the inner nodes
+    of animal and vehicle (plain Car, Bird); of another super-class they are ``negative`` like every class outside.
+    """
+    word, number = parameters["superclass"], parameters["rotation"]
+    labels = labels_of(word)
+    name_of = dict(zip(_keys(source), source.categories.names, strict=True))
+    if missing := [label for label in labels if label not in name_of]:
+        raise ProtocolError(
+            "The source has no class of the super-class",
+            where=f"{source.dataset} {source.part}",
+            expected=f"all {len(labels)} classes of {word[:40]}",
+            found=f"{len(missing)} missing, such as {', '.join(missing[:3])}",
+            hint="class-descriptions-boxable.csv beside the boxes names all 601",
+        )
+    parts, recorded = _parts_of_four({label: (name_of[label],) for label in labels}, parameters)
+    known, unknown = rotation(parts, number, "part_known")
+    inner = [name_of[one] for one in INNER_NODES.get(word, ()) if one in name_of]
+    roles = _roles(known=map(name_of.get, known), unknown=map(name_of.get, unknown), ignored=inner)
+    short = "custom" if word.startswith("[") else word
+    paper, count = _PAPER_CLASSES.get(word), len(labels)
+    return ProblemClasses(
+        f"osod3/openimages-{short}-{number}",
+        f"OSOD-III, Open Images {short}, rotation {number}: part {number} known",
+        _source_entries(roles, [name_of[one] for one in known], source),
+        {
+            "superclass_classes": count,
+            "superclass_digest": superclass_digest(labels),
+            "superclass_members": tuple(sorted(name_of[one] for one in labels)),
+            **recorded,
+        },
+        [[name_of[one] for one in part] for part in parts],
+        (
+            Figure(name="superclass.classes", paper=paper, obtained=count, place="paper, sub-classes of Open Images",
+                   explanation="" if paper in (None, count) else "another super-class"),
+            Figure(name="known.classes", paper=None if paper is None else paper // 4, obtained=len(known),
+                   place="paper, four parts of equal size"),
+        ),
+    )  # fmt: skip
+
+
+def cub_classes(source: Source, parameters: _Settings) -> ProblemClasses:
+    """Return the roles of the 200 species in a case: part `rotation` of four is unknown, the others are known.
+
+    Parts are of class numbers ("001" to "200"), as the authors name them.
+    """
+    case, names = parameters["rotation"], source.categories.names
+    if len(names) != CUB_CLASSES:
+        raise ProtocolError("CUB has 200 species", where=source.part, expected=str(CUB_CLASSES), found=str(len(names)))
+    # By the file's own class ids: the order of its lines is free.
+    by_id = [name for _, name in sorted(zip(source.categories.numbers, names, strict=True))]
+    name_of = {f"{number:03}": name for number, name in enumerate(by_id, 1)}
+    parts, recorded = _parts_of_four({key: (name, f"{key}.{name}") for key, name in name_of.items()}, parameters)
+    known, unknown = rotation(parts, case, "part_unknown")
+    roles = _roles(known=map(name_of.get, known), unknown=map(name_of.get, unknown))
+    return ProblemClasses(
+        f"osod3/cub-{case}",
+        f"OSOD-III, CUB-200-2011, case {case}: part {case} unknown",
+        _source_entries(roles, [name_of[one] for one in sorted(known)], source),
+        {"superclass_members": tuple(sorted(names)), **recorded},
+        [[name_of[one] for one in part] for part in parts],
+        (
+            Figure(name="known.classes", paper=150, obtained=len(known), place="paper, species of CUB-200"),
+            Figure(name="unknown.classes", paper=50, obtained=len(unknown), place="paper, species of CUB-200"),
+        ),
+    )
+
+
+def _parts_of_four(
+    keys: Mapping[str, Sequence[str]], parameters: _Settings
+) -> tuple[tuple[tuple[str, ...], ...], dict[str, ParameterValue]]:
+    """Return the four parts by key, split here or as the authors' lists name them, and what the rule states of them.
+
+    Parameters
+    ----------
+    keys : mapping of str to sequence of str
+        The classes, with other names that the authors' lists may use.
+    """
+    if not parameters["published"]:
+        seed, generator, uneven = (parameters[name] for name in ("seed", "generator", "uneven"))
+        parts = split_classes(tuple(keys), parts=PARTS, seed=seed, generator=generator, uneven=uneven)
+        return parts, {f"part_{number}": part for number, part in enumerate(parts, 1)}
+    published = published_parts(parameters["published"])
+    by_name = {name: key for key, names in keys.items() for name in (key, *names)}
+    if strange := [name for part in published.parts for name in part if name not in by_name]:
+        raise ProtocolError(
+            "The authors' lists name classes that are not of this problem",
+            where="--set published",
+            found=f"{len(strange)}: {', '.join(strange[:3])}"[:200],
+            hint="choose --set problem and --set superclass as the lists are",
+        )
+    parts = tuple(tuple(sorted(by_name[name] for name in part)) for part in published.parts)
+    sizes = [len(part) for part in parts]
+    # The authors' parts are equal: others would be known and unknown classes the wrong way round, or another list.
+    uneven = max(sizes) - min(sizes) > (len(keys) % PARTS > 0)
+    if len(parts) != PARTS or {key for part in parts for key in part} != set(keys) or uneven:
+        raise ProtocolError(
+            "The authors' lists are not the parts of this problem",
+            where="--set published",
+            expected=f"{PARTS} lists of equal size that hold {len(keys)} classes together",
+            found=f"{len(parts)} lists of {', '.join(map(str, sizes))}",
+        )
+    recorded: dict[str, ParameterValue] = {f"part_{number}": part for number, part in enumerate(parts, 1)}
+    return parts, {**recorded, "published_digests": published.sha256}
+
+
+def mtsd_classes(train: Source, test: Source, parameters: _Settings) -> ProblemClasses:
+    """Return the roles of the sign classes in a case.
+
+    The clusters are those of a normalized cut of the classes' co-occurrence into three, or the authors' own lists.
+    Known is the largest cluster, unknown1 the smallest and unknown2 the one between, as in the paper (230, 55, 115);
+    ``other-sign`` is in none.
+    """
+    signs = sorted({*train.categories.names, *test.categories.names} - {OTHER_SIGN})
+    if len(signs) < len(_CLUSTERS):
+        raise ProtocolError("There are too few sign classes to cut", expected="at least 3", found=str(len(signs)))
+    clusters, recorded = (_published_clusters if parameters["published"] else partial(_cut, (train, test)))(
+        signs, parameters
+    )
+    case = parameters["case"]
+    wanted = ("unknown1", "unknown2") if case == "unknown12" else (case,)
+    left_out = [name for one in _CLUSTERS[1:] if one not in wanted for name in clusters[one]]
+    known, names = clusters["known"], (*signs, OTHER_SIGN)
+    unknown = [name for one in wanted for name in clusters[one]]
+    return ProblemClasses(
+        f"osod3/mtsd-{case}",
+        f"OSOD-III, Mapillary traffic signs, {case}",
+        _entries(_roles(known=known, unknown=unknown), known, names),
+        {
+            "superclass_members": tuple(signs),
+            "superclass_left_out": tuple(sorted(left_out)),
+            "superclass_left_out_because": "classes of the other unknown cluster, deleted in this case"
+            if left_out
+            else "",
+            **recorded,
+            **{f"{name}_classes": len(names) for name, names in clusters.items()},
+        },
+        [clusters[name] for name in _CLUSTERS],
+        tuple(
+            compared(
+                f"{name}.classes",
+                len(clusters[name]),
+                paper,
+                "paper, clusters of MTSD",
+                "the authors' images, graph and solver are not known",
+            )
+            for name, paper in zip(_CLUSTERS, MTSD_CLUSTERS, strict=True)
+        ),
+        every_unknown=_entries(_roles(known=known, unknown=[*unknown, *left_out]), known, names),
+    )
+
+
+_Clusters = tuple[dict[str, tuple[str, ...]], dict[str, ParameterValue]]
+
+
+def _published_clusters(signs: Sequence[str], parameters: _Settings) -> _Clusters:
+    published = published_parts(parameters["published"])
+    named = {name for part in published.parts for name in part}
+    if len(published.parts) != len(_CLUSTERS) or named != set(signs):
+        strange, missing = sorted(named - set(signs)), sorted(set(signs) - named)
+        raise ProtocolError(
+            "The authors' lists are not the clusters of these signs",
+            where="--set published",
+            expected=f"3 lists (known, unknown1, unknown2) that hold the {len(signs)} classes of the data",
+            found=f"{len(published.parts)} lists; {len(strange)} classes that the data lack, such as "
+            f"{', '.join(strange[:2]) or '-'}; {len(missing)} not listed, such as {', '.join(missing[:2]) or '-'}",
+        )
+    clusters = {name: tuple(sorted(part)) for name, part in zip(_CLUSTERS, published.parts, strict=True)}
+    return clusters, {"published_digests": published.sha256}
+
+
+def _cut(sources: tuple[Source, Source], signs: Sequence[str], parameters: _Settings) -> _Clusters:
+    number = {name: position for position, name in enumerate(signs)}
+    images, pairs, total = np.zeros(len(signs), np.int64), np.zeros((len(signs), len(signs)), np.int64), 0
+    # A class that one of the sources lacks has no images there.
+    for source in sources if parameters["graph_images"] == "all" else sources[:1]:
+        counts = count_cooccurrence(source, [name for name in source.categories.names if name in number])
+        at = np.array([number[name] for name in counts.names], np.int64)
+        images[at] += counts.images
+        pairs[np.ix_(at, at)] += counts.pairs
+        total += counts.total
+    weighting = parameters["weighting"]
+    graph = class_graph(Cooccurrence(tuple(signs), images, pairs, total), weighting)
+    cut = normalized_cut(graph, 3, CutOptions(components=parameters["components"]))
+    known, second, third = cut.clusters
+    # Fractional weights are whole multiples of 1e-9, and so is what lies between clusters.
+    unit = UNIT if weighting in ("jaccard", "pmi") else 1
+    return {"known": known, "unknown1": third, "unknown2": second}, {
+        "cut_solver_version": SOLVER_VERSION,
+        "cut_ncut": f"{cut.value.numerator}/{cut.value.denominator}",
+        "cut_lower_bound": f"{cut.lower_bound:.6f}",
+        "cut_gap": f"{cut.gap:.6f}",
+        "cut_certificate": cut.certificate,
+        "cut_starts": len(cut.starts),
+        "cut_starts_that_reached_it": cut.reached,
+        "cut_between": ";".join(",".join(map(str, row)) for row in cut.between.tolist()),
+        "cut_between_unit": f"1/{unit}",
+        "cut_isolated": cut.isolated,
+        "cut_apart": cut.apart,
+    }
+
+
+def _roles(**names: Iterable[str | None]) -> dict[str, ClassRole]:
+    """Return the role of each class from the classes by role."""
+    return {str(name): role for role, listed in names.items() for name in listed}  # type: ignore[misc]
+
+
+def _keys(source: Source) -> Sequence[str]:
+    """Return what a source tells its classes apart by: Open Images' MIDs, else the names."""
+    return source.categories.keys or source.categories.names
+
+
+def _source_entries(roles: Mapping[str, ClassRole], known: Sequence[str], source: Source) -> tuple[ClassEntry, ...]:
+    """Return an entry for every class of the source: known ones first, by index; those without a role lie outside."""
+    names = source.categories.names
+    aliases = {name: () if key == name else (key,) for name, key in zip(names, _keys(source), strict=True)}
+    return _entries(roles, known, names, aliases)
+
+
+def _entries(
+    roles: Mapping[str, ClassRole],
+    known: Sequence[str],
+    names: Sequence[str],
+    aliases: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
+) -> tuple[ClassEntry, ...]:
+    """Return an entry for every name: known ones first, by index; those without a role are ``negative``."""
+    index = {name: place for place, name in enumerate(known)}
+    others = [name for name in names if name not in index]
+    return tuple(
+        ClassEntry(
+            name=name,
+            role=roles.get(name, "negative"),
+            index=index.get(name, -1),
+            aliases=aliases.get(name, ()),
+        )
+        for name in (*known, *others)
+    )

@@ -1,17 +1,21 @@
-"""The problems of OSOD-III: what the paper fixes, what ``--set`` may choose, and the authors' own class lists.
+"""The problems of OSOD-III: what the paper fixes, what ``--set`` may choose, and how classes are cut into parts.
 
-What the paper fixes is in ``facts.toml``: super-classes, sizes, views, names. The authors' lists are files
+What the paper fixes is in ``facts.toml``: super-classes, sizes, views, names. The authors' own class lists are files
 ``category_t1.txt``, ``category_t2.txt``, ….
 """
 
 from __future__ import annotations
 
-import json
+import hashlib
+import random
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
+
+import msgspec
+import numpy as np
+from msgspec import Meta
 
 from curation.benchmarks.facts import fact, facts_of
 from curation.benchmarks.parameters import LARGEST_SEED, Parameter, choice, share, whole
@@ -23,23 +27,22 @@ from curation.manifest.header import LabelView, Paper, PartRole
 from curation.storage import inside, read_bytes
 
 _ROOM = __package__
-_FACTS = facts_of(_ROOM)
+FACTS = facts_of(_ROOM)
 PAPER = fact(_ROOM, "paper", Paper)
 TRAIN_VIEW, TEST_VIEW = fact(_ROOM, "views", dict[str, LabelView]).values()
-CASES = tuple(_FACTS["cases"])
+CASES = tuple(FACTS["cases"])
 CUB_IMAGES = fact(_ROOM, "cub_images", dict[str, int])
 CUB_CLASSES, PARTS = 200, 4
-MTSD_CLUSTERS = tuple(_FACTS["mtsd_clusters"])
-OURS, AUTHORS = (_FACTS["notes"][key] for key in ("ours", "authors"))
+MTSD_CLUSTERS = tuple(FACTS["mtsd_clusters"])
 
 
 def _labels(table: str) -> dict[str, tuple[str, ...]]:
-    return {name: tuple(f"/m/{word}" for word in words) for name, words in _FACTS[table].items()}
+    return {name: tuple(f"/m/{word}" for word in words) for name, words in FACTS[table].items()}
 
 
 SUPERCLASSES, INNER_NODES = _labels("superclasses"), _labels("inner_nodes")
 """Label names of the leaves of animal and vehicle in Open Images; the nodes between them and their leaves."""
-NAMES = {f"/m/{key}": name for key, name in _FACTS["names"].items()}
+NAMES = {f"/m/{key}": name for key, name in FACTS["names"].items()}
 """Key (MID) to name, of the leaves and inner nodes of both super-classes."""
 
 
@@ -51,35 +54,36 @@ class Selected(NamedTuple):
     rule: str
 
 
-SELECTED: dict[PartRole, Selected] = {name: Selected(**one) for name, one in _FACTS["open_images"].items()}
+SELECTED: dict[PartRole, Selected] = {name: Selected(**one) for name, one in FACTS["open_images"].items()}
 
+Convention = Literal["part_known", "part_unknown"]
 Generator = Literal["hash", "python", "numpy"]
 GENERATORS: dict[str, str] = {
     "hash": 'classes in the order of sha256("{seed}:{class}")',
     "python": "random.Random(seed).shuffle of the sorted classes",
     "numpy": "numpy.random.RandomState(seed).permutation of the sorted classes",
 }
-PROBLEMS = ("openimages", "cub", "mtsd")
+AUTHORS_SEED = 100
 _FILE = re.compile(r"category_t([1-9])\.txt")
-_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 _LARGEST = 1 << 20
+Text = Annotated[str, Meta(min_length=1)]
 
 
 def read_superclass(text: str) -> str:
     """Return a super-class as a manifest holds it: a word, or the JSON list of its label names.
 
     ``animal`` or ``vehicle``; ``FILE#/m/02xwb`` for the node of an Open Images tree; ``FILE#/m/02xwb#RULE`` under
-    another reading of sub-class (`curation.hierarchy.class_trees.SUPERCLASS_RULES`); or the list itself.
+    another definition of sub-class (`curation.hierarchy.class_trees.SUPERCLASS_RULES`); or the list itself.
     """
     if text in SUPERCLASSES:
         return text
     if text.startswith("["):
-        return canonical_json(list(_listed(text))).decode("utf-8")
+        return canonical_json(list(labels_of(text))).decode("utf-8")
     path, _, rest = text.partition("#")
     root, _, rule = rest.partition("#")
     if not root or rule not in ("", *SUPERCLASS_RULES):
         raise ProtocolError(
-            "There is no such super-class",
+            "Unknown super-class",
             where=f"--set superclass={text[:80]}",
             expected=f"{', '.join(SUPERCLASSES)}, or FILE#LABEL with the label name of a node",
             hint="bbox_labels_600_hierarchy.json#/m/02xwb is fruit",
@@ -90,25 +94,43 @@ def read_superclass(text: str) -> str:
 
 def labels_of(text: str) -> tuple[str, ...]:
     """Return the label names of a super-class in the form of `read_superclass`."""
-    return SUPERCLASSES[text] if text in SUPERCLASSES else _listed(text)
-
-
-def _listed(text: str) -> tuple[str, ...]:
+    if text in SUPERCLASSES:
+        return SUPERCLASSES[text]
     try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, list) or not found or not all(isinstance(one, str) and one for one in found):
-        raise ProtocolError("The super-class is no list of label names", where="--set superclass", found=text[:80])
-    return tuple(sorted(set(found)))
+        return tuple(sorted(set(msgspec.json.decode(text, type=Annotated[list[Text], Meta(min_length=1)]))))
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        expected = "a list of label names"
+        raise ProtocolError(
+            "The super-class cannot be read", where="--set superclass", expected=expected, found=text[:80]
+        ) from None
 
 
-@dataclass(frozen=True, slots=True)
-class PublishedParts:
-    """Class names of each list in the order t1, t2, …, with the digest of its file."""
+class PublishedParts(msgspec.Struct, frozen=True):
+    """Class names of each list in the order t1, t2, …, with the digest of its file.
 
-    parts: tuple[tuple[str, ...], ...]
-    digests: tuple[str, ...]
+    Raises
+    ------
+    ProtocolError
+        A class is listed twice.
+    """
+
+    parts: Annotated[tuple[Annotated[tuple[Text, ...], Meta(min_length=1)], ...], Meta(min_length=3, max_length=4)]
+    sha256: tuple[Annotated[str, Meta(pattern=r"^sha256:[0-9a-f]{64}\Z")], ...]
+
+    def __post_init__(self) -> None:
+        """Refuse a class in two lists, and lists without digests."""
+        if len(self.sha256) != len(self.parts):
+            raise ValueError
+        seen: dict[str, int] = {}
+        for number, part in enumerate(self.parts, 1):
+            for name in part:
+                if seen.setdefault(name, number) != number or part.count(name) > 1:
+                    raise ProtocolError(
+                        "A class is listed twice in the authors' lists",
+                        where=f"category_t{seen[name]}.txt and category_t{number}.txt",
+                        found=name[:80],
+                        hint="each list holds one part alone, not the union of the others",
+                    )
 
 
 def read_published(text: str) -> str:
@@ -129,94 +151,56 @@ def read_published(text: str) -> str:
     """
     if not text:
         return ""
-    if text.startswith("{"):
-        return _as_text(published_parts(text))
-    folder = Path(text)
-    numbers = sorted(int(found[1]) for path in _entries(folder) if (found := _FILE.fullmatch(path.name)) is not None)
-    if numbers not in ([1, 2, 3, 4], [1, 2, 3]):
-        raise MissingFileError(
-            "The authors' class lists are not all there",
-            where=str(folder),
-            expected=", ".join(f"category_t{number}.txt" for number in (1, 2, 3, 4)) + " (MTSD: without the last)",
-            found=", ".join(f"category_t{number}.txt" for number in numbers) or "none of them",
-        )
-    contents = [read_bytes(inside(folder, f"category_t{number}.txt"), kind="list of classes") for number in numbers]
-    lists = [
-        _names(content, f"{folder}/category_t{number}.txt") for number, content in zip(numbers, contents, strict=True)
-    ]
-    published = PublishedParts(tuple(lists), tuple(sha256_of_bytes(content) for content in contents))
-    _check_apart(published.parts)
-    return _as_text(published)
+    published = published_parts(text) if text.startswith("{") else _read_folder(Path(text))
+    return canonical_json(msgspec.json.decode(msgspec.json.encode(published))).decode("utf-8")
 
 
 def published_parts(text: str) -> PublishedParts:
     """Return the lists of a text in the form of `read_published`."""
     try:
-        data = json.loads(text)
-        parts = tuple(tuple(map(_text, one)) for one in data["parts"])
-        digests = tuple(map(_text, data["sha256"]))
-    except (ValueError, KeyError, TypeError, RecursionError):
-        parts, digests = (), ()
-    usable = len(parts) in (3, 4) and len(digests) == len(parts) and all(parts)
-    if not usable or not all(map(_DIGEST.fullmatch, digests)):
+        return msgspec.json.decode(text, type=PublishedParts)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
         raise ProtocolError(
             "The authors' class lists cannot be read",
             where="--set published",
             expected="a folder with category_t1.txt, category_t2.txt, …",
-            found=repr(text[:60]),
-        )
-    _check_apart(parts)
-    return PublishedParts(parts, digests)
+            found=str(error)[:200],
+        ) from None
 
 
-def _text(value: object) -> str:
-    if not isinstance(value, str) or not value:
-        raise TypeError
-    return value
-
-
-def _entries(folder: Path) -> list[Path]:
+def _read_folder(folder: Path) -> PublishedParts:
     if not folder.is_dir():
         raise MissingFileError("There is no such folder", where=f"--set published={folder}")
-    return list(folder.iterdir())
-
-
-def _names(content: bytes, where: str) -> tuple[str, ...]:
-    try:
-        text = content.decode("utf-8-sig") if len(content) <= _LARGEST else ""
-    except UnicodeDecodeError:
-        text = ""
-    names = tuple(line.strip() for line in text.splitlines() if line.strip())
-    if not names or not all(name.isprintable() for name in names):
-        raise ProtocolError("A list of classes is empty or no text", where=where, expected="one class a line, UTF-8")
-    return names
-
-
-def _check_apart(parts: Sequence[Sequence[str]]) -> None:
-    seen: dict[str, int] = {}
-    for number, part in enumerate(parts, 1):
-        for name in part:
-            if name in seen:
-                raise ProtocolError(
-                    "A class stands in the authors' lists twice",
-                    where=f"category_t{seen[name]}.txt and category_t{number}.txt",
-                    found=name[:80],
-                    hint="each list holds one part alone, not the union of the others",
-                )
-            seen[name] = number
-
-
-def _as_text(published: PublishedParts) -> str:
-    return canonical_json(
-        {"parts": [list(part) for part in published.parts], "sha256": list(published.digests)}
-    ).decode("utf-8")
+    names = {int(found[1]): path.name for path in folder.iterdir() if (found := _FILE.fullmatch(path.name))}
+    if sorted(names) not in ([1, 2, 3, 4], [1, 2, 3]):
+        raise MissingFileError(
+            "The authors' class lists are not all there",
+            where=str(folder),
+            expected="category_t1.txt to category_t4.txt (MTSD: to category_t3.txt)",
+            found=", ".join(names[number] for number in sorted(names)) or "none of them",
+        )
+    lists, digests = [], []
+    for _, name in sorted(names.items()):
+        content = read_bytes(inside(folder, name), kind="list of classes")
+        try:
+            text = content.decode("utf-8-sig") if len(content) <= _LARGEST else ""
+        except UnicodeDecodeError:
+            text = ""
+        listed = tuple(line.strip() for line in text.splitlines() if line.strip())
+        if not listed or not all(map(str.isprintable, listed)):
+            raise ProtocolError(
+                "A list of classes is empty or not text", where=f"{folder}/{name}", expected="one class a line, UTF-8"
+            )
+        lists.append(listed)
+        digests.append(sha256_of_bytes(content))
+    return PublishedParts(tuple(lists), tuple(digests))
 
 
 PARAMETERS = (
-    choice("problem", PROBLEMS, "data set: openimages, cub or mtsd"),
+    choice("problem", ("openimages", "cub", "mtsd"), "data set: openimages, cub or mtsd"),
     Parameter("superclass", "animal", read_superclass, "openimages: animal, vehicle, or FILE#LABEL of a class tree"),
     whole("rotation", 1, "openimages: the known part; cub: the unknown part", least=1, most=4),
-    choice("case", tuple(CASES), "mtsd: which clusters are unknown", default="unknown12"),
+    choice("case", CASES, "mtsd: which clusters are unknown", default="unknown12"),
     whole("seed", 100, "of the class split and of validation images", most=LARGEST_SEED),
     choice(
         "generator",
@@ -267,52 +251,115 @@ PARAMETERS = (
 )
 
 _CONCERNS: dict[str, tuple[str, ...]] = {
-    "superclass": ("openimages",),
-    "rotation": ("openimages", "cub"),
-    "case": ("mtsd",),
-    "generator": ("openimages", "cub"),
-    "uneven": ("openimages",),
-    "inner_nodes": ("openimages",),
-    "group_of": ("openimages",),
-    "depiction": ("openimages",),
+    **dict.fromkeys(("superclass", "uneven", "inner_nodes", "group_of", "depiction"), ("openimages",)),
+    **dict.fromkeys(("rotation", "generator"), ("openimages", "cub")),
+    **dict.fromkeys(("case", "graph_images", "weighting", "components"), ("mtsd",)),
+    **dict.fromkeys(("test_fraction", "cub_source"), ("cub",)),
     "val_fraction": ("cub", "mtsd"),
-    "test_fraction": ("cub",),
-    "graph_images": ("mtsd",),
-    "weighting": ("mtsd",),
-    "components": ("mtsd",),
-    "cub_source": ("cub",),
 }
 
 
 def check_effects(parameters: Mapping[str, Any]) -> None:
     """Raise `ProtocolError` if a parameter that has no effect was changed: the manifest would be another than meant."""
     changed = {one.name for one in PARAMETERS if parameters[one.name] != one.read(one.default)}
-    problem = parameters["problem"]
-    for name, problems in _CONCERNS.items():
-        if name in changed and problem not in problems:
+    for name, expected in _without_effect(parameters):
+        if name in changed:
             raise ProtocolError(
                 f"{name} has no effect on this problem",
                 where=f"--set {name}={str(parameters[name])[:60]}",
-                expected=f"problem={' or '.join(problems)}",
-                found=f"problem={problem}",
+                expected=expected,
+                found=f"problem={parameters['problem']}",
             )
-    if "test_fraction" in changed and parameters["cub_source"] != "train_only":
+
+
+def _without_effect(parameters: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield each parameter that has no effect beside the others, and beside what it would have one."""
+    for name, problems in _CONCERNS.items():
+        if parameters["problem"] not in problems:
+            yield name, f"problem={' or '.join(problems)}"
+    if parameters["cub_source"] != "train_only":
+        yield "test_fraction", "cub_source=train_only: the official test images test otherwise"
+    if parameters["superclass"] not in SUPERCLASSES:
+        yield "inner_nodes", f"superclass={' or '.join(SUPERCLASSES)}: of others the inner nodes are not known"
+    if parameters["published"]:
+        for name in ("generator", "uneven", "graph_images", "weighting", "components"):
+            yield name, "published alone: with the authors' lists nothing is split or cut"
+
+
+def split_classes(
+    classes: Sequence[str],
+    *,
+    parts: int = 4,
+    seed: int = AUTHORS_SEED,
+    generator: Generator = "hash",
+    uneven: Literal["refuse", "first"] = "refuse",
+) -> tuple[tuple[str, ...], ...]:
+    """Return disjoint parts of equal size, each sorted.
+
+    *Rectifying Open-Set Object Detection* splits at random and publishes no generator: no split made here is the
+    authors' own. The sorted classes are put into the order of a generator and cut into consecutive runs.
+
+    Parameters
+    ----------
+    uneven : {"refuse", "first"}
+        A number of classes that the parts do not divide: refused, or the first parts get one more each.
+
+    Raises
+    ------
+    ProtocolError
+        Classes repeat, are fewer than the parts, or cannot be divided evenly.
+    """
+    ordered = sorted(classes)
+    if len(set(ordered)) < len(ordered) or parts < 2 or len(ordered) < parts:
         raise ProtocolError(
-            "test_fraction has no effect on this problem",
-            where=f"--set test_fraction={parameters['test_fraction']}",
-            expected="cub_source=train_only",
-            found=f"cub_source={parameters['cub_source']}: the official test images test",
+            "The classes cannot be split",
+            expected=f"at least {max(parts, 2)} different classes",
+            found=f"{len(ordered)} classes, {len(set(ordered))} different, {parts} parts",
         )
-    if "inner_nodes" in changed and parameters["superclass"] not in SUPERCLASSES:
+    size, left = divmod(len(ordered), parts)
+    if left and uneven == "refuse":
         raise ProtocolError(
-            "The inner nodes of a super-class of your own are not known",
-            where=f"--set inner_nodes={parameters['inner_nodes']}",
-            expected=f"superclass={' or '.join(SUPERCLASSES)}",
+            "The classes do not divide into equal parts",
+            expected=f"a multiple of {parts}",
+            found=str(len(ordered)),
+            hint="--set uneven=first gives the first parts one more each",
         )
-    unused = sorted(changed & {"generator", "uneven", "graph_images", "weighting", "components"})
-    if parameters["published"] and unused:
-        raise ProtocolError(
-            f"{unused[0]} has no effect where the authors' lists are given",
-            where=f"--set {unused[0]}={parameters[unused[0]]}",
-            expected="published alone: nothing is split or cut",
-        )
+    shuffled = _in_order(ordered, seed, generator)
+    ends = np.cumsum([size + (place < left) for place in range(parts)]).tolist()
+    return tuple(tuple(sorted(shuffled[start:end])) for start, end in zip([0, *ends[:-1]], ends, strict=True))
+
+
+def rotation(
+    parts: Sequence[Sequence[str]], number: int, convention: Convention
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the known and the unknown classes of rotation `number` (from 1), in the order of the parts from it on.
+
+    Parameters
+    ----------
+    convention : {"part_known", "part_unknown"}
+        ``part_known``: part `number` is known, the others are unknown (the authors' t1..t4 of Open Images).
+        ``part_unknown``: part `number` is unknown, the others are known (the authors' t1..t4 of CUB).
+
+    Raises
+    ------
+    ProtocolError
+        There is no such rotation.
+    """
+    if not 1 <= number <= len(parts):
+        raise ProtocolError("There is no such rotation", expected=f"1 to {len(parts)}", found=str(number))
+    chosen = tuple(parts[number - 1])
+    later = [parts[(number - 1 + step) % len(parts)] for step in range(1, len(parts))]
+    others = tuple(name for part in later for name in part)
+    return (chosen, others) if convention == "part_known" else (others, chosen)
+
+
+def _in_order(ordered: list[str], seed: int, generator: Generator) -> list[str]:
+    if generator == "hash":
+        return sorted(ordered, key=lambda name: hashlib.sha256(f"{seed}:{name}".encode()).hexdigest())
+    if generator == "python":
+        shuffled = list(ordered)
+        random.Random(seed).shuffle(shuffled)  # noqa: S311 - reproducible, not secret
+        return shuffled
+    if generator == "numpy":
+        return [ordered[place] for place in np.random.RandomState(seed).permutation(len(ordered)).tolist()]
+    raise ProtocolError("Unknown generator", expected=", ".join(GENERATORS), found=repr(generator)[:80])

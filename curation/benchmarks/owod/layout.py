@@ -7,7 +7,6 @@ JosephKJ/OWOD, OW-DETR and PROB. There the label views are made at load time, fr
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import msgspec
 import numpy as np
@@ -19,7 +18,7 @@ from curation.manifest.manifest import Manifest
 from curation.publishing.exporting import Format
 from curation.publishing.formats.content import Content, gather, slots_of_parts
 from curation.publishing.formats.plan import Plan, PlannedFile, lines, present
-from curation.publishing.formats.voc import VocFolder, image_stems, inclusive_corners, require_xml_text
+from curation.publishing.formats.voc import image_stems, inclusive_corners, require_xml_text, voc_annotations
 from curation.sources.datasets import family
 from curation.sources.source import Bools, Floats, Int64s, Source
 
@@ -65,11 +64,10 @@ def plan_owod_layout(manifest: Manifest, parts: Sequence[str], sources: Mapping[
     stems, prefixed = image_stems(images)
     corners, changed = _corners(content)
     require_xml_text(content)
-    layout = OwodLayout(VocFolder(content, stems, corners), lists)
     empty = len(images) - len(np.unique(objects.image))
     n_crowd = int(objects.crowd.sum())
     return Plan(
-        files=layout.files(),
+        files=_files(content, stems, corners, lists),
         records=sum(map(len, lists.values())) + len(images) + n_crowd,
         counts={
             "lists": len(lists),
@@ -155,27 +153,22 @@ def upstream_corners(boxes: Floats) -> Int64s:
     return corners
 
 
-@dataclass(frozen=True, slots=True)
-class OwodLayout:
-    """The files of the layout, the annotations made one image at a time."""
-
-    folder: VocFolder
-    lists: Mapping[str, tuple[str, ...]]
-
-    def files(self) -> Iterator[PlannedFile]:
-        """Yield the lists, the list of crowd regions where there are any, then one XML file an image."""
-        images, objects = self.folder.content.images, self.folder.content.objects
-        stem_of = dict(zip(images.ids, self.folder.stems, strict=True))
-        for name, ids in self.lists.items():
-            yield PlannedFile(f"ImageSets/Main/{name}.txt", lines([stem_of[image] for image in ids]))
-        names = {entry.index: entry.name for entry in self.folder.content.classes}
-        crowd = [
-            f"{self.folder.stems[objects.image[row]]} {objects.numbers[row]} {names[int(objects.category_id[row])]}"
-            for row in np.flatnonzero(objects.crowd).tolist()
-        ]
-        if crowd:
-            yield PlannedFile(CROWD_FILE, lines(crowd))
-        yield from self.folder.annotations()
+def _files(
+    content: Content, stems: Sequence[str], corners: Int64s, lists: Mapping[str, tuple[str, ...]]
+) -> Iterator[PlannedFile]:
+    """Yield the lists, the list of crowd regions where there are any, then one XML file an image."""
+    objects = content.objects
+    stem_of = dict(zip(content.images.ids, stems, strict=True))
+    for name, ids in lists.items():
+        yield PlannedFile(f"ImageSets/Main/{name}.txt", lines([stem_of[image] for image in ids]))
+    names = {entry.index: entry.name for entry in content.classes}
+    crowd = [
+        f"{stems[objects.image[row]]} {objects.numbers[row]} {names[int(objects.category_id[row])]}"
+        for row in np.flatnonzero(objects.crowd).tolist()
+    ]
+    if crowd:
+        yield PlannedFile(CROWD_FILE, lines(crowd))
+    yield from voc_annotations(content, stems, corners)
 
 
 def _require_tasks(manifest: Manifest, parts: Sequence[str]) -> None:

@@ -14,7 +14,7 @@ boxes included, is of a class of the task. An image without annotation is never 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,6 +48,7 @@ _UNANNOTATED = {
     COCO_TRAIN: (1_021, "118,287 images of train2017 less 117,266 annotated ones"),
     COCO_VAL: (48, 'paper: "48 incompletely labeled images"; they are those of val2017 without annotation'),
 }
+_OF_SPLITS = fact(__package__, "notes", dict[str, str])
 _LISTED = 100
 """Images without annotation are named one by one up to this number."""
 
@@ -105,7 +106,7 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
     sources : mapping of str to Source
         The test source and, for all lists but the test's, the training source; for ``m-owodb`` VOC's too.
     parameters : mapping
-        See `curation.benchmarks.owod.splits.PARAMETERS`.
+        See `PARAMETERS`.
 
     Raises
     ------
@@ -123,6 +124,8 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
     check_given(split, sources, parameters)
     training, selected = _training(given) if split.train in sources else ({}, {})
     tested = _tests(given)
+    train = sources.get(split.train)
+    evidence = "none" if train is None else "boxes" if train.objects is not None else "presence"
     parts = [
         part
         for task in split.tasks
@@ -142,9 +145,9 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
         ),
         protocol="owod",
         algorithm_version=ALGORITHM_VERSION,
-        parameters={**parameters, "train_evidence": _evidence(given)},
-        figures=_figures_of(split, parts, sources, parameters, selected),
-        notes=_notes_of(split, parts, sources, parameters),
+        parameters={**parameters, "train_evidence": evidence},
+        figures=_figures(given, parts, selected),
+        notes=tuple(_notes_of(given, parts)),
         tasks=split.tasks,
     )
 
@@ -165,19 +168,26 @@ def _training(given: Given) -> tuple[dict[str, list[Part]], dict[str, int]]:
         held_out[positions] = True
     kept = [selection[~held_out[selection]] for selection in selections]
     parts: dict[str, list[Part]] = {task.name: [] for task in split.tasks}
+    published = split.validation_rule(given.parameters) == "published"
     for number, task in enumerate(split.tasks, start=1):
+        rules = _rules(given, task, number)
         if split.first_train and number == 1:
-            parts[task.name] += _first_training(given, task)
+            # M-OWODB: VOC2007 and VOC2012 trainval are taken whole.
+            taken = [Selection(one, given.sources[one], all_images(given.sources[one])) for one in split.first_train]
+            parts[task.name].append(given.part(task, "train", taken, TRAIN_VIEW, rules["train"]))
             continue
         place = own.index(task)
         selected = [Selection(split.train, what.source, kept[place])]
-        parts[task.name].append(
-            given.part(task, "train", selected, TRAIN_VIEW, _train_rule(given, task, number, bool(validation)))
-        )
-        if number > 1 and given.parameters["exemplars"]:
-            parts[task.name].append(_finetuning(given, task, number, [*whole, what], kept[: place + 1], ranks))
+        parts[task.name].append(given.part(task, "train", selected, TRAIN_VIEW, rules["train"]))
+        if "finetune" in rules:
+            every = [*whole, what]
+            parts[task.name].append(_finetuning(given, task, every, kept[: place + 1], ranks, rules["finetune"]))
         if validation:
-            parts[task.name].append(_validation_part(given, task, place, what.source, validation[place]))
+            positions = validation[place]
+            rule = _val_rule(given, task, place + 1, len(positions))
+            selected = [Selection(split.train, what.source, positions)]
+            listed = given.listed() and published
+            parts[task.name].append(given.part(task, "val", selected, KNOWN_VIEW, rule, listed=listed))
     sizes = {task.name: len(selection) for task, selection in zip(own, selections, strict=True)}
     return parts, sizes
 
@@ -204,53 +214,23 @@ def _validation(given: Given, what: Shown, selections: Sequence[Int64s], tasks: 
     return []
 
 
-def _validation_part(given: Given, task: TaskEntry, place: int, source: Source, positions: Int64s) -> Part:
-    parameters = given.parameters
-    rule = given.split.validation_rule(parameters)
-    size = len(positions)
-    text = _RULES[f"val_{rule}"].format(
-        size=size,
-        task=task.name,
-        salt=_salt(given, "val"),
-        first=place * size + 1,
-        last=(place + 1) * size,
-    )
-    selected = [Selection(given.split.train, source, positions)]
-    return given.part(task, "val", selected, KNOWN_VIEW, text, listed=given.listed() and rule == "published")
-
-
-def _first_training(given: Given, task: TaskEntry) -> list[Part]:
-    """Return the training part that takes some sources whole (M-OWODB: VOC2007 and VOC2012 trainval)."""
-    slots = given.split.first_train
-    selected = [Selection(slot, given.sources[slot], all_images(given.sources[slot])) for slot in slots]
-    return [given.part(task, "train", selected, TRAIN_VIEW, _RULES["first_train"].format(sources=" and ".join(slots)))]
-
-
 def _finetuning(
-    given: Given,
-    task: TaskEntry,
-    number: int,
-    whats: Sequence[Shown],
-    trained_on: Sequence[Int64s],
-    ranks: Sequence[Int64s],
+    given: Given, task: TaskEntry, whats: Sequence[Shown], kept: Sequence[Int64s], ranks: Sequence[Int64s], rule: str
 ) -> Part:
-    known = [label for one in given.split.tasks[:number] for label in given.labels(one)]
+    """Return the finetuning part of a task: exemplars of all classes known by then, chosen from what was kept."""
+    split, size = given.split, given.parameters["exemplars"]
+    known = [label for one in split.tasks[: split.tasks.index(task) + 1] for label in given.labels(one)]
     *whole, what = whats
     union = np.zeros(len(what.source.images), np.bool_)
-    for positions in trained_on:
-        union[positions] = True
+    union[np.concatenate(kept)] = True
     pools = [*((one, one.order) for one in whole), (what, what.order[union[what.order]])]
-    size = given.parameters["exemplars"]
     chosen, held = exemplars(pools, known, ranks, size=size)
-    short = ", ".join(f"{given.split.classes[label].name} {n}" for label, n in sorted(held.items()) if n < size)
-    rule = _RULES["finetune"].format(size=size, task=task.name, salt=_salt(given, "finetune")) + (
-        f" Fewer: {short}." if short else ""
-    )
-    slots = (*given.split.first_train, given.split.train)
+    short = ", ".join(f"{split.classes[label].name} {n}" for label, n in sorted(held.items()) if n < size)
+    slots = (*split.first_train, split.train)
     selected = [
         Selection(slot, one.source, positions) for slot, one, positions in zip(slots, whats, chosen, strict=True)
     ]
-    return given.part(task, "finetune", selected, KNOWN_VIEW, rule)
+    return given.part(task, "finetune", selected, KNOWN_VIEW, rule + (f" Fewer: {short}." if short else ""))
 
 
 def _tests(given: Given) -> list[Part]:
@@ -327,10 +307,10 @@ def declare(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Man
         protocol="owod",
         algorithm_version=ALGORITHM_VERSION,
         parameters={**published, "train_evidence": "boxes"},
-        figures=_declared_figures(split, list(tested.values()), sources),
+        figures=_figures(given, list(tested.values())),
         notes=(
             "Lists of images of train2017 need instances_train2017.json: `curation build` completes and checks them.",
-            *_notes_of(split, list(tested.values()), sources, published),
+            *_notes_of(given, list(tested.values())),
         ),
         tasks=split.tasks,
     )
@@ -341,26 +321,28 @@ def _rules(given: Given, task: TaskEntry, number: int) -> dict[PartRole, str]:
     split, parameters = given.split, given.parameters
     if split.first_train and number == 1:
         return {"train": _RULES["first_train"].format(sources=" and ".join(split.first_train))}
+    validation = split.validation_rule(parameters)
     rules: dict[PartRole, str] = {
-        "train": _train_rule(given, task, number, split.validation_rule(parameters) != "none")
+        "train": _RULES["train"].format(
+            task=task.name,
+            number=number,
+            crowd=", crowd regions included" if parameters["crowd"] == "select" else ", crowd regions apart",
+            less=", less the validation images of all tasks" if validation != "none" else "",
+            order=_order(given),
+        )
     }
     if number > 1 and parameters["exemplars"]:
-        rules["finetune"] = _RULES["finetune"].format(
-            size=parameters["exemplars"], task=task.name, salt=_salt(given, "finetune")
-        )
-    if split.validation_rule(parameters) == "published":
-        rules["val"] = _RULES["val_published"].format(first=1000 * number - 999, last=1000 * number)
+        salt = _salt(given, "finetune")
+        rules["finetune"] = _RULES["finetune"].format(size=parameters["exemplars"], task=task.name, salt=salt)
+    if validation != "none":
+        rules["val"] = _val_rule(given, task, number, 1000)
     return rules
 
 
-def _train_rule(given: Given, task: TaskEntry, number: int, validated: bool) -> str:
-    return _RULES["train"].format(
-        task=task.name,
-        number=number,
-        crowd=", crowd regions included" if given.parameters["crowd"] == "select" else ", crowd regions apart",
-        less=", less the validation images of all tasks" if validated else "",
-        order=_order(given),
-    )
+def _val_rule(given: Given, task: TaskEntry, number: int, size: int) -> str:
+    first, last = (number - 1) * size + 1, number * size
+    rule = _RULES[f"val_{given.split.validation_rule(given.parameters)}"]
+    return rule.format(size=size, task=task.name, salt=_salt(given, "val"), first=first, last=last)
 
 
 def _salt(given: Given, purpose: str) -> str:
@@ -371,136 +353,53 @@ def _order(given: Given, role: PartRole = "train") -> str:
     return "in the order of their first annotation" if given.listed(role) else "sorted by id"
 
 
-def _evidence(given: Given) -> str:
-    train = given.sources.get(given.split.train)
-    return "none" if train is None else "boxes" if train.objects is not None else "presence"
-
-
-def _figures_of(
-    split: Split,
-    parts: Sequence[Part],
-    sources: Mapping[str, Source],
-    parameters: Mapping[str, Any],
-    selected: Mapping[str, int],
-) -> tuple[Figure, ...]:
-    """Return every published figure that these sources bear on, with what was obtained and why it differs.
+def _figures(given: Given, parts: Sequence[Part], selected: Mapping[str, int] | None = None) -> tuple[Figure, ...]:
+    """Return the published figures with what was obtained and why it differs.
 
     Parameters
     ----------
-    selected : mapping of str to int
-        Images that each task selects before validation images are taken out.
+    selected : mapping of str to int, optional
+        Images that each task selects before validation images are taken out; None for a declared split, whose other
+        figures are met on completion.
     """
-    obtained = _obtained(split, parts, sources) | {f"{task}-selection": size for task, size in selected.items()}
-    reasons = {
-        name: _reason(name, size, obtained[name], split, sources, parameters)
-        for name, size in split.sizes.items()
-        if name in obtained
-    }
-    return _figures(split, obtained, reasons, sources)
-
-
-def _declared_figures(split: Split, tested: Sequence[Part], sources: Mapping[str, Source]) -> tuple[Figure, ...]:
-    """Return the published figures: those of the test lists computed, the others to be met on completion."""
-    obtained = _obtained(split, tested, sources)
-    later = "to be computed from the training source"
-    return _figures(split, obtained, {name: "" if name in obtained else later for name in split.sizes}, sources)
-
-
-def _obtained(split: Split, parts: Sequence[Part], sources: Mapping[str, Source]) -> dict[str, int]:
-    mixed = split.first_test in sources
-    return {part.entry.name: len(part.ids) for part in parts} | (_test_selections(split, sources) if mixed else {})
-
-
-def _figures(
-    split: Split, obtained: Mapping[str, int], reasons: Mapping[str, str], sources: Mapping[str, Source]
-) -> tuple[Figure, ...]:
-    """Return a figure for each name that has a reason, an empty one included."""
-    sizes = (
+    split, sources = given.split, given.sources
+    obtained = {part.entry.name: len(part.ids) for part in parts}
+    if split.first_test in sources:
+        what = shown(sources[split.test], split.classes)
+        added = [len(sources[split.first_test].images), *(len(what.of(given.labels(one))) for one in split.tasks[1:])]
+        obtained |= {f"{one.name}-test-selection": size for one, size in zip(split.tasks, added, strict=True)}
+    obtained |= {f"{task}-selection": size for task, size in (selected or {}).items()}
+    figures = [
         Figure(
             name=f"{name}.images",
-            paper=split.sizes[name],
+            paper=size,
             obtained=obtained.get(name),
             place=split.place,
-            explanation=reason,
+            explanation="to be computed from the training source"
+            if name not in obtained
+            else ""
+            if selected is None or obtained[name] == size
+            else _reason(given, name),
         )
-        for name, reason in reasons.items()
-    )
-    return (*sizes, *_unannotated(sources))
-
-
-def _notes_of(
-    split: Split, parts: Sequence[Part], sources: Mapping[str, Source], parameters: Mapping[str, Any]
-) -> tuple[str, ...]:
-    """Return what a reader of the manifest must know."""
-    notes = []
-    train = sources.get(split.train)
-    if train is not None and train.objects is None:
-        notes.append(
-            "APPROXIMATE: the training lists come from a table of image and class, not from the annotations. An image "
-            "is missing where the table misses its class."
-        )
-    if train is not None and not split.first_train and split.validation_rule(parameters) == "hash":
-        notes.append(
-            "The validation lists are this project's (hash rank): the authors' random ones have no stated seed. With "
-            "others taken out, the training lists are others too; --set val=published takes the authors'."
-        )
-    test = sources[split.test]
-    without = np.flatnonzero(np.bincount(test.class_pairs()[0], minlength=len(test.images)) == 0)
-    if not split.first_test and 0 < len(without) <= _LISTED:
-        ids = ", ".join(sorted(test.images.native[without].tolist()))
-        notes.append(
-            f"{len(without)} images of the test source carry no annotation and are left out, so that false detections "
-            f"on them go unpunished: {ids}."
-        )
-    if any(part.entry.repeats for part in parts):
-        notes.append(
-            "The test list names images again, as published: an evaluation has to say what it does about that."
-        )
-    if split.name == "reowod":
-        notes.append(
-            "The classes of the tasks are those of the published lists (ORE's: VOC's classes first), not those of the "
-            "row 'semantic split' of Table 2: --set split=table2 takes these."
-        )
-    if split.name == "m-owodb":
-        notes.append(
-            "VOC images are annotated for 20 of the 80 classes: their unknown objects are not in the ground truth."
-        )
-    return tuple(notes)
-
-
-def _test_selections(split: Split, sources: Mapping[str, Source]) -> dict[str, int]:
-    """Return the images that each task adds to a mixed test list."""
-    what = shown(sources[split.test], split.classes)
-    sizes = {}
-    for number, task in enumerate(split.tasks):
-        labels = [place for place, one in enumerate(split.classes) if one.name in task.introduced]
-        size = len(what.of(labels)) if number else len(sources[split.first_test].images)
-        sizes[f"{task.name}-test-selection"] = size
-    return sizes
-
-
-def _unannotated(sources: Mapping[str, Source]) -> list[Figure]:
-    figures = []
+        for name, size in split.sizes.items()
+        if name in obtained or selected is None
+    ]
     for slot, (size, place) in _UNANNOTATED.items():
         if slot in sources and sources[slot].objects is not None:
-            source = sources[slot]
-            without = int((np.bincount(source.class_pairs()[0], minlength=len(source.images)) == 0).sum())
-            reason = f"this file holds {len(source.images)} images"
+            reason = f"this file holds {len(sources[slot].images)} images"
+            without = len(_unannotated(sources[slot]))
             figures.append(compared(f"{slot}.unannotated_images", without, size, place, reason))
-    return figures
+    return tuple(figures)
 
 
-def _reason(
-    name: str,
-    paper: int,
-    obtained: int,
-    split: Split,
-    sources: Mapping[str, Source],
-    parameters: Mapping[str, Any],
-) -> str:
-    if obtained == paper:
-        return ""
-    train = sources.get(split.train)
+def _unannotated(source: Source) -> Int64s:
+    """Return the images without annotation."""
+    return np.flatnonzero(np.bincount(source.class_pairs()[0], minlength=len(source.images)) == 0)
+
+
+def _reason(given: Given, name: str) -> str:
+    """Return why a list has another size than the published one."""
+    parameters, train = given.parameters, given.sources.get(given.split.train)
     if "test" in name:
         return "another test file" if parameters["repeats"] == "keep" else "another test file, or each image once"
     if train is not None and train.objects is None:
@@ -510,6 +409,32 @@ def _reason(
     if name.endswith("-val"):
         return f"--set val_size={parameters['val_size']}"
     return "other images are set apart for validation than the authors' own (--set val=published takes theirs)"
+
+
+def _notes_of(given: Given, parts: Sequence[Part]) -> Iterator[str]:
+    """Yield what a reader of the manifest must know."""
+    split, train = given.split, given.sources.get(given.split.train)
+    if train is not None and train.objects is None:
+        yield (
+            "APPROXIMATE: the training lists come from a table of image and class, not from the annotations. An image "
+            "is missing where the table misses its class."
+        )
+    if train is not None and not split.first_train and split.validation_rule(given.parameters) == "hash":
+        yield (
+            "The validation lists are this project's (hash rank): the authors' random ones have no stated seed. With "
+            "others taken out, the training lists are others too; --set val=published takes the authors'."
+        )
+    test = given.sources[split.test]
+    without = _unannotated(test)
+    if not split.first_test and 0 < len(without) <= _LISTED:
+        ids = ", ".join(sorted(test.images.native[without].tolist()))
+        yield (
+            f"{len(without)} images of the test source carry no annotation and are left out, so that false detections "
+            f"on them go unpunished: {ids}."
+        )
+    if any(part.entry.repeats for part in parts):
+        yield "The test list names images again, as published: an evaluation has to say what it does about that."
+    yield from (text for name, text in _OF_SPLITS.items() if name == split.name)
 
 
 def hash_ranks(whats: Sequence[Shown], salt: str) -> list[Int64s]:
@@ -657,3 +582,8 @@ def _places_by_label(pools: Sequence[tuple[Shown, Int64s]], labels: Sequence[int
                 found[label].append(place[shows])
         start += len(images)
     return {label: np.concatenate(several) for label, several in found.items()}
+
+
+# The folder layout of the OWOD repositories (ORE, RE-OWOD): every class in VOC XML, lists under upstream names.
+# ``coco_annotation_to_voc_style.py`` and the data loader of RE-OWOD/RE-OWOD, the same in JosephKJ/OWOD, OW-DETR and
+# PROB. There the label views are made at load time, from the name of the dataset.

@@ -277,7 +277,7 @@ def split_of(parameters: Mapping[str, Any]) -> Split:
     return SPLITS[parameters["split"]]
 
 
-def slots_of(parameters: Mapping[str, Any]) -> tuple[SourceSlot, ...]:
+def choose_slots(parameters: Mapping[str, Any]) -> tuple[SourceSlot, ...]:
     """Return the sources that a build reads; only the test source is always needed."""
     split = split_of({"tasks": "", **parameters})
     needed = {split.test, *((split.first_test,) if split.first_test else ())}
@@ -295,7 +295,7 @@ def slots_of(parameters: Mapping[str, Any]) -> tuple[SourceSlot, ...]:
     return (*slots, listed)
 
 
-SLOTS = slots_of({"split": "m-owodb"})
+SLOTS = choose_slots({"split": "m-owodb"})
 """What a build reads unless another split is asked for."""
 
 
@@ -416,3 +416,6 @@ def _check_apart(split: Split, slot: str, other: str, sources: Mapping[str, Sour
             else "if they are different images: [datasets] train = ..., test = ... in the task file, two names; else "
             "the test images are training images too",
         )
+
+
+# The lists.

@@ -383,9 +383,9 @@ def _checked(content: object, where: str) -> TaskFile:
         if not task.classes:
             _refuse(where, f"task {task.name}", "at least one class", "none", quoted=False)
     _once((task.name for task in declared.tasks), where, "tasks: name")
-    for field, size in (("validation", declared.validation), ("exemplars", declared.exemplars)):
+    for name, size in (("validation", declared.validation), ("exemplars", declared.exemplars)):
         if not 0 <= (size or 0) <= MOST_IMAGES:
-            _refuse(where, field, f"0 to {MOST_IMAGES}", str(size), quoted=False)
+            _refuse(where, name, f"0 to {MOST_IMAGES}", str(size), quoted=False)
     _check_classes(declared, where)
     _check_datasets(declared, where)
     return declared
@@ -434,3 +434,6 @@ def _refuse(where: str, field: str, expected: str, found: str, *, quoted: bool =
         expected=expected,
         found=repr(found[:80]) if quoted else found,
     )
+
+
+# The splits: classes by task, sources, parameters, and the lists that the authors published.

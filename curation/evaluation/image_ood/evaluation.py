@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, Literal
 
+import msgspec
 import numpy as np
 
 from curation.arguments import Replicates, Seed
@@ -21,7 +22,7 @@ from curation.evaluation.image_ood.measures import (
     numbers_of,
     require_usable,
 )
-from curation.evaluation.image_ood.report import DEFINITIONS
+from curation.evaluation.image_ood.report import DEFINITIONS, report_as
 from curation.evaluation.image_ood.scores import SUFFIXES, read_image_scores
 from curation.evaluation.inputs import manifest_record
 from curation.evaluation.precision import unlike_precision
@@ -29,6 +30,7 @@ from curation.evaluation.problem import Bools, Floats, Int64s
 from curation.evaluation.resample import GENERATOR, Resampled, resample, tail_of
 from curation.evaluation.result import Report, Result
 from curation.evaluation.score_files import Keys
+from curation.evaluation.variants import select
 from curation.hierarchy.class_lists import read_classes
 from curation.hierarchy.kinship import Kin
 from curation.manifest.locate import load_manifest
@@ -47,8 +49,7 @@ DEFINITION = (
 _NOTHING: Mapping[str, Path | LeftOut] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Benchmark:
+class OodSets(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Which sets a benchmark scores, how they are summed up, and under which variants.
 
     Attributes
@@ -63,16 +64,19 @@ class Benchmark:
         The OOD set whose every class is a set of its own; its groups are then ``classes`` (the mean) and it as a whole.
     known : str
         Classes of the ID set where no manifest names them, as `curation.hierarchy.class_lists.read_classes` takes them.
+    algorithm : int
+        Version of the results.
     variants : mapping of str to OodRules
         The first is the default.
     """
 
     id: str
-    groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    groups: dict[str, tuple[str, ...]] = {}
     shifted: tuple[str, ...] = ()
     by_class: str = ""
     known: str = ""
-    variants: Mapping[str, OodRules]
+    algorithm: int = 1
+    variants: dict[str, OodRules]
 
     @property
     def sets(self) -> tuple[str, ...]:
@@ -99,7 +103,7 @@ class Run:
         return [left.kept_rows(one, is_ood=one.name in self.oods) for one in self.all]
 
 
-def evaluation_as(report: Report, benchmark: Benchmark) -> Callable[..., Result]:
+def evaluation_as(report: Report, benchmark: OodSets) -> Callable[..., Result]:
     """Return the function that scores OOD detection for a benchmark; its signature declares the options."""
 
     def evaluate(
@@ -107,7 +111,7 @@ def evaluation_as(report: Report, benchmark: Benchmark) -> Callable[..., Result]
         scores: Annotated[Mapping[str, Path] | Path, "[NAME=]PATH"],
         manifest: Annotated[str | Manifest | None, "MANIFEST"] = None,
         lists: Annotated[Path | None, "DIR"] = None,
-        profile: str | tuple[str, ...] = next(iter(benchmark.variants)),
+        variant: str | tuple[str, ...] = next(iter(benchmark.variants)),
         without: Annotated[Mapping[str, Path | LeftOut], "NAME=LIST"] = _NOTHING,
         without_kin: Kin | None = None,
         score_key: Annotated[str | None, "KEY"] = None,
@@ -129,8 +133,8 @@ def evaluation_as(report: Report, benchmark: Benchmark) -> Callable[..., Result]
             its parts say which images each set has
         lists : Path, optional
             folder of imglists, test_SET.txt or SET.txt: images and labels, in the order of rows without names
-        profile : str or tuple of str
-            variant of the numbers
+        variant : str or tuple of str
+            of the numbers, by name
         without : mapping of str to Path or LeftOut
             the numbers once more without some images, under a name of your own: the OOD images of a list, those that
             decisions remove (.jsonl or .csv), or those that a cleaned manifest lacks
@@ -153,7 +157,7 @@ def evaluation_as(report: Report, benchmark: Benchmark) -> Callable[..., Result]
         UsageError, MissingFileError, EvaluationError, PredictionError
             Options do not fit together; a file is not there, or does not hold what it should.
         """
-        rules = _rules(benchmark, profile)
+        rules = select(benchmark.variants, variant)
         tail_of(confidence)
         taken = load_manifest(manifest) if isinstance(manifest, str) else manifest
         reader = _Reader(benchmark, taken, lists, Keys(score_key, label_key, image_key), stray)
@@ -190,12 +194,27 @@ def evaluation_as(report: Report, benchmark: Benchmark) -> Callable[..., Result]
     # The variants of a benchmark are data, and the words of an option at once.
     choice: Any = Literal
     names = tuple(benchmark.variants)
-    evaluate.__annotations__["profile"] = choice[(*names, "all")] | tuple[choice[names], ...]
+    evaluate.__annotations__["variant"] = choice[(*names, "all")] | tuple[choice[names], ...]
     return evaluate
 
 
+def sets_of(table: Mapping[str, Any]) -> OodSets:
+    """Return the sets and variants that a benchmark declares."""
+    variants = {name: {"name": name, **rules} for name, rules in table["variants"].items()}
+    return msgspec.convert(
+        {key: one for key, one in table.items() if key != "engine"} | {"variants": variants}, OodSets
+    )
+
+
+def declared(protocol: str, table: Mapping[str, Any]) -> tuple[Callable[..., Result], Report]:
+    """Return the evaluation of the sets and variants that a benchmark declares, and its report."""
+    sets = sets_of(table)
+    report = report_as(protocol, algorithm=sets.algorithm)
+    return evaluation_as(report, sets), report
+
+
 def _kin_left_out(
-    benchmark: Benchmark, manifest: Manifest | None, runs: Mapping[str, Run], which: Kin, named: Collection[str]
+    benchmark: OodSets, manifest: Manifest | None, runs: Mapping[str, Run], which: Kin, named: Collection[str]
 ) -> dict[str, LeftOut]:
     from curation.evaluation.kin import NAMES, kin_left_out
 
@@ -205,16 +224,6 @@ def _kin_left_out(
     if not known and benchmark.known:
         known = [name for one in read_classes(benchmark.known) for name in one.classes]
     return {NAMES[which]: kin_left_out([one for run in runs.values() for one in run.oods.values()], known, which)}
-
-
-def _rules(benchmark: Benchmark, profile: str | tuple[str, ...]) -> tuple[OodRules, ...]:
-    asked = (profile,) if isinstance(profile, str) else profile
-    if asked == ("all",):
-        return tuple(benchmark.variants.values())
-    if not asked or (unknown := [name for name in asked if name not in benchmark.variants]):
-        found = repr(unknown[0])[:80] if asked else "none"
-        raise UsageError("Unknown profile", expected=", ".join((*benchmark.variants, "all")), found=found)
-    return tuple(benchmark.variants[name] for name in dict.fromkeys(asked))
 
 
 def _named(scores: Mapping[str, Path] | Path) -> dict[str, Path]:
@@ -245,7 +254,7 @@ def _require_same_sets(runs: Mapping[str, Run]) -> None:
 class _Reader:
     """Reads the sets of a run, from a folder with a file each or from one file of all."""
 
-    benchmark: Benchmark
+    benchmark: OodSets
     manifest: Manifest | None
     lists: Path | None
     keys: Keys
@@ -315,7 +324,7 @@ class _Reader:
 
 def evaluate_runs(
     runs: Mapping[str, Run],
-    benchmark: Benchmark,
+    benchmark: OodSets,
     rules: Sequence[OodRules],
     left_out: Mapping[str, LeftOut] = MappingProxyType({}),
     *,
@@ -384,7 +393,7 @@ class _Measured:
     """The numbers of one run, on all images or on some of them."""
 
     def __init__(
-        self, run: Run, benchmark: Benchmark, rules: Sequence[OodRules], left_out: Mapping[str, LeftOut]
+        self, run: Run, benchmark: OodSets, rules: Sequence[OodRules], left_out: Mapping[str, LeftOut]
     ) -> None:
         self.rules = rules
         self.sets = {one.name: _Column(one.scores, one.right) for one in run.all}

@@ -14,6 +14,7 @@ from curation.canonical import sha256_of_file
 from curation.decisions.cleaned_lists import judged_counts
 from curation.decisions.files import read_decisions
 from curation.errors import EvaluationError, MissingFileError, PredictionError, UsageError
+from curation.evaluation.class_scores import rows_by_name
 from curation.evaluation.image_ood.scores import ImageScores
 from curation.evaluation.problem import Bools, Floats, Int64s, Stray
 from curation.input_files import beginning
@@ -317,7 +318,8 @@ def scored_set(name: str, given: ImageScores, listed: ListedSet | None, stray: S
     if listed is None:
         images = None if given.images is None else Images(given.images)
         if images is not None:
-            _require_distinct(images.with_folder, given.path)
+            # Each name must be there once.
+            rows_by_name(images.with_folder, list(dict.fromkeys(images.with_folder)), str(given.path), name, stray)
         return ScoredSet(name, given.scores, _right(given.predictions, labels), images, given.file)
     rows, strangers = _rows(given, listed, stray)
     if labels is not None:
@@ -349,7 +351,7 @@ def _rows(given: ImageScores, listed: ListedSet, stray: Stray) -> tuple[Int64s, 
     if given.images is None:
         if len(given.scores) != n or not listed.ordered:
             raise PredictionError(
-                "Rows without names cannot be told apart",
+                "Rows without names do not match the list",
                 where=str(given.path),
                 expected=f"{n:,} rows in the order of {listed.where}"
                 if listed.ordered
@@ -359,34 +361,5 @@ def _rows(given: ImageScores, listed: ListedSet, stray: Stray) -> tuple[Int64s, 
             )
         return np.arange(n), 0
     by_folder = listed.images.by_folder
-    own = Images(given.images).keys(by_folder=by_folder)
-    row_of = {key: row for row, key in enumerate(own)}
-    wanted = listed.images.keys(by_folder=by_folder)
-    rows = np.array([row_of.get(key, -1) for key in wanted], np.int64)
-    if (rows < 0).any():
-        raise PredictionError(
-            "Images of a set have no scores",
-            where=str(given.path),
-            expected=f"the {n:,} images of {listed.where}",
-            found=f"{int((rows < 0).sum()):,} missing, first {listed.images.paths[int(np.argmax(rows < 0))][:120]}",
-        )
-    matched = set(wanted)
-    _require_distinct([key for key in own if key in matched], given.path)
-    strangers = sum(key not in matched for key in own)
-    if strangers and stray == "error":
-        raise PredictionError(
-            "Images are not in the set",
-            where=f"{given.path}: {next(key for key in own if key not in matched)[:120]}",
-            expected=f"the {n:,} images of {listed.where}",
-            found=f"{strangers:,} others",
-            hint="--stray drop leaves them out and reports how many",
-        )
-    return rows, strangers
-
-
-def _require_distinct(keys: Sequence[str], path: Path) -> None:
-    if len(set(keys)) == len(keys):
-        return
-    seen: set[str] = set()
-    twice = next(key for key in keys if key in seen or seen.add(key))  # type: ignore[func-returns-value]
-    raise PredictionError("An image is there twice", where=str(path), found=twice[:120])
+    own, wanted = (images.keys(by_folder=by_folder) for images in (Images(given.images), listed.images))
+    return rows_by_name(own, wanted, str(given.path), listed.where, stray)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
+import msgspec
 import numpy as np
 
 from curation.errors import PredictionError
@@ -14,8 +14,8 @@ from curation.evaluation.ood.separability import (
     ScoreSteps,
     aupr_trapezoid,
     auroc,
+    fpr95_at_vertices,
     fpr95_first,
-    fpr95_openood_vertices,
     fpr95_quantile,
     fpr95_rank,
 )
@@ -38,7 +38,7 @@ FPR_RULES: Mapping[str, str] = {
 }
 _OF_STEPS: Mapping[str, Callable[[ScoreSteps], float]] = {
     "FPR95_ood_positive": lambda steps: fpr95_first(steps.mirrored),
-    "FPR95_ood_positive_openood_vertices": fpr95_openood_vertices,
+    "FPR95_ood_positive_openood_vertices": fpr95_at_vertices,
     "FPR95_first": fpr95_first,
 }
 _OF_SCORES: Mapping[str, Callable[[Floats, Floats], float]] = {
@@ -48,9 +48,8 @@ _OF_SCORES: Mapping[str, Callable[[Floats, Floats], float]] = {
 NUMBERS = ("AUROC", "AUPR_IN", "AUPR_OUT", "FPR95")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OodRules:
-    """How one variant reads image-level scores: a row that a room declares.
+class OodRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How one variant reads image-level scores: a row that a benchmark declares.
 
     Attributes
     ----------

@@ -14,7 +14,7 @@ import msgspec
 from curation.append_log import append_lines, filled_lines, parsed_line, require_json_lines, require_length
 from curation.canonical import sha256_of_value
 from curation.errors import LeaderboardError, UsageError
-from curation.evaluation.measures import Better, Data, Scored, measure_of, range_of, ranked
+from curation.evaluation.measures import Better, Data, Scored, measure_of, range_of, ranked, values_of
 from curation.evaluation.protocols import measures_of, report_of
 from curation.ledger import refuse_review
 from curation.storage import read_bytes
@@ -161,9 +161,10 @@ def _row(report: Any, result: Data, one: Scored, name: str) -> Row:
         evaluator=Evaluator(curation=__version__, algorithm=report.algorithm),
         operating_point=one.operating_point,
         metrics={
-            measure.key_of(parameters): Metric(value=value, unit=measure.unit, better=measure.better or "higher")
-            for measure in ranked(report.measures)
-            for parameters, value in measure.found(one.numbers)
+            measure.key_of(row.parameters): Metric(
+                value=row.value, unit=measure.unit, better=measure.better or "higher"
+            )
+            for measure, row in values_of(one, ranked(report.measures))
         },
         predictions=next(iter(digests.values())) if len(digests) == 1 else sha256_of_value(digests),
         reported=_reported(one.predictions),

@@ -1,12 +1,13 @@
 """Post-hoc OOD scores from logits, features and a last layer, as FMIYC's code computes them; higher is more ID.
 
-f: logits (n, K); h: features (n, D); W (K, D), b (K,): last layer. `docs/ood_metrics.md` says where the package
-pytorch-ood differs, which gives outlier scores.
+Arrays by the name of the argument: `logits` (n, K) and `features` (n, D) of the rows that are scored; `train` (N, D)
+and `labels` (N,) of the training set; `layer`, the last layer. Every score has shape (n,). `docs/ood_metrics.md` says
+where the package pytorch-ood differs, which gives outlier scores.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -52,49 +53,15 @@ def generalized_entropy(logits: Floats, *, gamma: float = 0.1, top: int | None =
     return np.asarray(-(p**gamma * (1 - p) ** gamma).sum(axis=1), np.float64)
 
 
-@dataclass(frozen=True, slots=True)
-class NearestNeighbour:
-    """kNN on unit features: minus the distance to the k-th nearest training feature (Sun et al. 2022).
+class LastLayer(NamedTuple):
+    """The layer that makes logits of features, ``f = h W^T + b``: `weight` (K, D) and `bias` (K,), float64."""
 
-    Attributes
-    ----------
-    train : ndarray of float64, shape (N, D)
-        Unit rows.
-    k : int
-    squared : bool
-        The code's faiss index gives squared distances, the paper means distances: the same AUROC, other zscore
-        thresholds.
-    """
+    weight: Floats
+    bias: Floats
 
-    train: Floats
-    k: int = 10
-    squared: bool = True
-
-    @classmethod
-    def fit(cls, features: Floats, *, k: int = 10, squared: bool = True) -> NearestNeighbour:
-        """Return the score fitted on training features, shape (N, D), N >= k.
-
-        Raises
-        ------
-        EvaluationError
-            There are fewer than k training features.
-        """
-        if not 1 <= k <= len(features):
-            raise EvaluationError(
-                "kNN needs at least k training features", expected=f"{k} or more", found=str(len(features))
-            )
-        return cls(unit_rows(features), k, squared)
-
-    def score(self, features: Floats) -> Floats:
-        """Return the score of features, shape (n,)."""
-        rows = unit_rows(features)
-        found = np.empty(len(rows))
-        step = max(1, _QUERIES_AT_ONCE // len(self.train))
-        for low in range(0, len(rows), step):
-            likeness = rows[low : low + step] @ self.train.T
-            kth = np.partition(likeness, len(self.train) - self.k, axis=1)[:, -self.k]
-            found[low : low + step] = np.maximum(2 - 2 * kth, 0)
-        return -found if self.squared else -np.sqrt(found)
+    def logits(self, features: Floats) -> Floats:
+        """Return logits of features, shape (n, K)."""
+        return np.asarray(features @ self.weight.T + self.bias, np.float64)
 
 
 def unit_rows(features: Floats) -> Floats:
@@ -103,96 +70,87 @@ def unit_rows(features: Floats) -> Floats:
     return np.asarray(features / np.maximum(length, 1e-12), np.float64)
 
 
-@dataclass(frozen=True, slots=True)
-class Mahalanobis:
-    """Minus the squared Mahalanobis distance to the nearest class mean, one covariance for all (Lee et al. 2018).
+def knn(features: Floats, train: Floats, *, k: int = 10, squared: bool = True) -> Floats:
+    """Return minus the distance to the k-th nearest training feature, all of them unit rows (Sun et al. 2022).
 
-    Attributes
+    Parameters
     ----------
-    means : ndarray of float64, shape (C, D)
-        Of the classes that have samples.
-    precision : ndarray of float64, shape (D, D)
-        Pseudo-inverse of the covariance of class-centred features (divided by N).
+    squared : bool
+        The code's faiss index gives squared distances, the paper means distances: the same AUROC, other zscore
+        thresholds.
+
+    Raises
+    ------
+    EvaluationError
+        There are fewer than k training features.
     """
-
-    means: Floats
-    precision: Floats
-
-    @classmethod
-    def fit(cls, features: Floats, labels: Int64s) -> Mahalanobis:
-        """Return the score fitted on training features (N, D) with class labels (N,)."""
-        classes, place = np.unique(labels, return_inverse=True)
-        means = np.stack([features[labels == one].mean(axis=0) for one in classes])
-        centred = features - means[place]
-        return cls(means, np.linalg.pinv(centred.T @ centred / len(features), hermitian=True))
-
-    def score(self, features: Floats) -> Floats:
-        """Return the score of features, shape (n,)."""
-        best = np.full(len(features), -np.inf)
-        for mean in self.means:
-            centred = features - mean
-            best = np.maximum(best, -((centred @ self.precision) * centred).sum(axis=1))
-        return best
+    if not 1 <= k <= len(train):
+        raise EvaluationError("kNN needs at least k training features", expected=f"{k} or more", found=str(len(train)))
+    rows, others = unit_rows(features), unit_rows(train)
+    found = np.empty(len(rows))
+    step = max(1, _QUERIES_AT_ONCE // len(others))
+    for low in range(0, len(rows), step):
+        likeness = rows[low : low + step] @ others.T
+        kth = np.partition(likeness, len(others) - k, axis=1)[:, -k]
+        found[low : low + step] = np.maximum(2 - 2 * kth, 0)
+    return -found if squared else -np.sqrt(found)
 
 
-@dataclass(frozen=True, slots=True)
-class GaussianDensity:
-    """DDU: log-density of class-wise Gaussians (Mukhoti et al. 2023), without the paper's class weights as in the code.
+def mahalanobis(features: Floats, train: Floats, labels: Int64s) -> Floats:
+    """Return minus the squared Mahalanobis distance to the nearest class mean (Lee et al. 2018).
 
-    Attributes
+    One precision for all classes: the pseudo-inverse of the covariance of class-centred features (divided by N).
+    """
+    classes, number = np.unique(labels, return_inverse=True)
+    means = np.stack([train[labels == one].mean(axis=0) for one in classes])
+    centred = train - means[number]
+    precision = np.linalg.pinv(centred.T @ centred / len(train), hermitian=True)
+    best = np.full(len(features), -np.inf)
+    for mean in means:
+        centred = features - mean
+        best = np.maximum(best, -((centred @ precision) * centred).sum(axis=1))
+    return best
+
+
+def gaussian_density(features: Floats, train: Floats, labels: Int64s, *, weighted: bool = False) -> Floats:
+    """Return DDU: the log-density of class-wise Gaussians, covariances over n - 1 (Mukhoti et al. 2023).
+
+    Parameters
     ----------
-    means : ndarray of float64, shape (C, D)
-    factors : ndarray of float64, shape (C, D, D)
-        Lower Cholesky factors of the covariances (n - 1).
-    log_weights : ndarray of float64, shape (C,)
-        Zero (the code), or the log share of each class (paper, eq. 22-23).
-    jitter : float
-        What was added to the diagonals: 0, else the smallest of 1e-20 … 1e-1 under which all factors exist.
+    weighted : bool
+        Whether classes weigh as much as they have samples (paper, eq. 22-23), or all the same (the code).
+
+    Raises
+    ------
+    EvaluationError
+        A class has fewer than two samples, or no jitter makes its covariance positive definite.
     """
-
-    means: Floats
-    factors: Floats
-    log_weights: Floats
-    jitter: float
-
-    @classmethod
-    def fit(cls, features: Floats, labels: Int64s, *, weighted: bool = False) -> GaussianDensity:
-        """Return the density fitted on training features (N, D) with class labels (N,).
-
-        Raises
-        ------
-        EvaluationError
-            A class has fewer than two samples, or no jitter makes its covariance positive definite.
-        """
-        classes, counts = np.unique(labels, return_counts=True)
-        if counts.min(initial=2) < 2:
-            few = classes[counts < 2].tolist()
-            raise EvaluationError(
-                "A class has too few training features for a covariance",
-                expected="2 or more",
-                found=f"labels {few[:5]}",
-            )
-        groups = [features[labels == one] for one in classes]
-        means = np.stack([group.mean(axis=0) for group in groups])
-        covariances = np.stack(
-            [(group - mean).T @ (group - mean) / (len(group) - 1) for group, mean in zip(groups, means, strict=True)]
+    classes, counts = np.unique(labels, return_counts=True)
+    if counts.min(initial=2) < 2:
+        raise EvaluationError(
+            "A class has too few training features for a covariance",
+            expected="2 or more",
+            found=f"labels {classes[counts < 2].tolist()[:5]}",
         )
-        factors, jitter = _factors(covariances)
-        weights = np.log(counts / counts.sum()) if weighted else np.zeros(len(classes))
-        return cls(means, factors, weights, jitter)
+    groups = [train[labels == one] for one in classes]
+    means = [group.mean(axis=0) for group in groups]
+    factors, _ = cholesky_factors(
+        np.stack([(one - mean).T @ (one - mean) / (len(one) - 1) for one, mean in zip(groups, means, strict=True)])
+    )
+    d = features.shape[1]
+    terms = np.empty((len(features), len(means)))
+    for column, (mean, factor) in enumerate(zip(means, factors, strict=True)):
+        whitened = np.linalg.solve(factor, (features - mean).T)
+        log_root = np.log(np.diag(factor)).sum()
+        terms[:, column] = -0.5 * ((whitened**2).sum(axis=0) + d * np.log(2 * np.pi)) - log_root
+    return log_sum_exp(terms + (np.log(counts / counts.sum()) if weighted else np.zeros(len(classes))))
 
-    def score(self, features: Floats) -> Floats:
-        """Return the log-density of features up to the class weights, shape (n,)."""
-        d = features.shape[1]
-        terms = np.empty((len(features), len(self.means)))
-        for column, (mean, factor) in enumerate(zip(self.means, self.factors, strict=True)):
-            whitened = np.linalg.solve(factor, (features - mean).T)
-            log_root = np.log(np.diag(factor)).sum()
-            terms[:, column] = -0.5 * ((whitened**2).sum(axis=0) + d * np.log(2 * np.pi)) - log_root
-        return log_sum_exp(terms + self.log_weights)
 
+def cholesky_factors(covariances: Floats) -> tuple[Floats, float]:
+    """Return lower Cholesky factors, shape (C, D, D), and the jitter that was added to the diagonals.
 
-def _factors(covariances: Floats) -> tuple[Floats, float]:
+    That is 0, else the smallest of 1e-20 … 1e-1 under which all factors exist; none is an `EvaluationError`.
+    """
     identity = np.eye(covariances.shape[-1])
     for jitter in _JITTERS:
         try:
@@ -205,24 +163,6 @@ def _factors(covariances: Floats) -> tuple[Floats, float]:
         "No jitter up to 0.1 makes the covariances positive definite",
         hint="reduce the dimension of the features, or use mahalanobis",
     )
-
-
-@dataclass(frozen=True, slots=True)
-class LastLayer:
-    """The layer that makes logits of features: ``f = h W^T + b``.
-
-    Attributes
-    ----------
-    weight : ndarray of float64, shape (K, D)
-    bias : ndarray of float64, shape (K,)
-    """
-
-    weight: Floats
-    bias: Floats
-
-    def logits(self, features: Floats) -> Floats:
-        """Return logits of features, shape (n, K)."""
-        return np.asarray(features @ self.weight.T + self.bias, np.float64)
 
 
 def ash_s(features: Floats, layer: LastLayer, *, percentile: float = 90.0) -> Floats:
@@ -279,75 +219,40 @@ def kept_activations(d: int, percentile: float) -> int:
     return kept
 
 
-@dataclass(frozen=True, slots=True)
-class ReAct:
-    """ReAct: energy after clipping activations at a percentile of all training activations (Sun et al. 2021)."""
-
-    layer: LastLayer
-    ceiling: float
-
-    @classmethod
-    def fit(cls, features: Floats, layer: LastLayer, *, percentile: float = 90.0) -> ReAct:
-        """Return the score fitted on training features, shape (N, D)."""
-        return cls(layer, float(np.percentile(features, percentile)))
-
-    def clip(self, features: Floats) -> Floats:
-        """Return the features with activations above the ceiling set to it."""
-        return np.minimum(features, self.ceiling)
-
-    def score(self, features: Floats) -> Floats:
-        """Return the score of features, shape (n,)."""
-        return energy(self.layer.logits(self.clip(features)))
+def clipped(features: Floats, train: Floats, percentile: float = 90.0) -> Floats:
+    """Return features with activations above a percentile of all training activations set to it."""
+    return np.minimum(features, float(np.percentile(train, percentile)))
 
 
-@dataclass(frozen=True, slots=True)
-class Dice:
-    """DICE: energy of a layer without the weights of least contribution (Sun and Li 2022).
+def sparse_layer(train: Floats, layer: LastLayer, percentile: float = 90.0) -> LastLayer:
+    """Return the layer with 0 for all weights but those whose contribution lies above a percentile.
 
     Contribution of a weight: itself times the mean training activation of its input.
     """
-
-    layer: LastLayer
-
-    @classmethod
-    def fit(cls, features: Floats, layer: LastLayer, *, percentile: float = 90.0) -> Dice:
-        """Return the score fitted on training features, shape (N, D); weights above the percentile stay."""
-        contribution = features.mean(axis=0) * layer.weight
-        kept = contribution > np.percentile(contribution, percentile)
-        return cls(LastLayer(np.where(kept, layer.weight, 0.0), layer.bias))
-
-    def score(self, features: Floats) -> Floats:
-        """Return the score of features, shape (n,)."""
-        return energy(self.layer.logits(features))
+    contribution = train.mean(axis=0) * layer.weight
+    return LastLayer(np.where(contribution > np.percentile(contribution, percentile), layer.weight, 0.0), layer.bias)
 
 
-@dataclass(frozen=True, slots=True)
-class DiceReAct:
-    """DICE + ReAct: activations clipped, then the sparse layer; both fitted on the same training features."""
-
-    react: ReAct
-    dice: Dice
-
-    @classmethod
-    def fit(cls, features: Floats, layer: LastLayer, *, percentile: float = 90.0) -> DiceReAct:
-        """Return the score fitted on training features, shape (N, D)."""
-        return cls(
-            ReAct.fit(features, layer, percentile=percentile),
-            Dice.fit(features, layer, percentile=percentile),
-        )
-
-    def score(self, features: Floats) -> Floats:
-        """Return the score of features, shape (n,)."""
-        return self.dice.score(self.react.clip(features))
+def react(features: Floats, train: Floats, layer: LastLayer, *, percentile: float = 90.0) -> Floats:
+    """Return ReAct: the energy after clipping activations (Sun et al. 2021; `clipped`)."""
+    return energy(layer.logits(clipped(features, train, percentile)))
 
 
-@dataclass(frozen=True, slots=True)
-class ViM:
-    """ViM: energy minus a virtual logit, the scaled norm outside the principal subspace (Wang et al. 2022).
+def dice(features: Floats, train: Floats, layer: LastLayer, *, percentile: float = 90.0) -> Floats:
+    """Return DICE: the energy of the `sparse_layer`, without the weights of least contribution (Sun and Li 2022)."""
+    return energy(sparse_layer(train, layer, percentile).logits(features))
+
+
+def dice_react(features: Floats, train: Floats, layer: LastLayer, *, percentile: float = 90.0) -> Floats:
+    """Return DICE + ReAct: activations clipped, then the sparse layer; both of the same training features."""
+    return dice(clipped(features, train, percentile), train, layer, percentile=percentile)
+
+
+class VirtualLogit(NamedTuple):
+    """ViM's virtual logit: `alpha` times the norm of ``h - origin`` along `residual`.
 
     Attributes
     ----------
-    layer : LastLayer
     origin : ndarray of float64, shape (D,)
         ``-W^+ b``.
     residual : ndarray of float64, shape (D, D - dimension)
@@ -356,51 +261,48 @@ class ViM:
         Mean highest logit over mean residual norm, on the training features.
     """
 
-    layer: LastLayer
     origin: Floats
     residual: Floats
     alpha: float
 
-    @classmethod
-    def fit(cls, features: Floats, layer: LastLayer, *, dimension: int | None = None) -> ViM:
-        """Return the score fitted on training features, shape (N, D).
 
-        Parameters
-        ----------
-        dimension : int, optional
-            Of the principal subspace; by default 1000 where D >= 2048, 512 where D >= 768, else D // 2.
+def virtual_logit(train: Floats, layer: LastLayer, *, dimension: int | None = None) -> VirtualLogit:
+    """Return the virtual logit of a training set.
 
-        Raises
-        ------
-        EvaluationError
-            The dimension leaves no residual, or training features lie wholly in the principal subspace.
-        """
-        d = features.shape[1]
-        size = principal_dimension(d) if dimension is None else dimension
-        if not 0 <= size < d:
-            raise EvaluationError(
-                "ViM's principal subspace leaves nothing",
-                expected=f"0 to {d - 1} dimensions",
-                found=str(size),
-            )
-        origin = -(np.linalg.pinv(layer.weight) @ layer.bias)
-        centred = features - origin
-        residual = np.linalg.eigh(centred.T @ centred / len(features))[1][:, : d - size]
-        norm = float(np.linalg.norm(centred @ residual, axis=1).mean())
-        if not norm > 0:
-            raise EvaluationError(
-                "The training features have no residual outside ViM's principal subspace",
-                expected="more training features than dimensions, or a smaller dimension",
-                found=f"{len(features)} features of {d} dimensions",
-            )
-        return cls(layer, origin, residual, float(layer.logits(features).max(axis=1).mean()) / norm)
+    Parameters
+    ----------
+    dimension : int, optional
+        Of the principal subspace; by default 1000 where D >= 2048, 512 where D >= 768, else D // 2.
 
-    def score(self, features: Floats) -> Floats:
-        """Return the score of features, shape (n,)."""
-        virtual = self.alpha * np.linalg.norm((features - self.origin) @ self.residual, axis=1)
-        return np.asarray(log_sum_exp(self.layer.logits(features)) - virtual, np.float64)
+    Raises
+    ------
+    EvaluationError
+        The dimension leaves no residual, or training features lie wholly in the principal subspace.
+    """
+    d = train.shape[1]
+    size = (1000 if d >= 2048 else 512 if d >= 768 else d // 2) if dimension is None else dimension
+    if not 0 <= size < d:
+        raise EvaluationError(
+            "ViM's principal subspace leaves no residual", expected=f"0 to {d - 1} dimensions", found=str(size)
+        )
+    origin = -(np.linalg.pinv(layer.weight) @ layer.bias)
+    centred = train - origin
+    residual = np.linalg.eigh(centred.T @ centred / len(train))[1][:, : d - size]
+    norm = float(np.linalg.norm(centred @ residual, axis=1).mean())
+    if not norm > 0:
+        raise EvaluationError(
+            "The training features have no residual outside ViM's principal subspace",
+            expected="more training features than dimensions, or a smaller dimension",
+            found=f"{len(train)} features of {d} dimensions",
+        )
+    return VirtualLogit(origin, residual, float(layer.logits(train).max(axis=1).mean()) / norm)
 
 
-def principal_dimension(d: int) -> int:
-    """Return the dimension of ViM's principal subspace that the code takes for features of `d` dimensions."""
-    return 1000 if d >= 2048 else 512 if d >= 768 else d // 2
+def vim(features: Floats, train: Floats, layer: LastLayer, *, dimension: int | None = None) -> Floats:
+    """Return ViM: energy minus the virtual logit, the scaled norm outside the principal subspace (Wang et al. 2022).
+
+    See `virtual_logit` for the dimension and errors.
+    """
+    origin, residual, alpha = virtual_logit(train, layer, dimension=dimension)
+    virtual = alpha * np.linalg.norm((features - origin) @ residual, axis=1)
+    return np.asarray(energy(layer.logits(features)) - virtual, np.float64)

@@ -2,46 +2,137 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from curation.errors import ExportError
+from curation.errors import ExportError, UsageError
 from curation.manifest.header import UNKNOWN_ID, Header
 from curation.manifest.manifest import Manifest
 from curation.manifest.views import class_positions
 from curation.publishing.formats.content import OPEN_IMAGES, UNKNOWN_NAME, Content, gather
-from curation.publishing.formats.plan import Plan, PlannedFile, first_repeated, json_file, present
+from curation.publishing.formats.plan import FormatOptions, Plan, PlannedFile, first_repeated, json_file, present
 from curation.sources.source import Int64s, Source
 
 CategoryIds = Literal["auto", "dataset", "manifest"]
+Renumber = Literal["always", "auto", "never"]
 UnknownId = int | Literal["manifest", "next"]
 
 _LARGEST_ID = 2**31 - 1
 _OTHER = "--category-ids manifest numbers the classes by their index in the manifest, 0, 1, ... with tasks"
+_FLAGS = ("isoccluded", "istruncated", "isgroupof", "isdepiction", "isinside")
 
 
-@dataclass(frozen=True, slots=True)
-class Numbering:
+def plan_coco(
+    manifest: Manifest,
+    parts: Sequence[str],
+    sources: Mapping[str, Source],
+    options: FormatOptions | None = None,
+) -> Plan:
+    """Return the plan of one COCO JSON file that holds some parts under their label views.
+
+    Images stand in the order of the parts and their lists, annotations by image and in file order within an image.
+    Boxes and areas are those of the source to the last bit, whole numbers without a decimal point. A box's four corners
+    stand as its ``segmentation`` where the source is VOC, whose boxes are its masks; COCO masks are not kept (the
+    ``elephant-json`` format does).
+
+    Annotation ids are 1..m, the source's own id is kept as ``original_id`` and the class as ``orig_category``. With
+    tasks (annotation specificity of Revisiting Open World Object Detection) the ids are the source's own, as far as
+    `annotation_ids` can keep them; no original class stands in the file; and the categories are all classes known so
+    far, so that a class has one id in the files of all tasks, though a training part has annotations of the task's own
+    classes alone.
+
+    ``iscrowd`` and ``difficult`` are the source's flags. ``ignore`` is 1 where the view ignores the object for another
+    reason than its being a crowd region: trainers know what to do with ``iscrowd``, and some skip what says ``ignore``.
+    pycocotools derives its own ``ignore`` from ``iscrowd`` alone. Annotations of Open Images carry its five flags
+    too; a group box is ``iscrowd`` only where the view does not keep it as an ordinary object.
+
+    Category ids are the dataset's own (`category_ids`).
+
+    Raises
+    ------
+    UsageError, ExportError
+        Ids collide under ``renumber="never"``; the id of unknown is that of a class; two parts share an image, or
+        belong to different tasks.
+    ManifestError, MissingListError, PresenceOnlyError
+        See `curation.publishing.formats.content.gather`.
+    """
+    options = options or FormatOptions()
+    content = gather(manifest, parts, sources)
+    images, objects = content.images, content.objects
+    numbers, renumbered = image_ids(content, options.renumber or "auto")
+    own, own_renumbered = annotation_ids(content, options.renumber or "auto")
+    numbering = category_ids(manifest, content, sources, options.category_ids or "auto", unknown_id(options))
+    notable = content.of_tasks and own_renumbered
+    file = PlannedFile(
+        f"{'+'.join(parts)}.json",
+        lambda: json_file(
+            info=_info(manifest, content, numbering, renumbered, own_renumbered),
+            categories=_categories(content, numbering),
+            images=_images(content, numbers, renumbered),
+            annotations=_annotations(content, numbers, own, own_renumbered, numbering),
+        ),
+    )
+    notes = [_renumbered_note(content)] if renumbered else []
+    if any(source.federated is not None for source in sources.values()):
+        notes.append("The source labels each image for some classes alone (LVIS); this file does not say which.")
+    if content.classes:
+        notes.append(numbering.note)
+    if notable:
+        notes.append(f"Annotation ids were renumbered 1..{len(objects)}: {_why_renumbered(content)}.")
+    return Plan(
+        files=(file,),
+        records=len(images) + len(objects) + 4,
+        counts={
+            "images": len(images),
+            "annotations": len(objects),
+            "categories": len(content.classes) + content.has_unknown,
+            "unknown": int(objects.unknown.sum()),
+            "ignored": int(objects.ignore.sum()),
+            "crowd": int(objects.crowd.sum()),
+            "difficult": int(objects.difficult.sum()),
+        },
+        changed=present(
+            {
+                "images_renumbered": len(images) * renumbered,
+                "annotations_renumbered": len(objects) * notable,
+                "file_names_made_from_ids": int((images.file_names == "").sum()),
+            }
+        ),
+        left_out=present(content.left_out),
+        notes=tuple(notes),
+    )
+
+
+def unknown_id(options: FormatOptions) -> UnknownId:
+    """Return the id of ``unknown`` that was asked for; what is no number is a `UsageError`."""
+    text = options.unknown_id
+    if text is None or text == "next":
+        return "manifest" if text is None else "next"
+    # Longer texts are no id either, and Python refuses to read numbers of thousands of digits.
+    if not (text.removeprefix("-").isdecimal() and len(text) < 100):
+        raise UsageError("--unknown-id is not a number", expected="next, or a whole number", found=text[:40])
+    return int(text)
+
+
+class Numbering(NamedTuple):
     """The category id of every class of an export.
 
     Attributes
     ----------
-    origin : {"dataset", "manifest"}
     numbers : mapping of int to int
         From the index of each class to its id.
     unknown : int
         The id of ``unknown``, that of no class.
+    origin : {"dataset", "manifest"}
     reason : str
         Why the manifest's indices were taken where nobody asked for them; else empty.
     """
 
-    origin: str
     numbers: Mapping[int, int]
     unknown: int
+    origin: str
     reason: str = ""
 
     @property
@@ -77,35 +168,37 @@ def category_ids(
         The dataset's own ids were asked for and there are none, or its files disagree; or the id of unknown is that of
         a class.
     """
-    if isinstance(unknown, int) and not -_LARGEST_ID <= unknown <= _LARGEST_ID:
+    if isinstance(unknown, int) and abs(unknown) > _LARGEST_ID:
         raise ExportError(
             "The category id of unknown is out of range",
             where="--unknown-id",
             expected=f"-{_LARGEST_ID} to {_LARGEST_ID}: readers of COCO files keep ids in 32 bits",
             found=str(unknown)[:40],
         )
-    indices = {entry.index: entry.name for entry in manifest.header.classes if entry.index >= 0}
     reason = _why_not(manifest.header, content, sources)
     if asked == "dataset" and reason:
         raise ExportError(
             "The dataset has no category ids of its own", where="--category-ids", found=reason, hint=_OTHER
         )
     if asked == "manifest" or reason:
-        last = max((entry.index for entry in content.classes), default=0)
-        chosen = _chosen(unknown, content.unknown_id, last + 1)
-        _require_free(content, chosen, indices)
-        told = reason if asked == "auto" else ""
-        return Numbering("manifest", {index: index for index in indices}, chosen, told)
-    numbers = _own_numbers(manifest.header, content, sources)
-    taken = {
-        number: name
-        for slot in content.slots
-        for number, name in zip(sources[slot].categories.numbers, sources[slot].categories.names, strict=True)
-        if name != UNKNOWN_NAME
-    }
-    chosen = _chosen(unknown, UNKNOWN_ID, max(taken, default=0) + 1)
-    _require_free(content, chosen, taken)
-    return Numbering("dataset", numbers, chosen)
+        taken = {entry.index: entry.name for entry in manifest.header.classes if entry.index >= 0}
+        numbers, origin, usual = {index: index for index in taken}, "manifest", content.unknown_id
+        following = max((entry.index for entry in content.classes), default=0) + 1
+    else:
+        numbers, origin, usual = _own_numbers(manifest.header, content, sources), "dataset", UNKNOWN_ID
+        given = [sources[slot].categories for slot in content.slots]
+        pairs = [pair for one in given for pair in zip(one.numbers, one.names, strict=True)]
+        taken = {number: name for number, name in pairs if name != UNKNOWN_NAME}
+        following = max(taken, default=0) + 1
+    chosen = following if unknown == "next" else usual if unknown == "manifest" else unknown
+    if content.has_unknown and chosen in taken:
+        raise ExportError(
+            "The category id of unknown is that of a class",
+            where="--unknown-id",
+            expected=f"-1, or a number outside {min(taken)} to {max(taken)}",
+            found=f"{chosen}, which is {taken[chosen]}",
+        )
+    return Numbering(numbers, chosen, origin, reason if asked == "auto" else "")
 
 
 def disagreeing_ids(sources: Mapping[str, Source]) -> list[str]:
@@ -124,12 +217,6 @@ def disagreeing_ids(sources: Mapping[str, Source]) -> list[str]:
                     "export with --category-ids manifest, so that one id means one class in all parts",
                 )
     return list(told.values())
-
-
-def _chosen(unknown: UnknownId, usual: int, following: int) -> int:
-    if isinstance(unknown, int):
-        return unknown
-    return following if unknown == "next" else usual
 
 
 def _why_not(header: Header, content: Content, sources: Mapping[str, Source]) -> str:
@@ -191,131 +278,6 @@ def _own_numbers(header: Header, content: Content, sources: Mapping[str, Source]
             hint=f"list them among the file's categories; or {_OTHER}",
         )
     return {index: number for index, (number, _) in found.items() if index >= 0}
-
-
-def _require_free(content: Content, unknown: int, taken: Mapping[int, str]) -> None:
-    if content.has_unknown and unknown in taken:
-        raise ExportError(
-            "The category id of unknown is that of a class",
-            where="--unknown-id",
-            expected=f"-1, or a number outside {min(taken)} to {max(taken)}",
-            found=f"{unknown}, which is {taken[unknown]}",
-        )
-
-
-Renumber = Literal["always", "auto", "never"]
-
-_FLAGS = ("isoccluded", "istruncated", "isgroupof", "isdepiction", "isinside")
-
-
-@dataclass(frozen=True, slots=True)
-class CocoOptions:
-    """Choices of a COCO export.
-
-    Attributes
-    ----------
-    renumber : {"auto", "always", "never"}
-        Whether images get new ids 1..n: ``auto`` where the ids of the sources are not unique together.
-    category_ids : {"auto", "dataset", "manifest"}
-    unknown_id : int, "manifest" or "next"
-        See `curation.publishing.formats.coco.category_ids` for both.
-    sidecar : bool
-        Whether a second file, ``PARTS.original_categories.json``, tells the original category of every annotation.
-    detectron2 : bool
-        Whether ``PARTS.detectron2.py`` registers the file with detectron2. ``manifest`` is then read as ``next``
-        where it means -1: detectron2 numbers categories by ascending id, and would put unknown before every class.
-    """
-
-    renumber: Renumber = "auto"
-    category_ids: CategoryIds = "auto"
-    unknown_id: UnknownId = "manifest"
-    sidecar: bool = False
-    detectron2: bool = False
-
-
-def plan_coco(
-    manifest: Manifest,
-    parts: Sequence[str],
-    sources: Mapping[str, Source],
-    options: CocoOptions | None = None,
-) -> Plan:
-    """Return the plan of one COCO JSON file that holds some parts under their label views.
-
-    Images stand in the order of the parts and their lists, annotations by image and in file order within an image.
-    Boxes and areas are those of the source to the last bit, whole numbers without a decimal point. A box's four corners
-    stand as its ``segmentation`` where the source is VOC, whose boxes are its masks; COCO masks are not kept (the
-    ``elephant-json`` format does).
-
-    Annotation ids are 1..m, the source's own id is kept as ``original_id`` and the class as ``orig_category``. With
-    tasks (annotation specificity of Revisiting Open World Object Detection) the ids are the source's own, as far as
-    `annotation_ids` can keep them; no original class stands in the file; and the categories are all classes known so
-    far, so that a class has one id in the files of all tasks, though a training part has annotations of the task's own
-    classes alone.
-
-    ``iscrowd`` and ``difficult`` are the source's flags. ``ignore`` is 1 where the view ignores the object for another
-    reason than its being a crowd region: trainers know what to do with ``iscrowd``, and some skip what says ``ignore``.
-    pycocotools derives its own ``ignore`` from ``iscrowd`` alone. Annotations of Open Images carry its five flags
-    too; a group box is ``iscrowd`` only where the view does not keep it as an ordinary object.
-
-    Category ids are the dataset's own (`curation.publishing.formats.coco.category_ids`).
-
-    Raises
-    ------
-    ExportError
-        Ids collide under ``renumber="never"``; the id of unknown is that of a class; two parts share an image, or
-        belong to different tasks.
-    ManifestError, MissingListError, PresenceOnlyError
-        See `curation.publishing.formats.content.gather`.
-    """
-    options = options or CocoOptions()
-    content = gather(manifest, parts, sources)
-    numbers, renumbered = image_ids(content, options.renumber)
-    annotations, annotations_renumbered = annotation_ids(content, options.renumber)
-    given = (manifest, content, sources, options.category_ids)
-    numbering = category_ids(*given, options.unknown_id)
-    if options.detectron2 and numbering.unknown == UNKNOWN_ID and options.unknown_id == "manifest":
-        numbering = category_ids(*given, "next")
-    file = CocoFile(manifest, content, numbers, renumbered, annotations, annotations_renumbered, numbering)
-    images, objects = content.images, content.objects
-    stem = "+".join(parts)
-    files = [PlannedFile(name=f"{stem}.json", chunks=file.chunks)]
-    notes = [_renumbered_note(content)] if renumbered else []
-    if any(source.federated is not None for source in sources.values()):
-        notes.append("The source labels each image for some classes alone (LVIS); this file does not say which.")
-    if content.classes:
-        notes.append(numbering.note)
-    told = content.of_tasks and annotations_renumbered
-    if told:
-        notes.append(f"Annotation ids were renumbered 1..{len(objects)}: {_why_renumbered(content)}.")
-    if options.sidecar:
-        files.append(plan_original_categories(content, annotations, stem))
-        notes.append(SIDECAR_NOTE)
-    records = len(images) + len(objects) * len(files) + 4
-    if options.detectron2:
-        files.append(plan_detectron2(manifest, stem))
-        notes.append(DETECTRON2_NOTE)
-    return Plan(
-        files=tuple(files),
-        records=records + options.detectron2,
-        counts={
-            "images": len(images),
-            "annotations": len(objects),
-            "categories": len(content.classes) + content.has_unknown,
-            "unknown": int(objects.unknown.sum()),
-            "ignored": int(objects.ignore.sum()),
-            "crowd": int(objects.crowd.sum()),
-            "difficult": int(objects.difficult.sum()),
-        },
-        changed=present(
-            {
-                "images_renumbered": len(images) * renumbered,
-                "annotations_renumbered": len(objects) * told,
-                "file_names_made_from_ids": int((images.file_names == "").sum()),
-            }
-        ),
-        left_out=present(content.left_out),
-        notes=tuple(notes),
-    )
 
 
 def image_ids(content: Content, renumber: Renumber) -> tuple[Int64s, bool]:
@@ -383,114 +345,85 @@ def _renumbered_note(content: Content) -> str:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class CocoFile:
-    """The one file of a COCO export, given out record by record."""
+def _info(
+    manifest: Manifest, content: Content, numbering: Numbering, renumbered: bool, own_renumbered: bool
+) -> dict[str, Any]:
+    header, states = manifest.header, ("original", "renumbered")
+    info = {
+        "description": header.title,
+        "manifest": f"{header.name} {header.version}",
+        "manifest_digest": manifest.digest,
+        "parts": [part.name for part in content.parts],
+        "image_ids": states[renumbered],
+        "category_ids": numbering.origin,
+    }
+    of_task = {"task": content.parts[0].task, "annotation_ids": states[own_renumbered]}
+    return info | of_task if content.of_tasks else info
 
-    manifest: Manifest
-    content: Content
-    numbers: Int64s
-    renumbered: bool
-    annotation_numbers: Int64s
-    annotations_renumbered: bool
-    numbering: Numbering
 
-    def chunks(self) -> Iterator[bytes]:
-        """Yield the file's bytes: one record a line."""
-        yield from json_file(
-            info=self._info(),
-            categories=self._categories(),
-            images=self._images(),
-            annotations=self._annotations(),
-        )
+def _categories(content: Content, numbering: Numbering) -> list[dict[str, Any]]:
+    named = [(numbering.numbers[one.index], one.name) for one in content.classes]
+    named += [(numbering.unknown, UNKNOWN_NAME)] * content.has_unknown
+    return [{"supercategory": "none", "id": number, "name": name} for number, name in named]
 
-    def _info(self) -> dict[str, Any]:
-        header = self.manifest.header
-        content = self.content
-        of_task = {"task": content.parts[0].task} if content.of_tasks else {}
-        own_ids = {"annotation_ids": "renumbered" if self.annotations_renumbered else "original"}
-        return {
-            "description": header.title,
-            "manifest": f"{header.name} {header.version}",
-            "manifest_digest": self.manifest.digest,
-            "parts": [part.name for part in content.parts],
-            "image_ids": "renumbered" if self.renumbered else "original",
-            "category_ids": self.numbering.origin,
-        } | (of_task | own_ids if content.of_tasks else {})
 
-    def _categories(self) -> list[dict[str, Any]]:
-        numbers = self.numbering.numbers
-        own = [{"supercategory": "none", "id": numbers[one.index], "name": one.name} for one in self.content.classes]
-        unknown = {"supercategory": "none", "id": self.numbering.unknown, "name": UNKNOWN_NAME}
-        return [*own, unknown] if self.content.has_unknown else own
+def _images(content: Content, numbers: Int64s, renumbered: bool) -> Iterator[dict[str, Any]]:
+    images, several = content.images, len(content.parts) > 1
+    rows = zip(numbers.tolist(), images.photos, images.sizes.tolist(), strict=True)
+    for place, (number, photo, (width, height)) in enumerate(rows):
+        record: dict[str, Any] = {"id": number, "file_name": photo}
+        if width and height:
+            record |= {"width": width, "height": height}
+        if renumbered:
+            record["original_id"] = int(images.numbers[place])
+        record["curation_id"] = images.ids[place]
+        if several:
+            record["part"] = content.parts[images.part[place]].name
+        yield record
 
-    def _images(self) -> Iterator[dict[str, Any]]:
-        images = self.content.images
-        several = len(self.content.parts) > 1
-        rows = zip(self.numbers.tolist(), images.photos, images.sizes.tolist(), strict=True)
-        for place, (number, photo, (width, height)) in enumerate(rows):
-            record: dict[str, Any] = {"id": number, "file_name": photo}
-            if width and height:
-                record |= {"width": width, "height": height}
-            if self.renumbered:
-                record["original_id"] = int(images.numbers[place])
-            record["curation_id"] = images.ids[place]
-            if several:
-                record["part"] = self.content.parts[images.part[place]].name
-            yield record
 
-    def _annotations(self) -> Iterator[dict[str, Any]]:
-        objects, images = self.content.objects, self.content.images
-        with_corners = np.array([name.startswith("voc") for name in self.content.datasets], np.bool_)
-        slot = images.slot[objects.image]
-        cornered = with_corners[slot]
-        flagged = np.array([name == OPEN_IMAGES for name in self.content.datasets], np.bool_)[slot]
-        flags = np.stack(
-            [objects.occluded, objects.truncated, objects.group, objects.depiction, objects.inside], axis=1
-        )
-        numbers = {**self.numbering.numbers, UNKNOWN_ID: self.numbering.unknown}
-        category = np.array([numbers[index] for index in objects.category_id.tolist()], np.int64)
-        columns = (
-            self.annotation_numbers,
-            self.numbers[objects.image],
-            category,
-            objects.boxes,
-            objects.areas,
-            objects.crowd,
-            objects.difficult,
-            objects.ignore & (objects.difficult | ~objects.crowd),
-            objects.numbers,
-            objects.original,
-            objects.original_number,
-            cornered,
-            flagged,
-            flags,
-        )
-        for row in zip(*(column.tolist() for column in columns), strict=True):
-            yield self._annotation(row)
-
-    def _annotation(self, row: tuple[Any, ...]) -> dict[str, Any]:
-        own, image, category, box, area, crowd, difficult, ignore, number, original, original_id, *rest = row
-        cornered, flagged, flags = rest
+def _annotations(
+    content: Content, images: Int64s, own: Int64s, own_renumbered: bool, numbering: Numbering
+) -> Iterator[dict[str, Any]]:
+    objects = content.objects
+    dataset = np.array(content.datasets, object)[content.images.slot[objects.image]].tolist()
+    flags = np.stack([objects.occluded, objects.truncated, objects.group, objects.depiction, objects.inside], axis=1)
+    numbers = {**numbering.numbers, UNKNOWN_ID: numbering.unknown}
+    columns = (
+        own,
+        images[objects.image],
+        objects.category_id,
+        objects.boxes,
+        objects.areas,
+        objects.crowd,
+        objects.difficult,
+        objects.ignore & (objects.difficult | ~objects.crowd),
+        objects.numbers,
+        objects.original,
+        objects.original_number,
+        flags,
+    )
+    rows = zip(dataset, *(column.tolist() for column in columns), strict=True)
+    for source, id_, image, index, box, area, crowd, difficult, ignore, number, original, original_id, flagged in rows:
         record = {
-            "id": own,
+            "id": id_,
             "image_id": image,
-            "category_id": category,
+            "category_id": numbers[index],
             "bbox": [plain_number(value) for value in box],
             "area": plain_number(area),
             "iscrowd": int(crowd),
             "difficult": int(difficult),
             "ignore": int(ignore),
         }
-        if not self.content.of_tasks:
+        if not content.of_tasks:
             record |= {"orig_category": original, "orig_category_id": original_id}
-        if self.annotations_renumbered:
+        if own_renumbered:
             record["original_id"] = number
-        if cornered:
+        if source.startswith("voc"):
             record["segmentation"] = [corners(box)]
-        if flagged:
-            record |= dict(zip(_FLAGS, map(int, flags), strict=True))
-        return record
+        if source == OPEN_IMAGES:
+            record |= dict(zip(_FLAGS, map(int, flagged), strict=True))
+        yield record
 
 
 def plain_number(value: float) -> int | float:
@@ -503,72 +436,3 @@ def corners(box: Sequence[float]) -> list[int | float]:
     x, y, width, height = box
     outline = (x, y, x, y + height, x + width, y + height, x + width, y)
     return [plain_number(value) for value in outline]
-
-
-WARNING = "It names the classes of unknown objects: it is for analysis, and must not be given to a detector."
-SIDECAR_NOTE = f"PART.original_categories.json holds the original category of every annotation. {WARNING}"
-
-
-def plan_original_categories(content: Content, annotation_ids: Int64s, stem: str) -> PlannedFile:
-    """Return the file ``STEM.original_categories.json``.
-
-    Its ``annotations`` hold ``id``, ``category_id`` and ``name`` of every annotation of the export, in its order:
-    category and name as the source itself gives them. The export does not hold them where the manifest has tasks: the
-    test view of a task knows no class beyond it (annotation specificity of Revisiting Open World Object Detection).
-
-    Parameters
-    ----------
-    annotation_ids : ndarray of int64, shape (m,)
-        The id that each object of `content` has in the export.
-    """
-    objects = content.objects
-
-    def records() -> Iterator[dict[str, int | str]]:
-        columns = (annotation_ids, objects.original_number, objects.original)
-        for own, category, original in zip(*(column.tolist() for column in columns), strict=True):
-            yield {"id": own, "category_id": category, "name": original}
-
-    def chunks() -> Iterator[bytes]:
-        parts = [part.name for part in content.parts]
-        info = {"description": "Original categories", "parts": parts, "warning": WARNING}
-        return json_file(info=info, annotations=records())
-
-    return PlannedFile(name=f"{stem}.original_categories.json", chunks=chunks)
-
-
-DETECTRON2_NOTE = (
-    "PART.detectron2.py registers the file with detectron2: import it, then call register(PHOTOS). Category ids are "
-    "made contiguous there in ascending order, so `unknown` comes last."
-)
-
-_TEMPLATE = '''"""Registers {title} with detectron2."""
-
-from pathlib import Path
-
-from detectron2.data.datasets import register_coco_instances
-
-NAME = "{name}"
-
-
-def register(photos, name=NAME):
-    """Register the annotations beside this file; `photos` is the folder of the images."""
-    annotations = Path(__file__).resolve().with_name("{stem}.json")
-    register_coco_instances(name, {{}}, str(annotations), str(photos))
-    return name
-'''
-
-
-def plan_detectron2(manifest: Manifest, stem: str) -> PlannedFile:
-    """Return the file ``STEM.detectron2.py``: one function, ``register(photos)``, that returns the dataset's name."""
-    header = manifest.header
-    text = _TEMPLATE.format(
-        # Names, versions and parts of a manifest are plain words of letters, digits and a few signs.
-        title=f"{header.name} {header.version}, {stem}",
-        name=re.sub(r"[^a-z0-9]+", "_", f"{header.name}_{stem}".lower()),
-        stem=stem,
-    )
-
-    def chunks() -> Iterator[bytes]:
-        yield text.encode("utf-8")
-
-    return PlannedFile(name=f"{stem}.detectron2.py", chunks=chunks)

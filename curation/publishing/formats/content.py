@@ -281,7 +281,7 @@ def _gathered_images(manifest: Manifest, parts: Sequence[str], located: Sequence
     slots = slots_of_parts(manifest, parts)
 
     def column(field: str) -> Any:
-        return np.concatenate([_picked(one, field) for one in located])
+        return np.concatenate([picked(one, field) for one in located])
 
     return ContentImages(
         ids=tuple(image for part in parts for image in manifest.ids(part)),
@@ -300,7 +300,7 @@ def _gathered_images(manifest: Manifest, parts: Sequence[str], located: Sequence
     )
 
 
-def _picked(located: PartImages, field: str) -> Any:
+def picked(located: PartImages, field: str) -> Any:
     """Return one image column of a part, in list order."""
     columns = [getattr(source.images, field) for source in located.sources]
     return _interleaved(columns, located.source, located.position)
@@ -322,7 +322,7 @@ def _concatenated_objects(viewed: Sequence[PartObjects], kept_crowd: Sequence[bo
         return np.concatenate([getattr(one, field) for one in viewed])
 
     def raw(read: Callable[[Source, Objects], Any]) -> Any:
-        return np.concatenate([_raw_column(one, read) for one in viewed])
+        return np.concatenate([raw_column(one, read) for one in viewed])
 
     return ContentObjects(
         image=np.concatenate(
@@ -357,11 +357,11 @@ def _flag(column: Bools | None, length: int) -> Bools:
     return np.zeros(length, np.bool_) if column is None else column
 
 
-def _raw_column(viewed: PartObjects, read: Callable[[Source, Objects], Any]) -> Any:
-    """Return one source column at the objects of a part."""
+def raw_column(viewed: PartObjects, read: Callable[[Source, Objects], Any], what: str = "An export") -> Any:
+    """Return one source column at the objects of a part; `what` needs their boxes in pixels."""
     located = viewed.images
     columns = [
-        read(one, one.require_pixels("An export", located.position[located.source == number]))
+        read(one, one.require_pixels(what, located.position[located.source == number]))
         for number, one in enumerate(located.sources)
     ]
     return _interleaved(columns, viewed.source, viewed.index)

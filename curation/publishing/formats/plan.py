@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 import numpy as np
@@ -25,6 +26,43 @@ _LONGEST_NAME = 240
 _PER_PART = ("categories", "classes")
 
 _encode = msgspec.json.Encoder().encode
+
+
+@dataclass(frozen=True, kw_only=True)
+class FormatOptions:
+    """Choices that belong to one format each.
+
+    Attributes
+    ----------
+    renumber
+        coco: new image ids 1..n, with tasks new annotation ids too; auto (default): only where ids of
+        the sources collide
+    category_ids
+        coco: the dataset's own ids of classes, or their index in the manifest (0, 1, ... with tasks);
+        auto (default): the dataset's own where all files of the manifest number classes alike
+    unknown_id
+        coco: category id of unknown; by default -1, or beside indices with tasks the number of classes;
+        next: after the last class
+    unknown
+        yolo: unknown objects are the last class (default), or left out
+    id_form
+        txt: coco:000000000139 (default), 000000000139, 000000000139.jpg or 139
+    strict_layout
+        elephant-json: only the authors' fields, without difficult flags and original classes
+    class_tree
+        findmeifyoucan: bbox_labels_600_hierarchy.json, to number Open Images' categories as published
+    class_names
+        findmeifyoucan: class-descriptions-boxable.csv
+    """
+
+    renumber: Literal["always", "auto", "never"] | None = None
+    category_ids: Literal["auto", "dataset", "manifest"] | None = None
+    unknown_id: Annotated[str | None, "ID"] = None
+    unknown: Literal["last", "drop"] | None = None
+    id_form: Literal["namespaced", "native", "file_name", "number"] | None = None
+    strict_layout: bool = False
+    class_tree: Path | None = None
+    class_names: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,11 +179,10 @@ def _files_of(plans: Mapping[str, Plan], *, folders: bool) -> Iterator[PlannedFi
 
 
 def _summed(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    total: dict[str, int] = {}
+    total: Counter[str] = Counter()
     for one in counts:
-        for name, count in one.items():
-            total[name] = total.get(name, 0) + count
-    return total
+        total.update(one)
+    return dict(total)
 
 
 def safe_name(name: str, where: str) -> str:

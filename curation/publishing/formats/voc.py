@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,15 +11,7 @@ from curation.errors import ExportError
 from curation.manifest.header import UNKNOWN_ID
 from curation.manifest.manifest import Manifest
 from curation.publishing.formats.content import UNKNOWN_NAME, Content, ContentImages, gather
-from curation.publishing.formats.plan import (
-    Plan,
-    PlannedFile,
-    first_repeated,
-    lines,
-    present,
-    safe_name,
-    whole,
-)
+from curation.publishing.formats.plan import Plan, PlannedFile, first_repeated, lines, present, safe_name, whole
 from curation.sources.source import POSES, Floats, Int32s, Int64s, Source
 
 _SAME = 1e-9
@@ -46,14 +37,19 @@ def plan_voc(manifest: Manifest, parts: Sequence[str], sources: Mapping[str, Sou
     images, objects = content.images, content.objects
     stems, prefixed = image_stems(images)
     corners, changed = inclusive_corners(objects.boxes, images.sizes[objects.image])
-    folder = VocFolder(content, stems, corners)
     require_xml_text(content)
+
+    def files() -> Iterator[PlannedFile]:
+        for number, part in enumerate(content.parts):
+            yield PlannedFile(f"ImageSets/Main/{part.name}.txt", lines([stems[at] for at in images.of_part(number)]))
+        yield from voc_annotations(content, stems, corners)
+
     flagged = objects.ignore & ~objects.difficult
     notes = ["Ids of the sources collide, so every stem carries its namespace (voc2007_000009)."] * prefixed
     if unsized := int((images.sizes <= 0).any(axis=1).sum()):
         notes.append(f"{unsized} images have no width and height in their source: their <size> says 0.")
     return Plan(
-        files=folder.files(),
+        files=files(),
         records=2 * len(images),
         counts={
             "images": len(images),
@@ -129,71 +125,52 @@ def image_stems(images: ContentImages) -> tuple[tuple[str, ...], bool]:
     return tuple(stems), prefixed
 
 
-@dataclass(frozen=True, slots=True)
-class VocFolder:
-    """The files of a VOC export, made one image at a time."""
+def voc_annotations(content: Content, stems: Sequence[str], corners: Int64s) -> Iterator[PlannedFile]:
+    """Yield one XML file an image, also for an image without objects.
 
-    content: Content
-    stems: tuple[str, ...]
-    corners: Int64s
-
-    def files(self) -> Iterator[PlannedFile]:
-        """Yield the image sets, then one XML file an image."""
-        yield from self.image_sets()
-        yield from self.annotations()
-
-    def image_sets(self) -> Iterator[PlannedFile]:
-        """Yield one list of stems a part."""
-        for number, part in enumerate(self.content.parts):
-            chosen = [self.stems[place] for place in self.content.images.of_part(number)]
-            yield PlannedFile(f"ImageSets/Main/{part.name}.txt", lines(chosen))
-
-    def annotations(self) -> Iterator[PlannedFile]:
-        """Yield one XML file an image, also for an image without objects."""
-        bounds = np.searchsorted(self.content.objects.image, np.arange(len(self.stems) + 1)).tolist()
-        names = {entry.index: entry.name for entry in self.content.classes} | {UNKNOWN_ID: UNKNOWN_NAME}
-        for place, (stem, photo) in enumerate(zip(self.stems, self.content.images.photos, strict=True)):
-            rows = range(bounds[place], bounds[place + 1])
-            text = self._xml(place, photo, "".join(self._object(row, names) for row in rows))
-            yield PlannedFile(f"Annotations/{stem}.xml", whole(text), "Annotations/*.xml")
-
-    def _xml(self, place: int, photo: str, objects: str) -> str:
-        images = self.content.images
-        dataset = self.content.datasets[images.slot[place]]
-        return (
+    Parameters
+    ----------
+    stems : sequence of str, length n
+    corners : ndarray of int64, shape (m, 4)
+        ``xmin, ymin, xmax, ymax`` of each object.
+    """
+    images, objects = content.images, content.objects
+    names = {entry.index: entry.name for entry in content.classes} | {UNKNOWN_ID: UNKNOWN_NAME}
+    bounds = np.searchsorted(objects.image, np.arange(len(stems) + 1)).tolist()
+    for place, (stem, photo) in enumerate(zip(stems, images.photos, strict=True)):
+        dataset = _text(content.datasets[images.slot[place]])
+        rows = range(bounds[place], bounds[place + 1])
+        shown = "".join(_object(content, row, names[int(objects.category_id[row])], corners[row]) for row in rows)
+        text = (
             "<annotation>\n"
-            f"\t<folder>{_text(dataset)}</folder>\n"
+            f"\t<folder>{dataset}</folder>\n"
             f"\t<filename>{_text(photo)}</filename>\n"
-            f"\t<source><database>{_text(dataset)}</database><image>{_text(images.ids[place])}</image></source>\n"
+            f"\t<source><database>{dataset}</database><image>{_text(images.ids[place])}</image></source>\n"
             f"\t<size><width>{images.widths[place]}</width><height>{images.heights[place]}</height>"
             "<depth>3</depth></size>\n"
             "\t<segmented>0</segmented>\n"
-            f"{objects}</annotation>\n"
+            f"{shown}</annotation>\n"
         )
+        yield PlannedFile(f"Annotations/{stem}.xml", whole(text), "Annotations/*.xml")
 
-    def _object(self, row: int, names: Mapping[int, str]) -> str:
-        objects = self.content.objects
-        name = names[int(objects.category_id[row])]
-        difficult = bool(objects.difficult[row] or objects.ignore[row])
-        xmin, ymin, xmax, ymax = self.corners[row].tolist()
-        extra = [
-            ("crowd", objects.crowd[row]),
-            ("ignored", objects.ignore[row] and not (objects.difficult[row] or objects.crowd[row])),
-        ]
-        marks = "".join(f"\t\t<{mark}>1</{mark}>\n" for mark, flag in extra if flag)
-        original = objects.original[row]
-        if original != name and not self.content.of_tasks:
-            marks += f"\t\t<original>{_text(original)}</original>\n"
-        return (
-            "\t<object>\n"
-            f"\t\t<name>{_text(name)}</name>\n"
-            f"\t\t<pose>{POSES[objects.pose[row]] or 'Unspecified'}</pose>\n"
-            f"\t\t<truncated>{objects.truncated[row]:d}</truncated>\n"
-            f"\t\t<occluded>{objects.occluded[row]:d}</occluded>\n"
-            f"\t\t<difficult>{difficult:d}</difficult>\n"
-            f"\t\t<bndbox><xmin>{xmin}</xmin><ymin>{ymin}</ymin><xmax>{xmax}</xmax><ymax>{ymax}</ymax></bndbox>\n"
-            f"{marks}\t</object>\n"
-        )
+
+def _object(content: Content, row: int, name: str, box: Int64s) -> str:
+    objects, original = content.objects, content.objects.original[row]
+    crowd, difficult, ignore = (bool(one[row]) for one in (objects.crowd, objects.difficult, objects.ignore))
+    marks = "\t\t<crowd>1</crowd>\n" * crowd + "\t\t<ignored>1</ignored>\n" * (ignore and not (difficult or crowd))
+    if original != name and not content.of_tasks:
+        marks += f"\t\t<original>{_text(original)}</original>\n"
+    xmin, ymin, xmax, ymax = box.tolist()
+    return (
+        "\t<object>\n"
+        f"\t\t<name>{_text(name)}</name>\n"
+        f"\t\t<pose>{POSES[objects.pose[row]] or 'Unspecified'}</pose>\n"
+        f"\t\t<truncated>{objects.truncated[row]:d}</truncated>\n"
+        f"\t\t<occluded>{objects.occluded[row]:d}</occluded>\n"
+        f"\t\t<difficult>{difficult or ignore:d}</difficult>\n"
+        f"\t\t<bndbox><xmin>{xmin}</xmin><ymin>{ymin}</ymin><xmax>{xmax}</xmax><ymax>{ymax}</ymax></bndbox>\n"
+        f"{marks}\t</object>\n"
+    )
 
 
 def _text(value: str) -> str:

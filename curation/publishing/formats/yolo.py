@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Literal
 
@@ -15,7 +14,7 @@ from curation.manifest.header import UNKNOWN_ID
 from curation.manifest.manifest import Manifest
 from curation.publishing.formats.content import UNKNOWN_NAME, Content, ContentImages, gather
 from curation.publishing.formats.plan import Plan, PlannedFile, lines, present, safe_name, whole
-from curation.sources.source import Bools, Floats, Int32s, Int64s, Source
+from curation.sources.source import Bools, Floats, Int32s, Source
 
 UnknownClass = Literal["last", "drop"]
 
@@ -63,12 +62,27 @@ def plan_yolo(
     shares, moved, outside = normalised(objects.boxes, sizes[objects.image])
     hidden = objects.unknown & (unknown == "drop")
     kept = ~(objects.ignore | hidden | outside)
-    with_unknown = content.has_unknown and unknown == "last"
-    folder = YoloFolder(content, names, shares, kept, with_unknown)
+    number_of = _class_numbers(content)
+    named = {number_of[entry.index]: entry.name for entry in content.classes}
+    if content.has_unknown and unknown == "last":
+        named[number_of[UNKNOWN_ID]] = UNKNOWN_NAME
+    classes = [named.get(number, f"unused_{number}") for number in range(max(named, default=-1) + 1)]
+
+    def files() -> Iterator[PlannedFile]:
+        yield PlannedFile("data.yaml", whole(_yaml(content, classes)))
+        for number, part in enumerate(content.parts):
+            chosen = [f"./images/{names[place]}" for place in content.images.of_part(number)]
+            yield PlannedFile(f"{part.name}.txt", lines(chosen))
+        numbers = [number_of[index] for index in objects.category_id[kept].tolist()]
+        texts = [_line(*row) for row in zip(numbers, shares[kept].tolist(), strict=True)]
+        bounds = np.searchsorted(objects.image[kept], np.arange(len(names) + 1)).tolist()
+        for name, start, end in zip(names, bounds, bounds[1:], strict=False):
+            yield PlannedFile(f"labels/{_label_stem(name)}.txt", whole("".join(texts[start:end])), "labels/*.txt")
+
     return Plan(
-        files=folder.files(),
+        files=files(),
         records=2 * len(names) + 1,
-        counts={"images": len(names), "annotations": int(kept.sum()), "classes": len(folder.class_names())},
+        counts={"images": len(names), "annotations": int(kept.sum()), "classes": len(classes)},
         changed=present({"boxes_cut_at_the_image_edge": (moved & kept).sum()}),
         left_out=present(
             {
@@ -80,6 +94,25 @@ def plan_yolo(
         ),
         notes=("Put or link the photos at images/ in this folder: the lists name them as ./images/FILE.",),
     )
+
+
+def _class_numbers(content: Content) -> dict[int, int]:
+    """Return the number of each class by its index, and of unknown: counted from 0, or with tasks the index itself."""
+    indices = [entry.index for entry in content.classes]
+    if content.of_tasks:
+        return {**{index: index for index in indices}, UNKNOWN_ID: content.unknown_id}
+    return {**{index: number for number, index in enumerate(indices)}, UNKNOWN_ID: len(indices)}
+
+
+def _yaml(content: Content, classes: Sequence[str]) -> str:
+    # A JSON string is a YAML double-quoted scalar, whatever the name holds; JSON lists are flow sequences.
+    lists: dict[str, list[str]] = {"train": [], "val": [], "test": []}
+    for part in content.parts:
+        lists[_SPLITS[part.role]].append(f"{part.name}.txt")
+    # Trainers insist on the keys train and val, and accept a null there.
+    shown = {split: files if len(files) > 1 else files[0] if files else None for split, files in lists.items()}
+    head = ["path: .", *(f"{split}: {json.dumps(files)}" for split, files in shown.items()), f"nc: {len(classes)}"]
+    return "\n".join([*head, "names:", *(f"  {n}: {json.dumps(name)}" for n, name in enumerate(classes))]) + "\n"
 
 
 def normalised(boxes: Floats, sizes: Int32s) -> tuple[Floats, Bools, Bools]:
@@ -130,72 +163,6 @@ def photo_names(images: ContentImages) -> list[str]:
     return names
 
 
-@dataclass(frozen=True, slots=True)
-class YoloFolder:
-    """The files of a YOLO export, made one image at a time."""
-
-    content: Content
-    names: Sequence[str]
-    shares: Floats
-    kept: Bools
-    with_unknown: bool
-
-    def class_names(self) -> list[str]:
-        """Return the class names in the order of their zero-based numbers."""
-        own = dict(zip(self._numbers(), (entry.name for entry in self.content.classes), strict=True))
-        if self.with_unknown:
-            own[self._unknown_number()] = UNKNOWN_NAME
-        return [own.get(number, f"unused_{number}") for number in range(max(own, default=-1) + 1)]
-
-    def files(self) -> Iterator[PlannedFile]:
-        """Yield ``data.yaml``, the lists, then one label file an image."""
-        yield PlannedFile("data.yaml", whole(self._yaml()))
-        for number, part in enumerate(self.content.parts):
-            chosen = [f"./images/{self.names[place]}" for place in self.content.images.of_part(number)]
-            yield PlannedFile(f"{part.name}.txt", lines(chosen))
-        rows = np.flatnonzero(self.kept)
-        bounds = np.searchsorted(self.content.objects.image[rows], np.arange(len(self.names) + 1)).tolist()
-        numbers = self._class_numbers()[rows]
-        shares = self.shares[rows]
-        for place, name in enumerate(self.names):
-            span = slice(bounds[place], bounds[place + 1])
-            text = "".join(map(_line, numbers[span].tolist(), shares[span].tolist()))
-            yield PlannedFile(f"labels/{_label_stem(name)}.txt", whole(text), "labels/*.txt")
-
-    def _class_numbers(self) -> Int64s:
-        indices = np.array([entry.index for entry in self.content.classes], np.int64)
-        numbers = np.array([*self._numbers(), self._unknown_number()], np.int64)
-        category = self.content.objects.category_id
-        place = np.where(category == UNKNOWN_ID, len(indices), np.searchsorted(indices, category))
-        return numbers[place]
-
-    def _numbers(self) -> list[int]:
-        """Return the number of each class."""
-        classes = self.content.classes
-        return [entry.index for entry in classes] if self.content.of_tasks else list(range(len(classes)))
-
-    def _unknown_number(self) -> int:
-        return self.content.unknown_id if self.content.of_tasks else len(self.content.classes)
-
-    def _yaml(self) -> str:
-        # A JSON string is a YAML double-quoted scalar, whatever the name holds; JSON lists are flow sequences.
-        lists: dict[str, list[str]] = {"train": [], "val": [], "test": []}
-        for part in self.content.parts:
-            lists[_SPLITS[part.role]].append(f"{part.name}.txt")
-        lines = ["path: .", *(f"{split}: {_yaml_list(files)}" for split, files in lists.items())]
-        names = self.class_names()
-        lines += [f"nc: {len(names)}", "names:"]
-        lines += [f"  {number}: {json.dumps(name)}" for number, name in enumerate(names)]
-        return "\n".join(lines) + "\n"
-
-
-def _yaml_list(files: Sequence[str]) -> str:
-    # Trainers insist on the keys train and val, and accept a null there.
-    if len(files) < 2:
-        return json.dumps(files[0]) if files else "null"
-    return json.dumps(files)
-
-
 def _sizes(images: ContentImages, given: Int32s | None) -> Int32s:
     sizes = images.sizes if given is None else given
     lacking = np.flatnonzero((sizes <= 0).any(axis=1)).tolist()
@@ -213,8 +180,5 @@ def _label_stem(name: str) -> str:
 
 
 def _line(number: int, shares: Sequence[float]) -> str:
-    return f"{number} {' '.join(map(_decimal, shares))}\n"
-
-
-def _decimal(share: float) -> str:
-    return f"{share:.{_DIGITS}f}".rstrip("0").rstrip(".")
+    decimals = (f"{share:.{_DIGITS}f}".rstrip("0").rstrip(".") for share in shares)
+    return f"{number} {' '.join(decimals)}\n"

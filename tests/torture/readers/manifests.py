@@ -52,7 +52,7 @@ def _publication() -> bytes:
 
     digest = "sha256:" + "a" * 64
     files = {
-        name: publication.PublishedFile(digest, 12)
+        name: publication.PublishedFile(sha256=digest, size=12)
         for name in ("README.md", "manifests/a/manifest.json", "data/a/t1.parquet")
     }
     part = publication.PublishedPart(name="t1", split="t1", table="data/a/t1.parquet", images=2)
@@ -70,14 +70,13 @@ def _seal_publication(files: Files) -> Files:
 
     from curation.publishing import publication
 
-    stored = msgspec.json.decode(files["publication.json"], type=publication._Stored)
-    made = publication.Publication(
-        **{name: getattr(stored, name) for name in publication.Publication.__struct_fields__}
-    )
+    stored = json.loads(files["publication.json"])
+    stored.pop("digest", None)
+    made = msgspec.convert(stored, publication.Publication)
     return {"publication.json": publication.record_bytes(made)}
 
 
-def _bibtex(path: Path) -> object:
+def _paper(path: Path) -> object:
     """Read a paper whose every text is the file's."""
     from curation.manifest.header import Paper
     from curation.publishing.papers import reference
@@ -137,37 +136,14 @@ def targets() -> list[Target]:
             weight=3,
         ),
         Target(
-            "audit for a card",
-            {
-                "audit.json": json_bytes(
-                    {
-                        "digest": "sha256:" + "0" * 64,
-                        "target": "toy/one 1.0.0",
-                        "tally": {"fail": 1},
-                        "rules": [
-                            {
-                                "rule": "CO1",
-                                "severity": "error",
-                                "verdict": "fail",
-                                "definition": "d",
-                                "count": 1,
-                                "findings": [{"verdict": "fail", "about": "t1", "count": 1, "text": "x"}],
-                            }
-                        ],
-                    }
-                )
-            },
-            lambda f: call("publishing.findings:read_audits")([f / "audit.json"], ["sha256:" + "0" * 64]),
-        ),
-        Target(
-            "bibtex",
+            "paper",
             {"p.bib": b'@a{k, author={G{\\"u}nther, M and B, A}, doi={10.1109/x.1}, eprint={2207.09775}}'},
-            lambda f: _bibtex(f / "p.bib"),
+            lambda f: _paper(f / "p.bib"),
         ),
         Target(
             "statements",
             {"r.toml": b'dataUseCases = "by hand"\nhasSyntheticData = false\ndataBiases = ["few", "old"]\n'},
-            reads("publishing.rai:read_statements", "r.toml"),
+            reads("publishing.croissant:read_statements", "r.toml"),
         ),
         Target(
             "built",

@@ -154,7 +154,7 @@ def targets() -> list[Target]:
                 ),
                 "l.npz": npz(weight=rng.random((2, 4)), bias=rng.random(2)),
             },
-            lambda f: call("evaluation.post_hoc.files:read_inputs")(f / "t.npz", None, f / "l.npz"),
+            lambda f: call("evaluation.post_hoc.methods:read_inputs")(f / "t.npz", None, f / "l.npz"),
             weight=3,
         ),
         Target(

@@ -1,0 +1,702 @@
+"""Open-world detection by tasks: unknown recall and precision, wilderness impact, A-OSE, AP of old and new classes.
+
+`evaluate_task` yields rows of one task under each variant; `evaluation_as` makes a benchmark's ``evaluate`` of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+
+from curation.errors import UsageError
+from curation.evaluation.curves import average_precision
+from curation.evaluation.input_order import decided_by_order, kinds
+from curation.evaluation.inputs import (
+    POLICY,
+    READING,
+    CategoryIds,
+    Policy,
+    Reading,
+    Truth,
+    about,
+    by_name,
+    manifest_record,
+    require_manifest_for_ids,
+)
+from curation.evaluation.matching import assign, overlapping_pairs, positives
+from curation.evaluation.measures import Better, Measure, Measured, Unit, Value
+from curation.evaluation.open_set import (
+    Outcomes,
+    Targets,
+    impact_at_recalls,
+    operating_curve,
+    recall_points,
+    targets,
+    unknown_by_class,
+    unknown_counts,
+)
+from curation.evaluation.outcomes import Outcomes as SingleOutcomes
+from curation.evaluation.problem import (
+    UNKNOWN,
+    ClassRoles,
+    Detections,
+    GroundTruth,
+    choose_tasks,
+    numbered,
+    task_of_truth,
+    tasks_of_file,
+    tasks_of_manifest,
+)
+from curation.evaluation.readers import TaskDetections, read_task_detections
+from curation.evaluation.result import Column, Drawing, Report, Result, Scored, Tidy, stem_of, truth_digests
+from curation.evaluation.truth import REPEATS, Repeats, TaskTruth, read_image_list, task_truth
+from curation.evaluation.variants import IOU, Rules, round_as_text, select
+from curation.manifest.locate import load_manifest
+from curation.manifest.manifest import Manifest
+from curation.progress import steps
+from curation.sources.source import Source
+
+CLEAN = Rules(
+    name="clean",
+    meaning="continuous boxes, IoU >= 0.5 with the best object that is still free, crowd and difficult regions "
+    "ignored, area AP, undefined is null",
+    taken="best_free",
+    crowd="cover",
+)
+TEXT = Rules(
+    name="text",
+    meaning="voc_eval: scores to 3 and corners to 1 decimal, whole ground-truth corners, IoU > 0.5 with the "
+    "object of highest IoU of the class, crowd regions ordinary, difficult ones ignored",
+    overlap=">",
+    crowd="ordinary",
+    text=True,
+    nothing="zero",
+    impact_without_objects=True,
+)
+"""What the codes share that write detections as VOC's text files: benchmarks make their variants of it."""
+GROUPS = {"both": ("previous", "current"), "prev": ("previous",), "cur": ("current",), "unknown": (UNKNOWN,)}
+"""Roles of the classes that a mean is over."""
+DEFINITIONS: dict[str, str] = {
+    "matching": "per class, by falling score, ties in input order; the profile says which object a detection takes",
+    "mAP_prev, mAP_cur, mAP_both": "mean AP at IoU 0.5 in % over the classes of earlier tasks, of this task, of both; "
+    "classes without objects are left out and named, a class without detections counts as 0",
+    "num_unknown_gt": "N_u: unknown objects that count (not difficult; clean: not crowd either), once for each line of "
+    "the image list",
+    "AP_unknown": "AP of class unknown, in %",
+    "TP_u, FN_u": "unknown objects found by a detection called unknown, and N_u - TP_u",
+    "UR": "TP_u / N_u, in % (unknown recall, U-Recall)",
+    "P_unknown": "TP_u / (TP_u + FP_u), in %; FP_u: detections called unknown that found none",
+    "FN_u_star": "unknown objects that no detection called unknown found, with at least one detection of a known class "
+    "on them, whatever its score, once for each line of the image list; detections that are true positives of a known "
+    "object included",
+    "FN_u_star_excl_known_tp": "the same without detections that are true positives of a known object",
+    "UDR": "(TP_u + FN_u_star) / N_u, in % (unknown detection recall)",
+    "UDP": "TP_u / (TP_u + FN_u_star), in % (unknown detection precision); UR = UDR * UDP",
+    "A_OSE_detections": "detections of known classes on an unknown object, duplicates and true positives included: "
+    "what the official code prints",
+    "A_OSE_objects": "distinct unknown objects with a detection of a known class on them: what the paper's text says",
+    "WI": "sum over known classes of detections on unknown objects / sum of TP + FP, each class at the first index "
+    "whose recall is nearest to 0.8 (the official code; its denominator holds the open-set false positives); a class "
+    "without objects is left out, and in variants of codes read at its first detection, as there",
+    "WI_closed_set_denominator": "the same over TP + FP without false positives on unknown objects (Dhamija et al.)",
+    "WI_at_recall": "WI at recalls 0.1 to 0.9; table impact: 0.01 to 1.00, both denominators",
+    "on": "IoU of the profile's matching threshold with the object, whatever its other detections",
+}
+_RE_OWOD = "Revisiting Open World Object Detection"
+_WI = f"{_RE_OWOD}, equation 1; recall 0.8 as in the code of Towards Open World Object Detection"
+_A_OSE = "Miller et al., ICRA 2018"
+_NO_UNKNOWN = "no unknown object counts in the task"
+_NO_CLASSES = "no such class has objects"
+_AT_THE_END = {
+    "P50": ("precision", "TP / (TP + FP) over all detections of a class, 0 without any; mean over such classes"),
+    "R50": ("recall", "TP / objects over all detections of a class; mean over classes with objects"),
+}
+
+
+def _measure(
+    key: str, name: str, unit: Unit, better: Better | None = None, *, source: str = _RE_OWOD, ranked: bool = False,
+    of: str = "", undefined: str = _NO_UNKNOWN,
+) -> Measure:  # fmt: skip
+    formula = DEFINITIONS[of or key.partition("@")[0]]
+    return Measure(key, name, formula, unit, better, source, undefined, ranked=ranked)
+
+
+_MAPS, _FOUND, _EXCL = "mAP_prev, mAP_cur, mAP_both", "TP_u, FN_u", "FN_u_star_excl_known_tp"
+_higher, _lower = partial(_measure, better="higher"), partial(_measure, better="lower")
+MEASURES = (
+    _higher("mAP_both", "mean average precision, known classes", "%", of=_MAPS, undefined=_NO_CLASSES, ranked=True),
+    _higher("mAP_prev", "mean average precision, previous classes", "%", of=_MAPS, undefined=_NO_CLASSES, ranked=True),
+    _higher("mAP_cur", "mean average precision, current classes", "%", of=_MAPS, undefined=_NO_CLASSES, ranked=True),
+    _higher("UR", "unknown recall (U-Recall)", "%", ranked=True),
+    _higher("UDR", "unknown detection recall", "%", ranked=True),
+    _higher("UDP", "unknown detection precision", "%", ranked=True),
+    _lower("A_OSE_objects", "absolute open-set error, objects", "count", ranked=True, source=_A_OSE),
+    _lower("A_OSE_detections", "absolute open-set error, detections", "count", ranked=True, source=_A_OSE),
+    _lower("WI", "wilderness impact at recall 0.8", "ratio", ranked=True, source=_WI),
+    _lower("WI_closed_set_denominator", "wilderness impact, closed-set denominator", "ratio",
+           source="The Overlooked Elephant of Object Detection: Open Set"),
+    _lower("WI_at_recall@{recall}", "wilderness impact", "ratio", source=f"{_RE_OWOD}, equation 1"),
+    _higher("AP_unknown", "average precision of class unknown", "%"),
+    _higher("P_unknown", "precision of class unknown", "%", undefined="no detection called unknown counts"),
+    _higher("UDR_excl_known_tp", "UDR without known true positives", "%", of=_EXCL),
+    _higher("UDP_excl_known_tp", "UDP without known true positives", "%", of=_EXCL),
+    _measure("num_unknown_gt", "unknown objects", "count"),
+    _higher("TP_u", "unknown objects found", "count", of=_FOUND),
+    _lower("FN_u", "unknown objects missed", "count", of=_FOUND),
+    _lower("FN_u_star", "unknown objects found as known", "count"),
+    _lower("FN_u_star_excl_known_tp", "unknown objects found as known, true positives apart", "count"),
+)  # fmt: skip
+
+
+def end_measures(source: str, keys: Mapping[str, str]) -> tuple[Measure, ...]:
+    """Return the declarations of precision and recall over all detections, for a benchmark that reports them.
+
+    Parameters
+    ----------
+    source : str
+    keys : mapping of str to str
+        How `source` calls each of `GROUPS`.
+    """
+    return tuple(
+        Measure(
+            f"{key}_{group}", f"{name} at the end of the list, {called}", formula, "%", "higher", source, _NO_CLASSES
+        )
+        for group, called in keys.items()
+        for key, (name, formula) in _AT_THE_END.items()
+    )
+
+
+TABLES = (
+    Tidy("classes", (
+        Column("class"), Column("role"), Column("n", "count", "objects"), Column("detections", "count"),
+        Column("AP", "%"), Column("tp", "count", "TP"), Column("fp", "count", "FP"), Column("ignored", "count"),
+        Column("max_recall", "ratio", "max recall"), Column("on_unknown", "count", "on unknown"),
+        Column("left_out", text=False),
+    ), title="Classes"),
+    Tidy("unknown_classes", (
+        Column("original_class"), Column("num_unknown_gt", "count", "objects"), Column("TP_u", "count"),
+        Column("FN_u", "count", text=False), Column("FN_u_star", "count"),
+        Column("FN_u_star_excl_known_tp", "count", text=False), *(Column(rate, "%") for rate in ("UR", "UDR", "UDP")),
+        *(Column(f"{rate}_excl_known_tp", "%", text=False) for rate in ("UDR", "UDP")),
+        Column("A_OSE_objects", "count", "A-OSE objects"), Column("A_OSE_detections", "count", "A-OSE detections"),
+    ), title="Unknown objects by original class"),
+    Tidy("impact", (
+        Column("recall"), Column("WI", "ratio"), Column("WI_closed_set_denominator", "ratio", text=False),
+        *(Column(one, "count", text=False) for one in ("on_unknown", "kept", "kept_closed")),
+        Column("classes", "count", text=False), Column("classes_reaching", "count", "classes reaching it"),
+        Column("never_reached_by", head="read at their highest recall"),
+    ), title="Wilderness impact", printed=lambda row: row[0][-1] == "0" and row[0] != "1.00"),
+    Tidy("counts", (Column("count"), Column("value"))),
+    Tidy("unknown_curve", tuple(map(Column, (
+        "score", "TP_u", "unknown_detections", "UR", "P_unknown", "FN_u_star", "UDR", "UDP",
+    ))), json=False),
+    Tidy("wilderness_points", tuple(map(Column, (
+        "class", "rank", "score", "recall", "kept", "kept_closed", "on_unknown",
+    ))), json=False),
+)  # fmt: skip
+"""What a result has beside its measures, a row a class, an original class, a recall, a threshold."""
+
+
+def outcomes(truth: TaskTruth, detections: Detections, rules: Rules) -> Outcomes:
+    """Return what becomes of each detection under a variant."""
+    objects, detections = _compared(truth, scored_of(truth, detections, rules), rules)
+    matches = assign(objects, detections, rules)
+    positive = positives(objects, rules)
+    unknown = objects.label == truth.unknown
+    known_rows = np.flatnonzero(detections.label < truth.unknown)
+    pairs = overlapping_pairs(
+        objects,
+        detections.take(known_rows),
+        same_class=False,
+        # The official A-OSE and WI count an overlap with a difficult unknown object too.
+        mask=unknown if rules.text else unknown & positive,
+        iou_threshold=IOU,
+        strict=rules.strict,
+    )
+    hit = np.zeros(len(detections), bool)
+    hit[known_rows[pairs.row]] = True
+    is_free = rules.taken == "best_free"
+    lines = truth.lines[objects.image[positive]]
+    return Outcomes(
+        label=detections.label,
+        scores=detections.scores,
+        outcome=matches.outcome,
+        n_positive=np.bincount(objects.label[positive], lines, len(objects.classes)).astype(np.int64),
+        target=unknown & positive,
+        taken=matches.truth,
+        pairs=replace(pairs, row=known_rows[pairs.row]),
+        decided_by_order=decided_by_order(
+            detections,
+            kinds(matches.outcome, hit),
+            claim=None if is_free else np.where(hit, -1, matches.claim),
+            free=is_free,
+            read_at_first=True,
+        ),
+    )
+
+
+def scored_of(truth: TaskTruth, detections: Detections, rules: Rules) -> Detections:
+    """Return the detections that a variant scores: those of known classes from a score on, where it says so."""
+    if rules.known_score_min < 0:
+        return detections
+    return detections.take((detections.label == truth.unknown) | (detections.scores > rules.known_score_min))
+
+
+def _compared(truth: TaskTruth, detections: Detections, rules: Rules) -> tuple[GroundTruth, Detections]:
+    """Return both with the boxes that a variant compares: as given, or as the official evaluator reads them.
+
+    That one reads tenths of a pixel: whole numbers here, so that IoU is exact. Ground truth:
+    ``int(x + 1), int(y + 1), int(x + w + 1), int(y + h + 1)``, inclusive; as `int` truncates. Boxes that were such
+    corners in the annotation file stay as they are. Left and upper edges of detections may be moved besides.
+    """
+    objects, shift = truth.truth, rules.box_offset
+    if not rules.text:
+        return objects, detections
+    x, y, w, h = objects.boxes.T
+    further = np.where(truth.voc_corners[objects.image], 0, 1)
+    left, top = np.trunc(x + 1) - 1, np.trunc(y + 1) - 1
+    right, bottom = np.trunc(x + w + further), np.trunc(y + h + further)
+    corners = np.stack([left, top, right - left, bottom - top], axis=1)
+    moved = detections.boxes + np.array([shift, shift, -shift, -shift]) if shift else detections.boxes
+    text = round_as_text(replace(detections, boxes=moved))
+    return replace(objects, boxes=corners * 10), replace(text, boxes=np.rint(text.boxes * 10))
+
+
+def single_outcomes(truth: TaskTruth, detections: Detections, rules: Rules) -> SingleOutcomes:
+    """Return what became of each detection and object under a variant, as `outcomes` matched them."""
+    found = outcomes(truth, detections, rules)
+    scored = scored_of(truth, detections, rules)
+    return SingleOutcomes.of(
+        truth.truth,
+        scored,
+        rules,
+        outcome=found.outcome,
+        taken=found.taken,
+        pairs=found.pairs,
+        unknown=truth.truth.label == truth.unknown,
+        counted=positives(truth.truth, rules),
+        compared=_compared(truth, scored, rules),
+    )
+
+
+def evaluate_task(
+    truth: TaskTruth, detections: Detections, variants: Sequence[Rules] = (CLEAN,)
+) -> dict[str, Measured]:
+    """Return what each variant measures of a task, by its name: `MEASURES` as rows, and `TABLES`.
+
+    Parameters
+    ----------
+    truth : TaskTruth
+    detections : Detections
+        Labels as in `truth`; the last is unknown.
+    variants : sequence of Rules
+    """
+    cached: dict[Rules, Outcomes] = {}
+    measured = {}
+    for rules in variants:
+        # Variants that differ in AP alone share the rest.
+        same = replace(rules, name="", meaning="", average_precision="area")
+        if same not in cached:
+            cached[same] = outcomes(truth, detections, rules)
+        measured[rules.name] = _measured(truth, scored_of(truth, detections, rules), cached[same], rules)
+    return measured
+
+
+def _measured(truth: TaskTruth, detections: Detections, found: Outcomes, rules: Rules) -> Measured:
+    points = recall_points(
+        found, truth.unknown, without_objects=rules.impact_without_objects, added=rules.added_objects
+    )
+    names = truth.truth.classes
+    one = targets(truth, found, added=rules.added_objects)
+    classes = _classes(truth, found, rules)
+    classes["left_out"] = [
+        ""
+        if number in points or number == truth.unknown
+        else "no detections"
+        if n or rules.impact_without_objects
+        else "no objects"
+        for number, n in enumerate(classes["n"])
+    ]
+    # What the official code prints where there is nothing to divide by; also for no detections at all.
+    nothing = 0.0 if rules.nothing == "zero" or not len(found.label) else None
+    impact = impact_at_recalls(points, names)
+    for name in ("WI", "WI_closed_set_denominator"):
+        # The code prints 0 where no class has detections; where the first of all are ignored it has 0 / 0.
+        read = impact[name] if points else [nothing] * len(impact[name])
+        impact[name] = read if found.target.any() else [None] * len(read)
+    counts = _counts(truth, detections, found, rules)
+    originals = (unknown_by_class(truth, found, one) if found.target.any() else None) or {}
+    tables = {
+        "classes": classes,
+        "unknown_classes": {
+            "original_class": list(originals),
+            **{key: [row[key] for row in originals.values()] for key in next(iter(originals.values()), ())},
+        },
+        "impact": impact,
+        "counts": {"count": list(counts), "value": list(counts.values())},
+        "unknown_curve": operating_curve(one, found, truth.unknown),
+        "wilderness_points": _points({names[number]: each.as_lists() for number, each in points.items()}),
+    }
+    values = [*_means(classes), *_unknown(found, one, classes, nothing), *_impact_values(impact, found)]
+    kept = {name: table for name, table in tables.items() if name != "unknown_classes" or originals}
+    return Measured(values, kept, list(_notes(truth, classes, counts, rules)), found.decided_by_order)
+
+
+def _classes(truth: TaskTruth, found: Outcomes, rules: Rules) -> dict[str, list[Any]]:
+    """Return a row a class, unknown last: AP in percent, None without objects."""
+    names, n = truth.truth.classes, found.n_positive.tolist()
+    precisions: list[float | None] = []
+    for number, rows in found.ranked:
+        rows = rows[found.outcome[rows] >= 0]
+        ap = average_precision(found.scores[rows], found.outcome[rows] == 1, n[number], rules)
+        precisions.append(100 * ap if n[number] else None)
+
+    def count(rows: Any) -> list[int]:
+        return list(np.bincount(found.label[rows], minlength=len(names)).tolist())
+
+    tp, task = count(found.outcome == 1), truth.task
+    return {
+        "class": list(names),
+        "role": [*("previous" for _ in task.previous), *("current" for _ in task.current), UNKNOWN],
+        "n": n,
+        "detections": count(slice(None)),
+        "AP": precisions,
+        "tp": tp,
+        "fp": count(found.outcome == 0),
+        "ignored": count(found.outcome < 0),
+        "max_recall": [right / size if size else None for right, size in zip(tp, n, strict=True)],
+        "on_unknown": [*count(found.on_unknown)[:-1], None],
+    }
+
+
+def _means(classes: Mapping[str, Sequence[Any]]) -> Iterator[Value]:
+    """Yield AP, and precision and recall over all detections, as means over the classes of each group."""
+    rows = list(zip(*(classes[name] for name in ("role", "AP", "tp", "fp", "n")), strict=True))
+    for group, roles in GROUPS.items():
+        inside = [row for row in rows if row[0] in roles]
+        counted = [row for row in inside if row[4]]
+        reason = "no class has objects" if inside else "there are no such classes"
+        numbers = {
+            "AP_unknown" if group == "unknown" else f"mAP_{group}": [ap for _, ap, *_ in counted],
+            f"P50_{group}": [100 * tp / (tp + fp) if tp + fp else 0.0 for _, _, tp, fp, _ in counted],
+            f"R50_{group}": [100 * tp / n for _, _, tp, _, n in counted],
+        }
+        for key, each in numbers.items():
+            undefined = _NO_UNKNOWN if key == "AP_unknown" else reason
+            yield Value(key, sum(each) / len(each) if each else None, undefined=undefined)
+
+
+def _unknown(found: Outcomes, one: Targets, classes: Mapping[str, Any], nothing: float | None) -> Iterator[Value]:
+    """Yield the counts and rates of unknown objects."""
+    defined = bool(found.target.any())
+    counts = unknown_counts(one)
+    counts["A_OSE_detections"] = int(found.on_unknown.sum())
+    for key, value in counts.items():
+        told = None if key.startswith("A_OSE") and not defined else value
+        n = counts["num_unknown_gt"] if key in ("UR", "UDR") else None
+        yield Value(key, told, n=n, undefined="TP_u + FN_u_star is 0" if defined else _NO_UNKNOWN)
+    called = classes["tp"][-1] + classes["fp"][-1]
+    yield Value("P_unknown", 100 * counts["TP_u"] / called if called else nothing)
+
+
+def _impact_values(impact: Mapping[str, Any], found: Outcomes) -> Iterator[Value]:
+    undefined = "the denominator is 0" if found.target.any() else _NO_UNKNOWN
+    place = {f"0.{tenths}": 10 * tenths - 1 for tenths in range(1, 10)}
+    for name in ("WI", "WI_closed_set_denominator"):
+        yield Value(name, impact[name][place["0.8"]], undefined=undefined)
+    for recall, at in place.items():
+        yield Value("WI_at_recall", impact["WI"][at], {"recall": recall}, undefined=undefined)
+
+
+def _points(by_class: Mapping[str, Mapping[str, list[Any]]]) -> dict[str, list[Any]]:
+    """Return the operating points of all classes as one table."""
+    names = ("rank", "score", "recall", "kept", "kept_closed", "on_unknown")
+    return {
+        "class": [name for name, points in by_class.items() for _ in points["rank"]],
+        **{column: [value for points in by_class.values() for value in points[column]] for column in names},
+    }
+
+
+def _counts(truth: TaskTruth, detections: Detections, found: Outcomes, rules: Rules) -> dict[str, Any]:
+    objects, lines = truth.truth, int(truth.lines.sum())
+    is_unknown = found.label == truth.unknown
+    per_image = {"all": len(is_unknown), "known": int((~is_unknown).sum()), "unknown": int(is_unknown.sum())}
+    return {
+        "images": objects.n_images,
+        "lines": lines,
+        "images_without_annotation": objects.n_images - len(np.unique(objects.image)),
+        "objects": len(objects.label),
+        "unknown_objects": int((objects.label == truth.unknown).sum()),
+        "crowd": int(objects.crowd.sum()),
+        "difficult": int(objects.difficult.sum()),
+        "detections": len(found.label),
+        **{f"detections_per_image_{kind}": n / lines if lines else None for kind, n in per_image.items()},
+        "FP_u": int((is_unknown & (found.outcome == 0)).sum()),
+    }
+
+
+def _notes(
+    truth: TaskTruth, classes: Mapping[str, Sequence[Any]], counts: Mapping[str, Any], rules: Rules
+) -> Iterator[str]:
+    empty = [name for name, n in zip(classes["class"][:-1], classes["n"], strict=False) if not n]
+    if empty:
+        first = "; WI counts the first detection of each, as the code does" * rules.impact_without_objects
+        yield f"{len(empty)} known classes have no objects and are left out: {', '.join(empty)}{first}"
+    if counts["detections"] and not classes["detections"][-1]:
+        yield "no detection is called unknown: UR is 0 by that alone"
+    if not counts["detections"]:
+        yield "there are no detections: precision and WI are given as 0, as the official code does"
+    if rules.text and counts["crowd"]:
+        yield f"{counts['crowd']} crowd regions count as ordinary objects, as in the official files"
+    if truth.repeats == "keep" and truth.repeated_lines:
+        yield f"{truth.repeated_lines} repeated lines of the image list count again: they lower recall"
+
+
+def settings_of(rules: Rules) -> dict[str, str]:
+    """Return what a variant does, in words."""
+    in_floats = rules.average_precision == "eleven_point_in_floats"
+    return {
+        "meaning": rules.meaning,
+        "iou": "> 0.5" if rules.text else ">= 0.5",
+        "boxes": "scores .3f, corners .1f, whole ground-truth corners" if rules.text else "continuous",
+        "crowd": "ordinary objects" if rules.text else "ignored",
+        "difficult": "ignored (A-OSE and WI count overlaps with them)" if rules.text else "ignored",
+        "average_precision": "11-point, recalls k * 0.1 in floating point" if in_floats else "area",
+        "ties": "equal scores in input order",
+        "WI_recall": "0.8",
+        "FN_u_star": "known true positives included",
+        **({"known_scores": f"> {rules.known_score_min}"} if rules.known_score_min >= 0 else {}),
+        **({"left_and_upper_edges": f"+{rules.box_offset} once more"} if rules.box_offset else {}),
+        **({"recall": f"found / (objects + {rules.added_objects:g})"} if rules.added_objects else {}),
+        **({"WI_without_objects": "first detection"} if rules.impact_without_objects else {}),
+    }
+
+
+def _drawings(result: Result) -> Iterator[Drawing]:
+    from curation.evaluation.open_world_figures import impact_figure, unknown_figure
+
+    for variant in dict.fromkeys(one.variant for one in result.scored):
+        tasks = {
+            one.task: one.found
+            for one in result.scored
+            if one.variant == variant and one.found is not None and one.found.value("num_unknown_gt")
+        }
+        missing = "" if tasks else f"no figures for profile {variant}: no task has unknown objects"
+        # One figure tells what is missing for both.
+        for name, figure, why in (
+            ("wilderness_impact", impact_figure, missing),
+            ("unknown_recall_precision", unknown_figure, ""),
+        ):
+            yield Drawing(f"{name}_{variant}", partial(figure, tasks, variant) if tasks else None, why)
+
+
+def report_as(benchmark: str, *, more: tuple[Measure, ...] = (), algorithm: int = 1) -> Report:
+    """Return how results show themselves under the name of a benchmark, with `more` measures that it reports."""
+    return Report(
+        benchmark,
+        (*MEASURES, *more),
+        drawings=_drawings,
+        algorithm=algorithm,
+        files=("measures", *(one.name for one in TABLES)),
+        figures=("wilderness_impact_*", "unknown_recall_precision_*"),
+        tidy=TABLES,
+    )
+
+
+def evaluation_as(report: Report, variants: Iterable[Rules], notes: tuple[str, ...] = ()) -> Callable[..., Result]:
+    """Return the function that scores open-world detection for a benchmark; its signature declares the options.
+
+    Parameters
+    ----------
+    report : Report
+        As `report_as` makes it.
+    variants : iterable of Rules
+        The first is the default.
+    notes : tuple of str
+        What a reader of every result must know.
+    """
+    known = {one.name: one for one in variants}
+
+    def evaluate(
+        *,
+        truth: Annotated[Mapping[str, Truth] | Truth, "[TASK=]FILE"],
+        detections: Annotated[Mapping[str, Path] | Path, "[TASK=]FILE"],
+        manifest: Annotated[Manifest | str | None, "MANIFEST"] = None,
+        category_ids: CategoryIds | None = None,
+        task: Annotated[tuple[str, ...], "TASK"] = (),
+        part: Annotated[str | None, "PART"] = None,
+        classes: Path | None = None,
+        images: Path | None = None,
+        profile: str | tuple[str, ...] = next(iter(known)),
+        repeats: Repeats = "error",
+        reading: Reading = READING,
+        policy: Policy = POLICY,
+    ) -> Result:
+        """Score open-world detection: UR, UDR, UDP, A-OSE, wilderness impact, mAP of previous and current classes.
+
+        Parameters
+        ----------
+        truth : Path or Source, or mapping of str to such
+            COCO JSON, or a dataset root; of one task, or of all
+        detections : Path, or mapping of str to Path
+            COCO results, as a JSON list or one record a line, or a folder of VOC results (comp4_det_test_CLASS.txt);
+            may be compressed by gzip
+        manifest : Manifest or str, optional
+            take tasks, class ids and the images of part TASK-test from it
+        category_ids : {"manifest", "truth"}, optional
+            of the detections: those of the manifest's classes or those of the ground truth; to be chosen where the two
+            differ
+        task : sequence of str
+            score this task; by default all that have detections; may be repeated
+        part : str, optional
+            image list of the manifest, for one task (default: TASK-test)
+        classes : Path, optional
+            {"tasks": [{"name": "t1", "prev": [...], "cur": [...], "rest": [...]}]}
+        images : Path, optional
+            image list without a manifest: an id a line, repeats count
+        profile : str or tuple of str
+            variant of the metrics
+        repeats : {"error", "keep", "drop"}
+            an image list that names an image twice: refuse it, count every line as the official code does, or take each
+            image once
+        reading : Reading
+        policy : Policy
+            detections of classes that are unknown in the task are strays too
+
+        Returns
+        -------
+        Result
+            Scored are ``TASK/PROFILE``.
+
+        Raises
+        ------
+        UsageError, MissingFileError, EvaluationError, PredictionError
+            Options do not fit together; a file is not there, or does not hold what it should.
+        """
+        rules = select(known, profile)
+        _check(manifest, classes, images, part, task)
+        require_manifest_for_ids(category_ids, manifest=manifest, classes=classes)
+        taken = load_manifest(manifest) if isinstance(manifest, str) else manifest
+        opening = reading.opener()
+        tasks = _tasks(truth, task, taken, classes, opening)
+        names = [one.name for one in tasks]
+        hint = f"one plain --detections FILE goes with --task {(task or names)[0]}"
+        files: dict[str, Path] = by_name(detections, "--detections", "task", names, wanted=task, hint=hint)
+        truths: dict[str, Truth] = by_name(truth, "--truth", "task", names, wanted=list(files), shared=True)
+        inputs: dict[str, tuple[TaskTruth, TaskDetections]] = {}
+        told = list(notes)
+        for one in steps([one for one in tasks if one.name in files], "reading tasks"):
+            source = opening(truths[one.name])
+            numbers = numbered(one, source, category_ids)
+            lines = _lines(taken, part or f"{numbers.name}-test", images, source, reading)
+            source, remarks = reading.boxed(source, taken, lines)
+            told += remarks
+            found = task_truth(source, numbers, lines, repeats=repeats)
+            read = read_task_detections(files[numbers.name], found, source, reading.policy_of(policy))
+            inputs[numbers.name] = found, read
+        facts = _about(taken, part, inputs, rules, repeats, {"classes": classes, "images": images})
+        scored = [
+            Scored(
+                part=name if taken is None else part or f"{name}-test",
+                task=name,
+                variant=variant,
+                method=stem_of(facts["inputs"][name]["detections"]),
+                truth=truth_digests(facts, name) | {"task": facts["tasks"][name]},
+                predictions={name: facts["inputs"][name]["detections"]},
+                settings={"task": name, "repeats": repeats},
+                operating_point={key: facts["variants"][variant][key] for key in ("WI_recall", "iou")},
+                found=measured,
+            )
+            for name, (found, read) in steps(inputs.items(), "evaluating tasks")
+            for variant, measured in evaluate_task(found, read.detections, rules).items()
+        ]
+        return Result(
+            report,
+            facts,
+            scored=scored,
+            notes=[*told, *(note for one in scored if one.found for note in one.found.notes)],
+            outcomes=lambda: {
+                f"{name}/{each.name}": [single_outcomes(found, read.detections, each)]
+                for name, (found, read) in inputs.items()
+                for each in rules
+            },
+        )
+
+    # The variants of a benchmark are data, and the words of an option at once.
+    choice: Any = Literal
+    words = (*known, "all")
+    evaluate.__annotations__["profile"] = choice[words] | tuple[choice[words], ...]
+    return evaluate
+
+
+def _check(manifest: object, classes: object, images: object, part: str | None, task: Sequence[str]) -> None:
+    if manifest and (classes or images):
+        raise UsageError(
+            "--manifest names tasks and images already",
+            expected="--manifest alone, or --classes and --images without it",
+        )
+    if part and not (manifest and len(task) == 1):
+        raise UsageError("--part chooses a list of a manifest for one task", expected="--manifest MANIFEST --task TASK")
+
+
+def _tasks(
+    truth: Mapping[str, Truth] | Truth,
+    task: Sequence[str],
+    manifest: Manifest | None,
+    classes: Path | None,
+    opening: Callable[[Truth], Source],
+) -> tuple[ClassRoles, ...]:
+    if manifest is not None:
+        tasks = tasks_of_manifest(manifest)
+    elif classes is not None:
+        tasks = tasks_of_file(classes)
+    elif isinstance(truth, Mapping) or len(task) > 1:
+        raise UsageError("Several tasks need a list of their classes", expected="--classes FILE or --manifest MANIFEST")
+    else:
+        return (task_of_truth(opening(truth), (task or ("test",))[0]),)
+    choose_tasks(tasks, task)
+    return tasks
+
+
+def _lines(
+    manifest: Manifest | None, part: str, images: Path | None, source: Source, reading: Reading
+) -> tuple[str, ...] | None:
+    """Return the ids of the images to score, an entry a line of their list; None for all of a source."""
+    if manifest is not None:
+        return reading.listed(manifest, part)
+    return reading.images_of(source) if images is None else read_image_list(images)
+
+
+def _about(
+    manifest: Manifest | None,
+    part: str | None,
+    inputs: Mapping[str, tuple[TaskTruth, TaskDetections]],
+    rules: Sequence[Rules],
+    repeats: str,
+    option_files: Mapping[str, Path | None],
+) -> dict[str, Any]:
+    """Return what the numbers rest on: digests of all inputs, classes by task, and what was left out."""
+    first = next(iter(inputs.values()))[0].task
+    files = {
+        task: {"truth": truth.file, "detections": {**read.read.file, "repeated_images": read.copies or None}}
+        for task, (truth, read) in inputs.items()
+    }
+    record = manifest_record(manifest, parts=[part or f"{task}-test" for task in inputs])
+    return about(first, files, manifest=record, option_files=option_files) | {
+        "tasks": {
+            task: {
+                "previous": list(truth.task.previous),
+                "current": list(truth.task.current),
+                "unknown": None if truth.task.rest is None else list(truth.task.rest),
+            }
+            for task, (truth, _) in inputs.items()
+        },
+        "variants": {one.name: settings_of(one) for one in rules},
+        "repeats": {repeats: REPEATS[repeats]},
+        "definitions": DEFINITIONS,
+    }

@@ -1,0 +1,167 @@
+"""Figures of an open-world evaluation, each as PNG and SVG with the CSV of what it shows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from curation.errors import EvaluationError
+from curation.figure_style import (
+    MARKERS,
+    MUTED,
+    SERIES,
+    SMALL,
+    add_key,
+    plain,
+    save_figure,
+    set_title,
+    small_multiples,
+    whole_numbers,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from curation.evaluation.measures import Measured
+
+Curve = Mapping[str, Sequence[Any]]
+_CURVES = {"UR": SERIES[0], "UDR": SERIES[2], "UDP": SERIES[1]}
+
+
+def impact_figure(tasks: Mapping[str, Measured], variant: str, stem: Path) -> list[Path]:
+    """Draw wilderness impact against recall, and below how many classes reach each recall.
+
+    Parameters
+    ----------
+    tasks : mapping of str to Measured
+        By name of the task, as `curation.evaluation.open_world.evaluate_task` returns them. A task without unknown
+        objects has no line.
+    variant : str
+    stem : Path
+        Path without suffix.
+
+    Returns
+    -------
+    list of Path
+        PNG, SVG, CSV.
+    """
+    _require_unknown(tasks, stem)
+    curves = {task: one.tables["impact"] for task, one in tasks.items()}
+    names = [name for name in next(iter(curves.values())) if name != "never_reached_by"]
+    rows = [
+        (task, *row) for task, curve in curves.items() for row in zip(*(curve[name] for name in names), strict=True)
+    ]
+
+    def draw() -> Figure:
+        figure, (above, below) = small_multiples(2, most=1, height=1.9, sharex=True)
+        for number, (task, curve) in enumerate(curves.items()):
+            _draw_impact(above, below, curve, number, plain(task))
+        above.plot([], [], color=MUTED, linestyle="--", linewidth=1.1, label="closed-set denominator")
+        for axis in (above, below):
+            axis.axvline(0.8, color=MUTED, linewidth=0.9, linestyle=":", label="recall 0.8")
+            axis.set_xlim(0, 1.01)
+        above.set(ylabel="wilderness impact", title="Wilderness impact at a recall")
+        above.set_ylim(bottom=0)
+        below.set(xlabel="recall", ylabel="classes", title="Classes that reach the recall")
+        below.set_ylim(0, 1.08 * max(1, *(curve["classes"][0] for curve in curves.values())))
+        whole_numbers(below)
+        add_key(figure, [above])
+        lines = [_never(task, one) for task, one in tasks.items()]
+        below.annotate(
+            "\n".join(lines), (0, 0), (0, -30), xycoords="axes fraction", textcoords="offset points", va="top",
+            fontsize=SMALL, color=MUTED,
+        )  # fmt: skip
+        set_title(figure, "Wilderness impact over recall", f"profile {variant}")
+        return figure
+
+    return save_figure(draw, stem, ("task", *names), rows)
+
+
+def unknown_figure(tasks: Mapping[str, Measured], variant: str, stem: Path) -> list[Path]:
+    """Draw unknown precision against unknown recall over all score thresholds, and UR, UDR, UDP over the threshold.
+
+    The mark is the operating point: all detections that the file holds (see `impact_figure` for the parameters).
+    """
+    _require_unknown(tasks, stem)
+    curves = {task: one.tables["unknown_curve"] for task, one in tasks.items()}
+    rows = [(task, *row) for task, curve in curves.items() for row in zip(*curve.values(), strict=True)]
+
+    def draw() -> Figure:
+        figure, axes = small_multiples(1 + len(tasks), height=2.4)
+        for number, (task, one) in enumerate(tasks.items()):
+            _draw_precision(axes[0], one, number, plain(task))
+            _draw_rates(axes[1 + number], one, plain(task))
+        axes[0].set(
+            xlabel="unknown recall UR (%)",
+            ylabel="unknown precision (%)",
+            ylim=(0, 104),
+            title="all score thresholds",
+        )
+        axes[0].set_xlim(left=0)
+        add_key(figure, axes[:1])
+        set_title(figure, "Unknown recall and precision", f"profile {variant}; marks: all detections")
+        return figure
+
+    return save_figure(draw, stem, ("task", *next(iter(curves.values()))), rows)
+
+
+def _require_unknown(tasks: Mapping[str, Measured], stem: Path) -> None:
+    if not any(one.value("num_unknown_gt") for one in tasks.values()):
+        raise EvaluationError("A figure needs tasks with unknown objects", where=str(stem), found=", ".join(tasks))
+
+
+def _draw_impact(above: Axes, below: Axes, curve: Curve, number: int, task: str) -> None:
+    colour = SERIES[number % len(SERIES)]
+    recall = [float(text) for text in curve["recall"]]
+    # What holds at a recall holds from the one before it on: the threshold that reaches it is the same.
+    steps: dict[str, Any] = {"where": "pre", "color": colour}
+    above.step(recall, _gaps(curve["WI"]), label=f"task {task}", **steps)
+    above.step(recall, _gaps(curve["WI_closed_set_denominator"]), linestyle="--", linewidth=1.1, **steps)
+    below.step(recall, curve["classes_reaching"], **steps)
+
+
+def _never(task: str, one: Measured) -> str:
+    impact = one.tables["impact"]
+    names = impact["never_reached_by"][79]
+    missing = impact["classes"][79] - impact["classes_reaching"][79]
+    return f"{plain(task)}: {missing} of {impact['classes'][79]} classes never reach 0.8" + (
+        f": {plain(names, 100)}" if names else ""
+    )
+
+
+def _draw_precision(axis: Axes, one: Measured, number: int, task: str) -> None:
+    curve, colour = one.tables["unknown_curve"], SERIES[number % len(SERIES)]
+    marker = MARKERS[number % len(MARKERS)]
+    axis.plot(
+        _gaps(curve["UR"]), _gaps(curve["P_unknown"]), color=colour, marker=marker, markevery=[], label=f"task {task}",
+    )  # fmt: skip
+    recall, precision = one.value("UR"), one.value("P_unknown")
+    if recall is not None and precision is not None:
+        axis.plot(
+            recall, precision, marker, color=colour, markersize=7, markeredgecolor="white", zorder=5, clip_on=False
+        )
+
+
+def _draw_rates(axis: Axes, one: Measured, task: str) -> None:
+    curve = one.tables["unknown_curve"]
+    score = curve["score"]
+    # Of equal scores only the last is a threshold; below the lowest score everything stays.
+    last = [place for place in range(len(score)) if score[place + 1 : place + 2] != score[place : place + 1]]
+    margin = 0.04 * (score[0] - score[-1] or 1.0) if score else 0.0
+    thresholds = [*(score[place] for place in last), *(lowest - margin for lowest in score[-1:])]
+    for name, colour in _CURVES.items():
+        value = one.value(name)
+        label = name if value is None else f"{name} {value:.1f}"
+        rates = _gaps([curve[name][place] for place in last])
+        # By falling score, a rate holds down to the next threshold.
+        axis.plot(thresholds, rates + rates[-1:], color=colour, drawstyle="steps-post", label=label)
+        if value is not None and score:
+            axis.plot(thresholds[-1], value, "o", color=colour, markersize=5, zorder=5, clip_on=False)
+    axis.set(xlabel="score threshold", ylabel="rate (%)", ylim=(0, 104), title=f"task {task}")
+    axis.legend(loc="best", handlelength=1.2)
+
+
+def _gaps(values: Sequence[float | None]) -> list[float]:
+    return [float("nan") if value is None else value for value in values]
