@@ -27,9 +27,7 @@ def test_notebook_runs(path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::RuntimeWarning")
 def test_every_step_of_the_own_dataset_is_of_the_public_interface_and_succeeds() -> None:
-    cells = [
-        cell for cell in settle(executed(FOLDER / "own_dataset.ipynb")).cells if cell.cell_type == "code"
-    ]
+    cells = [cell for cell in settle(executed(FOLDER / "own_dataset.ipynb")).cells if cell.cell_type == "code"]
     called = set(re.findall(r"\bcuration\.(\w+)\(", "\n".join(cell.source for cell in cells)))
     steps = {"build", "verify", "audit", "export", "evaluate", "leaderboard", "publish"}
     assert steps <= called <= set(curation.__all__)
@@ -69,7 +67,13 @@ def test_the_atlas_tells_five_stories_with_what_was_found() -> None:
     cells = json.loads((FOLDER / "atlas.ipynb").read_text(encoding="utf-8"))["cells"]
     outputs = [out for cell in cells for out in cell.get("outputs", ())]
     told = "".join("".join(out.get("text", "")) for out in outputs)
-    said = ("no image of COCO", "9,600 of 49,000 images: 19.6%", "names 'Dog', an ID class", "textures-ninco-minus-72", "RE-OWOD")
+    said = (
+        "no image of COCO",
+        "9,600 of 49,000 images: 19.6%",
+        "names 'Dog', an ID class",
+        "textures-ninco-minus-72",
+        "RE-OWOD",
+    )
     assert [word for word in said if word not in told] == []
     assert "absent" not in told
     assert sum("image/png" in out.get("data", {}) for out in outputs) == 4
@@ -94,24 +98,16 @@ def of_pieces(*pieces: tuple[str, str]) -> nbformat.NotebookNode:
     """Return a notebook of one cell whose kernel sent these pieces; a stream "" is a picture."""
     new = nbformat.v4
     outputs = [
-        new.new_output("stream", name=name, text=text)
-        if name
-        else new.new_output("display_data", {"text/plain": text})
+        new.new_output("stream", name=name, text=text) if name else new.new_output("display_data", {"text/plain": text})
         for name, text in pieces
     ]
-    cell = new.new_code_cell(
-        "1", id="a", outputs=outputs, metadata={"execution": {"iopub.execute_input": "now"}}
-    )
+    cell = new.new_code_cell("1", id="a", outputs=outputs, metadata={"execution": {"iopub.execute_input": "now"}})
     return new.new_notebook(cells=[cell], metadata={"language_info": {"name": "python", "version": "3.11.7"}})
 
 
 def test_where_a_kernel_cuts_its_streams_is_not_saved() -> None:
-    once = of_pieces(
-        ("stdout", "a\nb"), ("stderr", "x\n"), ("stdout", "\n"), ("", "picture"), ("stdout", "c\n")
-    )
-    again = of_pieces(
-        ("stderr", "x\n"), ("stdout", "a\nb\n"), ("", "picture"), ("stdout", "c"), ("stdout", "\n")
-    )
+    once = of_pieces(("stdout", "a\nb"), ("stderr", "x\n"), ("stdout", "\n"), ("", "picture"), ("stdout", "c\n"))
+    again = of_pieces(("stderr", "x\n"), ("stdout", "a\nb\n"), ("", "picture"), ("stdout", "c"), ("stdout", "\n"))
     (cell,) = settle(once).cells
     assert [out.get("text") for out in cell.outputs] == ["a\nb\n", "x\n", None, "c\n"]
     assert once == settle(again)
