@@ -85,7 +85,7 @@ def export(
     *,
     sources: Sources | None = None,
     each: bool = False,
-    photos: Annotated[Mapping[str, Path] | Path | None, "--images [SOURCE=]ROOT"] = None,
+    photos: Annotated[Mapping[str, Path] | Path | None, "[SOURCE=]ROOT"] = None,
     options: FormatOptions | None = None,
     reading: Reading | None = None,
 ) -> Exported:

@@ -50,7 +50,7 @@ def test_a_class_whose_name_is_a_formula(tmp_path: Path, capsys: pytest.CaptureF
         "categories": [{"id": n, "name": name} for n, name in enumerate(names)],
     }
     (tmp_path / "truth.json").write_text(json.dumps(content))
-    words = ["cut", str(tmp_path / "truth.json"), "-k", "2", "--no-cache", "--components", "cut"]
+    words = ["cut", str(tmp_path / "truth.json"), "-k", "2", "--no-cache", "--on-error", "components=cut"]
     assert main([*words, "--out", str(tmp_path / "out")]) == 0
     capsys.readouterr()
     with (tmp_path / "out/clusters.csv").open(newline="") as stream:
@@ -65,7 +65,7 @@ def test_decisions_as_csv_say_the_same_when_read_again(tmp_path: Path, capsys: p
     row = {"image_id": "coco:000000000001", "dataset": "coco", "stage": "manual", "action": "keep"}
     row |= {"reason": FORMULA, "reviewer": "'anna"}
     (tmp_path / "d.jsonl").write_text(json.dumps(row) + "\n")
-    assert main(["decisions", str(tmp_path / "d.jsonl"), "--out", str(tmp_path / "d.csv")]) == 0
+    assert main(["review", "summary", str(tmp_path / "d.jsonl"), "--out", str(tmp_path / "d.csv")]) == 0
     capsys.readouterr()
     assert f",'{FORMULA},''anna," in (tmp_path / "d.csv").read_text()
     before, after = (read_decisions(tmp_path / name).decisions for name in ("d.jsonl", "d.csv"))

@@ -108,7 +108,7 @@ def test_every_command_named_in_a_sentence_is_one(command: Command) -> None:
         "curation evaluate owood --truth t.json",
         "curation evaluate owod --truth t.json",
         "curation build imagenet --set protocoll=p2 --out x",
-        "curation decisions FILE --ruel … --out RESOLVED.jsonl",
+        "curation review summary FILE --ruel … --out RESOLVED.jsonl",
     ],
 )
 def test_a_command_that_is_none_would_be_found(text: str) -> None:

@@ -102,7 +102,7 @@ def test_names_work_in_an_empty_folder(installed: Path, tmp_path: Path) -> None:
     assert "4,952" in printed("show", "elephant/val2017")
     assert json.loads(printed("show", "elephant/val2017@1.0.0", "--json"))["digest"].startswith("sha256:343e1b28")
     printed("verify", "elephant/val2017")
-    printed("diff", "elephant/val2017", "elephant/val2017@1.0.0", "--exit-code")
+    printed("diff", "elephant/val2017", "elephant/val2017@1.0.0", "--strict")
     printed("audit", "elephant/val2017")
     printed("export", "elephant/val2017", "--part", "wilderness", "--format", "txt", "--out", "ids.txt")
     assert len((tmp_path / "ids.txt").read_text().split()) == 969

@@ -77,7 +77,7 @@ def check_train2017_is_declared_again_to_the_same_digest(shared: Path, tmp_path:
     source = f"--source=voc2007-test={shared / SOURCES['voc2007-test']}"
     note = f"--source-note=voc2007-test={committed.header.sources[0].note}"
     out = tmp_path / "m"
-    assert main(["build", "elephant", "--declare", source, note, "--no-cache", "--out", str(out)]) == 0
+    assert main(["build", "elephant", "--header-only", source, note, "--no-cache", "--out", str(out)]) == 0
     assert read_manifest(out).digest == committed.digest
 
 
@@ -89,7 +89,7 @@ def check_open_world_benchmarks_are_declared_again_to_the_same_digest(shared: Pa
     read = [entry for entry in committed.header.sources if entry.files]
     given = [f"--source={entry.name}={shared / paths[entry.name]}" for entry in read]
     notes = [f"--source-note={entry.name}={entry.note}" for entry in read]
-    command = ["build", "owod", "--set", f"split={split}", "--declare", "--no-cache", *given, *notes]
+    command = ["build", "owod", "--set", f"split={split}", "--header-only", "--no-cache", *given, *notes]
     assert main([*command, "--out", str(tmp_path / "m")]) == 0
     assert read_manifest(tmp_path / "m").digest == committed.digest
 
@@ -102,7 +102,7 @@ def check_near_far_and_farther_splits_are_declared_again_to_the_same_digest(
     committed = read_manifest(FOLDERS[f"findmeifyoucan/{pair}@1.0.0"])
     source = f"--source=coco-val2017={shared / SOURCES['coco']}"
     note = f"--source-note=coco-val2017={committed.header.sources[0].note}"
-    command = ["build", "findmeifyoucan", "--declare", "--set", f"pair={pair}", source, note, "--no-cache"]
+    command = ["build", "findmeifyoucan", "--header-only", "--set", f"pair={pair}", source, note, "--no-cache"]
     assert main([*command, "--out", str(tmp_path / "m")]) == 0
     assert read_manifest(tmp_path / "m").digest == committed.digest
 

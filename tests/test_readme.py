@@ -67,7 +67,7 @@ def photos_of(annotations: Path, folder: Path) -> None:
 
 
 def lines_beginning(*beginnings: str) -> list[str]:
-    block = next(one for one in blocks_of("README.md") if one.text.startswith("curation propose"))
+    block = next(one for one in blocks_of("README.md") if one.text.startswith("curation review propose"))
     found = [one.text for one in commands_of(block)]
     assert [line.startswith(one) for line, one in zip(found, beginnings, strict=True)] == [True] * len(found)
     return found
@@ -80,7 +80,7 @@ def test_the_review_goes_on_with_the_shapes(data: Path, fiftyone: Any) -> None: 
     from curation.review.session import resume_review
 
     propose, start, export, build = lines_beginning(
-        "curation propose", "curation review start", "curation review export", "curation build"
+        "curation review propose", "curation review start", "curation review export", "curation build"
     )
     (data / "pair.toml").write_text(data_of("README.md", "toml")[1])
     photos_of(data / "test.json", data / "photos")

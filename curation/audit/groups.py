@@ -205,7 +205,7 @@ class Groups:
         Regular expressions of the user (``--group``), tried in order before all others: the first capture group is
         the group, searched in the path below `Images.root`.
     column : str
-        Name of a column that is a group (``--group-column``), before all patterns.
+        Name of a column that is a group (``--group column=…``), before all patterns.
 
     Raises
     ------
@@ -222,7 +222,7 @@ class Groups:
         if column and self.column not in set(map(_column, present)):
             raise UsageError(
                 "No list has a column of this name",
-                where=f"--group-column {column[:80]}",
+                where=f"--group column={column[:80]}",
                 expected=", ".join(present)[:400] or "a table with columns beside its images",
             )
 

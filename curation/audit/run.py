@@ -89,7 +89,7 @@ def audit(
     photos : mapping of str to path, optional
         the photos of a source, for the rule DS3 (repeatable)
     leaks : path, optional
-        what curation leaks wrote of this manifest, leaks.json or its folder: adds the rule LK1
+        what curation similarity leaks wrote of this manifest, leaks.json or its folder: adds the rule LK1
     exemplars : int
         images of each known class in a finetuning list
     groups : sequence of str
@@ -166,7 +166,7 @@ def audit(
     words += [word for name in given for word in ("--source", f"{name}=…")]
     words += [word for name, role in (roles or {}).items() for word in ("--role", f"{name}={role}")]
     words += [word for pattern in groups for word in ("--group", pattern)]
-    words += ["--group-column", group_column] if group_column else []
+    words += ["--group", f"column={group_column}"] if group_column else []
     return replace(report, fail_on=fail_on, command=shlex.join(words))
 
 

@@ -107,7 +107,7 @@ def build(
     ('coco:000000000002',)
     """
     if allow_conflicts and decisions is None:
-        raise UsageError("--allow-conflicts speaks of decisions", expected="--decisions FILE beside it")
+        raise UsageError("--on-error conflicts=keep speaks of decisions", expected="--decisions FILE beside it")
     known = find_benchmark(benchmark) if isinstance(benchmark, str) and benchmark in benchmarks() else None
     settings = _settings(parameters or {}, more, {} if wordnet is None else {"wordnet": wordnet})
     declared = None
@@ -134,7 +134,7 @@ def build(
         if (database := wordnet_of(values)) is not None and database.difference:
             warnings.warn(f"{database.name}: {database.difference}", CurationWarning, stacklevel=3)
         if declare and known.declare is None:
-            raise UsageError("The protocol has no version of its own to declare", where=f"--declare {known.name}")
+            raise UsageError("The protocol has no version of its own to declare", where=f"--header-only {known.name}")
         opened = _opened(known, sources, values, known.name, reading, declared=declare)
         made = known.declare(opened, values) if declare and known.declare else known.make(opened, values)
     if overlay is not None:
@@ -276,7 +276,7 @@ def _replayed(
         raise UsageError(
             "The protocol replays no decisions",
             where=f"--decisions {path}",
-            hint="curation apply MANIFEST --decisions FILE",
+            hint="curation review apply MANIFEST --decisions FILE",
         )
     if "decisions" in settings:
         raise UsageError("--decisions FILE and --set decisions=… are the same", where=f"--decisions {path}")

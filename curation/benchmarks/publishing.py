@@ -343,7 +343,7 @@ def _tables(members: Sequence[Member], layout: Layout, tree: Path | None, names:
     """Return the tables of all parts, in the layout that was asked for."""
     if layout == "curation":
         if tree or names:
-            raise UsageError("--class-tree and --class-names belong to --layout findmeifyoucan")
+            raise UsageError("--set class_tree and --set class_names belong to --layout findmeifyoucan")
         return [table for member in members for table in part_tables(member)]
     form = find_format(layout, formats())
     if form.tables is None:

@@ -88,7 +88,7 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
             "The images of this data set cannot be read",
             where=f"--set problem={problem}",
             expected=" or ".join(SLOTS_OF),
-            hint=f"curation build ssb --set problem={problem} --declare --out DIR: its classes and their roles",
+            hint=f"curation build ssb --set problem={problem} --header-only --out DIR: its classes and their roles",
         )
     if missing := [slot for slot in SLOTS_OF[problem] if slot not in sources]:
         raise ProtocolError("A source is missing", expected=" ".join(f"--source {slot}=PATH" for slot in missing))
@@ -208,8 +208,8 @@ def declare(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Man
     if problem in SLOTS_OF:
         raise ProtocolError(
             "The lists of this data set are built, not declared",
-            where=f"--declare --set problem={problem}",
-            expected=f"curation build ssb --set problem={problem} without --declare",
+            where=f"--header-only --set problem={problem}",
+            expected=f"curation build ssb --set problem={problem} without --header-only",
         )
     facts = PROBLEMS[problem]
     names = {level: [facts["names"][number] for number in numbers] for level, numbers in facts["classes"].items()}

@@ -174,14 +174,14 @@ def _rebuilt(manifest: Manifest, sources: Mapping[str, Source], *, strict: bool)
     if manifest.header.origin == "as_published":
         return [Finding("rebuild", "manifest", "note", found="authors' lists: `curation import` checks them")]
     if cleaned := manifest.header.rule.parameters.get("review_of"):
-        told = f"by `curation apply --variant` from {' '.join(map(str, cleaned))} and its decisions"  # type: ignore[arg-type]
+        told = f"by `curation review apply --cleaned` from {' '.join(map(str, cleaned))} and its decisions"  # type: ignore[arg-type]
         return [Finding("rebuild", "manifest", "note", found=told)]
     protocol = find_benchmark(manifest.header.rule.protocol)
     if manifest.header.origin == "declared":
         return [Finding("rebuild", "manifest", "note", found="declared: `curation build` completes it")]
     base = manifest.header.supersedes
     if base is not None and "review_rule" in manifest.header.rule.parameters:
-        told = f"by `curation apply` from version {base.version} ({base.digest}) and its decisions"
+        told = f"by `curation review apply` from version {base.version} ({base.digest}) and its decisions"
         return [Finding("rebuild", "manifest", "note", found=told)]
     slots = protocol.slots_for(parameters_of(manifest.header))
     require_slots(slots, sources, "curation verify MANIFEST --rebuild")

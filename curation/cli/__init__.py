@@ -12,71 +12,99 @@ from typing import Any
 
 from curation import edge
 from curation.cli import outputs
+from curation.cli.option_names import Help, renamed
 from curation.errors import CurationError
 from curation.version import __version__
 
 COMMAND = "command"
 """Where a parsed command line keeps the function that it calls, if that was made from a signature."""
 
-VERBS: dict[str, str] = {
-    "list": "protocols, their papers and sources, and the available manifests",
-    "init": "write a task file to begin with, from annotations of one's own",
-    "build": "make a manifest from raw datasets",
-    "import": "complete a manifest of published lists from the authors' files",
-    "show": "print a manifest",
-    "verify": "check a manifest against its digests, its sources, or an authors' list",
-    "diff": "compare two manifests, or two results of one evaluation",
-    "identify": "say which published list a file is, by what it holds and not by its name",
-    "audit": "check a manifest, or any folder of lists, against the rules of a sound benchmark",
-    "presence": "which images show which classes, out of annotation files of any size",
-    "embed": "photos, boxes or texts as vectors of an encoder, kept in a store that resumes",
-    "neighbors": "nearest images of a reference set, and how alike whole sets are",
-    "duplicates": "photos that are the same, or nearly, under different names",
-    "leaks": "look for the images of a benchmark in a corpus, and state what may have been missed",
-    "propose": "rank the images of an OOD source that may hold an ID class; near, far and farther, as proposals",
-    "review": "look at images in the FiftyOne App and record verdicts and boxes: start, status, export, boxes",
-    "decisions": "what recorded verdicts say: counts, repeats, conflicts, agreement of reviewers, staleness",
-    "apply": "replay recorded verdicts and boxes on a manifest: a new version that names their digests",
-    "export": "write parts as COCO JSON, VOC XML, YOLO, id lists, or in the layout of the authors' files",
-    "publish": "manifests as a dataset repository on a hub: card, tables, Croissant, citation, one commit and one tag",
-    "pull": "bring a publication back from a hub, every file and every manifest checked",
-    "hierarchy": "class hierarchies: trees, words, kinship, and what a one-parent tree loses",
-    "renumber": "give images of joined COCO files ids of their own, where ids repeat",
-    "cut": "group weakly co-occurring classes: normalized cut of co-occurrence",
-    "evaluate": "score predictions",
-    "leaderboard": "results of several methods, ranked where they are comparable",
-    "scores": "post-hoc out-of-distribution scores from logits, features and a last layer",
-    "completion": "what bash, zsh or tcsh needs to complete verbs, options and files",
+GROUPS: dict[str, dict[str, str]] = {
+    "Lists": {
+        "list": "benchmarks with their papers and sources, and the available manifests",
+        "init": "write a first task file from your own annotations",
+        "inspect": "show what an annotation file holds, and repair repeated ids",
+        "build": "make a manifest from raw datasets",
+        "import": "complete a manifest from the lists that authors published",
+        "show": "print a manifest",
+        "verify": "check a manifest against digests, sources or an authors' list",
+        "diff": "compare two manifests, or two results",
+        "export": "write parts as COCO, VOC, YOLO, id lists or the authors' files",
+    },
+    "Lists of others": {
+        "identify": "recognise published lists by their content",
+        "audit": "check lists against the rules of a sound benchmark",
+    },
+    "Signals": {
+        "hierarchy": "class hierarchies: show, find, similarity, dropped, related",
+        "similarity": "images that look alike: embed, neighbors, duplicates, leaks",
+        "cut": "group classes that rarely occur together",
+    },
+    "Reviewers": {
+        "review": "propose, start, status, export, summary, apply",
+    },
+    "Scores": {
+        "evaluate": "score predictions by the rules of a benchmark",
+        "scores": "post-hoc OOD scores from logits, features and a last layer",
+        "leaderboard": "rank the results of several methods where they are comparable",
+    },
+    "Hub": {
+        "publish": "publish manifests as a dataset repository",
+        "pull": "download a publication and check every file",
+    },
 }
+"""Every verb and what it does, in the groups of the help."""
+VERBS = {verb: summary for verbs in GROUPS.values() for verb, summary in verbs.items()}
 
 GONE = {
-    "audits": "curation audit FOLDER --each --out DIR",
-    "baseline": "use the functions of curation.baselines, docs/osod3.md",
-    "evaluate --compare-overlay": "evaluate without and with the boxes, and `curation diff` the two results",
-    "show --figure": "take the table of --csv",
-    "scores --engine": "call the detectors of pytorch-ood themselves, docs/ood_metrics.md",
+    **{verb: f"is now `curation {now}`" for verb, now in {
+        "audits": "audit FOLDER --each",
+        "presence": "inspect FILES --presence DIR",
+        "renumber": "inspect FILE --renumber FILE",
+        "completion": "--completion SHELL",
+        "propose": "review propose",
+        "decisions": "review summary",
+        "apply": "review apply",
+        "review boxes": "review summary BOXES.jsonl",
+        "embed": "similarity embed",
+        "neighbors": "similarity neighbors",
+        "duplicates": "similarity duplicates",
+        "leaks": "similarity leaks",
+        "hierarchy kin": "hierarchy related",
+    }.items()},
+    "baseline": "is gone: use the functions of curation.baselines, docs/osod3.md",
+    "evaluate --compare-overlay": "is gone: evaluate without and with the boxes, and `curation diff` the two results",
+    "show --figure": "is gone: take the table of --composition --out FILE.csv",
+    "show --csv": "is now --out FILE.csv",
+    "hierarchy --csv": "is now --out FILE.csv",
+    "leaderboard --html": "is now --out FILE.html",
+    "audit --report": "is now --out FILE.html",
+    "identify --digests": "is now --out FILE.csv",
+    "similarity --images": "is now --photos",
+    "export --images": "is now --photos",
+    "evaluate --images": "is now --lists",
+    "scores --engine": "is gone: call the detectors of pytorch-ood themselves, docs/ood_metrics.md",
     **dict.fromkeys(
-        (f"scores --{one}" for one in ("percentile", "knn-distance", "gamma", "top", "dimension", "class-weights")),
-        "give it to the functions of curation.evaluation.post_hoc.scores",
+        (f"scores --{name}" for name in ("percentile", "knn-distance", "gamma", "top", "dimension", "class-weights")),
+        "is gone: give it to the functions of curation.evaluation.post_hoc.scores",
     ),
-}
-"""Verbs of earlier versions, and their options, and what to use instead."""
+}  # fmt: skip
+"""Verbs, commands and options of earlier versions, and what to use instead; `renamed` knows the other options."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status (see `curation.edge.outcome`)."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     verb, command = [*(word for word in given if not word.startswith("-")), "", ""][:2]
-    for old in (verb, *(f"{verb} {word.partition('=')[0]}" for word in given)):
-        if old in GONE:
-            print(f"error: `curation {old}` is gone: {GONE[old]}", file=sys.stderr)
-            return 2
     parser = _parser(f"{verb} --each" if "--each" in given else verb, command)
+    if (answer := _gone(parser, given, verb, command)) is not None:
+        print(f"error: {answer}", file=sys.stderr)
+        return 2
     options, unknown = parser.parse_known_args(given)
     if unknown:
         _chosen(parser, options).error(f"unrecognized arguments: {' '.join(unknown)}")
     if options.verb is None:
-        _parser(None).print_help()
+        parser.print_help()
         return 2
 
     def work() -> int:
@@ -84,6 +112,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return _run(options)
 
     return edge.outcome(work, lambda error: _report(error, as_json=getattr(options, "json", False)))
+
+
+def _gone(parser: argparse.ArgumentParser, given: Sequence[str], verb: str, command: str) -> str | None:
+    """Return what to use instead of a verb, command or option of an earlier version; None where there is none."""
+    for old in (f"{verb} {command}", verb):
+        if old in GONE:
+            return f"`curation {old}` {GONE[old]}"
+    for word in (verb, command):
+        below = next((one for one in parser._actions if isinstance(one, argparse._SubParsersAction)), None)
+        parser = below.choices.get(word, parser) if below else parser
+    for word in given[: given.index("--")] if "--" in given else given:
+        option = word.partition("=")[0]
+        if not option.startswith("--") or option in parser._option_string_actions:
+            continue
+        now = GONE.get(f"{verb} {option}") or ((new := renamed(option[2:])) and f"is now {new}")
+        if now:
+            return f"{option} of `{parser.prog}` {now}"
+    return None
 
 
 def _chosen(parser: argparse.ArgumentParser, options: argparse.Namespace) -> argparse.ArgumentParser:
@@ -113,23 +159,53 @@ def _run(options: argparse.Namespace) -> int:
 
 def _parser(verb: str | None, command: str = "", *, every: bool = False) -> argparse.ArgumentParser:
     """Return the parser; only the module of the verb, and of the command in use, is imported: help stays instant."""
+    listed = "\n".join(
+        f"{title}\n" + "\n".join(f"  {name:<13}{summary}" for name, summary in verbs.items())
+        for title, verbs in GROUPS.items()
+    )
     parser = argparse.ArgumentParser(
-        prog="curation", description="Open-set evaluation data you can trust.", allow_abbrev=False
+        prog="curation",
+        description="Open-set evaluation data you can trust.",
+        epilog=f"{listed}\n\n`curation VERB --help` shows the options of a verb.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        usage="curation [-h] [--version] [--completion SHELL] VERB ...",
+        allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"curation {__version__}")
-    verbs = parser.add_subparsers(dest="verb", metavar="VERB")
+    parser.add_argument(
+        "--completion",
+        action=_Completion,
+        choices=("bash", "zsh", "tcsh"),
+        metavar="SHELL",
+        help="print the completion of bash, zsh or tcsh",
+    )
+    below = parser.add_subparsers(dest="verb", metavar="VERB", help=argparse.SUPPRESS, prog="curation")
     for name, summary in VERBS.items():
-        subparser = verbs.add_parser(name, help=summary, description=summary, allow_abbrev=False)
+        subparser = below.add_parser(name, description=_sentence(summary), formatter_class=Help, allow_abbrev=False)
         if every or name == (verb or "").partition(" ")[0]:
             # `audit --each` is a program of its own behind the same word.
-            own = "audits" if verb == "audit --each" else name
-            _declare(subparser, importlib.import_module(f"curation.cli.{own}_verb"), command)
+            module = "audits" if verb == "audit --each" else name
+            _declare(subparser, importlib.import_module(f"curation.cli.{module}_verb"), command)
             outputs.add_force(subparser)
     return parser
 
 
+def _sentence(summary: str) -> str:
+    return f"{summary[0].upper()}{summary[1:]}."
+
+
+class _Completion(argparse.Action):
+    """Prints what a shell needs to complete verbs, options and files, and ends the command."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *given: Any) -> None:
+        import shtab
+
+        print(shtab.complete(whole_parser(), given[1]))
+        parser.exit()
+
+
 def whole_parser() -> argparse.ArgumentParser:
-    """Return the parser of every verb, for completion at a shell."""
+    """Return the parser of every verb, for completion at a shell and for the page of all commands."""
     parser = _parser(None, every=True)
     _complete_files(parser)
     return parser
@@ -142,7 +218,7 @@ _FILES = {"bash": "_shtab_compgen_files", "zsh": "_files", "tcsh": "f"}
 def _complete_files(parser: argparse.ArgumentParser) -> None:
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
-            for command in action.choices.values():
+            for command in dict.fromkeys(action.choices.values()):
                 _complete_files(command)
         elif action.type is Path or isinstance(action.type, outputs.Output):
             action.complete = _FILES  # type: ignore[attr-defined]
@@ -170,7 +246,7 @@ def _declare(parser: argparse.ArgumentParser, module: Any, command: str) -> None
 def _add_json(parser: argparse.ArgumentParser) -> None:
     """Declare ``--json`` for a verb, or for each of its commands."""
     below = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
-    for command in (one for action in below for one in action.choices.values()):
+    for command in (one for action in below for one in dict.fromkeys(action.choices.values())):
         _add_json(command)
     if not below:
         parser.add_argument("--json", action="store_true", help="print the answer as JSON")

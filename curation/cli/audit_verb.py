@@ -11,9 +11,8 @@ from curation.audit.report import Report
 from curation.audit.rule import counted
 from curation.audit.run import audit
 from curation.audit.statement import SHOWN_EXAMPLES, Gravity, Statement, by_need
-from curation.cli.options import Amount
-from curation.cli.output import Answer, Table, printable, table_lines, warn
-from curation.cli.outputs import NewFolder, OutputFile
+from curation.cli.output import Amount, Answer, Table, printable, table_lines, warn
+from curation.cli.outputs import FileOrNewFolder
 from curation.storage import write_text
 
 _TITLES: dict[Gravity, str] = {
@@ -32,8 +31,7 @@ def run(
     /,
     *,
     amount: Amount,
-    report: Annotated[Path | None, OutputFile()] = None,
-    out: Annotated[Path | None, NewFolder(), "DIR"] = None,
+    out: tuple[Annotated[Path, FileOrNewFolder(), "DIR|FILE.html"], ...] = (),
     each: bool = False,
 ) -> Answer:
     """Check a manifest, or any folder of lists, against the rules of a sound benchmark.
@@ -43,18 +41,18 @@ def run(
 
     Parameters
     ----------
-    report
-        write the report as one HTML page
     out
-        write audit.json, report.html and the tables as CSV into a new folder
+        write audit.json, report.html and the tables as CSV into a new folder; or the report as one HTML page
+        (repeatable)
     each
         audit each folder below FOLDER, many at once, into shards of reports: ``audit --each --help`` tells its options
     """
     assert not each  # noqa: S101 - `curation.cli` hands over to `curation.cli.audits_verb`
-    if report:
-        write_text(report, made.html())
-    if out:
-        made.save(out)
+    for path in out:
+        if path.suffix.lower() == ".html":
+            write_text(path, made.html())
+        else:
+            made.save(path)
     for name, why in made.damaged.items():
         warn(f"{name} cannot be read, and nothing of it was judged: {why}")
     for text in label_warnings(made.target):

@@ -1,14 +1,16 @@
-"""``curation evaluate``: score predictions, by protocol; the function ``evaluate`` of each declares the options."""
+"""``curation evaluate``: score predictions, by benchmark; the function ``evaluate`` of each declares the options."""
 
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
+from curation.cli.option_names import Help
 from curation.cli.output import emit, printable, stage, warn
 from curation.cli.outputs import AppendedFile, OutputResult
 from curation.cli.signature import add_arguments as declare_options
-from curation.cli.signature import call, summary_of
+from curation.cli.signature import call, option_words, summary_of, variants_of
 from curation.errors import UsageError
 from curation.evaluation.protocols import evaluation_of, protocols
 
@@ -17,18 +19,37 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser, chosen: str = "") -> None:
-    """Declare the arguments of ``curation evaluate``: one sub-command a protocol; of a chosen one, its own alone."""
-    commands = parser.add_subparsers(dest="protocol", metavar="PROTOCOL", required=True)
+    """Declare the arguments of ``curation evaluate``: one sub-command a benchmark; of a chosen one, its own alone.
+
+    Benchmarks that take the same options, but for their variants, are one sub-command with several names.
+    """
+    commands = parser.add_subparsers(dest="protocol", metavar="BENCHMARK", required=True)
     names = protocols()
+    if chosen in names:
+        for name in names:
+            _add_command(commands, [name], whole=name == chosen)
+        return
+    alike: dict[tuple[str, ...], list[str]] = {}
     for name in names:
-        if chosen in names and name != chosen:
-            commands.add_parser(name)
-            continue
-        evaluate = evaluation_of(name)
-        summary = summary_of(evaluate)
-        command = commands.add_parser(name, help=summary, description=summary, allow_abbrev=False)
-        declare_options(command, evaluate)
-        _add_outputs(command, name)
+        alike.setdefault(option_words(evaluation_of(name)), []).append(name)
+    for several in alike.values():
+        _add_command(commands, several)
+
+
+def _add_command(commands: Any, names: Sequence[str], *, whole: bool = True) -> None:
+    if not whole:
+        commands.add_parser(names[0])
+        return
+    functions = [evaluation_of(name) for name in names]
+    summary = "; ".join(dict.fromkeys(map(summary_of, functions)))
+    command = commands.add_parser(
+        names[0], aliases=names[1:], help=summary, description=summary, formatter_class=Help, allow_abbrev=False
+    )
+    declare_options(command, functions[0])
+    variants = [action for action in command._actions if action.dest == "variant"]
+    for action in variants if len(names) > 1 else ():
+        action.choices = tuple(dict.fromkeys(word for one in functions for word in variants_of(one)))
+    _add_outputs(command, names[0])
 
 
 def _add_outputs(command: argparse.ArgumentParser, protocol: str) -> None:

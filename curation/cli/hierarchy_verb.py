@@ -90,19 +90,19 @@ def dropped(nodes: tuple[Annotated[str, "NODE"], ...] = (), /, *, view: View) ->
     return Answer({node: list(several) for node, several in found.lost.items()}, table_lines(table))
 
 
-def kin(
-    found: Annotated[tuple[ClassKin, ...], kin_of], /, *, csv: Annotated[Path | None, OutputFile()] = None
+def related(
+    found: Annotated[tuple[ClassKin, ...], kin_of], /, *, out: Annotated[Path | None, OutputFile()] = None
 ) -> Answer:
     """Print which unknown classes are, are below, or are above an in-distribution class; 1 where one is such a class.
 
     Parameters
     ----------
-    csv
-        write a row for each unknown class
+    out
+        write a row for each unknown class as CSV
     """
     rows = [row for one in found for row in one.rows]
-    if csv is not None:
-        write_text(csv, as_csv(list(rows[0]) if rows else ["set", "class"], [list(row.values()) for row in rows]))
+    if out is not None:
+        write_text(out, as_csv(list(rows[0]) if rows else ["set", "class"], [list(row.values()) for row in rows]))
     data = {
         "origin": found[0].origin if found else "",
         "not_proven": list(_notes(found)),
@@ -111,10 +111,10 @@ def kin(
             for one in found
         ],
     }
-    return Answer(data, _kin_lines(found), 1 if any(one.of("same") for one in found) else 0)
+    return Answer(data, _related_lines(found), 1 if any(one.of("same") for one in found) else 0)
 
 
-def _kin_lines(found: tuple[ClassKin, ...]) -> list[str]:
+def _related_lines(found: tuple[ClassKin, ...]) -> list[str]:
     counts = [
         (
             one.name,
@@ -145,7 +145,7 @@ def _kin_lines(found: tuple[ClassKin, ...]) -> list[str]:
                 ),
             )
             lines += table_lines(table) if told else []
-            lines += [f"and {len(told) - _FIRST} more: --json or --csv FILE has all", ""] if told[_FIRST:] else []
+            lines += [f"and {len(told) - _FIRST} more: --json or --out FILE has all", ""] if told[_FIRST:] else []
         absent = [f"{name}: {why}" for name, why in (*one.unknown.absent.items(), *one.known.absent.items())]
         lines += [f"{one.name}: of {len(absent)} classes nothing is said, first {absent[0]}", ""] if absent else []
     return [printable(line) for line in lines] + [f"note: {text}" for text in _notes(found)]
@@ -165,4 +165,4 @@ def _text(number: int | None) -> str:
 
 
 METAVAR = "ACTION"
-COMMANDS = {"show": show, "find": find, "similarity": similarity, "dropped": dropped, "kin": kin}
+COMMANDS = {"show": show, "find": find, "similarity": similarity, "dropped": dropped, "related": related}

@@ -29,9 +29,8 @@ class Options:
         with --make-index: the TOML file that says whose lists they are (default: lists.toml of the folder, else every
         list is taken)
     out
-        with --make-index: the file of the index
-    digests
-        with --make-index: write counts and digests of each list as CSV
+        with --make-index: the file of the index; of a name that ends in .csv, counts and digests of each list
+        (repeatable)
     """
 
     files: Annotated[tuple[Path, ...], "FILE"] = ()
@@ -40,15 +39,14 @@ class Options:
     index: Path | None = None
     make_index: Annotated[Path | None, "DIR"] = None
     declaration: Path | None = None
-    out: Annotated[Path | None, OutputFile()] = None
-    digests: Annotated[Path | None, OutputFile()] = None
+    out: tuple[Annotated[Path, OutputFile()], ...] = ()
 
 
 def run(options: Options) -> Answer:
     """Print what is known of each list; 1 where one is unknown, else 0."""
     if options.make_index is not None:
         return _made(options, options.make_index)
-    if given := [name for name in ("declaration", "out", "digests") if getattr(options, name)]:
+    if given := [name for name in ("declaration", "out") if getattr(options, name)]:
         raise UsageError(f"--{given[0]} belongs to --make-index", hint="curation identify --make-index DIR --out FILE")
     from curation.identify.run import identify
 
@@ -62,13 +60,14 @@ def _made(options: Options, folder: Path) -> Answer:
 
     if options.files or options.lists or options.index:
         raise UsageError("--make-index takes one folder, and no lists beside it", where=f"--make-index {folder}")
-    if options.out is None and options.digests is None:
-        raise UsageError("--make-index needs a file to write", expected="--out FILE, --digests FILE or both")
+    if not options.out:
+        raise UsageError("--make-index needs a file to write", expected="--out FILE, --out FILE.csv or both")
     made = make_index(folder, options.declaration)
-    if options.out is not None:
-        write_bytes(options.out, index_bytes(made.index))
-    if options.digests is not None:
-        write_text(options.digests, made.digests)
+    for path in options.out:
+        if path.suffix.lower() == ".csv":
+            write_text(path, made.digests)
+        else:
+            write_bytes(path, index_bytes(made.index))
     data = {
         "lists": [{"name": one.name, "lines": one.lines, "images": one.images} for one in made.index.lists],
         "undeclared": list(made.undeclared),

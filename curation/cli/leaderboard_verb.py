@@ -6,20 +6,26 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from curation.cli.output import Answer, Table, printable, table_lines, warn
-from curation.cli.outputs import FileOrNewFolder, OutputFile
+from curation.cli.outputs import FileOrNewFolder
 from curation.errors import UsageError
 from curation.evaluation.leaderboard.board import Group, Leaderboard, leaderboard
 from curation.evaluation.leaderboard.exchange import FORMS, Origin, write_records
 from curation.storage import write_text
+
+_FORMS: dict[str, Literal["html", "markdown", "csv", "latex"]] = {
+    ".html": "html",
+    ".md": "markdown",
+    ".csv": "csv",
+    ".tex": "latex",
+}
 
 
 def run(
     made: Annotated[Leaderboard, leaderboard],
     /,
     *,
-    form: Annotated[Literal["text", "html", "markdown", "csv", "latex", "eee", "hub"], "--format"] = "text",
+    form: Annotated[Literal["text", "html", "markdown", "csv", "latex", "eee", "hub"] | None, "--format"] = None,
     out: Annotated[Path | None, FileOrNewFolder()] = None,
-    html: Annotated[Path | None, OutputFile()] = None,
     origin: Origin,
 ) -> Answer:
     """Results of several methods, ranked where they are comparable.
@@ -28,14 +34,13 @@ def run(
     ----------
     form
         tables for a terminal, a page, a text or a paper; eee: Every Eval Ever records, into a folder; hub: entries of
-        the .eval_results of a model's repository
+        the .eval_results of a model's repository (default: by the suffix of --out, .html, .md, .csv or .tex, else text)
     out
-        write this form to a file, for eee to a new folder (default: print it)
-    html
-        write the tables as one HTML page as well
+        write to this file, for eee to a new folder (default: print)
     """
     if made.torn:
         warn(f"{made.file}: the last line is cut off and was left out: {made.torn}")
+    form = form or _FORMS.get(out.suffix.lower() if out else "", "text")
     if form == "eee":
         if out is None:
             raise UsageError("Every Eval Ever records are files", expected="--out FOLDER")
@@ -45,9 +50,6 @@ def run(
         lines = text.splitlines() if out is None else [f"wrote {out}"]
         if out is not None:
             write_text(out, text)
-    if html:
-        write_text(html, made.html())
-        lines.append(f"wrote {html}")
     return Answer(made.as_data(), lines)
 
 

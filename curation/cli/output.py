@@ -8,13 +8,15 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
+from curation.cli.signature import OneOf
 from curation.errors import CurationWarning
 from curation.progress import stage, steps
 from curation.text_table import Table, printable, table_lines
 
 __all__ = [
+    "Amount",
     "Answer",
     "Table",
     "counted_examples",
@@ -52,6 +54,22 @@ class Answer:
     lines: Iterable[str]
     status: int = 0
     then: Callable[[], None] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Amount:
+    """How much a check prints beside what needs attention.
+
+    Attributes
+    ----------
+    all
+        print everything, not only what needs attention
+    quiet
+        print the last line alone, the result
+    """
+
+    all: Annotated[bool, OneOf("amount")] = False
+    quiet: Annotated[bool, OneOf("amount")] = False
 
 
 def emit(data: Data | Callable[[], Data], lines: Iterable[str], *, as_json: bool) -> None:

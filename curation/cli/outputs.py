@@ -168,7 +168,7 @@ def add_force(parser: argparse.ArgumentParser) -> None:
     actions = list(parser._actions)
     for action in actions:
         if isinstance(action, argparse._SubParsersAction):
-            for command in action.choices.values():
+            for command in dict.fromkeys(action.choices.values()):
                 add_force(command)
     if any(isinstance(action.type, _REPLACING) for action in actions):
         parser.add_argument(

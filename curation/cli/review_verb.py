@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 
 from curation.cli.output import Answer, Table, table_lines, warn
 from curation.cli.outputs import OutputFile, OwnFolder
-from curation.decisions.box_overlay import BoxReport, report_boxes
+from curation.cli.review_apply import apply
+from curation.cli.review_propose import propose
+from curation.cli.review_summary import summary
 from curation.review.bad_photos import BAD_PHOTOS
 from curation.review.judging import REVIEWER_VARIABLE
 from curation.review.session import Started, review_from_files
@@ -219,32 +221,12 @@ def export(*, folder: Folder, out: Annotated[Path, OutputFile()]) -> Answer:
     return Answer(data, [f"{_counted(written.rows, 'decision')} written to {written.path}: {actions or 'none stands'}"])
 
 
-def boxes(report: Annotated[BoxReport, report_boxes], /) -> Answer:
-    """Tell of each reviewer the boxes that annotations lack, and how far every two agree, without a database."""
-    people = tuple(tuple(str(value) for value in one.values()) for one in report.reviewers())
-    pairs = tuple(
-        (
-            f"{one.first}, {one.second}",
-            f"{one.images:,}",
-            " and ".join(map(str, one.boxes)),
-            str(one.matched),
-            *("undefined" if value is None else f"{value:.3f}" for value in (one.f1, one.jaccard, one.mean_iou)),
-            str(one.same_label),
-        )
-        for one in report.agreement
-    )
-    shares = ("F1", "Jaccard", "mean IoU")
-    columns = ("reviewers", "complete by both", "boxes", f"IoU >= {report.iou}", *shares, "same label")
-    lines = table_lines(Table("Reviewers", ("reviewer", "images", "boxes", "declared complete"), people))
-    if pairs:
-        lines += table_lines(Table("Agreement on boxes", columns, pairs))
-    edits = report.replay
-    pending = len(edits.pending)
-    lines.append(f"{edits.refused} edits refused, {edits.unknown} lost in a kill, {pending} without an outcome")
-    for note in (note for one in report.files for note in one.notes()):
-        warn(note)
-    return Answer(report.data(), lines)
-
-
-METAVAR = "start|status|export|boxes"
-COMMANDS = {"start": start, "status": status, "export": export, "boxes": boxes}
+METAVAR = "STEP"
+COMMANDS = {
+    "propose": propose,
+    "start": start,
+    "status": status,
+    "export": export,
+    "summary": summary,
+    "apply": apply,
+}

@@ -23,7 +23,7 @@ def run(
     composition: bool = False,
     sources: Sources | None = None,
     reading: Reading,
-    csv: Annotated[Path | None, OutputFile()] = None,
+    out: Annotated[Path | None, OutputFile()] = None,
 ) -> Answer:
     """Print a manifest.
 
@@ -36,10 +36,10 @@ def run(
     composition
         images and objects of every part under its label view, by role and by class, and what the view hides; without
         --source, what the header says of it
-    csv
-        with --composition: the counts of each class in each part
+    out
+        with --composition: write the counts of each class in each part as CSV
     """
-    idle = [name for name, one in (("source", sources), ("csv", csv)) if one]
+    idle = [name for name, one in (("source", sources), ("out", out)) if one]
     if idle and not composition:
         raise UsageError(f"--{idle[0]} goes with --composition", hint="curation show MANIFEST --composition")
     loaded = load_manifest(manifest)
@@ -47,8 +47,8 @@ def run(
         lines = [line for table in manifest_tables(loaded) for line in table_lines(table)]
         return Answer(manifest_data(loaded), lines)
     made = Composition(loaded, compose(loaded, open_slots(sources, loaded.slots, reading) if sources else {}))
-    if csv:
-        write_text(csv, made.csv())
+    if out:
+        write_text(out, made.csv())
     lines = [line for table in made.tables() for line in table_lines(table)]
-    written = [str(csv)] if csv else []
+    written = [str(out)] if out else []
     return Answer({**made.data(), "files": written}, [*lines, *(f"wrote {path}" for path in written)])

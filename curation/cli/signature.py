@@ -41,8 +41,9 @@ a dataclass                      its fields, each as an option of this command, 
 ===============================  ==================================================================================
 
 What two functions ask for under one name is one option: the first declares it, and the first docstring that explains it
-is its help. ``**named`` is for Python alone. Help states a default that the docstring does not. ``--json`` and
-``--force`` are declared once, in `curation.cli`.
+is its help. Parameters that `curation.cli.option_names` says to be keys of one option share it: ``--on-error boxes=drop
+--on-error stray=drop``. ``**named`` is for Python alone. Help states a default that the docstring does not. ``--json``
+and ``--force`` are declared once, in `curation.cli`.
 """  # noqa: D214, D215  (the example holds a docstring)
 
 from __future__ import annotations
@@ -59,7 +60,9 @@ from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin
 
 from curation.arguments import alternatives, annotations_of, fitted
+from curation.cli.option_names import ABOUT, Help, OptionName, name_of
 from curation.cli.outputs import Output
+from curation.errors import UsageError
 from curation.key_value import pairs as pairs
 
 _WORDS = (Path, str, int, float, bool)
@@ -92,16 +95,18 @@ class _Option:
     help: str
     bare: bool = False
     name: str = ""
+    key: str = ""
+    words: tuple[str, str] = ("no", "yes")
 
     @property
     def dest(self) -> str:
-        """Return the name in the namespace: the parameter's, without the underscore that keeps it off a builtin."""
-        return self.name or self.parameter.rstrip("_")
+        """Return the name in the namespace."""
+        return self.name.replace("-", "_")
 
     @property
     def flag(self) -> str:
         """Return the option as it is typed."""
-        return f"--{'no-' * (self.default is True)}{self.dest.replace('_', '-')}"
+        return f"--{'no-' * (self.default is True)}{self.name}"
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -115,16 +120,35 @@ class _Option:
         """Return whether it has to be given."""
         return self.default is _EMPTY and self.kind != "flag"
 
+    @property
+    def accepted(self) -> tuple[str, ...] | None:
+        """Return the words that the value of a key may be, None for any."""
+        return self.words if self.kind == "flag" else self.choices
 
-def add_arguments(parser: argparse.ArgumentParser, function: Callable[..., Any], *, but: Collection[str] = ()) -> None:
-    """Declare the parameters of a function as arguments and options, all `but` some."""
+    def after_key(self, text: str) -> str | None:
+        """Return the value that a text gives to the key, None where it has another; of pairs KEY:NAME=VALUE too."""
+        key, equals, value = text.partition("=")
+        if key == self.key:
+            return value if equals else None
+        key, colon, name = key.partition(":")
+        return f"{name}={value}" if key == self.key and colon and equals and self.kind == "pairs" else None
+
+
+def add_arguments(parser: argparse.ArgumentParser, function: Callable[..., Any]) -> None:
+    """Declare the parameters of a function as arguments and options."""
     groups: dict[str, argparse._MutuallyExclusiveGroup] = {}
-    declared: dict[str, _Option] = {}
+    declared: dict[str, dict[str, _Option]] = {}
     for option in _options(function):
-        if option.parameter not in but:
-            first = declared.setdefault(option.dest, option)
-            declared[option.dest] = first if first.help else dataclasses.replace(first, help=option.help)
-    for option in declared.values():
+        members = declared.setdefault(option.dest, {})
+        first = members.setdefault(option.key, option)
+        members[option.key] = first if first.help else dataclasses.replace(first, help=option.help)
+    shared = {dest: tuple(members.values()) for dest, members in declared.items() if {*members} != {""}}
+    parser.set_defaults(shared=shared)
+    for dest, members in declared.items():
+        if dest in shared:
+            _declare_shared(parser, shared[dest])
+            continue
+        option = members[""]
         place: Any = parser
         if option.group is not None:
             place = groups.get(option.group.choice) or groups.setdefault(
@@ -133,19 +157,57 @@ def add_arguments(parser: argparse.ArgumentParser, function: Callable[..., Any],
         _declare(place, option)
 
 
+def _declare_shared(parser: argparse.ArgumentParser, members: Sequence[_Option]) -> None:
+    """Declare an option that several parameters share, each with a key but for one."""
+    main = next((option for option in members if not option.key), None)
+    keyed = [option for option in members if option.key]
+    lines = [f"{option.key}={_value_told(option)}: {option.help}{_default_told(option)}" for option in keyed]
+    head = main.help + _default_told(main) if main else ABOUT.get(members[0].name, "repeatable")
+
+    def text_of(text: str) -> str:
+        for option in keyed:
+            value = option.after_key(text)
+            if value is not None and (value in option.accepted if option.accepted else value):
+                return text
+            if value is not None:
+                raise argparse.ArgumentTypeError(f"{text[:200]!r}: expected {option.key}={_value_told(option)}")
+        if main is None:
+            known = ", ".join(option.key for option in keyed)
+            raise argparse.ArgumentTypeError(f"{text[:200]!r}: expected KEY=VALUE with a key of {known}")
+        return text
+
+    words = [f"{option.key}={word}" for option in keyed for word in option.accepted or ()]
+    told: dict[str, Any] = {"choices": words} if main is None and all(option.accepted for option in keyed) else {}
+    parser.add_argument(
+        *members[0].names if main is None else main.names,
+        action="append",
+        type=text_of,
+        default=[],
+        dest=members[0].dest,
+        required=main is not None and main.required,
+        metavar="KEY=VALUE" if main is None else (main.choices and "|".join(main.choices)) or _metavar(main),
+        help="\n".join([head.replace("%", "%%"), *lines]),
+        **told,
+    )
+
+
+def _value_told(option: _Option) -> str:
+    if option.accepted:
+        return "|".join(option.accepted)
+    return (_metavar(option) or "VALUE").replace("[", "").replace("]", "").rpartition("=")[2]
+
+
 def add_commands(parser: argparse.ArgumentParser, commands: Mapping[str, Callable[..., Any]], metavar: str) -> None:
     """Declare one sub-command a function; the namespace of a command line holds the function as ``command``."""
     below = parser.add_subparsers(dest=metavar.lower(), metavar=metavar, required=True)
     for name, function in commands.items():
         summary = summary_of(function)
-        command = below.add_parser(name, help=summary, description=summary, allow_abbrev=False)
+        command = below.add_parser(name, help=summary, description=summary, formatter_class=Help, allow_abbrev=False)
         add_arguments(command, function)
         command.set_defaults(command=function)
 
 
-def arguments(
-    function: Callable[..., Any], options: argparse.Namespace, *, but: Collection[str] = ()
-) -> tuple[list[Any], dict[str, Any]]:
+def arguments(function: Callable[..., Any], options: argparse.Namespace) -> tuple[list[Any], dict[str, Any]]:
     """Return what a function is called with for parsed options: positional and keyword arguments.
 
     Raises
@@ -157,14 +219,14 @@ def arguments(
     positional, named = [], {}
     hints = _hints(function)
     for name, parameter in _parameters(function):
-        if name in but:
-            continue
         group = _group_in(hints[name])
+        option = None if group else _option(function, parameter, hints[name], {})
         if group:
             value = call(group, options)
+        elif option is None:
+            continue
         else:
-            option = _option(function, parameter, hints[name], {})
-            word = option.dest.upper() if option.positional else option.flag
+            word = option.dest.upper() if option.positional else f"{option.flag} {option.key}".rstrip()
             value = fitted(_value(option, options), word, hints[name], "The command", "--help", parameter.default)
         if parameter.kind is inspect.Parameter.POSITIONAL_ONLY:
             positional.append(value)
@@ -179,6 +241,16 @@ def call(function: Callable[..., Any], options: argparse.Namespace) -> Any:
     return function(*positional, **named)
 
 
+def option_words(function: Callable[..., Any]) -> tuple[str, ...]:
+    """Return the options of a function and their keys, by which functions that share a parser are known."""
+    return tuple(f"{option.flag} {option.key}" for option in _options(function))
+
+
+def variants_of(function: Callable[..., Any]) -> tuple[str, ...]:
+    """Return the words of ``--variant``."""
+    return next((option.choices or () for option in _options(function) if option.name == "variant"), ())
+
+
 def summary_of(function: Callable[..., Any]) -> str:
     """Return the first line of a docstring without its full stop."""
     return (inspect.getdoc(function) or "").partition("\n")[0].removesuffix(".").replace("%", "%%")
@@ -191,8 +263,8 @@ def _options(function: Callable[..., Any]) -> Iterator[_Option]:
         group = _group_in(hints[name])
         if group is not None:
             yield from _options(group)
-        else:
-            yield _option(function, parameter, hints[name], texts)
+        elif (option := _option(function, parameter, hints[name], texts)) is not None:
+            yield option
 
 
 def _parameters(function: Callable[..., Any]) -> list[tuple[str, inspect.Parameter]]:
@@ -215,7 +287,10 @@ def _group_in(hint: Any) -> Callable[..., Any] | None:
     return kinds[0] if len(kinds) == 1 and isinstance(kinds[0], type) and dataclasses.is_dataclass(kinds[0]) else None
 
 
-def _option(function: Callable[..., Any], parameter: inspect.Parameter, hint: Any, texts: Mapping[str, str]) -> _Option:
+def _option(
+    function: Callable[..., Any], parameter: inspect.Parameter, hint: Any, texts: Mapping[str, str]
+) -> _Option | None:
+    """Return a parameter as the command line knows it; None where Python alone knows it."""
     extras: list[Any] = []
     kind: Literal["flag", "one", "many", "pairs"] = "one"
     hint = _plain(hint, extras)
@@ -232,6 +307,11 @@ def _option(function: Callable[..., Any], parameter: inspect.Parameter, hint: An
     flag = ""
     if metavar is not None and metavar.startswith("--"):
         flag, _, metavar = metavar.partition(" ")
+    positional = parameter.kind is not inspect.Parameter.KEYWORD_ONLY and not flag
+    said = flag[2:].replace("-", "_") or parameter.name.rstrip("_")
+    name = OptionName(said) if positional else name_of(function.__name__, said)
+    if name is None:
+        return None
     if not isinstance(word, Output) and choices is None and word not in _WORDS:
         raise TypeError(f"{function.__qualname__}: no word of a command line is a {hint} ({parameter.name})")
     return _Option(
@@ -239,13 +319,15 @@ def _option(function: Callable[..., Any], parameter: inspect.Parameter, hint: An
         kind=kind,
         word=str if choices else word,
         default=parameter.default,
-        positional=parameter.kind is not inspect.Parameter.KEYWORD_ONLY and not flag,
+        positional=positional,
         metavar=metavar or None,
         choices=choices,
         group=next((one for one in extras if isinstance(one, OneOf)), None),
         help="; ".join(filter(None, (*texts_told[1:], texts.get(parameter.name, "")))),
         bare=_BARE in extras,
-        name=flag[2:].replace("-", "_"),
+        name=name.option,
+        key=name.key,
+        words=name.words,
     )
 
 
@@ -329,12 +411,43 @@ def _default_told(option: _Option) -> str:
 
 def _value(option: _Option, options: argparse.Namespace) -> Any:
     value = getattr(options, option.dest)
+    members: Sequence[_Option] = getattr(options, "shared", {}).get(option.dest, ())
+    if members and not option.positional:
+        value = _own_texts(option, members, value)
+        if option.kind in ("one", "flag"):
+            return _only_value(option, value)
     if option.kind == "pairs":
         read = option.word if isinstance(option.word, type) else Path
         bare, known = _bare_key(value, option) if option.bare else (None, None)
         given = {key: read(text) for key, text in pairs(value, option.flag, bare=bare, known=known).items()}
         return given[""] if list(given) == [""] else given
     return tuple(value) if option.kind == "many" else value
+
+
+def _own_texts(option: _Option, members: Sequence[_Option], texts: Sequence[str]) -> list[str]:
+    """Return what the texts of a shared option give to one of its members."""
+    if option.key:
+        return [value for text in texts if (value := option.after_key(text)) is not None]
+    keyed = [one for one in members if one.key]
+    return [text for text in texts if all(one.after_key(text) is None for one in keyed)]
+
+
+def _only_value(option: _Option, texts: Sequence[str]) -> Any:
+    """Return the one value among some texts, or the default."""
+    said = f"{option.flag} {option.key}".rstrip()
+    if len(texts) > 1:
+        raise UsageError(f"{said} is given twice", found=", ".join(texts)[:200])
+    if not texts:
+        if option.required:
+            raise UsageError(f"{said} is missing", hint="--help")
+        return option.default
+    (text,) = texts
+    if option.kind == "flag":
+        return text == option.words[1]
+    try:
+        return option.word(text)
+    except ValueError:
+        return text
 
 
 def _bare_key(texts: Sequence[str], option: _Option) -> tuple[str | Callable[[str], str], set[str]]:

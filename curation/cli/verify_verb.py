@@ -6,8 +6,7 @@ from collections import Counter
 from typing import Annotated
 
 from curation.benchmarks.verification import Verification, verify
-from curation.cli.options import Amount
-from curation.cli.output import Answer, Table, counted_examples, table_lines
+from curation.cli.output import Amount, Answer, Table, counted_examples, table_lines
 from curation.manifest.verify import Finding
 
 

@@ -527,7 +527,7 @@ def _require_judged(manifest: Manifest, coverage: Sequence[Coverage], staleness:
         where=f"{manifest.header.name} {manifest.header.version}",
         expected=f"decisions on images such as {example}",
         found=" ".join(staleness.notes())[:300] or "no decision",
-        hint="curation decisions FILE … --dataset NAME, with the data set of the list",
+        hint="curation review summary FILE … --dataset NAME, with the data set of the list",
     )
 
 

@@ -218,7 +218,7 @@ def resolve_boxes(
     """
     threshold = threshold_of(iou)
     if rule == "senior" and not seniors:
-        raise UsageError("--boxes-rule senior needs to know who is senior", expected="--senior NAME")
+        raise UsageError("--rule boxes=senior needs to know who is senior", expected="--senior NAME")
     rank = {name: place for place, name in enumerate(seniors)}
     images, conflicts, alone = [], [], 0
     for image in replay.images:
@@ -241,8 +241,8 @@ def resolve_boxes(
         raise DecisionConflictError(
             "Reviewers drew different boxes",
             found="; ".join(one.text() for one in conflicts[:_SHOWN]) + ("; …" if len(conflicts) > _SHOWN else ""),
-            expected="the same boxes, or --boxes-rule " + "|".join(one for one in RULES if one != "error"),
-            hint="curation review boxes FILE … shows how far they agree",
+            expected="the same boxes, or --rule boxes=" + "|".join(one for one in RULES if one != "error"),
+            hint="curation review summary FILE … shows how far they agree",
         )
     return BoxResolution(Overlay(tuple(images)), rule, replay.digest, tuple(conflicts), alone)
 

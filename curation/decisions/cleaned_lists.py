@@ -302,7 +302,7 @@ def _dataset_of(part: str, decisions: Sequence[Decision], path: Path) -> tuple[s
             "The decisions are on several data sets, and the list does not say of which it is",
             where=str(path),
             expected=f"decisions on one data set, or a list whose name is one of: {', '.join(sorted(called))[:200]}",
-            hint="curation decisions FILE of this list alone, --out FILE.jsonl",
+            hint="curation review summary FILE of this list alone, --out FILE.jsonl",
         )
     names = called.get(namespace, set())
     return namespace, next(iter(names)) if len(names) == 1 and "" not in names else namespace

@@ -135,7 +135,7 @@ def _check_columns(columns: Sequence[str], where: str) -> None:
             where=where,
             expected=", ".join(known),
             found=_plain("; ".join(problems[:3])),
-            hint="curation decisions FILE --columns image_id=COLUMN,action=COLUMN --codes CODE=ACTION,… reads a table "
+            hint="curation review summary FILE --key image_id=COLUMN,action=COLUMN --codes CODE=ACTION,… reads a table "
             "of any other form",
         )
 

@@ -148,7 +148,7 @@ def report_decisions(
     Parameters
     ----------
     files
-        .jsonl or .csv, or the FindMeIfYouCan authors' manual_selection as .yaml or .json; with --columns any table
+        .jsonl or .csv, or the FindMeIfYouCan authors' manual_selection as .yaml or .json; with --key any table
     manifest
         report decisions that do not fit this manifest, or published list, and how many of its images were judged
     categories
@@ -290,9 +290,9 @@ def apply_from_files(
 
     rule = rule or ConflictRule()
     if len(reason) > 1000 or (reason and not reason.isprintable()):
-        raise UsageError("The reason is not one line of text", where="--reason")
+        raise UsageError("The reason is not one line of text", where="--note")
     if not (decisions or boxes):
-        raise UsageError("There is nothing to apply", expected="--decisions FILE, or --boxes FILE")
+        raise UsageError("There is nothing to apply", expected="--decisions FILE, or --added-boxes FILE")
     files, drawn = read_decision_files(decisions), read_box_logs(boxes)
     torn = [note for one in files for note in one.report.notes()] + [note for one in drawn for note in one.notes()]
     if torn and strict:
@@ -306,12 +306,14 @@ def apply_from_files(
             "A new version of a manifest needs its number",
             where="--version",
             expected=f"MAJOR.MINOR.PATCH behind {base.header.version}",
-            hint="or --variant, for a cleaned list of its own",
+            hint="or --cleaned, for a cleaned list of its own",
         )
     if name and variant is None:
-        raise UsageError("A new version keeps the name", where="--name", hint="--variant, for a list of its own")
+        raise UsageError("A new version keeps the name", where="--name", hint="--cleaned, for a list of its own")
     if boxes and variant is not None:
-        raise UsageError("Boxes become part of a new version of a manifest", where="--boxes", expected="--version V")
+        raise UsageError(
+            "Boxes become part of a new version of a manifest", where="--added-boxes", expected="--version V"
+        )
     # Who is senior may be asked for by the rule for verdicts, for boxes, or both.
     seniors = () if boxes_rule == "senior" and rule.rule != "senior" else rule.senior
     resolution = resolve(rows, rule.rule, seniors=seniors, allow_conflicts=rule.allow_conflicts)

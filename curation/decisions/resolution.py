@@ -175,7 +175,7 @@ def refuse_conflicts(conflicts: Sequence[Conflict]) -> None:
         f"Verdicts contradict each other on {len(conflicts)} images",
         where=" | ".join(one.text() for one in conflicts[:_SHOWN]) + more,
         expected="one action for an image at a stage",
-        hint="--rule majority, --rule senior --senior NAME, or --allow-conflicts to replay them all",
+        hint="--rule majority, --rule senior --senior NAME, or --on-error conflicts=keep to replay them all",
     )
 
 

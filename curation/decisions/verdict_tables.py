@@ -107,7 +107,7 @@ def read_verdicts(paths: Sequence[Path], options: TableOptions, namespaces: Name
             raise UsageError(
                 f"--{alone} is for tables with a map of their columns",
                 where=f"--{alone}",
-                hint="--columns image_id=COLUMN,action=COLUMN",
+                hint="--key image_id=COLUMN,action=COLUMN",
             )
         return read_decision_files(paths)
     table = _Table.of(options, namespaces)
@@ -126,17 +126,17 @@ class _Table:
 
     @classmethod
     def of(cls, options: TableOptions, namespaces: Namespaces) -> _Table:
-        columns = pairs(_pieces(options.columns), "--columns")
+        columns = pairs(_pieces(options.columns), "--key")
         fields = Decision.__struct_fields__
         lacking = [name for name in ("image_id", "action") if name not in columns]
         unknown = [name for name in columns if name not in fields]
         if lacking or unknown:
             raise UsageError(
                 "The columns of a table are mapped to fields of a decision, image_id and action among them",
-                where="--columns",
+                where="--key",
                 expected=", ".join(fields),
                 found=f"no {lacking[0]}" if lacking else ascii(unknown[0])[:60],
-                hint=f"--columns {lacking[0]}=COLUMN" if lacking else None,
+                hint=f"--key {lacking[0]}=COLUMN" if lacking else None,
             )
         actions = pairs(_pieces(options.codes), "--codes")
         allowed = (*ACTIONS_OF[options.stage], SKIP)
@@ -222,7 +222,7 @@ class _Table:
             where=f"{name}, line {line}: {self.columns['action']}",
             expected=", ".join(self.actions),
             found="; ".join(told) + (f"; and {len(ordered) - _SHOWN} more" if len(ordered) > _SHOWN else ""),
-            hint=f"--codes {first[:40]}=ACTION, or {first[:40]}={SKIP}" if first else "--blank skip",
+            hint=f"--codes {first[:40]}=ACTION, or {first[:40]}={SKIP}" if first else "--on-error blank=skip",
         )
 
     def _ids(self, images: Sequence[str], datasets: Sequence[str], lines: Sequence[int], path: Path) -> Sequence[str]:
@@ -282,7 +282,7 @@ def _head(text: str, wanted: Iterable[str], name: str) -> tuple[list[str], str]:
             where=f"{name}, line 1",
             expected=ascii(lacking)[:60],
             found=ascii(", ".join(most))[:200],
-            hint="--columns FIELD=COLUMN with the names of the first line",
+            hint="--key FIELD=COLUMN with the names of the first line",
         )
     head = heads[found]
     if twice := next((one for one in names if head.count(one) > 1), None):

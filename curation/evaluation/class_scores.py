@@ -442,7 +442,7 @@ def rows_by_name(
             where=f"{where}: row {strangers[0]}, {given[strangers[0]][:120]}",
             expected=expected,
             found=f"{len(strangers):,} others",
-            hint="--stray drop leaves them out and reports how many",
+            hint="--on-error stray=drop leaves them out and reports how many",
         )
     return rows, len(strangers)
 

@@ -125,13 +125,13 @@ def evaluation_as(report: Report) -> Callable[..., Result]:
         labels : Path, or mapping of str to Path
             labels of --scores, where apart
         val_labels : Path, or mapping of str to Path
-            labels of --val, where apart
+            labels of --scores val=…, where apart
         manifest : str or Manifest, optional
             an ImageNet protocol: its classes, so that labels may be wnids
         part : str, optional
             of the manifest: its images exactly, by name or else in its order
         val_part : str, optional
-            the same for --val
+            the same for --scores val=…
         truth : Path, optional
             dataset root, val.txt or other list that tells the class of each image of the part
         epochs : Path, or mapping of str to Path
@@ -270,9 +270,9 @@ def _require_validated(validated: Mapping[str, Path], labels: Mapping[str, Path]
     lacking = next((name for name in labels if name not in validated), None)
     if lacking is not None or (val_part and not validated):
         raise UsageError(
-            "--val-labels and --val-part tell about validation scores, and there are none",
+            "--labels val=FILE and --part val=PART need validation scores",
             where=lacking,
-            expected="--val FILE" if lacking is None else f"--val {lacking}=FILE"[:200],
+            expected="--scores val=FILE" if lacking is None else f"--scores val:{lacking}=FILE"[:200],
         )
 
 

@@ -114,8 +114,8 @@ class Reading:
             raise UsageError(
                 "Nothing says on which images every unknown object is boxed",
                 where="--exhaustive-only",
-                expected="--overlay FILE, or a manifest with an overlay",
-                hint="curation apply MANIFEST --boxes boxes.jsonl",
+                expected="--added-boxes FILE, or a manifest with an overlay",
+                hint="curation review apply MANIFEST --added-boxes boxes.jsonl",
             )
         return found
 

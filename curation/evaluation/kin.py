@@ -54,7 +54,7 @@ def kin_left_out(sets: Sequence[ScoredSet], known: Sequence[str], which: Kin) ->
     if not any(one.unknown.nodes for one in found.values()):
         raise UsageError(
             "No name of an image tells a synset, and the kin of its class is not known",
-            where=f"--without-kin {which}",
+            where=f"--without related={which}",
             expected="names or folders such as n01580870: a column of image names, --manifest MANIFEST, or --lists DIR",
         )
     gone = {name: set(one.kin(which)) for name, one in found.items()}
@@ -115,7 +115,7 @@ def classifiers_without_kin(given: Mapping[str, ReadScores], classes: ProtocolCl
         if origin is None:
             raise UsageError(
                 "The class of each unknown sample is needed to tell its kin",
-                where=f"--without-kin {which}: {name}",
+                where=f"--without related={which}: {name}",
                 expected="--part PART of the manifest, with names that tell the class or --truth PATH",
             )
         unknown = ~one.scores.known
@@ -175,6 +175,6 @@ def _record(which: Kin, found: Mapping[str, ClassKin], classes: Sequence[str]) -
 def _nothing_known() -> UsageError:
     return UsageError(
         "Which classes are known is not said, and kin is kin of these",
-        where=f"--without-kin {' or '.join(get_args(Kin))}",
+        where=f"--without related={' or '.join(get_args(Kin))}",
         expected="--manifest MANIFEST with known classes",
     )

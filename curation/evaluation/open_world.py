@@ -638,7 +638,7 @@ def _check(manifest: object, classes: object, images: object, part: str | None, 
     if manifest and (classes or images):
         raise UsageError(
             "--manifest names tasks and images already",
-            expected="--manifest alone, or --classes and --images without it",
+            expected="--manifest alone, or --classes and --lists without it",
         )
     if part and not (manifest and len(task) == 1):
         raise UsageError("--part chooses a list of a manifest for one task", expected="--manifest MANIFEST --task TASK")

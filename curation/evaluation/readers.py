@@ -252,7 +252,7 @@ def check_values(columns: RawColumns, policy: Policy) -> int:
             where=columns.place(row),
             expected=f"finite x, y, w, h with w and h not negative, at most {LARGEST_COORDINATE:g} pixels",
             found=str(boxes[row].tolist()),
-            hint="--negative-sizes empty takes boxes of negative size as empty, and reports how many"
+            hint="--on-error sizes=empty takes boxes of negative size as empty, and reports how many"
             if negative[row]
             else None,
         )
@@ -265,7 +265,7 @@ def check_values(columns: RawColumns, policy: Policy) -> int:
             where=columns.place(row),
             expected="a finite number" if policy.any_scores else "0 to 1",
             found=repr(float(scores[row])),
-            hint=None if policy.any_scores else "--any-scores allows margins and logits",
+            hint=None if policy.any_scores else "--on-error scores=keep allows margins and logits",
         )
     return int(negative.sum())
 
@@ -281,7 +281,7 @@ def stray_error(
         found=f"{image}; {int((~found).sum())} such detections of {len(found)}",
         hint="all of them are in the other part: are the closed and the wilderness file swapped?"
         if swapped
-        else "--stray drop leaves them out and reports how many",
+        else "--on-error stray=drop leaves them out and reports how many",
     )
 
 
@@ -421,7 +421,7 @@ def read_voc_results(path: Path, truth: GroundTruth, policy: Policy | None = Non
                     where=str(file),
                     expected="one file a class of: " + ", ".join(truth.classes)[: 4 * _SHOWN],
                     found=name[:_SHOWN],
-                    hint="--stray drop leaves it out and reports how many detections it holds",
+                    hint="--on-error stray=drop leaves it out and reports how many detections it holds",
                 )
             lines = sum(1 for line in given.data.splitlines() if line.strip())
             left_out["unknown" if name == UNKNOWN else "stray"] += lines
@@ -641,7 +641,7 @@ def _label_error(
     known = ", ".join(f"{number} {name}" for number, name in _numbered(truth))
     other = other_numbering(used, truth.task.other_numbers, from_truth=truth.task.numbers is None)
     usual = (
-        "--stray drop leaves out detections of classes that are unknown in the task, and reports how many"
+        "--on-error stray=drop leaves out detections of classes that are unknown in the task, and reports how many"
         if label == _REST
         else "give names (category) where ids are in doubt; without a category of its own, unknown has id "
         f"{truth.task.unknown_numbers[0]}"
@@ -650,7 +650,7 @@ def _label_error(
     if unlisted and not other:
         usual += (
             f"; the truth has no ids for classes that are unknown in task {truth.task.name}: with names, "
-            "--stray drop leaves detections of these out"
+            "--on-error stray=drop leaves detections of these out"
         )
     return PredictionError(
         what,

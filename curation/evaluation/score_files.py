@@ -473,7 +473,7 @@ def _no_column(what: str, columns: Columns, path: Path) -> PredictionError:
         expected=f"an array {', '.join(SCORE_ARRAYS)}; columns score_0, score_1, ..., one a class of a manifest, or "
         f"one of lists, {', '.join(LIST_COLUMNS)}",
         found=", ".join(columns.names)[:200] or "nothing",
-        hint="--score-key, --label-key and --image-key name columns or arrays",
+        hint="--key score=NAME, --key label=NAME and --key image=NAME name columns or arrays",
     )
 
 

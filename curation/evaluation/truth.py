@@ -397,7 +397,7 @@ def _repeats_error(counted: Counter[str], n_repeated: int) -> EvaluationError:
         "The image list names images more than once",
         expected=f"{len(counted)} different images, one line each",
         found=f"{n_repeated} further lines for {len(twice)} images: {', '.join(twice[:3])}",
-        hint="--repeats keep counts each line as the official code does, --repeats drop takes each image once",
+        hint="--on-error repeats=keep counts each line as the official code does, repeats=drop takes each image once",
     )
 
 

@@ -81,9 +81,9 @@ class Hierarchy:
             Two hierarchies are named, or names for none.
         """
         if self.edges is not None and self.wordnet is not None:
-            raise UsageError("--edges and --wordnet name two hierarchies", expected="one of them")
+            raise UsageError("--edges and --set wordnet name two hierarchies", expected="one of them")
         if self.names is not None and self.edges is None:
-            raise UsageError("--names belongs to --edges FILE")
+            raise UsageError("--set names belongs to --edges FILE")
         if self.edges is not None:
             graph = read_edge_list(self.edges, self.names)
         else:

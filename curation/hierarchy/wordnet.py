@@ -339,7 +339,7 @@ def _multilingual(root: Any, corpus: str, language: str) -> Wordnet:
             where=f"nltk:{corpus}{':' if language else ''}{language}",
             expected=", ".join(sorted(files))[:600],
             found=language or "no language",
-            hint=f"--wordnet nltk:{corpus}:fra" if "fra" in files else None,
+            hint=f"--set wordnet=nltk:{corpus}:fra" if "fra" in files else None,
         )
     english = open_wordnet()
     words: dict[int, list[str]] = {}

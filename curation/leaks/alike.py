@@ -64,7 +64,7 @@ class Look:
         """
         if not 0 < margin <= 1:
             raise UsageError(
-                "The margin of cosines is a share", where=f"--margin {margin}", expected="above 0, at most 1"
+                "The margin of cosines is a share", where=f"--set margin={margin}", expected="above 0, at most 1"
             )
         vectors = unit(vectors)
         variants = len(vectors) // n if n else 1

@@ -390,7 +390,7 @@ def read_leaks(place: Path) -> LeakFile:
         It is something else.
     """
     path = place / JSON if place.is_dir() else place
-    hint = "curation leaks MANIFEST --corpus SHARDS --photos DIR --out DIR writes it"
+    hint = "curation similarity leaks MANIFEST --corpus SHARDS --photos DIR --out DIR writes it"
     try:
         found = msgspec.json.decode(read_bytes(path, kind="leak check", most=_LARGEST), type=LeakFile)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

@@ -76,9 +76,9 @@ def leaks(
     radius : int
         bits of 256 in which perceptual hashes of a photo and its copy differ at most
     embeddings : Path, optional
-        the benchmark's images as curation embed made them, to be held against --corpus-embeddings
+        the benchmark's images as curation similarity embed made them, to be held against --embeddings corpus=…
     corpus_embeddings : Path, optional
-        the corpus as curation embed --corpus made it, by the same encoder, or a store
+        the corpus as curation similarity embed --corpus made it, by the same encoder, or a store
     margin : float
         by look, with --encoder, --model or --embeddings: how far on the way from the most similar other benchmark image
         to itself a corpus image must be
@@ -212,7 +212,7 @@ def _embedded(
     if store is None or corpus is None or encoder is not None:
         raise UsageError(
             "Embeddings are held against embeddings",
-            expected="--embeddings STORE --corpus-embeddings DIR, or an encoder that embeds both: --encoder, --model",
+            expected="--embeddings STORE --embeddings corpus=DIR, or an encoder that embeds both: --encoder, --model",
             found="an encoder beside them" if encoder is not None else "one of them alone",
         )
     found = open_embeddings(store)
@@ -223,7 +223,7 @@ def _embedded(
             where=str(store),
             expected=next(iter(sorted(images)), "an image"),
             found=found.ids[0] if found.ids else "none",
-            hint="curation embed --images DIR --namespace NAME",
+            hint="curation similarity embed --photos DIR --namespace NAME",
         )
     return found.take(rows)
 
@@ -318,7 +318,7 @@ class _Told:
             raise UsageError(
                 "Too many pairs are found to be listed",
                 expected=f"at most {MOST_PAIRS:,}",
-                hint="ask for a smaller --radius, or leave images that are drawings or forms out of the benchmark",
+                hint="use a smaller --set radius=…, or leave drawings and forms out of the benchmark",
             )
 
 

@@ -107,7 +107,7 @@ class FindLeaks(Step):
         if not 0 <= radius <= BITS // 2 - 32:
             raise UsageError(
                 "The radius of perceptual hashes is out of range",
-                where=f"--radius {radius}",
+                where=f"--set radius={radius}",
                 expected=f"0 to {BITS // 2 - 32} of {BITS} bits: codes of unrelated photos differ in about {BITS // 2}",
             )
         owners = [number for number, one in enumerate(photos) for _ in one.found.pixels]

@@ -307,7 +307,7 @@ class Composition:
             No source of a part was given.
         """
         if not any(one.by_class for one in self.parts):
-            raise UsageError("--csv counts the objects of each class, and no source of a part is given")
+            raise UsageError("--out counts the objects of each class, and no source of a part is given")
         return as_csv(_CSV_HEADER, _class_rows(self.parts))
 
 
@@ -383,7 +383,7 @@ def _class_table(header: Header, compositions: Sequence[PartComposition]) -> Tab
         task = task_of.get(entry.name, "")
         counted = [_labelled(at.get((task, split)), entry.name) for split in splits]
         rows.append((str(entry.index), entry.name, task or "-", *counted))
-    title = "Labelled objects of each class in the parts of the task that introduces it (--csv FILE: in all parts)"
+    title = "Labelled objects of each class in the parts of the task that introduces it (--out FILE.csv: in all parts)"
     return Table(title, ("index", "class", "task", *splits), tuple(rows))
 
 

@@ -129,7 +129,7 @@ def parse_overlay(data: bytes, *, where: str, entry: OverlayEntry | None = None)
             where=where,
             expected=entry.sha256,
             found=found,
-            hint="fetch the file again; other boxes need a new version: curation apply MANIFEST --boxes FILE",
+            hint="fetch it again; other boxes need a new version: curation review apply MANIFEST --added-boxes FILE",
         )
     try:
         images = tuple(msgspec.json.decode(line, type=OverlayImage) for line in data.split(b"\n") if line)

@@ -227,7 +227,7 @@ def require_same_encoder(first: str, second: str, what: str, other: str) -> None
             f"The embeddings of {what} and of {other} are of two encoders: their similarity means nothing",
             expected=first,
             found=second,
-            hint="curation embed … with the same --model and --pretrained for both",
+            hint="curation similarity embed … with the same --model and --pretrained for both",
         )
 
 

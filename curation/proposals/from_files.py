@@ -76,7 +76,7 @@ def propose_from_files(
         class tree of a source as Open Images has it (bbox_labels_600_hierarchy.json), for kinds and
         parts; class-descriptions-boxable.csv is looked for beside it (repeatable)
     embeddings_id
-        embedded ID images (curation embed)
+        embedded ID images (curation similarity embed)
     embeddings_ood
         embedded images of an OOD source (repeatable)
     texts
@@ -111,9 +111,9 @@ def propose_from_files(
     with stage("reading embeddings of the ID classes"):
         signals = _signals(embeddings_id, texts, embeddings_ood, inputs)
     sources = _sources(ood, bad_boxes, no_cache=no_cache)
-    near = _of_pools(near_classes, "--near-classes", sources)
-    far = _of_pools(far_classes, "--far-classes", sources)
-    stores = _of_pools(embeddings_ood, "--embeddings-ood", sources)
+    near = _of_pools(near_classes, "--near", sources)
+    far = _of_pools(far_classes, "--far", sources)
+    stores = _of_pools(embeddings_ood, "--embeddings", sources)
     found = _of_pools(detections, "--detections", sources)
     trees = _of_pools(tree, "--tree", sources)
     if found:
@@ -150,7 +150,7 @@ def _classes(id_classes: Path | None, manifest: str | None) -> tuple[tuple[IdCla
     if (id_classes is None) == (manifest is None):
         raise UsageError(
             "Nothing says which classes are ID" if manifest is None else "Two options name the ID classes",
-            expected="--id-classes FILE, or --manifest M",
+            expected="--classes FILE, or --manifest M",
         )
     if id_classes is not None:
         return read_id_classes(id_classes), {}, [_input("id_classes", id_classes)]
@@ -172,13 +172,15 @@ def _sources(ood: Mapping[str, Path], bad_boxes: BadBoxes, *, no_cache: bool) ->
             if len(offered) > 1:
                 raise UsageError(
                     "The root offers several parts",
-                    where=f"--ood {key}={path}",
+                    where=f"--source {key}={path}",
                     found=", ".join(offered),
-                    hint=f"--ood {name}@{offered[0]}={path}",
+                    hint=f"--source {name}@{offered[0]}={path}",
                 )
             part = offered[0] if offered else ""
         if name in found or name == "id":
-            raise UsageError(f"--ood may not name {name!r}" + (" twice" if name in found else ""), where=f"--ood {key}")
+            raise UsageError(
+                f"--source may not name {name!r}" + (" twice" if name in found else ""), where=f"--source {key}"
+            )
         found[name] = as_source(path, dataset=dataset, part=part, cache=not no_cache, bad_boxes=bad_boxes)
     return found
 
@@ -207,7 +209,7 @@ def _numbers(
         raise UsageError(
             "Nothing says which class each category_id of the detections is",
             where="--detections",
-            hint="--detector-categories FILE, an annotation file that the detector was trained with",
+            hint="--detections categories=FILE, an annotation file that the detector was trained with",
         )
     return numbers
 
@@ -246,10 +248,10 @@ def _signals(
             "There is nothing to compare: the OOD images are not embedded"
             if given
             else "There is nothing to compare the embedded OOD images with",
-            where=f"--{given[0]}" if given else "--embeddings-ood",
-            hint="--embeddings-ood STORE, made by curation embed"
+            where=f"--{given[0]}" if given else "--embeddings",
+            hint="--embeddings STORE, made by curation similarity embed"
             if given
-            else "--embeddings-id STORE or --texts STORE",
+            else "--embeddings id=STORE or --texts STORE",
         )
     references = None
     if embeddings_id:

@@ -210,7 +210,7 @@ class Proposal(_Record, frozen=True):
     rank : int
         1-based, the most suspect first: the order of review.
     pool : str
-        Name of the OOD source, ``--ood NAME=…``.
+        Name of the OOD source, ``--source NAME=…``.
     """
 
     image_id: str
@@ -361,7 +361,7 @@ class ProposalSet(_Record, frozen=True, dict=True):
 
 
 _LONGEST_LINE = 1 << 26
-_HINT = "curation propose … --out FILE"
+_HINT = "curation review propose … --out FILE"
 
 
 class _Head(msgspec.Struct):

@@ -199,7 +199,7 @@ def export(
     names = [slot.name for slot in manifest.slots]
     if strange := [name for name in photos if name and name not in names]:
         raise UsageError(
-            "--images names no source of the manifest", where=ascii(strange[0][:80]), expected=", ".join(names)
+            "--photos names no source of the manifest", where=ascii(strange[0][:80]), expected=", ".join(names)
         )
     parts = chosen_parts(manifest.header, parts)
     if single and len(parts) > 1 and (each or chosen.each == "already"):

@@ -98,7 +98,7 @@ def evidence_of(manifest: Manifest, decisions: Iterable[Decision]) -> tuple[Deci
         where=where,
         expected=header.decisions,
         found=f"{len(rows)} decisions, {found}",
-        hint="curation decisions FILE --rule RULE --out RESOLVED.jsonl, and --decisions RESOLVED.jsonl",
+        hint="curation review summary FILE --rule RULE --out RESOLVED.jsonl, and --decisions RESOLVED.jsonl",
     )
 
 

@@ -204,7 +204,7 @@ def arranged(
         Pillow is not installed, or ImageHash where photos are to be decoded.
     """
     if batch_size < 1:
-        raise ReviewError("A batch needs at least one image", found=str(batch_size), hint="--batch-size 100")
+        raise ReviewError("A batch needs at least one image", found=str(batch_size), hint="--set batch_size=100")
     by_id: dict[str, Proposal] = {}
     for one in proposals:
         if one.image_id in by_id:

@@ -109,11 +109,11 @@ def review_from_files(
     part
         review this part only (repeatable; default: all)
     proposals
-        from `curation propose`
+        from `curation review propose`
     only_proposed
         leave out images that nothing was proposed for
     embeddings
-        from `curation embed`, to sort by similarity and to group near-duplicates
+        from `curation similarity embed`, to sort by similarity and to group near-duplicates
     decode_photos
         decode every photo (about 10 ms each): to group near-duplicates by perceptual hash, and to find what breaks in
         the middle

@@ -168,7 +168,7 @@ def reference_blocks(references: Path, encoder: str) -> Iterator[Block]:
             where=str(references),
             expected=encoder,
             found=str(step.get("parameters", step))[:200],
-            hint="curation embed --corpus … with the same encoder",
+            hint="curation similarity embed --corpus … with the same encoder",
         )
     shards = open_shards(references)
     part: list[Entry] = []

@@ -332,7 +332,7 @@ def sort_out(done: Sequence[Picture | Skipped], new: list[Picture], progress: Pr
                 "A photo cannot be embedded",
                 where=f"{one.id}: {one.file}" if one.file else one.id,
                 found=one.reason,
-                hint="mend or remove it, or --broken skip",
+                hint="mend or remove it, or --on-error photos=skip",
             )
         else:
             progress.skipped.append(one)

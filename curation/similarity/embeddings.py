@@ -307,7 +307,7 @@ def open_embeddings(folder: Path, *, kind: str = "") -> Embeddings:
         raise EmbeddingError(
             "The store is not finished",
             where=str(folder),
-            hint="the curation embed … that began it; it goes on where it stopped",
+            hint="the curation similarity embed … that began it; it goes on where it stopped",
         )
     rows, sha256 = _read_rows(folder / ROWS)
     # The name comes from the rows, never from a file: a listing opens nothing outside its folder.
@@ -361,7 +361,9 @@ def _require_same(there: StoreHeader, wanted: StoreHeader, folder: Path) -> None
 def read_header(folder: Path) -> StoreHeader:
     """Return the header of a store."""
     if not (folder / HEADER).is_file():
-        raise MissingFileError("There is no store of embeddings", where=str(folder), hint="curation embed … --out DIR")
+        raise MissingFileError(
+            "There is no store of embeddings", where=str(folder), hint="curation similarity embed … --out DIR"
+        )
     with _well_formed(folder / HEADER):
         header = msgspec.json.decode(read_bytes(folder / HEADER), type=StoreHeader)
     if header.format != _FORMAT or header.kind not in KINDS or not 0 < header.dimension < 1 << 20:

@@ -69,7 +69,7 @@ def require_finite(vectors: Vectors, ids: Sequence[str]) -> None:
             "The encoder gave a vector that is not finite",
             where=ids[first],
             found=f"{int((~finite).sum())} of {len(finite)} vectors of the batch",
-            hint="--precision float32, or other weights: these may be damaged",
+            hint="--set precision=float32, or other weights: these may be damaged",
         )
 
 
@@ -132,7 +132,7 @@ class ColourEncoder:
         raise EncoderError(
             "The colour encoder has no text tower",
             found=f"{len(texts)} texts",
-            hint="curation embed --texts FILE --model ViT-B-32 --pretrained TAG_OR_FILE",
+            hint="curation similarity embed --texts FILE --model ViT-B-32 --pretrained TAG_OR_FILE",
         )
 
 

@@ -90,7 +90,9 @@ class EncoderOptions:
             )
         for name in ("pretrained", "random_weights", "embedding", "precision"):
             if not self.model and getattr(self, name) not in ("", None, "projected", "auto"):
-                raise UsageError(f"--{name.replace('_', '-')} is for --model", where="--encoder colour")
+                raise UsageError(
+                    f"{'--' if name == 'pretrained' else '--set '}{name} is for --model", where="--encoder colour"
+                )
 
     def open(self) -> Encoder:
         """Return the encoder; without a model that which needs no weights and runs anywhere."""
@@ -163,14 +165,15 @@ def embed(
     sources
         here NAME begins with its data set: coco, coco-val2017
     photos
-        the photos of a source, or of all (default: the source's own root; repeatable)
+        the photos of a source, or of all (default: the source's own root; repeatable); without a source every photo
+        below a folder, without annotations
     images
         every photo below a folder, without annotations
     corpus
         photos of any number, into shards of Parquet instead of a store: a folder, tar shards or Parquet files with
         paths; a path or an address
     namespace
-        of the ids of --images: NAME:PATH-BELOW-DIR
+        of the ids of --photos without a source: NAME:PATH-BELOW-DIR
     texts
         texts, one a line; ids are the texts
     template
@@ -199,18 +202,20 @@ def embed(
         Nothing or several things are named, or options that go with another.
     """
     encoder = encoder or EncoderOptions()
-    given = (("source", sources), ("images", images), ("corpus", corpus), ("texts", texts))
+    if isinstance(photos, Path) and not sources:
+        images, photos = images or photos, NOTHING
+    if photos and not sources:
+        raise UsageError("--photos NAME=DIR are those of a --source NAME; a folder alone is --photos DIR")
+    given = (("source", sources), ("photos", images), ("corpus", corpus), ("texts", texts))
     wanted = [name for name, one in given if one]
     if len(wanted) != 1:
         raise UsageError(
             "One thing is embedded at a time",
-            expected="--source NAME=PATH …, --images DIR, --corpus CORPUS or --texts FILE",
+            expected="--source NAME=PATH …, --photos DIR, --corpus CORPUS or --texts FILE",
             found=", ".join(f"--{name}" for name in wanted) or "none",
         )
     if boxes and not sources:
         raise UsageError("--boxes needs annotations", expected="--source NAME=PATH")
-    if photos and not sources:
-        raise UsageError("--photos are those of a --source; a folder alone is --images DIR")
     encoder.check()
     if corpus is not None:
         return _corpus(corpus, encoder, out, batch, engine, workers)
@@ -347,9 +352,9 @@ def neighbors(
     Parameters
     ----------
     queries
-        what to look for: a store of curation embed; several with --set-similarity
+        what to look for: a store of curation similarity embed; several with --set-similarity
     references
-        where to look: a store, or what --corpus of curation embed has made
+        where to look: a store, or what --corpus of curation similarity embed has made
     k
         neighbours of each, the image itself not among them
     engine
@@ -363,7 +368,7 @@ def neighbors(
     sample
         of the references
     n_train
-        training images of the ID set, for --sample paper
+        training images of the ID set, for --set sample=paper
     """
     named = {queries.name: queries} if isinstance(queries, Path) else queries
     asked = {name: open_embeddings(path) for name, path in named.items()}
@@ -380,7 +385,7 @@ def neighbors(
         ]
         return Neighbors(ranked, _facts(one, total, k, itself))
     if workers or parts:
-        raise UsageError("--workers and --parts go with --engine local or ray")
+        raise UsageError("--workers and --resume go with --engine local or ray")
     known, search = open_embeddings(references), cast("Engine", engine)
     if set_similarity:
         return _sets(asked, known, search, sample, n_train)
@@ -463,7 +468,7 @@ def duplicates(
     distance
         of perceptual hashes (of 64)
     embeddings
-        by look, from a store of curation embed
+        by look, from a store of curation similarity embed
     against_embeddings
         the same for --against
     threshold
@@ -476,7 +481,7 @@ def duplicates(
         of the engine (one a core)
     """
     if (images is None) == (embeddings is None):
-        raise UsageError("Nothing says what to compare", expected="--images DIR, or --embeddings STORE")
+        raise UsageError("Nothing says what to compare", expected="--photos DIR, or --embeddings STORE")
     for name, one, other, what in (
         ("against", against, images, "images"),
         ("against-embeddings", against_embeddings, embeddings, "embeddings"),

@@ -147,7 +147,7 @@ class OpenClipEncoder:
         if self._embedding == "pooled":
             raise EncoderError(
                 "The pooled embedding is of images only: texts meet images in the projected one",
-                hint="--embedding projected, for images and texts",
+                hint="--set embedding=projected, for images and texts",
             )
         if not self._loaded.has_text:
             raise EncoderError(
@@ -214,8 +214,8 @@ def _precision(precision: Precision, device: str) -> str:
     if device == "cpu" and precision not in ("auto", "float32"):
         raise EncoderError(
             "Half precision is for GPUs; on a CPU it is slower",
-            where=f"--precision {precision}",
-            hint="--precision float32",
+            where=f"--set precision={precision}",
+            hint="--set precision=float32",
         )
     return ("float16" if device == "cuda" else "float32") if precision == "auto" else precision
 
@@ -228,7 +228,7 @@ def _take_off_projection(model: Any, name: str) -> None:
             "The model has no pooled embedding: its image tower has no class token of its own",
             where=name,
             expected="a vision transformer such as ViT-B-32",
-            hint="--embedding projected",
+            hint="--set embedding=projected",
         )
     # open_clip's own forward leaves the projection out where there is none.
     visual.proj = None
@@ -437,7 +437,7 @@ def _weights_file(open_clip: Any, model: str, pretrained: str, tag: str) -> Path
         "No weights are named",
         where=f"--model {model}",
         expected="--pretrained TAG or FILE",
-        hint=f"--pretrained {_tags(open_clip, model)}; --random-weights SEED to measure speed",
+        hint=f"--pretrained {_tags(open_clip, model)}; --set random_weights=SEED to measure speed",
     )
 
 

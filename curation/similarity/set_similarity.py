@@ -214,7 +214,7 @@ def require_same_encoder(first: Embeddings, second: Embeddings) -> None:
             "The embeddings are of different encoders",
             expected=f"{one.model}, {one.embedding}, weights {one.weights[:19]}, {one.dtype}",
             found=f"{two.model}, {two.embedding}, weights {two.weights[:19]}, {two.dtype}",
-            hint="embed both sets with the same --model, --pretrained and --embedding",
+            hint="embed both sets with the same --model, --pretrained and --set embedding=…",
         )
 
 

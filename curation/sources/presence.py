@@ -79,7 +79,7 @@ def presence(
     annotations: Annotated[str | Path, "FILES"],
     *,
     out: Annotated[Path, "DIR"],
-    classes: Annotated[Collection[str], "--class NAME"] = (),
+    classes: Annotated[Collection[str], "NAME"] = (),
     engine: EngineName = "local",
     workers: int | None = None,
 ) -> Presence:

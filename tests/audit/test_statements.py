@@ -289,7 +289,7 @@ def test_the_verdict_is_first_and_notes_wait(tmp_path: Path, capsys: pytest.Capt
 
 
 def test_the_old_verb_names_the_new_one(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["audits", "lists"]) == 2
+    assert main(["audit", "lists", "--each"]) == 2
     assert "curation audit FOLDER --each --out DIR" in capsys.readouterr().err
 
 

@@ -1,4 +1,4 @@
-"""``curation apply`` as a user runs it: a new version, warnings, refusals, and kills at any moment."""
+"""``curation review apply`` as a user runs it: a new version, warnings, refusals, and kills at any moment."""
 
 import json
 import shutil
@@ -55,7 +55,7 @@ def test_a_new_version_is_written_and_verified(
     base: Path, world: SmallWorld, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = verdicts(base, tmp_path / "d.jsonl", (0, "remove", "anna"), (1, "to_near", "anna"), (2, "keep", "anna"))
-    command = ["apply", str(base), "--decisions", str(file), "--near", "ood-near", "--far", "ood-far"]
+    command = ["review", "apply", str(base), "--decisions", str(file), "--near", "ood-near", "--far", "ood-far"]
     command += ["--version", "2.0.0", *sources(world), "--out", str(tmp_path / "new")]
     assert main([*command, "--json"]) == 0
     shown = json.loads(capsys.readouterr().out)
@@ -65,13 +65,13 @@ def test_a_new_version_is_written_and_verified(
     assert set(made.ids("wilderness")) == set(old.ids("wilderness")[2:])
     assert main(["verify", str(tmp_path / "new"), *sources(world), "--rebuild"]) == 0
     told = capsys.readouterr().out
-    assert "curation apply" in told
+    assert "curation review apply" in told
     # The same again changes no byte; other decisions never overwrite.
     assert main(command) == 0
     capsys.readouterr()
     other = verdicts(base, tmp_path / "other.csv", (3, "remove", "anna"))
     rest = ["--version", "2.0.0", "--out", str(tmp_path / "new")]
-    assert main(["apply", str(base), "--decisions", str(other), *rest]) == 2
+    assert main(["review", "apply", str(base), "--decisions", str(other), *rest]) == 2
     assert "never edited" in capsys.readouterr().err
 
 
@@ -79,7 +79,7 @@ def test_reviewers_who_differ_need_a_rule(base: Path, tmp_path: Path, capsys: py
     one = verdicts(base, tmp_path / "anna.jsonl", (0, "remove", "anna"), (1, "remove", "anna"))
     two = verdicts(base, tmp_path / "ben.csv", (0, "keep", "ben"), (1, "keep", "ben"))
     six = verdicts(base, tmp_path / "cleo.csv", (1, "remove", "cleo"))
-    command = ["apply", str(base), *(f"--decisions={file}" for file in (one, two, six)), "--version", "2.0.0"]
+    command = ["review", "apply", str(base), *(f"--decisions={file}" for file in (one, two, six)), "--version", "2.0.0"]
     assert main([*command, "--out", str(tmp_path / "a")]) == 2
     error = capsys.readouterr().err
     assert "contradict each other on 2 images" in error
@@ -87,7 +87,7 @@ def test_reviewers_who_differ_need_a_rule(base: Path, tmp_path: Path, capsys: py
     for name, options, removed in (
         ("majority", ["--rule", "majority"], [1]),
         ("senior", ["--rule", "senior", "--senior", "ben"], []),
-        ("all", ["--allow-conflicts"], [0, 1]),
+        ("all", ["--on-error", "conflicts=keep"], [0, 1]),
     ):
         out = tmp_path / name
         assert main([*command, *options, "--out", str(out)]) == 0
@@ -105,7 +105,7 @@ def test_doubts_are_told_and_strict_refuses_them(
     file = tmp_path / "d.jsonl"
     row = {"image_id": "coco:000000000000", "dataset": "wilderness", "stage": "manual", "action": "remove"}
     file.write_text(json.dumps(row | {"manifest": "sha256:" + "3" * 64}) + '\n{"image_id": "coco:0000')
-    command = ["apply", str(base), "--decisions", str(file), "--version", "1.0.1"]
+    command = ["review", "apply", str(base), "--decisions", str(file), "--version", "1.0.1"]
     assert main([*command, "--out", str(tmp_path / "m")]) == 0
     told = capsys.readouterr().err
     for piece in ("cut off", "in no part", "were made on sha256:333", "no list changed"):
@@ -121,7 +121,7 @@ def test_a_version_that_is_too_small_for_the_change_is_told(
     base: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = verdicts(base, tmp_path / "d.jsonl", (0, "remove", "anna"))
-    command = ["apply", str(base), "--decisions", str(file), "--out", str(tmp_path / "m"), "--version"]
+    command = ["review", "apply", str(base), "--decisions", str(file), "--out", str(tmp_path / "m"), "--version"]
     assert main([*command, "1.0.1"]) == 0
     assert "deserves a major version" in capsys.readouterr().err
     for version in ("1.0.0", "two"):
@@ -133,7 +133,7 @@ def test_a_version_that_is_too_small_for_the_change_is_told(
     [
         ["--near", "a=x", "--near", "a=y"],
         ["--near", "../x"],
-        ["--reason", "a\nb"],
+        ["--note", "a\nb"],
         ["--decisions", "d.jsonl"],
     ],
     ids=range(4),
@@ -147,7 +147,7 @@ def test_options_that_cannot_work(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     verdicts(base, Path("d.jsonl"), (0, "remove", "anna"))
-    command = ["apply", str(base), "--decisions", "d.jsonl", "--version", "2.0.0", "--out", "m", *options]
+    command = ["review", "apply", str(base), "--decisions", "d.jsonl", "--version", "2.0.0", "--out", "m", *options]
     assert main(command) == 2
     assert "Traceback" not in capsys.readouterr().err
     assert not Path("m").exists()
@@ -158,7 +158,7 @@ def test_apply_survives_kills(base: Path, world: SmallWorld, tmp_path: Path) -> 
     file = verdicts(base, tmp_path / "d.jsonl", *((number, "remove", "anna") for number in range(5)))
     before = file.read_bytes()
     out, cache = tmp_path / "new", tmp_path / "cache"
-    command = ["apply", str(base), "--decisions", str(file), "--version", "2.0.0", *sources(world)]
+    command = ["review", "apply", str(base), "--decisions", str(file), "--version", "2.0.0", *sources(world)]
     began = time.perf_counter()
     assert start([*command, "--out", str(tmp_path / "whole")], cache).wait(timeout=300) == 0
     whole = time.perf_counter() - began

@@ -43,7 +43,7 @@ def folder(tmp_path: Path) -> Path:
 
 def arguments(folder: Path, *more: str) -> list[str]:
     beside = folder.parent
-    given = ["audit", str(folder), "--tasks", str(beside / "tasks.json"), "--no-cache", "--exemplars", "1"]
+    given = ["audit", str(folder), "--tasks", str(beside / "tasks.json"), "--no-cache", "--set", "exemplars=1"]
     given += [
         "--source",
         f"mine-train={beside / 'train.json'}",
@@ -135,7 +135,7 @@ def test_label_files_beside_the_lists_are_read(folder: Path, capsys: pytest.Capt
 
 def test_reports_are_written_whole(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page, out = tmp_path / "page.html", tmp_path / "out"
-    assert main(arguments(folder, "--report", str(page), "--out", str(out))) == 0
+    assert main(arguments(folder, "--out", str(page), "--out", str(out))) == 0
     assert {path.name for path in out.iterdir()} >= {"audit.json", "report.html", "rules.csv", "findings.csv"}
     assert page.read_text() == (out / "report.html").read_text()
     data = json.loads((out / "audit.json").read_text())
@@ -167,7 +167,7 @@ def test_a_manifest_is_audited_by_what_it_says_itself(tmp_path: Path, capsys: py
         ["--labels", "t1_train=/no/such/file.json"],
         ["--exhaustive", "other"],
         ["--photos", "mine-train=/no/such/folder"],
-        ["--exemplars", "0"],
+        ["--set", "exemplars=0"],
         ["--source", "Mine=/no/such/file.json"],
     ],
 )

@@ -157,7 +157,7 @@ def test_missing_and_swapped_sources(world: SmallWorld, tmp_path: Path, capsys: 
 def test_declare_and_complete(world: SmallWorld, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     declared = tmp_path / "declared"
     closed = ["--source", f"voc2007-test={world.voc_root}"]
-    assert main(["build", "elephant", "--declare", *closed, "--out", str(declared)]) == 0
+    assert main(["build", "elephant", "--header-only", *closed, "--out", str(declared)]) == 0
     manifest = read_manifest(declared)
     assert manifest.header.origin == "declared"
     assert set(manifest.lists) == {"closed"}
@@ -248,6 +248,6 @@ def test_unmet_figures_of_a_header_say_which_source_is_missing(
 def test_a_wordnet_that_nltk_lacks_is_named_with_the_command_that_installs_it(
     nltk_corpora: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    given = ["build", "imagenet", "--wordnet", "nltk:wordnet31", "--set", "hierarchy=dag"]
+    given = ["build", "imagenet", "--set", "wordnet=nltk:wordnet31", "--set", "hierarchy=dag"]
     assert main([*given, "--source", f"imagenet-train={tmp_path}", "--out", str(tmp_path / "out")]) == 2
     assert "python -m nltk.downloader wordnet31" in capsys.readouterr().err

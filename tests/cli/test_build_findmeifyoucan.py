@@ -98,14 +98,14 @@ def test_contradictory_verdicts_are_refused_or_replayed_and_told_in_every_format
             "FROM_CANDIDATES": {"coco": [101], "coco_near": [101]},
         })
     )  # fmt: skip
-    assert main(["decisions", str(log), "--allow-conflicts", "--out", str(resolved)]) == 0
+    assert main(["review", "summary", str(log), "--on-error", "conflicts=keep", "--out", str(resolved)]) == 0
     build = ["build", "findmeifyoucan", *given["sources"], given["list"], "--no-cache", "--set", "pools=coco"]
     capsys.readouterr()
     assert main([*build, "--decisions", str(resolved), "--out", str(tmp_path / "x")]) == 2
-    assert "--allow-conflicts" in " ".join(capsys.readouterr().err.split())
+    assert "--on-error", "conflicts=keep" in " ".join(capsys.readouterr().err.split())
     built = []
-    for name, more in (("resolved.jsonl", ["--allow-conflicts"]), ("log.jsonl", ["--allow-conflicts"]),
-                       ("selection.json", [])):  # fmt: skip
+    keep = ["--on-error", "conflicts=keep"]
+    for name, more in (("resolved.jsonl", keep), ("log.jsonl", keep), ("selection.json", [])):
         out = tmp_path / f"m-{name}"
         assert main([*build, "--decisions", str(tmp_path / name), *more, "--out", str(out)]) == 0
         told = " ".join(capsys.readouterr().err.split())
@@ -122,7 +122,7 @@ def test_contradictory_verdicts_are_refused_or_replayed_and_told_in_every_format
 
 
 def test_allowing_conflicts_needs_decisions(given: dict[str, Any], tmp_path: Path) -> None:
-    build = ["build", "findmeifyoucan", *given["sources"], given["list"], "--allow-conflicts"]
+    build = ["build", "findmeifyoucan", *given["sources"], given["list"], "--on-error", "conflicts=keep"]
     assert main([*build, "--out", str(tmp_path / "x")]) == 2
 
 
@@ -130,7 +130,9 @@ def test_a_declared_manifest_takes_the_decisions_and_refuses_other_figures(
     given: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     declared = tmp_path / "declared"
-    assert main(["build", "findmeifyoucan", "--declare", *given["sources"], "--no-cache", "--out", str(declared)]) == 0
+    assert (
+        main(["build", "findmeifyoucan", "--header-only", *given["sources"], "--no-cache", "--out", str(declared)]) == 0
+    )
     capsys.readouterr()
     command = [
         "build",
@@ -168,4 +170,4 @@ def test_other_protocols_take_no_decisions(given: dict[str, Any], tmp_path: Path
 
 def test_options_of_the_layout_belong_to_it(tmp_path: Path) -> None:
     command = ["export", "elephant/val2017@1.0.0", "--part", "closed", "--out", str(tmp_path / "x")]
-    assert main([*command, "--format", "coco", "--class-tree", "t.json"]) == 2
+    assert main([*command, "--format", "coco", "--set", "class_tree=t.json"]) == 2

@@ -148,7 +148,7 @@ def test_a_detector_trained_on_ones_own_files_is_read_right(folder: Path, capsys
     full("--truth", "t2.json", "--detections", "indices.json", "--category-ids", "manifest")
     for truth, detections in (("t2.json", "indices.json"), ("index.json", "raw.json")):
         for stray in ("error", "drop"):
-            command = [*scored, "--truth", truth, "--detections", detections, "--stray", stray]
+            command = [*scored, "--truth", truth, "--detections", detections, "--on-error", f"stray={stray}"]
             assert main(command) == 2
             assert ("--category-ids manifest" in capsys.readouterr().err) == (truth == "t2.json")
 
@@ -201,7 +201,7 @@ def test_files_that_number_classes_differently_are_told(folder: Path, capsys: py
 def test_audit_of_ones_own_benchmark(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(BUILD) == 0
     capsys.readouterr()
-    assert main(["audit", "m", *SOURCES, "--exemplars", "5", "--json"]) == 0
+    assert main(["audit", "m", *SOURCES, "--set", "exemplars=5", "--json"]) == 0
     verdicts = {one["rule"]: one["verdict"] for one in json.loads(capsys.readouterr().out)["rules"]}
     passed = {
         "CO1",
@@ -314,7 +314,7 @@ def test_what_is_exported_is_what_the_audit_asks_for(
     parts = [part.name for part in read_manifest(folder / "m").header.parts]
     labels = [text for part in parts for text in ("--labels", f"{part}=views/{part}.json")]
     capsys.readouterr()
-    assert main(["audit", "m", *SOURCES, "--exemplars", "5", *labels, "--json"]) == 0
+    assert main(["audit", "m", *SOURCES, "--set", "exemplars=5", *labels, "--json"]) == 0
     data = json.loads(capsys.readouterr().out)
     assert {one["rule"] for one in data["rules"] if one["verdict"] in ("fail", "warn")} == set()
     assert {one["rule"] for one in data["rules"] if one["verdict"] == "undecidable"} == {"DS3"}

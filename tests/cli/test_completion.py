@@ -30,15 +30,17 @@ def test_the_parser_has_every_verb_and_knows_what_is_a_file() -> None:
 
 
 def test_bash_completes_protocols_options_choices_and_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["completion", "bash"]) == 0
+    with pytest.raises(SystemExit) as ended:
+        main(["--completion", "bash"])
+    assert ended.value.code == 0
     script = tmp_path / "completion.bash"
     script.write_text(capsys.readouterr().out)
     (tmp_path / "tasks.toml").write_text("")
     for words, completed in (
         (["eval"], "evaluate"),
         (["evaluate", "owo"], "owod"),
-        (["evaluate", "owod", "--prof"], "--profile"),
-        (["evaluate", "owod", "--profile", "cl"], "clean"),
+        (["evaluate", "owod", "--vari"], "--variant"),
+        (["evaluate", "owod", "--variant", "cl"], "clean"),
         (["build", "owod", "--tasks", "tas"], "tasks.toml"),
     ):
         line = " ".join(["curation", *words])
@@ -53,5 +55,7 @@ def test_bash_completes_protocols_options_choices_and_files(tmp_path: Path, caps
 
 @pytest.mark.parametrize("shell", ["zsh", "tcsh"])
 def test_other_shells_get_a_script(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["completion", shell]) == 0
+    with pytest.raises(SystemExit) as ended:
+        main(["--completion", shell])
+    assert ended.value.code == 0
     assert "curation" in capsys.readouterr().out

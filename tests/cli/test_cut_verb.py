@@ -57,7 +57,7 @@ def test_tables(truth: Path, capsys: pytest.CaptureFixture[str]) -> None:
     [
         (("-k", "9"), "2 to 8"),
         (("-k", "1"), "2 to 8"),
-        (("-k", "2", "--restarts", "-1"), "at least 0, at most 100000"),
+        (("-k", "2", "--set", "restarts=-1"), "at least 0, at most 100000"),
         (("-k", "2", "--classes", "{empty}"), "empty"),
         (("-k", "2", "--classes", "{strange}"), "no such class"),
         (("-k", "2", "--classes", "{apart}"), "falls apart"),

@@ -26,7 +26,7 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
 
 
 def test_nothing_differs(two: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["diff", two[0], two[0], "--exit-code"]) == 0
+    assert main(["diff", two[0], two[0], "--strict"]) == 0
     assert "verdict: none" in capsys.readouterr().out
 
 
@@ -43,7 +43,7 @@ def test_another_salt_changes_one_list(two: tuple[str, str], capsys: pytest.Capt
 
 
 def test_text_and_exit_code(two: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["diff", *two, "--exit-code"]) == 1
+    assert main(["diff", *two, "--strict"]) == 1
     text = capsys.readouterr().out
     assert "wr1-hash" in text
     assert "verdict: major" in text

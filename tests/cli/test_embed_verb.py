@@ -1,4 +1,4 @@
-"""``curation embed`` from the command line."""
+"""``curation similarity embed`` from the command line."""
 
 import json
 from pathlib import Path
@@ -16,7 +16,7 @@ pytest.importorskip("PIL.Image")
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> dict[str, Any]:
-    assert main(["embed", *map(str, arguments), "--json"]) == 0
+    assert main(["similarity", "embed", *map(str, arguments), "--json"]) == 0
     found: dict[str, Any] = json.loads(capsys.readouterr().out)
     return found
 
@@ -47,7 +47,7 @@ def test_a_root_holds_its_photos(coco: Path, tmp_path: Path, capsys: pytest.Capt
     assert open_embeddings(out).ids == tuple(f"coco:{n:012d}" for n in (1, 2, 3))
     assert data["encoder"]["digest"] == open_embeddings(out).encoder.digest
     assert run(capsys, *arguments)["reused"] == 3
-    assert main(["embed", *map(str, arguments), "--broken", "refuse"]) == 2
+    assert main(["similarity", "embed", *map(str, arguments), "--on-error", "photos=refuse"]) == 2
     assert "coco:000000000004" in capsys.readouterr().err
 
 
@@ -56,7 +56,7 @@ def test_boxes_of_an_annotation_file_with_photos_elsewhere(
 ) -> None:
     source = f"coco-val2017={coco / 'annotations' / 'instances_val2017.json'}"
     arguments = ["--source", source, "--boxes", "--encoder", "colour", "--no-cache", "--out", tmp_path / "s"]
-    assert main(["embed", *map(str, arguments)]) == 2
+    assert main(["similarity", "embed", *map(str, arguments)]) == 2
     assert "--photos coco-val2017=DIR" in capsys.readouterr().err
     data = run(capsys, *arguments, "--photos", f"coco-val2017={coco / 'val2017'}")
     assert (data["kind"], data["embedded"]) == ("boxes", 5)
@@ -67,9 +67,9 @@ def test_images_and_texts_of_one_model_can_be_compared(
     coco: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pytest.importorskip("torch")
-    model = ["--model", write_config(tmp_path), "--random-weights", 1]
+    model = ["--model", write_config(tmp_path), "--set", f"random_weights={1}"]
     (tmp_path / "names.txt").write_text("cat\n\n  zebra \n")
-    run(capsys, "--images", coco, "--namespace", "mine", *model, "--out", tmp_path / "i")
+    run(capsys, "--photos", coco, "--namespace", "mine", *model, "--out", tmp_path / "i")
     run(capsys, "--texts", tmp_path / "names.txt", *model, "--out", tmp_path / "t")
     images, texts = open_embeddings(tmp_path / "i"), open_embeddings(tmp_path / "t")
     assert images.ids[0] == "mine:val2017/000000000001"
@@ -83,20 +83,20 @@ def test_images_and_texts_of_one_model_can_be_compared(
     ("arguments", "said"),
     [
         (["--encoder", "colour"], "One thing is embedded at a time"),
-        (["--images", "a", "--texts", "b", "--encoder", "colour"], "One thing is embedded at a time"),
-        (["--images", "nowhere"], "does not exist"),
-        (["--images", "a", "--encoder", "colour", "--model", "ViT-B-32"], "Two encoders"),
-        (["--images", "a", "--encoder", "colour", "--boxes"], "--boxes needs annotations"),
-        (["--images", "a", "--encoder", "colour", "--photos", "b"], "--photos are those of a --source"),
-        (["--images", "a", "--encoder", "colour", "--batch", "0"], "at least 1, at most 65536"),
-        (["--images", "a", "--encoder", "colour", "--precision", "float16"], "--precision is for --model"),
-        (["--images", "nowhere", "--encoder", "colour"], "does not exist"),
+        (["--photos", "a", "--texts", "b", "--encoder", "colour"], "One thing is embedded at a time"),
+        (["--photos", "nowhere"], "does not exist"),
+        (["--photos", "a", "--encoder", "colour", "--model", "ViT-B-32"], "Two encoders"),
+        (["--photos", "a", "--encoder", "colour", "--boxes"], "--boxes needs annotations"),
+        (["--photos", "a", "--encoder", "colour", "--photos", "c=b"], "are those of a --source"),
+        (["--photos", "a", "--encoder", "colour", "--set", "batch=0"], "at least 1, at most 65536"),
+        (["--photos", "a", "--encoder", "colour", "--set", "precision=float16"], "--set precision is for --model"),
+        (["--photos", "nowhere", "--encoder", "colour"], "does not exist"),
         (["--texts", "nowhere", "--encoder", "colour"], "does not exist"),
         (["--source", "coco=nowhere", "--encoder", "colour"], "does not exist"),
     ],
 )
 def test_wrong_use_is_told(arguments: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["embed", *arguments, "--out", str(tmp_path / "s")]) == 2
+    assert main(["similarity", "embed", *arguments, "--out", str(tmp_path / "s")]) == 2
     assert said in capsys.readouterr().err
     assert not (tmp_path / "s").exists()
 
@@ -113,7 +113,7 @@ def test_photos_of_a_source_that_is_not_embedded_are_refused(
         "--out",
         str(tmp_path / "s"),
     ]
-    assert main(["embed", *source, "--photos", f"voc={coco}"]) == 2
+    assert main(["similarity", "embed", *source, "--photos", f"voc={coco}"]) == 2
     assert "names no source" in capsys.readouterr().err
 
 

@@ -116,7 +116,7 @@ def test_a_second_run_leaves_nothing_of_the_first(
     files: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "scores"
-    assert main(arguments(files, "--out", str(out), "--figures", "--profile", "all")) == 0
+    assert main(arguments(files, "--out", str(out), "--figures", "--variant", "all")) == 0
     (out / "wilderness_curve.png").rename(out / "kept-by-hand.png")
     stale = json.loads((out / "results.json").read_text())
     stale["written"] += ["an-earlier-figure.png", "a-photo.png", "../outside.png", "results.json", 7]
@@ -144,7 +144,7 @@ def test_a_second_run_leaves_nothing_of_the_first(
 def test_tables_say_which_section_they_are_of(
     files: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(arguments(files, "--out", str(tmp_path / "out"), "--profile", "all")) == 0
+    assert main(arguments(files, "--out", str(tmp_path / "out"), "--variant", "all")) == 0
     capsys.readouterr()
     for stem in ("average_precision", "wilderness_impact"):
         lines = (tmp_path / "out" / f"{stem}.csv").read_text().splitlines()
@@ -179,7 +179,7 @@ def test_no_detections_and_no_wilderness(
     for part in ("closed", "wilderness"):
         write(files[f"detections_{part}"], [])
     write(files["truth_wilderness"], {"images": [], "annotations": [], "categories": CATEGORIES})
-    assert main(arguments(files, "--json", "--profile", "all", "--bootstrap", "2", "--out", str(tmp_path / "out"))) == 0
+    assert main(arguments(files, "--json", "--variant", "all", "--bootstrap", "2", "--out", str(tmp_path / "out"))) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["paper"]["mAP11"] == [0.0]
     assert found["paper"]["WI"]["0.3"]["macro"] == [None]
@@ -280,7 +280,7 @@ def test_a_results_folder_with_a_file_of_unknown_is_read(tmp_path: Path, capsys:
     (tmp_path / "results").mkdir()
     (tmp_path / "results" / "comp4_det_test_cat.txt").write_text("000001 0.9 11 11 50 50\n")
     (tmp_path / "results" / "comp4_det_test_unknown.txt").write_text("000002 0.9 11 11 50 50\n" * 3)
-    given = ["evaluate", "voc", "--no-cache", "--json", "--stray", "error"]
+    given = ["evaluate", "voc", "--no-cache", "--json", "--on-error", "stray=error"]
     given += ["--truth", str(tmp_path / "truth.json"), "--detections", str(tmp_path / "results")]
     assert main(given) == 0
     reported = json.loads(capsys.readouterr().out)["inputs"]["test"]["detections"]["reported"]
@@ -339,7 +339,7 @@ def test_stray_detections_may_be_dropped_and_are_reported(
 ) -> None:
     write(files["detections_closed"], results(range(1, 14)))
     assert "3 such detections" in refused(arguments(files), capsys)
-    assert main(arguments(files, "--stray", "drop", "--json")) == 0
+    assert main(arguments(files, "--on-error", "stray=drop", "--json")) == 0
     found = json.loads(capsys.readouterr().out)
     assert list(found["inputs"]["closed"]["detections"]["reported"].values()) == [3]
 
@@ -347,12 +347,12 @@ def test_stray_detections_may_be_dropped_and_are_reported(
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (["--recalls", "0.25"], "--recalls"),
-        (["--recalls", "0.3,0.3"], "--recalls"),
-        (["--fbeta-ratios", "9.0"], "wilderness images"),
-        (["--betas", "zero"], "beta"),
+        (["--set", "recalls=0.25"], "--set recalls="),
+        (["--set", "recalls=0.3,0.3"], "--set recalls="),
+        (["--set", "fbeta_ratios=9.0"], "wilderness images"),
+        (["--set", "betas=zero"], "beta"),
         (["--bootstrap", "-1"], "bootstrap"),
-        (["--wilderness-part", "wr1"], "--manifest"),
+        (["--part", "wilderness=wr1"], "--manifest"),
         (["--manifest", "no/such/manifest"], "manifest"),
         (["--classes", "absent.json"], "absent.json"),
         (["--truth", "open=x.json"], "--truth"),
@@ -392,7 +392,7 @@ def test_voc_reads_a_results_folder(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert {path.suffix for path in (tmp_path / "out").iterdir() if path.name != LEDGER} == {".csv", ".json"}
     assert main(given) == 0
     assert "54.55" in capsys.readouterr().out
-    assert main([*given, "--stray", "error"]) == 2
+    assert main([*given, "--on-error", "stray=error"]) == 2
 
 
 @pytest.mark.parametrize("engine", ["pycocotools", "both"])
@@ -419,7 +419,7 @@ def elephant_words(folder: Path) -> list[str]:
 
 
 def test_the_figure_of_the_official_profile_says_so(tmp_path: Path) -> None:
-    given = [*elephant_words(tmp_path), "--profile", "official", "--bootstrap", "5"]
+    given = [*elephant_words(tmp_path), "--variant", "official", "--bootstrap", "5"]
     assert main([*given, "--out", str(tmp_path / "out")]) == 0
     header = (tmp_path / "out" / "wilderness_curve.csv").read_text().splitlines()[0]
     assert "WI_mean_interpolated_precision_recall_0.3" in header
@@ -427,13 +427,13 @@ def test_the_figure_of_the_official_profile_says_so(tmp_path: Path) -> None:
 
 
 def test_a_beta_of_many_digits_is_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    given = [*elephant_words(tmp_path), "--betas", "1.123456789"]
+    given = [*elephant_words(tmp_path), "--set", "betas=1.123456789"]
     assert "not a usable number" in refused(given, capsys)
 
 
 def test_the_misprinted_f_beta_is_to_be_had_by_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     given = [*elephant_words(tmp_path), "--json"]
-    assert main([*given, "--fbeta-formula", "published"]) == 0
+    assert main([*given, "--set", "fbeta_formula=published"]) == 0
     found = json.loads(capsys.readouterr().out)
     point = found["fbeta"]["dog"]["0.0"]["0.5"]
     correct = committed("elephant")["fbeta"]["dog"]["0.0"]["0.5"]
@@ -452,7 +452,7 @@ def test_a_manifest_chooses_images_and_classes_from_raw_files(
     sources = ["--source", f"voc2007-test={world.voc_root}", "--source", f"coco={world.coco_json}"]
     assert main(["build", "elephant", "--no-cache", *sources, "--out", str(tmp_path / "manifest")]) == 0
     images = {"closed": [int(stem) for stem in world.closed], "wilderness": world.wilderness}
-    given = ["evaluate", "elephant", "--no-cache", "--json", "--stray", "drop"]
+    given = ["evaluate", "elephant", "--no-cache", "--json", "--on-error", "stray=drop"]
     given += ["--truth", f"closed={world.voc_root}", "--truth", f"wilderness={world.coco_json}"]
     for part, numbers in images.items():
         write(tmp_path / f"{part}.json", results(numbers, category=15))
@@ -469,7 +469,7 @@ def test_a_manifest_chooses_images_and_classes_from_raw_files(
     # Every fifth wilderness image has no annotation: they are images all the same.
     assert found["images"]["wilderness"]["without_annotation"] == 8
 
-    assert main([*given, "--manifest", str(tmp_path / "manifest"), "--wilderness-part", "wr1"]) == 0
+    assert main([*given, "--manifest", str(tmp_path / "manifest"), "--part", "wilderness=wr1"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert (found["n_wild"], found["paper"]["levels"][-1]) == (20, "1.0")
     assert list(found["inputs"]["wilderness"]["detections"]["reported"].values()) == [20]

@@ -29,7 +29,7 @@ def files(tmp_path: Path) -> dict[str, Path]:
 
 def arguments(files: dict[str, Path], *more: str) -> list[str]:
     given = ["evaluate", "findmeifyoucan", "--no-cache", "--truth", str(files["truth"])]
-    return [*given, "--detections", str(files["detections"]), "--id-scores", str(files["id"]), *more]
+    return [*given, "--detections", str(files["detections"]), "--scores", str(files["id"]), *more]
 
 
 def result(capsys: pytest.CaptureFixture[str], given: list[str]) -> dict[str, Any]:
@@ -53,7 +53,9 @@ def test_the_worked_example(tmp_path: Path, capsys: pytest.CaptureFixture[str], 
 
 
 def test_a_result_says_what_it_rests_on(files: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
-    found = result(capsys, arguments(files, "--t-star", "0.39", "--threshold", "quantile", "--fpr", "nearest"))
+    found = result(
+        capsys, arguments(files, "--set", "t_star=0.39", "--set", "threshold=quantile", "--set", "fpr=nearest")
+    )
     assert found["settings"]["t_star"] == "0.39"
     assert found["settings"]["threshold"]["rule"] == found["threshold_rule"] == "quantile"
     assert found["settings"]["fpr"]["rule"] == found["FPR95"]["rule"] == "nearest"
@@ -91,7 +93,7 @@ def test_several_splits_and_scores(tmp_path: Path, capsys: pytest.CaptureFixture
         row["scores"] = {"energy": row.pop("ood_score"), "noise": 1.0}
     files = {**example_files(tmp_path), "detections": write(tmp_path / "d.json", by_image(rows))}
     ids = write(tmp_path / "ids.json", {"scores": {"energy": EXAMPLE.ids, "noise": [1.0] * 20}})
-    given = ["evaluate", "findmeifyoucan", "--no-cache", "--id-scores", str(ids)]
+    given = ["evaluate", "findmeifyoucan", "--no-cache", "--scores", str(ids)]
     for split in ("near", "far"):
         given += ["--truth", f"{split}={files['truth']}", "--detections", f"{split}={files['detections']}"]
     found = result(capsys, given)
@@ -108,15 +110,15 @@ def test_background_is_unknown_only_with_official_compat(tmp_path: Path, capsys:
     for row in rows:
         row["logits"] = [0.0, 1.0, 9.0 if row["ood_score"] == 9.0 else 0.5]
     files = {**example_files(tmp_path), "detections": write(tmp_path / "d.json", rows)}
-    clean = result(capsys, arguments(files, "--id-classes", "2"))
-    compat = result(capsys, arguments(files, "--id-classes", "2", "--official-compat"))
+    clean = result(capsys, arguments(files, "--set", "id_classes=2"))
+    compat = result(capsys, arguments(files, "--set", "id_classes=2", "--set", "official_compat=yes"))
     assert (clean["official"]["n_det_unknown"], compat["official"]["n_det_unknown"]) == (6, 7)
     assert compat["counts"]["background_taken_as_unknown"] == 1
     listed = write(tmp_path / "classes.json", {"known": ["a", "b"], "unknown": []})
     assert result(capsys, arguments(files, "--classes", str(listed)))["settings"]["id_classes"] == 2
-    assert "disagree" in error(capsys, arguments(files, "--classes", str(listed), "--id-classes", "3"))
+    assert "disagree" in error(capsys, arguments(files, "--classes", str(listed), "--set", "id_classes=3"))
     # Without K nothing says that the third column is the background: refused, or told.
-    assert "needs the number of ID classes" in error(capsys, arguments(files, "--official-compat"))
+    assert "needs the number of ID classes" in error(capsys, arguments(files, "--set", "official_compat=yes"))
     assert main(arguments(files)) == 0
     printed = capsys.readouterr()
     for stream in (printed.out, printed.err):
@@ -135,7 +137,7 @@ def test_without_objects_no_rate_is_a_number(tmp_path: Path, capsys: pytest.Capt
 
 
 def test_a_t_star_leaves_out_and_is_told(files: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
-    found = result(capsys, arguments(files, "--t-star", "0.75"))
+    found = result(capsys, arguments(files, "--set", "t_star=0.75"))
     assert found["counts"]["ood_detections"] == 7
     assert sum(found["inputs"]["ood"]["detections"]["reported"].values()) == 2
     assert found["images_without_predictions"] == 2
@@ -144,7 +146,7 @@ def test_a_t_star_leaves_out_and_is_told(files: dict[str, Path], capsys: pytest.
 def test_shared_images_are_refused_or_told(files: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
     shared = write(files["id"], {"scores": EXAMPLE.ids, "image_ids": [1] * 20})
     assert "share images" in error(capsys, arguments({**files, "id": shared}))
-    assert main(arguments({**files, "id": shared}, "--shared-ids", "report", "--json")) == 0
+    assert main(arguments({**files, "id": shared}, "--on-error", "shared-ids=report", "--json")) == 0
     assert "share 1 image ids: 1" in capsys.readouterr().err
 
 
@@ -187,17 +189,20 @@ def test_bad_files_are_told(
 @pytest.mark.parametrize(
     "more",
     [
-        ("--threshold", "best"),
-        ("--t-star", "high"),
-        ("--t-star", "nan"),
-        ("--id-classes", "0"),
+        ("--set", "threshold=best"),
+        ("--set", "t_star=high"),
+        ("--set", "t_star=nan"),
+        ("--set", "id_classes=0"),
         ("--bootstrap", "-1"),
         ("--score", "energy"),
         ("--truth", "other.json"),
         ("--detections", "far=other.json"),
-        ("--id-scores", "far=other.json"),
+        ("--scores", "far=other.json"),
         ("--manifest", "no-such-manifest"),
-        ("--official-compat",),
+        (
+            "--set",
+            "official_compat=yes",
+        ),
     ],
 )
 def test_unusable_options_are_told(
@@ -240,7 +245,7 @@ def test_a_manifest_names_splits_and_their_images(
         "far": tuple(ids[image] for image in (3, 5, 6)),
     }
     given = ["evaluate", "findmeifyoucan", "--no-cache", "--manifest", manifest_of(tmp_path / "toy", lists)]
-    given += ["--truth", str(files["truth"]), "--id-scores", str(files["id"]), "--stray", "drop"]
+    given += ["--truth", str(files["truth"]), "--scores", str(files["id"]), "--on-error", "stray=drop"]
     both = [
         *given,
         "--detections",

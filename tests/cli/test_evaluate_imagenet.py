@@ -36,7 +36,7 @@ def error(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
 
 
 def test_the_worked_example(files: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
-    result = as_json(capsys, "--scores", files["soft.npz"], "--variant", "all", "--queries", "0,.1,.25,.5,.75,1")
+    result = as_json(capsys, "--scores", files["soft.npz"], "--variant", "all", "--set", "queries=0,.1,.25,.5,.75,1")
     soft = result["classifiers"]["soft"]
     rates = soft["oscr"]["exact"]["negative"]["ccr_at_fpr"]
     assert list(rates.values()) == [0.25, 0.25, 0.625, 0.75, 0.75, 0.75]
@@ -47,7 +47,7 @@ def test_the_worked_example(files: dict[str, Path], capsys: pytest.CaptureFixtur
 
 
 def test_tables_for_people(files: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("--scores", files["soft.npz"], "--val", files["soft.npz"], "--bootstrap", "20") == 0
+    assert run("--scores", files["soft.npz"], "--scores", f"val={files['soft.npz']}", "--bootstrap", "20") == 0
     text = capsys.readouterr().out
     for words in ("CCR@0.001", "0.7409", "classes of lowest accuracy", "95 % intervals over classes"):
         assert words in text
@@ -61,7 +61,7 @@ def test_the_first_epoch_may_be_number_zero(files: dict[str, Path], capsys: pyte
 
 
 def test_the_background_column(files: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
-    grid = ("--variant", "table2", "--queries", "0.25,0.5,0.75")
+    grid = ("--variant", "table2", "--set", "queries=0.25,0.5,0.75")
     result = as_json(capsys, "--scores", files["ground.npz"], "--background", *grid)
     rates = result["classifiers"]["ground"]["oscr"]["table2"]["unknown"]["ccr_at_fpr"]
     assert list(rates.values()) == [0.25, None, 0.625]
@@ -107,7 +107,7 @@ def test_a_manifest_orders_and_labels(tmp_path: Path, capsys: pytest.CaptureFixt
     np.savez(tmp_path / "plain.npz", scores=scores, gt=np.array(TEST_LABELS))
     np.savez(tmp_path / "val.npz", scores=scores[:3], gt=np.array(VAL_LABELS))
     manifest = ("--manifest", tmp_path / "manifest", "--part", "test", "--truth", write_truth(tmp_path))
-    val = ("--val", tmp_path / "val.npz", "--val-part", "val")
+    val = ("--scores", f"val={tmp_path}" / "val.npz", "--part", "val=val")
     named = as_json(capsys, "--scores", f"x={tmp_path / 'test.npz'}", *val, *manifest)
     plain = as_json(capsys, "--scores", f"x={tmp_path / 'plain.npz'}", *val, *manifest)
     assert named["classifiers"] == plain["classifiers"]
@@ -130,7 +130,7 @@ def test_npy_with_labels_beside_it(tmp_path: Path, capsys: pytest.CaptureFixture
 def test_kinds_of_scores(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     probabilities = np.array(table(SOFTMAX)[1:12])
     np.savez(tmp_path / "a.npz", labels=np.array(LABELS[1:12]), mine=np.log(probabilities) + 3)
-    given = ("--scores", tmp_path / "a.npz", "--score-key", "mine")
+    given = ("--scores", tmp_path / "a.npz", "--key", "score=mine")
     assert "--kind logits" in error(capsys, *given)
     logits = as_json(capsys, *given, "--kind", "logits")["classifiers"]["a"]
     real = as_json(capsys, *given, "--kind", "real")["classifiers"]["a"]
@@ -156,19 +156,19 @@ def test_kind_and_background_by_classifier(files: dict[str, Path], capsys: pytes
     [
         (("--part", "test"), "--manifest MANIFEST --part PART"),
         (("--truth", "x"), "--manifest MANIFEST --part PART"),
-        (("--val", "b=x.npz"), "There is no such classifier"),
+        (("--scores", "val:b=x.npz"), "There is no such classifier"),
         (("--scores", "soft=x.npz"), "given twice"),
         (("--kind", "best"), "--kind auto|logits"),
         (("--background", "hard=last"), "with NAME one of soft"),
         (("--variant", "table2"), "no classifier has one"),
-        (("--queries", "0.1,2"), "from 0 to 1"),
-        (("--queries", ""), "from 0 to 1"),
-        (("--score-key", "x"), "has no scores"),
+        (("--set", "queries=0.1,2"), "from 0 to 1"),
+        (("--set", "queries="), "from 0 to 1"),
+        (("--key", "score=x"), "has no scores"),
         (("--bootstrap", "-3"), "bootstrap"),
         (("--manifest", "nowhere"), "no such manifest"),
-        (("--val", "absent.npz"), "does not exist"),
-        (("--val-labels", "l.npy"), "--val soft=FILE"),
-        (("--manifest", "m", "--val-part", "val"), "--val FILE"),
+        (("--scores", "val=absent.npz"), "does not exist"),
+        (("--labels", "val=l.npy"), "--scores val:soft=FILE"),
+        (("--manifest", "m", "--part", "val=val"), "--scores val=FILE"),
         (("--epochs", "absent.csv"), "does not exist"),
     ],
 )

@@ -43,13 +43,13 @@ def folder(tmp_path: Path) -> Path:
 
 
 COMMANDS = {
-    "voc": "--truth truth.json --detections d.json --stray error",
+    "voc": "--truth truth.json --detections d.json --on-error stray=error",
     "coco": "--truth truth.json --detections d.json --engine pycocotools",
     "elephant": "--truth closed=truth.json --truth wilderness=wild.json --detections closed=d.json "
-    "--detections wilderness=nothing.json --classes classes.json --profile all",
-    "owod": "--truth truth.json --detections d.json --classes tasks.json --profile all",
-    "osod3": "--truth truth.json --detections d.json --classes classes.json --profile all",
-    "findmeifyoucan": "--truth truth.json --detections d.json --id-scores id.json --threshold 5",
+    "--detections wilderness=nothing.json --classes classes.json --variant all",
+    "owod": "--truth truth.json --detections d.json --classes tasks.json --variant all",
+    "osod3": "--truth truth.json --detections d.json --classes classes.json --variant all",
+    "findmeifyoucan": "--truth truth.json --detections d.json --scores id.json --set threshold=5",
 }
 SECTIONS = {
     "voc": lambda found: [found],

@@ -19,7 +19,7 @@ def as_json(capsys: pytest.CaptureFixture[str], *arguments: Any) -> dict[str, An
 def test_one_case(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     paths = write_world(tmp_path)
     given = ("evaluate", "osod3", "--truth", paths["gt"], "--detections", paths["detections"], "--classes",
-             paths["classes"], "--profile", "all", "--out", tmp_path / "out")  # fmt: skip
+             paths["classes"], "--variant", "all", "--out", tmp_path / "out")  # fmt: skip
     result = as_json(capsys, *given)
     assert result["cases"]["test"]["AP_unk"] == pytest.approx(22.7228, abs=1e-4)
     written = {path.name for path in (tmp_path / "out").iterdir()} - {LEDGER}
@@ -46,7 +46,7 @@ def test_wrong_use(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (["--classes", str(tmp_path / "none.json")], "exist"),
         (["--classes", str(paths["classes"]), "--manifest", "osod3/x"], "Two options"),
         (["--classes", f"t1={paths['classes']}"], "There is no such case"),
-        (["--classes", str(paths["classes"]), "--thetas", "a,b"], "ascending"),
+        (["--classes", str(paths["classes"]), "--set", "thetas=a,b"], "ascending"),
     ):
         assert main([*base, *more, "--no-cache"]) != 0
         assert words in capsys.readouterr().err

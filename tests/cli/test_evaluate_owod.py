@@ -99,7 +99,7 @@ def test_the_worked_example_by_ids_by_names_and_as_an_exported_view(
         k: v for k, v in found["t1/clean"].items() if k != "unknown_per_class"
     }
     del files["classes"]
-    view = evaluate(files, capsys, "--profile", "ore")
+    view = evaluate(files, capsys, "--variant", "ore")
     assert view["test/ore"]["mAP_cur"] == pytest.approx(50)
     assert view["test/ore"]["undefined"]["mAP_prev"]
 
@@ -107,7 +107,7 @@ def test_the_worked_example_by_ids_by_names_and_as_an_exported_view(
 def test_voc_results_folders_are_read_with_their_unknown_class(
     files: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    expected = evaluate(files, capsys, "--profile", "all")
+    expected = evaluate(files, capsys, "--variant", "all")
     folder = tmp_path / "comp4"
     folder.mkdir()
     for name in ("person", "dog", "unknown"):
@@ -119,13 +119,13 @@ def test_voc_results_folders_are_read_with_their_unknown_class(
             for x, y, w, h in [numbers(box)]
         ]
         write(folder / f"comp4_det_test_{name}.txt", "\n".join(lines) + "\n")
-    found = evaluate({**files, "detections": folder}, capsys, "--profile", "all")
+    found = evaluate({**files, "detections": folder}, capsys, "--variant", "all")
     for name in ("t1/clean", "t1/ore", "t1/owdetr"):
         assert found[name] == expected[name]
     write(folder / "comp4_det_test_truck.txt", "000000000001 0.5 1 1 9 9\n")
     message = refused(arguments({**files, "detections": folder}), capsys)
     assert "no known class" in message
-    found = evaluate({**files, "detections": folder}, capsys, "--stray", "drop")
+    found = evaluate({**files, "detections": folder}, capsys, "--on-error", "stray=drop")
     assert list(found["inputs"]["t1"]["detections"]["reported"].values()) == [1]
 
 
@@ -136,12 +136,12 @@ def test_repeated_lines_are_refused_kept_or_dropped(
     images = {"images": write(tmp_path / "ids.txt", "\n".join(ids * 2) + "\n")}
     message = refused(arguments(files | images), capsys)
     assert "11 further lines" in message
-    assert "--repeats keep" in message
+    assert "--on-error repeats=keep" in message
     once = evaluate(files, capsys)["t1/clean"]
-    dropped = evaluate(files | images, capsys, "--repeats", "drop")
+    dropped = evaluate(files | images, capsys, "--on-error", "repeats=drop")
     assert dropped["t1/clean"]["UDP"] == once["UDP"]
     assert dropped["inputs"]["t1"]["truth"]["repeated_lines"] == 11
-    kept = evaluate(files | images, capsys, "--repeats", "keep")
+    kept = evaluate(files | images, capsys, "--on-error", "repeats=keep")
     assert kept["repeats"]["keep"]
     for name in ("UR", "UDR", "UDP", "mAP_cur"):
         assert kept["t1/clean"][name] < once[name]
@@ -151,7 +151,7 @@ def test_repeated_lines_are_refused_kept_or_dropped(
     # A detector that ran over the list line by line wrote everything twice: the same numbers either way.
     write(files["detections"], results() * 2)
     for repeats, expected in (("keep", kept), ("drop", dropped)):
-        again = evaluate(files | images, capsys, "--repeats", repeats)
+        again = evaluate(files | images, capsys, "--on-error", f"repeats={repeats}")
         assert "once a line" in again["inputs"]["t1"]["detections"]["repeated_images"]
         assert again["t1/clean"] == expected["t1/clean"]
 
@@ -161,7 +161,7 @@ def test_an_image_list_chooses_images_and_strays_are_told(
 ) -> None:
     images = {"images": write(tmp_path / "ids.txt", "1\ncoco:000000000009\n\n")}
     assert "not in the ground truth" in refused(arguments(files | images), capsys)
-    found = evaluate(files | images, capsys, "--stray", "drop")
+    found = evaluate(files | images, capsys, "--on-error", "stray=drop")
     counts = found["t1/clean"]["counts"]
     # Image 9 is in the list without any annotation: its detections are false positives.
     assert (counts["images"], counts["images_without_annotation"], counts["FP_u"]) == (2, 1, 1)
@@ -217,7 +217,7 @@ def test_out_holds_figures_tables_and_the_result_of_the_same_bytes_each_time(
 def test_the_tables_name_profiles_and_the_classes_that_never_reach_a_recall(
     files: dict[str, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(arguments(files, "--profile", "all")) == 0
+    assert main(arguments(files, "--variant", "all")) == 0
     shown = capsys.readouterr()
     assert "t1/owdetr" in shown.out
     assert "person, dog" in shown.out
@@ -228,7 +228,7 @@ def test_no_detections_and_no_unknown_objects(
     files: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write(files["detections"], [])
-    found = evaluate(files, capsys, "--profile", "all", "--out", str(tmp_path / "out"))
+    found = evaluate(files, capsys, "--variant", "all", "--out", str(tmp_path / "out"))
     assert {found[f"t1/{name}"]["UR"] for name in ("clean", "ore", "owdetr")} == {0}
     write(files["classes"], {"tasks": [{"name": "last", "prev": list(NAMES[:4]), "cur": list(NAMES[4:])}]})
     assert main(arguments(files, "--json", "--out", str(tmp_path / "last"))) == 0
@@ -286,7 +286,7 @@ def test_bad_input_is_one_clear_error_and_writes_nothing(
     [
         (["--manifest", "x"], "names tasks and images already"),
         (["--part", "t1-test"], "--part"),
-        (["--images", "absent.txt"], "absent.txt"),
+        (["--lists", "absent.txt"], "absent.txt"),
         (["--truth", "other.json"], "given twice"),
     ],
 )
@@ -300,8 +300,8 @@ def test_classes_of_later_tasks_may_be_left_out(files: dict[str, Path], capsys: 
     expected = evaluate(files, capsys)["t1/clean"]
     row = {"image_id": 1, "category": "cup", "bbox": [0, 0, 9, 9], "score": 0.9}
     write(files["detections"], [*results(), row])
-    assert "--stray drop" in refused(arguments(files), capsys)
-    found = evaluate(files, capsys, "--stray", "drop")
+    assert "--on-error stray=drop" in refused(arguments(files), capsys)
+    found = evaluate(files, capsys, "--on-error", "stray=drop")
     assert found["t1/clean"] == expected
     assert found["inputs"]["t1"]["detections"]["reported"] == {
         "left out: detections of classes that are unknown in this task": 1
@@ -342,7 +342,9 @@ def test_a_manifest_names_tasks_class_ids_and_images(
     assert found["manifest"]["parts"] == ["t1-test"]
     assert found["manifest"]["digest"].startswith("sha256:")
     assert "more than once" in refused(arguments(files, "--manifest", manifest, "--task", "t2"), capsys)
-    last = evaluate(files, capsys, "--manifest", manifest, "--task", "t2", "--repeats", "keep", *by_index)["t2/clean"]
+    last = evaluate(files, capsys, "--manifest", manifest, "--task", "t2", "--on-error", "repeats=keep", *by_index)[
+        "t2/clean"
+    ]
     assert (last["counts"]["lines"], last["num_unknown_gt"], last["UR"]) == (22, 0, None)
     same = evaluate(files, capsys, "--manifest", manifest, "--task", "t2", "--part", "t1-test", *by_index)
     assert same["t2/clean"]["counts"]["lines"] == 11
@@ -373,7 +375,7 @@ def test_ids_are_those_of_the_truth_and_another_numbering_is_refused(
     rows = [{**row, "category_id": row["category_id"] - 10 if row["category_id"] > 0 else 8} for row in results()]
     write(files["detections"], rows)
     for stray in ("error", "drop"):
-        message = refused(arguments(files, *given, "--stray", stray), capsys)
+        message = refused(arguments(files, *given, "--on-error", f"stray={stray}"), capsys)
         assert "--category-ids manifest" in message
         assert "10 person" in message
     both = [{**row, "category": {0: "person", 1: "dog", 8: "unknown"}[row["category_id"]]} for row in rows]
@@ -384,6 +386,8 @@ def test_ids_are_those_of_the_truth_and_another_numbering_is_refused(
     write(files["detections"], [{**rows[0], "category_id": 5}])
     assert "found: category_id 5;" in refused(arguments(files, *given), capsys)
     write(files["detections"], [{**rows[0], "category_id": 77}])
-    assert "with names, --stray drop leaves detections of these out" in refused(arguments(files, *given), capsys)
+    assert "with names, --on-error stray=drop leaves detections of these out" in refused(
+        arguments(files, *given), capsys
+    )
     alone = [text for text in arguments(files, "--category-ids", "truth") if text]
     assert "--category-ids" in refused(alone, capsys)

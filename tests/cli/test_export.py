@@ -53,7 +53,7 @@ def test_coco_of_both_parts_has_unique_ids_and_read_coco_reads_it(
     world: SmallWorld, manifest: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     command = arguments(world, manifest, "coco", "closed", "wilderness")
-    assert main([*command, "--out", str(tmp_path / "out"), "--renumber", "always", "--json"]) == 0
+    assert main([*command, "--out", str(tmp_path / "out"), "--set", "renumber=always", "--json"]) == 0
     summary = json.loads(capsys.readouterr().out)
     path = tmp_path / "out" / "closed+wilderness.json"
     data = json.loads(path.read_bytes())
@@ -124,7 +124,7 @@ def test_one_file_and_lists_without_sources(world: SmallWorld, manifest: Path, t
     assert len(json.loads(truth.read_bytes())["images"]) == 40
     ids = tmp_path / "ids.txt"
     command = ["export", str(manifest), "--part", "closed", "--format", "txt", "--out", str(ids)]
-    assert main([*command, "--id-form", "native"]) == 0
+    assert main([*command, "--set", "id_form=native"]) == 0
     assert ids.read_text().split() == world.closed
     # What it wrote itself, it replaces; what was edited since, it does not.
     assert main(command) == 0
@@ -138,16 +138,16 @@ def test_one_file_and_lists_without_sources(world: SmallWorld, manifest: Path, t
     [
         (["--format", "imagefolder"], "txt for the images alone"),
         (["--format", "coco", "--part", "closde"], "no such part"),
-        (["--format", "coco", "--id-form", "native"], "belongs to --format txt"),
-        (["--format", "txt", "--strict-layout"], "belongs to --format elephant-json"),
-        (["--format", "coco", "--unknown-id", "x"], "not a number"),
-        (["--format", "coco", "--unknown-id", "7"], "category id of unknown"),
-        (["--format", "coco", "--unknown-id", "4294967296"], "out of range"),
-        (["--format", "coco", "--unknown-id=-2147483648"], "out of range"),
-        (["--format", "coco", "--unknown-id", "9" * 5000], "not a number"),
+        (["--format", "coco", "--set", "id_form=native"], "belongs to --format txt"),
+        (["--format", "txt", "--set", "strict_layout=yes"], "belongs to --format elephant-json"),
+        (["--format", "coco", "--set", "unknown_id=x"], "not a number"),
+        (["--format", "coco", "--set", "unknown_id=7"], "category id of unknown"),
+        (["--format", "coco", "--set", "unknown_id=4294967296"], "out of range"),
+        (["--format", "coco", "--set=unknown_id=-2147483648"], "out of range"),
+        (["--format", "coco", "--set", "unknown_id=9" * 5000], "not a number"),
         (["--format", "coco", "--source", "vco=x"], "no such source"),
         (["--format", "voc", "--out", "x.json"], "a folder"),
-        (["--format", "yolo", "--images", "a", "--images", "b"], "given twice for all"),
+        (["--format", "yolo", "--photos", "a", "--photos", "b"], "given twice for all"),
         (["--format", "coco", "--part", "wr1", "--part", "wilderness"], "share images"),
     ],
 )

@@ -138,7 +138,7 @@ def test_perfect_detections_of_an_exported_view_score_full(
     (tmp_path / "d.json").write_text(json.dumps(detections))
     capsys.readouterr()
     files = ["--truth", str(truth), "--detections", str(tmp_path / "d.json")]
-    score = ["evaluate", "owod", *files, "--task", "t1", "--profile", "clean", "--json"]
+    score = ["evaluate", "owod", *files, "--task", "t1", "--variant", "clean", "--json"]
     # The truth alone says enough: its categories are the known classes and unknown, under COCO's own ids.
     for more in (["--manifest", str(folder)], []):
         assert main([*score, *more]) == 0

@@ -63,9 +63,9 @@ def test_a_hierarchy_of_ones_own(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert json.loads(capsys.readouterr().out) == {"dog": ["greyhound"]}
     assert main(["hierarchy", "dropped", *given]) == 2
     edits.write_text('name = "mine"\nversion = "1"\n[parents]\ngreyhound = ["hound"]\n')
-    assert main(["hierarchy", "dropped", "dog", "--tree", "last", *given, "--edits", str(edits), "--json"]) == 0
+    assert main(["hierarchy", "dropped", "dog", "--tree", "last", *given, "--set", f"edits={edits}", "--json"]) == 0
     assert json.loads(capsys.readouterr().out.splitlines()[-1]) == {}
-    assert main(["hierarchy", "show", "dog", *given, "--names", str(names)]) == 2
+    assert main(["hierarchy", "show", "dog", *given, "--set", f"names={names}"]) == 2
     assert "\x1b" not in capsys.readouterr().err
 
 
@@ -87,9 +87,9 @@ def test_a_leaf_that_the_hierarchy_lacks_is_told(
         ["show", "crane"],
         ["show", "dog.n.01", "--leaves", "/nowhere"],
         ["similarity", "dog.n.01", "xyzzy"],
-        ["find", "dog", "--names", "x"],
-        ["find", "dog", "--edges", "x", "--wordnet", "y"],
-        ["find", "dog", "--wordnet", "/nowhere"],
+        ["find", "dog", "--set", "names=x"],
+        ["find", "dog", "--edges", "x", "--set", "wordnet=y"],
+        ["find", "dog", "--set", "wordnet=/nowhere"],
     ],
 )
 def test_wrong_use(wrong: list[str], capsys: pytest.CaptureFixture[str]) -> None:

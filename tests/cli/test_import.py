@@ -49,7 +49,7 @@ def test_a_header_is_completed_by_name(
     for verb in ("verify", "show"):
         assert main([verb, str(header)]) == 0
         assert main([verb, str(out)]) == 0
-    assert main(["diff", str(header), str(out), "--exit-code"]) == 0
+    assert main(["diff", str(header), str(out), "--strict"]) == 0
 
 
 def test_a_header_is_completed_by_path_and_again(header: Path, lists: Path, tmp_path: Path) -> None:

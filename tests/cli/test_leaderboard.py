@@ -21,7 +21,7 @@ from tests.evaluation.owod_files import truth_file
 Numbers = dict[str, Any]
 CASES: dict[str, tuple[list[str], Callable[[Numbers], dict[str, Numbers]]]] = {
     "elephant": (
-        ["--profile", "all", "--recalls", "0.1,0.5"],
+        ["--variant", "all", "--set", "recalls=0.1,0.5"],
         lambda found: {
             "paper": {
                 "mAP11": found["paper"]["mAP11"][0],
@@ -44,7 +44,7 @@ CASES: dict[str, tuple[list[str], Callable[[Numbers], dict[str, Numbers]]]] = {
         },
     ),
     "owod": (
-        ["--profile", "all"],
+        ["--variant", "all"],
         lambda found: {
             "clean": {
                 name: of_result(found)["test/clean"][name]
@@ -54,7 +54,7 @@ CASES: dict[str, tuple[list[str], Callable[[Numbers], dict[str, Numbers]]]] = {
         },
     ),
     "osod3": (
-        ["--profile", "all"],
+        ["--variant", "all"],
         lambda found: {
             profile: {name: found["cases"]["test"][name] for name in ("AP_unk", "AP_known")}
             | {name: found["cases"]["test"]["curves"][profile][1][name] for name in ("A_OSE", "WI")}
@@ -62,7 +62,7 @@ CASES: dict[str, tuple[list[str], Callable[[Numbers], dict[str, Numbers]]]] = {
         },
     ),
     "findmeifyoucan": (
-        ["--fpr", "nearest"],
+        ["--set", "fpr=nearest"],
         lambda found: {
             profile: {
                 "AUROC": found["AUROC"],
@@ -74,7 +74,7 @@ CASES: dict[str, tuple[list[str], Callable[[Numbers], dict[str, Numbers]]]] = {
         },
     ),
     "imagenet": (
-        ["--queries", "0.25,1"],
+        ["--set", "queries=0.25,1"],
         lambda found: {
             "exact": {
                 "CCR@0.25": found["classifiers"]["soft"]["oscr"]["exact"]["unknown"]["ccr_at_fpr"]["0.25"],
@@ -104,7 +104,7 @@ def command(protocol: str, folder: Path) -> list[str]:
         given = [
             ("--truth", files["truth"]),
             ("--detections", files["detections"]),
-            ("--id-scores", files["id"]),
+            ("--scores", files["id"]),
         ]
     elif protocol == "osod3":
         world = write_world(folder)
@@ -173,7 +173,10 @@ def test_a_manifest_pins_the_ground(tmp_path: Path, capsys: pytest.CaptureFixtur
         given += ["--truth", f"{part}={truth}", "--detections", f"{part}={tmp_path / part}-found.json"]
     rows = tmp_path / "rows.jsonl"
     assert main([*given, "--append", str(rows), "--name", "a"]) == 0
-    assert main([*given, "--append", str(rows), "--name", "b", "--wilderness-part", "wr1", "--stray", "drop"]) == 0
+    assert (
+        main([*given, "--append", str(rows), "--name", "b", "--part", "wilderness=wr1", "--on-error", "stray=drop"])
+        == 0
+    )
     header = json.loads((tmp_path / "m" / "manifest.json").read_text())
     known = [one["name"] for one in header["classes"] if one["role"] == "known"]
     (tmp_path / "classes.json").write_text(json.dumps({"known": known}))
@@ -219,7 +222,7 @@ def test_the_table_and_the_page(tmp_path: Path, capsys: pytest.CaptureFixture[st
     with path.open("a") as stream:
         stream.write('{"torn')
     page = tmp_path / "page.html"
-    assert main(["leaderboard", str(path), "--metric", "AWI@0.3", "--html", str(page)]) == 0
+    assert main(["leaderboard", str(path), "--metric", "AWI@0.3", "--out", str(page)]) == 0
     shown = capsys.readouterr()
     lines = [line.split() for line in shown.out.splitlines()]
     assert ["1", "ours", "0.5000", "0.1250"] in lines
@@ -244,7 +247,7 @@ def test_the_page_does_not_take_the_place_of_the_rows(
     rows = write_rows(tmp_path / "rows.jsonl", row_data("a"))
     before = rows.read_bytes()
     monkeypatch.chdir(tmp_path)
-    assert main(["leaderboard", str(rows), "--html", "rows.jsonl"]) == 2
+    assert main(["leaderboard", str(rows), "--out", "rows.jsonl"]) == 2
     assert "input of the same command" in capsys.readouterr().err
     assert rows.read_bytes() == before
 
@@ -257,7 +260,7 @@ def test_no_single_ranking_of_rows_that_differ(tmp_path: Path, capsys: pytest.Ca
     assert "Group 1" not in shown
     page = tmp_path / "page.html"
     for group in ("all", "1,2"):
-        assert main(["leaderboard", str(path), "--group", group, "--html", str(page)]) == 2
+        assert main(["leaderboard", str(path), "--group", group, "--out", str(page)]) == 2
         assert "profile: official / paper" in capsys.readouterr().err
     assert not page.exists()
     for group in ("", "x", "1,", "-1", "3", "²"):

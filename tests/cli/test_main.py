@@ -56,11 +56,12 @@ def test_help_names_every_verb(capsys: pytest.CaptureFixture[str]) -> None:
     assert all(verb in text for verb in VERBS)
 
 
-COMMANDS = [[verb] for verb in sorted(set(VERBS) - {"evaluate", "hierarchy", "review"})]
+COMMANDS = [[verb] for verb in sorted(set(VERBS) - {"evaluate", "hierarchy", "review", "similarity"})]
 COMMANDS += [["evaluate", protocol] for protocol in ("elephant", "voc", "coco")]
 COMMANDS += [["evaluate", protocol] for protocol in ("owod", "osod3", "imagenet", "findmeifyoucan")]
-COMMANDS += [["review", action] for action in ("start", "status", "export")]
-COMMANDS += [["hierarchy", action] for action in ("show", "find", "similarity", "dropped")]
+COMMANDS += [["review", action] for action in ("propose", "start", "status", "export", "summary", "apply")]
+COMMANDS += [["hierarchy", action] for action in ("show", "find", "similarity", "dropped", "related")]
+COMMANDS += [["similarity", action] for action in ("embed", "neighbors", "duplicates", "leaks")]
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
@@ -119,8 +120,8 @@ def test_an_option_that_there_is_not_is_told_with_the_usage_of_its_command(
 @pytest.mark.parametrize(
     "words",
     [
-        ["duplicates", "--images", "file.txt"],
-        ["embed", "--images", "file.txt", "--out", "s"],
+        ["similarity", "duplicates", "--photos", "file.txt"],
+        ["similarity", "embed", "--photos", "file.txt", "--out", "s"],
         ["list", "--folder", "file.txt"],
         ["evaluate", "voc", "--truth", "file.txt", "--detections", "file.txt", "--out", "file.txt"],
         ["cut", "file.txt", "-k", "2", "--out", "file.txt"],

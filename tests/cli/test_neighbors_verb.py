@@ -33,7 +33,7 @@ def photos(tmp_path: Path) -> Path:
 
 
 def embed(photos: Path, out: Path) -> Path:
-    assert main(["embed", "--images", str(photos), "--encoder", "colour", "--out", str(out)]) == 0
+    assert main(["similarity", "embed", "--photos", str(photos), "--encoder", "colour", "--out", str(out)]) == 0
     return out
 
 
@@ -45,7 +45,9 @@ def as_json(capsys: pytest.CaptureFixture[str], *arguments: Any) -> dict[str, An
 
 def test_neighbors_of_photos(photos: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     store = embed(photos, tmp_path / "store")
-    result = as_json(capsys, "neighbors", "--queries", store, "--references", store, "-k", "2", "--out", tmp_path / "o")
+    result = as_json(
+        capsys, "similarity", "neighbors", "--queries", store, "--references", store, "-k", "2", "--out", tmp_path / "o"
+    )
     assert result["queries_among_references"] == 6
     assert [row["rank"] for row in result["neighbors"]] == [1, 2] * 6
     assert all(row["id"] != row["neighbor"] for row in result["neighbors"])
@@ -54,7 +56,7 @@ def test_neighbors_of_photos(photos: Path, tmp_path: Path, capsys: pytest.Captur
     assert (near["5"], near["0"], near["4"], near["1"]) == ("0", "5", "1", "4")
     assert (tmp_path / "o/neighbors.csv").read_text().splitlines()[0] == "id,rank,neighbor,similarity"
     # Six photos have five others each.
-    assert main(["neighbors", "--queries", str(store), "--references", str(store), "-k", "6"]) == 2
+    assert main(["similarity", "neighbors", "--queries", str(store), "--references", str(store), "-k", "6"]) == 2
     assert "1 to 5" in capsys.readouterr().err
 
 
@@ -67,7 +69,7 @@ def test_other_images_of_the_same_name_are_neighbours(
     shutil.copy(photos / "0.png", other / "2.png")
     shutil.copy(photos / "3.png", other / "3.png")
     given = ("--queries", embed(other, tmp_path / "q"), "--references", embed(photos, tmp_path / "r"))
-    result = as_json(capsys, "neighbors", *given, "-k", "5")
+    result = as_json(capsys, "similarity", "neighbors", *given, "-k", "5")
     assert result["queries_among_references"] == 1
     found: dict[str, list[str]] = {}
     for row in result["neighbors"]:
@@ -79,7 +81,16 @@ def test_other_images_of_the_same_name_are_neighbours(
 
 def test_set_similarity(photos: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     store = embed(photos, tmp_path / "store")
-    given = ("neighbors", "--queries", f"near={store}", "--queries", f"far={store}", "--references", store)
+    given = (
+        "similarity",
+        "neighbors",
+        "--queries",
+        f"near={store}",
+        "--queries",
+        f"far={store}",
+        "--references",
+        store,
+    )
     result = as_json(capsys, *given, "--set-similarity", "--out", tmp_path / "o")
     assert result["sets"]["near"]["mean"] == pytest.approx(1, rel=0, abs=cosine_error(352))
     assert result["reference"]["n"] == 6
@@ -94,7 +105,7 @@ def test_set_similarity(photos: Path, tmp_path: Path, capsys: pytest.CaptureFixt
 
 
 def test_duplicates(photos: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    result = as_json(capsys, "duplicates", "--images", photos, "--out", tmp_path / "o")
+    result = as_json(capsys, "similarity", "duplicates", "--photos", photos, "--out", tmp_path / "o")
     pairs = {(row["first"], row["second"]): row["how"] for row in result["pairs"]}
     assert pairs["0.png", "5.png"] == "same pixels"
     assert pairs["1.png", "4.png"].startswith("perceptual")
@@ -103,9 +114,11 @@ def test_duplicates(photos: Path, tmp_path: Path, capsys: pytest.CaptureFixture[
     other = tmp_path / "other"
     other.mkdir()
     shutil.copy(photos / "2.png", other / "copy.png")
-    across = as_json(capsys, "duplicates", "--images", photos, "--against", other)["pairs"]
+    across = as_json(capsys, "similarity", "duplicates", "--photos", photos, "--against", other)["pairs"]
     assert [(row["first"], row["second"]) for row in across] == [("2.png", "copy.png")]
-    look = as_json(capsys, "duplicates", "--embeddings", embed(photos, tmp_path / "s"), "--threshold", "0.99")["pairs"]
+    look = as_json(
+        capsys, "similarity", "duplicates", "--embeddings", embed(photos, tmp_path / "s"), "--threshold", "0.99"
+    )["pairs"]
     assert ("photos:0", "photos:5") in {(row["first"], row["second"]) for row in look}
 
 
@@ -128,12 +141,12 @@ def test_look_duplicates_are_all_pairs_above_the_threshold() -> None:
         (("neighbors", "--queries", "{store}", "--references", "{store}", "-k", "99"), "not so many"),
         (("neighbors", "--queries", "a={store}", "--queries", "b={store}", "--references", "{store}"), "one set"),
         (("neighbors", "--queries", "a={store}", "--queries", "a={store}", "--references", "{store}"), "twice"),
-        (("neighbors", "--queries", "{store}", "--references", "{store}", "--set-similarity", "--sample", "paper"),
+        (("neighbors", "--queries", "{store}", "--references", "{store}", "--set-similarity", "--set", "sample=paper"),
          "training images"),
         (("duplicates",), "Nothing says"),
-        (("duplicates", "--images", "{none}"), "does not exist"),
-        (("duplicates", "--images", "{store}"), "no photos"),
-        (("duplicates", "--images", "{photos}", "--distance", "40"), "out of range"),
+        (("duplicates", "--photos", "{none}"), "does not exist"),
+        (("duplicates", "--photos", "{store}"), "no photos"),
+        (("duplicates", "--photos", "{photos}", "--distance", "40"), "out of range"),
         (("duplicates", "--embeddings", "{store}", "--threshold", "3"), "cosine"),
     ],
 )  # fmt: skip
@@ -143,5 +156,5 @@ def test_wrong_use(
     store = embed(photos, tmp_path / "store")
     capsys.readouterr()
     given = [one.format(store=store, photos=photos, none=tmp_path / "none") for one in arguments]
-    assert main(given) == 2
+    assert main(["similarity", *given]) == 2
     assert words in capsys.readouterr().err

@@ -34,7 +34,7 @@ def commands_of(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentPa
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_every_option_that_names_an_output_is_declared_as_one(verb: str) -> None:
-    names = {"--out", "--report", "--csv", "--figure", "--html", "--append", "--dry-run"}
+    names = {"--out", "--append", "--dry-run"}
     for parser in commands_of(parser_of(verb)):
         options = {name: action for action in parser._actions for name in action.option_strings}
         for name in names & options.keys():
@@ -91,7 +91,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> World:
     for number in range(2):
         (folder / "photos").mkdir(exist_ok=True)
         Image.fromarray(np.full((8, 8, 3), 40 * number, np.uint8)).save(folder / f"photos/{number}.png")
-    store = ["embed", "--images", str(folder / "photos"), "--encoder", "colour"]
+    store = ["similarity", "embed", "--photos", str(folder / "photos"), "--encoder", "colour"]
     assert main([*store, "--out", str(folder / "store")]) == 0
     return World(folder)
 
@@ -129,13 +129,13 @@ CASES = {
         "train.json",
         "coco/annotations/instances_train2017.json",
         lambda w, out: ["audit", w / "manifest", "--no-cache", "--rules", "DS1", "--source",
-                        f"coco@train2017={w.coco}", "--report", out],
+                        f"coco@train2017={w.coco}", "--out", out],
     ),
     "show csv": Case(
         "counts.csv",
         "coco/annotations/instances_train2017.json",
         lambda w, out: ["show", w / "manifest", "--composition", "--no-cache", "--source", f"coco={w.coco}",
-                        "--source", f"voc2007-test={w.voc}", "--csv", out],
+                        "--source", f"voc2007-test={w.voc}", "--out", out],
     ),
     "cut": Case(
         "cut.json",
@@ -146,7 +146,7 @@ CASES = {
         "s.json", "test.npz", lambda w, out: ["scores", "--test", w / "test.npz", "--method", "msp", "--out", out]
     ),
     "leaderboard": Case(
-        "page.html", "rows.jsonl", lambda w, out: ["leaderboard", w / "rows.jsonl", "--html", out]
+        "page.html", "rows.jsonl", lambda w, out: ["leaderboard", w / "rows.jsonl", "--out", out]
     ),
     "export": Case(
         "closed.json",
@@ -155,24 +155,24 @@ CASES = {
                         "--source", f"voc2007-test={w.voc}", "--out", out],
     ),
     "decisions": Case(
-        "all.jsonl", "verdicts.csv", lambda w, out: ["decisions", w / "verdicts.csv", "--out", out]
+        "all.jsonl", "verdicts.csv", lambda w, out: ["review", "summary", w / "verdicts.csv", "--out", out]
     ),
     "propose": Case(
         "proposals.jsonl",
         "classes.txt",
-        lambda w, out: ["propose", "--id-classes", w / "classes.txt", "--ood", f"coco={w / 'truth.json'}",
+        lambda w, out: ["review", "propose", "--classes", w / "classes.txt", "--source", f"coco={w / 'truth.json'}",
                         "--no-cache", "--out", out],
     ),
     "neighbors": Case(
         "neighbors.csv",
         "store/rows.json",
-        lambda w, out: ["neighbors", "--queries", w / "store", "--references", w / "store", "-k", "1",
+        lambda w, out: ["similarity", "neighbors", "--queries", w / "store", "--references", w / "store", "-k", "1",
                         "--out", out.parent],
     ),
     "duplicates": Case(
         "duplicates.csv",
         "photos/0.png",
-        lambda w, out: ["duplicates", "--images", w / "photos", "--out", out.parent],
+        lambda w, out: ["similarity", "duplicates", "--photos", w / "photos", "--out", out.parent],
     ),
 }  # fmt: skip
 
@@ -363,8 +363,8 @@ def test_a_log_of_nothing_but_garbage_is_an_error(
     path.write_bytes(content)
     for words in (
         ["leaderboard", path],
-        ["decisions", path],
-        ["apply", world / "manifest", "--decisions", path, "--version", "9.0.0", "--out", tmp_path / "m"],
+        ["review", "summary", path],
+        ["review", "apply", world / "manifest", "--decisions", path, "--version", "9.0.0", "--out", tmp_path / "m"],
     ):
         assert status(words) == 2
         assert str(path.name) in capsys.readouterr().err

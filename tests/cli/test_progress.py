@@ -23,8 +23,8 @@ def commands(folder: Path) -> dict[str, list[str]]:
         "osod3": ["evaluate", "osod3", "--truth", truth, "--detections", detections, "--classes",
                   str(world["classes"])],
         "findmeifyoucan": ["evaluate", "findmeifyoucan", "--truth", str(ood["truth"]), "--detections",
-                           str(ood["detections"]), "--id-scores", str(ood["id"])],
-        "propose": ["propose", "--id-classes", str(folder / "id.txt"), "--ood", f"coco={truth}"],
+                           str(ood["detections"]), "--scores", str(ood["id"])],
+        "propose": ["review", "propose", "--classes", str(folder / "id.txt"), "--source", f"coco={truth}"],
     }  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""``curation propose`` as a user runs it: what is printed, what is written, what is refused."""
+"""``curation review propose`` as a user runs it: what is printed, what is written, what is refused."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -33,10 +33,11 @@ def world(tmp_path: Path) -> Path:
 
 def arguments(world: Path, *more: str) -> list[str]:
     given = [
+        "review",
         "propose",
-        "--id-classes",
+        "--classes",
         str(world / "id.txt"),
-        "--ood",
+        "--source",
         f"coco={world / 'ood.json'}",
         "--no-cache",
     ]
@@ -74,7 +75,7 @@ def test_a_detector_adds_its_evidence(world: Path) -> None:
     rows = [{"image_id": 3, "category_id": 7, "score": 0.9, "bbox": [0, 0, 1, 1]}]
     (world / "dets.json").write_text(json.dumps(rows))
     (world / "train.json").write_text('{"categories": [{"id": 7, "name": "horse"}]}')
-    more = ("--detections", str(world / "dets.json"), "--detector-categories", str(world / "train.json"))
+    more = ("--detections", str(world / "dets.json"), "--detections", f"categories={world / 'train.json'}")
     assert main(arguments(world, *more, "--out", str(world / "p.jsonl"))) == 0
     found = {one.image_id[-1]: one for one in read_proposals(world / "p.jsonl").proposals}
     assert (found["3"].proposal, found["3"].reason) == ("undecided", "suspected: horse")
@@ -85,8 +86,9 @@ def test_a_detector_adds_its_evidence(world: Path) -> None:
 
 def test_stores_of_embeddings_and_prompts_add_their_evidence(world: Path) -> None:
     ood = {"coco:000000000001": [1.0, 0.1], "coco:000000000003": [0.0, 1.0], "coco:000000000004": [0.1, 1.0]}
-    more = ["--embeddings-ood", str(stored(world / "ood", ood))]
-    more += ["--embeddings-id", str(stored(world / "id", {f"voc2007:{n}": [1.0, n / 10] for n in range(5)}))]
+    more = ["--embeddings", str(stored(world / "ood", ood))]
+    id_store = stored(world / "id", {f"voc2007:{n}": [1.0, n / 10] for n in range(5)})
+    more += ["--embeddings", f"id={id_store}"]
     more += ["--texts", str(stored(world / "texts", {"horse": [1.0, 0.0], "laptop": [0.0, 1.0]}))]
     assert main(arguments(world, *more, "--out", str(world / "p.jsonl"))) == 0
     made = read_proposals(world / "p.jsonl")
@@ -97,19 +99,20 @@ def test_stores_of_embeddings_and_prompts_add_their_evidence(world: Path) -> Non
     assert {"embeddings id", "embeddings coco", "texts"} <= {one.use for one in made.inputs}
     assert made.left_out == {"coco: images without an embedding": 1}
     other = stored(world / "other", ood, model="another")
-    assert main(arguments(world, *more[2:], "--embeddings-ood", str(other), "--out", str(world / "q.jsonl"))) == 2
+    assert main(arguments(world, *more[2:], "--embeddings", str(other), "--out", str(world / "q.jsonl"))) == 2
     assert not (world / "q.jsonl").exists()
 
 
 def test_far_sets_of_another_file_serve_as_comparison(world: Path) -> None:
-    own = ["--embeddings-id", str(stored(world / "id", {f"voc2007:{n}": [1.0, n / 10] for n in range(5)}))]
+    id_store = stored(world / "id", {f"voc2007:{n}": [1.0, n / 10] for n in range(5)})
+    own = ["--embeddings", f"id={id_store}"]
     coco(world / "far.json", {n: ["laptop"] for n in range(1, 9)})
     nearer = {f"coco:{n:012d}": [1.0, 0.5 + n / 50] for n in range(1, 9)}
     farther = {f"coco:{n:012d}": [0.2, 1.0 + n / 50] for n in range(1, 9)}
-    given = ["propose", "--id-classes", str(world / "id.txt"), "--no-cache", *own]
-    first = [*given, "--ood", f"coco-one={world / 'far.json'}"]
+    given = ["review", "propose", "--classes", str(world / "id.txt"), "--no-cache", *own]
+    first = [*given, "--source", f"coco-one={world / 'far.json'}"]
     first += [
-        "--embeddings-ood",
+        "--embeddings",
         str(stored(world / "one", nearer)),
         "--synset-map",
         f"coco-one={world / 'map.csv'}",
@@ -118,9 +121,9 @@ def test_far_sets_of_another_file_serve_as_comparison(world: Path) -> None:
     assert main([*first, "--set", "near_wup=1", "--out", str(world / "one.jsonl")]) == 0
     second = [
         *given,
-        "--ood",
+        "--source",
         f"coco-two={world / 'far.json'}",
-        "--embeddings-ood",
+        "--embeddings",
         str(stored(world / "two", farther)),
     ]
     assert main([*second, "--compare", str(world / "one.jsonl"), "--out", str(world / "two.jsonl")]) == 0
@@ -135,7 +138,7 @@ def test_far_sets_of_another_file_serve_as_comparison(world: Path) -> None:
 def test_a_manifest_gives_the_classes(tmp_path: Path, world: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source = write_small_world(tmp_path, n_closed=3, n_wilderness=12).coco_json
     manifest = min(Path("manifests/elephant").rglob("manifest.json")).parent
-    given = ["propose", "--manifest", str(manifest), "--ood", f"coco-val2017={source}", "--json"]
+    given = ["review", "propose", "--manifest", str(manifest), "--source", f"coco-val2017={source}", "--json"]
     assert main([*given, "--no-cache"]) == 0
     data = json.loads(capsys.readouterr().out)
     assert data["inputs"][0]["use"] == "manifest"
@@ -147,18 +150,18 @@ def test_a_manifest_gives_the_classes(tmp_path: Path, world: Path, capsys: pytes
     [
         (("--set", "near=1"), "no such threshold"),
         (("--set", "near_wup"), "NAME=VALUE"),
-        (("--near-classes", "coco=unicorn"), "no category"),
-        (("--near-classes", "voc=zebra"), "no such OOD source"),
+        (("--near", "coco=unicorn"), "no category"),
+        (("--near", "voc=zebra"), "no such OOD source"),
         (("--synset-map", "voc=x.csv"), "synset map"),
         (("--synset-map", "id=absent.csv"), "does not exist"),
         (("--detections", "absent.json"), "category_id"),
-        (("--embeddings-id", "absent"), "not embedded"),
-        (("--embeddings-ood", "absent"), "nothing to compare"),
+        (("--embeddings", "id=absent"), "not embedded"),
+        (("--embeddings", "absent"), "nothing to compare"),
         (("--texts", "absent"), "not embedded"),
         (("--tree", "coco=absent.json"), "does not exist"),
         (("--compare", "absent.jsonl"), "does not exist"),
-        (("--ood", "coco=again.json"), "twice"),
-        (("--ood", "id=again.json"), "may not name"),
+        (("--source", "coco=again.json"), "twice"),
+        (("--source", "id=again.json"), "may not name"),
     ],
 )
 def test_wrong_use_is_told_and_nothing_is_written(
@@ -173,7 +176,17 @@ def test_out_never_overwrites_an_input(world: Path, capsys: pytest.CaptureFixtur
     names, source = world / "id.txt", world / "ood.json"
     for target in (names, source):
         before = target.read_bytes()
-        arguments = ["propose", "--id-classes", str(names), "--ood", f"coco={source}", "--out", str(target)]
+        arguments = [
+            "review",
+            "review",
+            "propose",
+            "--classes",
+            str(names),
+            "--source",
+            f"coco={source}",
+            "--out",
+            str(target),
+        ]
         assert main(arguments) == 2
         assert "input of the same command" in capsys.readouterr().err
         assert target.read_bytes() == before
@@ -183,11 +196,11 @@ def test_another_wordnet(world: Path, nltk_corpora: Path, capsys: pytest.Capture
     written(nltk_corpora / "tiny", database(SMALL))
     (world / "id.txt").write_text("dog\n")
     out = tmp_path / "proposals.jsonl"
-    assert main(arguments(world, "--wordnet", "nltk:tiny", "--out", str(out))) == 0
+    assert main(arguments(world, "--set", "wordnet=nltk:tiny", "--out", str(out))) == 0
     assert capsys.readouterr().err.startswith("warning: WordNet 3.1 (NLTK's tiny): 8 nouns: it lacks")
     made = read_proposals(out)
     (entry,) = [one for one in made.inputs if one.use == "wordnet"]
     assert (entry.name, entry.sha256) == ("WordNet 3.1 (NLTK's tiny)", open_wordnet("nltk:tiny").digest)
     # The zebra is no synset of this WordNet: nothing is said of it, where the built-in one calls it far.
     assert {one.category: one.judgement for one in made.categories}["zebra"] == "unjudged"
-    assert main(arguments(world, "--wordnet", "nltk:nowhere")) == 2
+    assert main(arguments(world, "--set", "wordnet=nltk:nowhere")) == 2

@@ -162,7 +162,7 @@ def test_all_committed_manifests_are_one_repository(tmp_path: Path, capsys: pyte
         (["--repo", "lab/x", "--licence", "coco=CC-BY-4.0"], "owner's to state"),
         (["--repo", "lab/x", "--licence", "mine=CC-BY-4.0"], "names no source"),
         (["--repo", "lab/x", "--layout", "findmeifyoucan"], "near, far and farther"),
-        (["--repo", "lab/x", "--class-tree", "x"], "belong to --layout findmeifyoucan"),
+        (["--repo", "lab/x", "--set", "class_tree=x"], "belong to --layout findmeifyoucan"),
         (["--repo", "lab/x", "--date", "soon"], "The date is none"),
     ],
 )
@@ -212,7 +212,7 @@ def test_decisions_are_published_with_the_manifest_that_they_made(
     rows.write_text(json.dumps(row) + "\n")
     reviewed, out = tmp_path / "reviewed", tmp_path / "out"
     decided = ["--decisions", str(rows)]
-    assert main(["apply", str(manifest), *decided, "--version", "2.0.0", "--out", str(reviewed)]) == 0
+    assert main(["review", "apply", str(manifest), *decided, "--version", "2.0.0", "--out", str(reviewed)]) == 0
     command = ["publish", "--repo", "lab/x", *decided]
     assert main([*command, str(reviewed), "--dry-run", str(out)]) == 0
     assert "names of their reviewers" in capsys.readouterr().err

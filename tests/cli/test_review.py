@@ -154,7 +154,10 @@ def test_no_output_is_a_file_of_a_review(
         for kind in OUTPUTS:
             with pytest.raises(OverwriteError, match="file of a review"):
                 kind.check(out)
-        for verb in (["review", "export", "--folder", str(folder)], ["decisions", str(folder / "decisions.jsonl")]):
+        for verb in (
+            ["review", "export", "--folder", str(folder)],
+            ["review", "summary", str(folder / "decisions.jsonl")],
+        ):
             assert main([*verb, "--out", str(out), "--force"]) == 2
             assert "a file of a review" in capsys.readouterr().err
     with pytest.raises(OverwriteError, match="file of a review"):
@@ -226,7 +229,7 @@ def test_start_without_app_then_again(tmp_path: Path, review_environment: dict[s
         return found
 
     inputs = ("--source", f"coco={world.annotations}", "--photos", str(world.photos), "--no-cache")
-    first = start(*inputs, "--batch-size", "5")
+    first = start(*inputs, "--set", "batch_size=5")
     assert (first["images"], first["batches"], first["built"], first["dataset"]) == (
         12,
         3,

@@ -73,7 +73,7 @@ def test_scores_go_into_detections_and_from_there_into_the_evaluation(
         "--detections",
         str(scored),
     ]
-    assert main([*evaluated, "--id-scores", str(ids), "--json", "--score", "knn"]) == 0
+    assert main([*evaluated, "--scores", str(ids), "--json", "--score", "knn"]) == 0
     result = json.loads(capsys.readouterr().out)
     assert result["method"] == "knn"
     assert result["counts"]["id_detections"] == 30

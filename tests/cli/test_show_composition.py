@@ -52,7 +52,7 @@ def test_the_table_states_the_hidden_unknowns(
 def test_json_and_csv(world: TaskWorld, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     command = ["show", str(folder), "--composition", *world.arguments(), "--no-cache", "--json"]
     table = tmp_path / "classes.csv"
-    assert main([*command, "--csv", str(table)]) == 0
+    assert main([*command, "--out", str(table)]) == 0
     data = json.loads(capsys.readouterr().out)
     assert data["digest"] == world.manifest.digest
     assert [Path(name).name for name in data["files"]] == ["classes.csv"]
@@ -75,15 +75,15 @@ def test_without_sources_nothing_is_invented(folder: Path, tmp_path: Path, capsy
     assert all("--source" in one["missing"] for one in parts)
     assert main(["show", str(folder), "--composition"]) == 0
     assert "Not counted" in capsys.readouterr().out
-    assert main(["show", str(folder), "--composition", "--csv", str(tmp_path / "x.csv")]) == 2
+    assert main(["show", str(folder), "--composition", "--out", str(tmp_path / "x.csv")]) == 2
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(
     ("extra", "message"),
     [
-        (["--csv", "x"], "goes with --composition"),
-        (["--composition", "--figure", "x"], "take the table of --csv"),
+        (["--out", "x"], "goes with --composition"),
+        (["--composition", "--figure", "x"], "take the table of"),
         (["--source", "train=x"], "goes with --composition"),
         (["--composition", "--source", "trian=x"], "no such source"),
     ],

@@ -93,7 +93,7 @@ def test_what_a_function_gets() -> None:
     }
     given = parse(
         "m", "x", "y", "--source=a=b", "--source=c=d", "--set", "k=v", "-n", "3", "--share=0.5", "--part=p",
-        "--part=q", "--quiet", "--truth=t.json", "--out=o", "--no-cache", "--seam=split",
+        "--part=q", "--quiet", "--truth=t.json", "--out=o", "--no-cache", "--set=seam=split",
     )  # fmt: skip
     assert given["files"] == (Path("x"), Path("y"))
     assert given["source"] == {"a": Path("b"), "c": Path("d")}
@@ -108,7 +108,7 @@ def test_what_a_function_gets() -> None:
         ("--source=a=b",),
         ("m",),
         ("m", "--source=a=b", "-n", "x"),
-        ("m", "--source=a=b", "--seam=mend"),
+        ("m", "--source=a=b", "--set=seam=mend"),
         ("m", "--source=a=b", "--every", "--quiet"),
     ],
 )
@@ -130,7 +130,7 @@ def test_the_help_is_the_docstring(capsys: pytest.CaptureFixture[str]) -> None:
         "-n N, --n N how many: 5 % more (default: 7)",
         "--quiet how much is told",
         "--out DIR write it",
-        "--seam {drop,split} what becomes of signs across a seam (default: drop)",
+        "seam=drop|split: what becomes of signs across a seam (default: drop)",
         "--no-cache parse again",
         "--set KEY=VALUE",
         "--source NAME=PATH",
@@ -146,10 +146,50 @@ def test_the_output_keeps_its_kind() -> None:
     assert any(isinstance(action.type, OutputFile) for action in parser._actions)
 
 
-def test_a_part_of_the_parameters_alone() -> None:
-    parser = argparse.ArgumentParser()
-    add_arguments(parser, Reading, but=("seam",))
-    assert [action.dest for action in parser._actions] == ["help", "no_cache"]
+def test_parameters_share_an_option() -> None:
+    assert parse("m", "--source=a=b", "--set", "k=v", "--set", "seam=split")["reading"] == Reading(seam="split")
+    assert parse("m", "--source=a=b", "--set", "k=v", "--set", "seam=split")["set_"] == {"k": "v"}
+    with pytest.raises(UsageError, match="--set seam is given twice"):
+        parse("m", "--source=a=b", "--set", "seam=split", "--set", "seam=drop")
+
+
+def lenient(*, bad_boxes: Literal["error", "drop"] = "error", any_scores: bool = False, seed: int = 0) -> Any:
+    """Read what may be wrong.
+
+    Parameters
+    ----------
+    bad_boxes
+        unusable boxes
+    any_scores
+        scores of any size
+    seed
+        of the bootstrap
+    """
+    return bad_boxes, any_scores, seed
+
+
+@pytest.mark.parametrize(
+    ("words", "made"),
+    [
+        ([], ("error", False, 0)),
+        (["--on-error", "boxes=drop", "--on-error", "scores=keep", "--bootstrap", "seed=3"], ("drop", True, 3)),
+        (["--on-error", "boxes=keep"], None),
+        (["--on-error", "bxs=drop"], None),
+        (["--bootstrap", "3"], None),
+        (["--bootstrap", "seed="], None),
+    ],
+)
+def test_keys_of_an_option(words: list[str], made: Any) -> None:
+    parser = argparse.ArgumentParser(exit_on_error=False)
+    add_arguments(parser, lenient)
+    text = parser.format_help()
+    assert "boxes=error|drop: unusable boxes (default: error)" in text
+    assert "scores=error|keep: scores of any size" in text
+    if made is None:
+        with pytest.raises(argparse.ArgumentError):
+            parser.parse_args(words)
+    else:
+        assert call(lenient, parser.parse_args(words)) == made
 
 
 def test_a_type_that_no_word_can_be_is_a_mistake_of_the_programmer() -> None:

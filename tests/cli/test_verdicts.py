@@ -20,7 +20,7 @@ from tests.real_files import provided, real_files
 from tests.worlds.verdicts import TEXTURES, lay
 
 CODES = "o=keep,i=remove,I=remove,u=unsure,q=unsure,oo=unsure,lo=unsure,d=unsure,b=unsure"
-READ = ["--columns", "image_id=image_location,action=decision", "--codes", CODES, "--blank", "skip",
+READ = ["--key", "image_id=image_location,action=decision", "--codes", CODES, "--on-error", "blank=skip",
         "--stage", "manual", "--reviewer", "NINCO"]  # fmt: skip
 
 
@@ -28,7 +28,7 @@ READ = ["--columns", "image_id=image_location,action=decision", "--codes", CODES
 def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     lay(tmp_path)
     monkeypatch.chdir(tmp_path)
-    command = ["decisions", "textures.csv", *READ, "--dataset", "textures", "--out", "ninco.jsonl"]
+    command = ["review", "summary", "textures.csv", *READ, "--dataset", "textures", "--out", "ninco.jsonl"]
     assert main(command) == 0
     return tmp_path
 
@@ -40,7 +40,7 @@ def answer(capsys: pytest.CaptureFixture[str], *words: str) -> Any:
 
 
 def test_a_table_is_told_row_by_row_and_matched_to_a_list(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    command = ["decisions", "textures.csv", *READ, "--manifest", "lists/test_textures.txt"]
+    command = ["review", "summary", "textures.csv", *READ, "--manifest", "lists/test_textures.txt"]
     told = answer(capsys, *command)
     (file,) = told["files"]
     assert {one["code"]: one["rows"] for one in file["codes"]} == {"o": 25, "i": 3, "u": 3, "": 1}
@@ -78,7 +78,7 @@ def test_a_count_of_judged_images_that_is_no_number_is_none(count: str) -> None:
 def test_three_cleaned_lists(
     world: Path, capsys: pytest.CaptureFixture[str], variant: str, left: Sequence[str], name: str
 ) -> None:
-    command = ["apply", "lists/test_textures.txt", "--decisions", "ninco.jsonl", "--variant", variant]
+    command = ["review", "apply", "lists/test_textures.txt", "--decisions", "ninco.jsonl", "--cleaned", variant]
     told = answer(capsys, *command, "--out", "made", "--lines", "made.txt")
     made = read_manifest(world / "made")
     header = made.header
@@ -98,13 +98,15 @@ def test_three_cleaned_lists(
     assert main(["show", "made"]) == 0
     assert "Unjudged is not clean" in capsys.readouterr().out
     assert main(["verify", "made", "--rebuild"]) == 0
-    assert "curation apply --variant" in capsys.readouterr().out
+    assert "curation review apply --cleaned" in capsys.readouterr().out
 
 
 def test_a_list_that_a_user_calls_otherwise_is_cleaned_as_well(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lines = [f"D:\\data\\{path.replace('/', chr(92))}" for path in TEXTURES]
     (world / "Our OOD.txt").write_bytes(b"\xef\xbb\xbf" + "\r\n".join(reversed(lines)).encode())
-    told = answer(capsys, "apply", "Our OOD.txt", "--decisions", "ninco.jsonl", "--out", "made", "--lines", "l.txt")
+    told = answer(
+        capsys, "review", "apply", "Our OOD.txt", "--decisions", "ninco.jsonl", "--out", "made", "--lines", "l.txt"
+    )
     assert told["name"] == "our-ood-ninco-minus-2"
     assert (world / "l.txt").read_bytes() == "\r\n".join(lines[:1:-1]).encode() + b"\r\n"
 
@@ -114,11 +116,21 @@ def test_undecided_images_are_unsure(world: Path, capsys: pytest.CaptureFixture[
     rows = (world / "textures.csv").read_text().splitlines()
     (world / "ben.csv").write_text(f"{rows[0]}\n{rows[3][:-1]}i\n")
     both = ["--decisions", "ninco.jsonl", "--decisions", "ben.jsonl", "--rule", "majority"]
-    assert main(["decisions", "ben.csv", *READ[:-1], "Ben", "--dataset", "textures", "--out", "ben.jsonl"]) == 0
+    assert main(["review", "summary", "ben.csv", *READ[:-1], "Ben", "--dataset", "textures", "--out", "ben.jsonl"]) == 0
     counts = []
     for variant in ("minus-remove", "minus-remove-and-unsure", "judged-keep-only"):
         told = answer(
-            capsys, "apply", "lists/test_textures.txt", *both, "--variant", variant, "--out", variant, "--name", "mine"
+            capsys,
+            "review",
+            "apply",
+            "lists/test_textures.txt",
+            *both,
+            "--cleaned",
+            variant,
+            "--out",
+            variant,
+            "--name",
+            "mine",
         )
         counts.append(len(read_manifest(world / variant).ids("textures")))
         assert told["name"] == "mine"
@@ -127,7 +139,7 @@ def test_undecided_images_are_unsure(world: Path, capsys: pytest.CaptureFixture[
 
 
 def test_the_score_on_the_published_and_on_the_cleaned_list(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    keep = ["apply", "lists/test_textures.txt", "--decisions", "ninco.jsonl", "--variant", "judged-keep-only"]
+    keep = ["review", "apply", "lists/test_textures.txt", "--decisions", "ninco.jsonl", "--cleaned", "judged-keep-only"]
     assert main([*keep, "--out", "kept"]) == 0
     command = ["evaluate", "openood", "--scores", "scores", "--lists", "lists", "--bootstrap", "200"]
     command += ["--without", "ninco=ninco.jsonl", "--without", "judged=kept"]
@@ -168,8 +180,8 @@ def test_verdicts_are_not_taken_for_a_list_of_images_to_leave_out(
 ) -> None:
     command = ["evaluate", "openood", "--scores", "scores", "--lists", "lists", "--without"]
     assert main([*command, "raw=textures.csv"]) == 2
-    assert "curation decisions textures.csv --columns" in capsys.readouterr().err
-    table = ["decisions", "ninco.jsonl", "--out", "ninco.csv"]
+    assert "curation review summary textures.csv --key" in capsys.readouterr().err
+    table = ["review", "summary", "ninco.jsonl", "--out", "ninco.csv"]
     assert main(table) == 0
     told = answer(capsys, *command, "table=ninco.csv")
     assert told["lists"]["table"]["left_out"] == {"textures": 2}
@@ -177,7 +189,7 @@ def test_verdicts_are_not_taken_for_a_list_of_images_to_leave_out(
 
 def test_the_card_says_that_unjudged_is_not_clean(world: Path) -> None:
     pytest.importorskip("mlcroissant")
-    command = ["apply", "lists/test_textures.txt", "--decisions", "ninco.jsonl", "--out", "made"]
+    command = ["review", "apply", "lists/test_textures.txt", "--decisions", "ninco.jsonl", "--out", "made"]
     assert main(command) == 0
     assert main(["publish", "made", "--repo", "me/lists", "--dry-run", "card"]) == 0
     card = (world / "card/README.md").read_text()
@@ -186,28 +198,31 @@ def test_the_card_says_that_unjudged_is_not_clean(world: Path) -> None:
 
 
 WRONG = [
-    (["apply", "LIST", "--decisions", "other.jsonl"], "No verdict is on an image of the list"),
-    (["apply", "mine.txt", "--decisions", "ninco.jsonl", "--decisions", "other.jsonl"], "several data sets"),
-    (["apply", "LIST", "--decisions", "textures.csv"], "--columns image_id=COLUMN"),
-    (["apply", "made", "--decisions", "ninco.jsonl"], "--variant"),
-    (["apply", "made", "--decisions", "ninco.jsonl", "--version", "2.0.0", "--name", "x"], "--variant"),
-    (["apply", "made", "--decisions", "ninco.jsonl", "--version", "2.0.0", "--lines", "l.txt"], "curation export"),
-    (["apply", "LIST", "--decisions", "ninco.jsonl", "--lines", "LIST"], "replace an input"),
-    (["apply", "LIST", "--decisions", "ninco.jsonl", "--version", "one"], "MAJOR.MINOR.PATCH"),
-    (["apply", "LIST", "--decisions", "ninco.jsonl", "--name", "A list"], "name"),
-    (["apply", "array.json", "--decisions", "ninco.jsonl", "--lines", "l.txt"], "list of lines"),
-    (["apply", "odd.txt", "--decisions", "ninco.jsonl"], "odd.txt, line 41"),
-    (["apply", "climbs.txt", "--decisions", "ninco.jsonl"], "climbs.txt, line 2"),
-    (["apply", "none.txt", "--decisions", "ninco.jsonl"], "no such manifest"),
-    (["decisions", "textures.csv", *READ[:2], "--codes", "o=keep"], "line 2: decision"),
+    (["review", "apply", "LIST", "--decisions", "other.jsonl"], "No verdict is on an image of the list"),
+    (["review", "apply", "mine.txt", "--decisions", "ninco.jsonl", "--decisions", "other.jsonl"], "several data sets"),
+    (["review", "apply", "LIST", "--decisions", "textures.csv"], "--key image_id=COLUMN"),
+    (["review", "apply", "made", "--decisions", "ninco.jsonl"], "--cleaned"),
+    (["review", "apply", "made", "--decisions", "ninco.jsonl", "--version", "2.0.0", "--name", "x"], "--cleaned"),
+    (
+        ["review", "apply", "made", "--decisions", "ninco.jsonl", "--version", "2.0.0", "--lines", "l.txt"],
+        "curation export",
+    ),
+    (["review", "apply", "LIST", "--decisions", "ninco.jsonl", "--lines", "LIST"], "replace an input"),
+    (["review", "apply", "LIST", "--decisions", "ninco.jsonl", "--version", "one"], "MAJOR.MINOR.PATCH"),
+    (["review", "apply", "LIST", "--decisions", "ninco.jsonl", "--name", "A list"], "name"),
+    (["review", "apply", "array.json", "--decisions", "ninco.jsonl", "--lines", "l.txt"], "list of lines"),
+    (["review", "apply", "odd.txt", "--decisions", "ninco.jsonl"], "odd.txt, line 41"),
+    (["review", "apply", "climbs.txt", "--decisions", "ninco.jsonl"], "climbs.txt, line 2"),
+    (["review", "apply", "none.txt", "--decisions", "ninco.jsonl"], "no such manifest"),
+    (["review", "summary", "textures.csv", *READ[:2], "--codes", "o=keep"], "line 2: decision"),
 ]
 
 
 @pytest.mark.parametrize(("words", "told"), WRONG, ids=range(len(WRONG)))
 def test_wrong_uses_are_told(world: Path, capsys: pytest.CaptureFixture[str], words: list[str], told: str) -> None:
-    assert main(["apply", "lists/test_textures.txt", "--decisions", "ninco.jsonl", "--out", "made"]) == 0
+    assert main(["review", "apply", "lists/test_textures.txt", "--decisions", "ninco.jsonl", "--out", "made"]) == 0
     (world / "other.csv").write_text("image_location,decision\nplaces/sky/1.jpg,i\n")
-    assert main(["decisions", "other.csv", *READ, "--dataset", "elsewhere", "--out", "other.jsonl"]) == 0
+    assert main(["review", "summary", "other.csv", *READ, "--dataset", "elsewhere", "--out", "other.jsonl"]) == 0
     good = [f"texture/{path} -1" for path in TEXTURES]
     (world / "mine.txt").write_text("\n".join(good))
     (world / "array.json").write_text(json.dumps(TEXTURES))
@@ -240,7 +255,7 @@ def check_every_code_of_12050_rows(ninco: Path, capsys: pytest.CaptureFixture[st
     }
     rows = 0
     for kind, paths in files.items():
-        told = answer(capsys, "decisions", *paths, *READ)
+        told = answer(capsys, "review", "summary", *paths, *READ)
         found = Counter[str]()
         for one in told["files"]:
             found.update({code["code"]: code["rows"] for code in one["codes"]})
@@ -248,7 +263,7 @@ def check_every_code_of_12050_rows(ninco: Path, capsys: pytest.CaptureFixture[st
         rows += sum(one["rows"] for one in told["files"])
         assert sum(one["rows"] for one in told["files"]) == {4: 9640, 6: 2410}[6 if kind[0] == "s" else 4]
     assert rows == 12_050
-    told = answer(capsys, "decisions", *files["potential_OOD_classes"], *files["subsampled_datasets"], *READ)
+    told = answer(capsys, "review", "summary", *files["potential_OOD_classes"], *files["subsampled_datasets"], *READ)
     assert len(told["files"]) == 52
     repeated = {one["name"]: one["repeated"] for one in told["files"] if one["repeated"]}
     assert {name: len(images) for name, images in repeated.items()} == {"OOD_Places_MOS.csv": 5}
@@ -258,7 +273,7 @@ def check_every_code_of_12050_rows(ninco: Path, capsys: pytest.CaptureFixture[st
     assert told["resolution"]["conflicts"][0]["votes"] == {"keep": [""], "remove": [""]}
     assert told["resolution"]["decisions"] == 12_050 - 74 - 4
     # An unnamed reviewer's verdicts that differ are not written without a rule, and are left open by one.
-    command = ["decisions", *files["subsampled_datasets"], *READ, "--out", str(tmp_path / "all.jsonl")]
+    command = ["review", "summary", *files["subsampled_datasets"], *READ, "--out", str(tmp_path / "all.jsonl")]
     assert main(command) == 2
     assert main([*command, "--rule", "majority"]) == 0
     kept = [one for one in read_decisions(tmp_path / "all.jsonl").decisions if one.action == "keep"]
@@ -300,7 +315,14 @@ def check_cleaned_lists_of_openood(
     file, images, judged, said, left = LISTS[name]
     path = shared / f"data/atlas/openood/imagenet/{name}.txt"
     verdicts = tmp_path / "ninco.jsonl"
-    command = ["decisions", str(ninco / f"annotations_subsampled_datasets/{file}.csv"), *READ, "--manifest", str(path)]
+    command = [
+        "review",
+        "summary",
+        str(ninco / f"annotations_subsampled_datasets/{file}.csv"),
+        *READ,
+        "--manifest",
+        str(path),
+    ]
     told = answer(capsys, *command, "--out", str(verdicts))
     (part,) = told["coverage"]["parts"]
     assert (part["images"], part["judged"], part["unjudged"]) == (images, judged, images - judged)
@@ -309,7 +331,7 @@ def check_cleaned_lists_of_openood(
     assert tuple(part[variant] for variant in variants) == left
     lines = path.read_bytes().split(b"\n")[:-1]
     for variant, count in zip(variants, left, strict=True):
-        given = ["apply", str(path), "--decisions", str(verdicts), "--variant", variant]
+        given = ["review", "apply", str(path), "--decisions", str(verdicts), "--cleaned", variant]
         made, written = tmp_path / variant, tmp_path / f"{variant}.txt"
         told = answer(capsys, *given, "--out", str(made), "--lines", str(written))
         assert read_manifest(made).header.parts[0].images == count
@@ -332,11 +354,11 @@ def check_a_part_of_the_published_manifest(
     assert main(["import", "openood/imagenet-1k-published", "--lists", str(folder), "--out", str(tmp_path / "m")]) == 0
     verdicts = tmp_path / "ninco.jsonl"
     table = ninco / "annotations_subsampled_datasets/textures.csv"
-    given = ["decisions", str(table), *READ, "--dataset", "textures", "--manifest", str(tmp_path / "m")]
+    given = ["review", "summary", str(table), *READ, "--dataset", "textures", "--manifest", str(tmp_path / "m")]
     told = answer(capsys, *given, "--out", str(verdicts))
     assert [one["judged"] for one in told["coverage"]["parts"]] == [373]
-    told = answer(capsys, "apply", str(tmp_path / "m"), "--decisions", str(verdicts), "--variant", "minus-remove",
-                  "--out", str(tmp_path / "cleaned"))  # fmt: skip
+    told = answer(capsys, "review", "apply", str(tmp_path / "m"), "--decisions", str(verdicts),
+                  "--cleaned", "minus-remove", "--out", str(tmp_path / "cleaned"))  # fmt: skip
     assert told["name"] == "openood/imagenet-1k-published-ninco-minus-72"
     before, after = read_manifest(tmp_path / "m"), read_manifest(tmp_path / "cleaned")
     assert {name for name in before.lists if before.lists[name] != after.lists[name]} == {"textures"}

@@ -142,7 +142,17 @@ def applied(world: TaskWorld, folder: Path, *more: str, sources: bool = True) ->
         write_manifest(world.manifest, folder / "base")
     log = write_log(folder / "boxes.jsonl", two_reviewers())
     given = world.arguments() if sources else []
-    words = ["apply", str(folder / "base"), "--boxes", str(log), "--boxes-rule", "union", "--version", "2.0.0"]
+    words = [
+        "review",
+        "apply",
+        str(folder / "base"),
+        "--added-boxes",
+        str(log),
+        "--rule",
+        "boxes=union",
+        "--version",
+        "2.0.0",
+    ]
     assert main([*words, *given, *more, "--out", str(folder / "new")]) == 0
     return read_manifest(folder / "new")
 
@@ -326,7 +336,7 @@ def test_decisions_and_boxes_together(world: TaskWorld, tmp_path: Path) -> None:
     assert made.header.decisions is not None
     assert made.header.overlay is not None
     # A later version by decisions alone keeps the boxes.
-    words = ["apply", str(tmp_path / "new"), "--decisions", str(decisions), "--version", "3.0.0"]
+    words = ["review", "apply", str(tmp_path / "new"), "--decisions", str(decisions), "--version", "3.0.0"]
     assert main([*words, *world.arguments(), "--out", str(tmp_path / "later")]) == 0
     later = read_manifest(tmp_path / "later")
     assert later.header.overlay == made.header.overlay
@@ -337,13 +347,13 @@ def test_decisions_and_boxes_together(world: TaskWorld, tmp_path: Path) -> None:
     ("words", "told"),
     [
         ([], "nothing to apply"),
-        (["--boxes", "LOG"], "drew different boxes"),
-        (["--boxes", "LOG", "--boxes-rule", "senior"], "who is senior"),
-        (["--boxes", "LOG", "--boxes", "LOG", "--boxes-rule", "union"], "named twice"),
-        (["--boxes", "LOG", "--boxes-rule", "union", "--boxes-iou", "2"], "IoU"),
-        (["--boxes", "LOG", "--boxes-rule", "union", "--variant", "minus-remove"], "new version"),
-        (["--boxes", "nowhere.jsonl"], "nowhere.jsonl"),
-        (["--boxes", "boxes.csv"], "JSON Lines"),
+        (["--added-boxes", "LOG"], "drew different boxes"),
+        (["--added-boxes", "LOG", "--rule", "boxes=senior"], "who is senior"),
+        (["--added-boxes", "LOG", "--added-boxes", "LOG", "--rule", "boxes=union"], "named twice"),
+        (["--added-boxes", "LOG", "--rule", "boxes=union", "--set", "iou=2"], "IoU"),
+        (["--added-boxes", "LOG", "--rule", "boxes=union", "--cleaned", "minus-remove"], "new version"),
+        (["--added-boxes", "nowhere.jsonl"], "nowhere.jsonl"),
+        (["--added-boxes", "boxes.csv"], "JSON Lines"),
     ],
 )
 def test_wrong_use_is_one_error(
@@ -353,7 +363,7 @@ def test_wrong_use_is_one_error(
     log = write_log(tmp_path / "boxes.jsonl", two_reviewers())
     given = [str(log) if one == "LOG" else one for one in words]
     out = ["--version", "2.0.0", "--out", str(tmp_path / "new")]
-    assert main(["apply", str(tmp_path / "base"), *given, *out]) == 2
+    assert main(["review", "apply", str(tmp_path / "base"), *given, *out]) == 2
     assert told in " ".join(capsys.readouterr().err.split())
     assert not (tmp_path / "new").exists()
 
@@ -381,10 +391,10 @@ def test_the_report_of_logs_tells_reviewers_and_agreement(tmp_path: Path, capsys
         {"reviewer": "anna", "images": 3, "boxes": 4, "complete": 3},
         {"reviewer": "ben", "images": 2, "boxes": 4, "complete": 2},
     ]
-    assert main(["review", "boxes", str(log)]) == 0
+    assert main(["review", "summary", str(log)]) == 0
     out = " ".join(capsys.readouterr().out.split())
     assert "anna, ben 2 3 and 4 3 0.857 0.750 0.767 2" in out
-    assert main(["review", "boxes", str(log), "--json"]) == 0
+    assert main(["review", "summary", str(log), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["agreement"][0]["matched"] == 3
     with pytest.raises(CurationError):
         report_boxes((tmp_path / "none.jsonl",))

@@ -124,14 +124,14 @@ def test_with_dates_the_later_verdict_stands(tmp_path: Path) -> None:
 
 REFUSED = [
     ({}, ["0,a/1.jpg,z", "1,a/2.jpg,z"], "'z' on line 2 (2 rows)"),
-    ({"blank": "error"}, ["0,a/1.jpg,"], "--blank skip"),
+    ({"blank": "error"}, ["0,a/1.jpg,"], "--on-error blank=skip"),
     ({"columns": ("image_id=path,action=decision",)}, ["0,a/1.jpg,o"], "index, image_location, decision"),
     ({"columns": ("image_id=image_location",)}, ["0,a/1.jpg,o"], "no action"),
     ({"columns": (*COLUMNS, "colour=index")}, ["0,a/1.jpg,o"], "'colour'"),
     ({"codes": ("o=explode",)}, ["0,a/1.jpg,o"], "keep, remove, to_near, to_far, unsure, skip"),
     ({"codes": ("o=keep", "o=remove")}, ["0,a/1.jpg,o"], "names 'o' twice"),
     ({"codes": ("keep",)}, ["0,a/1.jpg,o"], "--codes keep"),
-    ({"columns": ()}, ["0,a/1.jpg,o"], "--columns image_id=COLUMN"),
+    ({"columns": ()}, ["0,a/1.jpg,o"], "--key image_id=COLUMN"),
     ({"dataset": "My Set"}, ["0,a/1.jpg,o"], "'My Set'"),
     ({"reviewer": "Anna and Ben"}, ["0,a/1.jpg,o"], "line 2: reviewer"),
     ({}, ["0,../b/1.jpg,o"], "line 2"),

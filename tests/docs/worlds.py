@@ -306,7 +306,7 @@ def photos(folder: Path) -> None:
         write_photos(folder / name, count)
     for name, count in (("id", 12), ("ood", 4), ("near", 3), ("far", 5)):
         write_photos(folder / f"{name}-photos", count)
-        assert run(f"curation embed --images {name}-photos --encoder colour --out stores/{name}") == 0
+        assert run(f"curation similarity embed --photos {name}-photos --encoder colour --out stores/{name}") == 0
 
 
 def benchmark_and_corpus(folder: Path) -> None:
@@ -331,7 +331,7 @@ def corpus_in_shards(folder: Path) -> None:
         numbers = range(10 * shard, 10 * shard + 10)
         write_tar(folder / "shards" / f"{shard}.tar", [(f"{number}.jpg", jpeg(picture(number))) for number in numbers])
     write_photos(folder / "photos", 4)
-    assert run("curation embed --images photos --encoder colour --out stores/benchmark") == 0
+    assert run("curation similarity embed --photos photos --encoder colour --out stores/benchmark") == 0
     write_lines(folder / "boxes.csv", ["ImageID,LabelName", *(f"{k // 3:016x},/m/{k % 5}" for k in range(30))])
     for name in ("mine", "theirs"):
         for part, first in (("train", 0), ("test", 20)):

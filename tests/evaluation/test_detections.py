@@ -167,7 +167,7 @@ def test_stray_images_can_be_dropped_and_are_counted(tmp_path: Path, truth: Grou
     found = read_coco_results(path, truth, Policy(stray="drop"))
     assert len(found.detections) == 1
     assert list(found.reported.values()) == [2]
-    with pytest.raises(PredictionError, match="--stray drop"):
+    with pytest.raises(PredictionError, match="--on-error stray=drop"):
         read_coco_results(path, truth)
 
 

@@ -29,7 +29,7 @@ def evaluate(golden: Path, capsys: pytest.CaptureFixture[str], *more: str) -> di
 @real_files("held")
 def check_every_number(golden: Path, capsys: pytest.CaptureFixture[str]) -> None:
     expected = json.loads((golden / "expected.json").read_text(encoding="utf-8"))
-    ours = evaluate(golden, capsys, "--profile", "all")
+    ours = evaluate(golden, capsys, "--variant", "all")
     found = [
         difference
         for name, section in expected.items()
@@ -45,9 +45,9 @@ def check_every_number(golden: Path, capsys: pytest.CaptureFixture[str]) -> None
     ("options", "name"),
     [
         ((), "paper"),
-        (("--difficult", "count"), "paper_difficult_counted"),
-        (("--profile", "official"), "official"),
-        (("--profile", "official", "--level-counts", "float32"), "official_float32_counts"),
+        (("--set", "difficult=count"), "paper_difficult_counted"),
+        (("--variant", "official"), "official"),
+        (("--variant", "official", "--set", "level_counts=float32"), "official_float32_counts"),
     ],
 )
 def check_each_reading_alone(

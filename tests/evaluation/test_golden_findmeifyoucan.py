@@ -17,7 +17,7 @@ def golden(shared: Path) -> Path:
 
 def evaluate(golden: Path, capsys: pytest.CaptureFixture[str], *more: str) -> dict[str, Any]:
     given = ["evaluate", "findmeifyoucan", "--json", "--no-cache", "--truth", str(golden / "gt.json")]
-    given += ["--detections", str(golden / "detections.json"), "--id-scores", str(golden / "id_scores.json")]
+    given += ["--detections", str(golden / "detections.json"), "--scores", str(golden / "id_scores.json")]
     assert main([*given, *more]) == 0
     result: dict[str, Any] = json.loads(capsys.readouterr().out)
     return result
@@ -35,7 +35,7 @@ def flat(content: dict[str, Any], prefix: str = "") -> dict[str, float]:
 @pytest.mark.parametrize("profile", ["official", "paper", "all"])
 def check_every_number(golden: Path, capsys: pytest.CaptureFixture[str], rule: str, profile: str) -> None:
     expected = flat(json.loads((golden / "expected.json").read_text(encoding="utf-8")))
-    ours = evaluate(golden, capsys, "--profile", profile, "--threshold", rule)
+    ours = evaluate(golden, capsys, "--variant", profile, "--set", f"threshold={rule}")
     ours["official_code_output"] = ours.get("official")
     for key, value in expected.items():
         section, _, name = key.rpartition("/")

@@ -29,7 +29,7 @@ def evaluate(golden: Path, capsys: pytest.CaptureFixture[str], *more: str) -> di
 def check_every_number(golden: Path, capsys: pytest.CaptureFixture[str], profile: str) -> None:
     expected = json.loads((golden / "expected.json").read_text(encoding="utf-8"))["expected"]
     wanted = {name: section for name, section in expected.items() if profile in ("all", name.split("/")[1])}
-    ours = evaluate(golden, capsys, "--profile", profile)
+    ours = evaluate(golden, capsys, "--variant", profile)
     assert wanted
     assert not differences(ours, wanted, tolerance=1e-9)
     assert set(ours) == set(wanted)

@@ -205,7 +205,7 @@ def test_names_and_dates_are_checked(wrong: dict[str, Any]) -> None:
 
 def test_the_command_prints_or_writes_each_form(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = write_rows(tmp_path / "results.jsonl", rows()[0])
-    origin = ["--repo", "lab/open-set", "--organisation", "A lab", "--date", "2026-01-02"]
+    origin = ["--repo", "lab/open-set", "--set", "organisation=A lab", "--date", "2026-01-02"]
     for form in ("text", "html", "markdown", "csv", "latex", "hub"):
         assert main(["leaderboard", str(file), "--format", form, *origin]) == 0
         printed = capsys.readouterr().out

@@ -50,7 +50,7 @@ def test_the_quirk_is_one_of_index_k_and_needs_k() -> None:
 def test_logits_that_may_end_with_a_background_column_are_told(tmp_path: Path) -> None:
     (note,) = read(tmp_path, {"logits": BACKGROUND}).notes
     assert "3 columns" in note
-    assert "--id-classes 2 if the last one is the background" in note
+    assert "--set id_classes=2 if the last one is the background" in note
     assert read(tmp_path, {"logits": BACKGROUND}, n_classes=2).notes == ()
     assert read(tmp_path, {"logits": BACKGROUND}, n_classes=3).notes == ()
     assert read(tmp_path, {"score": 0.5}).notes == ()

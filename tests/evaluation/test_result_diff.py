@@ -42,12 +42,12 @@ def test_what_boxes_of_reviewers_change(tmp_path: Path, capsys: pytest.CaptureFi
         result.save(tmp_path / name)
     assert difference == curation.diff(tmp_path / "before", tmp_path / "after/results.json")
     words = ["diff", str(tmp_path / "before"), str(tmp_path / "after")]
-    assert main([*words, "--exit-code"]) == 1
+    assert main([*words, "--strict"]) == 1
     out = capsys.readouterr().out
     assert f"owod: {difference.changed} of {len(rows)} numbers differ" in out
     assert "P_unknown" in out
     assert "mAP_both" not in out
-    assert main([*words[:2], words[1], "--exit-code", "--json"]) == 0
+    assert main([*words[:2], words[1], "--strict", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["changed"] == 0
 
 

@@ -97,7 +97,7 @@ def test_classifiers_with_and_without_kin(tmp_path: Path, capsys: pytest.Capture
     np.savez(tmp_path / "scores.npz", scores=scores, images=np.array([one.partition(":")[2] for one in ids]))
     command = ["evaluate", "ssb", "--manifest", str(tmp_path / "made"), "--part", "test-hard", "--kind", "real"]
     command += ["--truth", str(tmp_path / "val.txt"), "--scores", f"drawn={tmp_path / 'scores.npz'}", "--json"]
-    assert main([*command, "--without-kin", "all"]) == 0
+    assert main([*command, "--without", "related=all"]) == 0
     out, told = capsys.readouterr()
     result = json.loads(out)
     whole, left = (result["classifiers"][name] for name in ("drawn", "drawn without-kin"))
@@ -111,14 +111,23 @@ def test_classifiers_with_and_without_kin(tmp_path: Path, capsys: pytest.Capture
     assert "192 of 980 classes, 192 of 980 images, below or above a known class" in told
     reported = result["inputs"]["drawn without-kin"]["scores"]["reported"]
     assert reported == {"left out: images of classes below or above a known one": 192}
-    assert main([*command, "--without-kin", "descendants"]) == 0
+    assert main([*command, "--without", "related=descendants"]) == 0
     left = json.loads(capsys.readouterr().out)["classifiers"]["drawn without-descendants"]
     assert left["n"]["unknown"] == 820
 
 
 def test_classifiers_need_a_manifest(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     np.savez(tmp_path / "scores.npz", scores=np.eye(3), gt=np.array([0, 1, -2]))
-    command = ["evaluate", "ssb", "--scores", str(tmp_path / "scores.npz"), "--kind", "real", "--without-kin", "all"]
+    command = [
+        "evaluate",
+        "ssb",
+        "--scores",
+        str(tmp_path / "scores.npz"),
+        "--kind",
+        "real",
+        "--without",
+        "related=all",
+    ]
     assert main(command) == 2
     assert "--manifest MANIFEST with known classes" in capsys.readouterr().err
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.portability.comparison import ALLOWED
-from tests.portability.program import NUMBER, Written, without_versions
+from tests.portability.program import NUMBER, Written, verb_of, without_versions
 
 FOLDER = Path(__file__).resolve().parent / "expected"
 PAGES = (".html", ".toml")
@@ -48,7 +48,7 @@ def frozen(outputs: Iterable[Written]) -> Frozen:
 
 
 def _of(one: Written) -> Any:
-    verb = one.command.split()[0]
+    verb = verb_of(one.command)
     if not one.path:
         text, _, status = one.content.decode("utf-8").rpartition("exit status ")
         # The header that `build` prints is the file that it writes.
@@ -99,7 +99,7 @@ def differences(ours: Frozen, theirs: Frozen) -> Iterator[str]:
         if command not in ours:
             yield f"curation {command}: not run"
             continue
-        tolerance = LOOSE.get(command.split()[0], 0.0)
+        tolerance = LOOSE.get(verb_of(command), 0.0)
         for path, kept in files.items():
             where = f"curation {command}: {path or 'printed'}"
             if path not in ours[command]:

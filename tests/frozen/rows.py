@@ -20,6 +20,7 @@ from typing import Any
 
 import curation
 from tests.frozen import version_1
+from tests.frozen.python_words import python_words
 from tests.worlds import findmeifyoucan, image_ood, osod3, runs
 
 ROWS = Path(__file__).parent / "rows.json.gz"
@@ -64,16 +65,16 @@ def each_run(folder: Path) -> Iterator[tuple[str, runs.Run]]:
 
     for o in (
         (),
-        ("--profile", "paper"),
-        ("--profile", "official"),
-        ("--profile", "all"),
-        ("--profile", "all", "--bootstrap", "15", "--seed", "3"),
-        ("--difficult", "count", "--bootstrap", "8"),
-        ("--profile", "all", "--difficult", "count"),
-        ("--profile", "all", "--level-counts", "float32"),
-        ("--profile", "official", "--level-counts", "float32"),
-        ("--profile", "official", "--bootstrap", "8"),
-        ("--recalls", "0.2,0.7,1.0", "--betas", "0.25,2", "--fbeta-formula", "published"),
+        ("--variant", "paper"),
+        ("--variant", "official"),
+        ("--variant", "all"),
+        ("--variant", "all", "--bootstrap", "15", "--bootstrap", "seed=3"),
+        ("--set", "difficult=count", "--bootstrap", "8"),
+        ("--variant", "all", "--set", "difficult=count"),
+        ("--variant", "all", "--set", "level_counts=float32"),
+        ("--variant", "official", "--set", "level_counts=float32"),
+        ("--variant", "official", "--bootstrap", "8"),
+        ("--set", "recalls=0.2,0.7,1.0", "--set", "betas=0.25,2", "--set", "fbeta_formula=published"),
     ):
         yield "elephant", runs.elephant_run(place(), *o)
     for form in ("json", "text"):
@@ -141,7 +142,7 @@ def rows(wanted: Iterable[str] = ()) -> Iterator[Row]:
         for world, run in each_run(folder):
             if wanted and run.protocol not in wanted:
                 continue
-            kwargs, options = given(run.protocol, run.words[1:])
+            kwargs, options = given(run.protocol, python_words(run.protocol, run.words[1:]))
             result = curation.evaluate(run.protocol, **kwargs)
             for variant, measure, value in of(result, folder):
                 yield run.protocol, world, variant, options, measure, json.loads(json.dumps(value, default=float))

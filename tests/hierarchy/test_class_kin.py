@@ -73,7 +73,7 @@ def test_a_known_class_under_another_name_is_told_first(tmp_path: Path, capsys: 
     paths = [tmp_path / "unknown_classes.txt", tmp_path / "known_classes.txt"]
     for path, names in zip(paths, (unknown, known), strict=True):
         path.write_text("\n".join(names))
-    words = ["hierarchy", "kin", *map(str, paths), "--datasets", "coco", "--datasets", "voc"]
+    words = ["hierarchy", "related", *map(str, paths), "--datasets", "coco", "--datasets", "voc"]
     assert main(words) == 1
     text = capsys.readouterr().out
     renamed, doubled, same = (
@@ -184,8 +184,8 @@ def test_the_class_that_a_path_names() -> None:
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     paths = lists(tmp_path)
     rows = tmp_path / "kin.csv"
-    command = ["hierarchy", "kin", str(paths["ood.txt"]), str(paths["known.txt"])]
-    assert main([*command, "--csv", str(rows)]) == 0
+    command = ["hierarchy", "related", str(paths["ood.txt"]), str(paths["known.txt"])]
+    assert main([*command, "--out", str(rows)]) == 0
     out = capsys.readouterr().out
     assert "1 below a known class: by definition its images are of that class" in out
     assert "siblings, which share a parent with a known class, are not counted" in out
@@ -199,8 +199,8 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     (told,) = json.loads(capsys.readouterr().out)["sets"]
     assert [one["relation"] for one in told["classes_told"]] == ["below", "above", "none"]
     # A class that is known itself: the check fails.
-    assert main(["hierarchy", "kin", str(paths["known.txt"]), JAY]) == 2
-    assert main(["hierarchy", "kin", str(paths["known.txt"]), str(paths["roles.json"])]) == 1
+    assert main(["hierarchy", "related", str(paths["known.txt"]), JAY]) == 2
+    assert main(["hierarchy", "related", str(paths["known.txt"]), str(paths["roles.json"])]) == 1
 
 
 def sha256_of(names: tuple[str, ...]) -> str:

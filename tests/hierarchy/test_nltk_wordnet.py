@@ -123,7 +123,7 @@ def test_what_is_not_there(nltk_corpora: Path, monkeypatch: pytest.MonkeyPatch) 
 
 def test_commands_say_which_wordnet_answers(nltk_corpora: Path, capsys: pytest.CaptureFixture[str]) -> None:
     written(nltk_corpora / "tiny", database(SMALL))
-    given = ["--wordnet", "nltk:tiny"]
+    given = ["--set", "wordnet=nltk:tiny"]
     assert main(["hierarchy", "show", "animal", "--leaves", "all", "--tree", "first", *given]) == 0
     shown = capsys.readouterr()
     assert "labradoodle" in shown.out
@@ -134,7 +134,7 @@ def test_commands_say_which_wordnet_answers(nltk_corpora: Path, capsys: pytest.C
     assert '"origin": "WordNet 3.1 (NLTK\'s tiny) nouns"' in capsys.readouterr().out
     assert main(["hierarchy", "find", "doggo", *given]) == 0
     written(nltk_corpora / "wild", database([*SMALL[:DOG], (5, (("dog", 0),), (("@", CANINE),))]))
-    assert main(["hierarchy", "show", "animal", "--leaves", "all", "--wordnet", "nltk:wild"]) == 0
+    assert main(["hierarchy", "show", "animal", "--leaves", "all", "--set", "wordnet=nltk:wild"]) == 0
     assert "the published tree is of WordNet 3.0" in capsys.readouterr().err
     # ImageNet's classes are not among these nouns, and that is no answer.
     assert main(["hierarchy", "show", "animal", *given]) == 2

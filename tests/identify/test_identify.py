@@ -516,7 +516,7 @@ def test_indexes_that_cannot_be_read(tmp_path: Path, index: Path, world: Path) -
 
 def test_command(world: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     own = tmp_path / "own.index"
-    assert main(["identify", "--make-index", str(world), "--out", str(own), "--digests", str(tmp_path / "d.csv")]) == 0
+    assert main(["identify", "--make-index", str(world), "--out", str(own), "--out", str(tmp_path / "d.csv")]) == 0
     assert "8 lists, 17,303 lines" in capsys.readouterr().out
     assert main(["identify", str(world / "first/test.txt"), "--index", str(own), "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
@@ -630,7 +630,7 @@ def check_the_index_is_made_again_from_the_published_files(
     declaration = packaged_index().with_name("lists.toml")
     out, digests = tmp_path / "own.index", tmp_path / "digests.csv"
     command = ["identify", "--make-index", str(shared / "data"), "--declaration", str(declaration)]
-    assert main([*command, "--out", str(out), "--digests", str(digests)]) == 0
+    assert main([*command, "--out", str(out), "--out", str(digests)]) == 0
     assert out.read_bytes() == packaged_index().read_bytes()
     published = (shared / "data/atlas/digests.csv").read_text()
     made = digests.read_text().splitlines(keepends=True)

@@ -170,10 +170,22 @@ def test_by_look_with_an_encoder_too(world: Path) -> None:
 
 
 def test_embeddings_of_both_sides_are_enough(world: Path, tmp_path: Path) -> None:
-    assert main(["embed", "--images", str(world / "photos"), "--namespace", "coco", "--encoder", "colour",
+    assert main(["similarity", "embed", "--photos", str(world / "photos"), "--namespace", "coco", "--encoder", "colour",
                  "--out", str(tmp_path / "store")]) == 0  # fmt: skip
     assert (
-        main(["embed", "--corpus", str(world / "corpus"), "--encoder", "colour", "--out", str(tmp_path / "made")]) == 0
+        main(
+            [
+                "similarity",
+                "embed",
+                "--corpus",
+                str(world / "corpus"),
+                "--encoder",
+                "colour",
+                "--out",
+                str(tmp_path / "made"),
+            ]
+        )
+        == 0
     )
     given = {"embeddings": tmp_path / "store", "corpus_embeddings": tmp_path / "made"}
     some = checked(world, **given)
@@ -309,7 +321,15 @@ def test_nothing_compared_is_an_error(world: Path, tmp_path: Path, capsys: pytes
         assert found in str(error.value.found)
     with pytest.raises(MissingFileError, match="No image of the corpus could be compared"):
         leaks(world / "manifest", corpus=tmp_path / "broken", photos=world / "photos")
-    words = ["leaks", str(world / "manifest"), "--corpus", str(world / "corpus"), "--photos", str(tmp_path / "empty")]
+    words = [
+        "similarity",
+        "leaks",
+        str(world / "manifest"),
+        "--corpus",
+        str(world / "corpus"),
+        "--photos",
+        str(tmp_path / "empty"),
+    ]
     assert main([*words, "--out", str(tmp_path / "out")]) == 2
     assert "No image of the benchmark could be compared" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
@@ -330,7 +350,17 @@ def test_the_command_and_the_audit_that_reads_it(
     world: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     manifest, out = str(world / "manifest"), tmp_path / "out"
-    words = ["leaks", manifest, "--corpus", str(world / "shards"), "--photos", str(world / "photos"), "--plant", "4"]
+    words = [
+        "similarity",
+        "leaks",
+        manifest,
+        "--corpus",
+        str(world / "shards"),
+        "--photos",
+        str(world / "photos"),
+        "--set",
+        "plant=4",
+    ]
     assert main([*words, "--out", str(out)]) == 1
     told = capsys.readouterr()
     assert "20 of 30 benchmark images are in the corpus" in told.out
@@ -353,8 +383,16 @@ def test_the_command_and_the_audit_that_reads_it(
 
 
 def test_what_a_killed_run_left_half_written_is_no_file_of_somebody_else(world: Path, tmp_path: Path) -> None:
-    words = ["leaks", str(world / "manifest"), "--corpus", str(world / "corpus"), "--photos", str(world / "photos")]
-    words += ["--plant", "0", "--workers", "1", "--evidence", str(tmp_path / "kept"), "--out", str(tmp_path / "out")]
+    words = [
+        "similarity",
+        "leaks",
+        str(world / "manifest"),
+        "--corpus",
+        str(world / "corpus"),
+        "--photos",
+        str(world / "photos"),
+    ]
+    words += ["--set", "plant=0", "--workers", "1", "--resume", str(tmp_path / "kept"), "--out", str(tmp_path / "out")]
     assert main(words) == 1
     left = tmp_path / "out/thumbnails/.0001-corpus.partial-99999999-abc.jpg"
     left.write_bytes(b"half")

@@ -61,27 +61,28 @@ def exports_of_two_datasets(folder: Path) -> Iterator[str]:
             yield f"export m --format {form} {given} --out {out}"
         write_detections(folder / f"coco/{part}.json", folder / f"{part}-results.json")
         yield f"export m --format coco {given} --category-ids manifest --out indices/{part}"
-        yield f"export m --format coco {given} --renumber always --unknown-id 99 --out numbers/{part}.json"
-        yield f"export m --format yolo {given} --unknown drop --out yolo-known/{part}"
+        yield f"export m --format coco {given} --set renumber=always --set unknown_id=99 --out numbers/{part}.json"
+        yield f"export m --format yolo {given} --set unknown=drop --out yolo-known/{part}"
         for form in ("namespaced", "native", "file_name", "number"):
-            yield f"export m --format txt {given} --id-form {form} --out txt/{part}-{form}.txt"
+            yield f"export m --format txt {given} --set id_form={form} --out txt/{part}-{form}.txt"
         yield f"export m --format elephant-json {given} --out authors/{part}.json"
-        yield f"export m --format elephant-json {given} --strict-layout --out strict/{part}.json"
+        yield f"export m --format elephant-json {given} --set strict_layout=yes --out strict/{part}.json"
     yield f"export m --format coco --part closed --part wr1 {sources} --out merged.json"
     yield f"export m --format coco --part all --each {sources} --out each"
     given = " ".join(
         f"--truth {part}=coco/{part}.json --detections {part}={part}-results.json" for part in ("closed", "wilderness")
     )
-    yield f"evaluate elephant --manifest m {given} --profile all --bootstrap 200 --fbeta-ratios 0,1 --json"
-    yield f"evaluate elephant --manifest m {given} --wilderness-part wr1 --stray drop --fbeta-ratios 0,1 --json"
+    yield f"evaluate elephant --manifest m {given} --variant all --bootstrap 200 --set fbeta_ratios=0,1 --json"
+    wr1 = "--part wilderness=wr1 --on-error stray=drop --set fbeta_ratios=0,1"
+    yield f"evaluate elephant --manifest m {given} {wr1} --json"
     for dataset in ("voc", "coco"):
         one = "--truth coco/closed.json --detections closed-results.json"
         yield f"evaluate {dataset} {one} --json"
-    yield f"evaluate voc --truth {VOC_ROOT} --detections closed-results.json --stray drop --json"
+    yield f"evaluate voc --truth {VOC_ROOT} --detections closed-results.json --on-error stray=drop --json"
     for weighting in ("counts", "binary", "jaccard", "pmi"):
-        yield f"cut {COCO_FILE} -k 2 --components cut --weighting {weighting} --out cut-{weighting} --json"
-    yield f"cut {COCO_FILE} -k 2 --components giant --isolated drop --restarts 5 --json"
-    yield f"show m --composition {sources} --csv composition.csv --json"
+        yield f"cut {COCO_FILE} -k 2 --on-error components=cut --set weighting={weighting} --out cut-{weighting} --json"
+    yield f"cut {COCO_FILE} -k 2 --on-error components=giant --on-error isolated=drop --set restarts=5 --json"
+    yield f"show m --composition {sources} --out composition.csv --json"
     yield "show m --json"
     yield f"verify m {sources} --rebuild --json"
     yield f"audit m {sources} --out audit --json"
@@ -99,17 +100,17 @@ def wilderness(folder: Path) -> Iterator[str]:
     write_json(folder / "classes.json", {"known": elephant.CLASSES, "unknown": ["zebra"]})
     for place, options in enumerate(
         (
-            "--profile all --bootstrap 20",
-            "--profile paper --similar similar.json",
-            "--profile paper --difficult count --bootstrap 15 --seed 3",
-            "--profile official --bootstrap 15",
-            "--profile official --level-counts float32",
-            "--recalls 0.2,0.7,1.0 --fbeta-ratios 0,0.5,1.25 --betas 0.25,2 --fbeta-formula published",
+            "--variant all --bootstrap 20",
+            "--variant paper --set similar=similar.json",
+            "--variant paper --set difficult=count --bootstrap 15 --bootstrap seed=3",
+            "--variant official --bootstrap 15",
+            "--variant official --set level_counts=float32",
+            "--set recalls=0.2,0.7,1.0 --set fbeta_ratios=0,0.5,1.25 --set betas=0.25,2 --set fbeta_formula=published",
         )
     ):
         out = "" if place else "--out all"
         yield f"evaluate elephant {given} {options} {out} --append rows.jsonl --name m{place} --json"
-    yield f"evaluate elephant {given} --classes classes.json --profile all --json"
+    yield f"evaluate elephant {given} --classes classes.json --variant all --json"
     odd = read(folder / "detections_closed.json")
     odd += [
         {**odd[0], "image_id": 999_999},
@@ -120,13 +121,13 @@ def wilderness(folder: Path) -> Iterator[str]:
     bad = read(folder / "truth_closed.json")
     bad["annotations"][3]["bbox"] = [4, 4, -9, 3]
     write_json(folder / "bad.json", bad)
-    lenient = "--stray drop --negative-sizes empty --any-scores"
+    lenient = "--on-error stray=drop --on-error sizes=empty --on-error scores=keep"
     one = f"evaluate elephant --no-cache --truth closed=bad.json --detections closed=odd.json {lenient}"
     rest = "--truth wilderness=truth_wilderness.json --detections wilderness=detections_wilderness.json"
-    yield f"{one} {rest} --bad-boxes drop --profile all --json"
+    yield f"{one} {rest} --on-error boxes=drop --variant all --json"
     write_json(folder / "none.json", [])
     none = " ".join(f"--truth {part}=truth_{part}.json --detections {part}=none.json" for part in parts)
-    yield f"evaluate elephant --no-cache {none} --profile all --json"
+    yield f"evaluate elephant --no-cache {none} --variant all --json"
     for metric in ("", "--group 1", "--group 2 --metric mAP"):
         yield f"leaderboard rows.jsonl {metric} --json"
 
@@ -144,7 +145,7 @@ def average_precision(folder: Path) -> Iterator[str]:
         rows = f"--append coco.jsonl --name {engine}"
         two = f"--no-cache --truth truth.json --detections detections.json --engine {engine} --out c-{engine} {rows}"
         yield f"evaluate coco {two} --json"
-    yield "leaderboard coco.jsonl --metric AP50 --group all --html board.html --json"
+    yield "leaderboard coco.jsonl --metric AP50 --group all --out board.html --json"
     yield "leaderboard rows.jsonl --json"
 
 
@@ -157,8 +158,8 @@ def open_world(folder: Path) -> Iterator[str]:
     for task in ("t1", "t2", "t3"):
         write_results(folder / f"views/{task}-test.json", folder / f"{task}.json")
         one = f"--truth views/{task}-test.json --detections {task}.json --task {task}"
-        yield f"evaluate owod --manifest m {one} --profile all --json"
-    yield f"export m --part t* --each --format coco --unknown-id next {sources} --out each"
+        yield f"evaluate owod --manifest m {one} --variant all --json"
+    yield f"export m --part t* --each --format coco --set unknown_id=next {sources} --out each"
     yield f"export m --part t2-train --format coco --category-ids manifest {sources} --out t2"
     yield f"export m --format owod {sources} --out authors"
     yield "export m --part all --format txt --out lists"
@@ -166,8 +167,8 @@ def open_world(folder: Path) -> Iterator[str]:
     yield f"build owod --tasks own.toml {sources} --set val=none --set exemplars=0 --name my/own --out own --json"
     yield "diff m own --ids --json"
     for name in ("m", "own"):
-        yield f"audit {name} {sources} --exemplars 5 --out audit-{name} --json"
-        yield f"show {name} --composition {sources} --csv {name}.csv --json"
+        yield f"audit {name} {sources} --set exemplars=5 --out audit-{name} --json"
+        yield f"show {name} --composition {sources} --out {name}.csv --json"
     licences = "--licence train=CC-BY-4.0 --licence test=CC-BY-4.0"
     yield f"publish m --repo me/shapes --date 2026-01-02 {licences} --dry-run out {sources} --json"
 
@@ -178,18 +179,18 @@ def open_world_measures(folder: Path) -> Iterator[str]:
         (folder / world).mkdir()
         owod.files(folder / world, *case)
         files = " ".join(f"--{name} {world}/{name}.json" for name in ("truth", "detections", "classes"))
-        lists = "" if world == "once" else f"--images {world}/images.txt"
+        lists = "" if world == "once" else f"--lists {world}/images.txt"
         for repeats in ("keep", "drop") if lists else ("error",):
             for profile in ("clean", "ore", "owdetr", "all"):
                 out = f"--append rows.jsonl --name {world}-{repeats}"
                 if profile == "all" and repeats != "drop":
                     out += f" --out {world}"
-                given = f"{files} {lists} --repeats {repeats} --profile {profile} {out}"
+                given = f"{files} {lists} --on-error repeats={repeats} --variant {profile} {out}"
                 yield f"evaluate owod --no-cache {given} --json"
     listed = (folder / "once/images.txt").read_text().split()
     write_lines(folder / "half.txt", listed[::2])
-    files = "--truth once/truth.json --classes once/classes.json --images half.txt --stray drop"
-    yield f"evaluate owod --no-cache {files} --detections once/detections.json --profile all --task t2 --json"
+    files = "--truth once/truth.json --classes once/classes.json --lists half.txt --on-error stray=drop"
+    yield f"evaluate owod --no-cache {files} --detections once/detections.json --variant all --task t2 --json"
     two = read(folder / "once/classes.json")
     (task,) = two["tasks"]
     two["tasks"] = [
@@ -200,10 +201,10 @@ def open_world_measures(folder: Path) -> Iterator[str]:
     found = read(folder / "once/detections.json")
     write_json(folder / "t1.json", [one for one in found if one["category"] not in task["cur"]])
     both = "--detections t1=t1.json --detections t2=once/detections.json --classes tasks.json"
-    yield f"evaluate owod --no-cache --truth once/truth.json {both} --profile all --out both --json"
+    yield f"evaluate owod --no-cache --truth once/truth.json {both} --variant all --out both --json"
     write_json(folder / "none.json", [])
     none = "--truth once/truth.json --detections none.json --classes once/classes.json"
-    yield f"evaluate owod --no-cache {none} --profile all --json"
+    yield f"evaluate owod --no-cache {none} --variant all --json"
     yield "leaderboard rows.jsonl --json"
 
 
@@ -212,18 +213,18 @@ def rectified(folder: Path) -> Iterator[str]:
     osod3_world.write_world(folder)
     given = "--truth gt.json --detections detections.json --classes classes.json"
     for engine in ("pycocotools", "hotcoco"):
-        yield f"evaluate osod3 {given} --profile all --engine {engine} --json"
-        yield f"evaluate osod3 {given} --profile all --outside ignore --engine {engine} --json"
+        yield f"evaluate osod3 {given} --variant all --engine {engine} --json"
+        yield f"evaluate osod3 {given} --variant all --on-error outside=ignore --engine {engine} --json"
     (folder / "drawn").mkdir()
     osod3.files(folder / "drawn")
     files = " ".join(f"--{name} drawn/{name}.json" for name in ("truth", "detections", "classes"))
     for outside in ("delete", "ignore"):
         for engine in ("hotcoco", "pycocotools", "both"):
-            more = f"--outside {outside} --engine {engine} --thetas {','.join(osod3.THETAS)}"
+            more = f"--on-error outside={outside} --engine {engine} --set thetas={','.join(osod3.THETAS)}"
             rows = f"--append rows.jsonl --name {outside}"
-            yield f"evaluate osod3 --no-cache {files} {more} --profile all {rows} --json"
+            yield f"evaluate osod3 --no-cache {files} {more} --variant all {rows} --json"
         for profile in ("clean", "voc"):
-            yield f"evaluate osod3 --no-cache {files} --outside {outside} --profile {profile} --json"
+            yield f"evaluate osod3 --no-cache {files} --on-error outside={outside} --variant {profile} --json"
     cases = " ".join(
         f"--{word} {case}={path}"
         for case, *files in (
@@ -232,7 +233,7 @@ def rectified(folder: Path) -> Iterator[str]:
         )
         for word, path in zip(("truth", "detections", "classes"), files, strict=True)
     )
-    yield f"evaluate osod3 --no-cache {cases} --profile all --out cases --json"
+    yield f"evaluate osod3 --no-cache {cases} --variant all --out cases --json"
     yield "leaderboard rows.jsonl --group 1 --metric AP_unk --json"
 
 
@@ -242,24 +243,24 @@ def out_of_distribution(folder: Path) -> Iterator[str]:
     yield "scores --test ood.npz --train train.npz --layer layer.npz --out code.json --json"
     yield "scores --test ood.npz --train train.npz --layer layer.npz --k 3 --out options.csv"
     yield "scores --test ood.npz --layer layer.npz --method energy --method gen --detections results.json --out s.json"
-    given = "--truth split.json --detections split-results.json --id-scores id-results.json"
+    given = "--truth split.json --detections split-results.json --scores id-results.json"
     for profile in ("paper", "official"):
-        yield f"evaluate findmeifyoucan {given} --profile {profile} --bootstrap 100 --json"
-    yield f"evaluate findmeifyoucan {given} --threshold quantile --fpr nearest --json"
+        yield f"evaluate findmeifyoucan {given} --variant {profile} --bootstrap 100 --json"
+    yield f"evaluate findmeifyoucan {given} --set threshold=quantile --set fpr=nearest --json"
     splits = " ".join(f"--truth {one}={one}.json --detections {one}={one}-results.json" for one in ("near", "far"))
-    both = f"{splits} --id-scores voc-results.json"
-    yield f"evaluate findmeifyoucan {both} --score energy --score knn --t-star 0.39 --out splits --json"
-    listed = "--manifest my-split --truth coco-far=instances.json --detections coco-far=r.json --id-scores scores.npy"
-    yield f"evaluate findmeifyoucan {listed} --profile official --threshold quantile --fpr nearest --json"
+    both = f"{splits} --scores voc-results.json"
+    yield f"evaluate findmeifyoucan {both} --score energy --score knn --set t_star=0.39 --out splits --json"
+    listed = "--manifest my-split --truth coco-far=instances.json --detections coco-far=r.json --scores scores.npy"
+    yield f"evaluate findmeifyoucan {listed} --variant official --set threshold=quantile --set fpr=nearest --json"
     (folder / "drawn").mkdir()
     findmeifyoucan.files(folder / "drawn")
-    files = "--truth drawn/truth.json --detections drawn/detections.json --id-scores drawn/id_scores.json"
+    files = "--truth drawn/truth.json --detections drawn/detections.json --scores drawn/id_scores.json"
     for rule in ("zscore", "quantile", "7.25"):
         for profile in ("official", "paper", "all"):
-            more = f"--threshold {rule} --profile {profile} --append rows.jsonl --name {rule}-{profile}"
+            more = f"--set threshold={rule} --variant {profile} --append rows.jsonl --name {rule}-{profile}"
             yield f"evaluate findmeifyoucan --no-cache {files} {more} --json"
     for fpr in ("first", "nearest", "ood_positive"):
-        more = f"--fpr {fpr} --t-star 0.3 --bootstrap 25 --seed 2 --out {fpr}"
+        more = f"--set fpr={fpr} --set t_star=0.3 --bootstrap 25 --bootstrap seed=2 --out {fpr}"
         yield f"evaluate findmeifyoucan --no-cache {files} {more} --json"
     rows = read(folder / "drawn/detections.json")
     draws = Draws("logits")
@@ -267,8 +268,8 @@ def out_of_distribution(folder: Path) -> Iterator[str]:
         row["logits"] = [draws.below(9) / 2 for _ in range(4)]
     write_json(folder / "logits.json", rows)
     logits = files.replace("drawn/detections.json", "logits.json")
-    for compat in ("", "--official-compat"):
-        yield f"evaluate findmeifyoucan --no-cache {logits} --id-classes 3 {compat} --json"
+    for compat in ("", "--set official_compat=yes"):
+        yield f"evaluate findmeifyoucan --no-cache {logits} --set id_classes=3 {compat} --json"
     yield "leaderboard rows.jsonl --json"
 
 
@@ -278,19 +279,20 @@ def classifiers(folder: Path) -> Iterator[str]:
     both = "--scores S=s.npz --scores BG=bg.npz --background BG=last"
     yield f"evaluate imagenet {both} --variant all --bootstrap 500 --json"
     yield "evaluate imagenet --scores test.npy --labels gt.npy --kind logits --json"
-    yield "evaluate imagenet --scores test.npy --labels gt.npy --kind real --queries 0.01,0.2 --json"
+    yield "evaluate imagenet --scores test.npy --labels gt.npy --kind real --set queries=0.01,0.2 --json"
     yield "evaluate imagenet --scores bg.npz --background removed --json"
     (folder / "manifests").symlink_to(ROOT / "manifests")
     yield "evaluate imagenet --scores test.parquet --manifest imagenet/p2 --part test --truth val.txt --json"
     imagenet.files(folder)
     words = "--background background=last"
     for name in imagenet.CLASSIFIERS:
-        words += f" --scores {name}={name}_test.csv --val {name}={name}_val.csv"
+        words += f" --scores {name}={name}_test.csv --scores val:{name}={name}_val.csv"
     with (folder / "epochs.csv").open("w", encoding="utf-8", newline="") as stream:
         rows = csv.writer(stream, lineterminator="\n")
         rows.writerows([("epoch", "gamma_plus", "gamma_minus"), (1, 0.5, 0.25), (2, 0.75, 0.5), (3, 0.7, 0.625)])
     queries = ",".join(imagenet.QUERIES)
-    more = f"--variant all --queries {queries} --epochs softmax=epochs.csv --bootstrap 30 --seed 4 --confidence 0.9"
+    more = f"--variant all --set queries={queries} --epochs softmax=epochs.csv"
+    more += " --bootstrap 30 --bootstrap seed=4 --bootstrap confidence=0.9"
     yield f"evaluate imagenet {words} {more} --out all --append rows.jsonl --json"
     for grid in ("exact", "paper", "comparison"):
         yield f"evaluate imagenet {words} --variant {grid} --json"
@@ -327,9 +329,9 @@ def lists_of_photos(folder: Path) -> Iterator[str]:
     yield f"build owod {mixed} --set split=m-owodb --set val=none {exemplars} --out m-owodb --json"
     yield f"build owod {mixed} --set split=m-owodb --set repeats=keep --set exemplars=0 --out repeats --json"
     for name, sources in (("reowod", world), ("m-owodb", mixed), ("repeats", mixed)):
-        yield f"audit {name} {sources} --exemplars {photos.EXEMPLARS} --json"
+        yield f"audit {name} {sources} --set exemplars={photos.EXEMPLARS} --json"
     yield f"export m-owodb --format owod {mixed} --out authors"
-    yield f"show m-owodb --composition {mixed} --csv composition.csv --json"
+    yield f"show m-owodb --composition {mixed} --out composition.csv --json"
     yield f"verify reowod {world} --rebuild --json"
     one = given("coco-val2017")
     for pair in ("voc", "bdd"):
@@ -343,7 +345,7 @@ def lists_of_photos(folder: Path) -> Iterator[str]:
         asked = f"publish {pair} --repo me/{pair} --layout findmeifyoucan --date 2026-01-02"
         yield f"{asked} {one} --dry-run {pair}-published --json"
         yield f"audit {pair} {one} --json"
-    yield f"propose --manifest voc --ood coco={paths['coco-val2017']} --no-cache --out near.jsonl --json"
+    yield f"review propose --manifest voc --source coco={paths['coco-val2017']} --no-cache --out near.jsonl --json"
 
 
 def lists_of_species(folder: Path) -> Iterator[str]:
@@ -377,7 +379,7 @@ def lists_of_species(folder: Path) -> Iterator[str]:
     for name, problem in (("vehicle-1", "openimages"), ("cub-2", "cub"), ("signs-unknown1", "mtsd")):
         sources = "--no-cache " + " ".join(f"--source {one}={roots[problem]}" for one in slots[problem])
         yield f"audit {name} {sources} --json"
-        yield f"show {name} --composition {sources} --csv {name}.csv --json"
+        yield f"show {name} --composition {sources} --out {name}.csv --json"
         if problem != "openimages":
             yield f"export {name} --part test --format coco {sources} --out {name}-coco"
         yield f"export {name} --part all --format txt --out {name}-lists"
@@ -427,7 +429,7 @@ def kinship(folder: Path) -> Iterator[str]:
     edges = "beast cat,beast dog,pet cat,pet fish,cat lion,thing beast,thing pet"
     write_lines(folder / "edges.txt", edges.split(","))
     write_lines(folder / "names.txt", ["cat\tcat, house cat", "dog\tdog", "beast\tbeast"])
-    own = "--edges edges.txt --names names.txt"
+    own = "--edges edges.txt --set names=names.txt"
     yield f"hierarchy similarity cat dog {own} --json"
     for tree in ("first", "last", "dag"):
         yield f"hierarchy show thing --tree {tree} {own} --leaves all --json"
@@ -436,13 +438,13 @@ def kinship(folder: Path) -> Iterator[str]:
 def verdicts(folder: Path) -> Iterator[str]:
     """Decisions of two people: what they say, and what every rule makes of them."""
     reviewed_manifest(folder)
-    for rule in ("majority", "senior --senior anna", "error --allow-conflicts"):
+    for rule in ("majority", "senior --senior anna", "error --on-error conflicts=keep"):
         name = rule.split()[0]
         both = f"anna.jsonl ben.csv --manifest M --rule {rule}"
-        yield f"decisions {both} --out {name}.csv --json"
+        yield f"review summary {both} --out {name}.csv --json"
         given = f"--decisions anna.jsonl --decisions ben.csv --rule {rule} --near ood-near --far ood-far"
         source = "--source coco=instances.json --source voc2007-test=data/VOCdevkit/VOC2007 --no-cache"
-        yield f"apply M {given} {source} --version 2.0.0 --reason looked --out {name} --json"
+        yield f"review apply M {given} {source} --version 2.0.0 --note looked --out {name} --json"
         yield f"diff M {name} --ids --json"
         yield f"verify {name} {source} --rebuild --json"
     pair_of_ones_own(folder)
@@ -477,14 +479,14 @@ def signals(folder: Path) -> Iterator[str]:
 
     for name, count in (("id", 12), ("ood", 4), ("near", 3), ("far", 5)):
         write_photos(folder / f"{name}-photos", count)
-        yield f"embed --images {name}-photos --encoder colour --out stores/{name} --json"
-    yield "neighbors --queries stores/ood --references stores/id -k 10 --out near --json"
+        yield f"similarity embed --photos {name}-photos --encoder colour --out stores/{name} --json"
+    yield "similarity neighbors --queries stores/ood --references stores/id -k 10 --out near --json"
     sets = "--queries near=stores/near --queries far=stores/far --references stores/id --set-similarity"
-    yield f"neighbors {sets} --out sets --json"
-    yield f"neighbors {sets} --sample all --json"
-    yield "duplicates --images id-photos --out same --json"
-    yield "duplicates --images id-photos --against far-photos --distance 8 --json"
-    yield "duplicates --embeddings stores/id --threshold 0.9 --json"
+    yield f"similarity neighbors {sets} --out sets --json"
+    yield f"similarity neighbors {sets} --set sample=all --json"
+    yield "similarity duplicates --photos id-photos --out same --json"
+    yield "similarity duplicates --photos id-photos --against far-photos --distance 8 --json"
+    yield "similarity duplicates --embeddings stores/id --threshold 0.9 --json"
     names = {name: number for number, name in COCO.items()}
     shown = {
         1: ["zebra"],
@@ -503,10 +505,10 @@ def signals(folder: Path) -> Iterator[str]:
     ]
     write_json(folder / "detections.json", rows)
     write_json(folder / "detector.json", {"categories": [{"id": 7, "name": "horse"}]})
-    given = "propose --id-classes voc.txt --ood coco=ood.json --no-cache"
+    given = "review propose --classes voc.txt --source coco=ood.json --no-cache"
     yield f"{given} --out names.jsonl --json"
-    yield f"{given} --set near_wup=0.7 --near-classes coco=laptop --far-classes coco=bowl --out words.jsonl --json"
-    seen = "--detections detections.json --detector-categories detector.json"
+    yield f"{given} --set near_wup=0.7 --near coco=laptop --far coco=bowl --out words.jsonl --json"
+    seen = "--detections detections.json --detections categories=detector.json"
     yield f"{given} {seen} --out seen.jsonl --json"
     yield f"{given} {seen} --set agreeing=1 --set detector_score=0.45 --compare names.jsonl --out agreed.jsonl --json"
 

@@ -40,7 +40,7 @@ IDENTITY_VERBS = {
     "show",
     "verify",
     "list",
-    "decisions",
+    "summary",
     "diff",
 }
 """What these print and write is an identity, or is counted: not a bit of it may differ anywhere."""
@@ -63,6 +63,12 @@ PICTURES = {".png", ".svg", ".parquet", ".gz"}
 """Files whose bytes are a library's and never an identity."""
 NUMBER = re.compile(r"(?<![\w.])-?(?:\d+\.\d+(?:[eE][-+]?\d+)?|\d+[eE][-+]?\d+)(?![\w.])")
 """A number with a fraction or an exponent. Whole numbers are counts, and counts are text: they have to be equal."""
+
+
+def verb_of(command: str) -> str:
+    """Return the verb of a command; of ``review apply`` and the like, the second word."""
+    first, second = [*command.split(), ""][:2]
+    return second if first in ("review", "similarity", "hierarchy") else first
 
 
 def versions() -> dict[str, str]:
@@ -142,7 +148,7 @@ class Written:
     @property
     def kind(self) -> str:
         """How near two machines have to come: ``identity``, ``double`` or ``single``."""
-        verb = self.command.split()[0]
+        verb = verb_of(self.command)
         return "identity" if verb in IDENTITY_VERBS else "single" if verb in SINGLE_VERBS else "double"
 
     def output(self) -> Output:

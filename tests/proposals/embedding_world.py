@@ -20,7 +20,7 @@ def embedded(rows: Mapping[str, Sequence[float]], *, model: str = "drawn", prefi
 
 
 def stored(folder: Path, rows: Mapping[str, Sequence[float]], *, model: str = "drawn") -> Path:
-    """Return the folder of a store that holds these embeddings, as ``curation embed`` would leave it."""
+    """Return the folder of a store that holds these embeddings, as ``curation similarity embed`` would leave it."""
     made = embedded(rows, model=model)
     header = header_of(made.encoder, made.vectors.shape[1], kind="images", batch=10)
     store = EmbeddingStore(folder, header)

@@ -57,8 +57,8 @@ def test_a_file_that_is_cut_off_or_contradicts_itself_is_refused_with_the_comman
     log.write_bytes(log.read_bytes() + b'{"image_id": "coc')
     with pytest.raises(DecisionError, match="cut off") as caught:
         read_recorded(str(log))
-    assert "curation decisions log.jsonl --rule error --out" in str(caught.value.hint)
-    assert main(["decisions", str(log), "--rule", "error", "--out", str(whole)]) == 0
+    assert "curation review summary log.jsonl --rule error --out" in str(caught.value.hint)
+    assert main(["review", "summary", str(log), "--rule", "error", "--out", str(whole)]) == 0
     assert read_recorded(str(whole)) == recorded_form(near)
     both = tmp_path / "both.jsonl"
     write_decisions(both, [*near, *far])

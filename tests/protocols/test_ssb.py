@@ -142,7 +142,7 @@ def check_headers_without_kin_are_declared_again_and_completed(
     ]
     committed = read_manifest(ROOT / f"ssb/hard-{name}/1.0.0")
     setting = ["--set=problem=imagenet", f"--set=without_kin={which}"]
-    assert main(["build", "ssb", "--declare", *setting, *sources, "--out", str(tmp_path / "again")]) == 0
+    assert main(["build", "ssb", "--header-only", *setting, *sources, "--out", str(tmp_path / "again")]) == 0
     assert read_manifest(tmp_path / "again").digest == committed.digest
     assert main(["build", f"ssb/hard-{name}", *sources, "--out", str(tmp_path / "made")]) == 0
     made = read_manifest(tmp_path / "made")

@@ -121,8 +121,8 @@ def test_from_the_command_line(world: World, tmp_path: Path, capsys: pytest.Capt
     command = ["export", str(tmp_path / "m"), "--part", "test", f"--source=imagenet={root}", "--out"]
     links = [*command, str(tmp_path / "links"), "--format", "imagefolder"]
     assert main(links) == 2
-    assert "--images ROOT" in capsys.readouterr().err
-    assert main([*links, "--images", str(root)]) == 0
+    assert "--photos ROOT" in capsys.readouterr().err
+    assert main([*links, "--photos", str(root)]) == 0
     assert "4 links in test/unknown" in capsys.readouterr().out
     assert main([*command, str(tmp_path / "csv"), "--format", "imagenet-csv"]) == 0
     assert (tmp_path / "csv/cats_test.csv").read_bytes().count(b"\r\n") == 10

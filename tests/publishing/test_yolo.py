@@ -106,7 +106,7 @@ def test_missing_sizes_are_named_with_the_way_out(manifest: Manifest, sources: d
         plan_yolo(manifest, ["closed"], sources)
     assert "1 of 2 images" in caught.value.what
     assert caught.value.found == "voc2007:000012"
-    assert "--images" in caught.value.hint
+    assert "--photos" in caught.value.hint
     plan = plan_yolo(manifest, ["closed"], sources, sizes=np.array([[50, 40], [60, 30]], np.int32))
     assert plan.counts["annotations"] == 2
 

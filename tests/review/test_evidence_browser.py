@@ -40,7 +40,7 @@ def served(world: ReviewWorld, review_environment: dict[str, str], tmp_path: Pat
     port, folder = free_port(), tmp_path / "review"
     command = [sys.executable, "-m", "curation", "review", "start", "--folder", str(folder), "--name", DATASET]
     command += ["--source", f"coco={world.annotations}", "--photos", str(world.photos), "--no-cache"]
-    command += ["--id-photos", f"voc2012={tmp_path / 'voc'}", "--proposals", str(tmp_path / "proposals.jsonl")]
+    command += ["--photos", f"id:voc2012={tmp_path / 'voc'}", "--proposals", str(tmp_path / "proposals.jsonl")]
     command += ["--reviewer", "anna", "--remote", "--port", str(port)]
     with subprocess.Popen(
         command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=review_environment

@@ -320,7 +320,7 @@ def test_a_curator_reviews_real_photos(
     annotations = mini / "annotations" / "instances_val2017.json"
     ids = suspects(annotations, tmp_path / "proposals.jsonl")
     assert len(ids) >= 6
-    given = ["--source", f"coco={annotations}", "--photos", str(mini / "val2017"), "--batch-size", "20"]
+    given = ["--source", f"coco={annotations}", "--photos", str(mini / "val2017"), "--set", "batch_size=20"]
     given += ["--proposals", str(tmp_path / "proposals.jsonl"), "--no-cache"]
     server = ReviewServer(tmp_path / "review", review_environment, given)
     server.start()

@@ -92,7 +92,7 @@ def coco(rows: list[tuple[str, str]], labels: list[str]) -> dict[str, Any]:
 def test_some_classes_alone_at_the_shell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows = made_rows(300)
     path = write_csv(tmp_path / "boxes.csv", rows)
-    arguments = ["presence", str(path), "--class", "/m/3", "--class", "/m/1", "--out", str(tmp_path / "out")]
+    arguments = ["inspect", str(path), "--presence", str(tmp_path / "out")]
     assert main([*arguments, "--json"]) == 0
     data = json.loads(capsys.readouterr().out)
     assert {name: one["boxes"] for name, one in data["classes"].items()} == {

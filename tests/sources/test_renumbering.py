@@ -35,7 +35,7 @@ def test_each_annotation_goes_to_the_image_of_its_own_run(tmp_path: Path) -> Non
     with pytest.raises(DuplicateIdError) as caught:
         read_coco(path)
     assert "curation renumber" in str(caught.value)
-    assert main(["renumber", str(path), "--out", str(tmp_path / "new.json")]) == 0
+    assert main(["inspect", str(path), "--renumber", str(tmp_path / "new.json")]) == 0
     source = read_coco(tmp_path / "new.json")
     assert source.images.numbers.tolist() == [1, 2, 3, 4, 5]
     assert source.objects is not None

@@ -416,7 +416,7 @@ def _short(step: str) -> str:
     return f"{event} {re.sub(r'partial-[0-9]+-[0-9a-f]+', 'partial', Path(path).name)}"
 
 
-_NEIGHBORS = "neighbors --queries {} --references {} -k 2 --engine numpy --json"
+_NEIGHBORS = "similarity neighbors --queries {} --references {} -k 2 --engine numpy --json"
 _STEPS = ("shards/*.parquet", "index.jsonl", "shards.json", "step.json")
 _READERS: tuple[tuple[str, str, tuple[str, ...], str, str], ...] = (
     ("manifest", "manifest", ("manifest.json",), "show {made}", "told"),
@@ -433,7 +433,7 @@ _READERS: tuple[tuple[str, str, tuple[str, ...], str, str], ...] = (
     ),
     ("presence shard", "scanned", _STEPS, "presence {in}/shown --workers 1 --out {made} --json", "right"),
     ("leaderboard", "board.jsonl", ("",), "leaderboard {made}", "read"),
-    ("decisions", "decisions.jsonl", ("",), "decisions {made}", "read"),
+    ("decisions", "decisions.jsonl", ("",), "review summary {made}", "read"),
 )
 """What bits are flipped in, where it lies, in which of its files, what reads it, and what becomes of the change.
 

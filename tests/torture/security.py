@@ -199,7 +199,7 @@ def _deep_yaml() -> str:
 
 _CUT = "cut {in}/coco.json.gz -k 2 --no-cache"
 _SCORES = "evaluate imagenet --scores {in}/s.npz"
-_EMBED = "embed --images {in}/photos --encoder colour --out {in}/out"
+_EMBED = "embed --photos {in}/photos --encoder colour --out {in}/out"
 _VOC = "cut {in} --dataset voc2007 --part test -k 2 --no-cache"
 _CORPUS = "embed --corpus {in}/c.tar --encoder colour --out {in}/out"
 

@@ -81,7 +81,7 @@ def outputs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
     for form in ("text", "html", "markdown", "csv", "latex"):
         text = told("leaderboard", board, "--format", form)
         (out / f"board.{ {'markdown': 'md', 'latex': 'tex', 'text': 'txt'}.get(form, form) }").write_text(text)
-    printed.append(told("audit", manifest, *sources, "--no-cache", "--report", out / "audit.html"))
+    printed.append(told("audit", manifest, *sources, "--no-cache", "--out", out / "audit.html"))
     printed.append(
         told("publish", manifest, "--repo", "lab/x", *sources, "--no-cache", "--dry-run", out / "publication")
     )
@@ -91,7 +91,7 @@ def outputs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
         "--composition",
         *sources,
         "--no-cache",
-        "--csv",
+        "--out",
         out / "d.csv",
     ]
     printed.append(told(*show))

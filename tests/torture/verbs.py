@@ -55,26 +55,28 @@ class Verb:
 RECIPE = "owod/s-owodb-published"
 _SOURCES = "--source voc2007-test={in}/VOCdevkit/VOC2007 --source coco={in}/coco/annotations/instances_train2017.json"
 _BOXES = "{in}/coco/annotations/instances_train2017.json"
-_PROPOSE = "propose --id-classes {in}/id.txt --ood coco={in}/ood.json --no-cache --out {out}/p.jsonl"
+_PROPOSE = "review propose --classes {in}/id.txt --source coco={in}/ood.json --no-cache --out {out}/p.jsonl"
 _EVALUATE = (
     "evaluate elephant --truth closed={in}/closed.json --detections closed={in}/closed-results.json "
     "--truth wilderness={in}/wilderness.json --detections wilderness={in}/wilderness-results.json"
 )
 _SCORES = "scores --test {in}/test.npz --train {in}/train.npz --out {out}/s.json"
-_NEIGHBORS = "neighbors --queries {in}/store --references {in}/store --engine numpy --out {out}/n"
-_BOARD = "leaderboard {in}/board.jsonl --html {out}/board.html"
+_NEIGHBORS = "similarity neighbors --queries {in}/store --references {in}/store --engine numpy --out {out}/n"
+_BOARD = "leaderboard {in}/board.jsonl --out {out}/board.html"
 _TRUTH = f"export {{in}}/manifest --format coco {_SOURCES} --out {{out}}/t.json"
 _IDS = "export {in}/manifest --format txt --out {out}/ids.txt"
 _INIT = f"init --source {_BOXES} --out {{out}}/tasks.toml"
-_APPLY = f"apply {{in}}/manifest --decisions {{in}}/decisions.jsonl --version 2.0.0 {_SOURCES}"
-_APPLY_BOXES = f"apply {{in}}/manifest --boxes {{in}}/boxes.jsonl --boxes-rule union --version 2.0.0 {_SOURCES}"
+_APPLY = f"review apply {{in}}/manifest --decisions {{in}}/decisions.jsonl --version 2.0.0 {_SOURCES}"
+_APPLY_BOXES = (
+    f"review apply {{in}}/manifest --added-boxes {{in}}/boxes.jsonl --rule boxes=union --version 2.0.0 {_SOURCES}"
+)
 
 CORPUS_VERBS = {
-    "embed": "embed --corpus {in}/shards --encoder colour --out {out}/made",
-    "presence": "presence {in}/shown --out {out}/made",
-    "duplicates": "duplicates --images {in}/shards --hashes {out}/made --out {out}/pairs",
-    "leaks": "leaks {in}/benchmark/manifest --corpus {in}/shards --photos {in}/benchmark/photos --plant 2 "
-    "--evidence {out}/made --out {out}/leaks",
+    "embed": "similarity embed --corpus {in}/shards --encoder colour --out {out}/made",
+    "presence": "inspect {in}/shown --presence {out}/made",
+    "duplicates": "similarity duplicates --photos {in}/shards --resume {out}/made --out {out}/pairs",
+    "leaks": "similarity leaks {in}/benchmark/manifest --corpus {in}/shards --photos {in}/benchmark/photos "
+    "--set plant=2 --resume {out}/made --out {out}/leaks",
 }
 """Commands that run a step over the blocks of a corpus, on whichever engine, into the folder ``made``."""
 
@@ -105,9 +107,13 @@ VERBS: dict[str, Verb] = {
             grows=True,
         ),
         Verb("leaderboard", _BOARD, before=f"{_BOARD} --metric mAP11"),
-        Verb("decisions", "decisions {in}/decisions.jsonl --out {out}/d.csv"),
+        Verb("decisions", "review summary {in}/decisions.jsonl --out {out}/d.csv"),
         Verb("scores", _SCORES, before=f"{_SCORES} --method knn"),
-        Verb("embed", "embed --images {in}/photos --encoder colour --batch 2 --out {out}/store", resumes=("store",)),
+        Verb(
+            "embed",
+            "similarity embed --photos {in}/photos --encoder colour --set batch=2 --out {out}/store",
+            resumes=("store",),
+        ),
         Verb("embed --corpus", f"{CORPUS_VERBS['embed']} --workers 1", resumes=("made",)),
         Verb("presence", f"{CORPUS_VERBS['presence']} --workers 1", resumes=("made",)),
         Verb("duplicates", f"{CORPUS_VERBS['duplicates']} --workers 1", resumes=("made",)),
@@ -117,17 +123,17 @@ VERBS: dict[str, Verb] = {
         Verb("propose", _PROPOSE, before=f"{_PROPOSE} --set near_wup=1"),
         Verb(
             "audit",
-            "audit {in}/manifest --report {out}/report.html --out {out}/audit",
+            "audit {in}/manifest --out {out}/report.html --out {out}/audit",
             whole=("audit",),
             again=2,
         ),
-        Verb("cut", f"cut {_BOXES} -k 2 --restarts 2 --components cut --out {{out}}/cut"),
+        Verb("cut", f"cut {_BOXES} -k 2 --set restarts=2 --on-error components=cut --out {{out}}/cut"),
         Verb(
             "identify --make-index",
-            "identify --make-index {in}/lists --out {out}/lists.index --digests {out}/digests.csv",
+            "identify --make-index {in}/lists --out {out}/lists.index --out {out}/digests.csv",
         ),
         Verb("init", f"{_INIT} --n-tasks 2", before=_INIT),
-        Verb("show --composition", f"show {{in}}/manifest --composition {_SOURCES} --csv {{out}}/c.csv"),
+        Verb("show --composition", f"show {{in}}/manifest --composition {_SOURCES} --out {{out}}/c.csv"),
         Verb(
             "publish --dry-run",
             f"publish {{in}}/manifest --repo lab/elephant {_SOURCES} --dry-run {{out}}/r",
@@ -169,7 +175,18 @@ def write_world(folder: Path) -> Path:
     np.savez(folder / "test.npz", features=rng.normal(size=(6, 4)))
     np.savez(folder / "train.npz", features=rng.normal(size=(30, 4)), labels=np.arange(30) % 3)
     write_photos(folder / "photos", 5)
-    _run(["embed", "--images", str(folder / "photos"), "--encoder", "colour", "--out", str(folder / "store")])
+    _run(
+        [
+            "similarity",
+            "embed",
+            "--photos",
+            str(folder / "photos"),
+            "--encoder",
+            "colour",
+            "--out",
+            str(folder / "store"),
+        ]
+    )
     write_corpus(folder, shards=2, photos=6, rows=40)
     people = [Scribe("Ann", (320, 320)), Scribe("Ben", (320, 320))]
     for scribe in people:

@@ -50,7 +50,7 @@ class Run:
 
 def elephant_run(folder: Path, *options: str) -> Run:
     paths = elephant.files(folder)
-    words = ["elephant", "--no-cache", "--fbeta-ratios", ",".join(elephant.RATIOS)]
+    words = ["elephant", "--no-cache", "--set", f"fbeta_ratios={','.join(elephant.RATIOS)}"]
     for part in ("closed", "wilderness"):
         words += ["--truth", f"{part}={paths[f'truth_{part}']}"]
         words += ["--detections", f"{part}={paths[f'detections_{part}']}"]
@@ -60,16 +60,16 @@ def elephant_run(folder: Path, *options: str) -> Run:
 def owod_run(folder: Path, world: str, profile: str, protocol: str = "owod") -> Run:
     paths = owod.files(folder, *(owod.repeated() if world == "repeated" else owod.drawn()))
     words = [protocol, "--no-cache", "--truth", paths["truth"], "--detections", paths["detections"]]
-    words += ["--classes", paths["classes"], "--profile", profile]
+    words += ["--classes", paths["classes"], "--variant", profile]
     if world == "repeated":
-        words += ["--images", paths["images"], "--repeats", "keep"]
+        words += ["--lists", paths["images"], "--on-error", "repeats=keep"]
     return Run("owod", tuple(words), committed("owod")[world])
 
 
 def osod3_run(folder: Path, outside: str, engine: str) -> Run:
     paths = osod3.files(folder)
-    words = ["osod3", "--no-cache", "--outside", outside, "--engine", engine, "--profile", "all"]
-    words += ["--thetas", ",".join(osod3.THETAS)]
+    words = ["osod3", "--no-cache", "--on-error", f"outside={outside}", "--engine", engine, "--variant", "all"]
+    words += ["--set", f"thetas={','.join(osod3.THETAS)}"]
     for name in ("truth", "detections", "classes"):
         words += [f"--{name}", str(paths[name])]
     return Run("osod3", tuple(words), {"cases": {"test": committed("osod3")[outside]}}, engine)
@@ -77,16 +77,18 @@ def osod3_run(folder: Path, outside: str, engine: str) -> Run:
 
 def classifiers_run(folder: Path, protocol: str) -> Run:
     paths = imagenet.files(folder)
-    words = [protocol, "--variant", "all", "--queries", ",".join(imagenet.QUERIES), "--background", "background=last"]
+    words = [protocol, "--variant", "all", "--background", "background=last"]
+    words += ["--set", f"queries={','.join(imagenet.QUERIES)}"]
     for name in imagenet.CLASSIFIERS:
-        words += ["--scores", f"{name}={paths[f'{name}_test']}", "--val", f"{name}={paths[f'{name}_val']}"]
+        words += ["--scores", f"{name}={paths[f'{name}_test']}", "--scores", f"val:{name}={paths[f'{name}_val']}"]
     return Run("imagenet", tuple(words), {"classifiers": committed("imagenet")})
 
 
 def findmeifyoucan_run(folder: Path, profile: str, rule: str) -> Run:
     paths = findmeifyoucan.files(folder)
-    words = ["findmeifyoucan", "--no-cache", "--profile", profile, "--threshold", rule, "--truth", paths["truth"]]
-    words += ["--detections", paths["detections"], "--id-scores", paths["id_scores"]]
+    words = ["findmeifyoucan", "--no-cache", "--variant", profile, "--set", f"threshold={rule}"]
+    words += ["--truth", paths["truth"]]
+    words += ["--detections", paths["detections"], "--scores", paths["id_scores"]]
     return Run("findmeifyoucan", tuple(words), {"results": {"ood": committed("findmeifyoucan")[rule]}})
 
 
@@ -99,7 +101,7 @@ def image_ood_run(folder: Path, protocol: str) -> Run:
 def ovcoco_run(folder: Path, engine: str, *options: str, detections: str = "detections") -> Run:
     paths = ovcoco.files(folder)
     words = ["ovcoco", "--no-cache", "--truth", paths["truth"], "--detections", paths[detections]]
-    words += ["--setting", "all", "--profile", "all", "--engine", engine, *options]
+    words += ["--set", "setting=all", "--variant", "all", "--engine", engine, *options]
     return Run("ovcoco", tuple(words), committed("ovcoco"), engine)
 
 
@@ -124,7 +126,7 @@ def every_run(folder: Path) -> Iterator[Run]:
         made.mkdir()
         return made
 
-    yield elephant_run(place(), "--profile", "all")
+    yield elephant_run(place(), "--variant", "all")
     yield voc_run(place(), "json")
     yield from (coco_run(place(), engine) for engine in ENGINES)
     yield from (owod_run(place(), world, "all") for world in ("once", "repeated"))

@@ -29,7 +29,7 @@ OWOD_PROFILES = [one.name for one in variants_of("owod")]
 
 
 def test_elephant_in_every_variant(tmp_path: Path) -> None:
-    run = elephant_run(tmp_path, "--profile", "all")
+    run = elephant_run(tmp_path, "--variant", "all")
     assert differences(run.result(), run.expected) == []
 
 
@@ -37,9 +37,9 @@ def test_elephant_in_every_variant(tmp_path: Path) -> None:
     ("options", "name"),
     [
         ((), "paper"),
-        (("--difficult", "count"), "paper_difficult_counted"),
-        (("--profile", "official"), "official"),
-        (("--profile", "official", "--level-counts", "float32"), "official_float32_counts"),
+        (("--set", "difficult=count"), "paper_difficult_counted"),
+        (("--variant", "official"), "official"),
+        (("--variant", "official", "--set", "level_counts=float32"), "official_float32_counts"),
     ],
 )
 def test_elephant_one_variant_alone(tmp_path: Path, options: tuple[str, ...], name: str) -> None:
@@ -205,7 +205,7 @@ def test_every_evaluator_takes_images_named_by_the_stems_of_their_files(tmp_path
         return int(text) if text.isnumeric() else text
 
     detector_runs = (
-        lambda folder: elephant_run(folder, "--profile", "all"),
+        lambda folder: elephant_run(folder, "--variant", "all"),
         lambda folder: voc_run(folder, "json"),
         lambda folder: coco_run(folder, "pycocotools"),
         lambda folder: owod_run(folder, "once", "all"),

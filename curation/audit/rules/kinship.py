@@ -14,7 +14,7 @@ from curation.audit.target import SHOWN_EXAMPLES, AuditTarget
 from curation.hierarchy.class_lists import class_in
 from curation.hierarchy.kinship import NOT_PROVEN, ClassKin, Relation, class_kin
 
-CLASSES = "the wnids of known and of unknown classes; of a list of images: `curation hierarchy kin LIST ilsvrc2012`"
+CLASSES = "the wnids of known and of unknown classes; of a list of images: `curation hierarchy related LIST ilsvrc2012`"
 _VERDICTS: dict[Relation, Verdict] = {"same": "fail", "below": "warn", "above": "info"}
 _MEANINGS: dict[Relation, str] = {
     "same": "known classes themselves",

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from curation.audit.rule import Check, Finding, undecidable
 from curation.audit.target import AuditTarget
 
-CHECK = "a leak check of the training corpus: curation leaks MANIFEST --corpus SHARDS --out DIR, then --leaks DIR"
-PHOTOS = "the photos of these images: curation leaks … --photos DIR"
+CHECK = "a leak check of the corpus: curation similarity leaks MANIFEST --corpus SHARDS --out DIR, then --leaks DIR"
+PHOTOS = "the photos of these images: curation similarity leaks … --photos DIR"
 READABLE = "corpus images that can be decoded: unreadable.csv of the leak check names them"
 
 

@@ -57,7 +57,7 @@ def _told_groups(pair: ComparedPair, found: GroupResult) -> Finding:
             found.why or "none holds a patient, drive, video or the like",
         )
         tried = f"; tried: {joined(found.tried)}" if found.tried else ""
-        need = "what a group of images is: --group REGEX, or --group-column NAME"
+        need = "what a group of images is: --group REGEX, or --group column=NAME"
         told = undecidable(about, need, f"{like}: {why}{tried}")
         brief, reason = pair.family.replace(" ", "_") or names[1], why.partition(":")[0]
         return replace(told, lists=names, pairs=(names,), like=like, brief=brief, reason=reason)

@@ -95,7 +95,7 @@ class ElephantOptions:
         """
         given = _texts(self.recalls)
         if len(set(given)) != len(given) or not set(given) <= set(_TENTHS):
-            where, expected = f"--recalls {','.join(given)}"[:200], "different ones of " + ", ".join(_TENTHS)
+            where, expected = f"--set recalls={','.join(given)}"[:200], "different ones of " + ", ".join(_TENTHS)
             raise UsageError("The recalls are not usable", where=where, expected=expected)
         return tuple(_TENTHS[recall] for recall in given)
 
@@ -193,7 +193,9 @@ def evaluate(
 def _lists(manifest: Manifest | None, wilderness_part: str, reading: Reading) -> dict[str, tuple[str, ...]]:
     if manifest is None:
         if wilderness_part != "wilderness":
-            raise UsageError("--wilderness-part chooses a part of a manifest", expected="--manifest MANIFEST beside it")
+            raise UsageError(
+                "--part wilderness=PART chooses a part of a manifest", expected="--manifest MANIFEST beside it"
+            )
         return {}
     closed, wilderness = reading.listed(manifest, "closed"), reading.listed(manifest, wilderness_part)
     if wilderness_part == "wr1" and len(wilderness) < len(closed):
@@ -202,7 +204,7 @@ def _lists(manifest: Manifest | None, wilderness_part: str, reading: Reading) ->
             where=f"part wr1 of {manifest.header.name}",
             expected=f"{len(closed)} images",
             found=str(len(wilderness)),
-            hint="--wilderness-part wilderness takes all there are",
+            hint="--part wilderness=wilderness takes all there are",
         )
     return {"closed": closed, "wilderness": wilderness}
 

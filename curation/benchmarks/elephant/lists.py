@@ -226,7 +226,7 @@ def declare(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Man
         A parameter is another.
     """
     if parameters != {parameter.name: parameter.read(parameter.default) for parameter in PARAMETERS}:
-        raise UsageError("--declare writes the paper's own version", where="--set", expected="no parameters")
+        raise UsageError("--header-only writes the paper's own version", where="--set", expected="no parameters")
     stated = _FACTS["header_only"]
     classes = voc_classes()
     closed = closed_part(sources[CLOSED], classes)

@@ -163,7 +163,7 @@ def evaluate(
     files: dict[str, Path] = by_name(detections, "--detections", "split", parts, unnamed=ONLY)
     names = tuple(files)
     truths: dict[str, Truth] = by_name(truth, "--truth", "split", parts or names, wanted=names, shared=True)
-    id_files: dict[str, Path] = by_name(id_scores, "--id-scores", "split", names, wanted=names, shared=True)
+    id_files: dict[str, Path] = by_name(id_scores, "--scores", "split", names, wanted=names, shared=True)
     t_star, class_reading = (
         _t_star(options.t_star),
         _classes(classes, id_classes, official_compat=official_compat),
@@ -219,7 +219,7 @@ def _t_star(text: str) -> float | None:
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise UsageError("--t-star is no number", expected="a confidence such as 0.39", found=text[:80])
+        raise UsageError("--set t_star is not a number", expected="a confidence such as 0.39", found=text[:80])
     return value
 
 
@@ -227,7 +227,7 @@ def _classes(classes: Path | None, k: int | None, *, official_compat: bool) -> C
     if classes is not None:
         listed = len(class_names(classes))
         if k not in (None, listed):
-            raise UsageError("--id-classes and --classes disagree", expected=f"{listed} classes", found=str(k))
+            raise UsageError("--set id_classes and --classes disagree", expected=f"{listed} classes", found=str(k))
         k = listed
     return ClassReading(k, official_compat)
 
@@ -425,7 +425,7 @@ def check_apart(read: ReadOodDetections, id_scores: IdScores, *, shared: str = "
             where=f"{id_scores.name}, {read.name}",
             expected="no image in both",
             found=f"{len(common)}: {', '.join(common[:3])}"[:300],
-            hint="where equal numbers mean different images (VOC 000009 and COCO 9): --shared-ids report",
+            hint="where equal numbers mean different images (VOC 000009 and COCO 9): --on-error shared-ids=report",
         )
     return [told]
 

@@ -422,7 +422,7 @@ def _table(options: FormatOptions) -> Sequence[Category]:
     """Return the published table of categories, where its two files are given."""
     tree, names = options.class_tree, options.class_names
     if (tree is None) != (names is None):
-        raise UsageError("--class-tree FILE and --class-names FILE go together")
+        raise UsageError("--set class_tree=FILE and --set class_names=FILE go together")
     return open_images_categories(tree, names) if tree and names else ()
 
 

@@ -464,7 +464,7 @@ def _categories(source: Source, names: Collection[str]) -> Bools:
     return np.array([name in chosen for name in source.categories.names], np.bool_)
 
 
-_RESOLVE = "curation decisions {} --rule {} --out RESOLVED.jsonl, and build with that file"
+_RESOLVE = "curation review summary {} --rule {} --out RESOLVED.jsonl, and build with that file"
 _Group = tuple[str, str, str, str, tuple[str, ...]]
 
 
@@ -507,7 +507,7 @@ def read_recorded(text: str, *, allow_conflicts: bool = False) -> str:
         resolution = resolve(file.decisions, rule="error", allow_conflicts=allowed)
     except DecisionConflictError as error:
         mended = _RESOLVE.format(file.report.name, "majority")
-        error.hint = f"{mended}; or curation build … --allow-conflicts replays them all"
+        error.hint = f"{mended}; or curation build … --on-error conflicts=keep replays them all"
         raise
     return recorded_form(resolution.decisions)
 

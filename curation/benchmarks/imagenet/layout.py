@@ -119,7 +119,7 @@ def plan_imagefolder(
     """
     images = {part: labelled_images(manifest, part, sources) for part in parts}
     if len(roots) != 1:
-        raise UsageError("--format imagefolder needs the folder of the photos", expected="--images ROOT, once")
+        raise UsageError("--format imagefolder needs the folder of the photos", expected="--photos ROOT, once")
     (root,) = roots.values()
     if not root.is_dir():
         raise MissingFileError("The folder of the photos does not exist", where=str(root))
@@ -161,6 +161,6 @@ def _targets(images: LabelledImages, root: Path, part: str) -> list[str]:
             f"{found.count('')} of the {len(found)} photos of part {part!r} do not exist",
             where=folder,
             expected=f"{images.classes[row].name}/{images.names[row]}",
-            hint="--images ROOT: the folder that holds train and val",
+            hint="--photos ROOT: the folder that holds train and val",
         )
     return found

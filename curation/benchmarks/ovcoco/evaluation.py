@@ -131,7 +131,7 @@ def _outside_error(found: Detections, known: KnownClasses, where: str, n: int) -
         where=where,
         expected="detections of the 65 classes of OV-COCO",
         found=f"{n:,} of {', '.join(told)}"[:300],
-        hint="--outside drop leaves them out and reports them",
+        hint="--on-error outside=drop leaves them out and reports them",
     )
 
 

@@ -250,7 +250,7 @@ def _is_decisions(path: Path, name: str) -> bool:
             where=f"--without {name}={path}",
             expected="decisions, or a list of the images to leave out",
             found=ascii(first.strip())[:120],
-            hint=f"curation decisions {path.name} --columns image_id=…,action=decision --codes … --out FILE.jsonl",
+            hint=f"curation review summary {path.name} --key image_id=…,action=decision --codes … --out FILE.jsonl",
         )
     return columns >= {"image_id", "action"}
 

@@ -109,5 +109,5 @@ def _refuse(path: Path, found: str) -> NoReturn:
         where=str(path),
         expected=_FORMS,
         found=found,
-        hint="--score-key, --label-key and --image-key name columns or arrays",
+        hint="--key score=NAME, --key label=NAME and --key image=NAME name columns or arrays",
     )

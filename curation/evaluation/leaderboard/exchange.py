@@ -230,7 +230,7 @@ def eee_records(board: Leaderboard, origin: Origin) -> dict[PurePosixPath, str]:
     if not (origin.date and origin.organisation):
         raise UsageError(
             "A record says who evaluated, and when",
-            expected="--organisation NAME and --date YYYY-MM-DD",
+            expected="--set organisation=NAME and --date YYYY-MM-DD",
             found=", ".join(filter(None, (origin.organisation, origin.date)))[:80] or "neither",
         )
     records = {}

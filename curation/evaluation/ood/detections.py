@@ -166,7 +166,7 @@ LONGEST = 100_000
 
 _EVERY_COLUMN = (
     "{}: the logits have {} columns and nothing says how many ID classes there are: every column is taken for a class; "
-    "--id-classes {} if the last one is the background"
+    "--set id_classes={} if the last one is the background"
 )
 
 
@@ -196,8 +196,8 @@ class ClassReading:
         """
         if self.official_compat and self.n_classes is None:
             raise UsageError(
-                "--official-compat needs the number of ID classes",
-                expected="--id-classes K, or --classes FILE: the code's unknown is index K of the logits",
+                "--set official_compat=yes needs the number of ID classes",
+                expected="--set id_classes=K, or --classes FILE: the code's unknown is index K of the logits",
                 found="neither",
                 hint="K is 20 for VOC and 10 for BDD100k; logits with a background column have length K + 1",
             )
@@ -240,7 +240,7 @@ def read_classes(file: RecordFile, reading: ClassReading) -> ReadClasses:
     if logits is None:
         if reading.official_compat and n:
             raise UsageError(
-                "--official-compat needs the logits of every detection",
+                "--set official_compat=yes needs the logits of every detection",
                 where=file.where,
                 hint="without logits no background column can be seen: leave the option out",
             )

@@ -112,7 +112,7 @@ def unknown_id(options: FormatOptions) -> UnknownId:
         return "manifest" if text is None else "next"
     # Longer texts are no id either, and Python refuses to read numbers of thousands of digits.
     if not (text.removeprefix("-").isdecimal() and len(text) < 100):
-        raise UsageError("--unknown-id is not a number", expected="next, or a whole number", found=text[:40])
+        raise UsageError("--set unknown_id is not a number", expected="next, or a whole number", found=text[:40])
     return int(text)
 
 
@@ -171,7 +171,7 @@ def category_ids(
     if isinstance(unknown, int) and abs(unknown) > _LARGEST_ID:
         raise ExportError(
             "The category id of unknown is out of range",
-            where="--unknown-id",
+            where="--set unknown_id",
             expected=f"-{_LARGEST_ID} to {_LARGEST_ID}: readers of COCO files keep ids in 32 bits",
             found=str(unknown)[:40],
         )
@@ -194,7 +194,7 @@ def category_ids(
     if content.has_unknown and chosen in taken:
         raise ExportError(
             "The category id of unknown is that of a class",
-            where="--unknown-id",
+            where="--set unknown_id",
             expected=f"-1, or a number outside {min(taken)} to {max(taken)}",
             found=f"{chosen}, which is {taken[chosen]}",
         )
@@ -298,7 +298,7 @@ def image_ids(content: Content, renumber: Renumber) -> tuple[Int64s, bool]:
             "Two images have the same integer id, so one file cannot hold both under it",
             where=" + ".join(part.name for part in content.parts),
             found=f"{repeated}: {' and '.join(both)}",
-            hint="--renumber auto, or export the parts one by one",
+            hint="--set renumber=auto, or export the parts one by one",
         )
     return numbers, False
 
@@ -323,7 +323,7 @@ def annotation_ids(content: Content, renumber: Renumber) -> tuple[Int64s, bool]:
             "The annotation ids of the sources cannot be kept",
             where=" + ".join(part.name for part in content.parts),
             found=_why_renumbered(content),
-            hint="--renumber auto",
+            hint="--set renumber=auto",
         )
     return np.arange(1, len(numbers) + 1, dtype=np.int64), True
 

@@ -42,7 +42,7 @@ def plan_lists(
     if form in NEEDS_SOURCES and not sources:
         raise ExportError(
             f"The id form {form!r} needs the sources",
-            where="--id-form",
+            where="--set id_form",
             expected=" ".join(f"--source {slot}=PATH" for slot in manifest.part(parts[0]).sources),
         )
     lists = {part: _texts(manifest, part, sources, form) for part in parts}
@@ -67,6 +67,6 @@ def _file_names(images: ContentImages) -> list[str]:
     names: list[str] = images.file_names.tolist()
     for name, image in zip(names, images.ids, strict=True):
         if not name:
-            raise ExportError("The source gives no file name for an image", where=image, hint="--id-form native")
+            raise ExportError("The source gives no file name for an image", where=image, hint="--set id_form=native")
         safe_name(name, image)
     return names

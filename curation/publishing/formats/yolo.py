@@ -170,7 +170,7 @@ def _sizes(images: ContentImages, given: Int32s | None) -> Int32s:
         raise ExportError(
             f"{len(lacking)} of {len(images)} images have no width and height in their source, and YOLO needs them",
             found=", ".join(images.ids[place] for place in lacking[:3]),
-            hint="--images ROOT (or --images SOURCE=ROOT) reads the sizes from the photos",
+            hint="--photos ROOT (or --photos SOURCE=ROOT) reads the sizes from the photos",
         )
     return sizes
 

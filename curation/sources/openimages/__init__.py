@@ -131,7 +131,7 @@ def _relisted(
             where=f"{content.boxes.name}: row {int(rows.numbers[row]) + 1}",
             expected=f"an image of {content.images.name if content.images else ''}",
             found=f"{hex_texts(rows.runs[rows.run[[row]]])[0]} ({int((places < 0).sum())} such images)",
-            hint="--bad-boxes drop (bad_boxes='drop') leaves such boxes out and counts them",
+            hint="--on-error boxes=drop (bad_boxes='drop') leaves such boxes out and counts them",
         )
     return listed, of_run
 

@@ -206,7 +206,7 @@ class _Reading:
             where=self._where(row),
             expected="0 <= XMin <= XMax <= 1 and 0 <= YMin <= YMax <= 1",
             found=", ".join(f"{name} {corners[row, place]:g}" for place, name in enumerate(COORDINATES)),
-            hint="--bad-boxes drop (bad_boxes='drop') leaves such records out and counts them",
+            hint="--on-error boxes=drop (bad_boxes='drop') leaves such records out and counts them",
         )
 
     def _refuse_classes(self, strange: Bools) -> None:
@@ -216,7 +216,7 @@ class _Reading:
             "A box is of a class that has no description",
             where=self._where(int(np.flatnonzero(strange)[0])),
             expected="a LabelName of the file of class descriptions",
-            hint="--bad-boxes drop (bad_boxes='drop') leaves such boxes out and counts them",
+            hint="--on-error boxes=drop (bad_boxes='drop') leaves such boxes out and counts them",
         )
 
     def _check_flags(self, rows: RowBlock, keep: Bools | None) -> None:

@@ -1,33 +1,33 @@
-"""``curation apply``: recorded verdicts and boxes on a manifest, as a new version that names their digests."""
+"""``curation review apply``: recorded decisions and boxes on a manifest, as a new version."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Annotated
 
-from curation.cli.decisions_verb import conflict_table, coverage_table, note_table
 from curation.cli.output import Answer, Table, counted_examples, table_lines
 from curation.cli.outputs import NEW_MANIFEST, OutputFile
+from curation.cli.review_summary import conflict_table, coverage_table, note_table
 from curation.decisions.from_files import Replayed, apply_from_files
 from curation.manifest.manifest import write_manifest
 from curation.storage import write_bytes
 
 
-def run(
+def apply(
     replayed: Annotated[Replayed, apply_from_files],
     /,
     *,
     out: Annotated[Path, NEW_MANIFEST, "DIR"],
     lines: Annotated[Path | None, OutputFile()] = None,
 ) -> Answer:
-    """Replay recorded verdicts and boxes on a manifest: a new version that names their digests.
+    """Apply recorded decisions and boxes to a manifest: a new version that names their digests.
 
     Parameters
     ----------
     out
         folder of the new manifest
     lines
-        write a published list again, without the lines of images that are left out
+        write a published list again, without the lines of removed images
     """
     kept = None if lines is None else replayed.lines()
     write_manifest(replayed.applied.manifest, out)
@@ -61,7 +61,7 @@ def _lines(replayed: Replayed, out: Path) -> list[str]:
     if applied.coverage:
         tables.append(coverage_table(applied.coverage))
     lines = [line for table in tables if table.rows for line in table_lines(table)]
-    told = [f"decisions: {len(resolution.decisions)}, {resolution.digest}"] if resolution.decisions else []
-    if (overlay := made.header.overlay) is not None and replayed.added is not None:
-        told.append(f"boxes: {overlay.told}, {overlay.sha256}")
-    return [*lines, f"{made.header.name} {made.header.version}  {made.digest}", *told, f"written to {out}"]
+    summaries = [f"decisions: {len(resolution.decisions)}, {resolution.digest}"] if resolution.decisions else []
+    if (added := made.header.overlay) is not None and replayed.added is not None:
+        summaries.append(f"boxes: {added.told}, {added.sha256}")
+    return [*lines, f"{made.header.name} {made.header.version}  {made.digest}", *summaries, f"written to {out}"]

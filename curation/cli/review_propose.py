@@ -1,4 +1,4 @@
-"""``curation propose``: which images of an OOD source may hold an ID class, and how far the rest is from it."""
+"""``curation review propose``: which images of an OOD source may hold an ID class, and how far the rest is from it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from curation.proposals.proposal import ProposalSet, write_proposals
 _SHOWN = 12
 
 
-def run(
+def propose(
     made: Annotated[ProposalSet, propose_from_files], /, *, out: Annotated[Path | None, OutputFile()] = None
 ) -> Answer:
     """Rank the images of an OOD source that may hold an ID class; near, far and farther, as proposals.
@@ -36,7 +36,7 @@ def _data(made: ProposalSet) -> dict[str, Any]:
 
 
 def _lines(made: ProposalSet, out: Path | None) -> list[str]:
-    """Return the lines that ``curation propose`` prints; the last says that these are proposals."""
+    """Return the lines that ``curation review propose`` prints; the last says that these are proposals."""
     tables = (_categories(made), _sets(made), _images(made))
     lines = [line for table in tables if table.rows for line in table_lines(table)]
     lines += [f"left out: {n} {printable(reason)}" for reason, n in made.left_out.items()]

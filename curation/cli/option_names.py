@@ -1,0 +1,141 @@
+"""Names of options: one word an idea over all commands.
+
+A parameter of a function is an option of its own name. Those below are called otherwise on the command line, or share
+an option with others as one of its keys: ``--on-error boxes=drop`` gives the parameter ``bad_boxes``. Python keeps the
+parameters as they are.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from typing import NamedTuple
+
+
+class Help(argparse.HelpFormatter):
+    """Help in which a line break of a text stays one: each key of an option has a line of its own."""
+
+    def _split_lines(self, text: str, width: int) -> list[str]:
+        first, *keys = text.split("\n")
+        lines = super()._split_lines(first, width)
+        for key in keys:
+            head, *rest = super()._split_lines(key, width - 2)
+            lines += [f"  {head}", *(f"    {line}" for line in rest)]
+        return lines
+
+
+class OptionName(NamedTuple):
+    """What a parameter is called on the command line.
+
+    Attributes
+    ----------
+    option : str
+        The option, without dashes.
+    key : str
+        Where the option is KEY=VALUE: the key that gives this parameter. ``""``: all of the option that has no key.
+    words : tuple of str
+        Of a flag that is a key: the word for False, and that for True.
+    """
+
+    option: str
+    key: str = ""
+    words: tuple[str, str] = ("no", "yes")
+
+
+_SETTINGS = """
+seam wordnet names edits setting betas fbeta_formula fbeta_ratios recalls level_counts difficult similar thetas
+t_star fpr official_compat embedding precision random_weights template batch threads batch_size n_train sample
+radius margin plant weighting restarts exemplars iou unknown unknown_id id_form strict_layout class_names
+class_tree organisation relationship deployment availability
+"""
+NAMES: Mapping[str, OptionName | None] = {
+    # What to do about data that cannot be used as it is.
+    "bad_boxes": OptionName("on-error", "boxes"),
+    "stray": OptionName("on-error", "stray"),
+    "negative_sizes": OptionName("on-error", "sizes"),
+    "any_scores": OptionName("on-error", "scores", ("error", "keep")),
+    "repeats": OptionName("on-error", "repeats"),
+    "outside": OptionName("on-error", "outside"),
+    "shared_ids": OptionName("on-error", "shared-ids"),
+    "broken": OptionName("on-error", "photos"),
+    "skip_missing": OptionName("on-error", "photos", ("show", "skip")),
+    "allow_conflicts": OptionName("on-error", "conflicts", ("error", "keep")),
+    "blank": OptionName("on-error", "blank"),
+    "isolated": OptionName("on-error", "isolated"),
+    "components": OptionName("on-error", "components"),
+    # Settings of one benchmark, data set, format or computation.
+    **{name: OptionName("set", name) for name in _SETTINGS.split()},
+    "FormatOptions.renumber": OptionName("set", "renumber"),
+    "OodOptions.threshold": OptionName("set", "threshold"),
+    "evaluate.queries": OptionName("set", "queries"),
+    "evaluate.id_classes": OptionName("set", "id_classes"),
+    "apply_from_files.boxes_iou": OptionName("set", "iou"),
+    # One word an idea.
+    "profile": OptionName("variant"),
+    "grid": OptionName("variant"),
+    "apply_from_files.variant": OptionName("cleaned"),
+    "overlay": OptionName("added-boxes"),
+    "apply_from_files.boxes": OptionName("added-boxes"),
+    "boxes_rule": OptionName("rule", "boxes"),
+    "score_key": OptionName("key", "score"),
+    "image_key": OptionName("key", "image"),
+    "label_key": OptionName("key", "label"),
+    "columns": OptionName("key"),
+    "seed": OptionName("bootstrap", "seed"),
+    "confidence": OptionName("bootstrap", "confidence"),
+    "val": OptionName("scores", "val"),
+    "val_labels": OptionName("labels", "val"),
+    "val_part": OptionName("part", "val"),
+    "wilderness_part": OptionName("part", "wilderness"),
+    "id_scores": OptionName("scores"),
+    "without_kin": OptionName("without", "related"),
+    "duplicates.images": OptionName("photos"),
+    "evaluate.images": OptionName("lists"),
+    "kin.images": OptionName("lists"),
+    "id_photos": OptionName("photos", "id"),
+    "against_embeddings": OptionName("embeddings", "against"),
+    "corpus_embeddings": OptionName("embeddings", "corpus"),
+    "embeddings_id": OptionName("embeddings", "id"),
+    "embeddings_ood": OptionName("embeddings"),
+    "detector_categories": OptionName("detections", "categories"),
+    "near_classes": OptionName("near"),
+    "far_classes": OptionName("far"),
+    "ood": OptionName("source"),
+    "propose_from_files.id_classes": OptionName("classes"),
+    "parts": OptionName("resume"),
+    "hashes": OptionName("resume"),
+    "evidence": OptionName("resume"),
+    "group_column": OptionName("group", "column"),
+    "declare": OptionName("header-only"),
+    "reason": OptionName("note"),
+    "exit_code": OptionName("strict"),
+    # Arguments of Python alone.
+    "embed.images": None,
+    "presence.classes": None,
+    "source_note": None,
+}
+"""By parameter, or by function and parameter; None: no option."""
+
+ABOUT: Mapping[str, str] = {
+    "on-error": "what to do about data that cannot be used as it is (repeatable)",
+    "set": "a setting (repeatable)",
+    "key": "where a file has what it is read for (repeatable)",
+    "part": "a part of the manifest (repeatable)",
+    "labels": "labels of the images (repeatable)",
+    "without": "the numbers once more without some images (repeatable)",
+}
+"""Help of an option that is keys alone."""
+
+
+def name_of(function: str, parameter: str) -> OptionName | None:
+    """Return what a parameter of a function is called on the command line; None where it is none of its options."""
+    return NAMES.get(f"{function}.{parameter}", NAMES.get(parameter, OptionName(parameter.replace("_", "-"))))
+
+
+def renamed(option: str) -> str | None:
+    """Return what an option of an earlier version, without dashes, is now; None where nothing is known of it."""
+    told = []
+    for name, now in NAMES.items():
+        if name.rpartition(".")[2].replace("_", "-") == option.removeprefix("no-") and now is not None:
+            told.append(f"--{now.option}" + (f" {now.key}=…" if now.key else ""))
+    return " or ".join(dict.fromkeys(told)) or None

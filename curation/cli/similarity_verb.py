@@ -1,0 +1,152 @@
+"""``curation similarity``: embeddings, nearest images, duplicates, and leaks into a training corpus."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+from curation.cli.output import Answer, Table, stage, table_lines, warn
+from curation.cli.outputs import OutputFolder, OwnFolder
+from curation.leaks.report import FILES, Leaks, summary_lines
+from curation.leaks.run import leaks as find_leaks
+from curation.similarity import from_files
+from curation.similarity.from_files import Duplicates, Embedded, Neighbors, SetComparison
+
+_MOST_NEIGHBORS = 20
+_MOST_PAIRS = 30
+_NEIGHBOR_FILES = OutputFolder(("neighbors.csv", "similarity.csv", "statistics.json"), ("histograms",))
+
+
+def embed(*, out: Annotated[Path, OwnFolder(), "DIR"], made: Annotated[Embedded, from_files.embed]) -> Answer:
+    """Photos, boxes or texts as vectors of an encoder, kept in a store that resumes.
+
+    0 when done, also where broken photos were left out.
+
+    Parameters
+    ----------
+    out
+        the store; one begun is gone on with
+    """
+    data = made.data()
+    return Answer(data, _embedded(data))
+
+
+def _embedded(data: dict[str, Any]) -> list[str]:
+    encoder = data["encoder"]
+    rows = [
+        ("model", f"{encoder['model']} ({encoder['embedding']}, {encoder['dtype']})"),
+        ("weights", encoder["weights"]),
+        ("vectors", f"{data['embedded']:,} of {data['dimension']} numbers"),
+        (
+            "computed",
+            f"{data['computed']:,}; found in the store {data['reused']:,}; let go {data['let_go']:,}",
+        ),
+        (
+            "left out",
+            f"{sum(data['skipped'].values()):,} (report.json lists them)" if data["skipped"] else "0",
+        ),
+    ]
+    return table_lines(Table(f"{data['store']}: {data['kind']}", ("", ""), tuple(rows)))
+
+
+def neighbors(
+    found: Annotated[Neighbors | SetComparison, from_files.neighbors],
+    /,
+    *,
+    out: Annotated[Path | None, _NEIGHBOR_FILES, "DIR"] = None,
+) -> Answer:
+    """Nearest images of a reference set, and how alike whole sets are.
+
+    Parameters
+    ----------
+    out
+        write neighbors.csv or similarity.csv, and a figure
+    """
+    written = found.save(out) if out else []
+    lines = _nearest(found) if isinstance(found, Neighbors) else _sets(found.data())
+    return Answer(found.data(), [*lines, *(f"wrote {path}" for path in written)])
+
+
+def _nearest(found: Neighbors) -> list[str]:
+    facts = found.facts
+    table = Table(
+        f"Nearest of {facts['references']:,}"
+        + (", each image itself left out" if facts["queries_among_references"] else ""),
+        ("id", "rank", "neighbor", "similarity"),
+        tuple((name, str(rank), other, f"{score:.4f}") for name, rank, other, score in found.rows[:_MOST_NEIGHBORS]),
+    )
+    more = len(found.rows) - _MOST_NEIGHBORS
+    return [*table_lines(table), *([f"… and {more:,} more rows: --out DIR writes all"] if more > 0 else [])]
+
+
+def _sets(data: dict[str, Any]) -> list[str]:
+    base = data["reference"]
+    table = Table(
+        f"Cosine to the nearest of {data['sample']['n']:,} ID images",
+        ("set", "n", "mean", "std", "5 %", "median", "95 %"),
+        tuple(_statistics_row(name, one) for name, one in data["sets"].items()),
+    )
+    numbers = f"median {_number(base['median'])}, sigma {_number(base['sigma'])}"
+    return [*table_lines(table), f"ID images to each other, leave one out: {numbers}"]
+
+
+def _statistics_row(name: str, one: dict[str, Any]) -> tuple[str, ...]:
+    quantiles = one["quantiles"]
+    numbers = (one["mean"], one["std"], quantiles["0.05"], quantiles["0.5"], quantiles["0.95"])
+    return name, str(one["n"]), *(_number(value) for value in numbers)
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.4f}"
+
+
+def duplicates(
+    found: Annotated[Duplicates, from_files.duplicates],
+    /,
+    *,
+    out: Annotated[Path | None, OutputFolder(("duplicates.csv",)), "DIR"] = None,
+) -> Answer:
+    """Photos that are the same, or nearly, under different names.
+
+    0 also where duplicates are found.
+
+    Parameters
+    ----------
+    out
+        write duplicates.csv
+    """
+    rows = found.rows
+    written = found.save(out) if out else []
+    table = Table(
+        f"{len(rows):,} pairs of {found.facts['images']:,} photos",
+        ("first", "second", "how", "value"),
+        tuple((one, two, how, f"{value:g}") for one, two, how, value in rows[:_MOST_PAIRS]),
+    )
+    more = [f"… and {len(rows) - _MOST_PAIRS:,} more: --out DIR writes all"] if len(rows) > _MOST_PAIRS else []
+    return Answer(found.data(), [*table_lines(table), *more, *(f"wrote {path}" for path in written)])
+
+
+def leaks(
+    found: Annotated[Leaks, find_leaks], /, *, out: Annotated[Path | None, OutputFolder(FILES), "DIR"] = None
+) -> Answer:
+    """Look for the images of a benchmark in a corpus: same pixels, nearly the same, mirrored, cropped, alike.
+
+    0 where none is found, else 1.
+
+    Parameters
+    ----------
+    out
+        write leaks.csv, leaks.json, leaked.txt, unreadable.csv, and leaks.html, a page that shows the pairs
+    """
+    for note in found.notes:
+        warn(note)
+    written = []
+    if out:
+        with stage("writing"):
+            written = found.save(out)
+    lines = [*found.lines(), *summary_lines(found.data), *(f"wrote {path}" for path in written)]
+    return Answer(found.json_data, lines, int(bool(found.leaked)))
+
+
+METAVAR = "ACTION"
+COMMANDS = {"embed": embed, "neighbors": neighbors, "duplicates": duplicates, "leaks": leaks}

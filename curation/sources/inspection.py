@@ -1,0 +1,186 @@
+"""What an annotation file holds, whether or not it can be used: images, classes, boxes, crowds, repeated ids."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+import pandas as pd
+
+from curation.arguments import checked
+from curation.errors import AnnotationFormatError
+from curation.input_files import InputFile
+from curation.json_keys import refuse_repeated_keys
+from curation.short_repr import short_repr
+from curation.text_table import Table, table_lines
+
+_SHOWN = 30
+
+
+class _Image(msgspec.Struct):
+    id: int | str
+
+
+class _Class(msgspec.Struct):
+    id: int
+    name: str = ""
+
+
+class _Annotation(msgspec.Struct):
+    id: int | str | None = None
+    image_id: int | str = ""
+    category_id: int = -1
+    bbox: list[float | None] | None = None
+    iscrowd: int | bool = 0
+
+    @property
+    def is_unusable(self) -> bool:
+        """Return whether the box is none: not four finite numbers, or of no positive size."""
+        box = self.bbox
+        if box is None or len(box) != 4 or not all(one is not None and math.isfinite(one) for one in box):
+            return True
+        return not (box[2] or 0) > 0 or not (box[3] or 0) > 0
+
+
+class _File(msgspec.Struct):
+    images: list[_Image]
+    annotations: list[_Annotation] = []
+    categories: list[_Class] = []
+
+
+@dataclass(frozen=True, slots=True)
+class Inspection:
+    """What an annotation file holds.
+
+    Attributes
+    ----------
+    file : str
+    sha256 : str
+    counts : dict of str to int
+        ``images``, ``images_without_boxes``, ``classes``, ``boxes``, ``crowds``; then what is wrong:
+        ``repeated_image_ids``, ``images_with_repeated_ids``, ``repeated_annotation_ids``, ``repeated_classes``,
+        ``annotations_of_unknown_images``, ``annotations_of_unknown_classes``, ``unusable_boxes``.
+    classes : DataFrame
+        ``class``, ``images`` and ``boxes``, in the order of the file.
+    """
+
+    __repr__ = short_repr
+
+    file: str
+    sha256: str
+    counts: dict[str, int]
+    classes: pd.DataFrame = field(repr=False)
+
+    @property
+    def problems(self) -> dict[str, int]:
+        """Return what is wrong with the file, and how often."""
+        return {name: self.counts[name] for name in _PROBLEMS if self.counts[name]}
+
+    def data(self) -> dict[str, Any]:
+        """Return everything as plain data."""
+        return {
+            "file": self.file,
+            "sha256": self.sha256,
+            **self.counts,
+            "class_counts": self.classes.to_dict("records"),
+        }
+
+    def lines(self) -> list[str]:
+        """Return tables of what it holds and of what is wrong with it."""
+        held = [(name.replace("_", " "), f"{n:,}") for name, n in self.counts.items() if name not in _PROBLEMS]
+        wrong = [(_PROBLEMS[name], f"{n:,}") for name, n in self.problems.items()]
+        ranked = self.classes.sort_values(["images", "class"], ascending=[False, True]).head(_SHOWN)
+        rows = tuple((row[0], f"{row[1]:,}", f"{row[2]:,}") for row in ranked.itertuples(index=False, name=None))
+        more = len(self.classes) - len(rows)
+        return [
+            *table_lines(Table(self.file, ("", ""), tuple(held))),
+            *(table_lines(Table("Problems", ("", ""), tuple(wrong))) if wrong else ["no problems found", ""]),
+            *table_lines(Table("Classes", ("class", "images", "boxes"), rows)),
+            *([f"… and {more:,} more: --json prints all"] if more > 0 else []),
+        ]
+
+
+_PROBLEMS = {
+    "repeated_image_ids": "image ids that name several images",
+    "images_with_repeated_ids": "images with such ids",
+    "repeated_annotation_ids": "annotation ids that occur more than once",
+    "repeated_classes": "class ids or names that occur more than once",
+    "annotations_of_unknown_images": "annotations of images that the file lacks",
+    "annotations_of_unknown_classes": "annotations of classes that the file lacks",
+    "unusable_boxes": "boxes without four finite numbers and a positive size",
+}
+
+
+@checked
+def inspect(path: Annotated[Path, "FILE"]) -> Inspection:
+    """Count what an annotation file holds, and what is wrong with it.
+
+    Parameters
+    ----------
+    path : Path or str
+        COCO JSON, which may be broken in ways that every other command refuses: repeated ids, boxes without size
+
+    Raises
+    ------
+    MissingFileError
+        There is no such file.
+    AnnotationFormatError
+        It is not COCO JSON.
+
+    Examples
+    --------
+    >>> import curation, json, pathlib, tempfile
+    >>> box = {"id": 1, "image_id": 5, "category_id": 7, "bbox": [2, 3, 10, 20]}
+    >>> shapes = {"images": [{"id": 5}, {"id": 5}], "annotations": [box], "categories": [{"id": 7, "name": "circle"}]}
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "shapes.json"
+    ...     _ = path.write_text(json.dumps(shapes))
+    ...     curation.inspect(path).problems
+    {'repeated_image_ids': 1, 'images_with_repeated_ids': 2}
+    """
+    file = InputFile(path, kind="annotation file")
+    refuse_repeated_keys(file.data, str(path), AnnotationFormatError)
+    try:
+        held = msgspec.json.decode(file.data, type=_File)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+        raise AnnotationFormatError(
+            "The annotation file cannot be inspected",
+            where=str(path),
+            expected="COCO JSON: images, annotations and categories",
+            found=str(error)[:200],
+        ) from None
+    names = {one.id: one.name for one in held.categories}
+    images = Counter(one.id for one in held.images)
+    repeated = {one: count for one, count in images.items() if count > 1}
+    shown: dict[int, set[int | str]] = {number: set() for number in names}
+    boxes = Counter[int]()
+    for one in held.annotations:
+        boxes[one.category_id] += 1
+        if one.category_id in shown:
+            shown[one.category_id].add(one.image_id)
+    counts = {
+        "images": len(held.images),
+        "images_without_boxes": len(images.keys() - {one.image_id for one in held.annotations}),
+        "classes": len(names),
+        "boxes": len(held.annotations),
+        "crowds": sum(bool(one.iscrowd) for one in held.annotations),
+        "repeated_image_ids": len(repeated),
+        "images_with_repeated_ids": sum(repeated.values()),
+        "repeated_annotation_ids": _repeated(one.id for one in held.annotations if one.id is not None),
+        "repeated_classes": len(held.categories) - min(len(names), len({one.name for one in held.categories})),
+        "annotations_of_unknown_images": sum(one.image_id not in images for one in held.annotations),
+        "annotations_of_unknown_classes": sum(one.category_id not in names for one in held.annotations),
+        "unusable_boxes": sum(one.is_unusable for one in held.annotations),
+    }
+    rows = [(name, len(shown[number]), boxes[number]) for number, name in names.items()]
+    return Inspection(str(path), file.sha256, counts, pd.DataFrame(rows, columns=["class", "images", "boxes"]))
+
+
+def _repeated(ids: Iterable[int | str]) -> int:
+    """Return how many ids occur more than once."""
+    return sum(count > 1 for count in Counter(ids).values())
