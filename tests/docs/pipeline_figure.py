@@ -47,7 +47,7 @@ class Box:
 
 
 LENSES = Box(0, 0, "command", "lenses", "kinship, look,\ncompany of classes")
-PROPOSE = Box(1, 0, "command", "propose", "what may hold a\nknown class, ranked")
+PROPOSE = Box(1, 0, "command", "review propose", "what may hold a\nknown class, ranked")
 REVIEW = Box(2, 0, "command", "review", "by eye, in the\nFiftyOne App")
 RAW = Box(0, 1, "yours", "raw data", "COCO, Open Images,\nImageNet, …, or yours")
 BUILD = Box(1, 1, "command", "build", "a paper's protocol,\nor your own tasks")
