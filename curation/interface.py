@@ -8,6 +8,7 @@ import os
 import re
 import typing
 from collections.abc import Callable, Mapping, Sequence
+from difflib import get_close_matches
 from numbers import Real
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,7 +19,7 @@ from msgspec import Meta
 from curation.arguments import alternatives, annotations_of, checked, fitted, shown
 from curation.errors import CurationError, ManifestError, UsageError
 from curation.publishing.formats.plan import FormatOptions
-from curation.sources.slots import BadBoxes, Reading, Sources
+from curation.sources.source_specs import BadBoxes, Reading, Sources
 
 if TYPE_CHECKING:
     from curation.evaluation.result import Result
@@ -110,7 +111,7 @@ def export(
         yolo: folder of photos, to read sizes that the annotations lack (repeatable); imagefolder: the
         folder that the links lead to
     options, reading : optional
-        See `curation.publishing.formats.plan.FormatOptions` and `curation.sources.slots.Reading`.
+        See `curation.publishing.formats.plan.FormatOptions` and `curation.sources.source_specs.Reading`.
 
     Raises
     ------
@@ -175,24 +176,32 @@ def _from_hub(target: str) -> Manifest | None:
 
 
 @checked
-def evaluate(name: Any, **inputs: Any) -> Result:
+def _evaluate(name: Any, **inputs: Any) -> Result:
+    """Score predictions by the rules of a benchmark."""
+    return _evaluated(_evaluation(name), name, inputs)
+
+
+class Evaluate:
     """Score predictions by the rules of a benchmark.
+
+    ``curation.evaluate("owod", ...)`` and ``curation.evaluate.owod(...)`` are the same, and
+    ``help(curation.evaluate.owod)`` explains all arguments. The benchmarks are ``elephant``, ``findmeifyoucan``,
+    ``imagenet``, ``imagenetood``, ``ninco``, ``nuowodb``, ``openood``, ``osod3``, ``ovcoco``, ``owod``, ``rwd``,
+    ``ssb``, ``voc``, ``coco``, and those of other packages.
 
     Parameters
     ----------
     name : str
-        ``elephant``, ``owod``, ``osod3``, ``imagenet``, ``findmeifyoucan``, ``voc``, ``coco``, or a benchmark of
-        another package.
+        The benchmark.
     **inputs
-        As the benchmark's own function takes them; ``curation evaluate NAME --help`` lists them. Truth and detections
-        may be paths, COCO dictionaries or results, DataFrames, or FiftyOne views; the fields of a record of options may
-        be named themselves (``bad_boxes="drop"``). ``variants=("clean", "ore")`` names the variants of the measures:
-        what is ``variant``, or ``profile``, on the command line.
+        Truth and detections may be paths, COCO dictionaries or results, DataFrames, or FiftyOne views; the fields of a
+        record of options may be named themselves (``bad_boxes="drop"``). ``variants=("clean", "ore")`` names variants
+        of the measures, which are ``--variant`` on the command line.
 
     Raises
     ------
     UsageError
-        There is no such evaluation, or an input is not one of its own.
+        There is no such benchmark, or it takes no such argument.
     CurationError
         Whatever is wrong in an input.
 
@@ -204,10 +213,71 @@ def evaluate(name: Any, **inputs: Any) -> Result:
     ...                           "iscrowd": 0}],
     ...          "categories": [{"id": 1, "name": "owl"}]}
     >>> found = [{"image_id": 1, "category_id": 1, "bbox": [0, 0, 9, 9], "score": 0.9}]
-    >>> curation.evaluate("voc", truth=truth, detections=found)["mAP11"]
+    >>> curation.evaluate.voc(truth=truth, detections=found)["mAP11"]
     1.0
     """
-    return _evaluated(_evaluation(name), name, inputs)
+
+    def __init__(self) -> None:
+        self.__name__ = "evaluate"
+        self.__wrapped__ = _evaluate
+
+    def __call__(self, *name: Any, **inputs: Any) -> Result:
+        """Evaluate by a benchmark."""
+        return _evaluate(*name, **inputs)
+
+    def __getattr__(self, name: str) -> Callable[..., Result]:
+        from curation.evaluation.protocols import protocols
+
+        if name.startswith("_") or name not in protocols():
+            near = get_close_matches(name, () if name.startswith("_") else protocols(), 1)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            raise AttributeError(f"curation.evaluate has no benchmark {name!r}{hint}", name=name, obj=self)
+        made = _benchmark_function(name)
+        setattr(self, name, made)
+        return made
+
+    def __dir__(self) -> list[str]:
+        from curation.evaluation.protocols import protocols
+
+        return [*protocols()]
+
+    def __repr__(self) -> str:
+        return f"<curation.evaluate: {', '.join(dir(self))}>"
+
+
+evaluate = Evaluate()
+
+
+def _benchmark_function(name: str) -> Callable[..., Result]:
+    """Return the evaluation of a benchmark as a function that names every argument, fields of records included."""
+    function = _evaluation(name)
+
+    def evaluation(**inputs: Any) -> Result:
+        return _evaluate(name, **inputs)
+
+    parameters: list[inspect.Parameter] = []
+    sections = [inspect.getdoc(function) or ""]
+    for key, parameter in inspect.signature(function).parameters.items():
+        kind = annotations_of(function).get(key, Any)
+        record = next((one for one in alternatives(kind) if dataclasses.is_dataclass(one)), None)
+        if record is None or not all(field.kw_only for field in dataclasses.fields(record)):
+            parameters.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=kind))
+            continue
+        told = [inspect.cleandoc(one.__doc__) for one in reversed(record.__mro__[:-1]) if one.__doc__]  # type: ignore[union-attr]
+        sections += [f"Arguments that `{key}` holds too.", *told]
+        for field_name, one in inspect.signature(record).parameters.items():  # type: ignore[arg-type]
+            own = annotations_of(record).get(field_name, Any)  # type: ignore[arg-type]
+            parameters.append(one.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=own))
+    parameters.append(
+        inspect.Parameter(
+            "variants", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=str | Sequence[str] | None
+        )
+    )
+    unique = {one.name: one for one in reversed(parameters)}
+    evaluation.__signature__ = inspect.Signature([*reversed(unique.values())])  # type: ignore[attr-defined]
+    evaluation.__name__, evaluation.__qualname__ = name, f"curation.evaluate.{name}"
+    evaluation.__doc__ = "\n\n".join(sections)
+    return evaluation
 
 
 @checked
@@ -268,7 +338,7 @@ def _usable(key: str, value: Any, folder: Path, bad_boxes: BadBoxes) -> Any:
     if key == "truth":
         if isinstance(value, Mapping) and "images" not in value:
             return {part: _usable(key, one, folder, bad_boxes) for part, one in value.items()}
-        from curation.sources.given import as_source
+        from curation.sources.coerce import as_source
 
         return as_source(value, dataset="coco", part="test", bad_boxes=bad_boxes)
     if key == "manifest" and isinstance(value, os.PathLike):
@@ -343,10 +413,12 @@ def _grouped(function: Callable[..., Any], inputs: Mapping[str, Any], name: str)
     if loose:
         fields = [one.name for key in parameters if dataclasses.is_dataclass(hints.get(key)) for one in
                   dataclasses.fields(hints[key])]  # fmt: skip
+        near = get_close_matches(min(loose), [*parameters, *fields], 1)
         raise UsageError(
             f"The evaluation {name} takes no input of this name",
             found=", ".join(sorted(loose)),
             expected=", ".join([*parameters, *fields]),
+            hint=f"did you mean {near[0]}?" if near else f"help(curation.evaluate.{name})",
         )
     missing = [key for key, one in parameters.items() if one.default is one.empty and key not in given]
     if missing:

@@ -17,9 +17,10 @@ import pytest
 
 import curation
 from curation.arguments import checked
+from curation.cli.signature import _parameter_texts
 from curation.errors import UsageError
 from curation.evaluation.inputs import Reading
-from curation.evaluation.protocols import evaluation_of
+from curation.evaluation.protocols import evaluation_of, protocols
 from curation.interface import _with_variants
 from curation.manifest.locate import find_manifest
 from tests.small_world import write_small_world
@@ -53,6 +54,40 @@ def test_the_page_lists_the_names_with_the_first_lines_of_their_docstrings() -> 
     assert rows == listed()
 
 
+def test_a_public_name_is_found_by_what_is_nearly_it() -> None:
+    assert dir(curation) == sorted(curation.__all__)
+    with pytest.raises(AttributeError, match=r"did you mean evaluate\?"):
+        _ = curation.evaluat
+
+
+def test_every_benchmark_is_a_function_whose_arguments_are_all_named() -> None:
+    assert tuple(dir(curation.evaluate)) == tuple(sorted(protocols()))
+    for name in protocols():
+        function = getattr(curation.evaluate, name)
+        assert name in (inspect.getdoc(type(curation.evaluate)) or "")
+        signature = inspect.signature(function)
+        told = set(_parameter_texts(function))
+        assert {one for one in signature.parameters if one != "variants"} <= told, name
+        assert not {"reading", "policy", "options"} & signature.parameters.keys()
+    assert {"bad_boxes", "recalls", "variants"} <= inspect.signature(curation.evaluate.elephant).parameters.keys()
+    assert curation.evaluate.voc(truth=TRUTH, detections=FOUND)["mAP11"] == 1
+    assert "exemplars" in inspect.signature(curation.audit).parameters
+    with pytest.raises(AttributeError, match=r"did you mean owod\?"):
+        _ = curation.evaluate.owodd
+    for wrong, near in (
+        (lambda: curation.evaluate("owodd"), "owod"),
+        (lambda: curation.evaluate.voc(truths=1), "truth"),
+    ):
+        with pytest.raises(UsageError, match=f"did you mean {near}"):
+            wrong()
+
+
+def test_no_representation_is_longer_than_a_screen() -> None:
+    other, small = (curation.load(name) for name in ("owod/reowod", "elephant/val2017"))
+    for made in (curation.diff(other, small), curation.diff(small, other), curation.evaluate, curation.audit):
+        assert len(repr(made)) < 80 * 40
+
+
 def listed() -> list[tuple[str, str]]:
     """Return the rows of the table in docs/python.md."""
     names = [name for name in curation.__all__ if name != "__version__"]
@@ -83,8 +118,6 @@ def test_the_example_of_every_function_runs(name: str) -> None:
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_every_parameter_is_explained(name: str) -> None:
-    from curation.cli.signature import _parameter_texts
-
     function = implementation(name)
     told = _parameter_texts(function)
     named = {one.lstrip("*") for one in told}
@@ -332,7 +365,7 @@ PACKAGED = "elephant/val2017"
         (lambda api: api.build("owod", parameters={"val_size": 3}, val_size=4), "val_size is given twice"),
         (lambda api: api.build("imagenet", parameters={"wordnet": "nltk"}, wordnet="nltk"), "wordnet is given twice"),
         (lambda api: api.build("owod", val_size=None), "value of val_size"),
-        (lambda api: api.build(api.load(PACKAGED)), "complete already"),
+        (lambda api: api.build(api.load(PACKAGED)), "already complete"),
         (lambda api: api.audit(PACKAGED, exemplars=0), "at least 1"),
         (lambda api: api.leaks(PACKAGED, corpus=".", photos=".", workers=0), "value of workers"),
         (lambda api: api.leaks(PACKAGED, corpus=".", photos=".", margin=float("nan")), "value of margin"),

@@ -11,6 +11,7 @@ GROUND = {
     "version",
     "edge",
     "errors",
+    "callable_package",
     "ids",
     "canonical",
     "storage",
@@ -34,6 +35,7 @@ GROUND = {
     "private_database",
     "database_keeper",
     "engines",
+    "grouping",
 }
 ALLOWED = {
     "engines": GROUND,

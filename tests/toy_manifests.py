@@ -14,6 +14,7 @@ from curation.manifest.header import (
     PartEntry,
     Rule,
     SourceEntry,
+    Taxonomy,
 )
 from curation.manifest.manifest import Manifest, write_manifest
 
@@ -48,7 +49,7 @@ def write_toy(
     classes: Sequence[ClassEntry],
     *,
     name: str,
-    taxonomy: str,
+    taxonomy: Taxonomy,
     parts: Sequence[PartEntry] | None = None,
     **more: Any,
 ) -> str:

@@ -27,11 +27,11 @@ from curation.ids import ImageId
 from curation.manifest.header import LabelView
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import HEADER_FILE, Manifest
+from curation.sources.coerce import as_source, open_slots
 from curation.sources.datasets import family
-from curation.sources.given import as_source, open_slots
 from curation.sources.published_list import LIST_SUFFIXES
-from curation.sources.slots import Reading, Sources, SourceSlot
 from curation.sources.source import Source
+from curation.sources.source_specs import Reading, Sources, SourceSlot
 
 if TYPE_CHECKING:
     from curation.leaks.report import LeakFile

@@ -8,7 +8,7 @@ from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from curation.errors import UsageError
-from curation.sources.slots import SourceSlot as SourceSlot
+from curation.sources.source_specs import SourceSlot as SourceSlot
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,17 +15,18 @@ from curation.arguments import checked
 from curation.benchmarks.benchmark import Benchmark
 from curation.benchmarks.parameters import wordnet_of
 from curation.benchmarks.registry import benchmarks, find_benchmark, find_recipe
-from curation.decisions.box_overlay import BoxResolution, add_boxes
+from curation.decisions.added_boxes import BoxResolution, add_boxes
 from curation.errors import CurationError, CurationWarning, ManifestError, UsageError
+from curation.manifest import importing
 from curation.manifest.header import Figure, Header
-from curation.manifest.importing import import_lists, pin_lists
+from curation.manifest.importing import pin_lists
 from curation.manifest.locate import find_manifest, load_manifest, manifest_folders
 from curation.manifest.manifest import Manifest, manifest_roots, read_manifest
 from curation.manifest.manifest import is_approximate as is_approximate
-from curation.manifest.overlay import Overlay, read_overlay
-from curation.sources.given import open_slots
-from curation.sources.slots import Reading, Sources, require_slots
+from curation.manifest.overlay import read_overlay
+from curation.sources.coerce import open_slots
 from curation.sources.source import Source
+from curation.sources.source_specs import Reading, Sources, require_slots
 
 Setting = str | bool | int | float | Path | Sequence[str | int | float]
 """A parameter of a benchmark: the text of an option, or what stands for it in Python."""
@@ -54,15 +56,15 @@ def build(
     Parameters
     ----------
     benchmark : str, Path or Manifest
-        a protocol, or a declared manifest to complete
+        a benchmark, or a header-only manifest to complete
     sources : mapping of str to path or annotations
         ``curation list PROTOCOL`` names those of a protocol
     parameters : mapping of str to str
         a parameter of the protocol (repeatable)
     tasks : Path or str, optional
-        TOML or JSON: tasks of one's own (protocol owod)
+        TOML or JSON: your own tasks (owod)
     wordnet : str, optional
-        a WordNet of NLTK's data in place of the built-in WordNet 3.0, as --set wordnet=… (protocols imagenet,
+        a WordNet of NLTK's data in place of the built-in WordNet 3.0, as --set wordnet=… (imagenet,
         findmeifyoucan)
     decisions : Path or str, optional
         recorded decisions to replay: jsonl, csv, or the authors' manual_selection (protocol findmeifyoucan)
@@ -107,7 +109,7 @@ def build(
     ('coco:000000000002',)
     """
     if allow_conflicts and decisions is None:
-        raise UsageError("--on-error conflicts=keep speaks of decisions", expected="--decisions FILE beside it")
+        raise UsageError("--on-error conflicts=keep requires --decisions FILE")
     known = find_benchmark(benchmark) if isinstance(benchmark, str) and benchmark in benchmarks() else None
     settings = _settings(parameters or {}, more, {} if wordnet is None else {"wordnet": wordnet})
     declared = None
@@ -115,7 +117,7 @@ def build(
         declared = _header_only(benchmark)
         if settings or tasks or declare or name or version:
             raise UsageError(
-                "A declared manifest fixes its parameters, name and version",
+                "A header-only manifest has its own parameters, name and version",
                 where=_named(benchmark),
                 hint=f"curation build {declared.header.rule.protocol} … for other ones",
             )
@@ -134,26 +136,20 @@ def build(
         if (database := wordnet_of(values)) is not None and database.difference:
             warnings.warn(f"{database.name}: {database.difference}", CurationWarning, stacklevel=3)
         if declare and known.declare is None:
-            raise UsageError("The protocol has no version of its own to declare", where=f"--header-only {known.name}")
+            raise UsageError("The benchmark has no header-only version", where=f"--header-only {known.name}")
         opened = _opened(known, sources, values, known.name, reading, declared=declare)
         made = known.declare(opened, values) if declare and known.declare else known.make(opened, values)
     if overlay is not None:
-        made = _with_boxes(made, read_overlay(overlay), opened)
+        boxes = read_overlay(overlay)
+        added = add_boxes(made, BoxResolution(boxes, "given", boxes.digest), opened)
+        for note in added.notes:
+            warnings.warn(note, CurationWarning, stacklevel=3)
+        made = added.manifest
     return _in_words(made, name, version, notes, source_notes or {})
 
 
-def _with_boxes(manifest: Manifest, overlay: Overlay, sources: Mapping[str, Source]) -> Manifest:
-    """Return the manifest with the boxes of an overlay that was made for another one; what it says is told."""
-    added = add_boxes(manifest, BoxResolution(overlay, "given", overlay.digest), sources)
-    for note in added.notes:
-        warnings.warn(note, CurationWarning, stacklevel=4)
-    return added.manifest
-
-
 @checked
-def import_published(
-    header: str | Path, lists: Annotated[Path, "--lists DIR"], *, header_only: bool = False
-) -> Manifest:
+def import_lists(header: str | Path, lists: Annotated[Path, "--lists DIR"], *, header_only: bool = False) -> Manifest:
     """Complete a manifest of published lists from the authors' files, each held against the digest that is pinned.
 
     Parameters
@@ -183,7 +179,7 @@ def import_published(
         draft = find_recipe(str(header))()
         return Manifest(header=pin_lists(draft, lists).header, lists={})
     published = load_manifest(header)
-    return import_lists(published.header, lists, others=_others(str(header)))
+    return importing.import_lists(published.header, lists, others=_others(str(header)))
 
 
 def _others(target: str) -> Iterator[Header]:
@@ -244,13 +240,13 @@ def _header_only(benchmark: str | Path | Manifest) -> Manifest:
         raise
     if declared.header.origin == "as_published":
         raise UsageError(
-            "The manifest is of published lists, which no rule makes",
+            "Published lists are imported, not built",
             where=target,
             hint=f"curation import {target} --lists DIR --out DIR",
         )
     if declared.header.origin != "declared":
         raise UsageError(
-            "The manifest is complete already",
+            "The manifest is already complete",
             where=target,
             hint=f"curation verify {target} --rebuild --source NAME=PATH",
         )
@@ -259,32 +255,25 @@ def _header_only(benchmark: str | Path | Manifest) -> Manifest:
 
 def _task_settings(protocol: Benchmark, settings: Mapping[str, str], path: Path) -> dict[str, str]:
     if protocol.task_settings is None:
-        raise UsageError("The protocol takes no task file", where=f"--tasks {path}", hint="curation build owod …")
+        raise UsageError("The benchmark takes no task file", where=f"--tasks {path}", hint="curation build owod …")
     if given := sorted({"split", "tasks"} & set(settings)):
-        raise UsageError("--tasks FILE says which split it is", where=f"--set {given[0]}")
+        raise UsageError("--tasks FILE replaces this parameter", where=f"--set {given[0]}")
     return protocol.task_settings(path)
 
 
-def _replayed(
-    protocol: Benchmark,
-    settings: Mapping[str, str],
-    path: Path,
-    allow_conflicts: bool,
-) -> str:
-    """Return recorded decisions as the parameter of the protocol holds them; contradictory ones are told."""
+def _replayed(protocol: Benchmark, settings: Mapping[str, str], path: Path, allow_conflicts: bool) -> str:
+    """Return recorded decisions as the parameter of the benchmark holds them; contradictory ones are a warning."""
+    where = f"--decisions {path}"
     if protocol.recorded_decisions is None:
-        raise UsageError(
-            "The protocol replays no decisions",
-            where=f"--decisions {path}",
-            hint="curation review apply MANIFEST --decisions FILE",
-        )
+        hint = "curation review apply MANIFEST --decisions FILE"
+        raise UsageError("The benchmark replays no decisions", where=where, hint=hint)
     if "decisions" in settings:
-        raise UsageError("--decisions FILE and --set decisions=… are the same", where=f"--decisions {path}")
-    text, told = protocol.recorded_decisions(path, allow_conflicts)
-    if told:
-        shown = "; ".join(told[:3]) + ("; …" if len(told) > 3 else "")
-        text_of_conflicts = f"verdicts contradict each other on {len(told)} images, and all are replayed: {shown}"
-        warnings.warn(text_of_conflicts, CurationWarning, stacklevel=4)
+        raise UsageError("--decisions FILE and --set decisions=… are the same", where=where)
+    text, conflicts = protocol.recorded_decisions(path, allow_conflicts)
+    if conflicts:
+        shown = "; ".join(conflicts[:3]) + ("; …" if len(conflicts) > 3 else "")
+        note = f"decisions contradict each other on {len(conflicts)} images, and all are replayed: {shown}"
+        warnings.warn(note, CurationWarning, stacklevel=4)
     return text
 
 
@@ -313,7 +302,7 @@ def _in_words(manifest: Manifest, name: str, version: str, notes: Sequence[str],
     header = manifest.header
     if unknown := sorted(set(words) - {entry.name for entry in header.sources}):
         raise UsageError(
-            "There is no such source in the manifest",
+            "Unknown source of the manifest",
             where=f"--source-note {unknown[0]}",
             expected=", ".join(entry.name for entry in header.sources),
         )
@@ -321,17 +310,8 @@ def _in_words(manifest: Manifest, name: str, version: str, notes: Sequence[str],
         msgspec.structs.replace(entry, note="; ".join(text for text in (entry.note, words.get(entry.name)) if text))
         for entry in header.sources
     )
-    return Manifest(
-        header=msgspec.structs.replace(
-            header,
-            name=name or header.name,
-            version=version or header.version,
-            notes=(*header.notes, *notes),
-            sources=sources,
-        ),
-        lists=manifest.lists,
-        overlay=manifest.overlay,
-    )
+    stated = {"name": name or header.name, "version": version or header.version, "notes": (*header.notes, *notes)}
+    return replace(manifest, header=msgspec.structs.replace(header, sources=sources, **stated))
 
 
 def read_parameters(protocol: Benchmark, settings: Mapping[str, str]) -> dict[str, Any]:
@@ -349,7 +329,7 @@ def read_parameters(protocol: Benchmark, settings: Mapping[str, str]) -> dict[st
         if name not in names:
             near = difflib.get_close_matches(name, names)
             raise UsageError(
-                f"Protocol {protocol.name} has no such parameter",
+                f"Unknown parameter of {protocol.name}",
                 where=f"--set {name[:80]}",
                 expected=", ".join(names),
                 hint=f"did you mean {near[0]}?" if near else "curation list",
@@ -373,7 +353,7 @@ def parameters_of(header: Header) -> dict[str, Any]:
     stated = [one for one in protocol.parameters if not one.later or one.name in stored]
     if missing := [one.name for one in stated if one.name not in stored]:
         raise ManifestError(
-            "The manifest does not state a parameter of its protocol",
+            "The manifest lacks a parameter of its benchmark",
             where=f"{header.name} {header.version}: rule.parameters",
             expected=", ".join(missing),
             found=", ".join(stored) or "none",
@@ -449,51 +429,43 @@ def complete(
         ),
         lists=built.lists,
     )
-    missed = (*_missed_figures(header, built.header), *_changed_lists(header, built.header))
-    told = tuple(_with_sources(one, header, sources) for one in missed)
-    return completed, (*told, *_other_decisions(header, built.header))
+    missed = [_with_sources(one, header, sources) for one in _unmet(header, built.header)]
+    if header.decisions not in (None, built.header.decisions):
+        explanation = f"digest {built.header.decisions}, not {header.decisions}"
+        locked = "decisions pinned by the declared manifest"
+        missed.append(Figure(name="decisions", paper=None, obtained=None, place=locked, explanation=explanation))
+    return completed, tuple(missed)
 
 
-def _missed_figures(declared: Header, built: Header) -> list[Figure]:
+def _unmet(declared: Header, built: Header) -> Iterator[Figure]:
+    """Yield the figures of the paper, and the digest-locked lists, that came out otherwise."""
     obtained = {figure.name: figure for figure in built.figures}
-    missed = []
     for figure in declared.figures:
         now = obtained.get(figure.name)
         if figure.paper is not None and (now is None or now.obtained != figure.paper):
-            missed.append(now or msgspec.structs.replace(figure, obtained=None, explanation="not computed"))
-    return missed
-
-
-def _changed_lists(declared: Header, built: Header) -> list[Figure]:
-    now = {part.name: part for part in built.parts}
-    changed = []
+            yield now or msgspec.structs.replace(figure, obtained=None, explanation="not computed")
+    parts = {part.name: part for part in built.parts}
     for part in declared.parts:
-        other = now.get(part.name)
+        other = parts.get(part.name)
         if other is None or (part.sha256 is not None and other.sha256 != part.sha256):
-            changed.append(
-                Figure(
-                    name=f"{part.name}.list",
-                    paper=part.images,
-                    obtained=other.images if other is not None else None,
-                    place="id list pinned by the declared manifest",
-                    explanation=f"digest {other.sha256}, not {part.sha256}" if other is not None else "no such part",
-                )
+            yield Figure(
+                name=f"{part.name}.list",
+                paper=part.images,
+                obtained=other.images if other is not None else None,
+                place="id list pinned by the declared manifest",
+                explanation=f"digest {other.sha256}, not {part.sha256}" if other is not None else "no such part",
             )
-    return changed
 
 
 def _with_sources(figure: Figure, declared: Header, sources: Mapping[str, Source]) -> Figure:
     """Return an unmet figure that says which source it waits for, or from which file it came out otherwise."""
     needed = _sources_behind(figure.name, declared)
     if missing := [name for name in needed if name not in sources]:
-        given = " ".join(f"--source {name}=PATH" for name in missing)
-        reason = f"needs {', '.join(missing)}, not given: {given}"
+        reason = f"needs {', '.join(missing)}, not given: {' '.join(f'--source {name}=PATH' for name in missing)}"
     else:
-        files = "; ".join(
-            f"{name}: {sources[name].files[0].name if sources[name].files else sources[name].dataset}"
-            for name in needed
-        )
-        reason = f"{figure.explanation} (from {files})"
+        read = {name: sources[name].files for name in needed}
+        files = (f"{name}: {found[0].name if found else sources[name].dataset}" for name, found in read.items())
+        reason = f"{figure.explanation} (from {'; '.join(files)})"
     return msgspec.structs.replace(figure, explanation=reason)
 
 
@@ -511,21 +483,6 @@ def _sources_behind(figure: str, declared: Header) -> tuple[str, ...]:
     ]
     named = dict.fromkeys(name for part in parts for name in part.sources)
     return tuple(named) or tuple(entry.name for entry in declared.sources)
-
-
-def _other_decisions(declared: Header, built: Header) -> list[Figure]:
-    if declared.decisions in (None, built.decisions):
-        return []
-    explanation = f"digest {built.decisions}, not {declared.decisions}"
-    return [
-        Figure(
-            name="decisions",
-            paper=None,
-            obtained=None,
-            place="decisions pinned by the declared manifest",
-            explanation=explanation,
-        )
-    ]
 
 
 def _as_text(value: object) -> str:

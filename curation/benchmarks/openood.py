@@ -25,8 +25,8 @@ from curation.manifest.views import locate_images
 from curation.publishing.exporting import Format
 from curation.publishing.formats.plan import Plan, PlannedFile
 from curation.sources.imagenet import class_of_images
-from curation.sources.slots import SourceSlot
 from curation.sources.source import Source
+from curation.sources.source_specs import SourceSlot
 from curation.sources.stems import stems
 
 SLOTS = (

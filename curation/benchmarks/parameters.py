@@ -41,22 +41,25 @@ class Parameter:
     later: bool = False
 
 
+def _parameter(
+    name: str, default: str, fits: Callable[[str], bool], expected: str, meaning: str, kind: Callable[[str], Any] = str
+) -> Parameter:
+    def read(text: str) -> Any:
+        if not fits(text):
+            raise ProtocolError(
+                f"Invalid value of {name}", where=f"--set {name}", expected=expected, found=repr(text[:40])
+            )
+        return kind(text)
+
+    return Parameter(name, default, read, meaning)
+
+
 def choice(name: str, choices: Sequence[str] | Mapping[str, str], meaning: str = "", default: str = "") -> Parameter:
     """Return a parameter that is one of some words; their meanings are its own unless another is given."""
-
-    def read(text: str) -> str:
-        if text not in choices:
-            raise ProtocolError(
-                f"The value of {name} is none of those there are",
-                where=f"--set {name}",
-                expected=", ".join(choices),
-                found=repr(text[:40]),
-            )
-        return text
-
     if isinstance(choices, Mapping) and not meaning:
         meaning = "; ".join(f"{word}: {text}" for word, text in choices.items())
-    return Parameter(name, default or next(iter(choices)), read, meaning)
+    expected = ", ".join(choices)
+    return _parameter(name, default or next(iter(choices)), lambda text: text in choices, expected, meaning)
 
 
 def several(name: str, default: str, read: Callable[[str], Any], meaning: str, expected: str) -> Parameter:
@@ -87,50 +90,32 @@ def several(name: str, default: str, read: Callable[[str], Any], meaning: str, e
 def whole(name: str, default: int, meaning: str, *, least: int = 0, most: int = MOST_IMAGES) -> Parameter:
     """Return a parameter that is a whole number of a range."""
 
-    def read(text: str) -> int:
-        if not (text.isascii() and text.isdigit() and len(text) <= 12 and least <= int(text) <= most):
-            raise ProtocolError(
-                f"The value of {name} cannot be used",
-                where=f"--set {name}",
-                expected=f"a whole number from {least} to {most}",
-                found=repr(text[:40]),
-            )
-        return int(text)
+    def fits(text: str) -> bool:
+        return text.isascii() and text.isdigit() and len(text) <= 12 and least <= int(text) <= most
 
-    return Parameter(name, str(default), read, meaning)
+    return _parameter(name, str(default), fits, f"a whole number from {least} to {most}", meaning, int)
 
 
 def share(name: str, default: str, meaning: str) -> Parameter:
     """Return a parameter that is a share from 0 to 0.5 with at most three decimals, kept as text."""
 
-    def read(text: str) -> str:
-        if not re.fullmatch(r"0(\.[0-9]{1,3})?", text) or float(text) > 0.5:
-            raise ProtocolError(
-                f"The value of {name} cannot be used",
-                where=f"--set {name}",
-                expected="0 to 0.5, at most 3 decimals",
-                found=repr(text[:40]),
-            )
-        return text
+    def fits(text: str) -> bool:
+        return re.fullmatch(r"0(\.[0-9]{1,3})?", text) is not None and float(text) <= 0.5
 
-    return Parameter(name, default, read, meaning)
+    return _parameter(name, default, fits, "0 to 0.5, at most 3 decimals", meaning)
 
 
 def salt(default: str, meaning: str) -> Parameter:
     """Return the parameter ``salt``: a short printable text that hash ranks begin with."""
 
-    def read(text: str) -> str:
-        if not 0 < len(text) <= 100 or not text.isprintable():
-            raise ProtocolError(
-                "The salt is not a short printable text", where="--set salt", expected="1 to 100 characters"
-            )
-        return text
+    def fits(text: str) -> bool:
+        return 0 < len(text) <= 100 and text.isprintable()
 
-    return Parameter("salt", default, read, meaning)
+    return _parameter("salt", default, fits, "1 to 100 printable characters", meaning)
 
 
 def declared(text: str, record: type[Record], name: str, missing: str, expected: str) -> tuple[Record, str]:
-    """Return what the value of a parameter declares, JSON itself or a TOML or JSON file, and where that stands.
+    """Return what the value of a parameter declares, JSON itself or a TOML or JSON file, and where that is.
 
     Parameters
     ----------
@@ -168,7 +153,7 @@ def wordnet_parameter() -> Parameter:
             return ""
         if which.partition(":")[0] != "nltk":
             raise ProtocolError(
-                "This is no WordNet that a manifest may state",
+                "Unsupported WordNet",
                 where="--set wordnet",
                 expected="nltk[:CORPUS[:LANGUAGE]], or nothing for the built-in WordNet 3.0",
                 found=repr(text[:60]),
@@ -176,7 +161,7 @@ def wordnet_parameter() -> Parameter:
         found = open_wordnet(which)
         if digest and digest != found.digest:
             raise ProtocolError(
-                "NLTK's data hold another WordNet than that of the manifest",
+                "NLTK's WordNet differs from that of the manifest",
                 where=which,
                 expected=digest,
                 found=found.digest,

@@ -25,9 +25,10 @@ from curation.manifest.header import (
     SourceEntry,
     Supersedes,
     TaskEntry,
+    Taxonomy,
 )
 from curation.manifest.manifest import Manifest
-from curation.manifest.views import ROLES, PartImages, count_annotated, count_objects
+from curation.manifest.views import ROLES, PartImages, count_annotated, select_objects
 from curation.sources.datasets import COCO_CATEGORIES, COCO_NAMES_OF_VOC, facts_of, namespace_of
 from curation.sources.source import Int64s, Source
 
@@ -93,7 +94,9 @@ def make_part(
     several = (selected,) if isinstance(selected, Selection) else tuple(selected)
     ids, images = _gathered(several, order)
     presence = any(one.source.objects is None for one in several)
-    boxes, annotated = ({}, count_annotated(images)) if presence else count_objects(classes, view, images)
+    objects = None if presence else select_objects(classes, view, images)
+    boxes = {} if objects is None else objects.counts()
+    annotated = count_annotated(images) if objects is None else objects.annotated_images()
     entry = PartEntry(
         name=name,
         role=role,
@@ -134,7 +137,7 @@ def manifest_of(
     name: str,
     title: str,
     paper: Paper,
-    taxonomy: str,
+    taxonomy: Taxonomy,
     classes: tuple[ClassEntry, ...],
     sources: Iterable[SourceEntry],
     protocol: str,

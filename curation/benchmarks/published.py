@@ -25,6 +25,7 @@ from curation.manifest.header import (
     PartRole,
     SourceEntry,
     TaskEntry,
+    Taxonomy,
 )
 from curation.manifest.importing import LISTS, PROTOCOL
 
@@ -83,7 +84,7 @@ class Published(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
 
     name: str
     title: str
-    taxonomy: str
+    taxonomy: Taxonomy
     lists: Lists
     parts: tuple[ListedPart, ...]
     figures: tuple[Stated, ...] = ()

@@ -25,8 +25,8 @@ from curation.publishing.hub import HubRepository, Pushed, push
 from curation.publishing.member import Member, Request, Results, config_names, evidence_of, published_lists
 from curation.publishing.repository import Written, check_repository_name, write_repository
 from curation.publishing.tables import PlannedTable, part_tables
-from curation.sources.given import open_slots
-from curation.sources.slots import Reading, Sources
+from curation.sources.coerce import open_slots
+from curation.sources.source_specs import Reading, Sources
 from curation.storage import publishing_folder, write_text
 from curation.text_table import printable
 

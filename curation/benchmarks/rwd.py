@@ -20,8 +20,8 @@ from curation.benchmarks.published import task_classes, tasks_of
 from curation.errors import ProtocolError
 from curation.manifest.header import LabelView, Paper, TaskEntry, roles_at
 from curation.manifest.manifest import Manifest
-from curation.sources.slots import SourceSlot
 from curation.sources.source import Source
+from curation.sources.source_specs import SourceSlot
 
 _ROOM = __name__
 ALIASES = fact(_ROOM, "aliases", dict[str, str])
@@ -29,7 +29,7 @@ VIEWS = fact(_ROOM, "views", dict[str, LabelView])
 TASKS = tasks_of(_ROOM)
 PARAMETERS = (choice("problem", ("aquatic", "medical"), "data set"),)
 SLOTS = (
-    SourceSlot("train", "rwd", "train", True, "COCO JSON of the training images, after `curation renumber`"),
+    SourceSlot("train", "rwd", "train", True, "COCO JSON of the training images, after `curation inspect --renumber`"),
     SourceSlot("test", "rwd", "test", False, "the same of the test images"),
 )
 

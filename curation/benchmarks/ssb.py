@@ -28,8 +28,8 @@ from curation.hierarchy.kinship import NOT_PROVEN, class_kin
 from curation.ilsvrc2012 import ilsvrc2012_classes
 from curation.manifest.header import ClassEntry, LabelView, Paper, PartEntry, PartRole
 from curation.manifest.manifest import Manifest
-from curation.sources.slots import SourceSlot
 from curation.sources.source import Source
+from curation.sources.source_specs import SourceSlot
 
 PAPER = fact(__name__, "paper", Paper)
 PROBLEMS: Mapping[str, Any] = facts_of(__name__)["problems"]

@@ -24,9 +24,9 @@ from curation.manifest.verify import (
     verify_sources,
 )
 from curation.short_repr import html_table
-from curation.sources.given import open_slots
-from curation.sources.slots import Reading, Sources, require_slots
+from curation.sources.coerce import open_slots
 from curation.sources.source import Source
+from curation.sources.source_specs import Reading, Sources, require_slots
 
 if TYPE_CHECKING:
     import pandas as pd

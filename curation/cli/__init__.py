@@ -167,7 +167,7 @@ def _parser(verb: str | None, command: str = "", *, every: bool = False) -> argp
         prog="curation",
         description="Open-set evaluation data you can trust.",
         epilog=f"{listed}\n\n`curation VERB --help` shows the options of a verb.",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=_TopHelp,
         usage="curation [-h] [--version] [--completion SHELL] VERB ...",
         allow_abbrev=False,
     )
@@ -179,9 +179,11 @@ def _parser(verb: str | None, command: str = "", *, every: bool = False) -> argp
         metavar="SHELL",
         help="print the completion of bash, zsh or tcsh",
     )
-    below = parser.add_subparsers(dest="verb", metavar="VERB", help=argparse.SUPPRESS, prog="curation")
+    below = parser.add_subparsers(dest="verb", metavar="VERB", help="what to do", prog="curation")
     for name, summary in VERBS.items():
-        subparser = below.add_parser(name, description=_sentence(summary), formatter_class=Help, allow_abbrev=False)
+        subparser = below.add_parser(
+            name, help=summary, description=_sentence(summary), formatter_class=Help, allow_abbrev=False
+        )
         if every or name == (verb or "").partition(" ")[0]:
             # `audit --each` is a program of its own behind the same word.
             module = "audits" if verb == "audit --each" else name
@@ -192,6 +194,13 @@ def _parser(verb: str | None, command: str = "", *, every: bool = False) -> argp
 
 def _sentence(summary: str) -> str:
     return f"{summary[0].upper()}{summary[1:]}."
+
+
+class _TopHelp(argparse.RawDescriptionHelpFormatter):
+    """Help in which the groups of the epilog list the verbs."""
+
+    def _format_action(self, action: argparse.Action) -> str:
+        return "" if isinstance(action, argparse._SubParsersAction) else super()._format_action(action)
 
 
 class _Completion(argparse.Action):

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from curation.benchmarks.building import import_published
+from curation.benchmarks.building import import_lists
 from curation.cli.output import Answer, Table, table_lines
 from curation.cli.outputs import NEW_MANIFEST
 from curation.manifest.manifest import Manifest
 
 
-def run(manifest: Annotated[Manifest, import_published], /, *, out: Annotated[Path, NEW_MANIFEST, "DIR"]) -> Answer:
+def run(manifest: Annotated[Manifest, import_lists], /, *, out: Annotated[Path, NEW_MANIFEST, "DIR"]) -> Answer:
     """Complete a manifest of published lists from the authors' files.
 
     Nothing is written unless every file and every list is the pinned one.

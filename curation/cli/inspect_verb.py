@@ -50,7 +50,7 @@ def run(
         return _presence(file, presence, engine, workers)
     if renumber is not None:
         return _renumbered(Path(file), renumber)
-    found = inspect(file)
+    found = inspect(Path(file))
     return Answer(found.data(), found.lines())
 
 

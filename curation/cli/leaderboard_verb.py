@@ -12,7 +12,7 @@ from curation.evaluation.leaderboard.board import Group, Leaderboard, leaderboar
 from curation.evaluation.leaderboard.exchange import FORMS, Origin, write_records
 from curation.storage import write_text
 
-_FORMS: dict[str, Literal["html", "markdown", "csv", "latex"]] = {
+_FORMS = {
     ".html": "html",
     ".md": "markdown",
     ".csv": "csv",
@@ -40,13 +40,13 @@ def run(
     """
     if made.torn:
         warn(f"{made.file}: the last line is cut off and was left out: {made.torn}")
-    form = form or _FORMS.get(out.suffix.lower() if out else "", "text")
-    if form == "eee":
+    chosen: str = form or _FORMS.get(out.suffix.lower() if out else "", "text")
+    if chosen == "eee":
         if out is None:
             raise UsageError("Every Eval Ever records are files", expected="--out FOLDER")
         lines = [f"wrote {path}" for path in write_records(made, origin, out)] or ["No row has a defined number."]
     else:
-        text = "\n".join(_board_lines(made)) + "\n" if form == "text" else FORMS[form](made, origin)
+        text = "\n".join(_board_lines(made)) + "\n" if chosen == "text" else FORMS[chosen](made, origin)
         lines = text.splitlines() if out is None else [f"wrote {out}"]
         if out is not None:
             write_text(out, text)

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 from curation.cli.output import Answer, Table, counted_examples, printable, table_lines, warn
 from curation.cli.outputs import OutputFile
 from curation.decisions.agreement import Kappa, ListCount, StageAgreement
-from curation.decisions.box_overlay import BoxReport, report_boxes
+from curation.decisions.added_boxes import BoxReport, report_boxes
 from curation.decisions.cleaned_lists import UNJUDGED, Coverage
 from curation.decisions.files import DecisionFile
 from curation.decisions.from_files import DecisionReport, report_decisions
@@ -54,7 +54,7 @@ def summary(
     out
         write the resolved decisions: .jsonl or .csv
     strict
-        exit with 1 if conflicts are open, decisions are stale, a line is cut off, or an ID class is listed as near
+        exit with 1 where conflicts are open, decisions are stale, or a line is cut off
     """
     if isinstance(report, BoxReport):
         if out or strict:
@@ -97,12 +97,12 @@ def _box_answer(report: BoxReport) -> Answer:
 def _lines(report: DecisionReport, problems: list[str], out: Path | None, *, refused: bool) -> list[str]:
     resolution = report.resolution
     tables = [_file_table(report.files)]
-    if any(one.report.codes for one in report.files):
+    if any(one.codes for one in report.files):
         tables += [_code_table(report.files), _row_table(report.files)]
     tables.append(_list_table(report.lists))
     if report.coverage:
         tables.append(coverage_table(report.coverage))
-    elif any(one.report.codes for one in report.files):
+    elif any(one.codes for one in report.files):
         tables.append(note_table(UNJUDGED, ["--manifest M, or a list of images, counts those that nobody judged."]))
     if resolution.conflicts:
         tables.append(conflict_table(resolution.conflicts))
@@ -110,8 +110,6 @@ def _lines(report: DecisionReport, problems: list[str], out: Path | None, *, ref
     if problems:
         more = [f"and {len(problems) - MOST_SHOWN} more"] if len(problems) > MOST_SHOWN else []
         tables.append(note_table("Problems", [*problems[:MOST_SHOWN], *more]))
-    if notes := [one.text() for one in report.categories if one.problem != "id_class_is_near"]:
-        tables.append(note_table("Categories", notes))
     lines = [line for table in tables for line in table_lines(table)]
     if report.staleness is not None and not report.staleness:
         lines.append("no decision is stale")
@@ -126,7 +124,7 @@ def _lines(report: DecisionReport, problems: list[str], out: Path | None, *, ref
 
 
 def _file_table(files: Sequence[DecisionFile]) -> Table:
-    rows = tuple((one.report.name, one.report.format, str(one.report.rows), one.digest[:19]) for one in files)
+    rows = tuple((one.name, one.format, str(one.rows), one.sha256[:19]) for one in files)
     return Table("Files", ("file", "format", "rows", "digest"), rows)
 
 
@@ -134,14 +132,14 @@ def _code_table(files: Sequence[DecisionFile]) -> Table:
     """Return what each code stands for, and its rows in all tables together."""
     rows = Counter[tuple[str, str]]()
     for one in files:
-        rows.update({(code.code, code.action): code.rows for code in one.report.codes})
+        rows.update({(code.code, code.action): code.rows for code in one.codes})
     told = [(code or "(blank)", action, f"{n:,}") for (code, action), n in rows.most_common()]
     return Table("Codes", ("code", "stands for", "rows"), (*told, ("all", "", f"{rows.total():,}")))
 
 
 def _row_table(files: Sequence[DecisionFile]) -> Table:
     """Return what became of every row of each table."""
-    tables = [one.report for one in files if one.report.codes]
+    tables = [one for one in files if one.codes]
     actions = sorted({code.action for one in tables for code in one.codes})
     rows = tuple(
         (

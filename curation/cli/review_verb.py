@@ -13,6 +13,7 @@ from curation.cli.outputs import OutputFile, OwnFolder
 from curation.cli.review_apply import apply
 from curation.cli.review_propose import propose
 from curation.cli.review_summary import summary
+from curation.grouping import counted
 from curation.review.bad_photos import BAD_PHOTOS
 from curation.review.judging import REVIEWER_VARIABLE
 from curation.review.session import Started, review_from_files
@@ -53,11 +54,11 @@ def start(
         "reviewer": os.environ.get(REVIEWER_VARIABLE, ""),
     }
     for reason, count in started.record.left_out.items():
-        warn(f"{_counted(count, 'image')} not shown: {reason}")
+        warn(f"{counted(count, 'image')} not shown: {reason}")
     for why, ids in started.record.bad_photos.items():
         # Those that were left out are told above.
         if why in BAD_PHOTOS:
-            warn(f"{_counted(len(ids), 'photo')} that cannot be looked at, at the end: {why}: {BAD_PHOTOS[why]}")
+            warn(f"{counted(len(ids), 'photo')} that cannot be looked at, at the end: {why}: {BAD_PHOTOS[why]}")
     serve = None if no_app else partial(_serve, started, address, port, remote=remote)
     return Answer(data, _start_lines(started), then=serve)
 
@@ -67,16 +68,12 @@ def _start_lines(started: Started) -> list[str]:
     how = "built" if started.built else "continued"
     progress = started.review.progress()
     return [
-        f"Review {record.dataset!r} {how}: {_counted(record.images, 'image')} in "
-        f"{_counted(len(record.batches), 'batch', 'batches')}, "
+        f"Review {record.dataset!r} {how}: {counted(record.images, 'image')} in "
+        f"{counted(len(record.batches), 'batch', 'batches')}, "
         f"{progress.decided:,} decided",
         f"Decisions log: {started.review.book.path}",
         *_settled_lines(started),
     ]
-
-
-def _counted(count: int, one: str, more: str = "") -> str:
-    return f"{count:,} {one if count == 1 else more or f'{one}s'}"
 
 
 def _settled_lines(started: Started) -> list[str]:
@@ -90,7 +87,7 @@ def _settled_lines(started: Started) -> list[str]:
             f"are not, {found.unknown} cannot be told and do not count"
         )
     if found is not None and found.images:
-        told.append(f"Boxes brought up to the log: those of {_counted(found.images, 'image')}")
+        told.append(f"Boxes brought up to the log: those of {counted(found.images, 'image')}")
     return told
 
 
@@ -146,8 +143,8 @@ def status(*, folder: Folder, also: tuple[Path, ...] = ()) -> Answer:
         "drawn": asdict(drawn),
     }
     lines = [*_status_lines(progress), *_bad_photo_lines(record.bad_photos)]
-    lines += [f"{_counted(count, 'image')} not shown: {reason}" for reason, count in record.left_out.items()]
-    return Answer(data, [*lines, *([told] if (told := drawn.told()) else [])])
+    lines += [f"{counted(count, 'image')} not shown: {reason}" for reason, count in record.left_out.items()]
+    return Answer(data, [*lines, *([text] if (text := drawn.text()) else [])])
 
 
 def _bad_photo_lines(bad: dict[str, list[str]]) -> list[str]:
@@ -162,39 +159,13 @@ def _bad_photo_lines(bad: dict[str, list[str]]) -> list[str]:
 
 
 def _status_lines(progress: Progress) -> list[str]:
-    from curation.review.progress import kappa_text, left_told, rate_told
+    from curation.review.progress import kappa_text, progress_tables
 
     verdicts = ", ".join(f"{word} {count}" for word, count in progress.verdicts.items())
-    lines = [
-        f"{progress.decided:,} of {progress.images:,} images decided{f': {verdicts}' if verdicts else ''}",
-        "",
-    ]
-    reviewers = tuple(
-        (
-            one.reviewer or "unnamed",
-            f"{one.images:,}",
-            ", ".join(f"{word} {n}" for word, n in one.verdicts.items()),
-            rate_told(one.a_minute),
-            left_told(progress.images - one.images, one.a_minute),
-        )
-        for one in progress.reviewers
-    )
-    pairs = tuple(
-        (f"{one.first}, {one.second}", f"{one.images:,}", f"{one.same:,}", kappa_text(one.kappa))
-        for one in progress.agreement
-    )
-    waiting = tuple(
-        (one.batch, f"{one.decided:,} of {one.images:,}", f"{one.conflicts:,}")
-        for one in progress.batches
-        if one.decided < one.images or one.conflicts
-    )
-    for title, columns, rows in (
-        ("Reviewers", ("reviewer", "images", "verdicts", "rate", "left"), reviewers),
-        ("Agreement", ("reviewers", "both", "same", "Cohen's kappa"), pairs),
-        ("Batches with work left", ("batch", "decided", "conflicts"), waiting),
-    ):
-        if rows:
-            lines += table_lines(Table(title, columns, rows))
+    decided = f"{progress.decided:,} of {progress.images:,} images decided"
+    lines = [f"{decided}{f': {verdicts}' if verdicts else ''}", ""]
+    for table in progress_tables(progress):
+        lines += table_lines(table)
     if progress.fleiss:
         lines.append(f"Fleiss' kappa of all reviewers: {kappa_text(progress.fleiss)}")
     if progress.strangers:
@@ -218,7 +189,7 @@ def export(*, folder: Folder, out: Annotated[Path, OutputFile()]) -> Answer:
     written = export_decisions(folder / LOG_FILE, out)
     data = {"path": str(written.path), "rows": written.rows, "actions": written.actions, "log": written.log}
     actions = ", ".join(f"{action} {count}" for action, count in written.actions.items())
-    return Answer(data, [f"{_counted(written.rows, 'decision')} written to {written.path}: {actions or 'none stands'}"])
+    return Answer(data, [f"{counted(written.rows, 'decision')} written to {written.path}: {actions or 'none stands'}"])
 
 
 METAVAR = "STEP"

@@ -11,8 +11,8 @@ from curation.errors import UsageError
 from curation.manifest.composition import Composition, compose
 from curation.manifest.locate import load_manifest
 from curation.manifest.tables import manifest_data, manifest_tables
-from curation.sources.given import open_slots
-from curation.sources.slots import Reading, Sources
+from curation.sources.coerce import open_slots
+from curation.sources.source_specs import Reading, Sources
 from curation.storage import write_text
 
 

@@ -16,7 +16,7 @@ from curation.cooccurrence.graph import UNIT, ClassGraph, class_graph, count_coo
 from curation.csv_table import as_csv
 from curation.errors import UsageError
 from curation.input_files import read_plain
-from curation.sources.given import as_source
+from curation.sources.coerce import as_source
 from curation.storage import publishing_files, write_text
 from curation.version import __version__
 

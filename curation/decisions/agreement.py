@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
 
 from curation.decisions.decision import STAGES, Action, Decision, Stage
+from curation.grouping import grouped
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,27 +37,26 @@ class ListCount:
 
 def count_lists(decisions: Iterable[Decision]) -> tuple[ListCount, ...]:
     """Return the counts of every list that has rows, sorted by stage, action and pool."""
-    rows: dict[tuple[Stage, Action, str], list[Decision]] = defaultdict(list)
-    for one in decisions:
-        rows[one.stage, one.action, one.dataset].append(one)
-    order = sorted(rows, key=lambda key: (STAGES.index(key[0]), *key[1:]))
-    return tuple(_count(*key, rows[key]) for key in order)
+    lists = grouped(decisions, lambda one: (STAGES.index(one.stage), one.action, one.dataset))
+    return tuple(_count(rows) for _, rows in sorted(lists.items()))
 
 
-def _count(stage: Stage, action: Action, dataset: str, rows: list[Decision]) -> ListCount:
-    by_reason: dict[str, list[str]] = defaultdict(list)
-    for one in rows:
-        by_reason[one.reason].append(one.image_id)
+def _count(rows: Sequence[Decision]) -> ListCount:
     times = Counter((one.reviewer, one.image_id) for one in rows)
+    reasons = grouped(rows, lambda one: one.reason)
     return ListCount(
-        dataset=dataset,
-        stage=stage,
-        action=action,
+        dataset=rows[0].dataset,
+        stage=rows[0].stage,
+        action=rows[0].action,
         listed=len(rows),
-        unique=len({one.image_id for one in rows}),
+        unique=_images(rows),
         repeated=tuple(sorted({image for (_, image), n in times.items() if n > 1})),
-        reasons={reason: (len(ids), len(set(ids))) for reason, ids in by_reason.items()},
+        reasons={reason: (len(some), _images(some)) for reason, some in reasons.items()},
     )
+
+
+def _images(rows: Iterable[Decision]) -> int:
+    return len({one.image_id for one in rows})
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,25 +147,18 @@ def fleiss_kappa(ratings: Iterable[Sequence[Hashable]]) -> Kappa:
     images that count. With equal n_i this is Fleiss' formula. Images with one verdict say nothing of agreement: they
     are left out and counted.
     """
-    counted: Counter[tuple[int, int]] = Counter()
-    totals: Counter[Hashable] = Counter()
-    sizes: set[int] = set()
-    left_out = 0
-    for verdicts in ratings:
-        n = len(verdicts)
-        if n < 2:
-            left_out += 1
-            continue
-        labels = Counter(verdicts)
-        totals.update(labels)
-        sizes.add(n)
-        counted[sum(k * (k - 1) for k in labels.values()), n * (n - 1)] += 1
-    items = counted.total()
-    if not items:
+    counts = [Counter(verdicts) for verdicts in ratings]
+    several = [one for one in counts if one.total() > 1]
+    left_out = len(counts) - len(several)
+    if not several:
         return Kappa(None, "no image was judged by two reviewers", 0, None, None, left_out, (0, 0))
-    observed = sum((Fraction(agreeing, pairs) * k for (agreeing, pairs), k in counted.items()), Fraction())
+    agreeing, totals = Fraction(), Counter[Hashable]()
+    for one in several:
+        agreeing += Fraction(sum(k * (k - 1) for k in one.values()), one.total() * (one.total() - 1))
+        totals.update(one)
     expected = Fraction(sum(k * k for k in totals.values()), totals.total() ** 2)
-    return _kappa(observed / items, expected, items, left_out, (min(sizes), max(sizes)))
+    sizes = [one.total() for one in several]
+    return _kappa(agreeing / len(several), expected, len(several), left_out, (min(sizes), max(sizes)))
 
 
 def agreement(standing: Iterable[Decision]) -> tuple[StageAgreement, ...]:
@@ -177,22 +170,16 @@ def agreement(standing: Iterable[Decision]) -> tuple[StageAgreement, ...]:
         The verdicts that stand, one of each reviewer on an image (`curation.decisions.resolution.standing_verdicts`).
         Those without a reviewer are left out: nobody knows whether they are one person's.
     """
-    verdicts: dict[Stage, dict[tuple[str, str], dict[str, str]]] = {stage: {} for stage in STAGES}
-    for one in standing:
-        if one.reviewer:
-            of_image = verdicts[one.stage].setdefault((one.dataset, one.image_id), {})
-            of_image[one.reviewer] = one.action
-    return tuple(found for stage, by_image in verdicts.items() if (found := _of_stage(stage, by_image)) is not None)
-
-
-def _of_stage(stage: Stage, by_image: Mapping[tuple[str, str], Mapping[str, str]]) -> StageAgreement | None:
-    names = sorted({name for of_image in by_image.values() for name in of_image})
-    if len(names) < 2:
-        return None
-    several = [of_image for of_image in by_image.values() if len(of_image) > 1]
-    pairs = tuple(_pair(first, second, several) for first, second in combinations(names, 2))
-    fleiss = fleiss_kappa(list(of_image.values()) for of_image in by_image.values())
-    return StageAgreement(stage, pairs, fleiss if len(names) > 2 else None)
+    found = []
+    for stage, rows in grouped(standing, lambda one: one.stage).items():
+        by_image = grouped((one for one in rows if one.reviewer), lambda one: (one.dataset, one.image_id))
+        verdicts = [{one.reviewer: one.action for one in several} for several in by_image.values()]
+        names = sorted(set().union(*verdicts))
+        if len(names) > 1:
+            pairs = tuple(_pair(first, second, verdicts) for first, second in combinations(names, 2))
+            fleiss = fleiss_kappa(list(one.values()) for one in verdicts) if len(names) > 2 else None
+            found.append(StageAgreement(stage, pairs, fleiss))
+    return tuple(sorted(found, key=lambda one: STAGES.index(one.stage)))
 
 
 def _pair(first: str, second: str, verdicts: Sequence[Mapping[str, str]]) -> Pair:

@@ -10,16 +10,25 @@ from dataclasses import dataclass, replace
 import msgspec
 
 from curation.canonical import sha256_of_lines
-from curation.decisions.cleaned_lists import Coverage, Variant, as_cleaned, coverage_of, left_out_by
+from curation.decisions.cleaned_lists import Coverage, Variant, as_cleaned, coverage_on, left_out_by, parts_spoken_of
 from curation.decisions.decision import Action, Decision, Stage
 from curation.decisions.replay import Ineffective
 from curation.decisions.resolution import Resolution
 from curation.errors import DecisionError, UsageError
-from curation.manifest.header import Figure, Header, PartEntry, Rule, Supersedes, classes_in
+from curation.grouping import examples
+from curation.manifest.header import (
+    PART_NAME,
+    VERSION,
+    Figure,
+    Header,
+    PartEntry,
+    Supersedes,
+    classes_in,
+    version_numbers,
+)
 from curation.manifest.manifest import Manifest
-from curation.manifest.overlay import Overlay
-from curation.manifest.soundness import PART_NAME, VERSION, check_header
-from curation.manifest.views import count_annotated, count_objects, locate_images
+from curation.manifest.validation import check_header
+from curation.manifest.views import count_annotated, locate_images, select_objects
 from curation.sources.source import Source
 
 _SHOWN = 3
@@ -27,36 +36,34 @@ _SHOWN = 3
 
 @dataclass(frozen=True, slots=True)
 class Staleness:
-    """What of some decisions does not fit a manifest. Images are sorted, each once.
+    """Decisions that do not fit a manifest. Images are sorted, each once.
 
     Attributes
     ----------
     gone : tuple of str
-        Images that stand in no part that the decision speaks of, nor, for candidates, in any part or available source.
-    unheard : dict of str to int
-        Decisions by data set that speak of no part of the manifest.
+        Images in no part that the decision applies to, nor, for candidates, in any part or available source.
+    unmatched_datasets : dict of str to int
+        Decisions by data set that apply to no part of the manifest.
     other_manifests : dict of str to int
         Decisions by the digest of the manifest that they were made on, where it is another one.
     """
 
     gone: tuple[str, ...]
-    unheard: dict[str, int]
+    unmatched_datasets: dict[str, int]
     other_manifests: dict[str, int]
 
     def __bool__(self) -> bool:
         """Whether anything is stale."""
-        return bool(self.gone or self.unheard or self.other_manifests)
+        return bool(self.gone or self.unmatched_datasets or self.other_manifests)
 
     def notes(self) -> list[str]:
         """Return one sentence for each kind of staleness."""
-        told = []
-        if self.gone:
-            more = ", …" if len(self.gone) > _SHOWN else ""
-            first = ", ".join(self.gone[:_SHOWN])
-            told.append(f"{len(self.gone)} images are in no part that their decisions speak of: {first}{more}.")
-        told += [f"{n} decisions speak of {name!r}, which is no part." for name, n in self.unheard.items()]
-        told += [f"{n} decisions were made on {digest}." for digest, n in self.other_manifests.items()]
-        return told
+        first, gone = examples(self.gone), len(self.gone)
+        return [
+            *([f"{gone} images are in no part that their decisions apply to: {first}."] if gone else []),
+            *(f"{n} decisions apply to {name!r}, which is not a part." for name, n in self.unmatched_datasets.items()),
+            *(f"{n} decisions were made on {digest}." for digest, n in self.other_manifests.items()),
+        ]
 
 
 def find_stale(
@@ -70,40 +77,27 @@ def find_stale(
         Where candidates that stand in no part may be.
     """
     rows = list(decisions)
-    listed = {name: set(ids) for name, ids in manifest.lists.items()}
-    anywhere = set().union(*listed.values())
     spoken = {dataset: parts_spoken_of(manifest.header, dataset) for dataset in {one.dataset for one in rows}}
-    gone = set()
-    for one in rows:
-        places = [listed.get(part, set()) for part in spoken[one.dataset]]
-        is_candidate = one.stage == "candidate" and one.image_id in anywhere
-        if spoken[one.dataset] and not is_candidate and not any(one.image_id in place for place in places):
-            gone.add(one)
+    images_of = {dataset: _listed(manifest, parts) for dataset, parts in spoken.items()}
+    anywhere = _listed(manifest, manifest.lists)
+    gone = {
+        one
+        for one in rows
+        if spoken[one.dataset]
+        and one.image_id not in (anywhere if one.stage == "candidate" else images_of[one.dataset])
+    }
     found = images_in(sources or {}, {one.image_id for one in gone if one.stage == "candidate"})
-    unheard = Counter(one.dataset for one in rows if not spoken[one.dataset])
+    unmatched_datasets = Counter(one.dataset for one in rows if not spoken[one.dataset])
     others = Counter(one.manifest for one in rows if one.manifest not in ("", manifest.digest))
     return Staleness(
         gone=tuple(sorted({one.image_id for one in gone} - set(found))),
-        unheard=dict(sorted(unheard.items())),
+        unmatched_datasets=dict(sorted(unmatched_datasets.items())),
         other_manifests=dict(sorted(others.items())),
     )
 
 
-def parts_spoken_of(header: Header, dataset: str) -> tuple[str, ...]:
-    """Return the parts that a decision's `dataset` means, in the order of the header.
-
-    The part of that name; else the parts of a pool (``coco-near`` and ``coco-far`` of ``coco``); else those with a
-    source of that data set or namespace. ``""`` means all.
-    """
-    names = [part.name for part in header.parts]
-    if dataset in names:
-        return (dataset,)
-    if not dataset:
-        return tuple(names)
-    if pool := [name for name in names if name.startswith(f"{dataset}-")]:
-        return tuple(pool)
-    slots = {one.name for one in header.sources if dataset in (one.dataset, one.namespace)}
-    return tuple(part.name for part in header.parts if slots & set(part.sources))
+def _listed(manifest: Manifest, parts: Iterable[str]) -> set[str]:
+    return {image for part in parts for image in manifest.lists.get(part, ())}
 
 
 def images_in(sources: Mapping[str, Source], images: Iterable[str]) -> dict[str, str]:
@@ -118,58 +112,26 @@ def images_in(sources: Mapping[str, Source], images: Iterable[str]) -> dict[str,
     return found
 
 
-def changed_entry(
-    header: Header,
-    entry: PartEntry,
-    ids: Sequence[str],
-    removed: Collection[str],
-    added: Collection[str],
-    sources: Mapping[str, Source],
-    overlay: Overlay | None = None,
-) -> PartEntry:
-    """Return the entry of a part with another list: its length, digest, and counts where its sources are given.
-
-    Raises
-    ------
-    ManifestError
-        An image is in none of the part's sources, or a class has no role in the manifest.
-    """
-    annotated, boxes = count_part(Manifest(header, {entry.name: tuple(ids)}, overlay), entry, sources)
-    return msgspec.structs.replace(
-        entry,
-        selection=f"{entry.selection} By decision {len(removed)} images left and {len(added)} joined.",
-        images=len(ids),
-        annotated_images=annotated,
-        boxes=boxes,
-        sha256=sha256_of_lines(ids),
-        repeats=len(ids) - len(set(ids)),
-    )
-
-
 def changed_figures(header: Header, parts: Sequence[PartEntry], changed: Collection[str]) -> tuple[Figure, ...]:
     """Return the figures of a manifest after some parts have changed.
 
     Numbers of images are those of the new lists. What else cannot be told to belong to unchanged parts alone is no
     longer obtained: its name does not begin with that of such a part.
     """
-    if not changed:
-        return header.figures
     images = {part.name: part.images for part in parts}
     unchanged = tuple(f"{name}." for name in images if name not in changed)
-    return tuple(
-        figure if figure.name.startswith(unchanged) else _after_review(figure, header.version, images)
-        for figure in header.figures
-    )
-
-
-def _after_review(figure: Figure, version: str, images: Mapping[str, int | None]) -> Figure:
-    part, _, what = figure.name.rpartition(".")
-    if part in images and what == "images":
-        obtained, why = images[part], "the list was changed by decisions of reviewers"
-        same = obtained == figure.paper
-        return msgspec.structs.replace(figure, obtained=obtained, explanation="" if same else why)
-    why = f"not counted since the lists of version {version} were changed by decisions of reviewers"
-    return msgspec.structs.replace(figure, obtained=None, explanation=why)
+    uncounted = f"not counted since the lists of version {header.version} were changed by decisions of reviewers"
+    made = []
+    for figure in header.figures:
+        part, _, what = figure.name.rpartition(".")
+        obtained, why = figure.obtained, figure.explanation
+        if changed and not figure.name.startswith(unchanged):
+            obtained, why = None, uncounted
+            if part in images and what == "images":
+                obtained = images[part]
+                why = "" if obtained == figure.paper else "the list was changed by decisions of reviewers"
+        made.append(msgspec.structs.replace(figure, obtained=obtained, explanation=why))
+    return tuple(made)
 
 
 def count_part(
@@ -183,8 +145,8 @@ def count_part(
     images = locate_images(once, entry.name, sources)
     if any(one.objects is None for one in images.sources):
         return count_annotated(images), {}
-    boxes, annotated = count_objects(classes_in(header, entry), entry.view, images)
-    return annotated, boxes
+    objects = select_objects(classes_in(header, entry), entry.view, images)
+    return objects.annotated_images(), objects.counts()
 
 
 _NEAR: tuple[Action, ...] = ("keep_near", "to_near", "add_near")
@@ -202,7 +164,7 @@ _ORDER: tuple[tuple[Stage, Action], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What became of one part: ids taken out and put in, sorted."""
+    """The change of one part: ids removed and added, sorted."""
 
     part: str
     removed: tuple[str, ...]
@@ -243,148 +205,119 @@ class PartSets:
         self.ineffective: list[Ineffective] = []
         for name in (*near.values(), *far.values()):
             if not re.fullmatch(PART_NAME, name):
-                raise UsageError("A part has no such name", expected=PART_NAME, found=repr(name[:80]))
+                raise UsageError("Invalid name of a part", expected=PART_NAME, found=repr(name[:80]))
 
     def replay(self, decisions: Iterable[Decision]) -> None:
         """Carry out decisions: removals, moves to near, moves to far, additions; each as one operation on sets."""
         asked: dict[tuple[Stage, Action], dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
         for one in decisions:
-            asked[one.stage, one.action][one.dataset].add(one.image_id)
+            if parts_spoken_of(self.header, one.dataset):
+                asked[one.stage, one.action][one.dataset].add(one.image_id)
         for stage, action in _ORDER:
             missed: set[str] = set()
             for dataset, images in sorted(asked[stage, action].items()):
-                if parts_spoken_of(self.header, dataset):
-                    missed |= self._act(stage, action, dataset, images)
+                if action == "remove":
+                    missed |= self._remove(dataset, images)
+                else:
+                    target, other = self._target(action, dataset)
+                    missing = images - self.now.get(target, set())
+                    add = self._add if stage == "candidate" else self._move
+                    missed |= add(missing, target, [name for name in (other, dataset) if name != target])
             if missed:
-                why = "have no image to act on"
-                self.ineffective.append(Ineffective(stage, action, why, tuple(sorted(missed))))
+                self.ineffective.append(Ineffective(stage, action, "have no image to act on", tuple(sorted(missed))))
 
-    def _act(self, stage: Stage, action: Action, dataset: str, images: set[str]) -> set[str]:
-        """Carry out one action on some images and return those that it did not find."""
-        if action == "remove":
-            return self._remove(dataset, images)
-        target, other = self._near_and_far(action, dataset)
-        if stage == "candidate":
-            return self._add(target, images)
-        return self._move(dataset, images, target, other)
+    def _near_and_far(self, dataset: str) -> tuple[str, str]:
+        """Return the parts that are near and far for a data set, ``""`` where they are not named."""
+        return self.near.get(dataset, self.near.get("", "")), self.far.get(dataset, self.far.get("", ""))
+
+    def _target(self, action: Action, dataset: str) -> tuple[str, str]:
+        """Return the part that an action puts images into, and the opposite one."""
+        near, far = self._near_and_far(dataset)
+        target, other, option = (near, far, "--near") if action in _NEAR else (far, near, "--far")
+        if not target or target == other:
+            what = f"Decisions {action} need the name of a part; near and far may not be the same"
+            expected = f"one of {', '.join(self.entries)}, or a new one"
+            raise UsageError(what, where=dataset or "all parts", expected=expected, hint=f"{option} PART")
+        return target, other
 
     def _remove(self, dataset: str, images: set[str]) -> set[str]:
-        missed = set(images)
-        for name in self._reviewed_parts(dataset):
-            missed -= self.now[name]
+        """Take images out of the parts of a data set; of a pool whose near and far are named, of those two alone."""
+        named = [name for name in self._near_and_far(dataset) if name in self.now]
+        is_pool = dataset not in self.entries and dataset != ""
+        parts = named if is_pool and named else parts_spoken_of(self.header, dataset)
+        missed = images.difference(*(self.now[name] for name in parts))
+        for name in parts:
             self.now[name] -= images
         return missed
 
-    def _reviewed_parts(self, dataset: str) -> tuple[str, ...]:
-        """Return the parts that removals act on: of a pool whose near and far are named, those two alone."""
-        near, far = self._named_for(dataset)
-        named = tuple(name for name in (near, far) if name in self.now)
-        pool = dataset not in self.entries and dataset != ""
-        return named if pool and named else parts_spoken_of(self.header, dataset)
-
-    def _named_for(self, dataset: str) -> tuple[str, str]:
-        default = self.near.get("", ""), self.far.get("", "")
-        return self.near.get(dataset, default[0]), self.far.get(dataset, default[1])
-
-    def _move(self, dataset: str, images: set[str], target: str, other: str) -> set[str]:
-        origins = [name for name in (other, dataset) if name in self.now and name != target]
-        missed = images - self.now.get(target, set())
-        for name in dict.fromkeys(origins):
-            moved = missed & self.now[name]
-            if moved:
-                self._put(target, moved, name)
+    def _move(self, images: set[str], target: str, origins: Sequence[str]) -> set[str]:
+        """Take images out of the first part that has them, and put them into another; return those in none."""
+        for name in origins:
+            if moved := images & self.now.get(name, set()):
+                self._put(target, moved, self._slots_of(moved, name), like=name)
                 self.now[name] -= moved
-                missed -= moved
-        return missed
+                images = images - moved
+        return images
 
-    def _add(self, target: str, images: set[str]) -> set[str]:
-        missed = images - self.now.get(target, set())
-        # Where images stood before anything was removed: a candidate may come from a part that lost it.
+    def _add(self, images: set[str], target: str, origins: Sequence[str]) -> set[str]:
+        """Put images of any part, before anything was removed, or of a source into a part; return those in none."""
         for name, ids in list(self.before.items()):
-            if found := missed.intersection(ids):
-                self._put(target, found, name)
-                missed -= found
-        for image, slot in sorted(images_in(self.sources, missed).items()):
-            self._put(target, {image}, "", slot)
-            missed.discard(image)
-        return missed
+            if found := images.intersection(ids):
+                self._put(target, found, self._slots_of(found, name), like=name)
+                images = images - found
+        if in_sources := images_in(self.sources, images):
+            self._put(target, set(in_sources), set(in_sources.values()))
+        return images - in_sources.keys()
 
-    def _put(self, target: str, images: Collection[str], origin: str, slot: str = "") -> None:
-        """Put images into a part, made like their origin where it is new, whose sources then hold them."""
+    def _put(self, target: str, images: set[str], slots: set[str], *, like: str = "") -> None:
+        """Put images of some sources into a part; a new one is made like another."""
         if target not in self.entries:
-            if not origin:
-                raise UsageError(
-                    f"The part {target!r} does not exist, and no part shows how to make it",
-                    expected=", ".join(self.entries),
-                )
-            selection = f"By decision, from {origin}."
+            if not like:
+                what = f"The part {target!r} does not exist, and no part shows how to make it"
+                raise UsageError(what, expected=", ".join(self.entries))
             self.entries[target] = msgspec.structs.replace(
-                self.entries[origin], name=target, selection=selection, subset_of="", repeats=0
+                self.entries[like], name=target, selection=f"By decision, from {like}.", subset_of="", repeats=0
             )
             self.before[target], self.now[target] = (), set()
-        self.now[target] |= set(images)
-        slots = {slot} if slot else self._slots_of(images, self.entries[origin])
+        self.now[target] |= images
         entry = self.entries[target]
         more = [one.name for one in self.header.sources if one.name in slots - set(entry.sources)]
         self.entries[target] = msgspec.structs.replace(entry, sources=(*entry.sources, *more))
 
-    def _slots_of(self, images: Collection[str], origin: PartEntry) -> set[str]:
+    def _slots_of(self, images: set[str], part: str) -> set[str]:
+        """Return the sources of a part that hold some images: by their namespaces where not all sources are given."""
         namespaces = {image.partition(":")[0] for image in images}
-        entries = {one.name: one for one in self.header.sources}
-        slots = {slot for slot in origin.sources if entries[slot].namespace in namespaces}
-        if slots <= set(self.sources):
+        of_part = [one for one in self.header.sources if one.name in self.entries[part].sources]
+        slots = {one.name for one in of_part if one.namespace in namespaces}
+        if slots <= self.sources.keys():
             return set(images_in({slot: self.sources[slot] for slot in sorted(slots)}, images).values())
         return slots
 
-    def _near_and_far(self, action: Action, dataset: str) -> tuple[str, str]:
-        """Return the part that an action puts images into, and the opposite one, ``""`` where it is not named."""
-        near, far = self._named_for(dataset)
-        target, other = (near, far) if action in _NEAR else (far, near)
-        if not target:
-            option = "--near" if action in _NEAR else "--far"
-            raise UsageError(
-                f"Decisions {action} of {dataset or 'all parts'} need the name of a part",
-                expected=f"one of {', '.join(self.entries)}, or a new one",
-                hint=f"{option} PART",
-            )
-        if target == other:
-            raise UsageError("The near and the far part are the same", found=target)
-        return target, other
-
     def keep_subsets(self) -> None:
         """Take what a part lost out of its subsets; an image put into a subset alone is an error."""
-        for _ in self.entries:
-            for name, entry in self.entries.items():
-                if entry.subset_of:
-                    lost = set(self.before[entry.subset_of]) - self.now[entry.subset_of]
-                    self.now[name] -= lost & set(self.before[name])
-        for name, entry in self.entries.items():
-            outside = self.now[name] - self.now[entry.subset_of] if entry.subset_of else set()
-            if outside:
-                raise DecisionError(
-                    f"Part {name!r} would hold images that {entry.subset_of!r}, which contains it, does not",
-                    where=f"{self.header.name} {self.header.version}",
-                    found=f"{len(outside)}, the first {min(outside)}",
-                    hint="choose another part for --near or --far",
-                )
+        subsets = {name: entry.subset_of for name, entry in self.entries.items() if entry.subset_of}
+        for _ in subsets:
+            for name, whole in subsets.items():
+                self.now[name] -= set(self.before[name]) & set(self.before[whole]) - self.now[whole]
+        for name, whole in subsets.items():
+            if outside := self.now[name] - self.now[whole]:
+                what = f"Part {name!r} would hold images that {whole!r}, of which it is a subset, does not"
+                found, hint = f"{len(outside)}, the first {min(outside)}", "choose another part for --near or --far"
+                raise DecisionError(what, where=f"{self.header.name} {self.header.version}", found=found, hint=hint)
 
     def shared(self) -> tuple[str, ...]:
-        """Return the images that stand both in a near part and in the far part of the same decisions."""
-        both: set[str] = set()
-        for dataset in {*self.near, *self.far}:
-            near, far = self._named_for(dataset)
-            both |= self.now.get(near, set()) & self.now.get(far, set())
-        return tuple(sorted(both))
+        """Return the images in both the near and the far part of the same decisions."""
+        both = [self._near_and_far(dataset) for dataset in {*self.near, *self.far}]
+        return tuple(sorted(set().union(*(self.now.get(near, set()) & self.now.get(far, set()) for near, far in both))))
 
     def changes(self) -> tuple[Change, ...]:
-        """Return what became of each part that changed, in the order of the parts, new ones last."""
-        found = []
-        for name in self.entries:
-            before = set(self.before[name])
-            change = Change(name, tuple(sorted(before - self.now[name])), tuple(sorted(self.now[name] - before)))
-            if change.removed or change.added:
-                found.append(change)
-        return tuple(found)
+        """Return the change of each part that changed, in the order of the parts, new ones last."""
+        sets = [(name, set(self.before[name]), self.now[name]) for name in self.entries]
+        return tuple(
+            Change(name, tuple(sorted(before - now)), tuple(sorted(now - before)))
+            for name, before, now in sets
+            if before != now
+        )
 
     def ordered(self, part: str) -> tuple[str, ...]:
         """Return the images of a part in its order; what joins a list whose order carries meaning comes last."""
@@ -407,7 +340,7 @@ class Application:
         Decisions that found their image neither where they could take it from nor where they would put it.
     staleness : Staleness
     shared : tuple of str
-        Images that stand in the near and in the far part.
+        Images in both the near and the far part.
     coverage : tuple of Coverage
         How many images of each part that decisions speak of were judged, before anything was left out.
     """
@@ -433,7 +366,7 @@ def apply_decisions(
     variant: Variant | None = None,
     name: str = "",
 ) -> Application:
-    """Return a new version of a manifest with decisions carried out; its header pins their digest.
+    """Return a new version of a manifest with decisions applied; its header records their digest.
 
     ``remove`` takes an image out of the parts that the decision speaks of (its part; of a pool the near and the far
     part, where they are named; see `curation.decisions.application.parts_spoken_of`), and out of their subsets.
@@ -456,10 +389,10 @@ def apply_decisions(
     strict : bool
         Refuse stale decisions, undecided conflicts, and images in both near and far.
     variant : {"minus-remove", "minus-remove-and-unsure", "judged-keep-only"}, optional
-        Make a list of its own, cleaned in this way, that supersedes none: its name, its notes and its rule say what
+        Make a separate list, cleaned in this way, that supersedes none: its name, its notes and its rule say what
         is left out, and how many images were judged.
     name : str
-        Of a list of its own, in place of the one that is made.
+        Of a separate list, in place of the generated name.
 
     Raises
     ------
@@ -483,8 +416,11 @@ def apply_decisions(
             work.now[one.part] -= left_out_by(variant, one, work.now[one.part])
     work.keep_subsets()
     shared = work.shared()
-    if strict:
-        _refuse_doubtful(resolution, staleness, shared)
+    doubts = [*staleness.notes(), *(f"undecided: {one.text()}." for one in resolution.undecided[:_SHOWN])]
+    doubts += [f"{len(shared)} images would be near and far: {examples(shared)}."] if shared else []
+    if strict and doubts:
+        hint = "resolve them, or leave out --strict"
+        raise DecisionError("Unresolved or stale decisions", found=" ".join(doubts), hint=hint)
     changes = work.changes()
     made = _reviewed(work, changes, resolution, version, reason)
     if variant is not None:
@@ -507,23 +443,17 @@ def next_version(manifest: Manifest, version: str, reason: str) -> Application:
     _check_version(version, manifest, must_be_later=True)
     for part in manifest.header.parts:
         manifest.ids(part.name)
-    made = msgspec.structs.replace(
-        manifest.header,
-        version=version,
-        origin="reviewed",
-        supersedes=Supersedes(version=manifest.header.version, digest=manifest.digest, reason=reason),
-        completes=None,
-    )
-    return Application(replace(manifest, header=made), (), (), Staleness((), {}, {}), (), ())
+    made = replace(manifest, header=_superseding(manifest, version, reason))
+    return Application(made, (), (), Staleness((), {}, {}), (), ())
 
 
 def _require_judged(manifest: Manifest, coverage: Sequence[Coverage], staleness: Staleness) -> None:
-    """Refuse verdicts of which none is on an image: a list that they leave as it is would pass for a cleaned one."""
+    """Refuse decisions none of which is on an image: the unchanged list would pass for a cleaned one."""
     if any(one.total for one in coverage):
         return
     example = next((ids[0] for ids in manifest.lists.values() if ids), "no image")
     raise DecisionError(
-        "No verdict is on an image of the list",
+        "No decision is on an image of the list",
         where=f"{manifest.header.name} {manifest.header.version}",
         expected=f"decisions on images such as {example}",
         found=" ".join(staleness.notes())[:300] or "no decision",
@@ -531,90 +461,65 @@ def _require_judged(manifest: Manifest, coverage: Sequence[Coverage], staleness:
     )
 
 
-def coverage_on(manifest: Manifest, resolution: Resolution) -> tuple[Coverage, ...]:
-    """Return how far verdicts cover each part of a manifest that they speak of."""
-    datasets = {one.dataset for one in resolution.decisions} | {one.dataset for one in resolution.undecided}
-    spoken = {dataset: parts_spoken_of(manifest.header, dataset) for dataset in datasets}
-    return coverage_of(manifest.lists, spoken, resolution)
-
-
 def _reviewed(work: PartSets, changes: Sequence[Change], resolution: Resolution, version: str, reason: str) -> Manifest:
     """Return the new version: changed lists in their order, counts anew, provenance."""
     header = work.header
     changed = {one.part: one for one in changes}
     lists = {name: work.ordered(name) if name in changed else work.before[name] for name in work.entries}
-    parts = tuple(
-        changed_entry(
-            header, entry, lists[name], changed[name].removed, changed[name].added, work.sources, work.overlay
-        )
-        if name in changed
-        else entry
-        for name, entry in work.entries.items()
-    )
-    base = Manifest(header, {})
-    review = {
-        "review_rule": resolution.rule,
-        "review_near": _named(work.near),
-        "review_far": _named(work.far),
+    parts = list(work.entries.values())
+    for place, entry in enumerate(parts):
+        if entry.name in changed:
+            change, ids = changed[entry.name], lists[entry.name]
+            counted = Manifest(header, {entry.name: ids}, work.overlay)
+            annotated, boxes = count_part(counted, entry, work.sources)
+            parts[place] = msgspec.structs.replace(
+                entry,
+                selection=f"{entry.selection} By decision {len(change.removed)} images left and "
+                f"{len(change.added)} joined.",
+                images=len(ids),
+                annotated_images=annotated,
+                boxes=boxes,
+                sha256=sha256_of_lines(ids),
+                repeats=len(ids) - len(set(ids)),
+            )
+    named = {
+        f"review_{which}": tuple(f"{name}={part}" if name else part for name, part in sorted(parts_of.items()))
+        for which, parts_of in (("near", work.near), ("far", work.far))
     }
-    rule = Rule(
-        protocol=header.rule.protocol,
-        algorithm_version=header.rule.algorithm_version,
-        parameters=header.rule.parameters | review,
+    parameters = {**header.rule.parameters, "review_rule": resolution.rule, **named}
+    told = [f"{one.part} lost {len(one.removed)} and gained {len(one.added)} images" for one in changes]
+    undecided = f", {len(resolution.undecided)} undecided" if resolution.undecided else ""
+    note = (
+        f"Reviewed from version {header.version}: {len(resolution.decisions)} decisions "
+        f"({len(resolution.conflicts)} conflicts, rule {resolution.rule}{undecided}); "
+        f"{'; '.join(told) or 'no list changed'}."
     )
     made = msgspec.structs.replace(
-        header,
-        version=version,
-        origin="reviewed",
-        parts=parts,
-        rule=rule,
+        _superseding(Manifest(header, {}), version, reason or "decisions of reviewers"),
+        parts=tuple(parts),
+        rule=msgspec.structs.replace(header.rule, parameters=parameters),
         figures=changed_figures(header, parts, set(changed)),
-        notes=(*header.notes, _note(resolution, changes, header.version)),
-        supersedes=Supersedes(version=header.version, digest=base.digest, reason=reason or "decisions of reviewers"),
+        notes=(*header.notes, note),
         decisions=resolution.digest,
-        completes=None,
     )
     return Manifest(made, lists, work.overlay)
 
 
-def _named(parts: Mapping[str, str]) -> tuple[str, ...]:
-    return tuple(f"{dataset}={part}" if dataset else part for dataset, part in sorted(parts.items()))
-
-
-def _note(resolution: Resolution, changes: Sequence[Change], version: str) -> str:
-    told = [f"{one.part} lost {len(one.removed)} and gained {len(one.added)} images" for one in changes]
-    conflicts = f"{len(resolution.conflicts)} conflicts, rule {resolution.rule}"
-    if resolution.undecided:
-        conflicts += f", {len(resolution.undecided)} undecided"
-    return (
-        f"Reviewed from version {version}: {len(resolution.decisions)} decisions ({conflicts}); "
-        f"{'; '.join(told) or 'no list changed'}."
-    )
+def _superseding(base: Manifest, version: str, reason: str) -> Header:
+    """Return the header of the reviewed version behind a manifest."""
+    supersedes = Supersedes(version=base.header.version, digest=base.digest, reason=reason)
+    stated = {"version": version, "origin": "reviewed", "supersedes": supersedes, "completes": None}
+    return msgspec.structs.replace(base.header, **stated)
 
 
 def _check_version(version: str, manifest: Manifest, *, must_be_later: bool) -> None:
     base = manifest.header.version
-    if not re.fullmatch(VERSION, version) or (must_be_later and _numbers(version) <= _numbers(base)):
-        raise UsageError(
-            "The version is not greater than that of the manifest" if must_be_later else "The version is malformed",
-            where="--version",
-            expected=f"MAJOR.MINOR.PATCH behind {base}" if must_be_later else "MAJOR.MINOR.PATCH",
-            found=repr(version[:40]),
-            hint="other lists deserve a new major version: `curation diff` says which step" if must_be_later else None,
-        )
-
-
-def _numbers(version: str) -> tuple[int, ...]:
-    return tuple(int(one) for one in version.split("."))
-
-
-def _refuse_doubtful(resolution: Resolution, staleness: Staleness, shared: Sequence[str]) -> None:
-    problems = [*staleness.notes(), *(f"undecided: {one.text()}." for one in resolution.undecided[:_SHOWN])]
-    if shared:
-        problems.append(f"{len(shared)} images would be near and far: {', '.join(shared[:_SHOWN])}.")
-    if problems:
-        raise DecisionError(
-            "The decisions are not beyond doubt",
-            found=" ".join(problems),
-            hint="mend them, or leave out --strict",
-        )
+    if re.fullmatch(VERSION, version) and (not must_be_later or version_numbers(version) > version_numbers(base)):
+        return
+    raise UsageError(
+        f"The version is malformed, or not greater than {base} of the manifest",
+        where="--version",
+        expected="MAJOR.MINOR.PATCH",
+        found=repr(version[:40]),
+        hint="other lists deserve a new major version: `curation diff` shows which step",
+    )

@@ -16,12 +16,11 @@ numbers times width and height of the image, rounded half to even (`pixels`), an
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from pathlib import Path
-from typing import Annotated, Literal, NoReturn
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -40,18 +39,17 @@ KIND = "box log"
 MAX_BYTES = 256 << 20
 MOST_BOXES = 1000
 """Boxes that one reviewer may have on one image."""
-_LARGEST_SIDE = 1_000_000
-_BOX_ID = r"[0-9a-f]{24}"
-_LONGEST_LABEL = 200
 _PLACES = Decimal("0.001")
 _WIDE = Context(prec=60, rounding=ROUND_HALF_EVEN)
+Side = Annotated[int, msgspec.Meta(ge=0, le=1_000_000)]
+Word = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 
 
 class BoxState(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A box as it stands: decimal texts ``x, y, w, h`` in pixels, and a class, or ``unknown`` for an object of none."""
+    """The state of a box: decimal texts ``x, y, w, h`` in pixels, and a class, or ``unknown`` for an object of none."""
 
     box: BoxText
-    label: str
+    label: Word
 
 
 class BoxRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -84,14 +82,14 @@ class BoxRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     row: Literal["edit", "outcome", "complete", "reopen"]
     number: Annotated[int, msgspec.Meta(ge=1, le=2**53 - 1)]
-    reviewer: str
-    date: str
+    reviewer: Word
+    date: Word
     image_id: str = ""
     operation: Operation = ""
-    box_id: str = ""
+    box_id: Annotated[str, msgspec.Meta(pattern="^([0-9a-f]{24})?$")] = ""
     before: BoxState | None = None
     after: BoxState | None = None
-    size: tuple[int, int] = (0, 0)
+    size: tuple[Side, Side] = (0, 0)
     undoes: Annotated[int, msgspec.Meta(ge=0, le=2**53 - 1)] = 0
     outcome: Outcome = ""
     status: Annotated[int, msgspec.Meta(ge=0, le=999)] = 0
@@ -107,68 +105,62 @@ def pixels(relative: Sequence[float], size: tuple[int, int]) -> BoxText:
     Raises
     ------
     DecisionError
-        These are not four finite numbers, or no size of an image.
+        These are not four finite numbers, or the size is not positive.
     """
-    if len(relative) != 4 or not all(isinstance(one, int | float) and math.isfinite(one) for one in relative):
-        _refuse("new box", "bounding_box", "four finite numbers x, y, w, h", str(relative)[:120])
-    if min(size) < 1:
-        _refuse("new box", "size", "width and height of the image", str(size))
-    width, height = size
-    exact = (Decimal(one) * side for one, side in zip(relative, (width, height, width, height), strict=True))
+    if len(relative) != 4 or not all(map(math.isfinite, relative)) or min(size) < 1:
+        found = f"{list(relative)!s:.120}, size {size}"
+        raise DecisionError("A box must be four finite numbers x, y, w, h", where="new box", found=found)
+    exact = [Decimal(one) * side for one, side in zip(relative, (*size, *size), strict=True)]
     return tuple(_text(_WIDE.quantize(one, _PLACES)) if abs(one) < 1e9 else "inf" for one in exact)  # type: ignore[return-value]
 
 
 def _text(number: Decimal) -> str:
-    text = format(number, "f")
-    text = text.rstrip("0").rstrip(".") if "." in text else text
-    return "0" if text == "-0" else text
+    return format((number + 0).normalize(), "f")
 
 
 def relative(box: BoxText, size: tuple[int, int]) -> list[float]:
     """Return a box in pixels as FiftyOne states it: shares of the image's width and height."""
-    width, height = size
-    return [float(Decimal(one) / side) for one, side in zip(box, (width, height, width, height), strict=True)]
+    return [float(Decimal(one) / side) for one, side in zip(box, (*size, *size), strict=True)]
 
 
-def check_row(row: BoxRow, *, where: str, labels: Collection[str] | None = None) -> None:
-    """Raise `DecisionError` unless a line of the log says what it may say.
+def parse_row(line: bytes, *, where: str, labels: Collection[str] | None = None) -> BoxRow:
+    """Return one line of the log; a malformed one is a `DecisionError`.
 
     Parameters
     ----------
     labels : collection of str, optional
         The classes of the review; ``unknown`` is always one.
     """
-    blank = Decision(image_id=row.image_id or "coco:0", dataset="", stage="manual", action="unsure")
-    check_decision(msgspec.structs.replace(blank, reviewer=row.reviewer, date=row.date, reason=row.note), where=where)
-    for name in ("reviewer", "date"):
-        if not getattr(row, name):
-            _refuse(where, name, "a text", "nothing")
-    if row.row == "outcome":
-        if not row.outcome:
-            _refuse(where, "outcome", "applied, refused or unknown", "nothing")
-        return
-    if not row.image_id:
-        _refuse(where, "image_id", "an image id", "nothing")
-    if row.row == "edit":
-        _check_edit(row, where, labels)
-
-
-def _check_edit(row: BoxRow, where: str, labels: Collection[str] | None) -> None:
-    if not re.fullmatch(_BOX_ID, row.box_id):
-        _refuse(where, "box_id", "24 hexadecimal digits", row.box_id)
-    if not all(0 < side <= _LARGEST_SIDE for side in row.size):
-        _refuse(where, "size", f"width and height from 1 to {_LARGEST_SIDE:,}", str(row.size))
-    expected = operation_of(row.before, row.after)
-    if not expected or row.operation != expected:
-        _refuse(where, "operation", expected or "a box before or after that differ", row.operation or "nothing")
+    try:
+        row = msgspec.convert(parsed_line(line, DecisionError, where), type=BoxRow)
+    except msgspec.ValidationError as error:
+        expected = "row, number, reviewer, date, and what the row needs (docs/review.md, Missing boxes)"
+        found = printable(str(error), "?")[:200]
+        raise DecisionError("Malformed row of a box log", where=where, expected=expected, found=found) from None
+    same = Decision(image_id=row.image_id or "coco:0", dataset="", stage="manual", action="unsure", reason=row.note)
+    check_decision(msgspec.structs.replace(same, reviewer=row.reviewer, date=row.date), where=where)
+    label, classes = row.after.label if row.after else UNNAMED, [UNNAMED, *sorted(set(labels or ()) - {UNNAMED})]
+    if not label.isprintable() or (labels is not None and label not in classes):
+        what, expected = (
+            "An edit of a box has a malformed label",
+            f"{UNNAMED}, or one of {', '.join(classes[1:])}"[:200],
+        )
+        raise DecisionError(what, where=f"{where}: label", expected=expected, found=ascii(label)[:120])
+    is_edit = row.row == "edit"
+    sound = {
+        "outcome": row.outcome or row.row != "outcome",
+        "image_id": row.image_id or row.row == "outcome",
+        "operation": not is_edit or (row.operation and row.operation == operation_of(row.before, row.after)),
+        "box_id": row.box_id or not is_edit,
+        "size": min(row.size) or not is_edit,
+    }
+    if malformed := [name for name, is_sound in sound.items() if not is_sound]:
+        what, found = f"An edit of a box has a malformed {malformed[0]}", ascii(getattr(row, malformed[0]))[:120]
+        raise DecisionError(what, where=f"{where}: {malformed[0]}", found=found)
     # What is being taken away or replaced may be anything that once was let in; what comes has to be sound.
     if row.after is not None:
-        label = row.after.label
-        if not 0 < len(label) <= _LONGEST_LABEL or not label.isprintable():
-            _refuse(where, "label", f"a class of 1 to {_LONGEST_LABEL} printable characters", label)
-        if labels is not None and label != UNNAMED and label not in labels:
-            _refuse(where, "label", f"{UNNAMED}, or one of {', '.join(sorted(labels))[:200]}", label)
         check_box(row.after.box, where=f"{where}: box", size=row.size)
+    return row
 
 
 def operation_of(before: BoxState | None, after: BoxState | None) -> Operation:
@@ -178,15 +170,6 @@ def operation_of(before: BoxState | None, after: BoxState | None) -> Operation:
     if before is None or after is None:
         return "remove" if after is None else "add"
     return "relabel" if before.box == after.box else "move"
-
-
-def _refuse(where: str, field: str, expected: str, found: str) -> NoReturn:
-    raise DecisionError(
-        f"An edit of a box has a malformed {field}",
-        where=f"{where}: {field}",
-        expected=expected,
-        found=printable(ascii(found[:120]), "?"),
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,14 +182,12 @@ class BoxLogFile:
     torn: str = ""
 
     def notes(self) -> list[str]:
-        """Return in words what was left out."""
-        told = [f"{self.name}: the last line is cut off and was left out: {self.torn!a}"] if self.torn else []
+        """Return notes on what was left out."""
+        notes = [f"{self.name}: the last line is cut off and was left out: {self.torn!a}"] if self.torn else []
         if pending := Replay.of(self.rows).pending:
-            told.append(
-                f"{self.name}: {len(pending)} edits have no outcome and do not count; `curation review start` on the "
-                "folder finds out what became of them"
-            )
-        return told
+            found = f"{self.name}: {len(pending)} edits have no outcome and do not count"
+            notes.append(f"{found}; `curation review start` on the folder determines their outcomes")
+        return notes
 
 
 def read_box_log(path: Path) -> BoxLogFile:
@@ -217,28 +198,13 @@ def read_box_log(path: Path) -> BoxLogFile:
     MissingFileError
         There is no such file.
     DecisionError
-        It is no ``.jsonl``, too large, or a line is no row of a box log; the message names the line.
+        It is not ``.jsonl``, too large, or a line is malformed; the message names the line.
     """
     require_json_lines(Path(path.name.removesuffix(".gz")), DecisionError, KIND)
     given = InputFile(path, kind=KIND, most=MAX_BYTES, error=DecisionError)
     lines, torn = filled_lines(given.data.removeprefix(b"\xef\xbb\xbf"))
-    rows = tuple(_row_of(text, f"{path.name}, line {number}") for number, text in lines)
+    rows = tuple(parse_row(text, where=f"{path.name}, line {number}") for number, text in lines)
     return BoxLogFile(path.name, rows, given.sha256, torn)
-
-
-def _row_of(text: bytes, where: str) -> BoxRow:
-    fields = parsed_line(text, DecisionError, where)
-    try:
-        row = msgspec.convert(fields, type=BoxRow)
-    except msgspec.ValidationError as error:
-        raise DecisionError(
-            "A line is no row of a box log",
-            where=where,
-            expected="row, number, reviewer, date, and what the row needs (docs/review.md, Missing boxes)",
-            found=printable(str(error), "?")[:200],
-        ) from None
-    check_row(row, where=where)
-    return row
 
 
 class BoxLog:
@@ -269,10 +235,11 @@ class BoxLog:
         DecisionError
             A row is malformed; nothing is written.
         """
-        for one in rows:
-            check_row(one, where=f"{self.path.name}: new row", labels=self.labels)
-        if rows:
-            append_lines(self.path, b"".join(msgspec.json.encode(one) + b"\n" for one in rows), kind=KIND)
+        lines = [msgspec.json.encode(one) for one in rows]
+        for line in lines:
+            parse_row(line, where=f"{self.path.name}: new row", labels=self.labels)
+        if lines:
+            append_lines(self.path, b"".join(line + b"\n" for line in lines), kind=KIND)
 
 
 Owner = tuple[str, str]
@@ -311,35 +278,31 @@ class Replay:
         """Return what stands after some rows, in their order."""
         listed = list(rows)
         # An edit's outcome stands behind it, perhaps behind rows of others: the last edit of a number has it.
-        outcomes: dict[int, BoxRow] = {}
+        outcomes: dict[int, str] = {}
         waiting: dict[tuple[str, int], int] = {}
         for place, row in enumerate(listed):
             if row.row == "edit":
                 waiting[row.reviewer, row.number] = place
             elif row.row == "outcome" and (row.reviewer, row.number) in waiting:
-                outcomes[waiting.pop((row.reviewer, row.number))] = row
+                outcomes[waiting.pop((row.reviewer, row.number))] = row.outcome
         found = cls()
         for place, row in enumerate(listed):
-            found._lay(row, outcomes.get(place))
+            found.last[row.reviewer] = max(found.last.get(row.reviewer, 0), row.number)
+            owner = row.image_id, row.reviewer
+            match row.row, outcomes.get(place):
+                case "complete", _:
+                    found.complete.add(owner)
+                    found.boxes.setdefault(owner, {})
+                case "reopen", _:
+                    found.complete.discard(owner)
+                case "edit", None:
+                    found.pending.append(row)
+                case "edit", "applied":
+                    found._apply(row)
+                case "edit", outcome:
+                    found.refused += outcome == "refused"
+                    found.unknown += outcome == "unknown"
         return found
-
-    def _lay(self, row: BoxRow, outcome: BoxRow | None) -> None:
-        self.last[row.reviewer] = max(self.last.get(row.reviewer, 0), row.number)
-        owner = row.image_id, row.reviewer
-        if row.row == "complete":
-            self.complete.add(owner)
-            self.boxes.setdefault(owner, {})
-        elif row.row == "reopen":
-            self.complete.discard(owner)
-        elif row.row == "edit":
-            if outcome is None:
-                self.pending.append(row)
-            elif outcome.outcome == "applied":
-                self._apply(row)
-            elif outcome.outcome == "refused":
-                self.refused += 1
-            else:
-                self.unknown += 1
 
     def _apply(self, row: BoxRow) -> None:
         owner = row.image_id, row.reviewer

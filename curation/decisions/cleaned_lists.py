@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
@@ -19,6 +20,7 @@ from curation.canonical import sha256_of_lines
 from curation.decisions.decision import Decision
 from curation.decisions.resolution import Resolution
 from curation.errors import UsageError
+from curation.grouping import grouped, slug
 from curation.input_files import InputFile
 from curation.manifest.header import (
     SCHEMA_VERSION,
@@ -51,14 +53,14 @@ class Coverage:
 
     Attributes
     ----------
-    judged : dict of str to tuple of str
+    judged : dict of str to list of str
         Images by what was said of them, in the order of the part: ``remove`` where one verdict that stands says so,
         else ``unsure`` where verdicts differ and no rule decides, else the action.
     """
 
     part: str
     images: int
-    judged: Mapping[str, tuple[str, ...]]
+    judged: Mapping[str, list[str]]
 
     def of(self, action: str) -> int:
         """Return how many images have an action."""
@@ -101,42 +103,42 @@ class Coverage:
         )
 
 
-def coverage_of(
-    lists: Mapping[str, Sequence[str]], spoken: Mapping[str, Collection[str]], resolution: Resolution
-) -> tuple[Coverage, ...]:
-    """Return how far verdicts cover each part that they speak of, candidates for addition aside.
+def parts_spoken_of(header: Header, dataset: str) -> tuple[str, ...]:
+    """Return the parts that a decision's `dataset` refers to, in the order of the header.
 
-    Parameters
-    ----------
-    spoken : mapping of str to collection of str
-        By data set of decisions, the parts that they speak of.
+    The part of that name; else the parts of a pool (``coco-near`` and ``coco-far`` of ``coco``); else those with a
+    source of that data set or namespace. ``""`` means all.
     """
-    said: dict[str, dict[str, str]] = {}
-    for one in resolution.undecided:
-        _say(said, spoken, one.dataset, one.image_id, "unsure")
-    for decision in _removals_last(resolution.decisions):
-        if decision.stage != "candidate":
-            _say(said, spoken, decision.dataset, decision.image_id, decision.action)
+    names = tuple(part.name for part in header.parts)
+    if dataset in names:
+        return (dataset,)
+    if not dataset:
+        return names
+    if pool := tuple(name for name in names if name.startswith(f"{dataset}-")):
+        return pool
+    slots = {one.name for one in header.sources if dataset in (one.dataset, one.namespace)}
+    return tuple(part.name for part in header.parts if slots & set(part.sources))
+
+
+def coverage_on(manifest: Manifest, resolution: Resolution) -> tuple[Coverage, ...]:
+    """Return how far verdicts cover each part of a manifest that they apply to, candidates for addition aside."""
+    datasets = {one.dataset for one in resolution.decisions} | {one.dataset for one in resolution.undecided}
+    spoken = {dataset: parts_spoken_of(manifest.header, dataset) for dataset in datasets}
+    open_ones = [(one.dataset, one.image_id, "unsure") for one in resolution.undecided]
+    decided = [(one.dataset, one.image_id, one.action) for one in resolution.decisions if one.stage != "candidate"]
+    # The last word counts: a verdict before an open question, and a removal before any other verdict.
+    said = {
+        (part, image): action
+        for dataset, image, action in [*open_ones, *sorted(decided, key=lambda one: one[2] == "remove")]
+        for part in spoken[dataset]
+    }
     found = []
-    for part, ids in lists.items():
-        if part in {name for names in spoken.values() for name in names}:
-            judged: dict[str, list[str]] = {}
-            for image in dict.fromkeys(ids):
-                if (action := said.get(part, {}).get(image)) is not None:
-                    judged.setdefault(action, []).append(image)
-            found.append(Coverage(part, len(set(ids)), {action: tuple(images) for action, images in judged.items()}))
+    for part, ids in manifest.lists.items():
+        if any(part in parts for parts in spoken.values()):
+            images = dict.fromkeys(ids)
+            judged = grouped((one for one in images if (part, one) in said), lambda one: said[part, one])  # noqa: B023
+            found.append(Coverage(part, len(images), judged))
     return tuple(found)
-
-
-def _removals_last(decisions: Iterable[Decision]) -> list[Decision]:
-    return sorted(decisions, key=lambda one: one.action == "remove")
-
-
-def _say(
-    said: dict[str, dict[str, str]], spoken: Mapping[str, Collection[str]], dataset: str, image: str, action: str
-) -> None:
-    for part in spoken.get(dataset, ()):
-        said.setdefault(part, {})[image] = action
 
 
 def left_out_by(variant: Variant, one: Coverage, now: Collection[str]) -> set[str]:
@@ -157,7 +159,7 @@ def as_cleaned(
     name: str,
     reviewers: Sequence[str],
 ) -> Manifest:
-    """Return a reviewed manifest as a list of its own: a name that says what was left out, and what was judged.
+    """Return a reviewed manifest as a separate list: a name that says what was left out, and what was judged.
 
     Parameters
     ----------
@@ -175,17 +177,15 @@ def as_cleaned(
         "review_judged": tuple(f"{one.part}={one.total}" for one in coverage),
         "review_unjudged": tuple(f"{one.part}={one.unjudged}" for one in coverage),
     }
+    ending, words = _words(variant, coverage)
     who = ", ".join(reviewers) or "reviewers who are not named"
+    by = slug(reviewers[0], "-") if len(reviewers) == 1 else ""
     return Manifest(
         msgspec.structs.replace(
             header,
-            name=name or _name(base.header.name, coverage, variant, reviewers),
-            title=f"{header.title}: {_words(variant, coverage)} by verdicts of {who}",
-            rule=Rule(
-                protocol=header.rule.protocol,
-                algorithm_version=header.rule.algorithm_version,
-                parameters=header.rule.parameters | stated,
-            ),
+            name=name or f"{base.header.name}-{by or 'reviewed'}-{ending}",
+            title=f"{header.title}: {words} by verdicts of {who}",
+            rule=msgspec.structs.replace(header.rule, parameters=header.rule.parameters | stated),
             notes=(*header.notes, *(one.text() for one in coverage), _meaning(variant), FOR_WHOM),
             supersedes=None,
         ),
@@ -201,23 +201,14 @@ def judged_counts(header: Header) -> dict[str, int]:
     return {part: int(count) for part, _, count in texts if count.isascii() and count.isdigit() and len(count) < 19}
 
 
-def _name(base: str, coverage: Sequence[Coverage], variant: Variant, reviewers: Sequence[str]) -> str:
+def _words(variant: Variant, coverage: Sequence[Coverage]) -> tuple[str, str]:
+    """Return the end of the name of a cleaned list, and of its title."""
     removed, unsure, kept = (sum(one.of(action) for one in coverage) for action in ("remove", "unsure", "keep"))
-    ending = {
-        "minus-remove": f"minus-{removed}",
-        "minus-remove-and-unsure": f"minus-{removed}-and-{unsure}-unsure",
-        "judged-keep-only": f"judged-keep-{kept}",
-    }[variant]
-    who = _slug(reviewers[0], "-") if len(reviewers) == 1 else ""
-    return f"{base}-{who or 'reviewed'}-{ending}"
-
-
-def _words(variant: Variant, coverage: Sequence[Coverage]) -> str:
-    removed, unsure, kept = (sum(one.of(action) for one in coverage) for action in ("remove", "unsure", "keep"))
+    without = f"without {removed:,} images removed"
     return {
-        "minus-remove": f"without {removed:,} images removed",
-        "minus-remove-and-unsure": f"without {removed:,} images removed and {unsure:,} unsure ones",
-        "judged-keep-only": f"the {kept:,} images judged to stay",
+        "minus-remove": (f"minus-{removed}", without),
+        "minus-remove-and-unsure": (f"minus-{removed}-and-{unsure}-unsure", f"{without} and {unsure:,} unsure ones"),
+        "judged-keep-only": (f"judged-keep-{kept}", f"the {kept:,} images judged to stay"),
     }[variant]
 
 
@@ -250,10 +241,9 @@ def manifest_of_list(path: Path, decisions: Sequence[Decision]) -> Manifest:
     """
     file = read_published(path)
     one = only_list(file)
-    part = _slug(path.name.removesuffix(".gz").rpartition(".")[0].removeprefix("test_"), "_") or "list"
+    part = slug(path.name.removesuffix(".gz").rpartition(".")[0].removeprefix("test_"), "_") or "list"
     namespace, dataset = _dataset_of(part, decisions, path)
-    ids = tuple(ids_of(one, namespace, str(path)))
-    facts = facts_of(namespace)
+    ids, facts = tuple(ids_of(one, namespace, str(path))), facts_of(namespace)
     source = SourceEntry(
         name=part,
         dataset=dataset,
@@ -276,7 +266,7 @@ def manifest_of_list(path: Path, decisions: Sequence[Decision]) -> Manifest:
     )
     header = Header(
         schema_version=SCHEMA_VERSION,
-        name=_slug(part, "-"),
+        name=slug(part, "-"),
         version="1.0.0",
         title=f"The list {path.name}",
         paper=Paper(title=f"The list {path.name}", authors="not stated", year=0, venue="not stated", bibtex=""),
@@ -292,24 +282,20 @@ def manifest_of_list(path: Path, decisions: Sequence[Decision]) -> Manifest:
 
 def _dataset_of(part: str, decisions: Sequence[Decision], path: Path) -> tuple[str, str]:
     """Return the name space of a list, and the data set as decisions call it."""
-    called: dict[str, set[str]] = {}
+    called: dict[str, set[str]] = defaultdict(set)
     for one in decisions:
-        called.setdefault(one.image_id.partition(":")[0], set()).add(one.dataset)
+        called[one.image_id.partition(":")[0]].add(one.dataset)
     own = namespace_of(part) if re.fullmatch(r"[a-z][a-z0-9_]{0,31}", part) else ""
     namespace = own if own in called or not called else next(iter(called)) if len(called) == 1 else ""
     if not namespace:
         raise UsageError(
-            "The decisions are on several data sets, and the list does not say of which it is",
+            "The decisions are on several data sets, and the name of the list matches none",
             where=str(path),
             expected=f"decisions on one data set, or a list whose name is one of: {', '.join(sorted(called))[:200]}",
-            hint="curation review summary FILE of this list alone, --out FILE.jsonl",
+            hint="curation review summary FILE of this list only, --out FILE.jsonl",
         )
-    names = called.get(namespace, set())
-    return namespace, next(iter(names)) if len(names) == 1 and "" not in names else namespace
-
-
-def _slug(text: str, joint: str) -> str:
-    return re.sub(r"[^a-z0-9]+", joint, text.lower()).strip(joint)
+    names = called[namespace]
+    return namespace, names.pop() if len(names) == 1 and "" not in names else namespace
 
 
 def lines_left(path: Path, made: Manifest) -> bytes:
@@ -323,7 +309,7 @@ def lines_left(path: Path, made: Manifest) -> bytes:
     file = read_published(path)
     one = only_list(file)
     if file.form.startswith(("json", "coco")):
-        raise UsageError("Only a list of lines is written again", where=str(path), found=file.form)
+        raise UsageError("Only a list of lines can be rewritten", where=str(path), found=file.form)
     (entry,) = made.header.parts
     (source,) = made.header.sources
     kept = set(made.ids(entry.name))

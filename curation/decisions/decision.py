@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Literal, get_args
 
 import msgspec
 
 from curation.errors import DecisionError, ImageIdError
 from curation.ids import parse_image_id
-from curation.manifest.soundness import DIGEST, PART_NAME
+from curation.manifest.header import DIGEST, PART_NAME
 
 Stage = Literal["auto_override", "manual", "candidate"]
 Action = Literal["keep", "remove", "keep_near", "to_near", "to_far", "add_near", "add_far", "reject", "unsure"]
@@ -25,8 +25,6 @@ ACTIONS_OF: dict[Stage, tuple[Action, ...]] = {
 STAGES: tuple[Stage, ...] = get_args(Stage)
 """In the order in which they are replayed."""
 
-LONGEST_TEXT = 1000
-LONGEST_REVIEWER = 100
 _SEVERAL_PEOPLE = re.compile(r"[,;|&+/]|\sand\s", re.IGNORECASE)
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?(?:Z|\+00:00))?", re.ASCII)
 
@@ -71,74 +69,64 @@ def check_decision(decision: Decision, *, where: str) -> None:
     where : str
         File and line, for the message.
     """
-    _check_image(decision.image_id, where)
-    if decision.action not in ACTIONS_OF.get(decision.stage, ()):
-        actions = ", ".join(ACTIONS_OF.get(decision.stage, ()))
-        _refuse(where, "action", f"at stage {decision.stage!s:.40}: {actions}", f"{decision.action!s}")
-    if decision.dataset and not re.fullmatch(PART_NAME, decision.dataset):
-        _refuse(where, "dataset", "a pool such as coco, or the name of a part", decision.dataset)
-    _check_reviewer(decision.reviewer, where)
-    for field in ("reason", "batch"):
-        _check_line(getattr(decision, field), where, field, LONGEST_TEXT)
-    if decision.date and moment_of(decision) is None:
-        _refuse(where, "date", "ISO 8601 in UTC: 2025-03-01 or 2025-03-01T14:05:00Z", decision.date)
-    if decision.manifest and not re.fullmatch(DIGEST, decision.manifest):
-        _refuse(where, "manifest", "a digest sha256:…", decision.manifest)
-
-
-def moment_of(decision: Decision) -> datetime | None:
-    """Return when a decision was made, a day as its first moment; None where the date is missing or malformed."""
-    if not _DATE.fullmatch(decision.date):
-        return None
     try:
-        moment = datetime.fromisoformat(decision.date)
-    except ValueError:
-        return None
-    return moment.replace(tzinfo=UTC) if moment.utcoffset() in (None, timedelta(0)) else None
-
-
-def row_of(decision: Decision) -> dict[str, str]:
-    """Return a decision as a dict of its fields in their order."""
-    return {name: getattr(decision, name) for name in decision.__struct_fields__}
-
-
-def sort_key(decision: Decision) -> tuple[str, ...]:
-    """Return what orders decisions in files and digests: pool, image, stage, then the rest."""
-    return (decision.dataset, decision.image_id, decision.stage, *row_of(decision).values())
-
-
-def _check_image(text: str, where: str) -> None:
-    try:
-        parse_image_id(text)
+        parse_image_id(decision.image_id)
     except ImageIdError as error:
-        raise DecisionError(
-            error.what,
-            where=f"{where}: image_id",
-            expected=error.expected,
-            found=error.found or repr(text[:80]),
-        ) from None
-
-
-def _check_reviewer(text: str, where: str) -> None:
-    _check_line(text, where, "reviewer", LONGEST_REVIEWER)
-    if _SEVERAL_PEOPLE.search(text):
+        found = error.found or repr(decision.image_id[:80])
+        raise DecisionError(error.what, where=f"{where}: image_id", expected=error.expected, found=found) from None
+    if _SEVERAL_PEOPLE.search(decision.reviewer):
         raise DecisionError(
             "A decision names more than one reviewer",
             where=f"{where}: reviewer",
             expected="one name, without , ; | & + / or 'and': each verdict of each reviewer is a line of its own",
-            found=repr(text[:80]),
+            found=repr(decision.reviewer[:80]),
         )
+    actions = ACTIONS_OF.get(decision.stage, ())
+    forms = {
+        "action": (decision.action in actions, f"at stage {decision.stage!s:.40}: {', '.join(actions)}"),
+        "dataset": (_matches(PART_NAME, decision.dataset), "a pool such as coco, or the name of a part"),
+        "reviewer": (is_line(decision.reviewer, 100), "one line of at most 100 printable characters"),
+        "reason": (is_line(decision.reason), "one line of at most 1000 printable characters"),
+        "batch": (is_line(decision.batch), "one line of at most 1000 printable characters"),
+        "date": (not decision.date or moment_of(decision), "ISO 8601 in UTC: 2025-03-01 or 2025-03-01T14:05:00Z"),
+        "manifest": (_matches(DIGEST, decision.manifest), "a digest sha256:…"),
+    }
+    for field, (is_sound, expected) in forms.items():
+        if not is_sound:
+            found = ascii(getattr(decision, field)[:80])
+            what = f"A decision has a malformed {field}"
+            raise DecisionError(what, where=f"{where}: {field}", expected=expected, found=found)
 
 
-def _check_line(text: str, where: str, field: str, longest: int) -> None:
-    if len(text) > longest or (text and not text.isprintable()):
-        _refuse(where, field, f"one line of at most {longest} printable characters", text)
+def is_line(text: str, longest: int = 1000) -> bool:
+    """Return whether a text is one line of printable characters, or empty."""
+    return len(text) <= longest and (not text or text.isprintable())
 
 
-def _refuse(where: str, field: str, expected: str, found: str) -> None:
-    raise DecisionError(
-        f"A decision has a malformed {field}",
-        where=f"{where}: {field}",
-        expected=expected,
-        found=ascii(found[:80]),
-    )
+def moment_of(decision: Decision) -> datetime | None:
+    """Return when a decision was made, a day as its first moment; None where the date is missing or malformed."""
+    return moment_at(decision.date)
+
+
+def moment_at(date: str) -> datetime | None:
+    """Return the moment that a date of a decision states (see `moment_of`)."""
+    if not _DATE.fullmatch(date):
+        return None
+    try:
+        return datetime.fromisoformat(date).replace(tzinfo=UTC)
+    except ValueError:
+        return None
+
+
+def row_of(decision: Decision) -> dict[str, str]:
+    """Return a decision as a dict of its fields in their order."""
+    return msgspec.structs.asdict(decision)
+
+
+def sort_key(decision: Decision) -> tuple[str, ...]:
+    """Return what orders decisions in files and digests: pool, image, stage, then the rest."""
+    return (decision.dataset, decision.image_id, decision.stage, *msgspec.structs.astuple(decision))
+
+
+def _matches(pattern: str, text: str) -> bool:
+    return not text or re.fullmatch(pattern, text) is not None

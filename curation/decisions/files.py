@@ -14,7 +14,7 @@ import msgspec
 
 from curation.append_log import append_lines, filled_lines, parsed_line, require_json_lines
 from curation.csv_table import as_csv, cell_text
-from curation.decisions.authors_files import parse_json_selection, parse_yaml_selection
+from curation.decisions.authors_files import parse_selection
 from curation.decisions.decision import Decision, check_decision, row_of
 from curation.errors import CurationError, DecisionError, UsageError
 from curation.ids import native_of
@@ -23,164 +23,10 @@ from curation.sources.datasets import namespace_of
 from curation.storage import write_bytes
 from curation.text_table import printable
 
-REQUIRED = ("image_id", "dataset", "stage", "action")
-_DAMAGED_NUMBER = re.compile(r"(?:[a-z0-9_]+:)?[+-]?\d+(?:(?:[.,]\d+)?[eE][+-]\d+|[.,]0+)")
-
-
-def parse_jsonl(data: bytes, name: str) -> tuple[list[Decision], str]:
-    """Return the decisions of JSON Lines, and the beginning of a last line that is cut off, ``""`` for none.
-
-    Only a last line that begins like a JSON object and does not end counts as cut off; blank lines are passed over.
-
-    Raises
-    ------
-    DecisionError
-        A line is too long, no JSON object, or no decision.
-    """
-    lines, torn = filled_lines(data.removeprefix(b"\xef\xbb\xbf"))
-    return [_from_json(text, f"{name}, line {number}") for number, text in lines], torn
-
-
-def parse_csv(data: bytes, name: str) -> list[Decision]:
-    """Return the decisions of a CSV file whose first line names its columns.
-
-    Raises
-    ------
-    DecisionError
-        It is no UTF-8 CSV, has unknown, repeated or missing columns, or a row is no decision.
-    """
-    reader = csv.reader(io.StringIO(csv_text(data, name), newline=""), strict=True)
-    rows = csv_rows(reader, name)
-    columns = next(rows, (1, []))[1]
-    _check_columns(columns, f"{name}, line 1")
-    return [_from_cells(columns, cells, f"{name}, line {line}") for line, cells in rows]
-
-
-def csv_bytes(decisions: Iterable[Decision]) -> bytes:
-    """Return decisions as CSV with every column."""
-    rows = (tuple(row_of(one).values()) for one in decisions)
-    return as_csv(Decision.__struct_fields__, rows).encode("utf-8")
-
-
-def checked_decision(fields: dict[str, Any], where: str) -> Decision:
-    """Return the decision of some fields, a bare id completed by its data set (``13159`` of ``coco``).
-
-    Raises
-    ------
-    DecisionError
-        A field is unknown, missing, of another type, or malformed.
-    """
-    if "image_id" in fields:
-        fields = fields | {"image_id": _namespaced(fields["image_id"], fields.get("dataset"))}
-    try:
-        decision = msgspec.convert(fields, type=Decision)
-    except msgspec.ValidationError as error:
-        raise DecisionError(
-            "A line is no decision",
-            where=where,
-            expected=f"texts {', '.join(REQUIRED)}; optional {', '.join(Decision.__struct_fields__[4:])}",
-            found=_plain(str(error)),
-        ) from None
-    check_decision(decision, where=where)
-    return decision
-
-
-def _from_json(text: bytes, where: str) -> Decision:
-    fields = parsed_line(text, DecisionError, where)
-    if not isinstance(fields, dict):
-        raise DecisionError(
-            "A line is no JSON object", where=where, expected="one object a line", found=type(fields).__name__
-        )
-    return checked_decision(fields, where)
-
-
-def csv_text(data: bytes, name: str) -> str:
-    """Return a table as text; what is no UTF-8, or holds a NUL character, is refused with its line."""
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data[: error.start].count(b"\n") + 1
-        raise DecisionError("The file is not UTF-8", where=f"{name}, line {line}", found=str(error)) from None
-    if "\0" in text:
-        line = text[: text.index("\0")].count("\n") + 1
-        raise DecisionError("A line holds a NUL character", where=f"{name}, line {line}")
-    return text
-
-
-def csv_rows(reader: Any, name: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield the first line of each row that is not blank, and its cells."""
-    line = 1
-    while True:
-        try:
-            cells = next(reader)
-        except StopIteration:
-            return
-        except csv.Error as error:
-            raise DecisionError("A line is not CSV", where=f"{name}, line {line}", found=_plain(str(error))) from None
-        if cells:
-            yield line, cells
-        line = reader.line_num + 1
-
-
-def _check_columns(columns: Sequence[str], where: str) -> None:
-    known = Decision.__struct_fields__
-    problems = [
-        *(f"unknown column {one[:40]!r}" for one in columns if one not in known),
-        *(f"column {one!r} twice" for one in known if list(columns).count(one) > 1),
-        *(f"no column {one!r}" for one in REQUIRED if one not in columns),
-    ]
-    if problems:
-        raise DecisionError(
-            "The columns are not those of decisions",
-            where=where,
-            expected=", ".join(known),
-            found=_plain("; ".join(problems[:3])),
-            hint="curation review summary FILE --key image_id=COLUMN,action=COLUMN --codes CODE=ACTION,… reads a table "
-            "of any other form",
-        )
-
-
-def _from_cells(columns: Sequence[str], cells: Sequence[str], where: str) -> Decision:
-    if len(cells) != len(columns):
-        raise DecisionError(
-            "A row has another number of cells than the first line",
-            where=where,
-            expected=str(len(columns)),
-            found=str(len(cells)),
-        )
-    fields = dict(zip(columns, map(cell_text, cells), strict=True))
-    refuse_number(fields["image_id"], "image_id", where)
-    return checked_decision(fields, where)
-
-
-def refuse_number(image: str, column: str, where: str) -> None:
-    """Raise `DecisionError` where a spreadsheet has turned an image id into a number."""
-    if _DAMAGED_NUMBER.fullmatch(image):
-        raise DecisionError(
-            "A spreadsheet has turned an image id into a number",
-            where=f"{where}: {column}",
-            expected="the id as a text; 0010e235 is no number",
-            found=repr(image),
-            hint=f"write the file anew with the column {column} formatted as text",
-        )
-
-
-def _namespaced(image: Any, dataset: Any) -> Any:
-    """Return an id with the namespace of its data set where it has none; anything else as it stands."""
-    if not (isinstance(image, str) and isinstance(dataset, str)) or ":" in image or not image:
-        return image
-    try:
-        namespace = namespace_of(dataset)
-    except CurationError:
-        return image
-    return f"{namespace}:{native_of(image, namespace)}"
-
-
-def _plain(text: str) -> str:
-    return printable(text, "?")[:200]
-
-
 MAX_BYTES = 256 << 20
+FIELDS = Decision.__struct_fields__
+REQUIRED = FIELDS[:4]
+_DAMAGED_NUMBER = re.compile(r"(?:[a-z0-9_]+:)?[+-]?\d+(?:(?:[.,]\d+)?[eE][+-]\d+|[.,]0+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,13 +39,13 @@ class CodeCount:
 
 
 @dataclass(frozen=True, slots=True)
-class FileReport:
-    """How a file was read.
+class DecisionFile:
+    """The decisions of one file in file order, and how it was read.
 
     Attributes
     ----------
-    name : str
-        Of the file.
+    name, sha256 : str
+        Of the file, and of its bytes.
     format : {"jsonl", "csv", "selection", "table"}
         ``selection`` is the authors' manual_selection file, ``table`` anybody's table with a map of its columns.
     rows : int
@@ -207,13 +53,13 @@ class FileReport:
         The beginning of a last line that a kill or a full disk cut off, which was left out; ``""`` for none.
     codes : tuple of CodeCount
         Of a table: every row is in one of them; the most frequent first.
-    repeated : tuple of str
-        Images that several rows of a table judge, sorted.
-    contradicted : tuple of str
-        Images that rows of tables judge differently, sorted.
+    repeated, contradicted : tuple of str
+        Images that several rows of a table judge, and that rows of tables judge differently; sorted.
     """
 
+    decisions: tuple[Decision, ...]
     name: str
+    sha256: str
     format: str
     rows: int
     torn: str = ""
@@ -222,19 +68,8 @@ class FileReport:
     contradicted: tuple[str, ...] = ()
 
     def notes(self) -> list[str]:
-        """Return in words what was left out."""
-        if not self.torn:
-            return []
-        return [f"{self.name}: the last line is cut off and was left out: {self.torn!a}"]
-
-
-@dataclass(frozen=True, slots=True)
-class DecisionFile:
-    """The decisions of one file in file order, the digest of its bytes, and how it was read."""
-
-    decisions: tuple[Decision, ...]
-    digest: str
-    report: FileReport
+        """Return notes on what was left out."""
+        return [f"{self.name}: the last line is cut off and was left out: {self.torn!a}"] if self.torn else []
 
 
 def read_decisions(path: Path) -> DecisionFile:
@@ -245,46 +80,168 @@ def read_decisions(path: Path) -> DecisionFile:
     MissingFileError
         There is no such file.
     DecisionError
-        It is none of the four, too large, or a line of it is no decision; the message names the line.
+        It is none of the four, too large, or a line is malformed; the message names the line.
     """
     given = InputFile(path, kind="decisions file", most=MAX_BYTES, error=DecisionError)
-    data, name, torn = given.data, path.name, ""
+    name, torn = path.name, ""
     match Path(name.lower().removesuffix(".gz")).suffix:
         case ".jsonl":
-            decisions, torn = parse_jsonl(data, name)
-            kind = "jsonl"
+            kind, (decisions, torn) = "jsonl", parse_jsonl(given.data, name)
         case ".csv":
-            decisions, kind = parse_csv(data, name), "csv"
-        case ".yaml" | ".yml":
-            decisions, kind = parse_yaml_selection(data, name), "selection"
-        case ".json":
-            decisions, kind = parse_json_selection(data, name), "selection"
+            kind, decisions = "csv", parse_csv(given.data, name)
+        case ".yaml" | ".yml" | ".json":
+            kind, decisions = "selection", parse_selection(given.data, name)
         case _:
-            raise DecisionError(
-                "The suffix says of no decisions file",
-                where=str(path),
-                expected=".jsonl, .csv, or the authors' selection as .yaml or .json",
-                found=repr(path.suffix[:20]),
-            )
-    return DecisionFile(tuple(decisions), given.sha256, FileReport(name, kind, len(decisions), torn))
+            raise _wrong_suffix(path, ".jsonl, .csv, or the authors' selection as .yaml or .json")
+    return DecisionFile(tuple(decisions), name, given.sha256, kind, len(decisions), torn)
 
 
 def read_decision_files(
     paths: Sequence[Path], read: Callable[[Path], DecisionFile] = read_decisions
 ) -> list[DecisionFile]:
     """Return the decisions of some files; one that is named twice, or holds only a torn line, is an error."""
-    if len({path.absolute() for path in paths}) < len(paths):
-        raise UsageError("A decisions file is named twice", where=", ".join(map(str, paths))[:300])
+    require_different(paths)
     files = [read(path) for path in paths]
-    for path, file in zip(paths, files, strict=True):
-        if file.report.torn and not file.decisions:
-            raise DecisionError(
-                "The file holds no whole decision",
-                where=str(path),
-                expected="one decision a line",
-                found=ascii(file.report.torn),
-            )
+    for file in files:
+        if file.torn and not file.decisions:
+            raise DecisionError("No complete record in the file", where=file.name, found=ascii(file.torn))
     return files
+
+
+def require_different(paths: Sequence[Path]) -> None:
+    """Raise `UsageError` where a file is named twice."""
+    if len({path.absolute() for path in paths}) < len(paths):
+        raise UsageError("A file is named twice", where=", ".join(map(str, paths))[:300])
+
+
+def parse_jsonl(data: bytes, name: str) -> tuple[list[Decision], str]:
+    """Return the decisions of JSON Lines, and the beginning of a last line that is cut off, ``""`` for none.
+
+    Only a last line that begins like a JSON object and does not end counts as cut off; blank lines are passed over.
+
+    Raises
+    ------
+    DecisionError
+        A line is too long, not a JSON object, or not a decision.
+    """
+    lines, torn = filled_lines(data.removeprefix(b"\xef\xbb\xbf"))
+    return [_from_json(text, f"{name}, line {number}") for number, text in lines], torn
+
+
+def _from_json(text: bytes, where: str) -> Decision:
+    fields = parsed_line(text, DecisionError, where)
+    if not isinstance(fields, dict):
+        raise DecisionError("A line is not a JSON object", where=where, found=type(fields).__name__)
+    return checked_decision(fields, where)
+
+
+def parse_csv(data: bytes, name: str) -> list[Decision]:
+    """Return the decisions of a CSV file whose first line names its columns.
+
+    Raises
+    ------
+    DecisionError
+        It is not CSV in UTF-8, has unknown, repeated or missing columns, or a row is not a decision.
+    """
+    columns, rows = read_table(data, name)
+    problems = [
+        *(f"unknown column {one[:40]!r}" for one in columns if one not in FIELDS),
+        *(f"column {one!r} twice" for one in FIELDS if columns.count(one) > 1),
+        *(f"no column {one!r}" for one in REQUIRED if one not in columns),
+    ]
+    if problems:
+        raise DecisionError(
+            "The columns are not those of a decisions file",
+            where=f"{name}, line 1",
+            expected=", ".join(FIELDS),
+            found=printable("; ".join(problems[:3]), "?")[:200],
+            hint="curation review summary FILE --key image_id=COLUMN,action=COLUMN --codes CODE=ACTION,… reads any "
+            "other table",
+        )
+    decisions = []
+    for line, cells in rows:
+        where, fields = f"{name}, line {line}", dict(zip(columns, cells, strict=True))
+        refuse_number(fields["image_id"], "image_id", where)
+        decisions.append(checked_decision(fields, where))
+    return decisions
+
+
+def read_table(data: bytes, name: str, separator: str = ",") -> tuple[list[str], Iterator[tuple[int, list[str]]]]:
+    """Return the cells of the first row of a table, and line and cells of each other row; blank rows are passed over.
+
+    Raises
+    ------
+    DecisionError
+        The table is not CSV in UTF-8, holds a NUL character, or a row has another number of cells than the first.
+    """
+    rows = _rows(data, name, separator)
+    head = next(rows, (1, []))[1]
+    return head, rows
+
+
+def _rows(data: bytes, name: str, separator: str) -> Iterator[tuple[int, list[str]]]:
+    line, width = 1, 0
+    if (nul := data.find(b"\0")) >= 0:
+        line += data.count(b"\n", 0, nul)
+        raise DecisionError("A line holds a NUL character", where=f"{name}, line {line}")
+    try:
+        reader = csv.reader(io.StringIO(data.decode("utf-8-sig"), newline=""), delimiter=separator, strict=True)
+        for cells in reader:
+            width = width or len(cells)
+            if len(cells) not in (0, width):
+                what = "A row has another number of cells than the first line"
+                raise DecisionError(what, where=f"{name}, line {line}", expected=str(width), found=str(len(cells)))
+            if cells:
+                yield line, [cell_text(cell) for cell in cells]
+            line = reader.line_num + 1
+    except UnicodeDecodeError as error:
+        line += data.count(b"\n", 0, error.start)
+        raise DecisionError("The file is not UTF-8", where=f"{name}, line {line}", found=str(error)) from None
+    except csv.Error as error:
+        raise DecisionError("A line is not CSV", where=f"{name}, line {line}", found=str(error)[:200]) from None
+
+
+def refuse_number(image: str, column: str, where: str) -> None:
+    """Raise `DecisionError` where a spreadsheet has turned an image id into a number."""
+    if _DAMAGED_NUMBER.fullmatch(image):
+        raise DecisionError(
+            "A spreadsheet has turned an image id into a number",
+            where=f"{where}: {column}",
+            expected="the id as a text; 0010e235 is not a number",
+            found=repr(image),
+            hint=f"write the file again with the column {column} formatted as text",
+        )
+
+
+def checked_decision(fields: dict[str, Any], where: str) -> Decision:
+    """Return the decision of some fields, a bare id completed by its data set (``13159`` of ``coco``).
+
+    Raises
+    ------
+    DecisionError
+        A field is unknown, missing, of another type, or malformed.
+    """
+    try:
+        decision = msgspec.convert(fields, type=Decision)
+    except msgspec.ValidationError as error:
+        raise DecisionError(
+            "Malformed decision",
+            where=where,
+            expected=f"texts {', '.join(REQUIRED)}; optional {', '.join(FIELDS[4:])}",
+            found=printable(str(error), "?")[:200],
+        ) from None
+    if decision.image_id and ":" not in decision.image_id:
+        decision = msgspec.structs.replace(decision, image_id=_namespaced(decision.image_id, decision.dataset))
+    check_decision(decision, where=where)
+    return decision
+
+
+def _namespaced(image: str, dataset: str) -> str:
+    try:
+        namespace = namespace_of(dataset)
+    except CurationError:
+        return image
+    return f"{namespace}:{native_of(image, namespace)}"
 
 
 def write_decisions(path: Path, decisions: Iterable[Decision]) -> None:
@@ -300,16 +257,11 @@ def write_decisions(path: Path, decisions: Iterable[Decision]) -> None:
         check_decision(one, where=f"decision {number}")
     match path.suffix.lower():
         case ".jsonl":
-            write_bytes(path, b"".join(_line(one) for one in rows))
+            write_bytes(path, _json_lines(rows))
         case ".csv":
-            write_bytes(path, csv_bytes(rows))
+            write_bytes(path, as_csv(FIELDS, (tuple(row_of(one).values()) for one in rows)).encode())
         case _:
-            raise DecisionError(
-                "Decisions are written as JSON Lines or CSV",
-                where=str(path),
-                expected=".jsonl or .csv",
-                found=repr(path.suffix[:20]),
-            )
+            raise _wrong_suffix(path, ".jsonl or .csv")
 
 
 class DecisionLog:
@@ -349,12 +301,16 @@ class DecisionLog:
         """
         for one in decisions:
             check_decision(one, where=f"{self.path.name}: new decision")
-        if not decisions:
-            return 0
-        data = b"".join(_line(one) for one in decisions)
-        self.recovered += append_lines(self.path, data, kind="decisions log")
+        data = _json_lines(decisions)
+        if data:
+            self.recovered += append_lines(self.path, data, kind="decisions log")
         return len(data)
 
 
-def _line(decision: Decision) -> bytes:
-    return msgspec.json.encode(decision) + b"\n"
+def _json_lines(decisions: Iterable[Decision]) -> bytes:
+    return b"".join(msgspec.json.encode(one) + b"\n" for one in decisions)
+
+
+def _wrong_suffix(path: Path, expected: str) -> DecisionError:
+    what = "Unsupported decisions-file extension"
+    return DecisionError(what, where=str(path), expected=expected, found=repr(path.suffix[:20]))

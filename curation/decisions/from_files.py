@@ -1,30 +1,39 @@
-"""Decisions from files: what they say before anything is done with them, and their replay on a manifest."""
+"""Decisions from files: a summary, and their application to a manifest."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import msgspec
+
 from curation.arguments import checked
+from curation.decisions.added_boxes import IOU, Added, BoxesRule, add_boxes, read_box_logs, resolve_boxes
 from curation.decisions.agreement import ListCount, StageAgreement, agreement, count_lists
 from curation.decisions.application import (
     Application,
     Staleness,
     apply_decisions,
-    coverage_on,
     find_stale,
     next_version,
+)
+from curation.decisions.box_edits import merged
+from curation.decisions.cleaned_lists import (
+    UNJUDGED,
+    Coverage,
+    Variant,
+    coverage_on,
+    is_list_file,
+    lines_left,
+    manifest_of_list,
     parts_spoken_of,
 )
-from curation.decisions.authors_files import CategoryFinding, check_categories, read_category_lists
-from curation.decisions.box_edits import merged
-from curation.decisions.box_overlay import IOU, Added, BoxesRule, add_boxes, read_box_logs, resolve_boxes
-from curation.decisions.cleaned_lists import UNJUDGED, Coverage, Variant, is_list_file, lines_left, manifest_of_list
-from curation.decisions.files import DecisionFile, FileReport, read_decision_files, write_decisions
+from curation.decisions.decision import is_line
+from curation.decisions.files import DecisionFile, read_decision_files, write_decisions
 from curation.decisions.resolution import Resolution, refuse_conflicts, resolve, standing_verdicts
 from curation.decisions.verdict_tables import TableOptions, read_verdicts
 from curation.errors import CurationWarning, DecisionError, UsageError
@@ -32,7 +41,7 @@ from curation.manifest.diff import diff_manifests
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
 from curation.sources.datasets import namespace_of
-from curation.sources.slots import Reading, Sources
+from curation.sources.source_specs import Reading, Sources
 
 _RANK = {"none": 0, "patch": 1, "minor": 2, "major": 3}
 NOTHING: Mapping[str, Any] = {}
@@ -40,14 +49,14 @@ NOTHING: Mapping[str, Any] = {}
 
 @dataclass(frozen=True, kw_only=True)
 class ConflictRule:
-    """What becomes of verdicts that differ.
+    """How to treat conflicting decisions.
 
     Attributes
     ----------
     rule
-        what to do where reviewers differ: refuse (default), take what most say, or what the most senior says
+        where reviewers differ: refuse (default), follow the majority, or the most senior reviewer
     senior
-        a reviewer whose word goes before that of those named later (repeatable; with --rule senior)
+        a reviewer who overrules those named later (repeatable; with --rule senior)
     allow_conflicts
         with --rule error: replay all contradicting verdicts, as the authors' code does
     """
@@ -59,55 +68,40 @@ class ConflictRule:
 
 @dataclass(frozen=True, slots=True)
 class DecisionReport:
-    """All that is told of some decisions files."""
+    """What some decisions files say."""
 
     files: Sequence[DecisionFile]
     lists: Sequence[ListCount]
     resolution: Resolution
     agreement: Sequence[StageAgreement]
     staleness: Staleness | None
-    categories: Sequence[CategoryFinding]
     allowed: bool
     coverage: Sequence[Coverage] = ()
 
     def problems(self) -> list[str]:
         """Return what ``--strict`` does not let pass."""
-        found = [note for one in self.files for note in one.report.notes()]
+        found = [note for one in self.files for note in one.notes()]
         open_ones = self.resolution.undecided or (() if self.allowed else self.resolution.both)
         found += [f"open conflict: {one.text()}" for one in open_ones]
         conflicts = {one.image_id for one in self.resolution.conflicts}
         found += [
-            f"{one.report.name}: rows of the table judge {image} differently"
+            f"{one.name}: rows of the table judge {image} differently"
             for one in self.files
-            for image in one.report.contradicted
+            for image in one.contradicted
             if image not in conflicts
         ]
-        found += self.staleness.notes() if self.staleness else []
-        return found + [one.text() for one in self.categories if one.problem == "id_class_is_near"]
+        return found + (self.staleness.notes() if self.staleness else [])
 
     def data(self) -> dict[str, Any]:
         """Return it as plain data."""
+        files = [msgspec.to_builtins(replace(one, decisions=())) for one in self.files]
         return {
-            "files": [
-                {
-                    "name": one.report.name,
-                    "format": one.report.format,
-                    "sha256": one.digest,
-                    "rows": one.report.rows,
-                    "torn": one.report.torn,
-                    **(_account(one.report) if one.report.codes else {}),
-                }
-                for one in self.files
-            ],
-            "lists": [
-                {**asdict(one), "reasons": {name: list(counts) for name, counts in one.reasons.items()}}
-                for one in self.lists
-            ],
+            "files": [{name: value for name, value in one.items() if name != "decisions"} for one in files],
+            "lists": msgspec.to_builtins(self.lists),
             "resolution": self.resolution.data(),
-            "agreement": [asdict(one) for one in self.agreement],
-            "staleness": asdict(self.staleness) if self.staleness is not None else None,
+            "agreement": msgspec.to_builtins(self.agreement),
+            "staleness": msgspec.to_builtins(self.staleness),
             "coverage": {"note": UNJUDGED, "parts": [one.data() for one in self.coverage]},
-            "categories": [asdict(one) for one in self.categories],
             "problems": self.problems(),
         }
 
@@ -124,35 +118,23 @@ class DecisionReport:
         write_decisions(path, self.resolution.decisions)
 
 
-def _account(report: FileReport) -> dict[str, Any]:
-    """Return what became of every row of a table."""
-    return {
-        "codes": [asdict(one) for one in report.codes],
-        "repeated": list(report.repeated),
-        "contradicted": list(report.contradicted),
-    }
-
-
 @checked
 def report_decisions(
     files: tuple[Path, ...],
     /,
     *,
     manifest: Annotated[str | None, "M"] = None,
-    categories: Path | None = None,
     rule: ConflictRule | None = None,
     table: TableOptions | None = None,
 ) -> DecisionReport:
-    """Return what recorded verdicts say: counts, repeats, conflicts, agreement of reviewers, staleness.
+    """Return what decisions say: counts, repeats, conflicts, agreement of reviewers, staleness.
 
     Parameters
     ----------
     files
         .jsonl or .csv, or the FindMeIfYouCan authors' manual_selection as .yaml or .json; with --key any table
     manifest
-        report decisions that do not fit this manifest, or published list, and how many of its images were judged
-    categories
-        the authors' lists of categories (.yaml, .json): report ID classes in the near list
+        report decisions that do not fit this manifest or published list, and how many of its images were judged
     """
     rule = rule or ConflictRule()
     held = load_manifest(manifest) if manifest and not is_list_file(manifest) else None
@@ -167,7 +149,6 @@ def report_decisions(
         resolution=resolution,
         agreement=agreement(standing_verdicts(rows)),
         staleness=find_stale(held, resolution.decisions) if held else None,
-        categories=check_categories(read_category_lists(categories)) if categories else (),
         allowed=rule.allow_conflicts,
         coverage=coverage_on(held, resolution) if held else (),
     )
@@ -185,7 +166,7 @@ def _namespace_in(manifest: Manifest | None, dataset: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """Decisions carried out on a manifest: the manifest before, what was done, and how verdicts were resolved."""
+    """Decisions applied to a manifest: the manifest before, what was done, and how conflicts were resolved."""
 
     base: Manifest
     applied: Application
@@ -204,10 +185,8 @@ class Replayed:
             A manifest was given, or the list is JSON.
         """
         if self.file is None:
-            raise UsageError(
-                "Only a published list has lines to be written again", where="--lines",
-                hint="`curation export` writes the parts of a manifest",
-            )  # fmt: skip
+            hint = "`curation export` writes the parts of a manifest"
+            raise UsageError("Only a published list has lines", where="--lines", hint=hint)
         return lines_left(self.file, self.applied.manifest)
 
     def data(self) -> dict[str, Any]:
@@ -218,10 +197,10 @@ class Replayed:
             "version": made.header.version,
             "digest": made.digest,
             "supersedes": {"version": self.base.header.version, "digest": self.base.digest},
-            "changes": [asdict(one) for one in applied.changes],
-            "ineffective": [asdict(one) for one in applied.ineffective],
+            "changes": msgspec.to_builtins(applied.changes),
+            "ineffective": msgspec.to_builtins(applied.ineffective),
             "shared": list(applied.shared),
-            "staleness": asdict(applied.staleness),
+            "staleness": msgspec.to_builtins(applied.staleness),
             "coverage": {"note": UNJUDGED, "parts": [one.data() for one in applied.coverage]},
             "resolution": self.resolution.data(),
             **({} if self.added is None else {"boxes": self.added.data()}),
@@ -248,33 +227,31 @@ def apply_from_files(
     sources: Sources = NOTHING,
     reading: Reading | None = None,
 ) -> Replayed:
-    """Replay recorded verdicts and boxes on a manifest: a new version that names their digests.
+    """Apply decisions and added boxes to a manifest: a new version that records their digests.
 
     Parameters
     ----------
     manifest
-        a folder, NAME@VERSION of an available manifest, or a published list of images in any form
+        a folder, NAME@VERSION of an available manifest, or a published list of images in any format
     decisions
         .jsonl, .csv, or the FindMeIfYouCan authors' manual_selection as .yaml or .json (repeatable)
     boxes
-        boxes.jsonl of a review: boxes that annotations lack become an overlay of the new version, which build, export
-        and evaluate count as truth (repeatable: one a folder)
+        boxes.jsonl of a review: boxes that annotations lack are added to the new version; build, export and evaluate
+        count them as truth (repeatable: one per folder)
     boxes_rule
         whose boxes: refuse where reviewers differ (default), every box, boxes that all reviewers of an image drew, or
         of each image those of the most senior reviewer (--senior)
     boxes_iou
-        from which on boxes of two reviewers are of one object
+        least IoU at which boxes of two reviewers are of the same object
     near
-        the part that is near, of decisions on DATASET or of all; one that does not exist is made
-        (repeatable)
+        the near part, for decisions on DATASET or for all; created if it does not exist (repeatable)
     far
-        the part that is far, of decisions on DATASET or of all; one that does not exist is made
-        (repeatable)
+        the far part, for decisions on DATASET or for all; created if it does not exist (repeatable)
     version
         of the new manifest: MAJOR.MINOR.PATCH (default: 1.0.0 of a cleaned list)
     variant
-        make a cleaned list of its own rather than a new version: without images that decisions remove, without
-        unsure ones too, or of images judged to stay alone (default for a published list: minus-remove); unjudged is
+        make a separate cleaned list rather than a new version: without images that decisions remove, without
+        unsure ones too, or only images judged to stay (default for a published list: minus-remove); unjudged is
         not clean
     name
         of the cleaned list (default: from what is left out, such as textures-ninco-minus-72)
@@ -286,34 +263,26 @@ def apply_from_files(
         to count objects anew
     """
     # Loaded when it is used: the readers of all formats cost the help of a command 0.04 s.
-    from curation.sources.given import open_slots
+    from curation.sources.coerce import open_slots
 
     rule = rule or ConflictRule()
-    if len(reason) > 1000 or (reason and not reason.isprintable()):
-        raise UsageError("The reason is not one line of text", where="--note")
+    if not is_line(reason):
+        raise UsageError("The reason must be a single line", where="--note")
     if not (decisions or boxes):
-        raise UsageError("There is nothing to apply", expected="--decisions FILE, or --added-boxes FILE")
+        raise UsageError("Nothing to apply", expected="--decisions FILE, or --boxes FILE")
     files, drawn = read_decision_files(decisions), read_box_logs(boxes)
-    torn = [note for one in files for note in one.report.notes()] + [note for one in drawn for note in one.notes()]
+    torn = [note for one in files for note in one.notes()] + [note for one in drawn for note in one.notes()]
     if torn and strict:
-        raise DecisionError("A file is cut off, or not finished", where=torn[0], hint="leave out --strict")
+        raise DecisionError("A file is truncated or incomplete", where=torn[0], hint="leave out --strict")
     rows = [one for file in files for one in file.decisions]
     is_list = is_list_file(manifest)
     base = manifest_of_list(Path(manifest), rows) if is_list else load_manifest(manifest)
     variant = variant or ("minus-remove" if is_list else None)
-    if version is None and variant is None:
-        raise UsageError(
-            "A new version of a manifest needs its number",
-            where="--version",
-            expected=f"MAJOR.MINOR.PATCH behind {base.header.version}",
-            hint="or --cleaned, for a cleaned list of its own",
-        )
-    if name and variant is None:
-        raise UsageError("A new version keeps the name", where="--name", hint="--cleaned, for a list of its own")
+    if variant is None and (name or version is None):
+        hint = "--version MAJOR.MINOR.PATCH; or --variant, for a separate cleaned list, with --name"
+        raise UsageError("A new version of a manifest needs a version number, and keeps the name", hint=hint)
     if boxes and variant is not None:
-        raise UsageError(
-            "Boxes become part of a new version of a manifest", where="--added-boxes", expected="--version V"
-        )
+        raise UsageError("Boxes can only be added to a new version", where="--boxes", expected="--version V")
     # Who is senior may be asked for by the rule for verdicts, for boxes, or both.
     seniors = () if boxes_rule == "senior" and rule.rule != "senior" else rule.senior
     resolution = resolve(rows, rule.rule, seniors=seniors, allow_conflicts=rule.allow_conflicts)
@@ -344,7 +313,7 @@ def apply_from_files(
 
 
 def _doubts(base: Manifest, applied: Application) -> list[str]:
-    """Return in words what a reader of the result should look at."""
+    """Return warnings about the result."""
     told = [*applied.staleness.notes(), *(one.text() for one in applied.ineffective)]
     if applied.shared:
         told.append(f"near and far share {len(applied.shared)} images, such as {applied.shared[0]}.")

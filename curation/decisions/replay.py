@@ -7,14 +7,13 @@ The order of decisions inside a stage, and repeats, change nothing.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from curation.decisions.decision import Action, Decision, Stage
 from curation.errors import DecisionError
-
-_SHOWN = 3
-_Ids = set[str]
+from curation.grouping import examples
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +27,7 @@ class Ineffective:
 
     def text(self) -> str:
         """Return this as one sentence with the first few ids."""
-        more = ", …" if len(self.images) > _SHOWN else ""
-        first = ", ".join(self.images[:_SHOWN])
-        return f"{len(self.images)} images of {self.stage} {self.action} {self.why}: {first}{more}."
+        return f"{len(self.images)} images of {self.stage} {self.action} {self.why}: {examples(self.images)}."
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +42,6 @@ class Replayed:
         Start images that are in neither.
     added_near, added_far : tuple of str
         Accepted candidates, also those that stand in the start list.
-    notes : tuple of str
-        `ineffective` in words.
     ineffective : tuple of Ineffective
         Decisions that found no image to act on, or that another overrides.
     shared : tuple of str
@@ -58,9 +53,13 @@ class Replayed:
     removed: tuple[str, ...]
     added_near: tuple[str, ...]
     added_far: tuple[str, ...]
-    notes: tuple[str, ...]
     ineffective: tuple[Ineffective, ...] = ()
     shared: tuple[str, ...] = ()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Return `ineffective` in words."""
+        return tuple(one.text() for one in self.ineffective)
 
 
 def replay(
@@ -96,95 +95,47 @@ def replay(
         An image that is to be near is not in the start list (a ``KeyError`` in the authors' code).
     """
     listed = set(start)
-    of = _by_action(decisions)
-    kept, dropped = of["auto_override", "keep_near"], of["auto_override", "remove"]
-    removed = (set(remove) | dropped) - kept
-    near_now = ((set(near) | kept) - dropped) - removed
-    _check_inside(near_now - listed, where)
-    far_now = listed - removed - near_now
-    told = [
-        _told("auto_override", "remove", "are not in the start list", dropped - listed),
-        _told("auto_override", "keep_near", "are also removed by an override, and stay far", kept & dropped),
-    ]
-    told += _manual_stage(near_now, far_now, listed, of)
-    added_near, added_far = of["candidate", "add_near"], of["candidate", "add_far"]
-    told += [
-        _told("candidate", "add_near", "stand in the start list", added_near & listed),
-        _told("candidate", "add_far", "stand in the start list", added_far & listed),
-        _told("candidate", "add_near", "are added to far too", added_near & added_far),
-    ]
-    ineffective = tuple(one for one in told if one.images)
-    return Replayed(
-        near=_sorted(near_now),
-        far=_sorted(far_now),
-        removed=_sorted(listed - near_now - far_now),
-        added_near=_sorted(added_near),
-        added_far=_sorted(added_far),
-        notes=tuple(one.text() for one in ineffective),
-        ineffective=ineffective,
-        shared=_sorted((near_now | added_near) & (far_now | added_far)),
-    )
-
-
-def _manual_stage(near: _Ids, far: _Ids, listed: _Ids, of: _Actions) -> list[Ineffective]:
-    """Change near and far in place: far −= remove; then far to near; then near to far."""
-    drop, to_near, to_far = (of["manual", action] for action in ("remove", "to_near", "to_far"))
-    told = _not_found("remove", drop, far, "far", {"near": near, "neither": listed}, listed)
-    far -= drop
-    told += _not_found("to_near", to_near, far, "far", {"near": near, "neither": listed}, listed)
-    moved = far & to_near
-    near |= moved
-    far -= moved
-    told += _not_found("to_far", to_far, near, "near", {"far": far, "neither": listed}, listed)
-    moved = near & to_far
-    far |= moved
-    near -= moved
-    return told
-
-
-def _not_found(
-    action: Action, asked: _Ids, acts_on: _Ids, list_name: str, others: dict[str, _Ids], listed: _Ids
-) -> list[Ineffective]:
-    """Return the images that a decision did not find in the list it acts on, by where they stand instead."""
-    absent = asked - acts_on
-    told = []
-    for name, ids in others.items():
-        found = absent & ids
-        why = f"are not in {list_name} but in {name}" if name != "neither" else "were removed before"
-        told.append(_told("manual", action, why, found))
-        absent -= found
-    return [*told, _told("manual", action, "are not in the start list", absent - listed)]
-
-
-class _Actions(dict[tuple[str, str], _Ids]):
-    """Images by stage and action, an empty set where there are none."""
-
-    def __missing__(self, key: tuple[str, str]) -> _Ids:
-        return set()
-
-
-def _by_action(decisions: Iterable[Decision]) -> _Actions:
-    found = _Actions()
+    asked: dict[tuple[Stage, Action], set[str]] = defaultdict(set)
     for one in decisions:
-        found.setdefault((one.stage, one.action), set()).add(one.image_id)
-    return found
+        asked[one.stage, one.action].add(one.image_id)
+    told: list[Ineffective] = []
 
+    def tell(stage: Stage, action: Action, why: str, images: Collection[str]) -> None:
+        if images:
+            told.append(Ineffective(stage, action, why, tuple(sorted(images))))
 
-def _check_inside(outside: _Ids, where: str) -> None:
-    if outside:
-        first = ", ".join(sorted(outside)[:_SHOWN])
+    kept, dropped = asked["auto_override", "keep_near"], asked["auto_override", "remove"]
+    removed = (set(remove) | dropped) - kept
+    is_near = ((set(near) | kept) - dropped) - removed
+    if outside := is_near - listed:
         raise DecisionError(
             "Images that are to be near are not in the start list",
             where=where,
             expected="every image of keep_near among those that the start rule and list let in",
-            found=f"{len(outside)}: {first}",
+            found=f"{len(outside)}: {examples(sorted(outside))}",
             hint="is it the start list that the decisions were made on?",
         )
-
-
-def _told(stage: Stage, action: Action, why: str, images: _Ids) -> Ineffective:
-    return Ineffective(stage, action, why, _sorted(images))
-
-
-def _sorted(images: Iterable[str]) -> tuple[str, ...]:
-    return tuple(sorted(images))
+    tell("auto_override", "remove", "are not in the start list", dropped - listed)
+    tell("auto_override", "keep_near", "are also removed by an override, and stay far", kept & dropped)
+    now = {"near": is_near, "far": listed - removed - is_near, "removed": listed & removed}
+    steps: tuple[tuple[Action, str, str, str], ...] = (
+        ("remove", "far", "near", "removed"),
+        ("to_near", "far", "near", "near"),
+        ("to_far", "near", "far", "far"),
+    )
+    for action, origin, other, target in steps:
+        images = asked["manual", action]
+        tell("manual", action, f"are not in {origin} but in {other}", images & now[other])
+        tell("manual", action, "were removed before", images & now["removed"])
+        tell("manual", action, "are not in the start list", images - listed)
+        moved = images & now[origin]
+        now[origin] -= moved
+        now[target] |= moved
+    added_near, added_far = asked["candidate", "add_near"], asked["candidate", "add_far"]
+    tell("candidate", "add_near", "stand in the start list", added_near & listed)
+    tell("candidate", "add_far", "stand in the start list", added_far & listed)
+    tell("candidate", "add_near", "are added to far too", added_near & added_far)
+    shared = (now["near"] | added_near) & (now["far"] | added_far)
+    lists = (now["near"], now["far"], now["removed"], added_near, added_far)
+    near_now, far_now, removed_now, *added = (tuple(sorted(one)) for one in lists)
+    return Replayed(near_now, far_now, removed_now, added[0], added[1], tuple(told), tuple(sorted(shared)))

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal, get_args
 
 from curation.canonical import canonical_json, sha256_of_bytes, sha256_of_value
 from curation.decisions.decision import Action, Decision, Stage, moment_of, row_of, sort_key
 from curation.errors import DecisionConflictError, UsageError
-from curation.manifest.soundness import DIGEST
+from curation.grouping import examples, grouped
+from curation.manifest.header import DIGEST
 
 Rule = Literal["error", "majority", "senior"]
 RULES: tuple[Rule, ...] = get_args(Rule)
-Key = tuple[str, str, Stage]
-"""Pool, image and stage: what verdicts agree or differ on."""
-
 _EARLIEST = datetime.min.replace(tzinfo=UTC)
-_SHOWN = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,16 +93,7 @@ class Resolution:
             "repeated": self.repeated,
             "abstained": self.abstained,
             "undecided": len(self.undecided),
-            "conflicts": [
-                {
-                    "image_id": one.image_id,
-                    "dataset": one.dataset,
-                    "stage": one.stage,
-                    "votes": {action: list(names) for action, names in one.votes},
-                    "outcome": one.outcome,
-                }
-                for one in self.conflicts
-            ],
+            "conflicts": [asdict(one) | {"votes": dict(one.votes)} for one in self.conflicts],
         }
 
 
@@ -137,20 +124,24 @@ def resolve(
     UsageError
         The rule is unknown, or needs seniors and there are none.
     """
-    _check_rule(rule, seniors)
+    if rule not in RULES:
+        raise UsageError("Unknown rule for conflicts", expected=", ".join(RULES), found=repr(rule[:40]))
+    if (rule == "senior") != bool(seniors):
+        raise UsageError("Only the rule 'senior' needs --senior NAME, and it does", hint="--rule senior --senior NAME")
     rows = list(decisions)
     distinct = list(dict.fromkeys(rows))
     standing = standing_verdicts(distinct)
     chosen: list[Decision] = []
     conflicts: list[Conflict] = []
-    for key, verdicts in _by_key(standing):
-        votes = _votes(verdicts)
-        actions: Collection[Action | None] = votes
+    for key, verdicts in sorted(grouped(standing, lambda one: (one.dataset, one.image_id, one.stage)).items()):
+        by_action = grouped((one for one in verdicts if one.action != "unsure"), lambda one: one.action)
+        votes = {action: tuple(sorted({one.reviewer for one in by_action[action]})) for action in sorted(by_action)}
+        kept: set[Action | None] = {*votes} or {"unsure"}
         if len(votes) > 1:
             outcome = _outcome(verdicts, votes, rule, seniors)
             conflicts.append(Conflict(*key, tuple(votes.items()), outcome))
-            actions = votes if rule == "error" else [outcome]
-        chosen += [one for one in verdicts if one.action in (actions or ("unsure",))]
+            kept = kept if rule == "error" else {outcome}
+        chosen += [one for one in verdicts if one.action in kept]
     if rule == "error" and not allow_conflicts:
         refuse_conflicts(conflicts)
     is_open = tuple(one for one in conflicts if one.outcome is None)
@@ -166,17 +157,27 @@ def resolve(
     )
 
 
+def _outcome(
+    verdicts: Sequence[Decision], votes: Mapping[Action, tuple[str, ...]], rule: Rule, seniors: Sequence[str]
+) -> Action | None:
+    if rule == "majority":
+        most = max(map(len, votes.values()))
+        winners = [action for action, names in votes.items() if len(names) == most]
+        return winners[0] if len(winners) == 1 else None
+    action_of = {one.reviewer: one.action for one in verdicts}
+    action = next((action_of[name] for name in seniors if name in action_of), None)
+    return None if action == "unsure" else action
+
+
 def refuse_conflicts(conflicts: Sequence[Conflict]) -> None:
     """Raise `DecisionConflictError` if there is any conflict; the message shows the first few."""
-    if not conflicts:
-        return
-    more = f"; and {len(conflicts) - _SHOWN} more" if len(conflicts) > _SHOWN else ""
-    raise DecisionConflictError(
-        f"Verdicts contradict each other on {len(conflicts)} images",
-        where=" | ".join(one.text() for one in conflicts[:_SHOWN]) + more,
-        expected="one action for an image at a stage",
-        hint="--rule majority, --rule senior --senior NAME, or --on-error conflicts=keep to replay them all",
-    )
+    if conflicts:
+        raise DecisionConflictError(
+            f"Verdicts contradict each other on {len(conflicts)} images",
+            where=examples((one.text() for one in conflicts), joint=" | "),
+            expected="one action for an image at a stage",
+            hint="--rule majority, --rule senior --senior NAME, or --on-error conflicts=keep to replay them all",
+        )
 
 
 def standing_verdicts(decisions: Iterable[Decision]) -> tuple[Decision, ...]:
@@ -186,14 +187,10 @@ def standing_verdicts(decisions: Iterable[Decision]) -> tuple[Decision, ...]:
     go first. Rows that name no reviewer all stand: whether they are one person's is not known.
     """
     rows = list(dict.fromkeys(decisions))
-    last: dict[tuple[str, ...], tuple[datetime, int]] = {}
-    for place, one in enumerate(rows):
-        if one.reviewer:
-            key = (one.dataset, one.image_id, one.stage, one.reviewer)
-            moment = (moment_of(one) or _EARLIEST, place)
-            last[key] = max(last.get(key, moment), moment)
-    stands = {place for _, place in last.values()}
-    return tuple(one for place, one in enumerate(rows) if place in stands or not one.reviewer)
+    last: dict[Hashable, int] = {}
+    for place, one in sorted(enumerate(rows), key=lambda item: moment_of(item[1]) or _EARLIEST):
+        last[(one.dataset, one.image_id, one.stage, one.reviewer) if one.reviewer else place] = place
+    return tuple(rows[place] for place in sorted(last.values()))
 
 
 def decisions_digest(decisions: Iterable[Decision]) -> str:
@@ -203,10 +200,9 @@ def decisions_digest(decisions: Iterable[Decision]) -> str:
 
 def recorded_form(decisions: Iterable[Decision]) -> str:
     """Return decisions as a manifest holds them: rows ``[dataset, stage, action, reason, [image, …]]``, sorted."""
-    images: dict[tuple[str, str, str, str], set[str]] = defaultdict(set)
-    for one in decisions:
-        images[one.dataset, one.stage, one.action, one.reason].add(one.image_id)
-    return canonical_json([[*key, sorted(ids)] for key, ids in sorted(images.items())]).decode("utf-8")
+    groups = grouped(decisions, lambda one: (one.dataset, one.stage, one.action, one.reason))
+    rows = [[*key, sorted({one.image_id for one in several})] for key, several in sorted(groups.items())]
+    return canonical_json(rows).decode("utf-8")
 
 
 def recorded_digest(text: str) -> str | None:
@@ -214,42 +210,3 @@ def recorded_digest(text: str) -> str | None:
     if re.fullmatch(DIGEST, text):
         return text
     return sha256_of_bytes(text.encode("utf-8")) if text else None
-
-
-def _by_key(standing: Iterable[Decision]) -> list[tuple[Key, list[Decision]]]:
-    found: dict[Key, list[Decision]] = defaultdict(list)
-    for one in standing:
-        found[one.dataset, one.image_id, one.stage].append(one)
-    return sorted(found.items())
-
-
-def _check_rule(rule: str, seniors: Sequence[str]) -> None:
-    if rule not in RULES:
-        raise UsageError("There is no such rule for conflicts", expected=", ".join(RULES), found=repr(rule[:40]))
-    if rule == "senior" and not seniors:
-        raise UsageError("The rule 'senior' needs to know who is", hint="--senior NAME, the most senior first")
-    if rule != "senior" and seniors:
-        raise UsageError(f"The rule {rule!r} knows no seniors", hint="--rule senior")
-
-
-def _votes(verdicts: Sequence[Decision]) -> dict[Action, tuple[str, ...]]:
-    """Return the reviewers of each action but ``unsure``, which abstains."""
-    names: dict[Action, set[str]] = defaultdict(set)
-    for one in verdicts:
-        if one.action != "unsure":
-            names[one.action].add(one.reviewer)
-    return {action: tuple(sorted(names[action])) for action in sorted(names)}
-
-
-def _outcome(
-    verdicts: Sequence[Decision], votes: Mapping[Action, tuple[str, ...]], rule: Rule, seniors: Sequence[str]
-) -> Action | None:
-    if rule == "majority":
-        most = max(len(names) for names in votes.values())
-        winners = [action for action, names in votes.items() if len(names) == most]
-        return winners[0] if len(winners) == 1 else None
-    if rule == "senior":
-        by_name = {one.reviewer: one.action for one in verdicts}
-        action = next((by_name[name] for name in seniors if name in by_name), None)
-        return None if action == "unsure" else action
-    return None

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from functools import partial
+from functools import partial, reduce
+from operator import getitem
 from typing import Any
 
 from curation.evaluation import confidence, oscr
@@ -26,119 +27,85 @@ _PAPER = "Palechor et al., WACV 2023"
 _OSCR = "Dhamija et al., NeurIPS 2018"
 _WORST = 5
 
+_NO_KNOWN = "no sample of a known class"
+_NO_UNKNOWN = "there are no unknown samples, or no known ones"
+_NOT_REACHED = "the rate is not reached"
+_share = partial(Measure, unit="share", better="higher")
+_confidence = partial(_share, source=_PAPER)
+
 MEASURES = (
-    Measure(
+    _share(
         "CCR@{fpr}",
         "correct classification rate at a false positive rate",
         "known samples that are classified right with a score above the threshold / known samples, at the threshold "
         "where the share of unknown samples above it is the rate, as the variant says",
-        unit="share",
-        better="higher",
-        source=f"{_OSCR}; {_PAPER}",
-        undefined="the rate is not reached",
-        paths=(("rates", "ccr_at_fpr", "{fpr}"),),
-        count=("n", "known"),
-        ranked=True,
+        source=f"{_OSCR}; {_PAPER}", undefined=_NOT_REACHED, paths=(("rates", "ccr_at_fpr", "{fpr}"),),
+        count=("n", "known"), ranked=True,
     ),
-    Measure(
+    _share(
         "AUROC",
         "area under the ROC curve against unknown samples",
         "highest known score of known samples against that of unknown samples, ties half",
-        unit="share",
-        better="higher",
-        undefined="there are no unknown samples, or no known ones",
-        paths=(("auroc", "unknown", "auroc"),),
-        count=("n", "unknown"),
-        ranked=True,
+        undefined=_NO_UNKNOWN, paths=(("auroc", "unknown", "auroc"),), count=("n", "unknown"), ranked=True,
     ),
-    Measure(
+    _confidence(
         "gamma",
         "confidence against unknown samples",
         "mean of gamma_plus and gamma_minus",
-        unit="share",
-        better="higher",
-        source=_PAPER,
         undefined="there are no unknown samples, or the scores are no probabilities",
-        paths=(("confidence", "unknown", "gamma"),),
-        ranked=True,
+        paths=(("confidence", "unknown", "gamma"),), ranked=True,
     ),
-    Measure(
+    _share(
         "accuracy",
         "closed-set accuracy",
         "known samples whose highest known score is that of their class / known samples (closed set)",
-        unit="share",
-        better="higher",
-        undefined="no sample of a known class",
-        count=("n", "known"),
-        ranked=True,
+        undefined=_NO_KNOWN, count=("n", "known"), ranked=True,
     ),
-    Measure(
+    _share(
         "macro_accuracy",
         "closed-set accuracy, mean over classes",
         "mean over known classes with samples of the accuracy on each",
-        unit="share",
-        better="higher",
-        undefined="no sample of a known class",
+        undefined=_NO_KNOWN,
     ),
-    Measure(
+    _share(
         "macro_CCR@{fpr}",
         "CCR at FPR, mean over classes",
         "mean over known classes of each class's CCR at the same threshold",
-        unit="share",
-        better="higher",
-        undefined="the rate is not reached",
-        paths=(("rates", "macro_ccr_at_fpr", "{fpr}"),),
+        undefined=_NOT_REACHED, paths=(("rates", "macro_ccr_at_fpr", "{fpr}"),),
     ),
     Measure(
         "sum_ccr",
         "sum of CCR at FPR",
         "sum of CCR@FPR over the queries that are defined (openset-imagenet-comparison)",
-        unit="ratio",
-        better="higher",
-        undefined="none of the rates is reached",
-        paths=(("rates", "sum_ccr", "value"),),
+        unit="ratio", better="higher", undefined="none of the rates is reached", paths=(("rates", "sum_ccr", "value"),),
     ),
-    Measure(
+    _confidence(
         "gamma_plus",
         "confidence of known samples",
         "mean probability of the true class over known samples, also misclassified ones",
-        unit="share",
-        better="higher",
-        source=_PAPER,
         undefined="there are no known samples, or the scores are no probabilities",
-        paths=(("confidence", "unknown", "gamma_plus"),),
-        count=("n", "known"),
+        paths=(("confidence", "unknown", "gamma_plus"),), count=("n", "known"),
     ),
-    Measure(
+    _confidence(
         "gamma_minus",
         "confidence of unknown samples",
         "mean over the group of 1 - highest known probability + 1/K (without 1/K where there is a background class)",
-        unit="share",
-        better="higher",
-        source=_PAPER,
         undefined="there are no unknown samples, or the scores are no probabilities",
-        paths=(("confidence", "unknown", "gamma_minus"),),
-        count=("n", "unknown"),
+        paths=(("confidence", "unknown", "gamma_minus"),), count=("n", "unknown"),
     ),
-    Measure(
+    _share(
         "iosa",
         "best open-set accuracy",
         "highest over all thresholds of (right answers that pass + samples of the group that do not) / both",
-        unit="share",
-        better="higher",
-        undefined="there are no unknown samples, or no known ones",
-        paths=(("openset_accuracy", "unknown", "strict", "iosa"),),
+        undefined=_NO_UNKNOWN, paths=(("openset_accuracy", "unknown", "strict", "iosa"),),
     ),
-    Measure(
+    _share(
         "oosa",
         "open-set accuracy at the validation threshold",
         "the same at the threshold that is best on validation (known and negative); of equal ones the lowest",
-        unit="share",
-        better="higher",
-        undefined="no validation scores",
-        paths=(("openset_accuracy", "unknown", "strict", "oosa"),),
+        undefined="no validation scores", paths=(("openset_accuracy", "unknown", "strict", "oosa"),),
     ),
-)
+)  # fmt: skip
 DEFINITIONS: dict[str, str] = {
     **formulas(MEASURES, "accuracy", "macro_accuracy"),
     "auroc": "highest known score of known samples against the group's, ties half; auroc_rest_as_known: samples of the "
@@ -211,52 +178,37 @@ def _inputs(data: Data) -> Table:
     ]  # fmt: skip
     rows += [(*row[:4], "", "", row[4]) for row in input_rows({}, data["manifest"])]
     columns = (
-        Column("classifier"),
-        Column("part", head=""),
-        Column("file"),
-        Column("digest", "digest"),
-        Column("kind"),
-        Column("labels_from", head="labels from"),
-        Column("reported"),
-    )
+        Column("classifier"), Column("part", head=""), Column("file"), Column("digest", "digest"), Column("kind"),
+        Column("labels_from", head="labels from"), Column("reported"),
+    )  # fmt: skip
     return Table("inputs", columns, rows, title="Inputs")
 
 
+def _taking(*path: str) -> Callable[[Data], Any]:
+    return lambda one: reduce(getitem, path, one)
+
+
 def _summary(data: Data) -> Table:
-    def taking(*path: str) -> Callable[[Data], Any]:
-        def take(one: Data) -> Any:
-            found: Any = one
-            for key in path:
-                found = found[key]
-            return found
-
-        return take
-
     ones = data["classifiers"]
     lines: list[tuple[str, str, Callable[[Data], Any]]] = [
         ("samples known/negative/unknown", "", lambda one: "/".join(str(n) for n in one["n"].values())),
-        ("accuracy", "ratio", taking("accuracy")),
-        ("macro accuracy", "ratio", taking("macro_accuracy")),
-        ("gamma+", "ratio", taking("confidence", "unknown", "gamma_plus")),
+        ("accuracy", "ratio", _taking("accuracy")),
+        ("macro accuracy", "ratio", _taking("macro_accuracy")),
+        ("gamma+", "ratio", _taking("confidence", "unknown", "gamma_plus")),
     ]
-    for group in GROUPS:
-        if _has(data, group):
-            lines += [
-                (f"gamma-, {group}", "ratio", taking("confidence", group, "gamma_minus")),
-                (f"gamma, {group}", "ratio", taking("confidence", group, "gamma")),
-                (f"AUROC, {group}", "ratio", taking("auroc", group, "auroc")),
-                (f"best OSA, {group}", "ratio", taking("openset_accuracy", group, "strict", "iosa")),
-                (
-                    f"OSA at validation threshold, {group}",
-                    "ratio",
-                    taking("openset_accuracy", group, "strict", "oosa"),
-                ),
-            ]
+    for group in (one for one in GROUPS if _has(data, one)):
+        lines += [
+            (f"gamma-, {group}", "ratio", _taking("confidence", group, "gamma_minus")),
+            (f"gamma, {group}", "ratio", _taking("confidence", group, "gamma")),
+            (f"AUROC, {group}", "ratio", _taking("auroc", group, "auroc")),
+            (f"best OSA, {group}", "ratio", _taking("openset_accuracy", group, "strict", "iosa")),
+            (f"OSA at validation threshold, {group}", "ratio", _taking("openset_accuracy", group, "strict", "oosa")),
+        ]
     if any(one["validation"] is not None for one in ones.values()):
-        gamma = taking("validation", "confidence", "negative", "gamma")
+        gamma = _taking("validation", "confidence", "negative", "gamma")
         lines.append(("validation gamma, negative", "ratio", lambda one: one["validation"] and gamma(one)))
     if data["epochs"]:
-        lines.append(("epoch kept", "count", taking("kept")))
+        lines.append(("epoch kept", "count", _taking("kept")))
     kept = {name: (data["epochs"].get(name) or {}).get("kept") for name in ones}
     return across("Measures", {name: {**one, "kept": kept[name]} for name, one in ones.items()}, lines)
 
@@ -283,27 +235,24 @@ def _rates(data: Data, group: str) -> Table:
 
 def _worst_classes(name: str, one: Data) -> Table:
     """Return the classes of lowest accuracy."""
-    told = [row for row in one["classes"] if row["accuracy"] is not None]
-    worst = sorted(told, key=lambda row: (row["accuracy"], row["class"]))[:_WORST]
+    defined = [row for row in one["classes"] if row["accuracy"] is not None]
+    worst = sorted(defined, key=lambda row: (row["accuracy"], row["class"]))[:_WORST]
     columns = (Column("class"), Column("n", "count"), Column("accuracy", "ratio"))
     rows = [(row["class"], row["n"], row["accuracy"]) for row in worst]
-    return Table("", columns, rows, title=f"{name}: classes of lowest accuracy, of {len(told)}")
+    return Table("", columns, rows, title=f"{name}: classes of lowest accuracy, of {len(defined)}")
 
 
 def _bootstrap(bootstrap: Data) -> Iterator[Table]:
-    def taking(measure: str) -> Callable[[Data], str]:
-        return lambda found: _interval(found[measure])
-
     percent = f"{100 * float(bootstrap['confidence']):g} %"
     note = f"{percent} intervals over classes, {bootstrap['replicates']} replicates, seed {bootstrap['seed']}"
-    lines = [(one, "", taking(one)) for one in next(iter(bootstrap["intervals"].values()))]
+    lines = [(one, "", partial(_interval, one)) for one in next(iter(bootstrap["intervals"].values()))]
     yield across(note, bootstrap["intervals"], lines)
-    told = {name: found for name, found in bootstrap["differences"].items() if "reason" not in found}
-    if told:
-        yield across(f"Differences to {bootstrap['differences_to']}, paired", told, lines)
+    if paired := {name: found for name, found in bootstrap["differences"].items() if "reason" not in found}:
+        yield across(f"Differences to {bootstrap['differences_to']}, paired", paired, lines)
 
 
-def _interval(cell: Data) -> str:
+def _interval(measure: str, found: Data) -> str:
+    cell = found[measure]
     if cell["low"] is None:
         return "-"
     return f"{cell['estimate']:.4f} [{cell['low']:.4f}, {cell['high']:.4f}]"

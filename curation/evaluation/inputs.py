@@ -33,8 +33,8 @@ from curation.evaluation.truth import Part, ground_truth, places_of
 from curation.manifest.manifest import Manifest
 from curation.manifest.overlay import Overlay, OverlayImage, overlaid, read_overlay
 from curation.progress import stage
-from curation.sources.slots import BadBoxes
 from curation.sources.source import Source
+from curation.sources.source_specs import BadBoxes
 
 __all__ = [
     "BadBoxes",
@@ -80,7 +80,7 @@ class Reading:
 
     def open(self, truth: Truth, part: str = "test") -> Source:
         """Return the source of a ground truth; `part` is what to call the part that a file holds."""
-        from curation.sources.given import as_source
+        from curation.sources.coerce import as_source
 
         if isinstance(truth, Source):
             return truth

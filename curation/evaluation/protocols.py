@@ -10,6 +10,7 @@ file declares both in ``NAME.toml``. Another package's benchmark, offered under 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from difflib import get_close_matches
 from functools import cache
 from importlib import import_module, metadata, resources, util
 from types import ModuleType
@@ -94,10 +95,11 @@ def measures_of(protocol: str) -> Sequence[Measure]:
 def _known(protocol: str, what: str) -> Any:
     module = _module(protocol, what)
     if module is None:
+        near = get_close_matches(protocol, protocols(), 1)
         raise UsageError(
             "There is no such protocol",
             where=protocol[:80],
             expected=", ".join(protocols()),
-            hint="curation evaluate --help",
+            hint=f"did you mean {near[0]}?" if near else "curation evaluate --help",
         )
     return module

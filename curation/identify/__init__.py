@@ -5,19 +5,6 @@ The package itself can be called: ``curation.identify(...)`` is `curation.identi
 
 from __future__ import annotations
 
-import sys
-from types import ModuleType
-from typing import Any
+from curation.callable_package import make_callable
 
-
-class _Callable(ModuleType):
-    """A package that is also the public function of its name."""
-
-    def __call__(self, *given: Any, **named: Any) -> Any:
-        """Say which published lists some files are (see `curation.identify.run.identify`)."""
-        from curation.identify.run import identify
-
-        return identify(*given, **named)
-
-
-sys.modules[__name__].__class__ = _Callable
+make_callable(__name__)

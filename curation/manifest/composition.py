@@ -4,29 +4,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
-
-import numpy as np
-import numpy.typing as npt
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
 
 from curation.csv_table import as_csv
 from curation.errors import UsageError
 from curation.manifest.header import ClassEntry, Header, LabelView, PartEntry, classes_in
 from curation.manifest.manifest import Manifest
-from curation.manifest.views import (
-    FLAGS,
-    ROLES,
-    PartImages,
-    PartObjects,
-    class_positions,
-    locate_images,
-    select_objects,
-)
-from curation.sources.source import Bools, Int32s, Int64s, Source
+from curation.manifest.tables import counted
+from curation.manifest.views import FLAGS, ROLES, PartImages, every_object, locate_images, stated_pairs, treated
+from curation.sources.source import Source
 from curation.text_table import Table
 
-Roles = npt.NDArray[np.int8]
+if TYPE_CHECKING:
+    import pandas as pd
 
 _ROLES_SHOWN = ("known", "previous", "negative", "unknown", "ignored")
 _SPLITS = ("train", "finetune", "val", "test", "wilderness")
@@ -117,146 +108,65 @@ def compose(manifest: Manifest, sources: Mapping[str, Source]) -> tuple[PartComp
 
 def _composed(manifest: Manifest, part: PartEntry, sources: Mapping[str, Source]) -> PartComposition:
     classes = classes_in(manifest.header, part)
-    absent = [slot for slot in part.sources if slot not in sources]
-    if part.name not in manifest.lists:
-        return _as_stated(part, classes, "its list is not available")
-    if absent:
-        return _as_stated(part, classes, " ".join(f"--source {slot}=PATH" for slot in absent) + " is not given")
-    once = replace(manifest, lists={part.name: tuple(dict.fromkeys(manifest.ids(part.name)))})
-    images = locate_images(once, part.name, sources)
-    if any(source.objects is None for source in images.sources):
-        return _of_presence(part, classes, images)
-    return _of_objects(part, classes, images)
-
-
-def _as_stated(part: PartEntry, classes: Sequence[ClassEntry], missing: str) -> PartComposition:
-    """Return what the header says of a part."""
+    roles = Counter[str](entry.role for entry in classes)
+    of_role = {role: roles[role] for role in ROLES if roles[role]}
+    absent = [f"--source {slot}=PATH" for slot in part.sources if slot not in sources]
+    if absent or part.name not in manifest.lists:
+        distinct = None if part.images is None else part.images - part.repeats
+        missing = f"{' '.join(absent)} is not given" if part.name in manifest.lists else "its list is not available"
+        stated = dict(part.boxes) or None
+        return PartComposition(part, distinct, part.annotated_images, of_role, stated, None, None, missing=missing)
+    images = locate_images(manifest, part.name, sources)
+    boxed = all(source.objects is not None for source in images.sources)
+    shown = _objects(part, classes, images) if boxed else _statements(part, classes, images)
+    labelled, hidden = shown[~shown.hidden], shown[shown.hidden]
+    hidden_images = hidden.groupby("role").image.nunique()
     return PartComposition(
         part=part,
-        images=None if part.images is None else part.images - part.repeats,
-        annotated_images=part.annotated_images,
-        classes=_by_role(classes),
-        labelled=dict(part.boxes) if part.boxes else None,
-        hidden=None,
-        hidden_images=None,
-        missing=missing,
+        images=len(set(manifest.ids(part.name))),
+        annotated_images=labelled.image.nunique(),
+        classes=of_role,
+        labelled=_counts(labelled) if boxed else None,
+        hidden=_counts(hidden) if boxed else None,
+        hidden_images={ROLES[role]: n for role, n in zip(hidden_images.index, hidden_images.tolist(), strict=True)},
+        by_class=_class_counts(classes, shown, boxed=boxed),
+        missing="" if boxed else "a source knows classes of images, and no boxes",
     )
 
 
-def _of_objects(part: PartEntry, classes: Sequence[ClassEntry], images: PartImages) -> PartComposition:
-    every = select_objects(classes, EVERYTHING, images)
-    shown = select_objects(classes, part.view, images)
-    is_labelled = _among(every, shown)
-    n = len(classes)
-    return PartComposition(
-        part=part,
-        images=len(images),
-        annotated_images=shown.annotated_images(),
-        classes=_by_role(classes),
-        labelled=shown.counts(),
-        hidden=_hidden(every, ~is_labelled),
-        hidden_images=_images_by_role(every.role, every.image, ~is_labelled),
-        by_class=_class_counts(
-            classes,
-            _images_of_labels(every.label, every.image, n),
-            np.bincount(every.label, minlength=n),
-            np.bincount(every.label[is_labelled], minlength=n),
-            np.bincount(every.label[every.crowd], minlength=n),
-        ),
+def _objects(part: PartEntry, classes: Sequence[ClassEntry], images: PartImages) -> pd.DataFrame:
+    import pandas as pd
+
+    objects = every_object(classes, images)
+    return pd.DataFrame(objects).assign(hidden=treated("drop", part.view, objects))
+
+
+def _statements(part: PartEntry, classes: Sequence[ClassEntry], images: PartImages) -> pd.DataFrame:
+    import pandas as pd
+
+    image, label = stated_pairs(classes, images)
+    pairs = pd.DataFrame({"image": image, "label": label}).query("label >= 0")
+    roles = pairs.label.map(dict(enumerate(ROLES.index(entry.role) for entry in classes))).astype(int)
+    dropped = [place for place, name in enumerate(ROLES) if getattr(part.view, name) == "drop"]
+    return pairs.assign(role=roles, hidden=roles.isin(dropped), crowd=False)
+
+
+def _counts(objects: pd.DataFrame) -> dict[str, int]:
+    by_role = objects.role.value_counts().sort_index()
+    return {ROLES[role]: n for role, n in zip(by_role.index, by_role.tolist(), strict=True)} | {
+        flag: int(objects[flag].sum()) for flag in FLAGS
+    }
+
+
+def _class_counts(classes: Sequence[ClassEntry], shown: pd.DataFrame, *, boxed: bool) -> tuple[ClassCount, ...]:
+    found = shown.assign(labelled=~shown.hidden).groupby("label")
+    counts = found.agg(
+        images=("image", "nunique"), objects=("image", "size"), labelled=("labelled", "sum"), crowd=("crowd", "sum")
     )
-
-
-def _of_presence(part: PartEntry, classes: Sequence[ClassEntry], images: PartImages) -> PartComposition:
-    """Return what can be told of a part where a source knows which classes an image shows, and no boxes."""
-    pairs = [_pairs(classes, images, number) for number in range(len(images.sources))]
-    image, label = (np.concatenate(column) for column in zip(*pairs, strict=True))
-    image, label = image[label >= 0], label[label >= 0]
-    role = np.array([ROLES.index(entry.role) for entry in classes], np.int8)[label]
-    is_hidden = np.array([getattr(part.view, name) == "drop" for name in ROLES], np.bool_)[role]
-    return PartComposition(
-        part=part,
-        images=len(images),
-        annotated_images=_distinct(image[~is_hidden]).size,
-        classes=_by_role(classes),
-        labelled=None,
-        hidden=None,
-        hidden_images=_images_by_role(role, image, is_hidden),
-        by_class=_class_counts(classes, _images_of_labels(label, image, len(classes))),
-        missing="a source knows classes of images, and no boxes",
-    )
-
-
-def _pairs(classes: Sequence[ClassEntry], images: PartImages, number: int) -> tuple[Int32s, Int32s]:
-    """Return image of the part and label of every statement "this image shows this class" of one source."""
-    source = images.sources[number]
-    listed = np.flatnonzero(images.source == number)
-    place = np.full(len(source.images), -1, np.int32)
-    place[images.position[listed]] = listed
-    image, category = source.class_pairs()
-    inside = place[image] >= 0
-    return place[image[inside]], class_positions(classes, source)[category[inside]]
-
-
-def _among(objects: PartObjects, chosen: PartObjects) -> Bools:
-    """Return which objects of a part are among some of the same part."""
-    result = np.zeros(len(objects), np.bool_)
-    for number, source in enumerate(objects.images.sources):
-        marked = np.zeros(len(source.require_objects("A composition")), np.bool_)
-        marked[chosen.index[chosen.source == number]] = True
-        own = objects.source == number
-        result[own] = marked[objects.index[own]]
-    return result
-
-
-def _by_role(classes: Sequence[ClassEntry]) -> dict[str, int]:
-    counted: Counter[str] = Counter(entry.role for entry in classes)
-    return {role: counted[role] for role in ROLES if counted[role]}
-
-
-def _hidden(objects: PartObjects, is_hidden: Bools) -> dict[str, int]:
-    by_role = np.bincount(objects.role[is_hidden], minlength=len(ROLES)).tolist()
-    flags = {flag: int(getattr(objects, flag)[is_hidden].sum()) for flag in FLAGS}
-    return {role: n for role, n in zip(ROLES, by_role, strict=True) if n} | flags
-
-
-def _images_by_role(role: Roles, image: Int32s, is_hidden: Bools) -> dict[str, int]:
-    counts = {name: _distinct(image[is_hidden & (role == number)]).size for number, name in enumerate(ROLES)}
-    return {name: count for name, count in counts.items() if count}
-
-
-def _images_of_labels(label: Int32s, image: Int32s, n_classes: int) -> Int64s:
-    """Return how many images show each class."""
-    pairs = _distinct(image.astype(np.int64) * n_classes + label)
-    return np.bincount(pairs % max(n_classes, 1), minlength=n_classes)
-
-
-def _distinct(values: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.integer[Any]]:
-    """Return the distinct values, ascending: `np.unique` hashes, which takes five times as long here."""
-    ordered = np.sort(values)
-    return ordered[np.flatnonzero(np.diff(ordered, prepend=-1))]
-
-
-def _class_counts(
-    classes: Sequence[ClassEntry],
-    images: Int64s,
-    objects: Int64s | None = None,
-    labelled: Int64s | None = None,
-    crowd: Int64s | None = None,
-) -> tuple[ClassCount, ...]:
-    def at(column: Int64s | None, place: int) -> int | None:
-        return None if column is None else int(column[place])
-
+    rows = counts.reindex(range(len(classes)), fill_value=0).astype(int).to_numpy().tolist()
     return tuple(
-        ClassCount(
-            name=entry.name,
-            index=entry.index,
-            role=entry.role,
-            images=int(images[place]),
-            objects=at(objects, place),
-            labelled=at(labelled, place),
-            crowd=at(crowd, place),
-        )
-        for place, entry in enumerate(classes)
+        ClassCount(entry.name, entry.index, entry.role, images, *(more if boxed else (None, None, None)))
+        for entry, (images, *more) in zip(classes, rows, strict=True)
     )
 
 
@@ -314,15 +224,13 @@ class Composition:
 def _class_rows(compositions: Sequence[PartComposition]) -> Iterator[tuple[Any, ...]]:
     """Yield one row a class and part, as `_CSV_HEADER` names the columns."""
     for one in compositions:
-        place = (one.part.name, one.part.task, one.part.role)
         for entry in one.by_class:
             hidden = None if entry.objects is None else entry.objects - (entry.labelled or 0)
             counts = (entry.images, entry.objects, entry.labelled, hidden, entry.crowd)
-            yield (*place, entry.name, entry.index, entry.role, *counts)
+            yield (one.part.name, one.part.task, one.part.role, entry.name, entry.index, entry.role, *counts)
 
 
 def _part_data(one: PartComposition) -> dict[str, Any]:
-    names = ("name", "index", "role", "images", "objects", "labelled", "crowd")
     return {
         "part": one.part.name,
         "task": one.part.task,
@@ -335,66 +243,60 @@ def _part_data(one: PartComposition) -> dict[str, Any]:
         "labelled_objects": one.labelled,
         "hidden_objects": one.hidden,
         "images_with_hidden_objects": one.hidden_images,
-        "by_class": [{name: getattr(entry, name) for name in names} for entry in one.by_class],
+        "by_class": [asdict(entry) for entry in one.by_class],
         "missing": one.missing,
     }
 
 
 def _part_table(header: Header, compositions: Sequence[PartComposition]) -> Table:
-    shown = [role for role in _ROLES_SHOWN if any((one.labelled or {}).get(role) for one in compositions)]
-    hidden = [
-        role
-        for role in _ROLES_SHOWN
-        if any((counts or {}).get(role) for one in compositions for counts in (one.hidden, one.hidden_images))
-    ]
-    columns = ["part", "images", "annotated", *shown]
-    columns += [name for role in hidden for name in (f"hidden {role}", "in images")]
+    def seen(*kinds: str) -> list[str]:
+        told = [getattr(one, kind) or {} for one in compositions for kind in kinds]
+        return [role for role in _ROLES_SHOWN if any(counts.get(role) for counts in told)]
+
+    shown, hidden = seen("labelled"), seen("hidden", "hidden_images")
+    columns = [*shown, *(name for role in hidden for name in (f"hidden {role}", "in images")), "crowd"]
     rows = []
     for one in compositions:
-        row = [one.part.name, _number(one.images), _number(one.annotated_images)]
-        row += [_of(one.labelled, role) for role in shown]
-        row += [_of(counts, role) for role in hidden for counts in (one.hidden, one.hidden_images)]
-        rows.append((*row, _of(one.labelled, "crowd")))
+        counts = [(one.labelled, role) for role in shown]
+        counts += [(kind, role) for role in hidden for kind in (one.hidden, one.hidden_images)]
+        counts.append((one.labelled, "crowd"))
+        numbers = [
+            one.images,
+            one.annotated_images,
+            *(None if kind is None else kind.get(role, 0) for kind, role in counts),
+        ]
+        rows.append((one.part.name, *map(counted, numbers)))
     title = f"{header.name} {header.version}: images, and objects under the label view of each part"
-    return Table(title, (*columns, "crowd"), tuple(rows))
+    return Table(title, ("part", "images", "annotated", *columns), tuple(rows))
 
 
 def _class_table(header: Header, compositions: Sequence[PartComposition]) -> Table:
     """Return the labelled objects of each class: with tasks, in the parts of its own task, else in every part."""
-    if not header.tasks:
-        columns = [one.part.name for one in compositions if one.by_class]
-        counts = {one.part.name: one for one in compositions}
-        rows = [
-            (
-                str(entry.index),
-                entry.name,
-                entry.role,
-                *(_labelled(counts[part], entry.name) for part in columns),
-            )
-            for entry in header.classes
-        ]
-        return Table("Objects of each class", ("index", "class", "role", *columns), tuple(rows))
+    found = {
+        (
+            one.part.task if header.tasks else "",
+            one.part.role if header.tasks else one.part.name,
+            entry.name,
+        ): entry.labelled
+        for one in reversed(compositions)
+        for entry in one.by_class
+    }
+    seen = dict.fromkeys(column for _, column, _ in reversed(found))
+    columns = [split for split in _SPLITS if split in seen] if header.tasks else list(seen)
     task_of = {name: task.name for task in header.tasks for name in task.introduced}
-    found = {one.part.role for one in compositions if one.by_class}
-    splits = [role for role in _SPLITS if role in found]
-    at = {(one.part.task, one.part.role): one for one in reversed(compositions)}
     rows = []
     for entry in header.classes:
         task = task_of.get(entry.name, "")
-        counted = [_labelled(at.get((task, split)), entry.name) for split in splits]
-        rows.append((str(entry.index), entry.name, task or "-", *counted))
-    title = "Labelled objects of each class in the parts of the task that introduces it (--out FILE.csv: in all parts)"
-    return Table(title, ("index", "class", "task", *splits), tuple(rows))
-
-
-def _labelled(one: PartComposition | None, name: str) -> str:
-    found = [entry.labelled for entry in one.by_class if entry.name == name] if one else []
-    return _number(found[0]) if found else "-"
-
-
-def _of(counts: dict[str, int] | None, name: str) -> str:
-    return "-" if counts is None else f"{counts.get(name, 0):,}"
-
-
-def _number(number: int | None) -> str:
-    return "-" if number is None else f"{number:,}"
+        kind = (task or "-") if header.tasks else entry.role
+        rows.append(
+            (
+                str(entry.index),
+                entry.name,
+                kind,
+                *(counted(found.get((task, column, entry.name))) for column in columns),
+            )
+        )
+    title = "Objects of each class"
+    if header.tasks:
+        title = "Labelled objects of each class in the parts of the task that introduces it (--csv FILE: in all parts)"
+    return Table(title, ("index", "class", "task" if header.tasks else "role", *columns), tuple(rows))

@@ -16,16 +16,17 @@ none
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeVar
 
 import msgspec
 
-from curation.manifest.header import ClassEntry, Header, PartEntry
+from curation.manifest.header import ClassEntry, Header, PartEntry, SourceEntry, version_numbers
 from curation.manifest.manifest import Manifest
-from curation.manifest.soundness import header_as_data, version_numbers
+from curation.short_repr import short_repr
 
+Named = TypeVar("Named", PartEntry, ClassEntry, SourceEntry)
 Verdict = Literal["none", "patch", "minor", "major"]
 _LONGEST = 80
 """Characters of a value that are shown."""
@@ -62,6 +63,8 @@ class PartChange:
         Same ids in another order, in a part whose order carries meaning.
     """
 
+    __repr__ = short_repr
+
     name: str
     added: tuple[str, ...]
     removed: tuple[str, ...]
@@ -81,6 +84,8 @@ class ManifestDiff:
         The step between the two version numbers; None where the names differ or the version went back.
     """
 
+    __repr__ = short_repr
+
     parts: tuple[PartChange, ...]
     changes: tuple[Change, ...]
     verdict: Verdict
@@ -99,11 +104,9 @@ def diff_manifests(old: Manifest, new: Manifest) -> ManifestDiff:
     """Return how `new` differs from `old`, and whether that is a major, minor or patch step, or none."""
     parts = tuple(_part_changes(old, new))
     changes = [
-        *_compare_parts(old, new, parts),
-        *_compare_classes(old.header.classes, new.header.classes),
-        *_compare_tasks(old.header, new.header),
-        *_compare_overlays(old.header, new.header),
-        *_compare_words(old.header, new.header),
+        *_compare_parts(old, new, {one.name: one for one in parts}),
+        *_compare_classes(old.header, new.header),
+        *_compare_header(old.header, new.header),
     ]
     if not changes and old.digest != new.digest:
         changes.append(Change("patch", "header", "differs"))
@@ -125,92 +128,83 @@ def _part_changes(old: Manifest, new: Manifest) -> Iterable[PartChange]:
             added=tuple(sorted((after[name] - before[name]).elements())),
             removed=tuple(sorted(removed.elements())),
             moved_to={other: count for other, count in moved.items() if count},
-            reordered=before[name] == after[name] and old.lists[name] != new.lists[name],
+            reordered=before.get(name) == after.get(name) and old.lists[name] != new.lists[name],
         )
 
 
-def _compare_parts(old: Manifest, new: Manifest, parts: tuple[PartChange, ...]) -> Iterable[Change]:
-    before = {part.name: part for part in old.header.parts}
-    after = {part.name: part for part in new.header.parts}
-    for name in sorted(before.keys() - after.keys()):
-        yield Change("major", f"part {name}", "is gone")
-    for name in sorted(after.keys() - before.keys()):
-        yield Change("minor", f"part {name}", "is new")
-    for name in sorted(before.keys() & after.keys()):
-        yield from _compare_entries(before[name], after[name])
-        pinned = {before[name].sha256, after[name].sha256}
-        if not (name in old.lists and name in new.lists) and None not in pinned and len(pinned) == 2:
-            yield Change("major", f"part {name}", "its list is another; not available, only its digest")
-    for part in parts:
-        if part.added or part.removed:
-            what = f"{len(part.added)} ids added, {len(part.removed)} removed"
-            yield Change("major", f"part {part.name}", what, part)
-        elif part.reordered:
-            yield Change("major", f"part {part.name}", "the order of its ids is another", part)
+def _matched(old: Iterable[Named], new: Iterable[Named]) -> Iterator[tuple[str, Named | None, Named | None]]:
+    """Yield name, old and new record: first those that are gone, then new ones, then those that both have."""
+    before, after = ({one.name: one for one in some} for some in (old, new))
+    for names in (before.keys() - after.keys(), after.keys() - before.keys(), before.keys() & after.keys()):
+        yield from ((name, before.get(name), after.get(name)) for name in sorted(names))
 
 
-def _compare_tasks(old: Header, new: Header) -> Iterable[Change]:
-    if old.tasks != new.tasks:
-        yield Change("major", "tasks", "the classes that a task introduces, or their order, are others")
+def _compare_parts(old: Manifest, new: Manifest, lists: Mapping[str, PartChange]) -> Iterator[Change]:
+    for name, before, after in _matched(old.header.parts, new.header.parts):
+        subject = f"part {name}"
+        if after is None:
+            yield Change("major", subject, "is gone")
+        elif before is None:
+            yield Change("minor", subject, "is new")
+        else:
+            yield from _compare_entries(subject, before, after, at_hand=name in lists)
+    for name, part in lists.items():
+        what = f"{len(part.added)} ids added, {len(part.removed)} removed"
+        if part.added or part.removed or part.reordered:
+            yield Change("major", f"part {name}", "the order of its ids is another" if part.reordered else what, part)
 
 
-def _compare_overlays(old: Header, new: Header) -> Iterable[Change]:
-    """Boxes of reviewers are truth: a score against others is another score."""
-    if old.overlay == new.overlay:
-        return
-    told = ["none" if one is None else one.told for one in (old.overlay, new.overlay)]
-    same = old.overlay is not None and new.overlay is not None and old.overlay.sha256 == new.overlay.sha256
-    yield Change("patch" if same else "major", "overlay", f"{told[0]} became {told[1]}")
-
-
-def _compare_entries(before: PartEntry, after: PartEntry) -> Iterable[Change]:
-    subject = f"part {before.name}"
+def _compare_entries(subject: str, before: PartEntry, after: PartEntry, *, at_hand: bool) -> Iterator[Change]:
     if before.sha256 is None and after.sha256 is not None:
         yield Change("minor", subject, "a declared part has got its list")
-    if before.sha256 is not None and after.sha256 is None:
+    elif before.sha256 is not None and after.sha256 is None:
         yield Change("major", subject, "its list is gone")
-    if before.role != after.role:
-        yield Change("major", subject, f"role {before.role} became {after.role}")
+    elif before.sha256 != after.sha256 and not at_hand:
+        yield Change("major", subject, "its list is another; not available, only its digest")
+    for field, told in (("role", "role {} became {}"), ("order", "order {} became {}")):
+        if (one := getattr(before, field)) != (other := getattr(after, field)):
+            yield Change("major", subject, told.format(one, other))
     if before.view != after.view:
         yield Change("major", subject, f"label view: {_fields_changed(before.view, after.view)}")
-    if before.order != after.order:
-        yield Change("major", subject, f"order {before.order} became {after.order}")
-    listed = ("sha256", "images", "role", "view", "order")
-    words = [name for name in PartEntry.__struct_fields__ if name not in listed]
-    if before.sha256 is not None and any(getattr(before, name) != getattr(after, name) for name in words):
-        yield Change("patch", subject, f"{_fields_changed(before, after, words)}")
+    words = [name for name in PartEntry.__struct_fields__ if name not in ("sha256", "images", "role", "view", "order")]
+    if before.sha256 is not None and (what := _fields_changed(before, after, words)):
+        yield Change("patch", subject, what)
 
 
-def _compare_classes(old: tuple[ClassEntry, ...], new: tuple[ClassEntry, ...]) -> Iterable[Change]:
-    before = {entry.name: entry for entry in old}
-    after = {entry.name: entry for entry in new}
-    for name in sorted(before.keys() - after.keys()):
-        yield Change("major", f"class {name}", "is gone")
-    for name in sorted(after.keys() - before.keys()):
-        yield Change("minor", f"class {name}", f"is new ({after[name].role})")
-    for name in sorted(before.keys() & after.keys()):
-        one, other = before[name], after[name]
-        if (one.role, one.index) != (other.role, other.index):
-            what = f"{one.role} {one.index} became {other.role} {other.index}"
-            yield Change("major", f"class {name}", what)
-        if lost := set(one.aliases) - set(other.aliases):
-            yield Change("major", f"class {name}", f"lost the alias {min(lost)!r}")
-        elif one.aliases != other.aliases:
-            yield Change("minor", f"class {name}", "has new aliases")
+def _compare_classes(old: Header, new: Header) -> Iterator[Change]:
+    for name, before, after in _matched(old.classes, new.classes):
+        subject = f"class {name}"
+        if before is None or after is None:
+            yield Change("minor", subject, f"is new ({after.role})") if after else Change("major", subject, "is gone")
+            continue
+        if (before.role, before.index) != (after.role, after.index):
+            what = f"{before.role} {before.index} became {after.role} {after.index}"
+            yield Change("major", subject, what)
+        if lost := set(before.aliases) - set(after.aliases):
+            yield Change("major", subject, f"lost the alias {min(lost)!r}")
+        elif before.aliases != after.aliases:
+            yield Change("minor", subject, "has new aliases")
 
 
-def _compare_words(old: Header, new: Header) -> Iterable[Change]:
-    """Return the differences that touch no list, role or view."""
-    before, after = header_as_data(old), header_as_data(new)
-    for name in sorted(before):
-        if name in ("parts", "classes", "overlay") or before[name] == after[name]:
+def _compare_header(old: Header, new: Header) -> Iterator[Change]:
+    """Return the differences beside parts and classes."""
+    if old.tasks != new.tasks:
+        yield Change("major", "tasks", "the classes that a task introduces, or their order, are others")
+    if old.overlay != new.overlay:
+        # Boxes of reviewers are truth: a score against others is another score.
+        told = ["none" if one is None else one.told for one in (old.overlay, new.overlay)]
+        same = old.overlay is not None and new.overlay is not None and old.overlay.sha256 == new.overlay.sha256
+        yield Change("patch" if same else "major", "overlay", f"{told[0]} became {told[1]}")
+    for name in sorted({*Header.__struct_fields__} - {"parts", "classes", "overlay", "tasks"}):
+        before, after = getattr(old, name), getattr(new, name)
+        if before == after:
             continue
         if name == "rule":
             yield Change("patch", "rule", _fields_changed(old.rule, new.rule))
         elif name == "sources":
             yield Change("patch", "sources", _sources_changed(old, new))
-        elif isinstance(before[name], str) and isinstance(after[name], str):
-            yield Change("patch", name, _became(before[name], after[name]))
+        elif isinstance(before, str) and isinstance(after, str):
+            yield Change("patch", name, _became(before, after))
         else:
             yield Change("patch", name, "differs")
     if [entry.name for entry in old.classes] != [entry.name for entry in new.classes]:
@@ -218,42 +212,40 @@ def _compare_words(old: Header, new: Header) -> Iterable[Change]:
 
 
 def _sources_changed(old: Header, new: Header) -> str:
-    before = {entry.name: entry for entry in old.sources}
-    after = {entry.name: entry for entry in new.sources}
-    words = [f"{name} is gone" for name in sorted(before.keys() - after.keys())]
-    words += [f"{name} is new" for name in sorted(after.keys() - before.keys())]
-    shared = sorted(before.keys() & after.keys())
-    words += [f"{name}: {_fields_changed(before[name], after[name])}" for name in shared if before[name] != after[name]]
+    words = []
+    for name, before, after in _matched(old.sources, new.sources):
+        if before is None or after is None:
+            words.append(f"{name} is {'new' if after else 'gone'}")
+        elif before != after:
+            words.append(f"{name}: {_fields_changed(before, after)}")
     return "; ".join(words) or "in another order"
 
 
 def _fields_changed(old: msgspec.Struct, new: msgspec.Struct, names: Iterable[str] | None = None) -> str:
-    fields = old.__struct_fields__ if names is None else names
     changed = []
-    for name in fields:
+    for name in old.__struct_fields__ if names is None else names:
         before, after = getattr(old, name), getattr(new, name)
-        if isinstance(before, Mapping) and isinstance(after, Mapping) and before != after:
+        if before == after:
+            continue
+        if isinstance(before, Mapping) and isinstance(after, Mapping):
             keys = sorted(key for key in {*before, *after} if before.get(key) != after.get(key))
             changed += [f"{name}.{key} {_became(before.get(key), after.get(key))}" for key in keys]
-        elif isinstance(before, str) and before != after:
-            changed.append(f"{name} {_became(before, after)}")
-        elif before != after:
-            changed.append(f"{name} differs")
+        else:
+            changed.append(f"{name} {_became(before, after) if isinstance(before, str) else 'differs'}")
     return "; ".join(changed)
 
 
 def _became(before: object, after: object) -> str:
     """Return ``'old' became 'new'``; of long values the place where they first differ."""
-    old, new = repr(before), repr(after)
-    if max(len(old), len(new)) > _LONGEST:
-        pairs = enumerate(zip(old, new, strict=False))
-        same = next((place for place, (one, other) in pairs if one != other), min(len(old), len(new)))
+    both = [repr(before), repr(after)]
+    if max(map(len, both)) > _LONGEST:
+        same = next((i for i, (one, other) in enumerate(zip(*both, strict=False)) if one != other), 0)
         start = max(0, same - _LONGEST // 3)
-        old, new = (
+        both = [
             ("…" if start else "") + text[start : start + _LONGEST] + ("…" if text[start + _LONGEST :] else "")
-            for text in (old, new)
-        )
-    return f"{old} became {new}"
+            for text in both
+        ]
+    return " became ".join(both)
 
 
 def _stated_step(old: Header, new: Header) -> Verdict | None:

@@ -9,7 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import msgspec
 
 from curation.errors import ManifestError, UsageError
 from curation.ids import NATIVE_FORMS, native_of
@@ -28,6 +30,20 @@ if TYPE_CHECKING:
 INFO_KEY = "curation"
 """Key of ``dataset.info``: name, version and digest of the manifest, and the tags and views that are ours."""
 Missing = Literal["error", "skip"]
+
+
+class _Part(msgspec.Struct):
+    part: str
+    tag: str
+
+
+class _Record(msgspec.Struct):
+    name: str
+    version: str
+    digest: str
+    id_field: str
+    namespaces: list[str]
+    parts: Annotated[list[_Part], msgspec.Meta(min_length=1)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +74,7 @@ class TaggedLists:
         if self.digest != manifest.digest:
             raise ManifestError(
                 "The tags of the dataset are of another manifest",
-                where=f"{manifest.header.name} {manifest.header.version}",
+                where=manifest.title,
                 expected=manifest.digest,
                 found=f"{self.name} {self.version}, {self.digest}"[:200],
             )
@@ -92,31 +108,23 @@ def write_tags(
         raise UsageError(
             "The dataset has the tags of another manifest",
             where=told_name(dataset),
-            expected=f"{manifest.header.name} {manifest.header.version}, {manifest.digest[:19]}",
+            expected=f"{manifest.title}, {manifest.digest[:19]}",
             found=f"{before['name']} {before['version']}, {str(before['digest'])[:19]}"[:200],
             hint="replace=True removes its tags and saved views, and writes these",
         )
     names = {part: f"{prefix}{part}" for part in lists}
     old = {one["tag"] for one in before.get("parts", [])}
-    foreign = sorted({*dataset.distinct("tags")} & {*names.values()} - old)
-    if foreign:
-        raise UsageError(
-            "The dataset has a tag of this name that is not ours",
-            where=f"{told_name(dataset)}: {foreign[0]}"[:200],
-            hint="prefix='NAME ' puts something before the names of the parts",
-        )
+    if foreign := sorted({*dataset.distinct("tags")} & {*names.values()} - old):
+        what, where = "The dataset has a tag of this name that is not ours", f"{told_name(dataset)}: {foreign[0]}"[:200]
+        raise UsageError(what, where=where, hint="prefix='NAME ' puts something before the names of the parts")
     refuse_foreign_views(dataset, [*names.values()], old)
     wanted = [*dict.fromkeys(one for ids in lists.values() for one in ids)]
     there = samples_of(dataset, wanted, id_field)
     absent = [one for one in wanted if one not in there]
     if absent and missing == "error":
-        raise UsageError(
-            "The dataset lacks images of the manifest",
-            where=told_name(dataset),
-            expected=f"all {len(wanted)} images",
-            found=f"without {named_images(absent)}",
-            hint="missing='skip' tags the others; id_field=FIELD says what names the images",
-        )
+        what, hint = "The dataset lacks images of the manifest", "missing='skip' tags the others; id_field=FIELD"
+        expected, found = f"all {len(wanted)} images", f"without {named_images(absent)}"
+        raise UsageError(what, where=told_name(dataset), expected=expected, found=found, hint=hint)
     record = {
         "name": manifest.header.name,
         "version": manifest.header.version,
@@ -209,16 +217,15 @@ def _ours(dataset: Any) -> dict[str, Any]:
     found = dataset.info.get(INFO_KEY)
     if found is None:
         return {}
-    fields = ("name", "version", "digest", "id_field", "namespaces", "parts")
-    parts = found.get("parts") if isinstance(found, Mapping) else None
-    stated = [isinstance(one, Mapping) and {"part", "tag"} <= set(one) for one in parts or ()]
-    if not parts or not all(stated) or not all(name in found for name in fields):
-        raise UsageError(
+    try:
+        ours: dict[str, Any] = msgspec.to_builtins(msgspec.convert(dict(found), _Record))
+        return ours
+    except (msgspec.ValidationError, TypeError, ValueError):
+        what, where = (
             "The dataset has information of this name that is not ours",
-            where=f"{told_name(dataset)}: info[{INFO_KEY!r}]",
-            hint="keep it under another name",
+            f"{told_name(dataset)}: info[{INFO_KEY!r}]",
         )
-    return dict(found)
+        raise UsageError(what, where=where, hint="keep it under another name") from None
 
 
 def _say(dataset: Any, record: Mapping[str, Any]) -> None:

@@ -1,28 +1,49 @@
-"""The header of a manifest: what a protocol is, which images it lists, and how that came about.
+"""The header of a manifest: what a protocol is, which images it lists, how that came about, and what makes it sound.
 
 The header is plain data without floats (a threshold is a decimal string), so that its canonical form, and with it
 the manifest's digest, is the same on every machine. `schema.json` beside this file describes the same structure.
+What a field may hold stands at the field; what fields must be to each other, in `curation.manifest.validation`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal, get_args
 
 import msgspec
 
 from curation.short_repr import short_repr
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION: Literal[1] = 1
 
+NAME = r"[a-z0-9][a-z0-9_.]*(?:-[a-z0-9_.]+)*(?:/[a-z0-9][a-z0-9_.]*(?:-[a-z0-9_.]+)*)?"
+"""A manifest's name: lower-case words joined by ``-``, at most one ``/``."""
+VERSION = r"(?:0|[1-9][0-9]{0,5})\.(?:0|[1-9][0-9]{0,5})\.(?:0|[1-9][0-9]{0,5})"
+"""A semantic version without pre-release marks."""
+PART_NAME = r"[a-z0-9][a-z0-9._-]{0,63}"
+"""Name of a part, which is the stem of its id file, of a source or a task: no separator, no leading dot."""
+DIGEST = r"sha256:[0-9a-f]{64}"
+LARGEST_INDEX = 2**31 - 2
+"""Category ids fit 32 bits, and the one after the last too."""
+
+Name = Annotated[str, msgspec.Meta(pattern=rf"^{NAME}\Z", max_length=120)]
+Version = Annotated[str, msgspec.Meta(pattern=rf"^{VERSION}\Z")]
+PartName = Annotated[str, msgspec.Meta(pattern=rf"^{PART_NAME}\Z")]
+Digest = Annotated[str, msgspec.Meta(pattern=rf"^{DIGEST}\Z")]
+Count = Annotated[int, msgspec.Meta(ge=0)]
+Taxonomy = Literal["closed-set", "OSOD-I", "OSOD-II", "OSOD-III", "OWOD", "OVD", "OSC"]
 ClassRole = Literal["known", "negative", "unknown", "ignored", "previous"]
-"""``previous`` is a role within a part alone: known since an earlier task (see `curation.manifest.header`)."""
-
+"""``previous`` is a role within a part alone: known since an earlier task (see `classes_in`)."""
+BOX_COUNTS = (*get_args(ClassRole), "difficult", "crowd")
+"""Keys of `PartEntry.boxes`: objects by role, and the subsets ``difficult`` and ``crowd``."""
 PartRole = Literal["train", "val", "test", "finetune", "wilderness"]
 Origin = Literal["regenerated", "as_published", "reviewed", "declared"]
 Order = Literal["code_point", "listed"]
 Treatment = Literal["keep", "rename:unknown", "drop", "ignore"]
 ParameterValue = str | int | bool | None | tuple[str | int, ...]
+TAXONOMIES: tuple[str, ...] = get_args(Taxonomy)
+Lists = Mapping[str, Sequence[str]]
+"""Ids of each available part."""
 
 
 class _Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -35,10 +56,10 @@ class FileEntry(_Record, frozen=True):
     """One raw file, or one folder of small ones, that a source was read from."""
 
     name: str
-    sha256: str
-    size: int
-    rows: int
-    files: int = 1
+    sha256: Digest
+    size: Count
+    rows: Count
+    files: Count = 1
 
 
 class SourceEntry(_Record, frozen=True):
@@ -56,14 +77,14 @@ class SourceEntry(_Record, frozen=True):
         Classes whose every object is annotated on every image of the source; empty where that is not known.
     """
 
-    name: str
+    name: PartName
     dataset: str
     part: str
     namespace: str
     licence: str
     media_redistributable: bool
     files: tuple[FileEntry, ...]
-    dropped: dict[str, int] = {}
+    dropped: dict[str, Count] = {}
     note: str = ""
     exhaustive: tuple[str, ...] = ()
 
@@ -105,7 +126,7 @@ class LabelView(_Record, frozen=True):
 class TaskEntry(_Record, frozen=True):
     """One step of an open-world benchmark: the classes that become known in it, in the order of their index."""
 
-    name: str
+    name: PartName
     introduced: tuple[str, ...]
 
 
@@ -134,19 +155,19 @@ class PartEntry(_Record, frozen=True):
         Lines that name an image again; 0 but for lists that do so as published.
     """
 
-    name: str
+    name: PartName
     role: PartRole
     sources: tuple[str, ...]
     selection: str
     view: LabelView
     order: Order = "code_point"
-    images: int | None = None
-    annotated_images: int | None = None
+    images: Count | None = None
+    annotated_images: Count | None = None
     boxes: dict[str, int] = {}
-    sha256: str | None = None
+    sha256: Digest | None = None
     subset_of: str = ""
     task: str = ""
-    repeats: int = 0
+    repeats: Count = 0
 
 
 class Rule(_Record, frozen=True):
@@ -192,8 +213,8 @@ class Paper(_Record, frozen=True):
 class Supersedes(_Record, frozen=True):
     """The earlier version that this one replaces, and why."""
 
-    version: str
-    digest: str
+    version: Version
+    digest: Digest
     reason: str
 
 
@@ -216,13 +237,13 @@ class OverlayEntry(_Record, frozen=True):
         Digest of what stood in the logs of the reviewers.
     """
 
-    sha256: str
-    images: int
-    boxes: int
-    unnamed: int
-    exhaustive_images: int
+    sha256: Digest
+    images: Count
+    boxes: Count
+    unnamed: Count
+    exhaustive_images: Count
     rule: str
-    log: str
+    log: Digest
 
     @property
     def told(self) -> str:
@@ -256,12 +277,12 @@ class Header(_Record, frozen=True):
         Boxes that reviewers added to those of the sources.
     """
 
-    schema_version: int
-    name: str
-    version: str
+    schema_version: Literal[1]
+    name: Name
+    version: Version
     title: str
     paper: Paper
-    taxonomy: str
+    taxonomy: Taxonomy
     origin: Origin
     classes: tuple[ClassEntry, ...]
     parts: tuple[PartEntry, ...]
@@ -270,8 +291,8 @@ class Header(_Record, frozen=True):
     figures: tuple[Figure, ...] = ()
     notes: tuple[str, ...] = ()
     supersedes: Supersedes | None = None
-    decisions: str | None = None
-    completes: str | None = None
+    decisions: Digest | None = None
+    completes: Digest | None = None
     tasks: tuple[TaskEntry, ...] = ()
     overlay: OverlayEntry | None = None
 
@@ -314,6 +335,36 @@ def unknown_index(header: Header) -> int:
 
 
 def _role(introduced: int, now: int) -> ClassRole:
-    if introduced == now:
-        return "known"
-    return "previous" if introduced < now else "unknown"
+    return "known" if introduced == now else "previous" if introduced < now else "unknown"
+
+
+_LATER: dict[type[msgspec.Struct], tuple[str, ...]] = {
+    Header: ("tasks", "overlay"),
+    SourceEntry: ("exhaustive",),
+    PartEntry: ("task", "repeats"),
+    LabelView: ("previous", "depiction"),
+}
+"""Fields that the schema gained later."""
+
+
+def header_as_data(header: Header) -> dict[str, Any]:
+    """Return the header as plain dicts, lists, strings and integers.
+
+    Every field is present but those that the schema gained later: they are left out where they hold their default, so
+    that a manifest made before keeps its digest.
+    """
+    data: dict[str, Any] = msgspec.to_builtins(header)
+    stored = [(header, data), *zip(header.sources, data["sources"], strict=True)]
+    for part, held in zip(header.parts, data["parts"], strict=True):
+        stored += [(part, held), (part.view, held["view"])]
+    for record, held in stored:
+        defaults = {field.name: field.default for field in msgspec.structs.fields(record)}
+        for name in _LATER[type(record)]:
+            if getattr(record, name) == defaults[name]:
+                del held[name]
+    return data
+
+
+def version_numbers(version: str) -> tuple[int, ...]:
+    """Return a version such that a later one is larger."""
+    return tuple(int(number) for number in version.split("."))

@@ -18,9 +18,9 @@ from curation.errors import (
     UsageError,
     VersionChainError,
 )
-from curation.manifest.header import Header
+from curation.manifest.header import version_numbers
 from curation.manifest.manifest import HEADER_FILE, Manifest, manifest_roots, packaged_manifests, read_manifest
-from curation.manifest.soundness import require_earlier, version_numbers
+from curation.manifest.validation import require_earlier
 from curation.storage import write_text
 
 _DEPTH = 4
@@ -66,50 +66,40 @@ def find_manifest(target: str) -> Path:
         return next(iter(candidates.values()))
     if not below and (current := _superseding_all(list(candidates.values()))) is not None:
         return current
+    where = target[:200]
     if candidates:
-        raise ManifestError(
-            "Several manifests answer to this name",
-            where=target[:200],
-            expected="one of them",
-            found=", ".join(list(candidates)[:10]),
-        )
+        found = ", ".join(list(candidates)[:10])
+        raise ManifestError("Several manifests answer to this name", where=where, expected="one of them", found=found)
     near = _near(target, at_hand)
-    raise ManifestError(
-        "There is no such manifest",
-        where=target[:200],
-        expected=f"a folder with {HEADER_FILE}, or a name that `curation list manifests` prints",
-        hint=f"did you mean {' or '.join(near)}?" if near else "curation list manifests",
-    )
+    hint = f"did you mean {' or '.join(near)}?" if near else "curation list manifests"
+    expected = f"a folder with {HEADER_FILE}, or a name that `curation list manifests` prints"
+    raise ManifestError("There is no such manifest", where=where, expected=expected, hint=hint)
 
 
 def _near(target: str, names: Iterable[str]) -> list[str]:
     """Return up to three names like the target, which may be a whole name, its family or its last word."""
-
-    def likeness(name: str) -> float:
+    called: dict[str, list[str]] = {}
+    for name in names:
         bare = name.rpartition("@")[0]
-        family, _, last = bare.rpartition("/")
-        words = (name, bare, last)
-        return max(float(target == family), *(difflib.SequenceMatcher(None, word, target).ratio() for word in words))
-
-    return sorted((one for one in names if likeness(one) > _ALIKE), key=lambda one: (-likeness(one), one))[:3]
+        for word in dict.fromkeys((name, bare, *bare.split("/"))):
+            called.setdefault(word, []).append(name)
+    close = difflib.get_close_matches(target, called, n=3, cutoff=_ALIKE)
+    return list(dict.fromkeys(name for word in close for name in called[word]))[:3]
 
 
 def _superseding_all(folders: list[Path]) -> Path | None:
     """Return the folder of the version whose chain of superseded ones leads through all the others, or None."""
-    at_hand = {manifest.digest: (folder, manifest) for folder in folders for manifest in [read_manifest(folder)]}
-    links = {
-        digest: manifest.header.supersedes.digest
-        for digest, (_, manifest) in at_hand.items()
-        if manifest.header.supersedes is not None
-    }
-    heads = [digest for digest in at_hand if digest not in links.values()]
+    at_hand = {(one := read_manifest(folder)).digest: (folder, one.header) for folder in folders}
+    links = {digest: header.supersedes.digest for digest, (_, header) in at_hand.items() if header.supersedes}
+    heads = at_hand.keys() - links.values()
     if len(heads) != 1:
         return None
     # A header cannot hold its own digest, nor that of a header that holds its own: the chain ends.
-    chain = [heads[0]]
-    while (earlier := links.get(chain[-1])) in at_hand:
-        chain.append(str(earlier))
-    return at_hand[heads[0]][0] if len(chain) == len(folders) else None
+    last, count = next(iter(heads)), 1
+    current = at_hand[last][0]
+    while (last := links.get(last, "")) in at_hand:
+        count += 1
+    return current if count == len(folders) else None
 
 
 def load_manifest(target: str | Path) -> Manifest:
@@ -165,22 +155,18 @@ def superseded_by(manifest: Manifest, at_hand: Mapping[str, Manifest]) -> tuple[
         require_earlier(header, [f"{header.name} {header.version}: supersedes"])
         current = at_hand.get(f"{header.name}@{link.version}")
         if current is not None and current.digest != link.digest:
-            raise DigestMismatchError(
-                "A manifest supersedes a version by a digest that is not that version's",
-                where=f"{header.name} {header.version}: supersedes {link.version}",
-                expected=current.digest,
-                found=link.digest,
-            )
+            what = "A manifest supersedes a version by a digest that is not that version's"
+            where = f"{header.name} {header.version}: supersedes {link.version}"
+            raise DigestMismatchError(what, where=where, expected=current.digest, found=link.digest)
         chain.append(Superseded(link.version, link.digest, link.reason, current is not None))
     return tuple(chain)
 
 
 def require_folder_of_manifests(folder: Path) -> None:
     """Raise `UsageError` where there is no such folder."""
-    if folder.exists() and not folder.is_dir():
-        raise UsageError("Manifests lie in a folder", where=str(folder), expected="a folder", found="a file")
-    if not folder.exists():
-        raise UsageError("The folder of manifests does not exist", where=str(folder), expected="a folder")
+    if not folder.is_dir():
+        what = "Manifests lie in a folder" if folder.exists() else "The folder of manifests does not exist"
+        raise UsageError(what, where=str(folder), expected="a folder")
 
 
 def available_manifests(folders: Sequence[Path] = ()) -> list[dict[str, Any]]:
@@ -200,16 +186,14 @@ def available_manifests(folders: Sequence[Path] = ()) -> list[dict[str, Any]]:
     """
     for folder in folders:
         require_folder_of_manifests(folder)
-    at_hand, places = {}, {}
-    for name, folder in manifest_folders(manifest_roots(folders)).items():
+    at_hand, places = {}, manifest_folders(manifest_roots(folders))
+    for name, folder in places.items():
         try:
             at_hand[name] = read_manifest(folder)
         except VersionChainError:
             raise
         except CurationError as error:
             warnings.warn(f"{folder}: {error.what}", CurationWarning, stacklevel=2)
-            continue
-        places[name] = folder
     return [
         {
             "name": manifest.header.name,
@@ -236,12 +220,9 @@ def write_index(root: Path) -> tuple[Path, int]:
     """
     index = manifest_index(root)
     if not index["manifests"]:
-        raise UsageError(
-            "There is no manifest to index",
-            where=str(root),
-            expected="a folder that holds NAME/VERSION/manifest.json, such as manifests",
-            hint="curation list manifests --folder DIR --write-index",
-        )
+        expected = "a folder that holds NAME/VERSION/manifest.json, such as manifests"
+        hint = "curation list manifests --folder DIR --write-index"
+        raise UsageError("There is no manifest to index", where=str(root), expected=expected, hint=hint)
     write_text(root / INDEX_FILE, index_text(index))
     return root / INDEX_FILE, len(index["manifests"])
 
@@ -259,8 +240,10 @@ def manifest_index(root: Path) -> dict[str, Any]:
     require_folder_of_manifests(root)
     folders = manifest_folders([root])
     manifests = {name: read_manifest(folder) for name, folder in folders.items()}
-    for name, manifest in manifests.items():
-        _require_its_place(name, manifest.header, folders[name])
+    for name, folder in folders.items():
+        if name != (stated := manifests[name].title.replace(" ", "@")):
+            what, expected = "A manifest lies elsewhere than its name and version say", stated.replace("@", "/")
+            raise ManifestError(what, where=str(folder), expected=expected, found=name.replace("@", "/"))
     ordered = sorted(manifests.values(), key=lambda one: (one.header.name, version_numbers(one.header.version)))
     return {"schema_version": INDEX_VERSION, "manifests": [_entry(one, manifests) for one in ordered]}
 
@@ -282,12 +265,7 @@ def _entry(manifest: Manifest, at_hand: Mapping[str, Manifest]) -> dict[str, Any
         "taxonomy": header.taxonomy,
         "paper": header.paper.title,
         "parts": [
-            {
-                "name": part.name,
-                "role": part.role,
-                "images": part.images,
-                "list": part.name in manifest.lists,
-            }
+            {"name": part.name, "role": part.role, "images": part.images, "list": part.name in manifest.lists}
             for part in header.parts
         ],
         "supersedes": _superseded_data(manifest, at_hand),
@@ -299,13 +277,3 @@ def _superseded_data(manifest: Manifest, at_hand: Mapping[str, Manifest]) -> lis
         {"version": one.version, "digest": one.digest, "at_hand": one.at_hand}
         for one in superseded_by(manifest, at_hand)
     ]
-
-
-def _require_its_place(name: str, header: Header, folder: Path) -> None:
-    if name != f"{header.name}@{header.version}":
-        raise ManifestError(
-            "A manifest lies elsewhere than its name and version say",
-            where=str(folder),
-            expected=f"{header.name}/{header.version}",
-            found=name.replace("@", "/"),
-        )

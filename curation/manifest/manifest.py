@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -26,15 +25,8 @@ from curation.errors import (
     UsageError,
 )
 from curation.input_files import utf8_text
-from curation.manifest.header import SCHEMA_VERSION, Header, PartEntry
-from curation.manifest.soundness import (
-    VERSION,
-    check_header,
-    check_lists,
-    header_as_data,
-    needs_every_list,
-    require_earlier,
-)
+from curation.manifest.header import SCHEMA_VERSION, Header, PartEntry, header_as_data
+from curation.manifest.validation import check_header, check_lists, needs_every_list, require_earlier
 from curation.short_repr import cut, html_table
 from curation.storage import inside, publishing_folder, read_bytes
 
@@ -42,7 +34,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from curation.manifest.overlay import Overlay
-    from curation.sources.slots import SourceSlot
+    from curation.sources.source_specs import SourceSlot
 
 
 HEADER_FILE = "manifest.json"
@@ -94,20 +86,13 @@ class Manifest:
 
     def _repr_html_(self) -> str:
         """Return a small table for a notebook: each part with its role, images and the start of its digest."""
-        header = self.header
-        rows = [
-            (
-                part.name,
-                part.role,
-                part.task,
-                "" if part.images is None else f"{part.images:,}",
-                (part.sha256 or "no list")[:19],
-                "yes" if part.name in self.lists else "no",
-            )
-            for part in header.parts
-        ]
-        columns = ("part", "role", "task", "images", "digest", "list available")
-        words = (header.name, header.version, cut(header.title, 160), header.origin, self.digest[:19])
+        header, columns = self.header, ("part", "role", "task", "images", "digest", "list available")
+        rows = []
+        for part in header.parts:
+            images = "" if part.images is None else f"{part.images:,}"
+            at_hand = "yes" if part.name in self.lists else "no"
+            rows.append((part.name, part.role, part.task, images, (part.sha256 or "no list")[:19], at_hand))
+        words = (header.name, header.version, header.title, header.origin, self.digest[:19])
         return html_table(columns, rows, caption=" · ".join(cut(word, 160) for word in words))
 
     @cached_property
@@ -126,7 +111,7 @@ class Manifest:
         if self.header.overlay is not None and self.overlay is None:
             raise ManifestError(
                 "The annotation overlay of the manifest is not here, and its boxes belong to the truth",
-                where=f"{self.header.name} {self.header.version}",
+                where=self.title,
                 expected=f"{OVERLAY_FILE}, {self.header.overlay.sha256}",
                 hint="give the whole folder of the manifest: curation.load(FOLDER)",
             )
@@ -135,32 +120,35 @@ class Manifest:
     @property
     def slots(self) -> tuple[SourceSlot, ...]:
         """The sources that it was made from, none of them required: what `open_slots` takes."""
-        from curation.sources.slots import SourceSlot
+        from curation.sources.source_specs import SourceSlot
 
-        return tuple(
-            SourceSlot(entry.name, entry.dataset, entry.part, False, entry.note) for entry in self.header.sources
-        )
+        entries = self.header.sources
+        return tuple(SourceSlot(entry.name, entry.dataset, entry.part, False, entry.note) for entry in entries)
 
     @checked
     def part(self, name: str) -> PartEntry:
         """Return the entry of a part; an unknown name is a `ManifestError` that lists the parts."""
-        for part in self.header.parts:
-            if part.name == name:
-                return part
-        raise ManifestError(
-            "The manifest has no such part",
-            where=f"{self.header.name} {self.header.version}",
-            expected=", ".join(part.name for part in self.header.parts),
-            found=repr(name[:80]),
-        )
+        if name not in self.parts:
+            expected, found = ", ".join(self.parts), repr(name[:80])
+            raise ManifestError("The manifest has no such part", where=self.title, expected=expected, found=found)
+        return self.header.parts[self.parts.index(name)]
 
     @checked
     def ids(self, name: str) -> tuple[str, ...]:
         """Return the ids of a part; a declared part raises `MissingListError` with the command that completes it."""
-        part = self.part(name)
-        if part.name not in self.lists:
-            raise self._missing(name)
-        return self.lists[part.name]
+        if self.part(name).name in self.lists:
+            return self.lists[name]
+        target = self.title.replace(" ", "@")
+        if self.header.origin == "as_published":
+            reason, command = "the authors' list is not passed on, only its digest", f"import {target} --lists DIR"
+        else:
+            sources = " ".join(f"--source {entry.name}=PATH" for entry in self.header.sources)
+            reason, command = "it is declared, and needs your raw data", f"build {target} {sources}"
+        raise MissingListError(
+            f"The list of part {name!r} is not in this manifest: {reason}",
+            where=self.title,
+            hint=f"curation {command} --out DIR",
+        )
 
     @checked
     def frame(self, name: str | None = None) -> pd.DataFrame:
@@ -172,14 +160,12 @@ class Manifest:
         """
         import pandas as pd
 
-        entries = [self.part(one) for one in (self.lists if name is None else [name])]
-        columns = ("part", "role", "task", "image_id", "native")
         rows = [
-            (entry.name, entry.role, entry.task, one, one.partition(":")[2])
-            for entry in entries
-            for one in self.ids(entry.name)
+            (part, self.part(part).role, self.part(part).task, one, one.partition(":")[2])
+            for part in (self.lists if name is None else [name])
+            for one in self.ids(part)
         ]
-        return pd.DataFrame(rows, columns=list(columns))
+        return pd.DataFrame(rows, columns=["part", "role", "task", "image_id", "native"])
 
     @checked
     def photos(self, name: str, root: Path | str | Mapping[str, Path]) -> dict[str, Path]:
@@ -252,37 +238,20 @@ class Manifest:
         return Path(folder)
 
     @property
+    def title(self) -> str:
+        """Name and version."""
+        return f"{self.header.name} {self.header.version}"
+
+    @property
     def parts(self) -> tuple[str, ...]:
         """The names of its parts."""
         return tuple(part.name for part in self.header.parts)
-
-    def _missing(self, name: str) -> MissingListError:
-        target = f"{self.header.name}@{self.header.version}"
-        if self.header.origin == "as_published":
-            reason, command = (
-                "the authors' list is not passed on, only its digest",
-                f"import {target} --lists DIR",
-            )
-        else:
-            sources = " ".join(f"--source {entry.name}=PATH" for entry in self.header.sources)
-            reason, command = "it is declared, and needs your raw data", f"build {target} {sources}"
-        return MissingListError(
-            f"The list of part {name!r} is not in this manifest: {reason}",
-            where=f"{self.header.name} {self.header.version}",
-            hint=f"curation {command} --out DIR",
-        )
 
 
 class _StoredHeader(Header, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The header as the file holds it, with the digest it claims."""
 
     digest: str
-
-
-class _Version(msgspec.Struct, frozen=True):
-    """The one field that is read before the structure is known."""
-
-    schema_version: int
 
 
 def write_manifest(manifest: Manifest, folder: Path) -> None:
@@ -293,13 +262,17 @@ def write_manifest(manifest: Manifest, folder: Path) -> None:
     Raises
     ------
     ManifestError
-        The manifest is inconsistent: see `curation.manifest.soundness`.
+        The manifest is inconsistent: see `check_header` and `check_lists`.
     UsageError
         The folder holds something else already: a published manifest is never edited.
     """
-    check_header(manifest.header, where=str(folder))
-    check_lists(manifest.header, manifest.lists, where=str(folder))
-    _check_overlay(manifest, folder)
+    where = str(folder)
+    check_header(manifest.header, where=where)
+    check_lists(manifest.header, manifest.lists, where=where)
+    overlay, entry = manifest.require_overlay(), manifest.header.overlay
+    if overlay is not None and entry is not None and overlay.digest != entry.sha256:
+        what = "The annotation overlay is not the one that the header names"
+        raise DigestMismatchError(what, where=where, expected=entry.sha256, found=overlay.digest)
     if (folder / HEADER_FILE).exists():
         _require_same(manifest, folder)
         return
@@ -310,21 +283,36 @@ def write_manifest(manifest: Manifest, folder: Path) -> None:
             path.write_bytes(data)
 
 
-def _check_overlay(manifest: Manifest, folder: Path) -> None:
-    """Raise `DigestMismatchError` unless the overlay is the one that the header names."""
-    overlay, entry = manifest.require_overlay(), manifest.header.overlay
-    if overlay is not None and entry is not None and overlay.digest != entry.sha256:
-        raise DigestMismatchError(
-            "The annotation overlay is not the one that the header names",
-            where=str(folder),
-            expected=entry.sha256,
-            found=overlay.digest,
-        )
+def _require_same(manifest: Manifest, folder: Path) -> None:
+    other, hint = "remove it, or choose another --out", "choose another --out; `curation diff` compares the two"
+    try:
+        present = read_manifest(folder)
+    except (ManifestError, MissingFileError) as error:
+        what = "The output folder holds a damaged manifest"
+        raise UsageError(what, where=str(folder), found=error.what, hint=other) from error
+    if present.digest != manifest.digest:
+        what = "The output folder holds another manifest, and a published manifest is never edited"
+        found = f"{present.title}, {present.digest}"
+        raise UsageError(what, where=str(folder), expected=manifest.digest, found=found, hint=hint)
+    if present.lists.keys() != manifest.lists.keys():
+        what = "The output folder holds the same manifest with other lists available"
+        expected, found = f"{len(manifest.lists)} lists", f"{len(present.lists)} lists"
+        raise UsageError(what, where=str(folder), expected=expected, found=found, hint=hint)
+
+
+def manifest_data(manifest: Manifest) -> dict[str, Any]:
+    """Return the header as plain data with its digest first, as ``manifest.json`` holds it."""
+    return {"digest": manifest.digest, **header_as_data(manifest.header)}
+
+
+def header_bytes(manifest: Manifest) -> bytes:
+    """Return the bytes of ``manifest.json``."""
+    return (json.dumps(manifest_data(manifest), indent=1, ensure_ascii=False) + "\n").encode()
 
 
 def manifest_files(manifest: Manifest) -> dict[str, bytes]:
     """Return the bytes of every file of a manifest's folder, by relative name."""
-    files = {HEADER_FILE: _header_bytes(manifest)}
+    files = {HEADER_FILE: header_bytes(manifest)}
     for name in sorted(manifest.lists):
         files[f"{LIST_FOLDER}/{name}.txt"] = "".join(f"{line}\n" for line in manifest.lists[name]).encode()
     if (overlay := manifest.require_overlay()) is not None:
@@ -348,15 +336,60 @@ def read_manifest(path: Path) -> Manifest:
         The bytes of the header or of a list are not those of its digest. The message names the file.
     """
     folder = path.parent if path.name == HEADER_FILE else path
-    header, claimed, data = _read_header(folder / HEADER_FILE)
-    _check_digest(header, claimed, data, folder / HEADER_FILE)
+    header = _read_header(folder / HEADER_FILE)
     check_header(header, where=str(folder / HEADER_FILE))
     _check_chain(header, folder)
     at_hand = _lists_at_hand(header, folder)
-    pinned = [part for part in header.parts if part.name in at_hand]
-    lists = {part.name: _read_list(folder, part) for part in pinned}
+    lists = {part.name: _read_list(folder, part) for part in header.parts if part.name in at_hand}
     check_lists(header, lists, where=str(folder))
     return Manifest(header, lists, _read_overlay(folder, header))
+
+
+def _read_header(path: Path) -> Header:
+    """Return the header of a file whose bytes are those that curation writes for it."""
+    data = read_bytes(path, kind="manifest", most=MAX_HEADER_BYTES, error=ManifestError)
+    where = str(path)
+    try:
+        version = msgspec.json.decode(data, type=dict[str, msgspec.Raw]).get("schema_version", b"none")
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise ManifestError("The manifest is not readable JSON", where=where, found=str(error)[:300]) from None
+    if bytes(version) != b"%d" % SCHEMA_VERSION:
+        what, hint = (
+            "The manifest has a schema version that this program does not know",
+            "pip install --upgrade curation",
+        )
+        raise ManifestError(
+            what, where=where, expected=str(SCHEMA_VERSION), found=bytes(version)[:20].decode(), hint=hint
+        )
+    try:
+        stored = msgspec.json.decode(data, type=_StoredHeader)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        what, expected = (
+            "The manifest does not have the structure of one",
+            "the fields of curation/manifest/schema.json",
+        )
+        raise ManifestError(what, where=where, expected=expected, found=str(error)[:300]) from None
+    header = Header(**{name: getattr(stored, name) for name in Header.__struct_fields__})
+    manifest = Manifest(header, {})
+    if stored.digest != manifest.digest:
+        raise DigestMismatchError(
+            "The header of the manifest is not the one its digest stands for",
+            where=where,
+            expected=stored.digest[:100],
+            found=manifest.digest,
+            hint="fetch the file again; a changed header needs a new version",
+        )
+    # Same value in other bytes: a repeated key, a missing default, a space. One byte string for one manifest.
+    what = "The bytes of the manifest are not the form that curation writes"
+    _require_bytes(data, sha256_of_bytes(header_bytes(manifest)), where, what)
+    return header
+
+
+def _require_bytes(data: bytes, digest: str | None, where: str, what: str) -> None:
+    if (found := sha256_of_bytes(data)) != digest:
+        ends = " (it has CRLF line ends)" if b"\r\n" in data else ""
+        hint = "fetch the file again; a changed one needs a new version"
+        raise DigestMismatchError(what, where=where, expected=digest, found=found + ends, hint=hint)
 
 
 def _check_chain(header: Header, folder: Path) -> None:
@@ -365,81 +398,13 @@ def _check_chain(header: Header, folder: Path) -> None:
     while (link := header.supersedes) is not None:
         chain.append(folder.parent / link.version)
         try:
-            earlier, _, _ = _read_header(chain[-1] / HEADER_FILE)
+            earlier = _read_header(chain[-1] / HEADER_FILE)
         except (ManifestError, MissingFileError):
-            # What is damaged there is told when it is read itself.
+            return  # What is damaged there is told when it is read itself.
+        if (earlier.name, earlier.version) != (header.name, link.version) or earlier.supersedes is None:
             return
-        following = earlier.supersedes
-        if (earlier.name, earlier.version) != (header.name, link.version) or following is None:
-            return
-        if re.fullmatch(VERSION, following.version) is None:
-            return
-        require_earlier(earlier, [*map(str, chain), str(folder.parent / following.version)])
+        require_earlier(earlier, [*map(str, chain), str(folder.parent / earlier.supersedes.version)])
         header = earlier
-
-
-def _header_bytes(manifest: Manifest) -> bytes:
-    stored: dict[str, Any] = {"digest": manifest.digest, **header_as_data(manifest.header)}
-    return (json.dumps(stored, indent=1, ensure_ascii=False) + "\n").encode("utf-8")
-
-
-def _require_same(manifest: Manifest, folder: Path) -> None:
-    try:
-        present = read_manifest(folder)
-    except (ManifestError, MissingFileError) as error:
-        raise UsageError(
-            "The output folder holds a damaged manifest",
-            where=str(folder),
-            found=str(error.what),
-            hint="remove it, or choose another --out",
-        ) from error
-    if present.digest != manifest.digest:
-        raise UsageError(
-            "The output folder holds another manifest, and a published manifest is never edited",
-            where=str(folder),
-            expected=manifest.digest,
-            found=f"{present.header.name} {present.header.version}, {present.digest}",
-            hint="choose another --out; `curation diff` compares the two",
-        )
-    if present.lists.keys() != manifest.lists.keys():
-        raise UsageError(
-            "The output folder holds the same manifest with other lists available",
-            where=str(folder),
-            expected=f"{len(manifest.lists)} lists",
-            found=f"{len(present.lists)} lists",
-            hint="choose another --out",
-        )
-
-
-def _read_header(path: Path) -> tuple[Header, str, bytes]:
-    data = read_bytes(path, kind="manifest", most=MAX_HEADER_BYTES, error=ManifestError)
-    _check_version(data, path)
-    try:
-        stored = msgspec.json.decode(data, type=_StoredHeader)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ManifestError(
-            "The manifest does not have the structure of one",
-            where=str(path),
-            expected="the fields and types of curation/manifest/schema.json",
-            found=str(error)[:300],
-        ) from None
-    fields = {name: getattr(stored, name) for name in Header.__struct_fields__}
-    return Header(**fields), stored.digest, data
-
-
-def _check_version(data: bytes, path: Path) -> None:
-    try:
-        version = msgspec.json.decode(data, type=_Version).schema_version
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ManifestError("The manifest is not readable JSON", where=str(path), found=str(error)[:300]) from None
-    if version != SCHEMA_VERSION:
-        raise ManifestError(
-            "The manifest has a schema version that this program does not know",
-            where=str(path),
-            expected=str(SCHEMA_VERSION),
-            found=str(version),
-            hint="pip install --upgrade curation",
-        )
 
 
 def _lists_at_hand(header: Header, folder: Path) -> set[str]:
@@ -449,90 +414,39 @@ def _lists_at_hand(header: Header, folder: Path) -> set[str]:
     present = {entry.name for entry in lists.iterdir()} if lists.is_dir() else set()
     needed = {f"{name}.txt" for name in needs_every_list(header, present)}
     if missing := sorted(needed - present):
-        raise ManifestError(
-            "An id list of the manifest is missing",
-            where=str(lists / missing[0]),
-            hint="fetch the folder again",
-        )
+        what = "An id list of the manifest is missing"
+        raise ManifestError(what, where=str(lists / missing[0]), hint="fetch the folder again")
     if extra := sorted(present - expected):
-        raise ManifestError(
-            "The id folder holds a file that the manifest does not name",
-            where=str(lists),
-            expected=", ".join(sorted(expected)) or "no file",
-            found=repr(extra[0][:100]),
-        )
+        what = "The id folder holds a file that the manifest does not name"
+        named = ", ".join(sorted(expected)) or "no file"
+        raise ManifestError(what, where=str(lists), expected=named, found=repr(extra[0][:100]))
     return {name.removesuffix(".txt") for name in present}
 
 
 def _read_overlay(folder: Path, header: Header) -> Overlay | None:
     """Return the boxes that reviewers added, held against the digest in the header; None where it names none."""
-    path = folder / OVERLAY_FILE
     if header.overlay is None:
         return None
-    from curation.manifest.overlay import MAX_OVERLAY_BYTES, parse_overlay
+    from curation.manifest.overlay import read_overlay
 
+    path = folder / OVERLAY_FILE
     if not path.exists():
-        raise ManifestError(
-            "The annotation overlay of the manifest is missing",
-            where=str(path),
-            expected=header.overlay.sha256,
-            hint="fetch the folder again",
-        )
-    data = read_bytes(
-        inside(folder, OVERLAY_FILE), kind="annotation overlay", most=MAX_OVERLAY_BYTES, error=ManifestError
-    )
-    return parse_overlay(data, where=str(path), entry=header.overlay)
+        what, digest = "The annotation overlay of the manifest is missing", header.overlay.sha256
+        raise ManifestError(what, where=str(path), expected=digest, hint="fetch the folder again")
+    return read_overlay(inside(folder, OVERLAY_FILE), entry=header.overlay)
 
 
 def _read_list(folder: Path, part: PartEntry) -> tuple[str, ...]:
     path = inside(folder, f"{LIST_FOLDER}/{part.name}.txt")
     data = read_bytes(path, kind="id list", most=MAX_LIST_BYTES, error=ManifestError)
-    digest = sha256_of_bytes(data)
-    if digest != part.sha256:
-        raise DigestMismatchError(
-            "The bytes of an id list are not those whose digest the manifest states",
-            where=str(path),
-            expected=part.sha256,
-            found=digest + _line_ends(data),
-            hint="fetch the file again; a changed list needs a new version",
-        )
-    return _lines(data, path)
-
-
-def _line_ends(data: bytes) -> str:
-    return " (it has CRLF line ends)" if b"\r\n" in data else ""
-
-
-def _lines(data: bytes, path: Path) -> tuple[str, ...]:
+    what = "The bytes of an id list are not those whose digest the manifest states"
+    _require_bytes(data, part.sha256, str(path), what)
     text = utf8_text(data, str(path), ManifestError, "An id list is not UTF-8", encoding="utf-8")
     if text and not text.endswith("\n"):
         raise ManifestError("An id list has no final line feed", where=str(path), found=repr(text[-40:]))
     if "\r" in text:
-        raise ManifestError(
-            "An id list has carriage returns", where=str(path), expected="line feeds alone", found="CRLF"
-        )
+        raise ManifestError("An id list has carriage returns", where=str(path), expected="line feeds alone")
     return tuple(text.split("\n")[:-1])
-
-
-def _check_digest(header: Header, claimed: str, data: bytes, path: Path) -> None:
-    manifest = Manifest(header=header, lists={})
-    if claimed != manifest.digest:
-        raise DigestMismatchError(
-            "The header of the manifest is not the one its digest stands for",
-            where=str(path),
-            expected=claimed[:100],
-            found=manifest.digest,
-            hint="fetch the file again; a changed header needs a new version",
-        )
-    # Same value in other bytes: a repeated key, a missing default, a space. One byte string for one manifest.
-    if data != _header_bytes(manifest):
-        raise DigestMismatchError(
-            "The bytes of the manifest are not the form that curation writes",
-            where=str(path),
-            expected=sha256_of_bytes(_header_bytes(manifest)),
-            found=sha256_of_bytes(data) + _line_ends(data),
-            hint="fetch the file again",
-        )
 
 
 def packaged_manifests() -> Path:
@@ -547,13 +461,8 @@ def manifest_roots(more: Iterable[Path] = ()) -> list[Path]:
 
     They are ``./manifests``, those of ``$CURATION_MANIFESTS``, `more`, and last what comes with this package.
     """
-    named = os.environ.get(VARIABLE, "")
-    return [
-        Path("manifests"),
-        *(Path(one) for one in named.split(os.pathsep) if one),
-        *more,
-        packaged_manifests(),
-    ]
+    named = [Path(one) for one in os.environ.get(VARIABLE, "").split(os.pathsep) if one]
+    return [Path("manifests"), *named, *more, packaged_manifests()]
 
 
 def is_approximate(header: Header) -> bool:

@@ -12,8 +12,7 @@ Laying it on a source is idempotent: a box that the source holds already, as an 
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cached_property
@@ -29,7 +28,7 @@ from curation.ids import parse_image_id
 from curation.manifest.header import UNKNOWN_ID, UNNAMED, ClassEntry, OverlayEntry
 from curation.manifest.manifest import OVERLAY_FILE
 from curation.sources.datasets import family
-from curation.sources.source import Categories, FileRecord, Int32s, Int64s, Objects, Source, texts
+from curation.sources.source import Categories, FileRecord, Floats, Int32s, Int64s, Objects, Source, texts
 from curation.storage import read_bytes
 
 MAX_OVERLAY_BYTES = 512 << 20
@@ -104,7 +103,7 @@ class Overlay:
 
 def check_box(box: Sequence[str], *, where: str, size: tuple[int, int] | None = None) -> None:
     """Raise `ManifestError` unless a box is four plain decimal texts, of a width and height, inside its image."""
-    if len(box) != 4 or not all(_NUMBER.fullmatch(one) for one in box):
+    if len(box) != 4 or not all(map(_NUMBER.fullmatch, box)):
         _refuse(where, "x, y, w, h as decimal texts, at most three places, none below 0", " ".join(box))
     x, y, w, h = map(Decimal, box)
     if not (w and h):
@@ -124,25 +123,17 @@ def parse_overlay(data: bytes, *, where: str, entry: OverlayEntry | None = None)
         It is no overlay, or not in its one form.
     """
     if entry is not None and (found := sha256_of_bytes(data)) != entry.sha256:
-        raise DigestMismatchError(
-            "The annotation overlay is not the one whose digest the manifest states",
-            where=where,
-            expected=entry.sha256,
-            found=found,
-            hint="fetch it again; other boxes need a new version: curation review apply MANIFEST --added-boxes FILE",
-        )
+        what = "The annotation overlay is not the one whose digest the manifest states"
+        hint = "fetch the file again; other boxes need a new version: curation review apply MANIFEST --added-boxes FILE"
+        raise DigestMismatchError(what, where=where, expected=entry.sha256, found=found, hint=hint)
     try:
         images = tuple(msgspec.json.decode(line, type=OverlayImage) for line in data.split(b"\n") if line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ManifestError(
-            "The file is no annotation overlay",
-            where=where,
-            expected="a line an image: image_id, exhaustive, boxes (docs/manifests.md)",
-            found=str(error)[:200],
-        ) from None
+        what, expected = "The file is no annotation overlay", "a line an image: image_id, exhaustive, boxes"
+        raise ManifestError(what, where=where, expected=expected, found=str(error)[:200]) from None
     overlay = Overlay(images)
     for one in images:
-        _check_image(one, where)
+        _check_image(one, f"{where}: {one.image_id[:200]}")
     ids = [one.image_id for one in images]
     if ids != sorted(set(ids)):
         _refuse(where, "images sorted by id, each once", "another order")
@@ -153,8 +144,8 @@ def parse_overlay(data: bytes, *, where: str, entry: OverlayEntry | None = None)
     return overlay
 
 
-def read_overlay(path: Path) -> Overlay:
-    """Return the boxes that reviewers added, from ``overlay.jsonl`` of a manifest.
+def read_overlay(path: Path, *, entry: OverlayEntry | None = None) -> Overlay:
+    """Return the boxes that reviewers added, from ``overlay.jsonl`` of a manifest (see `parse_overlay`).
 
     Raises
     ------
@@ -162,24 +153,23 @@ def read_overlay(path: Path) -> Overlay:
         There is no such file, or it is no overlay.
     """
     data = read_bytes(path, kind="annotation overlay", most=MAX_OVERLAY_BYTES, error=ManifestError)
-    return parse_overlay(data, where=str(path))
+    return parse_overlay(data, where=str(path), entry=entry)
 
 
 def _check_image(one: OverlayImage, where: str) -> None:
-    place = f"{where}: {one.image_id[:200]}"
     try:
         parse_image_id(one.image_id)
     except CurationError as error:
-        raise ManifestError(error.what, where=place, expected=error.expected, found=error.found) from None
+        raise ManifestError(error.what, where=where, expected=error.expected, found=error.found) from None
     if not (one.boxes or one.exhaustive):
-        _refuse(place, "a box, or exhaustive", "neither")
+        _refuse(where, "a box, or exhaustive", "neither")
     for box in one.boxes:
-        check_box(box.box, where=place)
+        check_box(box.box, where=where)
         for text in (box.label, *box.reviewers):
             if not 0 < len(text) <= 200 or not text.isprintable():
-                _refuse(place, "a label and reviewers of 1 to 200 printable characters", ascii(text[:60]))
+                _refuse(where, "a label and reviewers of 1 to 200 printable characters", ascii(text[:60]))
     if list(one.boxes) != sorted(one.boxes, key=box_key):
-        _refuse(place, "boxes sorted by their numbers", "another order")
+        _refuse(where, "boxes sorted by their numbers", "another order")
 
 
 def box_key(box: OverlayBox) -> tuple[Any, ...]:
@@ -211,26 +201,20 @@ def overlaid(
     UnitBoxesError
         The source states boxes of such an image as shares of an unknown size.
     """
-    objects = source.objects
-    if objects is None:
+    if source.objects is None:
         return source, 0
     placed = _placed(overlay, places)
-    held = _held(source, objects, placed)
+    held = _held(source, source.objects, placed)
     fresh = [one for one, row in zip(placed, held, strict=True) if row < 0]
-    _require_pixels(source, fresh)
+    _require_pixels(source, [place for place, _ in fresh])
     files = (*source.files, overlay.record())
     if not fresh:
         return replace(source, files=files), len(placed)
-    categories, numbers = _categories(source.categories, dict.fromkeys(box.label for _, box in fresh), classes)
-    return (
-        replace(
-            source,
-            categories=categories,
-            objects=_joined(objects, fresh, [numbers[box.label] for _, box in fresh], categories),
-            files=files,
-        ),
-        len(placed) - len(fresh),
-    )
+    labels = [box.label for _, box in fresh]
+    categories, numbers = _categories(source.categories, labels, classes)
+    added = _objects([place for place, _ in fresh], [box.numbers for _, box in fresh], labels, numbers, categories)
+    objects = source.objects.followed_by(added)
+    return replace(source, categories=categories, objects=objects, files=files), len(placed) - len(fresh)
 
 
 def _placed(overlay: Overlay, places: Int32s | Int64s) -> list[tuple[int, OverlayBox]]:
@@ -240,95 +224,61 @@ def _placed(overlay: Overlay, places: Int32s | Int64s) -> list[tuple[int, Overla
 
 
 def _held(source: Source, objects: Objects, placed: Sequence[tuple[int, OverlayBox]]) -> list[int]:
-    """Return the object that each added box is, -1 where the source does not hold it."""
-    wanted = np.zeros(len(source.images), np.bool_)
-    wanted[[place for place, _ in placed]] = True
-    rows: dict[int, list[int]] = defaultdict(list)
-    for row in np.flatnonzero(wanted[objects.image]).tolist():
+    """Return the object that each added box is, -1 where the source does not hold it; no object is two boxes."""
+    rows: dict[int, list[int]] = {place: [] for place, _ in placed}
+    for row in np.flatnonzero(np.isin(objects.image, list(rows))).tolist():
         rows[int(objects.image[row])].append(row)
     # VOC holds whole pixels: an exported box lies within one of the box that was drawn.
     near = 1 + _SAME if family(source.dataset) == "voc" else _SAME
     found = []
     for place, box in placed:
-        candidates = rows[place]
-        corners = objects.boxes[candidates].copy().reshape(-1, 4)
-        corners[:, 2:] += corners[:, :2]
-        x, y, w, h = box.numbers
-        distance = np.abs(corners - (x, y, x + w, y + h)).max(axis=1)
-        best = int(distance.argmin()) if len(candidates) else -1
-        found.append(candidates.pop(best) if best >= 0 and distance[best] <= near else -1)
+        corners = _corners(objects.boxes[rows[place]])
+        distance = np.abs(corners - _corners(np.array([box.numbers]))).max(axis=1, initial=0)
+        best = int(distance.argmin()) if len(distance) else -1
+        found.append(rows[place].pop(best) if best >= 0 and distance[best] <= near else -1)
     return found
 
 
-def _require_pixels(source: Source, placed: Sequence[tuple[int, OverlayBox]]) -> None:
-    unsized = [place for place, _ in placed if source.unit_boxes and source.images.widths[place] == 0]
+def _corners(boxes: Floats) -> Floats:
+    return np.hstack([boxes[:, :2], boxes[:, :2] + boxes[:, 2:]])
+
+
+def _require_pixels(source: Source, places: Sequence[int]) -> None:
+    unsized = [place for place in places if source.unit_boxes and source.images.widths[place] == 0]
     if unsized:
         raise UnitBoxesError(
             "An annotation overlay needs boxes in pixels",
-            where=f"source {source.dataset} {source.part}".strip(),
+            where=f"source {source.title}",
             expected="the width and height of every image that reviewers drew on",
             found=f"{len(set(unsized))} images of unknown size, the first {source.images.native[unsized[0]]}",
             hint=f"put a table image_id,width,height beside the boxes, named {source.part or 'PART'}-image-sizes.csv",
         )
 
 
-def _categories(
-    own: Categories, labels: Mapping[str, None], classes: Sequence[ClassEntry]
-) -> tuple[Categories, dict[str, int]]:
+def _categories(own: Categories, labels: Sequence[str], classes: Sequence[ClassEntry]) -> tuple[Categories, list[int]]:
     """Return the categories of a source with those that labels add, and the position of each label's."""
-    entries = {one.name: one for one in classes}
+    aliases = {one.name: one.aliases for one in classes}
     place = {name: position for position, name in reversed(list(enumerate(own.names)))}
     place |= {key: position for position, key in enumerate(own.keys)}
     names, numbers, found = list(own.names), list(own.numbers), dict[str, int]()
-    for label in labels:
-        spelled = (label, *(entries[label].aliases if label in entries else ()), UNNAMED)
-        position = next((place[one] for one in spelled if one in place), -1)
+    for label in dict.fromkeys(labels):
+        position = next((place[one] for one in (label, *aliases.get(label, ()), UNNAMED) if one in place), -1)
         if position < 0:
             position = len(names)
             names.append(label)
             numbers.append(UNKNOWN_ID if label == UNNAMED else max(numbers, default=0) + 1)
         found[label] = position
-    added = names[len(own.names) :]
-    more = ("",) * len(added)
+    added = tuple(names[len(own.names) :])
     keys = (*own.keys, *added) if own.keys else ()
-    return Categories(tuple(numbers), tuple(names), (*own.supercategories, *more), keys), found
+    categories = Categories(tuple(numbers), tuple(names), (*own.supercategories, *("" for _ in added)), keys)
+    return categories, [found[label] for label in labels]
 
 
-def _joined(
-    objects: Objects,
-    placed: Sequence[tuple[int, OverlayBox]],
-    category: Sequence[int],
-    categories: Categories,
+def _objects(
+    image: Sequence[int], boxes: Sequence[Any], labels: Sequence[str], category: Sequence[int], categories: Categories
 ) -> Objects:
-    boxes = np.array([box.numbers for _, box in placed], np.float64).reshape(-1, 4)
-    size = len(placed)
-    labels = [box.label for _, box in placed]
     # A class that an exported truth holds as unknown is told as the original one, as an export tells it.
-    original = [
-        label if categories.names[one] == UNNAMED != label else "" for label, one in zip(labels, category, strict=True)
-    ]
-    added = Objects.of(
-        [place for place, _ in placed],
-        category,
-        boxes,
-        **({"original": texts(original)} if objects.original is not None or any(original) else {}),
-    )
-    start = int(objects.numbers.max(initial=0)) + 1
-    added = replace(added, numbers=np.arange(start, start + size, dtype=np.int64))
-    blanks: dict[str, Any] = {
-        "original": lambda n: texts([""] * n),
-        "depiction": lambda n: np.zeros(n, np.bool_),
-        "inside": lambda n: np.zeros(n, np.bool_),
-        "confidence": lambda n: np.ones(n, np.float32),
-        "origin": lambda n: np.zeros(n, np.int8),
-    }
-    columns: dict[str, Any] = {}
-    for name in objects.__slots__:
-        before, after = getattr(objects, name), getattr(added, name)
-        if before is None and after is None:
-            columns[name] = None
-            continue
-        before = blanks[name](len(objects)) if before is None else before
-        after = blanks[name](size) if after is None else after
-        columns[name] = np.concatenate([before, after])
-    return Objects(**columns)
+    named = [categories.names[one] for one in category]
+    original = [label if name == UNNAMED != label else "" for label, name in zip(labels, named, strict=True)]
+    stated = {"original": texts(original)} if any(original) else {}
+    return Objects.of(image, category, np.array(boxes, np.float64).reshape(-1, 4), **stated)

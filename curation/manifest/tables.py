@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-from curation.manifest.header import Figure, Header, LabelView, PartEntry
+from curation.manifest.header import Figure, Header
 from curation.manifest.manifest import Manifest
-from curation.manifest.soundness import header_as_data
+from curation.manifest.manifest import manifest_data as manifest_data
 from curation.text_table import Table
 
 _LONGEST_VALUE = 600
 """Characters of a parameter that are shown: recorded decisions have tens of thousands."""
-
-
-def manifest_data(manifest: Manifest) -> dict[str, Any]:
-    """Return the header as plain data with its digest first, as ``manifest.json`` holds it."""
-    return {"digest": manifest.digest, **header_as_data(manifest.header)}
 
 
 def manifest_tables(manifest: Manifest) -> list[Table]:
@@ -40,17 +34,13 @@ def manifest_tables(manifest: Manifest) -> list[Table]:
 
 def figure_table(figures: Sequence[Figure], title: str = "Figures") -> Table:
     """Return the paper's figures beside those obtained, with the explanation of each difference, told once in a row."""
-    remarks = [one.explanation or ("same" if one.paper == one.obtained else "") for one in figures]
-    rows = tuple(
-        (
-            figure.name,
-            _count(figure.paper),
-            _count(figure.obtained),
-            "as above" if place and remark == remarks[place - 1] not in ("", "same") else remark,
-        )
-        for place, (figure, remark) in enumerate(zip(figures, remarks, strict=True))
-    )
-    return Table(title, ("figure", "paper", "obtained", "remark"), rows)
+    rows, last = [], ""
+    for one in figures:
+        remark = one.explanation or ("same" if one.paper == one.obtained else "")
+        told = "as above" if remark == last not in ("", "same") else remark
+        rows.append((one.name, counted(one.paper), counted(one.obtained), told))
+        last = remark
+    return Table(title, ("figure", "paper", "obtained", "remark"), tuple(rows))
 
 
 def part_table(header: Header, *, digest_length: int = 19) -> Table:
@@ -58,21 +48,14 @@ def part_table(header: Header, *, digest_length: int = 19) -> Table:
 
     Without tasks there is no such column.
     """
-    with_tasks = bool(header.tasks)
-    rows = tuple(
-        (
-            part.name,
-            part.role,
-            *((part.task or "-",) if with_tasks else ()),
-            _count(part.images),
-            _count(part.annotated_images),
-            ", ".join(f"{name} {count}" for name, count in part.boxes.items() if count) or "-",
-            (part.sha256 or "declared")[:digest_length],
-        )
-        for part in header.parts
-    )
-    task = ("task",) if with_tasks else ()
-    return Table("Parts", ("part", "role", *task, "images", "annotated", "objects", "digest"), rows)
+    rows = []
+    for part in header.parts:
+        objects = ", ".join(f"{name} {count}" for name, count in part.boxes.items() if count) or "-"
+        task = (part.task or "-",) if header.tasks else ()
+        counts = (counted(part.images), counted(part.annotated_images), objects)
+        rows.append((part.name, part.role, *task, *counts, (part.sha256 or "declared")[:digest_length]))
+    task = ("task",) if header.tasks else ()
+    return Table("Parts", ("part", "role", *task, "images", "annotated", "objects", "digest"), tuple(rows))
 
 
 def _identity(manifest: Manifest) -> Table:
@@ -99,19 +82,14 @@ def _tasks(header: Header) -> Table:
 
 
 def _selections(header: Header) -> Table:
-    rows = tuple((part.name, _view(part.view), _selection(part)) for part in header.parts)
-    return Table("Rules of the parts", ("part", "label view", "selection"), rows)
-
-
-def _view(view: LabelView) -> str:
-    treatments = {name: getattr(view, name) for name in view.__struct_fields__}
-    return ", ".join(f"{name} {treatment}" for name, treatment in treatments.items() if treatment != "keep")
-
-
-def _selection(part: PartEntry) -> str:
-    inside = f" Subset of {part.subset_of}." if part.subset_of else ""
-    repeats = f" {part.repeats} lines name an image again." if part.repeats else ""
-    return f"{part.selection}{inside}{repeats}"
+    rows = []
+    for part in header.parts:
+        treatments = {name: getattr(part.view, name) for name in part.view.__struct_fields__}
+        view = ", ".join(f"{name} {treatment}" for name, treatment in treatments.items() if treatment != "keep")
+        inside = f" Subset of {part.subset_of}." if part.subset_of else ""
+        repeats = f" {part.repeats} lines name an image again." if part.repeats else ""
+        rows.append((part.name, view, f"{part.selection}{inside}{repeats}"))
+    return Table("Rules of the parts", ("part", "label view", "selection"), tuple(rows))
 
 
 def _classes(header: Header) -> Table:
@@ -147,5 +125,6 @@ def _rule(header: Header) -> Table:
     return Table("Rule", ("parameter", "value"), tuple(rows))
 
 
-def _count(number: int | None) -> str:
+def counted(number: int | None) -> str:
+    """Return a number with commas between its thousands, ``-`` where there is none."""
     return "-" if number is None else f"{number:,}"

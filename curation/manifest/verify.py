@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 from curation.canonical import sha256_of_lines
 from curation.errors import CurationError
 from curation.manifest.header import PartEntry, SourceEntry, classes_in
 from curation.manifest.manifest import OVERLAY_FILE, Manifest
-from curation.manifest.views import FLAGS, ROLES, PartImages, count_annotated, count_objects, locate_images
+from curation.manifest.views import FLAGS, ROLES, PartImages, count_annotated, locate_images, select_objects
 from curation.sources.source import Source
 
 Outcome = Literal["ok", "note", "failure"]
@@ -109,54 +109,40 @@ def compare_with_published(ids: Sequence[str], published: Sequence[str]) -> Publ
 
 def _shared_lines(ids: Sequence[str], other: Mapping[str, int]) -> list[str]:
     """Return the lines of a list that another one has too; a line beyond the other's repeats is left out."""
-    left = Counter(other)
+    seen: Counter[str] = Counter()
     shared = []
     for one in ids:
-        if left[one] > 0:
-            left[one] -= 1
+        seen[one] += 1
+        if seen[one] <= other[one]:
             shared.append(one)
     return shared
+
+
+def _equal(check: str, subject: str, expected: str, found: str, *, otherwise: Outcome = "failure") -> Finding:
+    return Finding(check, subject, "ok" if expected == found else otherwise, expected, found)
 
 
 def _verify_list(manifest: Manifest, part: PartEntry) -> Finding:
     if part.name not in manifest.lists:
         return Finding("list", part.name, "note", found="no list available")
     ids = manifest.lists[part.name]
-    digest = sha256_of_lines(ids)
-    same = digest == part.sha256 and len(ids) == part.images
-    return Finding(
-        "list",
-        part.name,
-        "ok" if same else "failure",
-        expected=f"{part.images} ids, {part.sha256}",
-        found=f"{len(ids)} ids, {digest}",
-    )
+    return _equal("list", part.name, f"{part.images} ids, {part.sha256}", f"{len(ids)} ids, {sha256_of_lines(ids)}")
 
 
 def _verify_overlay(manifest: Manifest) -> list[Finding]:
     stated, overlay = manifest.header.overlay, manifest.overlay
     if stated is None:
         return []
-    outcome: Outcome = "ok" if overlay is not None and overlay.digest == stated.sha256 else "failure"
     found = "no overlay" if overlay is None else f"{overlay.entry().boxes} boxes, {overlay.digest}"
-    return [Finding("overlay", OVERLAY_FILE, outcome, f"{stated.boxes} boxes, {stated.sha256}", found)]
+    return [_equal("overlay", OVERLAY_FILE, f"{stated.boxes} boxes, {stated.sha256}", found)]
 
 
 def _verify_files(entry: SourceEntry, source: Source, *, strict: bool) -> list[Finding]:
-    findings = []
-    if entry.namespace != source.namespace:
-        findings.append(Finding("namespace", entry.name, "failure", entry.namespace, source.namespace))
-    other: Outcome = "failure" if strict else "note"
-    findings.append(
-        Finding(
-            "files",
-            entry.name,
-            "ok" if not entry.files or same_bytes(entry, source) else other,
-            expected="; ".join(f"{file.name} {file.sha256}" for file in entry.files),
-            found="; ".join(f"{file.name} {file.sha256}" for file in source.files),
-        )
-    )
-    return findings
+    same = not entry.files or same_bytes(entry, source)
+    outcome: Outcome = "ok" if same else "failure" if strict else "note"
+    told = ["; ".join(f"{file.name} {file.sha256}" for file in files) for files in (entry.files, source.files)]
+    namespace = _equal("namespace", entry.name, entry.namespace, source.namespace)
+    return [*([namespace] if namespace.outcome != "ok" else []), Finding("files", entry.name, outcome, *told)]
 
 
 def same_bytes(entry: SourceEntry, source: Source) -> bool:
@@ -165,12 +151,10 @@ def same_bytes(entry: SourceEntry, source: Source) -> bool:
 
 
 def _verify_part(manifest: Manifest, part: PartEntry, sources: Mapping[str, Source], *, strict: bool) -> list[Finding]:
-    missing = [name for name in part.sources if name not in sources]
-    if part.name not in manifest.lists:
-        return [Finding("source", part.name, "note", found="not checked: no list available")]
-    if missing:
-        needed = " ".join(f"--source {name}=PATH" for name in missing)
-        return [Finding("source", part.name, "note", found=f"not checked: needs {needed}")]
+    missing = " ".join(f"--source {name}=PATH" for name in part.sources if name not in sources)
+    if missing or part.name not in manifest.lists:
+        reason = f"needs {missing}" if part.name in manifest.lists else "no list available"
+        return [Finding("source", part.name, "note", found=f"not checked: {reason}")]
     try:
         images = locate_images(manifest, part.name, sources)
         entries = [entry for entry in manifest.header.sources if entry.name in part.sources]
@@ -182,30 +166,24 @@ def _verify_part(manifest: Manifest, part: PartEntry, sources: Mapping[str, Sour
     return [Finding("images", part.name, "ok", str(part.images), str(len(images))), *counted]
 
 
-def _counted(manifest: Manifest, part: PartEntry, images: PartImages, *, lenient: bool) -> list[Finding]:
-    if any(source.objects is None for source in images.sources):
-        annotated = _annotated(part, count_annotated(images))
-        unchecked = "not checked: a source has no boxes"
-        outcome: Outcome = "note" if part.boxes else "ok"
-        return [annotated, Finding("boxes", part.name, outcome, _counts(part.boxes, ROLES), unchecked)]
-    found, n_annotated = count_objects(classes_in(manifest.header, part), part.view, images)
-    annotated = _annotated(part, n_annotated)
-    if not part.boxes:
-        return [annotated, Finding("boxes", part.name, "note", "not stated", _counts(found, ROLES))]
-    flags = _equal("flags", part, _counts(part.boxes, FLAGS), _counts(found, FLAGS))
-    if lenient and flags.outcome == "failure":
-        flags = replace(flags, outcome="note")
-    return [annotated, _equal("boxes", part, _counts(part.boxes, ROLES), _counts(found, ROLES)), flags]
-
-
-def _annotated(part: PartEntry, found: int) -> Finding:
+def _counted(manifest: Manifest, part: PartEntry, images: PartImages, *, lenient: bool) -> Iterator[Finding]:
+    classes, boxed = classes_in(manifest.header, part), all(one.objects is not None for one in images.sources)
+    objects = select_objects(classes, part.view, images) if boxed else None
+    n_annotated = objects.annotated_images() if objects is not None else count_annotated(images)
     if part.annotated_images is None:
-        return Finding("annotated_images", part.name, "note", "not stated", str(found))
-    return _equal("annotated_images", part, str(part.annotated_images), str(found))
-
-
-def _equal(check: str, part: PartEntry, expected: str, found: str) -> Finding:
-    return Finding(check, part.name, "ok" if expected == found else "failure", expected, found)
+        yield Finding("annotated_images", part.name, "note", "not stated", str(n_annotated))
+    else:
+        yield _equal("annotated_images", part.name, str(part.annotated_images), str(n_annotated))
+    stated = _counts(part.boxes, ROLES)
+    if objects is None:
+        yield Finding("boxes", part.name, "note" if part.boxes else "ok", stated, "not checked: a source has no boxes")
+    elif not part.boxes:
+        yield Finding("boxes", part.name, "note", "not stated", _counts(objects.counts(), ROLES))
+    else:
+        found = objects.counts()
+        otherwise: Outcome = "note" if lenient else "failure"
+        yield _equal("boxes", part.name, stated, _counts(found, ROLES))
+        yield _equal("flags", part.name, _counts(part.boxes, FLAGS), _counts(found, FLAGS), otherwise=otherwise)
 
 
 def _counts(boxes: Mapping[str, int], names: Sequence[str]) -> str:

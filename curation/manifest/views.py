@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import get_args
+from typing import Any, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -91,13 +91,11 @@ class PartObjects:
         """Return the number of objects of each role, and of the subsets ``difficult`` and ``crowd``."""
         by_role = np.bincount(self.role, minlength=len(ROLES)).tolist()
         counts: dict[str, int] = {role: count for role, count in zip(ROLES, by_role, strict=True) if count}
-        return {**counts, "difficult": int(self.difficult.sum()), "crowd": int(self.crowd.sum())}
+        return counts | {flag: int(getattr(self, flag).sum()) for flag in FLAGS}
 
     def annotated_images(self) -> int:
         """Return how many images of the part carry at least one of these objects."""
-        shown = np.zeros(len(self.images), np.bool_)
-        shown[self.image] = True
-        return int(shown.sum())
+        return int(np.count_nonzero(np.bincount(self.image)))
 
 
 def view_objects(manifest: Manifest, part: str, sources: Mapping[str, Source]) -> PartObjects:
@@ -130,7 +128,7 @@ def locate_images(manifest: Manifest, part: str, sources: Mapping[str, Source]) 
     if missing := [name for name in entry.sources if name not in sources]:
         raise ManifestError(
             f"Part {part!r} needs a source that was not given",
-            where=f"{manifest.header.name} {manifest.header.version}",
+            where=manifest.title,
             expected=" ".join(f"--source {name}=PATH" for name in missing),
             found=", ".join(sorted(sources)) or "none",
         )
@@ -140,7 +138,7 @@ def locate_images(manifest: Manifest, part: str, sources: Mapping[str, Source]) 
     if len(absent):
         raise ManifestError(
             f"{len(absent)} of the {len(ids)} images of part {part!r} are in none of its sources",
-            where=", ".join(f"{one.dataset} {one.part}".strip() for one in chosen),
+            where=", ".join(one.title for one in chosen),
             expected=", ".join(ids[line] for line in absent[:3].tolist()),
             hint="give the source files that the manifest names: `curation show` lists them",
         )
@@ -161,10 +159,8 @@ def positions_of(ids: Sequence[str], sources: Sequence[Source]) -> tuple[Int32s,
     source = np.full(len(ids), -1, np.int32)
     position = np.full(len(ids), -1, np.int32)
     for number, one in enumerate(sources):
-        place = {native: index for index, native in enumerate(one.images.native.tolist())}
-        prefix = f"{one.namespace}:"
-        length = len(prefix)
-        found = np.array([place.get(text[length:], -1) if text.startswith(prefix) else -1 for text in ids], np.int32)
+        place = {f"{one.namespace}:{native}": index for index, native in enumerate(one.images.native.tolist())}
+        found = np.array([place.get(text, -1) for text in ids], np.int32)
         fresh = (found >= 0) & (position < 0)
         source[fresh] = number
         position[fresh] = found[fresh]
@@ -177,24 +173,47 @@ def select_objects(classes: Sequence[ClassEntry], view: LabelView, images: PartI
     An object takes the strongest treatment among those of its role, of crowd, difficult and depiction: ``drop`` over
     ``ignore`` over the rest; ``rename:unknown`` decides the category alone.
     """
-    rows = _objects_of_all(classes, images)
-    return _viewed(classes, view, images, rows[np.argsort(rows[:, 0], kind="stable")])
+    objects = every_object(classes, images)
+    dropped = treated("drop", view, objects)
+    columns = {name: column[~dropped] for name, column in objects.items()}
+    categories = [UNKNOWN_ID if getattr(view, one.role) == "rename:unknown" else one.index for one in classes]
+    ignore = treated("ignore", view, columns)
+    del columns["depiction"]
+    category_id = np.array(categories, np.int32)[columns["label"]]
+    return PartObjects(images, **columns, category_id=category_id, ignore=ignore, dropped=int(dropped.sum()))
 
 
-def count_objects(classes: Sequence[ClassEntry], view: LabelView, images: PartImages) -> tuple[dict[str, int], int]:
-    """Return `PartObjects.counts` and the number of annotated images, without the cost of grouping objects by image."""
-    objects = _viewed(classes, view, images, _objects_of_all(classes, images))
-    return objects.counts(), objects.annotated_images()
+def every_object(classes: Sequence[ClassEntry], images: PartImages) -> dict[str, npt.NDArray[Any]]:
+    """Return columns of all objects of some images, as in `PartObjects`, and which of them are depictions."""
+    parts = [_objects_of(classes, images, number) for number in range(len(images.sources))]
+    columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    order = np.argsort(columns["image"], kind="stable")
+    return {name: column[order] for name, column in columns.items()}
+
+
+def treated(treatment: str, view: LabelView, objects: Mapping[str, npt.NDArray[Any]]) -> Bools:
+    """Return which objects a treatment reaches through their role or one of their flags."""
+    found: Bools = np.array([getattr(view, name) == treatment for name in ROLES], np.bool_)[objects["role"]]
+    for flag in ("crowd", "difficult", "depiction"):
+        if getattr(view, flag) == treatment:
+            found |= objects[flag]
+    return found
+
+
+def stated_pairs(classes: Sequence[ClassEntry], images: PartImages) -> tuple[Int32s, Int32s]:
+    """Return image and label of every statement "this image shows this class"; label is -1 for a class of no role."""
+    pairs = []
+    for number, source in enumerate(images.sources):
+        image, category = source.class_pairs()
+        place = _first_lines(images, number)[image]
+        pairs.append((place[place >= 0], class_positions(classes, source)[category[place >= 0]]))
+    image, label = (np.concatenate(column) for column in zip(*pairs, strict=True))
+    return image, label
 
 
 def count_annotated(images: PartImages) -> int:
     """Return how many images of a part, each counted once, show any class, also where a source is presence-only."""
-    count = 0
-    for number, one in enumerate(images.sources):
-        shown = np.zeros(len(one.images), np.bool_)
-        shown[one.class_pairs()[0]] = True
-        count += int(shown[np.unique(images.position[images.source == number])].sum())
-    return count
+    return len(np.unique(stated_pairs((), images)[0]))
 
 
 def class_positions(classes: Sequence[ClassEntry], source: Source) -> Int32s:
@@ -205,81 +224,38 @@ def class_positions(classes: Sequence[ClassEntry], source: Source) -> Int32s:
     place = {alias: position for position, entry in enumerate(classes) for alias in entry.aliases}
     place |= {entry.name: position for position, entry in enumerate(classes)}
     names, keys = source.categories.names, source.categories.keys or source.categories.names
-    found = [place.get(key, place.get(name, -1)) for key, name in zip(keys, names, strict=True)]
-    return np.array(found, np.int32)
+    return np.array([place.get(key, place.get(name, -1)) for key, name in zip(keys, names, strict=True)], np.int32)
 
 
-def _objects_of_all(classes: Sequence[ClassEntry], images: PartImages) -> Int32s:
-    return np.concatenate([_objects_of(classes, images, number) for number in range(len(images.sources))])
+def _first_lines(images: PartImages, number: int) -> Int32s:
+    """Return where the list names each image of a source first, -1 where it does not."""
+    listed = np.flatnonzero(images.source == number)[::-1]
+    place = np.full(len(images.sources[number].images), -1, np.int32)
+    place[images.position[listed]] = listed  # Of repeated indices the last one wins.
+    return place
 
 
-def _viewed(classes: Sequence[ClassEntry], view: LabelView, images: PartImages, rows: Int32s) -> PartObjects:
-    """Return the columns of the objects that the view keeps, from the rows of `_objects_of`."""
-    image, source, index, label = (np.ascontiguousarray(column) for column in rows[:, :4].T)
-    crowd, difficult = rows[:, 4].astype(np.bool_), rows[:, 5].astype(np.bool_)
-    role = np.array([ROLES.index(entry.role) for entry in classes], np.int8)[label]
-    category = np.array([_category(entry, view) for entry in classes], np.int32)[label]
-    flags = {"crowd": crowd, "difficult": difficult, "depiction": rows[:, 6].astype(np.bool_)}
-    dropped = _treated("drop", view, role, flags)
-    kept = ~dropped
-    return PartObjects(
-        images=images,
-        image=image[kept],
-        source=source[kept],
-        index=index[kept],
-        label=label[kept],
-        role=role[kept],
-        category_id=category[kept],
-        ignore=_treated("ignore", view, role, flags)[kept],
-        crowd=crowd[kept],
-        difficult=difficult[kept],
-        dropped=int(dropped.sum()),
-    )
-
-
-def _objects_of(classes: Sequence[ClassEntry], images: PartImages, number: int) -> Int32s:
-    """Return one source's objects in the part, columns image, source, index, label, crowd, difficult, depiction."""
-    one = images.sources[number]
-    objects = one.require_objects("A label view")
-    listed = np.flatnonzero(images.source == number)
-    place = np.full(len(one.images), -1, np.int32)
-    # A repeated image holds its objects once, where the list names it first: of repeated indices the last one wins.
-    place[images.position[listed[::-1]]] = listed[::-1]
-    image = place[objects.image]
+def _objects_of(classes: Sequence[ClassEntry], images: PartImages, number: int) -> dict[str, npt.NDArray[Any]]:
+    source = images.sources[number]
+    objects = source.require_objects("A label view")
+    image = _first_lines(images, number)[objects.image]
     index = np.flatnonzero(image >= 0).astype(np.int32)
-    label = class_positions(classes, one)[objects.category[index]]
-    _require_roles(label, one, index)
-    columns = np.empty((len(index), 7), np.int32)
-    columns[:, 0] = image[index]
-    columns[:, 1] = number
-    columns[:, 2] = index
-    columns[:, 3] = label
-    columns[:, 4] = objects.crowd[index]
-    columns[:, 5] = objects.difficult[index]
-    columns[:, 6] = 0 if objects.depiction is None else objects.depiction[index]
-    return columns
-
-
-def _require_roles(label: Int32s, source: Source, index: Int32s) -> None:
-    unlisted = index[label < 0]
-    if len(unlisted):
-        used = np.unique(source.require_objects("A label view").category[unlisted])
-        names = [source.categories.names[category] for category in used.tolist()]
+    label = class_positions(classes, source)[objects.category[index]]
+    if (label < 0).any():
+        names = [source.categories.names[one] for one in np.unique(objects.category[index[label < 0]]).tolist()]
         raise ManifestError(
-            f"{len(unlisted)} objects are of classes that have no role in the manifest",
-            where=f"source {source.dataset} {source.part}".strip(),
+            f"{int((label < 0).sum())} objects are of classes that have no role in the manifest",
+            where=f"source {source.title}",
             found=", ".join(repr(name[:60]) for name in names[:10]),
         )
-
-
-def _category(entry: ClassEntry, view: LabelView) -> int:
-    return UNKNOWN_ID if getattr(view, entry.role) == "rename:unknown" else entry.index
-
-
-def _treated(treatment: str, view: LabelView, role: npt.NDArray[np.int8], flags: Mapping[str, Bools]) -> Bools:
-    """Return which objects a treatment reaches through their role or one of their flags."""
-    by_role = np.array([getattr(view, name) == treatment for name in ROLES], np.bool_)[role]
-    for name, flag in flags.items():
-        if getattr(view, name) == treatment:
-            by_role |= flag
-    return by_role
+    depiction = np.zeros(len(objects), np.bool_) if objects.depiction is None else objects.depiction
+    return {
+        "image": image[index],
+        "source": np.full(len(index), number, np.int32),
+        "index": index,
+        "label": label,
+        "role": np.array([ROLES.index(entry.role) for entry in classes], np.int8)[label],
+        "crowd": objects.crowd[index],
+        "difficult": objects.difficult[index],
+        "depiction": depiction[index],
+    }

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cache
-from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -16,10 +15,10 @@ from curation.hierarchy import Wordnet, open_wordnet
 from curation.hierarchy.hierarchy import ancestors, descendants
 from curation.hierarchy.kinship import kinship, nearest, wu_palmer
 from curation.proposals.id_classes import IdClass, name_key, owners
-from curation.proposals.proposal import OVERLAPS, CategoryJudgement, Evidence, Kind, decimal_text
+from curation.proposals.proposal import OVERLAPS, CategoryJudgement, Evidence, Judgement, Kind, decimal_text
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
+    import pandas as pd
 
     from curation.hierarchy.hierarchy import Graph
     from curation.sources.source import Source
@@ -96,20 +95,24 @@ def category_relations(
     by_name = owners(classes)
     chosen = wordnet or open_wordnet()
     below, above = _kinship_relations(categories, synsets, id_synsets, chosen)
-    lemmas = {name: {name_key(lemma) for lemma in chosen.words_of(synset)} for name, synset in id_synsets.items()}
+    by_lemma: dict[str, str] = {}
+    for name, synset in id_synsets.items():
+        for lemma in chosen.words_of(synset):
+            by_lemma.setdefault(name_key(lemma), name)
     in_tree = _tree_relations(classes, tree) if tree is not None else {}
     found: dict[str, Relation] = {}
     for category in categories:
-        owner = by_name.get(name_key(category))
-        if owner is not None:
-            kind: Kind = "label_name" if owner[1] else "label_alias"
-            found[category] = Relation(kind, owner[0], f"{'is' if owner[1] else 'is another name of'} {owner[0]}")
+        key = name_key(category)
+        if key in by_name:
+            owner, is_own = by_name[key]
+            kind: Kind = "label_name" if is_own else "label_alias"
+            found[category] = Relation(kind, owner, f"{'is' if is_own else 'is another name of'} {owner}")
         elif category in below:
             found[category] = below[category]
-        elif category not in synsets and (named := _by_lemma(category, lemmas)):
-            found[category] = Relation("label_synonym", named, f"is a word for {named} in WordNet")
-        elif name_key(category) in in_tree:
-            found[category] = in_tree[name_key(category)]
+        elif category not in synsets and key in by_lemma:
+            found[category] = Relation("label_synonym", by_lemma[key], f"is a word for {by_lemma[key]} in WordNet")
+        elif key in in_tree:
+            found[category] = in_tree[key]
         elif category in above:
             found[category] = above[category]
     return found
@@ -144,6 +147,7 @@ def _kinship_relations(
         return {}, {}
     graph = wordnet.nouns({*synsets.values(), *id_synsets.values()}, instances=True)
     over_id = {name: ancestors(graph, [synset]) for name, synset in id_synsets.items()}
+    person = next((name for name, synset in id_synsets.items() if synset == PERSON), "")
     below: dict[str, Relation] = {}
     above: dict[str, Relation] = {}
     for category in (one for one in categories if one in synsets):
@@ -154,10 +158,11 @@ def _kinship_relations(
         elif kinds := [name for name, known in id_synsets.items() if known in over]:
             chosen = _deepest(graph, kinds, id_synsets, synset)
             below[category] = Relation("label_kind", chosen, f"is a kind of {chosen}")
-        elif person := _whole_of_body(over | {synset}, id_synsets):
+        elif person and not (over | {synset}).isdisjoint(BODY):
             below[category] = Relation("label_part", person, f"is part of {person}")
         elif kinds := [name for name, its in over_id.items() if synset in its]:
-            above[category] = _broader(kinds)
+            shown = ", ".join(kinds[:3]) + (f" and {len(kinds) - 3} more" if len(kinds) > 3 else "")
+            above[category] = Relation("label_broader", kinds[0] if len(kinds) == 1 else "", f"may be {shown}")
     return below, above
 
 
@@ -169,47 +174,23 @@ def _deepest(graph: Graph, names: list[str], id_synsets: Mapping[str, str], syns
     return names[int(np.argmax(scores[0]))]
 
 
-def _whole_of_body(over: set[str], id_synsets: Mapping[str, str]) -> str:
-    if over.isdisjoint(BODY):
-        return ""
-    return next((name for name, synset in id_synsets.items() if synset == PERSON), "")
-
-
-def _broader(kinds: list[str]) -> Relation:
-    shown = ", ".join(kinds[:3]) + (f" and {len(kinds) - 3} more" if len(kinds) > 3 else "")
-    return Relation("label_broader", kinds[0] if len(kinds) == 1 else "", f"may be {shown}")
-
-
 def _tree_relations(classes: Sequence[IdClass], tree: ClassTree) -> dict[str, Relation]:
     """Return for each name below an ID class's node its relation to that class; the first class where several are."""
     found: dict[str, Relation] = {}
+    by_name, order = owners(classes), {one.name: place for place, one in enumerate(classes)}
     kinds: tuple[tuple[Graph, Kind, str], ...] = (
         (tree.kinds, "label_kind", "a kind"),
         (tree.kinds_and_parts, "label_part", "part"),
     )
     for graph, kind, what in kinds:
-        origin = str(graph.graph.get("origin", "the class tree"))
-        for owner, name in _below(classes, graph):
-            found.setdefault(name, Relation(kind, owner, f"is {what} of {owner} in {origin}"))
+        origin = graph.graph.get("origin", "the class tree")
+        names = {node: name_key(str(data.get("lemmas") or node)) for node, data in graph.nodes(data=True)}
+        wholes = sorted((order[by_name[key][0]], node) for node, key in names.items() if key in by_name)
+        for place, node in wholes:
+            owner = classes[place].name
+            for lower in sorted(descendants(graph, [node]) - {node}):
+                found.setdefault(names[lower], Relation(kind, owner, f"is {what} of {owner} in {origin}"))
     return found
-
-
-def _below(classes: Sequence[IdClass], graph: Graph) -> Iterator[tuple[str, str]]:
-    by_name = owners(classes)
-    order = {one.name: place for place, one in enumerate(classes)}
-    names = {node: name_key(str(data.get("lemmas") or node)) for node, data in graph.nodes(data=True)}
-    wholes = sorted((order[by_name[key][0]], node) for node, key in names.items() if key in by_name)
-    for place, node in wholes:
-        for lower in sorted(descendants(graph, [node]) - {node}):
-            yield classes[place].name, names[lower]
-
-
-def _by_lemma(category: str, lemmas: Mapping[str, Collection[str]]) -> str:
-    key = name_key(category)
-    return next((name for name, its in lemmas.items() if key in its), "")
-
-
-Judgement = Literal["overlap", "part", "broader", "near", "far", "unjudged"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,7 +216,6 @@ class Judged:
     id_class : str
         The ID class concerned or nearest.
     nearest : Nearest or None
-    listed : {"", "near", "far"}
     """
 
     category: str
@@ -244,7 +224,6 @@ class Judged:
     phrase: str
     id_class: str
     nearest: Nearest | None
-    listed: Literal["", "near", "far"] = ""
 
 
 def judge_categories(
@@ -255,7 +234,7 @@ def judge_categories(
     near_wup: Decimal,
     lists: Lists | None = None,
 ) -> tuple[Judged, ...]:
-    """Return what is thought of each category, in the order given (spec 3.3, step 2).
+    """Return the judgement of each category, in the order given (spec 3.3, step 2).
 
     An overlap goes before the user's lists, these before kinship. A listed category that is an ID class says so in its
     phrase: FindMeIfYouCan's own near list holds "Dog".
@@ -263,38 +242,30 @@ def judge_categories(
     Raises
     ------
     ProposalError
-        A list names what is no category, or a category is on both lists.
+        A list names an unknown category, or a category is on both lists.
     """
-    chosen = lists or Lists()
-    listed = _listed(categories, chosen)
-    return tuple(
-        _judged(one, relations.get(one), nearest.get(one), near_wup, listed.get(name_key(one), ""))
-        for one in categories
-    )
-
-
-def _judged(
-    category: str,
-    relation: Relation | None,
-    nearest: Nearest | None,
-    near_wup: Decimal,
-    listed: Literal["", "near", "far"],
-) -> Judged:
-    if relation is not None and (relation.kind in OVERLAPS or not listed):
-        judgement: Judgement = (
-            "overlap" if relation.kind in OVERLAPS else "part" if relation.kind == "label_part" else "broader"
-        )
-        warning = f", though listed as {listed}" if listed else ""
-        return Judged(category, judgement, relation.kind, relation.phrase + warning, relation.id_class, nearest, listed)
-    owner = nearest.id_class if nearest else ""
-    if listed:
-        kind: Kind = "near_listed" if listed == "near" else "far_listed"
-        return Judged(category, listed, kind, f"is listed as {listed}", owner, nearest, listed)
-    if nearest is None:
-        return Judged(category, "unjudged", "unjudged", "has no synset and stands on no list", "", None)
-    if is_near(nearest.score, near_wup):
-        return Judged(category, "near", "near_kinship", f"is near {owner}", owner, nearest)
-    return Judged(category, "far", "far_kinship", f"is far: nearest is {owner}", owner, nearest)
+    listed = _listed(categories, lists or Lists())
+    judged = []
+    for category in categories:
+        relation, near, by_user = relations.get(category), nearest.get(category), listed.get(name_key(category), "")
+        judgement: Judgement
+        kind: Kind
+        owner = near.id_class if near else ""
+        if relation is not None and (relation.kind in OVERLAPS or not by_user):
+            kind, owner = relation.kind, relation.id_class
+            judgement = "overlap" if kind in OVERLAPS else "part" if kind == "label_part" else "broader"
+            phrase = relation.phrase + (f", though listed as {by_user}" if by_user else "")
+        elif by_user:
+            judgement, kind = ("near", "near_listed") if by_user == "near" else ("far", "far_listed")
+            phrase = f"is listed as {by_user}"
+        elif near is None:
+            judgement, kind, phrase = "unjudged", "unjudged", "has no synset and stands on no list"
+        elif is_near(near.score, near_wup):
+            judgement, kind, phrase = "near", "near_kinship", f"is near {owner}"
+        else:
+            judgement, kind, phrase = "far", "far_kinship", f"is far: nearest is {owner}"
+        judged.append(Judged(category, judgement, kind, phrase, owner, near))
+    return tuple(judged)
 
 
 def is_near(score: float, near_wup: Decimal) -> bool:
@@ -304,12 +275,18 @@ def is_near(score: float, near_wup: Decimal) -> bool:
 
 def category_counts(source: Source) -> tuple[list[int], list[int]]:
     """Return for each category how many images and how many objects have it (0 objects: presence only)."""
+    counts = _counted(source).groupby("category")["objects"].agg(["size", "sum"])
+    every = counts.reindex(range(len(source.categories)), fill_value=0)
+    return every["size"].tolist(), every["sum"].tolist()
+
+
+def _counted(source: Source) -> pd.DataFrame:
+    """Return the pairs of image and category, sorted, and how many objects each has; 0 where only presence is known."""
+    import pandas as pd
+
     image, category = source.class_pairs()
-    n = len(source.categories)
-    pairs = np.unique(image.astype(np.int64) * max(n, 1) + category)
-    images = np.bincount(pairs % max(n, 1), minlength=n) if n else np.empty(0, np.int64)
-    objects = np.bincount(category, minlength=n) if source.objects is not None else np.zeros(n, np.int64)
-    return images.tolist(), objects.tolist()
+    pairs = pd.DataFrame({"image": image, "category": category}).groupby(["image", "category"]).size()
+    return (pairs if source.objects is not None else 0 * pairs).reset_index(name="objects")
 
 
 def category_table(
@@ -317,20 +294,20 @@ def category_table(
 ) -> tuple[CategoryJudgement, ...]:
     """Return the judgements as records, the categories with the most images first."""
     images, objects = category_counts(source)
-    rows = [
+    rows = (
         CategoryJudgement(
             pool=pool,
             category=one.category,
-            images=images[place],
-            objects=objects[place],
+            images=n_images,
+            objects=n_objects,
             judgement=one.judgement,
             reason=one.phrase,
             id_class=one.id_class,
             synset=synsets.get(one.category, ""),
             kinship=_kinship_text(one),
         )
-        for place, one in enumerate(judged)
-    ]
+        for one, n_images, n_objects in zip(judged, images, objects, strict=True)
+    )
     return tuple(sorted(rows, key=lambda row: (-row.images, row.category)))
 
 
@@ -361,31 +338,25 @@ def _kinship_text(one: Judged) -> str:
 
 
 def _listed(categories: Collection[str], lists: Lists) -> dict[str, Literal["near", "far"]]:
-    known = {name_key(one) for one in categories}
-    near = {name_key(one): one for one in lists.near}
-    far = {name_key(one): one for one in lists.far}
-    missing = [one for key, one in (near | far).items() if key not in known]
-    both = [one for key, one in near.items() if key in far]
-    if missing or both:
-        raise ProposalError(
-            "A list names what is no category of the source" if missing else "A category is listed as near and as far",
-            where="near and far classes",
-            expected=None if both and not missing else "names as the annotation file writes them",
-            found=", ".join((missing or both)[:5])[:200],
-        )
+    near, far = ({name_key(one): one for one in listed} for listed in (lists.near, lists.far))
+    both, known = [near[key] for key in near.keys() & far.keys()], set(map(name_key, categories))
+    if missing := [one for key, one in (near | far).items() if key not in known]:
+        what, expected = "A list names an unknown category of the source", "names as the annotation file writes them"
+        raise ProposalError(what, where="near and far classes", expected=expected, found=", ".join(missing[:5])[:200])
+    if both:
+        raise ProposalError("A category is listed as both near and far", found=", ".join(sorted(both)[:5])[:200])
     listed: dict[str, Literal["near", "far"]] = dict.fromkeys(near, "near")
     return listed | dict.fromkeys(far, "far")
 
 
-NO_ANNOTATION = "no annotation"
-_NOTHING = Evidence(kind="unjudged", detail=NO_ANNOTATION)
+_NOTHING = Evidence(kind="unjudged", detail="no annotation")
 
 
 def label_evidence(source: Source, judged: Sequence[Judged], *, near_wup: Decimal) -> list[tuple[Evidence, ...]]:
     """Return what the annotations of each image are evidence of, in the order of the source's images.
 
     Every category of an image that overlaps an ID class or is near one is a piece of evidence. Of the rest only what
-    decides is told: the unjudged categories, or else the one nearest to an ID class. An image without an annotation
+    decides is kept: the unjudged categories, or else the one nearest to an ID class. An image without an annotation
     gets one piece, of kind ``unjudged``.
 
     Parameters
@@ -394,35 +365,24 @@ def label_evidence(source: Source, judged: Sequence[Judged], *, near_wup: Decima
     judged : sequence of Judged
         One for each category of the source, in its order.
     """
-    images, categories, objects = _counted(source)
-    starts = np.searchsorted(images, np.arange(len(source.images) + 1)).tolist()
+    counts = _counted(source)
+    pairs: list[list[tuple[int, int]]] = [[] for _ in range(len(source.images))]
+    for image, *pair in zip(*(counts[name].tolist() for name in ("image", "category", "objects")), strict=True):
+        pairs[image].append((pair[0], pair[1]))
     # A large source repeats few pairs of category and number of objects: each is put into words once.
     worded = cache(lambda category, n: evidence_of(judged[category], n, near_wup))
-    pairs = list(zip(categories.tolist(), objects.tolist(), strict=True))
-    return [
-        tuple(worded(*pair) for pair in _telling(pairs[start:end], judged)) or (_NOTHING,)
-        for start, end in pairwise(starts)
-    ]
+    return [tuple(worded(*pair) for pair in _decisive(one, judged)) or (_NOTHING,) for one in pairs]
 
 
-def _telling(pairs: list[tuple[int, int]], judged: Sequence[Judged]) -> list[tuple[int, int]]:
+def _decisive(pairs: list[tuple[int, int]], judged: Sequence[Judged]) -> list[tuple[int, int]]:
     """Return the categories, with their numbers of objects, that decide about an image."""
-    telling = [pair for pair in pairs if judged[pair[0]].judgement in ("overlap", "part", "broader", "near")]
-    if telling or not pairs:
-        return telling
-    unjudged = [pair for pair in pairs if judged[pair[0]].judgement == "unjudged"]
-    return unjudged or [max(pairs, key=lambda pair: _closeness(judged[pair[0]]))]
+    if found := [pair for pair in pairs if judged[pair[0]].judgement in ("overlap", "part", "broader", "near")]:
+        return found
+    if unjudged := [pair for pair in pairs if judged[pair[0]].judgement == "unjudged"]:
+        return unjudged
 
+    def closeness(pair: tuple[int, int]) -> tuple[float, str]:
+        one = judged[pair[0]]
+        return (one.nearest.score if one.nearest else 0.0, one.category)
 
-def _closeness(one: Judged) -> tuple[float, str]:
-    return (one.nearest.score if one.nearest else 0.0, one.category)
-
-
-def _counted(source: Source) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return the pairs of image and category, sorted, and how many objects each has; 0 where only presence is known."""
-    image, category = source.class_pairs()
-    width = max(len(source.categories), 1)
-    pairs, counts = np.unique(image.astype(np.int64) * width + category, return_counts=True)
-    if source.objects is None:
-        counts = np.zeros_like(counts)
-    return pairs // width, pairs % width, counts.astype(np.int64)
+    return [max(pairs, key=closeness)] if pairs else []

@@ -11,7 +11,7 @@ import numpy as np
 
 from curation.canonical import sha256_of_lines
 from curation.errors import ProposalError
-from curation.proposals.id_classes import IdClass, name_key
+from curation.proposals.id_classes import IdClass, name_key, owners
 from curation.proposals.proposal import Evidence, decimal_text
 
 if TYPE_CHECKING:
@@ -96,11 +96,7 @@ class Look:
 
 
 def text_evidence(
-    images: Embeddings,
-    prompts: Prompts,
-    classes: Sequence[IdClass],
-    *,
-    margin: Decimal,
+    images: Embeddings, prompts: Prompts, classes: Sequence[IdClass], *, margin: Decimal
 ) -> dict[str, Evidence]:
     """Return the images whose best ID prompt exceeds their best other prompt by a margin, by image id.
 
@@ -119,11 +115,11 @@ def text_evidence(
         Images and prompts are of two encoders, or the prompts are of ID classes alone, or of none.
     """
     require_same_encoder(images.encoder.digest, prompts.encoder, "the images", "the prompts")
-    owner = {name_key(name): one.name for one in classes for name in (one.name, *one.aliases)}
+    owner = {key: name for key, (name, _) in owners(classes).items()}
     is_id = np.array([name_key(name) in owner for name in prompts.names], np.bool_)
     if not is_id.any() or is_id.all():
         raise ProposalError(
-            "Prompts of ID classes are needed, and prompts of other classes to hold them against",
+            "Needs prompts of both ID classes and other classes",
             where="the embedded texts",
             expected="some of each",
             found=f"{int(is_id.sum())} of ID classes, {int((~is_id).sum())} of others",
@@ -193,17 +189,18 @@ def look_evidence(look: Look, *, median: float, sigma: float, sigmas: Decimal) -
     """
     cut = Decimal(decimal_text(median + float(sigmas) * sigma))
     return {
-        image: Evidence(kind="image_image", detail=_like(image, other), score=decimal_text(score), threshold=str(cut))
+        image: Evidence(
+            kind="image_image",
+            detail=_ITSELF if image == image_of(other) else f"{_LIKE}{other}",
+            score=decimal_text(score),
+            threshold=str(cut),
+        )
         for image, score, other in zip(look.images, look.similarity.tolist(), look.nearest, strict=True)
         if Decimal(decimal_text(score)) >= cut
     }
 
 
 _ITSELF, _LIKE = "is itself among the ID images", "looks like "
-
-
-def _like(image: str, other: str) -> str:
-    return _ITSELF if image == image_of(other) else f"{_LIKE}{other}"
 
 
 def nearest_id_image(image: str, evidence: Sequence[Evidence]) -> str:
@@ -224,7 +221,7 @@ def require_same_encoder(first: str, second: str, what: str, other: str) -> None
     """Raise `ProposalError` unless two sets of embeddings come from one encoder."""
     if first != second:
         raise ProposalError(
-            f"The embeddings of {what} and of {other} are of two encoders: their similarity means nothing",
+            f"The embeddings of {what} and of {other} come from two encoders: their similarity means nothing",
             expected=first,
             found=second,
             hint="curation similarity embed … with the same --model and --pretrained for both",

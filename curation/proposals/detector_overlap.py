@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 
 from curation.errors import ProposalError
+from curation.grouping import counted
 from curation.ids import native_of
 from curation.input_files import InputFile, json_rows
 from curation.json_keys import decode_json
@@ -58,7 +59,7 @@ class DetectorEvidence:
 
 
 def read_categories(path: Path, classes: Sequence[IdClass]) -> dict[int, str]:
-    """Return the ID class of each category number of a detector that means one.
+    """Return the ID class of each category id of a detector that is one.
 
     Parameters
     ----------
@@ -70,15 +71,13 @@ def read_categories(path: Path, classes: Sequence[IdClass]) -> dict[int, str]:
     MissingFileError
         There is no such file.
     ProposalError
-        The file has no such table, a number stands twice, or no category is an ID class.
+        The file has no such table, repeats an id, or no category is an ID class.
     """
-    data = read_bytes(path, kind="category table")
-    example = '{"categories": [{"id": 1, "name": "person"}, …]}'
+    data, example = read_bytes(path, kind="category table"), '{"categories": [{"id": 1, "name": "person"}, …]}'
     what = "The category table cannot be read"
     table = decode_json(data, _Table, ProposalError, what, where=str(path), expected=example).categories
-    numbers = [one.id for one in table]
-    if len(set(numbers)) < len(numbers):
-        raise ProposalError("A category number stands twice", where=str(path))
+    if len({one.id for one in table}) < len(table):
+        raise ProposalError("Duplicate category id", where=str(path))
     by_name = owners(classes)
     found = {one.id: by_name[key][0] for one in table if (key := name_key(one.name)) in by_name}
     if not found:
@@ -113,9 +112,18 @@ def detector_evidence(
         It is no such list, a score is not in [0, 1], or none of its images is in the source.
     """
     given = InputFile(path, kind="detections file")
-    rows = _rows(given.data, path)
-    known = _image_ids(source)
-    best: dict[str, dict[str, tuple[float, int]]] = {}
+    try:
+        rows = json_rows(given.data, _Row)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise ProposalError(
+            "The detections file is malformed",
+            where=str(path),
+            expected='[{"image_id": …, "category_id": …, "bbox": […], "score": …}, …] with scores in [0, 1]',
+            found=str(error)[:200],
+            hint=_HINT,
+        ) from None
+    known = dict(zip(source.images.native.tolist(), source.image_ids.tolist(), strict=True))
+    scores: dict[str, dict[str, list[float]]] = {}
     left_out = {"on other images": 0, "of other classes": 0, "below the threshold": 0}
     for row in rows:
         image = known.get(native_of(str(row.image_id), source.namespace))
@@ -126,9 +134,7 @@ def detector_evidence(
         elif Decimal(repr(row.score)) < threshold:
             left_out["below the threshold"] += 1
         else:
-            seen = best.setdefault(image, {})
-            score, count = seen.get(classes[row.category_id], (0.0, 0))
-            seen[classes[row.category_id]] = (max(score, row.score), count + 1)
+            scores.setdefault(image, {}).setdefault(classes[row.category_id], []).append(row.score)
     if rows and left_out["on other images"] == len(rows):
         raise ProposalError(
             "No detection is on an image of the source",
@@ -138,39 +144,20 @@ def detector_evidence(
             hint=_HINT,
         )
     return DetectorEvidence(
-        {image: _evidence(seen, threshold) for image, seen in best.items()},
+        {image: _evidence(by_class, threshold) for image, by_class in scores.items()},
         {f"detections {reason}": n for reason, n in left_out.items() if n},
         Input(use=f"detections {pool}", name=path.name, sha256=given.sha256),
     )
 
 
-def _evidence(seen: Mapping[str, tuple[float, int]], threshold: Decimal) -> tuple[Evidence, ...]:
-    ordered = sorted(seen.items(), key=lambda item: (-item[1][0], item[0]))
+def _evidence(scores: Mapping[str, Sequence[float]], threshold: Decimal) -> tuple[Evidence, ...]:
     return tuple(
         Evidence(
             kind="detector",
-            detail=f"{count} detection{'s' if count > 1 else ''} of {name}",
-            score=decimal_text(score),
+            detail=f"{counted(len(several), 'detection')} of {name}",
+            score=decimal_text(max(several)),
             threshold=str(threshold),
             id_class=name,
         )
-        for name, (score, count) in ordered
+        for name, several in sorted(scores.items(), key=lambda item: (-max(item[1]), item[0]))
     )
-
-
-def _image_ids(source: Source) -> dict[str, str]:
-    natives = source.images.native.tolist()
-    return dict(zip(natives, source.image_ids.tolist(), strict=True))
-
-
-def _rows(data: bytes, path: Path) -> list[_Row]:
-    try:
-        return json_rows(data, _Row)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ProposalError(
-            "The detections file is malformed",
-            where=str(path),
-            expected='[{"image_id": …, "category_id": …, "bbox": […], "score": …}, …] with scores in [0, 1]',
-            found=str(error)[:200],
-            hint=_HINT,
-        ) from None

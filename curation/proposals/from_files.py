@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from curation.arguments import checked
 from curation.canonical import sha256_of_bytes
@@ -17,18 +17,14 @@ from curation.proposals.categories import ClassTree, Lists
 from curation.proposals.clip_overlap import digest_of, prompts_of, reference_of
 from curation.proposals.detector_overlap import read_categories
 from curation.proposals.id_classes import IdClass, classes_of, read_id_classes, read_synset_map
-from curation.proposals.proposal import Input, ProposalSet, read_proposals, thresholds_from
+from curation.proposals.proposal import Input, ProposalSet, thresholds_from
 from curation.proposals.propose import OodPool, Signals, propose
-from curation.proposals.set_distance import SetStatistics, statistics_of
 from curation.similarity.embeddings import Embeddings, open_embeddings
-from curation.sources.given import as_source
+from curation.sources.coerce import as_source
 from curation.sources.opening import parts_at
-from curation.sources.slots import BadBoxes
 from curation.sources.source import Source
+from curation.sources.source_specs import BadBoxes
 from curation.storage import read_bytes
-
-if TYPE_CHECKING:
-    from curation.hierarchy.hierarchy import Graph
 
 NOTHING: Mapping[str, Any] = {}
 
@@ -50,7 +46,6 @@ def propose_from_files(
     detector_categories: Annotated[Path | None, "JSON"] = None,
     thresholds: Annotated[Mapping[str, str], "--set KEY=VALUE"] = NOTHING,
     wordnet: Annotated[str | None, "WHICH"] = None,
-    compare: tuple[Path, ...] = (),
     bad_boxes: BadBoxes = "error",
     no_cache: bool = False,
 ) -> ProposalSet:
@@ -66,9 +61,9 @@ def propose_from_files(
         an OOD source: root, annotation file, or table; NAME begins with its data set: coco,
         coco-val2017 (repeatable)
     near_classes
-        categories that are near, by your word
+        categories that you declare near
     far_classes
-        categories that are far, by your word
+        categories that you declare far
     synset_map
         synsets of an OOD source's categories, or of the ID classes (NAME id): CSV or TSV of name,
         n02084071; they go before the built-in maps of COCO, VOC and Open Images (repeatable)
@@ -92,8 +87,6 @@ def propose_from_files(
     wordnet
         in place of WordNet 3.0's nouns, which are built in: nltk[:CORPUS[:LANGUAGE]], a WordNet of NLTK's data, or a
         folder of WordNet 3.0; recorded among the inputs
-    compare
-        other proposals, whose far sets these are held against (repeatable)
     bad_boxes
         what to do with boxes that are not finite, negative or beyond any image (dropped ones are counted)
     no_cache
@@ -107,7 +100,17 @@ def propose_from_files(
     chosen = open_told(wordnet) if wordnet else None
     limits = thresholds_from(thresholds)
     classes, numbers, inputs = _classes(id_classes, manifest)
-    maps = _synset_maps(synset_map, {"id", *(key.partition("@")[0] for key in ood)}, inputs)
+    maps = {}
+    for name, path in synset_map.items():
+        known = {"id", *(key.partition("@")[0] for key in ood)}
+        if name not in known:
+            raise UsageError(
+                "A synset map belongs to the ID classes or to an OOD source",
+                where=f"--synset-map {name[:80]}",
+                expected=", ".join(sorted(known)),
+            )
+        maps[name] = read_synset_map(path)
+        inputs.append(_input(f"synset_map {name}", path))
     with stage("reading embeddings of the ID classes"):
         signals = _signals(embeddings_id, texts, embeddings_ood, inputs)
     sources = _sources(ood, bad_boxes, no_cache=no_cache)
@@ -116,8 +119,15 @@ def propose_from_files(
     stores = _of_pools(embeddings_ood, "--embeddings", sources)
     found = _of_pools(detections, "--detections", sources)
     trees = _of_pools(tree, "--tree", sources)
-    if found:
-        numbers = _numbers(detector_categories, classes, numbers, inputs)
+    if found and detector_categories is not None:
+        inputs.append(_input("detector_categories", detector_categories))
+        numbers = read_categories(detector_categories, classes)
+    if found and not numbers:
+        raise UsageError(
+            "Unknown category_id of the detections: no table says which class each is",
+            where="--detections",
+            hint="--detections categories=FILE, an annotation file that the detector was trained with",
+        )
     pools = []
     for name, source in sources.items():
         inputs += [Input(use=f"ood {name}", name=file.name, sha256=file.sha256) for file in source.files]
@@ -139,7 +149,6 @@ def propose_from_files(
         signals=signals,
         thresholds=limits,
         id_synsets=maps.get("id", {}),
-        compare=_compared(compare, inputs),
         inputs=inputs,
         wordnet=chosen,
     )
@@ -148,10 +157,7 @@ def propose_from_files(
 def _classes(id_classes: Path | None, manifest: str | None) -> tuple[tuple[IdClass, ...], dict[int, str], list[Input]]:
     """Return the ID classes, the numbers a detector calls them by where that is known, and the inputs so far."""
     if (id_classes is None) == (manifest is None):
-        raise UsageError(
-            "Nothing says which classes are ID" if manifest is None else "Two options name the ID classes",
-            expected="--classes FILE, or --manifest M",
-        )
+        raise UsageError("Name the ID classes once", expected="either --id-classes FILE or --manifest M")
     if id_classes is not None:
         return read_id_classes(id_classes), {}, [_input("id_classes", id_classes)]
     locked = load_manifest(manifest or "")
@@ -186,78 +192,41 @@ def _sources(ood: Mapping[str, Path], bad_boxes: BadBoxes, *, no_cache: bool) ->
 
 
 def _of_pools(given: Mapping[str, Any] | Path, option: str, sources: Mapping[str, object]) -> dict[str, Any]:
-    """Return what is given of each source; of one source alone, its name may be left out."""
+    """Return what is given of each source; with a single source, its name may be left out."""
     if isinstance(given, Path):
         if len(sources) == 1:
             return {next(iter(sources)): given}
+        where, expected = f"{option} {given!s:.200}", ", ".join(f"{name}=…" for name in sources)
+        raise UsageError(f"{option} needs NAME=VALUE where there are several sources", where=where, expected=expected)
+    if unknown := [name for name in given if name not in sources]:
         raise UsageError(
-            f"{option} needs NAME=VALUE", where=f"{option} {given!s:.200}", expected=", ".join(sources), found="no name"
+            "There is no such OOD source", where=f"{option} {unknown[0][:80]}", expected=", ".join(sources)
         )
-    for name in given:
-        if name not in sources:
-            raise UsageError("There is no such OOD source", where=f"{option} {name[:80]}", expected=", ".join(sources))
     return dict(given)
-
-
-def _numbers(
-    file: Path | None, classes: tuple[IdClass, ...], numbers: dict[int, str], inputs: list[Input]
-) -> dict[int, str]:
-    if file is not None:
-        inputs.append(_input("detector_categories", file))
-        return read_categories(file, classes)
-    if not numbers:
-        raise UsageError(
-            "Nothing says which class each category_id of the detections is",
-            where="--detections",
-            hint="--detections categories=FILE, an annotation file that the detector was trained with",
-        )
-    return numbers
-
-
-def _synset_maps(given: Mapping[str, Path], known: set[str], inputs: list[Input]) -> dict[str, dict[str, str]]:
-    maps = {}
-    for name, path in given.items():
-        if name not in known:
-            raise UsageError(
-                "A synset map is of the ID classes or of an OOD source",
-                where=f"--synset-map {name[:80]}",
-                expected=", ".join(sorted(known)),
-            )
-        maps[name] = read_synset_map(path)
-        inputs.append(_input(f"synset_map {name}", path))
-    return maps
 
 
 def _tree(path: Path, name: str, inputs: list[Input]) -> ClassTree:
     beside = path.with_name("class-descriptions-boxable.csv")
     names = beside if beside.is_file() else None
     inputs += [_input(f"tree {name}", one) for one in (path, names) if one is not None]
-
-    def read(*, parts: bool) -> Graph:
-        return read_open_images(path, names, parts=parts)
-
-    return ClassTree(read(parts=False), read(parts=True))
+    return ClassTree(read_open_images(path, names, parts=False), read_open_images(path, names, parts=True))
 
 
 def _signals(
     embeddings_id: Path | None, texts: Path | None, ood: Mapping[str, Path] | Path, inputs: list[Input]
 ) -> Signals:
-    given = [name for name, one in (("embeddings-id", embeddings_id), ("texts", texts)) if one]
-    if bool(given) != bool(ood):
-        raise UsageError(
-            "There is nothing to compare: the OOD images are not embedded"
-            if given
-            else "There is nothing to compare the embedded OOD images with",
-            where=f"--{given[0]}" if given else "--embeddings",
-            hint="--embeddings STORE, made by curation similarity embed"
-            if given
-            else "--embeddings id=STORE or --texts STORE",
+    if ood and not (embeddings_id or texts):
+        what, hint = (
+            "There is nothing to compare the embedded OOD images with",
+            "--embeddings id=STORE or --texts STORE",
         )
-    references = None
-    if embeddings_id:
-        references = reference_of(_embeddings(embeddings_id, "embeddings id", inputs))
-    prompts = prompts_of(_embeddings(texts, "texts", inputs)) if texts else None
-    return Signals(references, prompts)
+        raise UsageError(what, where="--embeddings", hint=hint)
+    if (embeddings_id or texts) and not ood:
+        where = "--embeddings id=…" if embeddings_id else "--texts"
+        hint = "--embeddings STORE, made by curation similarity embed"
+        raise UsageError("There is nothing to compare: the OOD images are not embedded", where=where, hint=hint)
+    references = reference_of(_embeddings(embeddings_id, "embeddings id", inputs)) if embeddings_id else None
+    return Signals(references, prompts_of(_embeddings(texts, "texts", inputs)) if texts else None)
 
 
 def _embeddings(path: Path, use: str, inputs: list[Input]) -> Embeddings:
@@ -272,11 +241,3 @@ def _split(names: str | Sequence[str]) -> tuple[str, ...]:
 
 def _input(use: str, path: Path) -> Input:
     return Input(use=use, name=path.name, sha256=sha256_of_bytes(read_bytes(path)))
-
-
-def _compared(paths: Sequence[Path], inputs: list[Input]) -> list[SetStatistics]:
-    found = []
-    for path in paths:
-        inputs.append(_input("compare", path))
-        found += [statistics_of(one, str(path)) for one in read_proposals(path).sets if one.group == "far"]
-    return found

@@ -13,7 +13,7 @@ from curation.csv_table import csv_rows
 from curation.errors import HierarchyError, ProposalError
 from curation.hierarchy import Wordnet, open_wordnet
 from curation.hierarchy.synset_maps import DATASETS, synset_map
-from curation.input_files import read_declaration, read_plain, utf8_text
+from curation.input_files import filled_lines, read_declaration, read_plain
 from curation.storage import read_bytes
 
 if TYPE_CHECKING:
@@ -71,19 +71,18 @@ def read_id_classes(path: Path) -> tuple[IdClass, ...]:
     MissingFileError
         There is no such file.
     ProposalError
-        The file names no class, one twice, or one name for two classes.
+        The file names no class, repeats one, or gives two classes one name.
     """
     if path.suffix.lower() in (".json", ".toml"):
         read = read_declaration(path, _File, ProposalError)
-        unknown = sorted(set(read.aliases) - {*read.known, *read.id_classes})
-        if unknown:
-            raise ProposalError("Aliases are given for what is no class", where=str(path), found=unknown[0][:80])
-        named = [IdClass(name, read.aliases.get(name, ())) for name in (*read.known, *read.id_classes)]
+        names = (*read.known, *read.id_classes)
+        if unknown := read.aliases.keys() - set(names):
+            raise ProposalError("Aliases of an unknown class", where=str(path), found=min(unknown)[:80])
+        named = [IdClass(name, read.aliases.get(name, ())) for name in names]
         return checked_classes([*named, *read.classes], str(path))
     data = read_plain(path, kind="file of ID classes")
-    text = utf8_text(data, str(path), ProposalError, "The file of ID classes is not UTF-8")
-    lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("#")]
-    rows = [[name.strip() for name in line.split("=")] for line in lines]
+    lines = filled_lines(data, str(path), ProposalError, "The file of ID classes is not UTF-8")
+    rows = [[name.strip() for name in line.split("=")] for _, line in lines if not line.startswith("#")]
     return checked_classes((IdClass(row[0], tuple(row[1:])) for row in rows), str(path))
 
 
@@ -97,22 +96,28 @@ def checked_classes(classes: Iterable[IdClass], where: str) -> tuple[IdClass, ..
     """Return the classes, each of whose names means one class only; otherwise raise `ProposalError`."""
     found = tuple(classes)
     if not 0 < len(found) <= _MOST_CLASSES:
+        expected = f"1 to {_MOST_CLASSES} ID classes"
         raise ProposalError(
-            f"There are {len(found)} ID classes", where=where, expected=f"1 to {_MOST_CLASSES}", hint=_HINT
+            "Wrong number of ID classes", where=where, expected=expected, found=str(len(found)), hint=_HINT
         )
     owner: dict[str, str] = {}
     for one in found:
         for place, name in enumerate((one.name, *one.aliases)):
-            key = _checked_key(name, where)
-            # An alias may repeat its own class (Bird of bird); a class may not stand twice.
-            if key in owner and (owner[key] != one.name or place == 0):
+            key = name_key(name)
+            if not key or len(name) > _LONGEST_NAME or not name.isprintable():
                 raise ProposalError(
-                    "One name stands for two ID classes",
+                    "The name of an ID class is malformed",
                     where=where,
-                    found=f"{name!r}: {owner[key]!r} and {one.name!r}",
+                    expected=f"1 to {_LONGEST_NAME} printable characters, with a letter or digit",
+                    found=ascii(name[:60]),
+                    hint=_HINT,
                 )
+            # An alias may repeat its own class (Bird of bird); a class may not be listed twice.
+            if key in owner and (owner[key] != one.name or place == 0):
+                found_names = f"{name!r}: {owner[key]!r} and {one.name!r}"
+                raise ProposalError("One name stands for two ID classes", where=where, found=found_names)
             owner[key] = one.name
-        _check_synset(one, where)
+        _check_synset(one.synset, f"{where}: {one.name}")
     return found
 
 
@@ -122,29 +127,11 @@ def owners(classes: Sequence[IdClass]) -> dict[str, tuple[str, bool]]:
     return names | {name_key(one.name): (one.name, True) for one in classes}
 
 
-def _checked_key(name: str, where: str) -> str:
-    key = name_key(name)
-    if not key or len(name) > _LONGEST_NAME or not name.isprintable():
-        raise ProposalError(
-            "A name of an ID class is malformed",
-            where=where,
-            expected=f"1 to {_LONGEST_NAME} printable characters, with a letter or digit",
-            found=ascii(name[:60]),
-            hint=_HINT,
-        )
-    return key
-
-
-def _check_synset(one: IdClass, where: str) -> None:
-    from curation.hierarchy import open_wordnet
-
-    if one.synset:
-        try:
-            open_wordnet().positions([one.synset])
-        except HierarchyError as error:
-            raise ProposalError(
-                error.what, where=f"{where}: {one.name}", found=error.where, expected=error.expected
-            ) from None
+def _check_synset(synset: str, where: str) -> None:
+    try:
+        open_wordnet().positions([synset] if synset else [])
+    except HierarchyError as error:
+        raise ProposalError(error.what, where=where, expected=error.expected, found=error.where) from None
 
 
 def synsets_of(
@@ -186,40 +173,27 @@ def read_synset_map(path: Path) -> dict[str, str]:
     MissingFileError
         There is no such file.
     ProposalError
-        A row is no such pair, a name stands twice, or a synset is no noun of WordNet 3.0; the message names the row.
+        A row is malformed, a name is repeated, or a synset is not a noun of WordNet 3.0; the message names the row.
     """
-    rows = _rows(path)
-    mapped: dict[str, str] = {}
-    keys: dict[str, int] = {}
-    for number, row in rows:
-        where = f"{path}: row {number}"
-        if len(row) != 2 or not name_key(row[0]):
-            raise ProposalError("A row of the synset map is malformed", where=where, expected="name,n02084071")
-        key = name_key(row[0])
-        if key in keys:
-            raise ProposalError("A name stands twice in the synset map", where=where, found=row[0][:80])
-        keys[key] = number
-        mapped[row[0].strip()] = _checked(row[1].strip(), where)
-    if not mapped:
-        raise ProposalError("The synset map is empty", where=str(path), expected="rows name,n02084071")
-    return mapped
-
-
-def _rows(path: Path) -> list[tuple[int, list[str]]]:
     delimiter = "\t" if path.suffix.lower() == ".tsv" else ","
     data = read_bytes(path, kind="synset map")
-    rows = csv_rows(data, ProposalError, "The synset map is no table", where=str(path), delimiter=delimiter)
+    rows = csv_rows(data, ProposalError, "The synset map is not a table", where=str(path), delimiter=delimiter)
     kept = [(number, row) for number, row in enumerate(rows, 1) if row and not row[0].startswith("#")]
-    return kept[1:] if kept and [cell.strip().lower() for cell in kept[0][1]] == ["name", "synset"] else kept
-
-
-def _checked(synset: str, where: str) -> str:
-    if synset:
-        try:
-            open_wordnet().positions([synset])
-        except HierarchyError as error:
-            raise ProposalError(error.what, where=where, expected=error.expected, found=error.where) from None
-    return synset
+    if kept and [cell.strip().lower() for cell in kept[0][1]] == ["name", "synset"]:
+        del kept[0]
+    if not kept:
+        raise ProposalError("The synset map is empty", where=str(path), expected="rows name,n02084071")
+    mapped: dict[str, str] = {}
+    keys = set[str]()
+    for number, row in kept:
+        where, key = f"{path}: row {number}", name_key(row[0])
+        if len(row) != 2 or not key or key in keys:
+            what = "Duplicate name in the synset map" if key in keys else "A row of the synset map is malformed"
+            raise ProposalError(what, where=where, expected="name,n02084071", found=ascii(row)[:80])
+        keys.add(key)
+        mapped[row[0].strip()] = synset = row[1].strip()
+        _check_synset(synset, where)
+    return mapped
 
 
 @cache

@@ -1,18 +1,18 @@
 """`Proposal`: what is suspected of one image, and the evidence. A proposal, not a decision.
 
-Nothing here is true because it stands here: membership in a split comes from replayed decisions alone. Proposals are
-kept as JSON lines: a header, then one proposal a line, by rank.
+Membership in a split comes from replayed decisions alone. Proposals are kept as JSON lines: a header, then one proposal
+a line, by rank.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from decimal import Decimal, InvalidOperation
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, TypeVar, get_args
 
 import msgspec
 
@@ -21,12 +21,10 @@ from curation.errors import ImageIdError, ProposalError, UsageError
 from curation.ids import parse_image_id
 from curation.storage import read_bytes, write_bytes
 
-_PLACES = 4
-
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """What is chosen, not found: none of these numbers stands in the paper, which has no threshold at all.
+    """Thresholds that this project chose: the paper states none.
 
     Attributes
     ----------
@@ -73,20 +71,30 @@ _BOUNDS: dict[str, tuple[int, int]] = {
 
 
 def thresholds_from(texts: Mapping[str, str]) -> Thresholds:
-    """Return the thresholds that ``--set KEY=VALUE`` asks for, the others at their defaults.
+    """Return the thresholds that ``--set KEY=VALUE`` sets, the others at their defaults.
 
     Raises
     ------
     UsageError
-        There is no such threshold, or its value is no decimal number within its bounds.
+        There is no such threshold, or its value is not a decimal number within its bounds.
     """
-    known = [one.name for one in fields(Thresholds)]
-    values: dict[str, Decimal | int] = {}
+    values: dict[str, Any] = {}
     for name, text in texts.items():
-        if name not in known:
-            raise UsageError("There is no such threshold", where=f"--set {name[:60]}", expected=", ".join(known))
-        values[name] = _value(name, text)
-    return Thresholds(**values)  # type: ignore[arg-type]
+        if name not in _BOUNDS:
+            raise UsageError("There is no such threshold", where=f"--set {name[:60]}", expected=", ".join(_BOUNDS))
+        (low, high), is_whole = _BOUNDS[name], name == "agreeing"
+        try:
+            value = Decimal(text if len(text) <= 20 else "NaN")
+        except InvalidOperation:
+            value = Decimal("NaN")
+        if not (value.is_finite() and low <= value <= high) or (is_whole and value != int(value)):
+            raise UsageError(
+                f"The threshold {name} is out of bounds",
+                where=f"--set {name}={text[:40]}",
+                expected=f"a {'whole' if is_whole else 'decimal'} number from {low} to {high}",
+            )
+        values[name] = int(value) if is_whole else value
+    return Thresholds(**values)
 
 
 def decimal_text(value: float) -> str:
@@ -94,34 +102,18 @@ def decimal_text(value: float) -> str:
 
     Four places, since BLAS libraries differ in the seventh digit of a float32 product.
     """
-    rounded = round(float(value), _PLACES) + 0.0
-    return f"{rounded:.{_PLACES}f}"
-
-
-def _value(name: str, text: str) -> Decimal | int:
-    low, high = _BOUNDS[name]
-    try:
-        value = Decimal(text) if len(text) <= 20 else Decimal("NaN")
-    except InvalidOperation:
-        value = Decimal("NaN")
-    whole = name == "agreeing"
-    if not value.is_finite() or not low <= value <= high or (whole and value != int(value)):
-        raise UsageError(
-            f"The threshold {name} is out of bounds",
-            where=f"--set {name}={text[:40]}",
-            expected=f"a {'whole' if whole else 'decimal'} number from {low} to {high}",
-        )
-    return int(value) if whole else value
+    return f"{round(float(value), 4) + 0.0:.4f}"
 
 
 NOTE = "a proposal, not a decision: membership comes from replayed human decisions alone"
-"""Stands in every file, table and printed result that is made of proposals."""
+"""Part of every file, table and printed result that is made of proposals."""
 
-FORMAT = "curation-proposals"
-FORMAT_VERSION = 1
+_HINT = "curation review propose … --out FILE"
+Form = TypeVar("Form")
 
 Verdict = Literal["remove", "near", "far", "farther", "undecided"]
 Group = Literal["near", "far", "all"]
+Judgement = Literal["overlap", "part", "broader", "near", "far", "unjudged"]
 Kind = Literal[
     "label_name",
     "label_alias",
@@ -216,7 +208,7 @@ class Proposal(_Record, frozen=True):
     image_id: str
     proposal: Verdict
     reason: str
-    evidence: tuple[Evidence, ...]
+    evidence: Annotated[tuple[Evidence, ...], msgspec.Meta(min_length=1)]
     rank: int
     pool: str = ""
 
@@ -275,7 +267,7 @@ class Input(_Record, frozen=True):
 
 
 class CategoryJudgement(_Record, frozen=True):
-    """What is thought of one category of an OOD source: a proposal, not a decision.
+    """How one category of an OOD source was judged: a proposal, not a decision.
 
     Attributes
     ----------
@@ -297,21 +289,38 @@ class CategoryJudgement(_Record, frozen=True):
     category: str
     images: int
     objects: int
-    judgement: Literal["overlap", "part", "broader", "near", "far", "unjudged"]
+    judgement: Judgement
     reason: str
     id_class: str = ""
     synset: str = ""
     kinship: str = ""
 
 
-class ProposalSet(_Record, frozen=True, dict=True):
-    """Proposals for the images of one or several OOD sources, with all that made them.
+class _Made(_Record, frozen=True, kw_only=True):
+    id_classes: tuple[str, ...]
+    thresholds: dict[str, str]
+    inputs: tuple[Input, ...]
+    categories: tuple[CategoryJudgement, ...] = ()
+    sets: tuple[SetProposal, ...] = ()
+    reference: dict[str, str] = {}
+    left_out: dict[str, int] = {}
+    note: str = NOTE
+
+
+class _Head(_Made, frozen=True, kw_only=True):
+    format: Literal["curation-proposals"]
+    version: Literal[1]
+    count: int
+
+
+class ProposalSet(_Made, frozen=True, kw_only=True, dict=True):
+    """Proposals for the images of one or several OOD sources, with everything that made them.
 
     Attributes
     ----------
     id_classes : tuple of str
     thresholds : dict of str to str
-        Every number that was chosen, as decimal strings: see `curation.proposals.proposal`.
+        Every number that was chosen, as decimal strings: see `Thresholds`.
     inputs : tuple of Input
     categories : tuple of CategoryJudgement
     sets : tuple of SetProposal
@@ -320,27 +329,18 @@ class ProposalSet(_Record, frozen=True, dict=True):
         embeddings.
     left_out : dict of str to int
         Records that were not used, by reason, with counts.
-    proposals : tuple of Proposal
-        By rank: 1, 2, 3, …
     note : str
         That these are proposals, not decisions.
+    proposals : tuple of Proposal
+        By rank: 1, 2, 3, …
     """
 
-    id_classes: tuple[str, ...]
-    thresholds: dict[str, str]
-    inputs: tuple[Input, ...]
     proposals: tuple[Proposal, ...]
-    categories: tuple[CategoryJudgement, ...] = ()
-    sets: tuple[SetProposal, ...] = ()
-    reference: dict[str, str] = {}
-    left_out: dict[str, int] = {}
-    note: str = NOTE
 
     def header(self) -> dict[str, Any]:
         """Return everything but the proposals as plain data: the first line of a file."""
-        fields = (name for name in self.__struct_fields__ if name != "proposals")
-        data = {name: msgspec.to_builtins(getattr(self, name)) for name in fields}
-        return {"format": FORMAT, "version": FORMAT_VERSION, "count": len(self.proposals), **data}
+        data = {name: msgspec.to_builtins(getattr(self, name)) for name in _Made.__struct_fields__}
+        return {"format": "curation-proposals", "version": 1, "count": len(self.proposals), **data}
 
     def lines(self) -> list[bytes]:
         """Return header and proposals as lines of JSON, keys sorted, without line feeds: the file's content."""
@@ -349,25 +349,13 @@ class ProposalSet(_Record, frozen=True, dict=True):
 
     @cached_property
     def digest(self) -> str:
-        """``sha256:<hex>`` of the file that `curation.proposals.proposal.write_proposals` writes."""
+        """``sha256:<hex>`` of the file that `write_proposals` writes."""
         return sha256_of_bytes(b"\n".join([*self.lines(), b""]))
 
     def counts(self) -> dict[str, int]:
         """Return the number of proposals by verdict, in the order remove, near, far, farther, undecided."""
-        tally = dict.fromkeys(("remove", "near", "far", "farther", "undecided"), 0)
-        for one in self.proposals:
-            tally[one.proposal] += 1
-        return tally
-
-
-_LONGEST_LINE = 1 << 26
-_HINT = "curation review propose … --out FILE"
-
-
-class _Head(msgspec.Struct):
-    format: str = ""
-    version: int = 0
-    count: int = -1
+        found = Counter(one.proposal for one in self.proposals)
+        return {verdict: found[verdict] for verdict in get_args(Verdict)}
 
 
 def write_proposals(path: Path, made: ProposalSet) -> None:
@@ -383,85 +371,42 @@ def read_proposals(path: Path) -> ProposalSet:
     MissingFileError
         There is no such file.
     ProposalError
-        The file is no such file, is cut short, names an image twice, or its ranks are not 1, 2, 3, …; the message names
+        The file is malformed or incomplete, names an image twice, or its ranks are not 1, 2, 3, …; the message names
         the line.
     """
     data = read_bytes(path, kind="proposals file")
-    if not data.endswith(b"\n"):
+    first, *rows = data.split(b"\n")
+    head = _decoded(first, _Head, "The header of the proposals file is malformed", f"{path}: line 1")
+    if not data.endswith(b"\n") or len(rows) - 1 != head.count:
         raise ProposalError(
-            "The proposals file ends within a line" if data else "The proposals file is empty",
+            "The proposals file is not complete, or has extra lines",
             where=str(path),
+            expected=f"{head.count} proposals, as its first line says",
+            found=str(len(rows) - 1) if data.endswith(b"\n") else "a line that is cut off",
             hint=_HINT,
         )
-    head, *rows = data[:-1].split(b"\n")
-    count = _check_head(head, path)
-    if len(rows) != count:
-        raise ProposalError(
-            "The proposals file is cut short" if len(rows) < count else "The proposals file has lines too many",
-            where=str(path),
-            expected=f"{count} proposals, as its first line says",
-            found=str(len(rows)),
-            hint=_HINT,
-        )
-    proposals = tuple(_proposal(row, f"{path}: line {place}") for place, row in enumerate(rows, 2))
-    _check_ids(proposals, path)
-    return _with_header(head, proposals, path)
+    proposals, seen = [], set[str]()
+    for rank, row in enumerate(rows[:-1], 1):
+        where = f"{path}: line {rank + 1}"
+        one = _decoded(row, Proposal, "Malformed proposal", where)
+        try:
+            parse_image_id(one.image_id)
+        except ImageIdError as error:
+            raise ProposalError(error.what, where=where, expected=error.expected, found=error.found) from None
+        if one.image_id in seen or one.rank != rank:
+            raise ProposalError(
+                "The image already has a proposal" if one.image_id in seen else "The proposals are not sorted by rank",
+                where=where,
+                expected=f"rank {rank}, each image once",
+                found=f"rank {one.rank}, {one.image_id}",
+            )
+        seen.add(one.image_id)
+        proposals.append(one)
+    return ProposalSet(proposals=tuple(proposals), **{name: getattr(head, name) for name in _Made.__struct_fields__})
 
 
-def _check_head(line: bytes, path: Path) -> int:
+def _decoded(line: bytes, form: type[Form], what: str, where: str) -> Form:
     try:
-        head = msgspec.json.decode(line, type=_Head) if len(line) < _LONGEST_LINE else _Head()
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        head = _Head()
-    if head.format != FORMAT or head.version != FORMAT_VERSION:
-        raise ProposalError(
-            "The file does not hold proposals that this version reads",
-            where=f"{path}: line 1",
-            expected=f'a header with "format": "{FORMAT}" and "version": {FORMAT_VERSION}',
-            found=repr(line[:60]),
-            hint=_HINT,
-        )
-    return head.count
-
-
-def _proposal(line: bytes, where: str) -> Proposal:
-    try:
-        one = msgspec.json.decode(line, type=Proposal)
-        parse_image_id(one.image_id)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, ImageIdError) as error:
-        what = error.what if isinstance(error, ImageIdError) else str(error)
-        raise ProposalError("A line is no proposal", where=where, found=what[:200], hint=_HINT) from None
-    if not one.evidence:
-        raise ProposalError("A proposal carries no evidence", where=where, found=one.image_id, hint=_HINT)
-    return one
-
-
-def _check_ids(proposals: tuple[Proposal, ...], path: Path) -> None:
-    repeated = [image for image, n in Counter(one.image_id for one in proposals).items() if n > 1]
-    if repeated:
-        raise ProposalError(
-            f"{len(repeated)} images have two proposals",
-            where=str(path),
-            expected="one an image",
-            found=", ".join(repeated[:3]),
-        )
-    wrong = next((place for place, one in enumerate(proposals, 1) if one.rank != place), None)
-    if wrong is not None:
-        raise ProposalError(
-            "The proposals are not in the order of their ranks",
-            where=f"{path}: line {wrong + 1}",
-            expected=f"rank {wrong}",
-            found=str(proposals[wrong - 1].rank),
-        )
-
-
-def _with_header(line: bytes, proposals: tuple[Proposal, ...], path: Path) -> ProposalSet:
-    try:
-        data = msgspec.json.decode(line)
-        for name in ("format", "version", "count"):
-            del data[name]
-        return msgspec.convert({**data, "proposals": proposals}, ProposalSet)
+        return msgspec.json.decode(line, type=form)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ProposalError(
-            "The header of the proposals file is malformed", where=f"{path}: line 1", found=str(error)[:200]
-        ) from None
+        raise ProposalError(what, where=where, found=str(error)[:200], hint=_HINT) from None

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from curation.errors import ProposalError
+from curation.grouping import grouped
 from curation.proposals.categories import (
     ClassTree,
     Judged,
@@ -49,7 +50,6 @@ from curation.proposals.proposal import (
 from curation.proposals.set_distance import (
     SetStatistics,
     farther_pools,
-    kinships_in,
     propose_sets,
     set_statistics,
 )
@@ -63,7 +63,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Suspect:
-    """One image with its evidence, the strongest first."""
+    """One image with its evidence."""
 
     pool: str
     image_id: str
@@ -72,14 +72,14 @@ class Suspect:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What evidence comes to.
+    """The conclusion from the evidence on one image.
 
     Attributes
     ----------
     verdict : str
     reason : str
     urgency : int
-        Place in the order of review: overlap by label, suspicions that agree, other suspicions, nothing known, near,
+        Position in the order of review: overlap by label, suspicions that agree, other suspicions, nothing known, near,
         far.
     """
 
@@ -89,7 +89,7 @@ class Finding:
 
 
 def finding(evidence: Sequence[Evidence], *, agreeing: int) -> Finding:
-    """Return what the evidence on one image comes to.
+    """Return the conclusion from the evidence on one image.
 
     1. An annotation that is an ID class by name, alias, synset or kind: *remove*.
     2. `agreeing` kinds of suspicion or more that may mean one ID class: *remove*. A piece that names none supports any.
@@ -97,26 +97,25 @@ def finding(evidence: Sequence[Evidence], *, agreeing: int) -> Finding:
     4. Else a near category: *near*. Else a category that nobody judged, or no annotation: *undecided*. Else *far*.
     """
     strongest = ordered(evidence)
-    overlap = [one for one in strongest if one.kind in OVERLAPS]
-    if overlap:
+    if overlap := [one for one in strongest if one.kind in OVERLAPS]:
         return Finding("remove", f"remove: {overlap[0].id_class}", 0)
-    suspicions = [one for one in strongest if one.kind in SUSPICIONS]
-    if suspicions:
-        name, kinds = _best_supported(suspicions)
-        if kinds >= agreeing:
+    if suspicions := [one for one in strongest if one.kind in SUSPICIONS]:
+        # The ID class that most kinds may mean; among equals that of the strongest evidence.
+        names = list(dict.fromkeys(one.id_class for one in suspicions if one.id_class)) or [""]
+        support = {name: len({one.kind for one in suspicions if one.id_class in ("", name)}) for name in names}
+        name = max(names, key=lambda name: support[name])
+        if support[name] >= agreeing:
             return Finding("remove", f"remove: suspected {name or 'ID class'}", 1)
         return Finding("undecided", f"suspected: {name or 'looks like ID'}", 2)
-    kinds_seen = {one.kind for one in strongest}
-    near = [one for one in strongest if one.kind in ("near_listed", "near_kinship")]
-    if near:
+    if near := [one for one in strongest if one.kind in ("near_listed", "near_kinship")]:
         return Finding("near", f"near: {near[0].id_class or 'listed'}", 4)
-    if "unjudged" in kinds_seen or not kinds_seen:
+    if not strongest or any(one.kind == "unjudged" for one in strongest):
         return Finding("undecided", "undecided: nothing says how near", 3)
     return Finding("far", "far", 5)
 
 
 def combine(suspects: Sequence[Suspect], *, agreeing: int, farther: Collection[str] = ()) -> tuple[Proposal, ...]:
-    """Return one proposal an image, ranked by urgency, number of kinds of evidence, strongest kind, score, and id.
+    """Return a proposal for each image, ranked by urgency, number of kinds of evidence, strongest kind, score, and id.
 
     Parameters
     ----------
@@ -130,26 +129,37 @@ def combine(suspects: Sequence[Suspect], *, agreeing: int, farther: Collection[s
     Raises
     ------
     ProposalError
-        An image stands twice.
+        An image is in two sources.
     """
-    _require_unique(suspects)
+    pool_of: dict[str, str] = {}
     rows = []
     for one in suspects:
+        if one.image_id in pool_of:
+            raise ProposalError(
+                "An image is in two OOD sources",
+                where=one.image_id,
+                expected="sources that share no image, or one run for each",
+                found=f"{pool_of[one.image_id]} and {one.pool}",
+            )
+        pool_of[one.image_id] = one.pool
         evidence = ordered(one.evidence)
         found = finding(evidence, agreeing=agreeing)
-        rows.append((_rank_key(one, evidence, found), one, evidence, found))
-    rows.sort(key=lambda row: row[0])
-    return tuple(
-        Proposal(
-            image_id=one.image_id,
-            proposal="farther" if found.verdict == "far" and one.pool in farther else found.verdict,
-            reason="farther" if found.verdict == "far" and one.pool in farther else found.reason,
-            evidence=evidence,
-            rank=rank,
-            pool=one.pool,
+        against = [piece for piece in evidence if piece.kind in OVERLAPS or piece.kind in SUSPICIONS]
+        first = next(iter(against or evidence), None)
+        strength, score = (STRENGTH[first.kind], _number(first.score)) if first else (len(STRENGTH), Decimal(0))
+        kinds = len({piece.kind for piece in against})
+        rows.append(((found.urgency, -kinds, strength, -score, one.image_id), one, evidence, found))
+    proposals = []
+    for rank, (_, one, evidence, found) in enumerate(sorted(rows, key=lambda row: row[0]), 1):
+        verdict, reason = found.verdict, found.reason
+        if verdict == "far" and one.pool in farther:
+            verdict, reason = "farther", "farther"
+        proposals.append(
+            Proposal(
+                image_id=one.image_id, proposal=verdict, reason=reason, evidence=evidence, rank=rank, pool=one.pool
+            )
         )
-        for rank, (_, one, evidence, found) in enumerate(rows, 1)
-    )
+    return tuple(proposals)
 
 
 def ordered(evidence: Sequence[Evidence]) -> tuple[Evidence, ...]:
@@ -157,38 +167,8 @@ def ordered(evidence: Sequence[Evidence]) -> tuple[Evidence, ...]:
     return tuple(sorted(evidence, key=lambda one: (STRENGTH[one.kind], -_number(one.score), one.detail)))
 
 
-def _best_supported(suspicions: Sequence[Evidence]) -> tuple[str, int]:
-    """Return the ID class that most kinds may mean, the strongest evidence first among equals, and how many do."""
-    names = list(dict.fromkeys(one.id_class for one in suspicions if one.id_class)) or [""]
-    support = {name: len({one.kind for one in suspicions if one.id_class in ("", name)}) for name in names}
-    best = max(names, key=lambda name: (support[name], -names.index(name)))
-    return best, support[best]
-
-
-def _rank_key(one: Suspect, evidence: Sequence[Evidence], found: Finding) -> tuple[int, int, int, Decimal, str]:
-    against = [piece for piece in evidence if piece.kind in OVERLAPS or piece.kind in SUSPICIONS]
-    telling = against or list(evidence)
-    kinds = len({piece.kind for piece in against})
-    first = telling[0] if telling else None
-    strength = STRENGTH[first.kind] if first else len(STRENGTH)
-    return found.urgency, -kinds, strength, -_number(first.score if first else ""), one.image_id
-
-
 def _number(score: str) -> Decimal:
     return Decimal(score) if score else Decimal(0)
-
-
-def _require_unique(suspects: Sequence[Suspect]) -> None:
-    seen: dict[str, str] = {}
-    for one in suspects:
-        if one.image_id in seen:
-            raise ProposalError(
-                "An image stands in two OOD sources",
-                where=one.image_id,
-                expected="sources that share no image, or one run for each",
-                found=f"{seen[one.image_id]} and {one.pool}",
-            )
-        seen[one.image_id] = one.pool
 
 
 @dataclass(frozen=True)
@@ -257,7 +237,6 @@ def propose(
     signals: Signals | None = None,
     thresholds: Thresholds | None = None,
     id_synsets: Mapping[str, str] | None = None,
-    compare: Sequence[SetStatistics] = (),
     inputs: Iterable[Input] = (),
     wordnet: Wordnet | None = None,
 ) -> ProposalSet:
@@ -272,8 +251,6 @@ def propose(
     thresholds : Thresholds, optional
     id_synsets : mapping of str to str, optional
         The user's own synsets of ID classes, before those of the classes and of the maps.
-    compare : sequence of SetStatistics
-        Far sets of other proposals, for the farther label.
     inputs : iterable of Input
         Files that the caller read.
     wordnet : Wordnet, optional
@@ -286,26 +263,31 @@ def propose(
     """
     from tqdm import tqdm
 
-    chosen = thresholds or Thresholds()
-    asked = signals or Signals()
-    _require_distinct(pools)
-    known = _id_synsets(classes, id_synsets or {}, wordnet)
-    told = [Input(use="wordnet", name=wordnet.name, sha256=wordnet.digest)] if wordnet else []
+    chosen, asked = thresholds or Thresholds(), signals or Signals()
+    names = [pool.name for pool in pools]
+    if not names or len(set(names)) < len(names):
+        found = ", ".join(names) or "none"
+        raise ProposalError("Every OOD source needs a unique name", expected="one or more names", found=found)
+    own = {one.name: one.synset for one in classes if one.synset} | dict(id_synsets or {})
+    known = synsets_of([one.name for one in classes], given=own, wordnet=wordnet)
     seen = [
         _look_into(pool, classes, known, asked, chosen, wordnet)
         for pool in tqdm(pools, desc="looking into OOD sources", disable=None, leave=False)
     ]
-    sets = propose_sets([one for pool in seen for one in _statistics(pool, chosen)], compare, chosen)
+    sets = propose_sets([one for pool in seen for one in _statistics(pool, chosen)], chosen)
     suspects = [Suspect(one.pool.name, image, evidence) for one in seen for image, evidence in one.evidence.items()]
+    unmapped = len(classes) - len(known.keys() & {one.name for one in classes})
+    left_out = {"ID classes without a synset": unmapped} | {key: n for one in seen for key, n in one.left_out.items()}
+    other = [Input(use="wordnet", name=wordnet.name, sha256=wordnet.digest)] if wordnet else []
     return ProposalSet(
         id_classes=tuple(one.name for one in classes),
         thresholds=chosen.as_texts(),
-        inputs=(*inputs, *told, *(entry for one in seen for entry in one.inputs)),
+        inputs=(*inputs, *other, *(entry for one in seen for entry in one.inputs)),
         proposals=combine(suspects, agreeing=chosen.agreeing, farther=farther_pools(sets)),
         categories=tuple(row for one in seen for row in one.categories),
         sets=sets,
         reference=asked.references.as_texts() if asked.references else {},
-        left_out=_unmapped(classes, known) | {key: n for one in seen for key, n in one.left_out.items()},
+        left_out={key: n for key, n in left_out.items() if n},
     )
 
 
@@ -317,8 +299,7 @@ def _look_into(
     thresholds: Thresholds,
     wordnet: Wordnet | None,
 ) -> _Seen:
-    source = pool.source
-    names = source.categories.names
+    source, names = pool.source, pool.source.categories.names
     synsets = synsets_of(names, dataset=family(source.dataset), given=pool.synsets, wordnet=wordnet)
     relations = category_relations(
         names, classes, synsets=synsets, id_synsets=id_synsets, tree=pool.tree, wordnet=wordnet
@@ -328,11 +309,16 @@ def _look_into(
     labels = label_evidence(source, judged, near_wup=thresholds.near_wup)
     evidence = dict(zip(source.image_ids.tolist(), labels, strict=True))
     embeddings, left_out = _of_pool(pool, evidence)
-    look = look_at(embeddings, signals.references.embeddings) if embeddings and signals.references else None
     inputs: list[Input] = []
-    for found in _by_similarity(embeddings, look, classes, signals, thresholds):
-        for image, one in found.items():
-            evidence[image] = (*evidence[image], one)
+    reference, prompts = signals.references, signals.prompts
+    look = look_at(embeddings, reference.embeddings) if embeddings and reference else None
+    found: list[Mapping[str, Evidence]] = []
+    if embeddings and prompts:
+        found.append(text_evidence(embeddings, prompts, classes, margin=thresholds.text_margin))
+    if look and reference and reference.median is not None and reference.sigma is not None:
+        found.append(look_evidence(look, median=reference.median, sigma=reference.sigma, sigmas=thresholds.look_sigma))
+    for image, one in (pair for by_image in found for pair in by_image.items()):
+        evidence[image] = (*evidence[image], one)
     if pool.detections is not None:
         detector = detector_evidence(
             pool.detections,
@@ -349,29 +335,10 @@ def _look_into(
     return _Seen(pool, judged, table, evidence, look, left_out, tuple(inputs))
 
 
-def _by_similarity(
-    embeddings: Embeddings | None,
-    look: Look | None,
-    classes: Sequence[IdClass],
-    signals: Signals,
-    thresholds: Thresholds,
-) -> Iterable[dict[str, Evidence]]:
-    if embeddings is not None and signals.prompts is not None:
-        yield text_evidence(embeddings, signals.prompts, classes, margin=thresholds.text_margin)
-    if look is not None and signals.references is not None and signals.references.sigma is not None:
-        yield look_evidence(
-            look,
-            median=signals.references.median or 0.0,
-            sigma=signals.references.sigma,
-            sigmas=thresholds.look_sigma,
-        )
-
-
 def _of_pool(pool: OodPool, images: Collection[str]) -> tuple[Embeddings | None, dict[str, int]]:
     """Return the embeddings of the pool's images, and how many images or embeddings have no counterpart."""
-    if pool.embeddings is None:
+    if (given := pool.embeddings) is None:
         return None, {}
-    given = pool.embeddings
     rows = [row for row, one in enumerate(given.ids) if image_of(one) in images]
     if not rows:
         raise ProposalError(
@@ -381,59 +348,35 @@ def _of_pool(pool: OodPool, images: Collection[str]) -> tuple[Embeddings | None,
             found=", ".join(given.ids[:3])[:200] or "nothing",
         )
     embedded = {image_of(given.ids[row]) for row in rows}
-    counts = {
+    left_out = {
         f"{pool.name}: images without an embedding": len(images) - len(embedded),
         f"{pool.name}: embeddings of other images": len(given.ids) - len(rows),
     }
-    left_out = {key: n for key, n in counts.items() if n}
-    kept = given if len(rows) == len(given) else given.take(list(rows))
-    return kept, left_out
+    return given if len(rows) == len(given) else given.take(rows), left_out
 
 
 def _statistics(seen: _Seen, thresholds: Thresholds) -> list[SetStatistics]:
     # By annotations alone: a group from which similar images were taken out is dissimilar by construction.
-    verdicts: dict[str, Verdict] = {
+    verdicts = {
         image: finding(
             [one for one in evidence if one.kind not in SEEN_BY_MACHINE], agreeing=thresholds.agreeing
         ).verdict
         for image, evidence in seen.evidence.items()
     }
-    groups: tuple[tuple[Group, list[str]], ...] = (
-        ("near", [image for image, verdict in verdicts.items() if verdict == "near"]),
-        ("far", [image for image, verdict in verdicts.items() if verdict == "far"]),
+    scores = {one.category: one.nearest.score for one in seen.judged if one.nearest}
+    source, groups = seen.pool.source, grouped(verdicts, lambda image: verdicts[image])
+    groups_of: tuple[tuple[Group, list[str]], ...] = (
+        ("near", groups.get("near", [])),
+        ("far", groups.get("far", [])),
         ("all", [image for image, verdict in verdicts.items() if verdict != "remove"]),
     )
-    scores = {one.category: one.nearest.score for one in seen.judged if one.nearest}
-    return [
-        set_statistics(seen.pool.name, group, images, seen.look, kinships_in(_shown(seen.pool.source, images), scores))
-        for group, images in groups
-        if images
-    ]
-
-
-def _shown(source: Source, images: Collection[str]) -> list[str]:
-    """Return the categories that some images are annotated with."""
-    held = set(images)
-    chosen = np.array([one in held for one in source.image_ids.tolist()], np.bool_)
     image, category = source.class_pairs()
-    return [source.categories.names[place] for place in np.unique(category[chosen[image]]).tolist()]
-
-
-def _id_synsets(classes: Sequence[IdClass], given: Mapping[str, str], wordnet: Wordnet | None) -> dict[str, str]:
-    own = {one.name: one.synset for one in classes if one.synset}
-    return synsets_of([one.name for one in classes], given={**own, **given}, wordnet=wordnet)
-
-
-def _unmapped(classes: Sequence[IdClass], known: Mapping[str, str]) -> dict[str, int]:
-    missing = sum(one.name not in known for one in classes)
-    return {"ID classes without a synset": missing} if missing else {}
-
-
-def _require_distinct(pools: Sequence[OodPool]) -> None:
-    names = [pool.name for pool in pools]
-    if not names or len(set(names)) < len(names):
-        raise ProposalError(
-            "Every OOD source needs a name of its own",
-            expected="one or more names",
-            found=", ".join(names) or "none",
-        )
+    found = []
+    for group, images in groups_of:
+        if images:
+            held = set(images)
+            chosen = np.array([one in held for one in source.image_ids.tolist()], np.bool_)
+            shown = {source.categories.names[place] for place in np.unique(category[chosen[image]]).tolist()}
+            kinships = [scores[name] for name in sorted(shown) if name in scores]
+            found.append(set_statistics(seen.pool.name, group, images, seen.look, kinships))
+    return found

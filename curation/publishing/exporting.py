@@ -20,9 +20,9 @@ from curation.publishing.formats.plan import Plan, WrittenFile, as_data, joined_
 from curation.publishing.formats.voc import plan_voc
 from curation.publishing.formats.yolo import plan_yolo
 from curation.publishing.photos import photo_sizes
-from curation.sources.given import open_slots
-from curation.sources.slots import Reading
+from curation.sources.coerce import open_slots
 from curation.sources.source import Source
+from curation.sources.source_specs import Reading
 from curation.storage import read_bytes
 
 if TYPE_CHECKING:
@@ -166,7 +166,7 @@ def export(
     form : str
         Name of one of `formats`.
     sources : mapping of str to Any
-        By ``NAME[@PART]``: see `curation.sources.given.open_slots`. What the parts do not need is not read.
+        By ``NAME[@PART]``: see `curation.sources.coerce.open_slots`. What the parts do not need is not read.
     out : Path
         A new folder; for one file, a new file that ends as the format says.
     each : bool

@@ -24,7 +24,7 @@ from curation.errors import (
     PublishError,
     UsageError,
 )
-from curation.manifest.soundness import DIGEST, VERSION, version_numbers
+from curation.manifest.header import DIGEST, VERSION, version_numbers
 from curation.publishing.publication import (
     MAX_RECORD_BYTES,
     RECORD_FILE,

@@ -12,8 +12,8 @@ import msgspec
 
 from curation.canonical import sha256_of_file, sha256_of_value
 from curation.errors import CanonicalFormError, CurationError, PublicationMismatchError
+from curation.manifest.header import DIGEST, VERSION
 from curation.manifest.manifest import Manifest, read_manifest
-from curation.manifest.soundness import DIGEST, VERSION
 from curation.publishing.formats.plan import json_bytes
 from curation.publishing.parquet import content_digest, read_parquet, schema_of
 from curation.storage import inside, read_bytes

@@ -14,8 +14,8 @@ import yaml
 
 from curation.canonical import sha256_of_bytes, sha256_of_file
 from curation.errors import PublishError, UsageError
+from curation.manifest.header import VERSION
 from curation.manifest.manifest import manifest_files
-from curation.manifest.soundness import VERSION
 from curation.publishing.card import card_text
 from curation.publishing.croissant import (
     CROISSANT_FILE,

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qs
 
 from curation.review.edit_requests import Refusal
 
@@ -93,16 +93,15 @@ def refuse(method: str, path: str, reviewed: Reviewed) -> Refusal | None:
     """
     if method in ("GET", "HEAD"):
         if path.startswith("/datasets/") and not re.fullmatch(_FILES, path):
-            is_ours = path == f"/datasets/{reviewed.name}"
-            return None if is_ours else Refusal(f"This server shows the review {reviewed.name!r} alone")
+            return None if path == f"/datasets/{reviewed.name}" else _other_dataset(reviewed)
         if path.startswith("/dataset/"):
-            return _other_id(path, reviewed)
+            return None if path.split("/")[2] == reviewed.id else _other_dataset(reviewed)
         passes = _READ.fullmatch(path)
     elif method == "PATCH":
         passes = re.match(r"/dataset/[^/]+/sample/", path)
     else:
         passes = _POST.fullmatch(path) if method == "POST" else None
-    return None if passes else Refusal("The server of a review does not do this", f"{method} {path[:80]}")
+    return None if passes else Refusal("Not allowed by the server of a review", f"{method} {path[:80]}")
 
 
 def refuse_body(path: str, body: bytes, reviewed: Reviewed) -> Refusal | None:
@@ -112,18 +111,20 @@ def refuse_body(path: str, body: bytes, reviewed: Reviewed) -> Refusal | None:
     try:
         asked = json.loads(body)
     except (ValueError, RecursionError):
-        return Refusal("The request is no JSON", status=400)
+        return Refusal("The request is not JSON", status=400)
     if not isinstance(asked, dict):
-        return Refusal("The request is no JSON object", status=400)
+        return Refusal("The request is not a JSON object", status=400)
     if path.startswith(OPERATORS):
         if asked.get("dataset_id") not in (None, reviewed.id):
             return _other_dataset(reviewed)
         operator = asked.get("operator_uri") or ""
         # FiftyOne makes a text of {"$symbol": …} too.
         if not isinstance(operator, str):
-            return Refusal("The name of an operator is a text", status=400)
+            return Refusal("The name of an operator must be a text", status=400)
         if operator.startswith(_BUILT_IN) and operator.rpartition("/")[2] not in _HARMLESS:
-            return Refusal("A review runs no operator that changes the dataset or reads the disk", operator[:80])
+            return Refusal(
+                "Operators that change the dataset or read the disk are not allowed in a review", operator[:80]
+            )
     if path == GRAPHQL:
         return _refuse_query(asked, reviewed)
     if any(asked.get(name) not in (None, "", reviewed.name) for name in _DATASET_NAMES):
@@ -174,9 +175,9 @@ def _refuse_query(asked: Mapping[str, Any], reviewed: Reviewed) -> Refusal | Non
     text, variables = asked.get("query"), asked.get("variables") or {}
     query = _read_query(text) if isinstance(text, str) else None
     if query is None or not isinstance(variables, dict):
-        return Refusal("The request is no query", status=400)
+        return Refusal("The request is not a query", status=400)
     if query.changes - _MUTATIONS:
-        return Refusal("The saved views and colours of a review stay as they were made")
+        return Refusal("The saved views and colours of a review cannot be changed")
     # A form is a variable that holds the name; the App's own queries hold no text.
     forms = [one for one in variables.values() if isinstance(one, dict)]
     named = [variables.get(name) for name in query.datasets]
@@ -188,10 +189,7 @@ def _refuse_query(asked: Mapping[str, Any], reviewed: Reviewed) -> Refusal | Non
 
 def parameters(query: bytes) -> dict[str, list[str]]:
     """Return the parameters of an address as FiftyOne will read them."""
-    found: dict[str, list[str]] = {}
-    for name, value in parse_qsl(query.decode("latin-1"), keep_blank_values=True):
-        found.setdefault(name, []).append(value)
-    return found
+    return parse_qs(query.decode("latin-1"), keep_blank_values=True)
 
 
 def restrict_stages(fiftyone: Any) -> None:
@@ -209,19 +207,15 @@ def restrict_stages(fiftyone: Any) -> None:
         module, _, name = str(made["_cls"]).rpartition(".")
         kind = getattr(stages, name, None) if module == stages.__name__ else None
         if not (isinstance(kind, type) and issubclass(kind, stages.ViewStage)):
-            raise stages.ViewStageError("this is no stage of a view")
+            raise stages.ViewStageError("not a stage of a view")
         stage = make(cls, made)
         steps = stage.pipeline if isinstance(stage, stages.Mongo) else ()
         if any({"$out", "$merge"} & set(step) for step in steps):
-            raise stages.ViewStageError("a view writes nothing")
+            raise stages.ViewStageError("a view may not write")
         return stage
 
     stages.ViewStage._from_dict = classmethod(from_dict)
 
 
-def _other_id(path: str, reviewed: Reviewed) -> Refusal | None:
-    return None if path.split("/")[2] == reviewed.id else _other_dataset(reviewed)
-
-
 def _other_dataset(reviewed: Reviewed) -> Refusal:
-    return Refusal(f"This server shows the review {reviewed.name!r} alone", "another review has a server of its own")
+    return Refusal(f"This server shows only the review {reviewed.name!r}", "start another server for another review")

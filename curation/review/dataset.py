@@ -10,8 +10,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Any, get_args
 
+import msgspec
 import numpy as np
 
 from curation.errors import ReviewError
@@ -190,36 +192,39 @@ def save_views(fiftyone: Any, dataset: Any, images: ReviewImages) -> None:
     not be read; the operator *Next batch* reaches every batch.
     """
     field = fiftyone.ViewField
+    verdict, proposal = field("verdict"), field("proposal")
     proposals = [one for one in images.proposals if one is not None]
-    dataset.save_view(OPEN_VIEW, dataset.match(field("verdict") == None), description="no verdict yet")  # noqa: E711
-    dataset.save_view(CONFLICT_VIEW, dataset.match(field("verdict") == CONFLICT), description="reviewers differ")
+
+    def save(name: str, view: Any, description: str) -> None:
+        dataset.save_view(name, view, description=description[:200])
+
+    def having(name: str) -> Any:
+        return dataset.match(field(name) != None)  # noqa: E711
+
+    save(OPEN_VIEW, dataset.match(verdict == None), "no verdict yet")  # noqa: E711
+    save(CONFLICT_VIEW, dataset.match(verdict == CONFLICT), "reviewers differ")
     if proposals:
-        decided = (field("verdict") != None) & (field("proposal") != None)  # noqa: E711
-        against = dataset.match(decided & (field("verdict").concat("?") != field("proposal")))
-        dataset.save_view(AGAINST_VIEW, against, description="the verdict is not what was proposed")
+        decided = (verdict != None) & (proposal != None) & (verdict.concat("?") != proposal)  # noqa: E711
+        save(AGAINST_VIEW, dataset.match(decided), "the verdict is not what was proposed")
     if any(_score(one.evidence) is not None for one in proposals):
-        scored = dataset.match(field("score") != None).sort_by([("score", -1), ("rank", 1)])  # noqa: E711
-        dataset.save_view(SCORE_VIEW, scored, description="the highest score of evidence first")
+        scored = having("score").sort_by([("score", -1), ("rank", 1)])
+        save(SCORE_VIEW, scored, "the highest score of evidence first")
     if any(images.groups):
-        alike = dataset.match(field("group") != None).sort_by([("group", 1), ("rank", 1)])  # noqa: E711
-        dataset.save_view(GROUP_VIEW, alike, description="photos that are nearly the same, side by side")
+        alike = having("group").sort_by([("group", 1), ("rank", 1)])
+        save(GROUP_VIEW, alike, "photos that are nearly the same, side by side")
     if count := sum(map(bool, images.bad)):
-        bad = dataset.match(field("bad_photo") != None)  # noqa: E711
-        dataset.save_view(BAD_VIEW, bad, description=f"{count} images whose photo cannot be looked at")
+        save(BAD_VIEW, having("bad_photo"), f"{count} images whose photo cannot be shown")
     kinds = Counter(kind for one in proposals for kind in {piece.kind for piece in one.evidence})
     for kind in sorted(kinds, key=list(KINDS).index):
         view = dataset.match(field("evidence_kinds").contains(kind))
-        dataset.save_view(evidence_view(kind), view, description=f"{kinds[kind]} images: {KINDS[kind]}")
+        save(evidence_view(kind), view, f"{kinds[kind]} images: {KINDS[kind]}")
     counts = Counter(one.reason for one in proposals if one.reason)
-    frequent = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))[:MOST_REASON_VIEWS]
     names = {fiftyone.core.utils.to_slug(name) for name in dataset.list_saved_views()}
-    for reason, count in frequent:
+    for reason, count in sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))[:MOST_REASON_VIEWS]:
         name = _free(fiftyone, reason[:90], names)
-        view = dataset.match(field("reason") == reason)
-        dataset.save_view(name, view, description=f"{count} images proposed: {reason}"[:200])
+        save(name, dataset.match(field("reason") == reason), f"{count} images proposed: {reason}")
     for batch, count in sorted(Counter(images.batches).items())[:MOST_BATCH_VIEWS]:
-        view = dataset.match(field("batch") == batch)
-        dataset.save_view(batch_view(batch), view, description=f"{count} images")
+        save(batch_view(batch), dataset.match(field("batch") == batch), f"{count} images")
 
 
 def evidence_view(kind: str) -> str:
@@ -355,9 +360,12 @@ def _values(images: ReviewImages, row: int) -> dict[str, Any]:
             "proposal": proposed(proposal.proposal),
             "reason": proposal.reason,
             "rank": proposal.rank,
-            "evidence": [_told(one) for one in proposal.evidence],
+            "evidence": [_evidence_line(one) for one in proposal.evidence],
             "evidence_kinds": list(dict.fromkeys(one.kind for one in proposal.evidence)),
-            "evidence_rows": [_row(one) for one in proposal.evidence],
+            # As the panel beside the image shows them.
+            "evidence_rows": [
+                {"kind": one.kind, "why": KINDS[one.kind], **msgspec.structs.asdict(one)} for one in proposal.evidence
+            ],
             "id_classes": sorted({one.id_class for one in proposal.evidence if one.id_class}),
         }
         if (score := _score(proposal.evidence)) is not None:
@@ -373,22 +381,9 @@ def _score(evidence: Sequence[Evidence]) -> float | None:
     return next((float(one.score) for one in evidence if one.score), None)
 
 
-def _row(evidence: Evidence) -> dict[str, str]:
-    """Return a piece of evidence as the panel beside the image shows it."""
-    return {
-        "kind": evidence.kind,
-        "why": KINDS[evidence.kind],
-        "detail": evidence.detail,
-        "score": evidence.score,
-        "threshold": evidence.threshold,
-        "id_class": evidence.id_class,
-    }
-
-
-def _told(evidence: Evidence) -> str:
-    numbers = [evidence.score, f"threshold {evidence.threshold}" if evidence.threshold else ""]
-    told = ", ".join(one for one in numbers if one)
-    return f"{evidence.kind}: {evidence.detail}" + (f" ({told})" if told else "")
+def _evidence_line(evidence: Evidence) -> str:
+    numbers = ", ".join(filter(None, (evidence.score, evidence.threshold and f"threshold {evidence.threshold}")))
+    return f"{evidence.kind}: {evidence.detail}" + (f" ({numbers})" if numbers else "")
 
 
 def _boxes(images: ReviewImages) -> Iterator[dict[str, list[dict[str, Any]]]]:
@@ -469,15 +464,9 @@ def _comparable(document: Mapping[str, Any]) -> dict[str, Any]:
 def _insert(dataset: Any, images: ReviewImages, mould: Mapping[str, Any]) -> None:
     from tqdm import tqdm
 
+    documents = _documents(images, mould)
     with tqdm(total=len(images), desc="samples", unit=" images", disable=None) as bar:
-        rows: list[dict[str, Any]] = []
-        for document in _documents(images, mould):
-            rows.append(document)
-            if len(rows) == INSERTED_AT_ONCE:
-                dataset._sample_collection.insert_many(rows)
-                bar.update(len(rows))
-                rows = []
-        if rows:
+        while rows := list(islice(documents, INSERTED_AT_ONCE)):
             dataset._sample_collection.insert_many(rows)
             bar.update(len(rows))
 
@@ -486,14 +475,14 @@ def _index_by_look(dataset: Any, images: ReviewImages, embeddings: Embeddings) -
     """Give the dataset a similarity index over the images that have an embedding, cosine distance."""
     import fiftyone.brain as brain
 
-    place = {one: row for row, one in enumerate(embeddings.ids)}
-    found = [(row, place[one]) for row, one in enumerate(images.ids) if one in place]
+    row_of = {one: row for row, one in enumerate(embeddings.ids)}
+    found = [(row, row_of[one]) for row, one in enumerate(images.ids) if one in row_of]
     if not found:
-        raise ReviewError(
-            "The embeddings are of none of the images under review",
-            expected=images.ids[0] if len(images) else None,
-            found=embeddings.ids[0] if embeddings.ids else "an empty store",
+        expected, shown = (
+            f"ids such as {next(iter(images.ids), '')}",
+            embeddings.ids[0] if embeddings.ids else "an empty store",
         )
+        raise ReviewError("The embeddings hold none of the images under review", expected=expected, found=shown)
     ids = dataset.values("id")
     index = brain.compute_similarity(
         dataset, embeddings=False, brain_key=EMBEDDING_KEY, backend="sklearn", metric="cosine"

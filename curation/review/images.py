@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from curation.errors import ReviewError, UsageError
+from curation.grouping import counted
 from curation.manifest.header import UNNAMED
 from curation.manifest.manifest import Manifest
 from curation.manifest.views import ROLES, PartObjects, locate_images, view_objects
@@ -118,12 +119,15 @@ class ReviewImages:
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """The images of one part, or of one source where there is no manifest."""
+    """The images of one part, or of one source where there is no manifest; columns as of `ReviewImages`.
+
+    ``names`` are those that a photo may have, ``folders`` the source whose photos hold it, ``classes`` not sorted yet.
+    """
 
     name: str
     ids: Sequence[str]
-    names: Sequence[tuple[str, ...]]
-    folders: Sequence[str]
+    names: list[tuple[str, ...]]
+    folders: list[str]
     sizes: Int32s
     classes: list[set[str]]
     boxes: Boxes
@@ -198,35 +202,34 @@ def arranged(
     Raises
     ------
     ReviewError
-        The batch size is not positive, two proposals speak of one image, none of the images is left, or so many are
+        The batch size is not positive, an image has two proposals, none of the images is left, or so many are
         alike that groups of them say nothing.
     MissingExtraError
         Pillow is not installed, or ImageHash where photos are to be decoded.
     """
     if batch_size < 1:
         raise ReviewError("A batch needs at least one image", found=str(batch_size), hint="--set batch_size=100")
-    by_id: dict[str, Proposal] = {}
-    for one in proposals:
-        if one.image_id in by_id:
-            raise ReviewError("Two proposals speak of one image", where=one.image_id[:200])
-        by_id[one.image_id] = one
+    by_id = {one.image_id: one for one in proposals}
+    if len(by_id) < len(proposals):
+        repeated, _ = Counter(one.image_id for one in proposals).most_common(1)[0]
+        raise ReviewError("An image has two proposals", where=repeated[:200])
     found = [by_id.get(one) for one in images.ids]
     last = max((one.rank for one in proposals), default=0) + 1
     ranks = np.array([last if one is None else one.rank for one in found], np.int64)
     order = np.argsort(ranks, kind="stable")
     if only_proposed:
         order = order[ranks[order] < last]
-        images = _note(images, {UNPROPOSED: [images.ids[row] for row in np.flatnonzero(ranks == last)]})
-    unmatched = sorted(set(by_id) - set(images.ids))
-    images = _note(images, {"proposed, but not among the images": unmatched})
+        images = _note(images, UNPROPOSED, [images.ids[row] for row in np.flatnonzero(ranks == last)])
+    images = _note(images, "proposed, but not among the images", sorted(set(by_id) - set(images.ids)))
     if not len(order):
-        raise ReviewError("There is no image to review", found=_told(images.left_out))
+        reasons = ", ".join(f"{count} images: {reason}" for reason, count in images.left_out.items())
+        raise ReviewError("There is no image to review", found=reasons)
     images = replace(pick_images(images, order.tolist()), proposals=tuple(found[row] for row in order.tolist()))
     if known and not any(images.boxes.roles):
         keys = {name_key(name) for name in known}
         roles = tuple("known" if name_key(label) in keys else "unknown" for label in images.boxes.labels)
         images = replace(images, boxes=replace(images.boxes, roles=roles))
-    images = _looked_at(images)
+    images = _checked(images)
     if skip_missing:
         images = _without_missing(images)
     images = _with_nearest(images, id_photos or {})
@@ -234,7 +237,10 @@ def arranged(
     if decode:
         images, alike = _decoded(images)
         pairs += alike
-    images = _in_batches(images, batch_size)
+    # Those with a bad photo come last.
+    images = pick_images(images, sorted(range(len(images)), key=lambda row: bool(images.bad[row])))
+    batches = (BAD_BATCH if bad else f"{place // batch_size + 1:04}" for place, bad in enumerate(images.bad))
+    images = replace(images, batches=tuple(batches))
     return images if embeddings is None and not decode else replace(images, groups=_groups(images.ids, pairs))
 
 
@@ -244,7 +250,7 @@ def known_names(proposals: ProposalSet) -> frozenset[str]:
     return frozenset((*proposals.id_classes, *overlaps))
 
 
-def _looked_at(images: ReviewImages) -> ReviewImages:
+def _checked(images: ReviewImages) -> ReviewImages:
     """Return the images with what is wrong with their photos, and sizes where the annotations state none."""
     checked = check_photos(images.paths)
     stated = np.array([size for _, size in checked], np.int32).reshape(-1, 2)
@@ -255,9 +261,9 @@ def _looked_at(images: ReviewImages) -> ReviewImages:
 def _without_missing(images: ReviewImages) -> ReviewImages:
     absent = tuple(image for image, bad in zip(images.ids, images.bad, strict=True) if bad == "missing")
     if len(absent) == len(images):
-        raise ReviewError("The photo of every image is missing", found=absent[0], hint="look at --photos")
+        raise ReviewError("The photo of every image is missing", found=absent[0], hint="check --photos")
     kept = pick_images(images, [row for row, bad in enumerate(images.bad) if bad != "missing"])
-    return replace(_note(kept, {SKIPPED: absent}), skipped=absent)
+    return replace(_note(kept, SKIPPED, absent), skipped=absent)
 
 
 def _with_nearest(images: ReviewImages, folders: Mapping[str, PhotoFolder]) -> ReviewImages:
@@ -272,14 +278,6 @@ def _with_nearest(images: ReviewImages, folders: Mapping[str, PhotoFolder]) -> R
     different = list(dict.fromkeys(path for path in paths if path is not None))
     bad = {path for path, (bad, _) in zip(different, check_photos(different), strict=True) if bad}
     return replace(images, nearest=tuple(nearest), nearest_paths=tuple(None if one in bad else one for one in paths))
-
-
-def _in_batches(images: ReviewImages, batch_size: int) -> ReviewImages:
-    """Return the images cut into batches, those with a bad photo behind all others."""
-    rows = sorted(range(len(images)), key=lambda row: bool(images.bad[row]))
-    images = pick_images(images, rows)
-    batches = (BAD_BATCH if bad else f"{place // batch_size + 1:04}" for place, bad in enumerate(images.bad))
-    return replace(images, batches=tuple(batches))
 
 
 def bad_photos(images: ReviewImages) -> dict[str, list[str]]:
@@ -350,73 +348,55 @@ def _groups(ids: Sequence[str], pairs: Iterable[tuple[str, str]]) -> tuple[str, 
 
 
 def _part_group(manifest: Manifest, name: str, sources: Mapping[str, Source]) -> _Group:
-    entry, ids = manifest.part(name), list(dict.fromkeys(manifest.ids(name)))
-    natives = [one.partition(":")[2] for one in ids]
+    entry, lines = manifest.part(name), manifest.ids(name)
+    ids = list(dict.fromkeys(lines))
+    group = _bare_group(name, ids, entry.sources[0] if len(entry.sources) == 1 else "")
     if not entry.sources or any(one not in sources for one in entry.sources):
-        folder = entry.sources[0] if len(entry.sources) == 1 else ""
-        bare: list[set[str]] = [set() for _ in ids]
-        sizes = np.zeros((len(ids), 2), np.int32)
-        return _Group(name, ids, [(one,) for one in natives], [folder] * len(ids), sizes, bare, _no_boxes())
-    place = locate_images(manifest, name, sources)
+        return group
+    located = locate_images(manifest, name, sources)
     # A list may name an image again; it is looked at once.
-    lines = {one: line for line, one in reversed(list(enumerate(manifest.ids(name))))}
-    rows = np.array([lines[one] for one in ids], np.int64)
-    classes = [set[str]() for _ in ids]
-    sizes = np.zeros((len(ids), 2), np.int32)
-    names: list[tuple[str, ...]] = [()] * len(ids)
-    for number, source in enumerate(place.sources):
-        of_source = np.flatnonzero(place.source[rows] == number)
-        positions = place.position[rows[of_source]]
-        _describe(source, of_source, positions, sizes, names, classes)
-    folders = [entry.sources[number] for number in place.source[rows].tolist()]
-    boxes = _no_boxes()
-    if all(source.objects is not None for source in place.sources):
-        boxes = _viewed_boxes(manifest, view_objects(manifest, name, sources), rows)
-    return _Group(name, ids, names, folders, sizes, classes, boxes)
+    first = {one: line for line, one in reversed(list(enumerate(lines)))}
+    rows = np.array([first[one] for one in ids], np.int64)
+    for number, (slot, source) in enumerate(zip(entry.sources, located.sources, strict=True)):
+        of_source = np.flatnonzero(located.source[rows] == number)
+        _describe(group, slot, source, of_source, located.position[rows[of_source]])
+    if any(source.objects is None for source in located.sources):
+        return group
+    return replace(group, boxes=_viewed_boxes(manifest, view_objects(manifest, name, sources), rows))
 
 
 def _source_group(name: str, source: Source) -> _Group:
-    count = len(source.images)
-    classes = [set[str]() for _ in range(count)]
-    sizes = np.zeros((count, 2), np.int32)
-    names: list[tuple[str, ...]] = [()] * count
-    every = np.arange(count)
-    _describe(source, every, every, sizes, names, classes)
-    boxes = _no_boxes()
-    if source.objects is not None:
-        objects = source.require_pixels("Review")
-        order = np.argsort(objects.image, kind="stable")
-        labels = tuple(source.categories.names[one] for one in objects.category[order].tolist())
-        flags = tuple(objects.crowd[order].tolist())
-        boxes = Boxes(objects.image[order], objects.boxes[order], labels, ("",) * len(labels), flags)
-    return _Group(name, source.image_ids.tolist(), names, [name] * count, sizes, classes, boxes)
+    group, every = _bare_group(name, source.image_ids.tolist(), name), np.arange(len(source.images))
+    _describe(group, name, source, every, every)
+    if source.objects is None:
+        return group
+    objects = source.require_pixels("Review")
+    order = np.argsort(objects.image, kind="stable")
+    labels = tuple(source.categories.names[one] for one in objects.category[order].tolist())
+    flags = tuple(objects.crowd[order].tolist())
+    return replace(group, boxes=Boxes(objects.image[order], objects.boxes[order], labels, ("",) * len(labels), flags))
 
 
-def _describe(
-    source: Source,
-    rows: np.ndarray,
-    positions: np.ndarray,
-    sizes: Int32s,
-    names: list[tuple[str, ...]],
-    classes: list[set[str]],
-) -> None:
-    """Fill in size, possible file names and classes of the rows that a source holds."""
-    sizes[rows, 0], sizes[rows, 1] = source.images.widths[positions], source.images.heights[positions]
+def _bare_group(name: str, ids: Sequence[str], folder: str) -> _Group:
+    """Return images of which nothing but the id is known."""
+    no_boxes = Boxes(np.zeros(0, np.int32), np.zeros((0, 4)), (), (), ())
+    names: list[tuple[str, ...]] = [(one.partition(":")[2],) for one in ids]
+    sizes = np.zeros((len(ids), 2), np.int32)
+    return _Group(name, ids, names, [folder] * len(ids), sizes, [set() for _ in ids], no_boxes)
+
+
+def _describe(group: _Group, slot: str, source: Source, rows: np.ndarray, positions: np.ndarray) -> None:
+    """Fill in size, possible file names and classes of the rows of a group that a source holds."""
+    group.sizes[rows, 0], group.sizes[rows, 1] = source.images.widths[positions], source.images.heights[positions]
     row_of = np.full(len(source.images), -1, np.int64)
     row_of[positions] = rows
     stated, native = source.images.file_names, source.images.native
     for row, position in zip(rows.tolist(), positions.tolist(), strict=True):
-        names[row] = (str(stated[position]), str(native[position]))
+        group.names[row], group.folders[row] = (str(stated[position]), str(native[position])), slot
     images, categories = source.class_pairs()
     row = row_of[images]
     for one, category in zip(row[row >= 0].tolist(), categories[row >= 0].tolist(), strict=True):
-        classes[one].add(source.categories.names[category])
-
-
-def _boxes_of(source: Source, rows: np.ndarray) -> Floats:
-    shown = source.require_objects("Review").image[rows]
-    boxes: Floats = source.require_pixels("Review", shown).boxes[rows]
-    return boxes
+        group.classes[one].add(source.categories.names[category])
 
 
 def _viewed_boxes(manifest: Manifest, objects: PartObjects, rows: np.ndarray) -> Boxes:
@@ -425,7 +405,8 @@ def _viewed_boxes(manifest: Manifest, objects: PartObjects, rows: np.ndarray) ->
     xywh = np.zeros((len(objects), 4))
     for number, source in enumerate(objects.images.sources):
         mine = objects.source == number
-        xywh[mine] = _boxes_of(source, objects.index[mine])
+        shown = source.require_objects("Review").image[objects.index[mine]]
+        xywh[mine] = source.require_pixels("Review", shown).boxes[objects.index[mine]]
     names = [entry.name for entry in manifest.header.classes] + [UNNAMED]
     return Boxes(
         image=line_to_row[objects.image],
@@ -438,40 +419,32 @@ def _viewed_boxes(manifest: Manifest, objects: PartObjects, rows: np.ndarray) ->
 
 def _gathered(groups: Sequence[_Group], photos: Mapping[str, PhotoFolder], pool: str) -> ReviewImages:
     """Return the images of all groups, each with its photo where one was found."""
-    every = _joined(groups, pool)
-    folders = [folder for group in groups for folder in group.folders]
-    names = [one for group in groups for one in group.names]
     paths: list[Path | None] = []
-    for folder, candidates in zip(folders, names, strict=True):
-        at_hand = photos.get(folder, photos.get(""))
-        paths.append(None if at_hand is None else at_hand.find(candidates))
+    for group in groups:
+        for name, names in zip(group.folders, group.names, strict=True):
+            folder = photos.get(name, photos.get(""))
+            paths.append(None if folder is None else folder.find(names))
     if not any(paths):
         raise ReviewError(
             "No image has a photo",
-            found=f"{len(every)} images" if len(every) else "no images",
+            found=counted(len(paths), "image"),
             expected="a folder with files named as the annotations name them, or by id",
             hint="--photos NAME=DIR, or --photos DIR",
         )
-    return replace(every, paths=tuple(paths))
-
-
-def _joined(groups: Sequence[_Group], pool: str) -> ReviewImages:
     starts = np.cumsum([0, *(len(group.ids) for group in groups)]).tolist()
+    images = [group.boxes.image + start for group, start in zip(groups, starts, strict=False)]
     boxes = Boxes(
-        image=np.concatenate(
-            [np.zeros(0, np.int32), *(g.boxes.image + s for g, s in zip(groups, starts, strict=False))]
-        ).astype(np.int32),
+        image=np.concatenate([np.zeros(0, np.int32), *images]).astype(np.int32),
         xywh=np.concatenate([np.zeros((0, 4)), *(group.boxes.xywh for group in groups)]),
-        **{
-            name: tuple(one for group in groups for one in getattr(group.boxes, name))
-            for name in ("labels", "roles", "ignore")
-        },
+        labels=tuple(one for group in groups for one in group.boxes.labels),
+        roles=tuple(one for group in groups for one in group.boxes.roles),
+        ignore=tuple(one for group in groups for one in group.boxes.ignore),
     )
     return ReviewImages(
         ids=tuple(str(one) for group in groups for one in group.ids),
         parts=tuple(group.name for group in groups for _ in group.ids),
         pools=tuple(pool or group.name for group in groups for _ in group.ids),
-        paths=(),
+        paths=tuple(paths),
         sizes=np.concatenate([np.zeros((0, 2), np.int32), *(group.sizes for group in groups)]),
         classes=tuple(tuple(sorted(one)) for group in groups for one in group.classes),
         boxes=boxes,
@@ -505,18 +478,12 @@ def _picked(record: object, columns: Sequence[str], rows: Sequence[int]) -> dict
     return {name: tuple(getattr(record, name)[row] for row in rows) for name in columns}
 
 
-def _note(images: ReviewImages, found: Mapping[str, Sequence[str]]) -> ReviewImages:
-    counts = {reason: len(ids) for reason, ids in found.items() if len(ids)}
-    shown = {reason: ids[0] for reason, ids in found.items() if len(ids)}
-    return replace(images, left_out={**images.left_out, **counts}, examples={**images.examples, **shown})
-
-
-def _told(left_out: Mapping[str, int]) -> str:
-    return ", ".join(f"{count} images: {reason}" for reason, count in left_out.items())
-
-
-def _no_boxes() -> Boxes:
-    return Boxes(np.zeros(0, np.int32), np.zeros((0, 4)), (), (), ())
+def _note(images: ReviewImages, reason: str, ids: Sequence[str]) -> ReviewImages:
+    """Return the images with a reason why others are left out, their number and an example; as they are for none."""
+    if not len(ids):
+        return images
+    left_out, examples = {**images.left_out, reason: len(ids)}, {**images.examples, reason: ids[0]}
+    return replace(images, left_out=left_out, examples=examples)
 
 
 def box_slices(images: ReviewImages) -> Iterator[slice]:

@@ -74,7 +74,7 @@ def judged(dataset: Any, asked: Mapping[str, Any], samples: Any, verdict: Any, *
         "message": done.text,
         "ids": list(done.samples),
         "waiting": list(done.waiting),
-        "told": review.told(reviewer),
+        "told": review.progress_text(reviewer),
     }
 
 

@@ -11,8 +11,9 @@ from typing import Any
 
 from curation.decisions.decision import STAGES, Stage
 from curation.errors import ReviewError
+from curation.grouping import counted
 from curation.review.dataset import OPEN_VIEW, READY, VERDICT_FIELDS, info_of
-from curation.review.progress import Progress, measure_progress, next_batch, progress_told, verdicts_a_minute
+from curation.review.progress import Progress, measure_progress, next_batch, progress_text, verdicts_a_minute
 from curation.review.review_folder import export_decisions, require_log
 from curation.review.verdicts import Key, Standing, VerdictBook, checked_reviewer
 from curation.storage import inside
@@ -95,9 +96,9 @@ class LiveReview:
             self._show(keys)
         done = tuple(sample for key in keys for sample in self._samples_of[key])
         if not rows:
-            return Outcome(0, f"{_images(len(keys))}: {verdict} already", done)
+            return Outcome(0, f"{counted(len(keys), 'image')}: {verdict} already", done)
         said = f" ({rows[0].reason})" if rows[0].reason else ""
-        return Outcome(len(rows), f"{_images(len(rows))}: {verdict}{said}", done)
+        return Outcome(len(rows), f"{counted(len(rows), 'image')}: {verdict}{said}", done)
 
     def undo(self, reviewer: str | None) -> Outcome:
         """Take back the reviewer's last call that still stands; the log keeps both."""
@@ -111,7 +112,7 @@ class LiveReview:
         samples, waiting = (
             tuple(sample for key in some for sample in self._samples_of.get(key, ())) for some in (keys, open_now)
         )
-        return Outcome(len(rows), f"Undone: {_images(len(rows))}", samples, waiting)
+        return Outcome(len(rows), f"Undone: {counted(len(rows), 'image')}", samples, waiting)
 
     def decided_by(self, reviewer: str) -> list[str]:
         """Return the samples with a standing verdict of a reviewer."""
@@ -119,13 +120,13 @@ class LiveReview:
             self.book.refresh()
             return [sample for sample, key in self._key_of.items() if self.book.has_decided(key, reviewer)]
 
-    def told(self, reviewer: str) -> str:
-        """Return a reviewer's count, rate and time left in a sentence: see `progress_told`."""
+    def progress_text(self, reviewer: str) -> str:
+        """Return a reviewer's count, rate and time left in a sentence."""
         with self._lock:
             self.book.refresh()
             decided = self.book.count_decided(reviewer)
             rate = verdicts_a_minute(self.book.calls_of(reviewer))
-        return progress_told(decided, len(self.batch_of), rate)
+        return progress_text(decided, len(self.batch_of), rate)
 
     def progress(self) -> Progress:
         """Return how far the review is, as the log stands now."""
@@ -147,9 +148,8 @@ class LiveReview:
     def export(self, name: str) -> Path:
         """Write the standing decisions to a file of this name (.jsonl or .csv) in the log's folder; the path."""
         if not isinstance(name, str) or Path(name).name != name or name.startswith("."):
-            raise ReviewError(
-                "The export needs a plain file name", found=ascii(name)[:80], expected="such as verdicts.csv"
-            )
+            what = "The export needs a plain file name"
+            raise ReviewError(what, found=ascii(name)[:80], expected="such as verdicts.csv")
         path = inside(self.book.path.parent, name)
         export_decisions(self.book.path, path)
         return path
@@ -163,26 +163,21 @@ class LiveReview:
         stale = {}
         for sample, key in self._key_of.items():
             values = _field_values(standing.get(key, Standing(())))
-            if tuple(_plain(one) for one in shown[sample]) != tuple(_plain(one) for one in values):
+            if [one or None for one in shown[sample]] != [one or None for one in values]:
                 stale[sample] = values
         self._write(stale)
         return len(stale)
 
     def _keys(self, samples: Sequence[str]) -> list[Key]:
         if not isinstance(samples, Sequence) or isinstance(samples, str) or not samples:
-            raise ReviewError(
-                "No image is selected",
-                hint="tick images in the grid (the box in the corner of each), then give the verdict again",
-            )
+            hint = "tick images in the grid (the box in the corner of each), then give the verdict again"
+            raise ReviewError("No image is selected", hint=hint)
         if len(samples) > MOST_AT_ONCE:
             raise ReviewError("Too many images are selected", found=str(len(samples)), expected=str(MOST_AT_ONCE))
-        unmatched = [one for one in samples if not isinstance(one, str) or one not in self._key_of]
-        if unmatched:
-            raise ReviewError(
-                f"{len(unmatched)} of the {len(samples)} selected items are no images of this review",
-                found=ascii(unmatched[0])[:80],
-                hint="select whole images: leave views of patches or groups, and reload the page",
-            )
+        if unmatched := [one for one in samples if not isinstance(one, str) or one not in self._key_of]:
+            what = f"{len(unmatched)} of the {len(samples)} selected items are not images of this review"
+            hint = "select whole images: leave views of patches or groups, and reload the page"
+            raise ReviewError(what, found=ascii(unmatched[0])[:80], hint=hint)
         return list(dict.fromkeys(self._key_of[one] for one in samples))
 
     def _show(self, keys: Iterable[Key]) -> None:
@@ -208,21 +203,16 @@ class LiveReview:
             UpdateOne({"_id": ObjectId(sample)}, {"$set": dict(zip(names, row, strict=True))})
             for sample, row in values.items()
         ]
+        hint = "end this review and start it again: it brings the App up to the log"
         try:
             with timeout(_PATIENCE_S + _PATIENCE_AN_IMAGE_S * len(changes)):
                 found = self.dataset._sample_collection.bulk_write(changes, ordered=False).matched_count
         except PyMongoError as error:
-            raise ReviewError(
-                "The verdict is in the log, but the database does not answer",
-                found=f"{type(error).__name__}: {error}"[:200],
-                hint="end this review and start it again: it brings the App up to the log",
-            ) from None
+            what = "The verdict is in the log, but the database does not answer"
+            raise ReviewError(what, found=f"{type(error).__name__}: {error}"[:200], hint=hint) from None
         if found < len(changes):
-            raise ReviewError(
-                "The verdict is in the log, but the dataset was built anew meanwhile",
-                found=f"{found} of {len(changes)} images",
-                hint="end this review and start it again: it brings the App up to the log",
-            )
+            what = "The verdict is in the log, but the dataset was built anew meanwhile"
+            raise ReviewError(what, found=f"{found} of {len(changes)} images", hint=hint)
 
 
 def open_review(dataset: Any) -> LiveReview:
@@ -238,11 +228,8 @@ def open_review(dataset: Any) -> LiveReview:
     info = info_of(dataset)
     stage = next((one for one in STAGES if one == info.get("stage")), None)
     if info.get("state") != READY or stage is None:
-        raise ReviewError(
-            "This dataset is no review",
-            where=str(dataset.name)[:80],
-            hint="make one with `curation review start`",
-        )
+        name, hint = str(dataset.name)[:80], "create one with `curation review start`"
+        raise ReviewError("This dataset is not a review", where=name, hint=hint)
     log = require_log(info.get("log"), dataset.name)
     known = (str(dataset._doc.id), str(log), stage)
     if known not in _OPEN:
@@ -280,11 +267,3 @@ def _field_values(standing: Standing) -> tuple[Any, ...]:
         return None, None, None, None, None
     names = [one.reviewer for one in standing.verdicts]
     return standing.verdict, last.reason or None, last.reviewer, standing.texts(), names
-
-
-def _plain(value: Any) -> Any:
-    return value or None
-
-
-def _images(count: int) -> str:
-    return f"{count} image" if count == 1 else f"{count} images"

@@ -27,6 +27,7 @@ from curation.decisions.box_edits import (
     relative,
 )
 from curation.errors import CurationError, ReviewError
+from curation.grouping import counted, grouped
 from curation.manifest.header import UNNAMED
 from curation.publishing.photos import size_of_photo
 from curation.review.dataset import BOXED_FIELD, MISSING, drawn_classes
@@ -40,8 +41,8 @@ _SLACK = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
-    """What a start found: edits without an outcome, by outcome, and images whose boxes were brought up to the log."""
+class RecoveryReport:
+    """What a start recovered: edits without an outcome, by outcome, and images brought up to the log."""
 
     applied: int
     refused: int
@@ -80,7 +81,7 @@ class MissingBoxes:
             except CurationError as error:
                 return _refusal(error)
             except (ValueError, TypeError, KeyError, IndexError):
-                return Refusal("The edit is no change of drawn boxes", status=400)
+                return Refusal("The edit does not change drawn boxes", status=400)
             return self._noted(sample, before, after)
 
     def _noted(
@@ -96,10 +97,9 @@ class MissingBoxes:
             return Refusal(f"An image has at most {MOST_BOXES} boxes", status=422)
         number = replay.next_number(self.reviewer)
         rows = [
-            self._row("edit", number + place, image_id=image, operation=operation_of(before.get(one), after.get(one)),
-                      box_id=one, before=before.get(one), after=after.get(one), size=sample["size"])
+            self._edit(number + place, image, one, before.get(one), after.get(one), sample["size"])
             for place, one in enumerate(changed)
-        ]  # fmt: skip
+        ]
         try:
             self.log.extend(rows)
         except CurationError as error:
@@ -127,12 +127,12 @@ class MissingBoxes:
             replay = self.log.read()
             self._bring(replay, [self._sample(sample)])
 
-    def settle(self) -> Settled:
+    def settle(self) -> RecoveryReport:
         """Find out what became of the reviewer's edits without an outcome, and bring the database up to the log."""
         with self._lock:
             pending = [one for one in self.log.read().pending if one.reviewer == self.reviewer]
             counts = self._settle_rows(pending, "looked up in the database at a start")
-            return Settled(**counts, images=self._bring(self.log.read(), self._samples()))
+            return RecoveryReport(**counts, images=self._bring(self.log.read(), self._samples()))
 
     def undo(self) -> str:
         """Take back the reviewer's last edit that stands; a sentence that says so."""
@@ -142,17 +142,8 @@ class MissingBoxes:
             if last is None:
                 return f"{self.reviewer} has no edit of a box to undo"
             state = replay.boxes.get((last.image_id, self.reviewer), {}).get(last.box_id)
-            row = self._row(
-                "edit",
-                replay.next_number(self.reviewer),
-                image_id=last.image_id,
-                operation=operation_of(state, last.before),
-                box_id=last.box_id,
-                before=state,
-                after=last.before,
-                size=last.size,
-                undoes=last.number,
-            )
+            number = replay.next_number(self.reviewer)
+            row = self._edit(number, last.image_id, last.box_id, state, last.before, last.size, undoes=last.number)
             self.log.extend([row])
             self._conclude([row], "applied", note="undo")
             self._bring(self.log.read(), self._samples([last.image_id]))
@@ -171,33 +162,42 @@ class MissingBoxes:
             word = "complete" if complete else "reopen"
             self.log.extend([self._row(word, number + place, image_id=image) for place, image in enumerate(images)])
             self._bring(self.log.read(), found)
-        count = f"{len(images)} image" if len(images) == 1 else f"{len(images)} images"
-        return f"{count}: every unknown object is boxed" if complete else f"{count}: boxes are missing still"
+        count = counted(len(images), "image")
+        return f"{count}: every unknown object is boxed" if complete else f"{count}: boxes are still missing"
 
     def _row(self, row: Any, number: int, **fields: Any) -> BoxRow:
         return BoxRow(row=row, number=number, reviewer=self.reviewer, date=now(), **fields)
+
+    def _edit(
+        self,
+        number: int,
+        image: str,
+        box: str,
+        before: BoxState | None,
+        after: BoxState | None,
+        size: tuple[int, int],
+        undoes: int = 0,
+    ) -> BoxRow:
+        stated = {"image_id": image, "box_id": box, "before": before, "after": after, "size": size, "undoes": undoes}
+        return self._row("edit", number, operation=operation_of(before, after), **stated)
 
     def _conclude(self, rows: Iterable[BoxRow], outcome: Outcome, *, status: int = 0, note: str = "") -> None:
         self.log.extend([self._row("outcome", one.number, outcome=outcome, status=status, note=note) for one in rows])
 
     def _settle_rows(self, rows: Sequence[BoxRow], note: str) -> dict[str, int]:
         """Add the outcome of edits by what the database shows of their boxes, and return how many have which."""
-        by_box: dict[tuple[str, str], list[BoxRow]] = {}
-        for one in rows:
-            by_box.setdefault((one.image_id, one.box_id), []).append(one)
         shown: dict[str, dict[str, BoxState]] = {}
         for sample in self._samples({one.image_id for one in rows}):
             shown.setdefault(sample["image_id"], {}).update(self._states(sample))
         counts = {"applied": 0, "refused": 0, "unknown": 0}
-        for (image, box), edits in by_box.items():
+        for (image, box), edits in grouped(rows, lambda one: (one.image_id, one.box_id)).items():
             state = shown.get(image, {}).get(box)
             # The last edit whose outcome the database shows was applied, and those before it.
             reached = max((place for place, one in enumerate(edits) if one.after == state), default=-1)
             untouched = reached < 0 and edits[0].before == state
+            otherwise: Outcome = "refused" if untouched or reached >= 0 else "unknown"
             for place, one in enumerate(edits):
-                outcome: Outcome = (
-                    "applied" if place <= reached else "refused" if untouched or reached >= 0 else "unknown"
-                )
+                outcome = "applied" if place <= reached else otherwise
                 self._conclude([one], outcome, note=note)
                 counts[outcome] += 1
         return counts
@@ -208,9 +208,7 @@ class MissingBoxes:
         wanted: dict[str, dict[str, BoxState]] = {}
         for (image, _), boxes in replay.boxes.items():
             wanted.setdefault(image, {}).update(boxes)
-        complete: dict[str, list[str]] = {}
-        for image, reviewer in sorted(replay.complete):
-            complete.setdefault(image, []).append(reviewer)
+        complete = grouped(sorted(replay.complete), lambda owner: owner[0])
         changed = 0
         for sample in samples:
             image, detections = sample["image_id"], _detections(sample)
@@ -222,20 +220,13 @@ class MissingBoxes:
             ]
             present = {str(one["_id"]) for one in kept}
             missing = [box for box in logged if box not in present and (image, box) not in waiting]
-            by = complete.get(image, [])
+            by = [reviewer for _, reviewer in complete.get(image, [])]
             if len(kept) == len(detections) and not missing and (sample.get(BOXED_FIELD) or []) == by:
                 continue
             made = [_detection(box, logged[box], sample["size"]) for box in missing]
-            self.dataset._sample_collection.update_one(
-                {"_id": sample["_id"]},
-                {
-                    "$set": {
-                        MISSING: {"_cls": "Detections", "detections": [*kept, *made]},
-                        BOXED_FIELD: by,
-                        "last_modified_at": datetime.now(UTC),
-                    }
-                },
-            )
+            detected = {"_cls": "Detections", "detections": [*kept, *made]}
+            values = {MISSING: detected, BOXED_FIELD: by, "last_modified_at": datetime.now(UTC)}
+            self.dataset._sample_collection.update_one({"_id": sample["_id"]}, {"$set": values})
             changed += 1
         return changed
 
@@ -245,7 +236,7 @@ class MissingBoxes:
 
         found = list(self._samples(query={"_id": ObjectId(sample)}))
         if not found:
-            raise ReviewError("This is no image of the review", found=str(sample)[:40])
+            raise ReviewError("Not an image of the review", found=str(sample)[:40])
         return found[0]
 
     def _samples(
@@ -270,13 +261,12 @@ def _size(sample: Mapping[str, Any]) -> tuple[int, int]:
     """Return width and height of an image, from its photo where the dataset does not say; zeros where nothing does."""
     stated = sample.get("metadata") or {}
     size: tuple[Any, Any] = stated.get("width"), stated.get("height")
-    if all(isinstance(one, int) and one > 0 for one in size):
-        return int(size[0]), int(size[1])
-    try:
-        width, height = size_of_photo(Path(sample["filepath"]))
-    except CurationError:
-        return 0, 0
-    return int(width), int(height)
+    if not all(isinstance(one, int) and one > 0 for one in size):
+        try:
+            size = size_of_photo(Path(sample["filepath"]))
+        except CurationError:
+            return 0, 0
+    return int(size[0]), int(size[1])
 
 
 def _detections(sample: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -317,14 +307,8 @@ def _detection(box: str, state: BoxState, size: tuple[int, int]) -> dict[str, An
     from bson import ObjectId
 
     shares = relative(state.box, size) if min(size) else [0.0, 0.0, 0.0, 0.0]
-    return {
-        "_id": ObjectId(box),
-        "_cls": "Detection",
-        "attributes": {},
-        "tags": [],
-        "label": state.label,
-        "bounding_box": shares,
-    }
+    stated = {"attributes": {}, "tags": [], "label": state.label, "bounding_box": shares}
+    return {"_id": ObjectId(box), "_cls": "Detection", **stated}
 
 
 def _patched(detections: Sequence[Mapping[str, Any]], request: EditRequest) -> list[dict[str, Any]]:
@@ -337,7 +321,7 @@ def _patched(detections: Sequence[Mapping[str, Any]], request: EditRequest) -> l
     if request.label and request.label not in places:
         raise ReviewError("There is no such box", found=request.label[:40])
     for one in request.operations:
-        path = str(one["path"]).strip("/").split("/") if str(one["path"]).strip("/") else []
+        path = [part for part in str(one["path"]).split("/") if part]
         if request.label:
             path = ["detections", str(places[request.label]), *path]
         elif path[:1] == [MISSING]:
@@ -345,7 +329,7 @@ def _patched(detections: Sequence[Mapping[str, Any]], request: EditRequest) -> l
         boxes = _operated(boxes, str(one["op"]), path, one.get("value"))
     for box in boxes:
         if strange := sorted(key for key, value in box.items() if key not in PARTS_OF_A_BOX and value not in _BLANK):
-            raise ReviewError("A drawn box is a rectangle and a class", found=", ".join(strange)[:80])
+            raise ReviewError("A drawn box has a rectangle and a class only", found=", ".join(strange)[:80])
         box["_id"] = _id_of(box)
     return boxes
 
@@ -422,15 +406,13 @@ class DrawnCount:
     by_reviewer: dict[str, int]
     complete: int
 
-    def told(self) -> str:
+    def text(self) -> str:
         """Return them as a sentence without its full stop; ``""`` where nobody drew or declared anything."""
         if not (self.by_reviewer or self.complete):
             return ""
         by = ", ".join(f"{name} {count:,}" for name, count in self.by_reviewer.items())
-        boxes = f"{self.boxes:,} missing {'box' if self.boxes == 1 else 'boxes'} drawn on {self.images:,} "
-        images = "image" if self.images == 1 else "images"
-        declared = f"{self.complete:,} {'image' if self.complete == 1 else 'images'} declared complete"
-        return f"{boxes}{images}{f' ({by})' if by else ''}, {declared}"
+        drawn = f"{counted(self.boxes, 'missing box', 'missing boxes')} drawn on {counted(self.images, 'image')}"
+        return f"{drawn}{f' ({by})' if by else ''}, {counted(self.complete, 'image')} declared complete"
 
 
 def count_drawn(log: Path) -> DrawnCount:
@@ -439,8 +421,6 @@ def count_drawn(log: Path) -> DrawnCount:
     An image that two reviewers declared complete counts as two declarations.
     """
     found = BoxLog(log.with_name(BOXES_FILE)).read()
-    drawn = {owner: len(boxes) for owner, boxes in found.boxes.items() if boxes}
-    by: Counter[str] = Counter()
-    for (_, reviewer), count in sorted(drawn.items()):
-        by[reviewer] += count
-    return DrawnCount(by.total(), len({image for image, _ in drawn}), dict(sorted(by.items())), len(found.complete))
+    drawn = [owner for owner, boxes in found.boxes.items() for _ in boxes]
+    by = Counter(reviewer for _, reviewer in drawn)
+    return DrawnCount(len(drawn), len({image for image, _ in drawn}), dict(sorted(by.items())), len(found.complete))

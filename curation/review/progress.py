@@ -6,15 +6,17 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from curation.decisions.agreement import Kappa, Pair, agreement
+from curation.decisions.decision import moment_at
 from curation.decisions.resolution import standing_verdicts
+from curation.grouping import grouped
 from curation.review.review_folder import LOG_FILE, ReviewRecord, read_record
 from curation.review.verdicts import CONFLICT, VERDICTS, Key, Standing, VerdictBook, word_of
+from curation.text_table import Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,18 +136,11 @@ def next_batch(
 
 
 def _reviewers(standing: Mapping[Key, Standing], rates: Mapping[str, float | None]) -> tuple[ReviewerProgress, ...]:
-    words: dict[str, Counter[str]] = {}
-    for one in standing.values():
-        for decision in one.verdicts:
-            words.setdefault(decision.reviewer, Counter())[word_of(decision)] += 1
+    decisions = [decision for one in standing.values() for decision in one.verdicts]
+    words = {name: Counter(map(word_of, some)) for name, some in grouped(decisions, lambda one: one.reviewer).items()}
     return tuple(
-        ReviewerProgress(
-            name,
-            words[name].total(),
-            {word: words[name][word] for word in VERDICTS if words[name][word]},
-            a_minute=rates.get(name),
-        )
-        for name in sorted(words)
+        ReviewerProgress(name, n.total(), {word: n[word] for word in VERDICTS if n[word]}, a_minute=rates.get(name))
+        for name, n in sorted(words.items())
     )
 
 
@@ -169,7 +164,7 @@ def verdicts_a_minute(calls: Sequence[tuple[str, int]]) -> float | None:
     >>> verdicts_a_minute([(f"2025-03-01T10:00:{second:02}Z", 1) for second in range(0, 60, 3)])
     20.0
     """
-    moments = [(when, count) for date, count in calls if (when := _moment(date)) is not None]
+    moments = [(when, count) for date, count in calls if (when := moment_at(date)) is not None]
     timed = [
         (seconds, count)
         for (before, _), (when, count) in pairwise(moments)
@@ -179,36 +174,28 @@ def verdicts_a_minute(calls: Sequence[tuple[str, int]]) -> float | None:
     return round(60 * images / sum(seconds for seconds, _ in timed), 1) if images >= FEWEST else None
 
 
-def _moment(date: str) -> datetime | None:
-    try:
-        found = datetime.fromisoformat(date)
-    except ValueError:
-        return None
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
-
-
-def progress_told(decided: int, images: int, a_minute: float | None) -> str:
+def progress_text(decided: int, images: int, a_minute: float | None) -> str:
     """Return a count, the rate and the time left as a sentence without its full stop.
 
     Examples
     --------
-    >>> progress_told(412, 2000, 23.0)
+    >>> progress_text(412, 2000, 23.0)
     '412 of 2,000, 23 a minute, about 1 h 9 min left'
-    >>> progress_told(2000, 2000, 23.0)
+    >>> progress_text(2000, 2000, 23.0)
     '2,000 of 2,000, all decided'
     """
     counted = f"{decided:,} of {images:,}"
     if decided >= images:
         return f"{counted}, all decided"
-    return f"{counted}, {rate_told(a_minute)}, {left_told(images - decided, a_minute)}" if a_minute else counted
+    return f"{counted}, {rate_text(a_minute)}, {time_left(images - decided, a_minute)}" if a_minute else counted
 
 
-def rate_told(a_minute: float | None) -> str:
+def rate_text(a_minute: float | None) -> str:
     """Return ``23 a minute``, with one decimal below ten; ``""`` for none."""
     return "" if not a_minute else f"{a_minute:.0f} a minute" if a_minute >= 10 else f"{a_minute:.1f} a minute"
 
 
-def left_told(images: int, a_minute: float | None) -> str:
+def time_left(images: int, a_minute: float | None) -> str:
     """Return ``about 1 h 9 min left`` for the images that wait at a rate; ``""`` without one."""
     if not a_minute or not images:
         return ""
@@ -218,7 +205,7 @@ def left_told(images: int, a_minute: float | None) -> str:
     return f"about {' '.join(parts)} left" if parts else "less than a minute left"
 
 
-def share_told(part: int, whole: int) -> str:
+def share_text(part: int, whole: int) -> str:
     """Return a share in whole percent, rounded down; a little is ``under 1 %``, never ``0 %``."""
     percent = 100 * part // whole if whole else 0
     return "under 1 %" if part and not percent else f"{percent} %"
@@ -249,83 +236,67 @@ def folder_progress(folder: Path, *, also: Sequence[Path] = ()) -> tuple[ReviewR
         rates |= {one: rate for one in book.reviewers if (rate := verdicts_a_minute(book.calls_of(one)))}
         for key, one in book.all_standing().items():
             standing[key] = Standing(standing_verdicts((*standing.get(key, Standing(())).verdicts, *one.verdicts)))
-    batch_of = {key: batch for key, one in standing.items() if (batch := _batch_of(one)) in record.batches}
+    stated = {key: next((row.batch for row in one.verdicts if row.batch), "") for key, one in standing.items()}
+    batch_of = {key: batch for key, batch in stated.items() if batch in record.batches}
     measured = measure_progress(batch_of, standing, rates)
     found = {one.batch: one for one in measured.batches}
     batches = tuple(
-        BatchProgress(batch, size, found[batch].decided, found[batch].conflicts)
-        if batch in found
-        else BatchProgress(batch, size, 0, 0)
-        for batch, size in record.batches.items()
+        replace(found.get(batch, BatchProgress(batch, 0, 0, 0)), images=size) for batch, size in record.batches.items()
     )
     return record, replace(measured, images=record.images, batches=batches)
-
-
-def _batch_of(standing: Standing) -> str:
-    return next((one.batch for one in standing.verdicts if one.batch), "")
 
 
 _MOST_BATCHES = 12
 
 
-def progress_markdown(progress: Progress) -> str:
-    """Return the progress as Markdown: a sentence, then tables of reviewers, agreement and open batches."""
-    return "\n\n".join(
-        part
-        for part in (_sentence(progress), _reviewer_table(progress), _agreement(progress), _batches(progress))
-        if part
-    )
-
-
-def _sentence(progress: Progress) -> str:
-    conflicts = f", **{progress.conflicts:,}** in conflict" if progress.conflicts else ""
-    share = share_told(progress.decided, progress.images)
-    return f"**{progress.decided:,}** of {progress.images:,} images decided ({share}){conflicts}"
-
-
-def _reviewer_table(progress: Progress) -> str:
-    rows = [
+def progress_tables(progress: Progress) -> list[Table]:
+    """Return tables of reviewers, of their agreement, and of the batches with work left; none without rows."""
+    reviewers = [
         (
             one.reviewer or "unnamed",
-            str(one.images),
+            f"{one.images:,}",
             ", ".join(f"{word} {n}" for word, n in one.verdicts.items()),
-            rate_told(one.a_minute),
-            left_told(progress.images - one.images, one.a_minute),
+            rate_text(one.a_minute),
+            time_left(progress.images - one.images, one.a_minute),
         )
         for one in progress.reviewers
     ]
-    return _table(("Reviewer", "Images", "Verdicts", "Rate", "Left"), rows)
-
-
-def _agreement(progress: Progress) -> str:
-    rows = [
-        (f"{one.first}, {one.second}", str(one.images), str(one.same), kappa_text(one.kappa))
+    pairs = [
+        (f"{one.first}, {one.second}", f"{one.images:,}", f"{one.same:,}", kappa_text(one.kappa))
         for one in progress.agreement
     ]
-    table = _table(("Reviewers", "Both", "Same", "Cohen's kappa"), rows)
-    return f"{table}\n\nFleiss' kappa of all: {kappa_text(progress.fleiss)}" if progress.fleiss else table
+    waiting = [
+        (one.batch, f"{one.decided:,} of {one.images:,}", f"{one.conflicts:,}")
+        for one in progress.batches
+        if one.decided < one.images or one.conflicts
+    ]
+    tables = [
+        Table("Reviewers", ("reviewer", "images", "verdicts", "rate", "left"), tuple(reviewers)),
+        Table("Agreement", ("reviewers", "both", "same", "Cohen's kappa"), tuple(pairs)),
+        Table("Batches with work left", ("batch", "decided", "conflicts"), tuple(waiting)),
+    ]
+    return [one for one in tables if one.rows]
+
+
+def progress_markdown(progress: Progress) -> str:
+    """Return the progress as Markdown: a sentence, then tables of reviewers, agreement and open batches."""
+    conflicts = f", **{progress.conflicts:,}** in conflict" if progress.conflicts else ""
+    share = share_text(progress.decided, progress.images)
+    parts = [f"**{progress.decided:,}** of {progress.images:,} images decided ({share}){conflicts}"]
+    for table in progress_tables(progress):
+        rows = [[as_text(cell) for cell in row] for row in (table.columns, *table.rows[:_MOST_BATCHES])]
+        rows.insert(1, ["---"] * len(table.columns))
+        parts.append("\n".join(f"| {' | '.join(row)} |" for row in rows))
+        if (more := len(table.rows) - _MOST_BATCHES) > 0:
+            parts.append(f"and {more} more")
+    if progress.fleiss:
+        parts.append(f"Fleiss' kappa of all: {kappa_text(progress.fleiss)}")
+    return "\n\n".join(parts)
 
 
 def kappa_text(kappa: Kappa) -> str:
     """Return a kappa with two decimals, or why there is none."""
     return f"undefined: {kappa.reason}" if kappa.value is None else f"{kappa.value:.2f}"
-
-
-def _batches(progress: Progress) -> str:
-    waiting = [one for one in progress.batches if one.decided < one.images]
-    rows = [(one.batch, f"{one.decided} of {one.images}", str(one.conflicts)) for one in waiting[:_MOST_BATCHES]]
-    more = len(waiting) - len(rows)
-    table = _table(("Open batch", "Decided", "Conflicts"), rows)
-    return f"{table}\n\nand {more} more" if more else table
-
-
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    if not rows:
-        return ""
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join(
-        "| " + " | ".join(as_text(cell) if row is not lines[1] else cell for cell in row) + " |" for row in lines
-    )
 
 
 def as_text(text: str) -> str:

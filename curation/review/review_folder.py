@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
 from curation.decisions.decision import Stage
 from curation.decisions.files import read_decisions, write_decisions
 from curation.errors import MissingFileError, ReviewError
+from curation.json_keys import decode_json
 from curation.ledger import REVIEW, is_review
 from curation.review.verdicts import standing_rows
 from curation.storage import read_bytes, write_text
@@ -45,7 +47,7 @@ class ReviewRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         Ids of the images whose photo cannot be looked at, by what is wrong with it; a card is shown for each.
     """
 
-    version: int = VERSION
+    version: Annotated[int, msgspec.Meta(ge=1, le=VERSION)] = VERSION
     dataset: str
     stage: Stage
     manifest: str
@@ -66,16 +68,12 @@ def write_record(folder: Path, record: ReviewRecord) -> None:
     Raises
     ------
     ReviewError
-        A file of that name stands there which is no record of a review.
+        A file of that name was not created by curation.
     """
     path = folder / REVIEW
     if path.exists() and not is_review(path):
-        raise ReviewError(
-            "A file of somebody else stands where the record of the review goes",
-            where=str(path),
-            hint="choose another --folder",
-        )
-    # The folder is the review's own: what it holds is recognised by its content.
+        raise ReviewError("File not created by curation", where=str(path), hint="choose another --folder")
+    # The folder belongs to the review: what it holds is recognised by its content.
     text = json.dumps(msgspec.to_builtins(record), indent=1, ensure_ascii=False) + "\n"
     write_text(path, text, guarded=False)
 
@@ -98,22 +96,11 @@ def read_record(folder: Path) -> ReviewRecord:
             expected=REVIEW,
             hint="another --folder; or make one: curation review start --folder DIR --source NAME=PATH --photos DIR",
         )
-    if path.stat().st_size > _LARGEST:
-        raise ReviewError("The record of the review is too large", where=str(path))
-    try:
-        record = msgspec.json.decode(read_bytes(path, kind="record of the review"), type=ReviewRecord)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ReviewError(
-            "The record of the review is damaged",
-            where=str(path),
-            found=str(error)[:200],
-            hint="curation review start … --rebuild: the decisions in the log are kept",
-        ) from None
-    if not 1 <= record.version <= VERSION:
-        raise ReviewError(
-            "The review is of another version", where=str(path), expected=f"1 to {VERSION}", found=str(record.version)
-        )
-    return record
+    data = read_bytes(path, kind="record of the review", most=_LARGEST, error=ReviewError)
+    hint = "curation review start … --rebuild: the decisions in the log are kept"
+    return decode_json(
+        data, ReviewRecord, ReviewError, "The record of the review is damaged", where=str(path), hint=hint
+    )
 
 
 def database_folder(folder: Path, *, rebuild: bool = False) -> Path | None:
@@ -139,27 +126,21 @@ def require_log(text: Any, dataset: str) -> Path:
     ReviewError
         The path is anything else.
     """
-    path = Path(text) if isinstance(text, str) and "\0" not in text and len(text) < 4096 else None
-    if path is None or not path.is_absolute() or path.name != LOG_FILE or path.is_symlink():
-        raise _refused(text)
-    try:
-        record = read_record(path.parent)
-    except (ReviewError, MissingFileError, OSError):
-        raise _refused(text) from None
-    if record.dataset != dataset:
-        raise _refused(text)
+    path = Path(text) if isinstance(text, str) and "\0" not in text and len(text) < 4096 else Path()
+    reviewed = None
+    if path.is_absolute() and path.name == LOG_FILE and not path.is_symlink():
+        with suppress(ReviewError, MissingFileError, OSError):
+            reviewed = read_record(path.parent).dataset
+    if reviewed != dataset:
+        raise ReviewError(
+            "The dataset names no decisions log of this review",
+            found=ascii(text)[:200],
+            expected=f"an absolute path to {LOG_FILE}, beside the {REVIEW} that `curation review start` writes",
+            hint="curation review start … --rebuild",
+        )
     if path.exists() and not (path.is_file() and os.access(path, os.W_OK)):
-        raise ReviewError("The decisions log may not be written", where=str(path))
+        raise ReviewError("The decisions log is not writable", where=str(path))
     return path
-
-
-def _refused(text: Any) -> ReviewError:
-    return ReviewError(
-        "The dataset names no decisions log of its own",
-        found=ascii(text)[:200],
-        expected=f"an absolute path to {LOG_FILE}, beside the {REVIEW} that `curation review start` writes",
-        hint="curation review start … --rebuild",
-    )
 
 
 SUFFIXES = (".jsonl", ".csv")
@@ -188,20 +169,17 @@ def export_decisions(log: Path, path: Path) -> Export:
     ReviewError
         The suffix is another.
     OverwriteError
-        The path is a file of the review's own.
+        The path is a file that belongs to the review.
     MissingFileError
-        Nothing was decided yet.
+        There are no decisions yet.
     """
     if path.suffix not in SUFFIXES:
-        raise ReviewError(
-            "Decisions are exported as JSON Lines or CSV", found=path.name[:80], expected=", ".join(SUFFIXES)
-        )
+        what = "Decisions are exported as JSON Lines or CSV"
+        raise ReviewError(what, found=path.name[:80], expected=", ".join(SUFFIXES))
     if not log.exists():
-        raise MissingFileError(
-            "Nothing was decided yet", where=str(log), hint="give a verdict first: it is in the log at once"
-        )
+        hint = "give a verdict first: it is in the log at once"
+        raise MissingFileError("No decisions yet", where=str(log), hint=hint)
     found = read_decisions(log)
     rows = standing_rows(found.decisions)
     write_decisions(path, rows)
-    actions = Counter(row.action for row in rows)
-    return Export(path, len(rows), {action: actions[action] for action in sorted(actions)}, found.digest)
+    return Export(path, len(rows), dict(sorted(Counter(row.action for row in rows).items())), found.sha256)

@@ -93,14 +93,12 @@ def find_place(address: str | None = None, port: str | None = None) -> Place:
     Raises
     ------
     UsageError
-        The port is no port.
+        The port is not a number of a port.
     ReviewError
         Something answers at the port, or this machine has no such address.
     """
-    if port is None and (named := _configured_port()):
-        number = _number(named, PORT_VARIABLE)
-    else:
-        number = DEFAULT_PORT if port is None else _number(port, "--port")
+    configured = os.environ.get(PORT_VARIABLE) or configuration().get("default_app_port") or DEFAULT_PORT
+    number = _number(str(configured), PORT_VARIABLE) if port is None else _number(port, "--port")
     place = Place(_resolved(LOOPBACK if address is None else address), number, address or "")
     _open(place).close()
     return place
@@ -232,17 +230,9 @@ async def _run(guard: Any, listener: socket.socket, at_work: Callable[[], None])
 def _number(text: str, where: str) -> int:
     number = int(text) if text.isascii() and text.isdecimal() and len(text) < 6 else -1
     if not 0 <= number <= _LARGEST_PORT:
-        raise UsageError(
-            "This is no port",
-            where=f"{where} {ascii(text)[1:-1][:40]}",
-            expected=f"a number up to {_LARGEST_PORT}; {ANY} takes one that is free",
-        )
+        expected = f"a number up to {_LARGEST_PORT}; {ANY} takes a free one"
+        raise UsageError("Not a port", where=f"{where} {ascii(text)[1:-1][:40]}", expected=expected)
     return number
-
-
-def _configured_port() -> str:
-    named = os.environ.get(PORT_VARIABLE) or configuration().get("default_app_port")
-    return str(named) if named else ""
 
 
 def _resolved(address: str) -> str:
@@ -282,50 +272,40 @@ def _open(place: Place) -> socket.socket:
             # Another machine may answer at its address.
             probe.bind((place.address, 0))
         # Not every system minds that somebody listens at all addresses already.
-        if place.port and _answers(place):
-            raise _taken(place)
+        if place.port and (who := _listener(place)):
+            raise _taken(place, who)
         one.bind((place.address, place.port))
         one.listen(_WAITING)
     except OSError as error:
         one.close()
-        raise (_no_address(place.name) if error.errno == errno.EADDRNOTAVAIL else _taken(place)) from None
+        if error.errno == errno.EADDRNOTAVAIL:
+            raise _no_address(place.name) from None
+        raise _taken(place, "nobody answers, but this user may not listen there") from None
     except ReviewError:
         one.close()
         raise
     return one
 
 
-def _answers(place: Place) -> bool:
-    try:
-        socket.create_connection((_reached(place.address), place.port), timeout=_PATIENCE).close()
-    except OSError:
-        return False
-    return True
-
-
 def _reached(address: str) -> str:
     return LOOPBACK if address == _EVERY else address
 
 
-def _taken(place: Place) -> ReviewError:
+def _taken(place: Place, who: str) -> ReviewError:
     port = place.port
-    return ReviewError(
-        f"Port {port} is not free",
-        where=f"{place.address}:{port}",
-        found=_who(place.address, port),
-        hint=f"--port {ANY} takes one that is free; or end what listens at {port} (ss -ltnp, lsof -i :{port})",
-    )
+    hint = f"--port {ANY} takes a free one; or end what listens at {port} (ss -ltnp, lsof -i :{port})"
+    return ReviewError(f"Port {port} is not free", where=f"{place.address}:{port}", found=who, hint=hint)
 
 
-def _who(address: str, port: int) -> str:
-    """Return who listens at a port, as far as an answer within two seconds tells."""
+def _listener(place: Place) -> str:
+    """Return who listens at a port, as far as an answer within two seconds shows; ``""`` where nobody does."""
     try:
-        one = socket.create_connection((_reached(address), port), timeout=_PATIENCE)
+        one = socket.create_connection((_reached(place.address), place.port), timeout=_PATIENCE)
     except OSError:
-        return "nobody answers, but this user may not listen there"
+        return ""
     answer, deadline = b"", time.monotonic() + _PATIENCE
     with one, suppress(OSError):
-        one.sendall(f"GET /fiftyone HTTP/1.0\r\nHost: {LOOPBACK}:{port}\r\n\r\n".encode())
+        one.sendall(f"GET /fiftyone HTTP/1.0\r\nHost: {LOOPBACK}:{place.port}\r\n\r\n".encode())
         # A foreign program may answer without end, or one byte a second.
         while len(answer) < _LARGEST_ANSWER and (left := deadline - time.monotonic()) > 0:
             one.settimeout(left)
@@ -334,6 +314,5 @@ def _who(address: str, port: int) -> str:
             answer += more
     if KNOWN_BY.encode() in answer:
         return "the App of another review"
-    if b"200" in answer[:20] and b'"version"' in answer:
-        return "a FiftyOne App: a session of somebody's own"
-    return "another program"
+    is_fiftyone = b"200" in answer[:20] and b'"version"' in answer
+    return "a FiftyOne App outside of curation" if is_fiftyone else "another program"

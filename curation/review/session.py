@@ -6,6 +6,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -32,7 +33,7 @@ from curation.review.images import (
 )
 from curation.review.judging import REVIEWER_VARIABLE
 from curation.review.live_review import LiveReview, offer_own_view, open_review
-from curation.review.missing_boxes import MissingBoxes, Settled, open_boxes
+from curation.review.missing_boxes import MissingBoxes, RecoveryReport, open_boxes
 from curation.review.review_folder import (
     LOG_FILE,
     ReviewRecord,
@@ -43,9 +44,9 @@ from curation.review.review_folder import (
 from curation.review.serving import find_place
 from curation.review.verdicts import checked_reviewer
 from curation.similarity.embeddings import Embeddings, open_embeddings
-from curation.sources.given import open_slots
+from curation.sources.coerce import open_slots
 from curation.sources.photos import PhotoFolder
-from curation.sources.slots import Reading, Sources, named_slots
+from curation.sources.source_specs import Reading, Sources, named_slots
 
 _PLUGINS_VARIABLE = "FIFTYONE_PLUGINS_DIR"
 
@@ -54,7 +55,7 @@ _PLUGINS_VARIABLE = "FIFTYONE_PLUGINS_DIR"
 class Started:
     """A review that is ready: its dataset at work, whether it was built now, and samples that the log changed.
 
-    For a reviewer also the drawn boxes, and what a start found out of them.
+    For a reviewer also the drawn boxes, and what was recovered of them.
     """
 
     review: LiveReview
@@ -62,7 +63,7 @@ class Started:
     built: bool
     replayed: int
     boxes: MissingBoxes | None = None
-    settled: Settled | None = None
+    settled: RecoveryReport | None = None
 
 
 @checked
@@ -120,23 +121,23 @@ def review_from_files(
     skip_missing
         leave out images whose photo is missing, which are otherwise reviewed by a card; `review status` names them
     stage
-        what the verdicts are for: images of a split, candidates for one, or the automatic stage's exceptions
+        what the verdicts are for: images of a part, candidates for one, or exceptions to the automatic stage
     pool
-        what decisions speak of (default: the part)
+        what decisions apply to (default: the part)
     name
         name of the FiftyOne dataset (default: that of the folder)
     batch_size
         images of a batch (default: 100)
     reviewer
-        who reviews: the name that every verdict of this server bears; asked for at a terminal where it is not given
+        who reviews: the name that every verdict of this server bears; asked for at a terminal if not given
     rebuild
-        build the dataset anew and replay the log
+        build the dataset again and replay the log
     no_app
-        prepare the dataset and leave
+        prepare the dataset and exit
     port
-        port of the App, an error where something answers; 0: any that is free (default: FiftyOne's, 5151)
+        port of the App, an error if it is in use; 0: any free port (default: FiftyOne's, 5151)
     address
-        listen at this address instead of 127.0.0.1, which this machine alone reaches; CAUTION: everybody who reaches
+        listen at this address instead of 127.0.0.1, which only this machine reaches; CAUTION: everybody who reaches
         that address and learns the token (it travels unencrypted) can see the photos under review and judge in your
         name
 
@@ -188,15 +189,14 @@ def review_from_files(
 
 def _require_writable(folder: Path) -> None:
     """Refuse a folder that nothing can be written to, before anything is built."""
-    place = next(one for one in (folder.absolute(), *folder.absolute().parents) if os.path.exists(one))  # noqa: PTH110  (of Path it raises)
+    nearest = next(one for one in (folder.absolute(), *folder.absolute().parents) if os.path.exists(one))  # noqa: PTH110  (of Path it raises)
     effective = os.access in os.supports_effective_ids
-    if place.is_dir() and not os.access(place, os.W_OK | os.X_OK, effective_ids=effective):
+    if nearest.is_dir() and not os.access(nearest, os.W_OK | os.X_OK, effective_ids=effective):
         raise ReviewError(
-            "The folder of the review may not be written",
+            "The folder of the review is not writable",
             where=str(folder),
-            found=f"no right to write in {place}",
-            expected="a folder of yours: the log of verdicts is kept in it",
-            hint="another --folder, or ask the owner of that one (chmod u+w, where it is you)",
+            found=f"no permission to write in {nearest}",
+            hint="another --folder (the log of verdicts is kept in it), or ask its owner; chmod u+w if that is you",
         )
 
 
@@ -207,11 +207,8 @@ def _named(reviewer: str) -> str:
         sys.stderr.flush()
         reviewer = sys.stdin.readline()
     if not reviewer.strip():
-        raise UsageError(
-            "A review needs the name of its reviewer",
-            expected="--reviewer NAME",
-            hint="every verdict of this server bears it; a second reviewer starts a server of their own",
-        )
+        hint = "every verdict of this server bears it; a second reviewer starts a second server"
+        raise UsageError("A review needs the name of its reviewer", expected="--reviewer NAME", hint=hint)
     return checked_reviewer(reviewer)
 
 
@@ -228,31 +225,24 @@ def _images(
     pool: str,
     reading: Reading,
 ) -> ReviewImages:
-    if manifest is not None:
-        _require_names(photos, [entry.name for entry in manifest.header.sources])
-        return part_images(manifest, parts, open_slots(sources, manifest.slots, reading), photos, pool=pool)
-    if parts or not sources:
+    if manifest is None and (parts or not sources):
+        where = "--part needs a manifest" if parts else None
+        expected = "a manifest, or --source NAME=PATH"
+        raise UsageError("There is nothing to review", where=where, expected=expected, hint="curation list")
+    slots = manifest.slots if manifest else named_slots(sources, parts=False)
+    names = [entry.name for entry in manifest.header.sources] if manifest else [slot.name for slot in slots]
+    # With a misspelled name every image would be left out.
+    if unknown := [name for name in photos if name and name not in names]:
         raise UsageError(
-            "There is nothing to review",
-            where="--part needs a manifest" if parts else None,
-            expected="a manifest, or --source NAME=PATH",
-            hint="curation list",
+            "--photos names an unknown source",
+            where=f"--photos {unknown[0][:80]}=…",
+            expected=", ".join(names),
+            hint="--photos DIR serves all sources",
         )
-    slots = named_slots(sources, parts=False)
-    _require_names(photos, [slot.name for slot in slots])
-    return source_images(open_slots(sources, slots, reading), photos, pool=pool)
-
-
-def _require_names(photos: Mapping[str, PhotoFolder], names: Sequence[str]) -> None:
-    """Refuse photos of a source that there is not: every image would be left out for a slip of the pen."""
-    for name in photos:
-        if name and name not in names:
-            raise UsageError(
-                "--photos names a source that is not there",
-                where=f"--photos {name[:80]}=…",
-                expected=", ".join(names),
-                hint="--photos DIR serves all sources",
-            )
+    opened = open_slots(sources, slots, reading)
+    if manifest is None:
+        return source_images(opened, photos, pool=pool)
+    return part_images(manifest, parts, opened, photos, pool=pool)
 
 
 def start_review(
@@ -290,8 +280,11 @@ def start_review(
     ReviewError
         The folder or the dataset holds another review and `rebuild` is False; or see `load_fiftyone`.
     """
+    if not name or len(name) > 100 or not name.isprintable() or "/" in name:
+        what, expected = "The name of the dataset is malformed", "1 to 100 characters without /"
+        raise ReviewError(what, found=ascii(name)[:120], expected=expected)
     record = ReviewRecord(
-        dataset=_checked_name(name),
+        dataset=name,
         stage=stage,
         manifest=manifest,
         inputs=_digest(images, stage, manifest, embeddings),
@@ -308,9 +301,7 @@ def start_review(
     is_same = present is not None and info_of(present) == {**info, "state": READY}
     if present is not None and not is_same:
         _may_replace(info_of(present), name, log, rebuild=rebuild)
-        fiftyone.delete_dataset(name)
-        present = None
-    elif rebuild and present is not None:
+    if present is not None and (rebuild or not is_same):
         fiftyone.delete_dataset(name)
         present = None
     write_record(folder, record)
@@ -340,7 +331,7 @@ def resume_review(folder: Path, *, reviewer: str = "") -> Started:
         raise ReviewError(
             "The dataset of this review is not in the database",
             where=f"dataset {name}",
-            hint="start it again with its manifest, sources and photos: the decisions in the log are kept",
+            hint="restart it with its manifest, sources and photos: the decisions in the log are kept",
         )
     return _started(present, record, built=False, reviewer=reviewer)
 
@@ -415,59 +406,41 @@ def _digest(images: ReviewImages, stage: Stage, manifest: str, embeddings: Embed
     )
 
 
-def _checked_name(name: str) -> str:
-    if not name or len(name) > 100 or not name.isprintable() or "/" in name:
-        raise ReviewError(
-            "The name of the dataset is malformed",
-            found=ascii(name)[:120],
-            expected="1 to 100 characters without /",
-        )
-    return name
-
-
 def _require_same(folder: Path, record: ReviewRecord, *, rebuild: bool) -> None:
     """Refuse to mix the decisions of two reviews in one log."""
     if rebuild or not (folder / REVIEW).exists():
         return
     before = read_record(folder)
-    for what, theirs, ours in (
-        ("dataset", before.dataset, record.dataset),
-        ("stage", before.stage, record.stage),
-        ("manifest", before.manifest, record.manifest),
-    ):
-        if theirs != ours:
+    for what in ("dataset", "stage", "manifest"):
+        if (theirs := getattr(before, what)) != (ours := getattr(record, what)):
             raise ReviewError(
                 "The folder holds another review",
                 where=f"{folder / REVIEW}: {what}",
                 expected=theirs or "none",
                 found=ours or "none",
-                hint="another --folder, or --rebuild to go on with this log",
+                hint="another --folder, or --rebuild to continue with this log",
             )
 
 
 def _may_replace(info: Mapping[str, Any], name: str, log: Path, *, rebuild: bool) -> None:
     if not info:
-        raise ReviewError("A dataset of this name exists that is no review", where=name, hint="choose another --name")
-    theirs = Path(str(info.get("log")))
-    if theirs != log and _is_reviewed_in(theirs.parent, name):
+        what = "A dataset of this name exists that is not a review"
+        raise ReviewError(what, where=name, hint="choose another --name")
+    theirs, reviewed = Path(str(info.get("log"))), None
+    # A folder that was moved away holds no review.
+    with suppress(CurationError, OSError, ValueError):
+        reviewed = read_record(theirs.parent).dataset
+    if theirs != log and reviewed == name:
         raise ReviewError(
             "A dataset of this name is the review of another folder",
             where=f"dataset {name}",
             expected=str(log.parent),
             found=str(theirs.parent),
-            hint="choose another --name: --rebuild would take that one away",
+            hint="choose another --name: --rebuild would delete that one",
         )
     if info.get("state") == READY and not rebuild:
         raise ReviewError(
-            "The dataset of this name was made of other inputs",
+            "The dataset of this name was built from other inputs",
             where=name,
-            hint="--rebuild makes it anew and replays the log; --name keeps both",
+            hint="--rebuild builds it again and replays the log; --name keeps both",
         )
-
-
-def _is_reviewed_in(folder: Path, name: str) -> bool:
-    """Return whether a folder holds the review of a dataset of this name; one that was moved away holds none."""
-    try:
-        return read_record(folder).dataset == name
-    except (CurationError, OSError, ValueError):
-        return False

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -36,13 +36,13 @@ moves it to near, so it has no ``far``.
 
 _END_OF_TIME = datetime.max.replace(tzinfo=UTC)
 _RECENT = 100
-_SIZE = 2
-"""Place of the size in what is remembered of the file."""
 CONFLICT = "conflict"
 UNDO = "undo"
 
 Key = tuple[str, str]
-"""Pool (`Decision.dataset`) and image id: what a verdict speaks of."""
+"""Pool (`Decision.dataset`) and image id: what a verdict applies to."""
+_Stack = list[tuple[int, Decision]]
+"""The rows of one reviewer on one image that are not undone, and the number of the call that each came from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +55,7 @@ class Standing:
     def verdict(self) -> str | None:
         """The verdict that all reviewers share, ``conflict`` where they differ, None where nobody decided."""
         words = {word_of(one) for one in self.verdicts}
-        if not words:
-            return None
-        return words.pop() if len(words) == 1 else CONFLICT
+        return CONFLICT if len(words) > 1 else next(iter(words), None)
 
     @property
     def last(self) -> Decision | None:
@@ -70,13 +68,6 @@ class Standing:
             f"{one.reviewer or 'unnamed'}: {word_of(one)}{f' ({one.reason})' if one.reason else ''}"
             for one in self.verdicts
         ]
-
-
-@dataclass(slots=True)
-class _Rows:
-    """The rows of one reviewer on one image that are not undone, and the number of the call that each came from."""
-
-    stack: list[tuple[int, Decision]] = field(default_factory=list)
 
 
 class VerdictBook:
@@ -101,7 +92,7 @@ class VerdictBook:
         self._among = among
         self._decided: Counter[str] = Counter()
         self._seen: tuple[int, ...] | None = None
-        self._rows: dict[Key, dict[str, _Rows]] = {}
+        self._rows: dict[Key, dict[str, _Stack]] = {}
         self._calls: dict[tuple[str, ...], int] = {}
         self._recent: dict[str, deque[list[Any]]] = {}
         self._latest: dict[str, datetime] = {}
@@ -136,8 +127,7 @@ class VerdictBook:
 
     def has_decided(self, key: Key, reviewer: str) -> bool:
         """Return whether a verdict of this reviewer stands on an image."""
-        rows = self._rows.get(key, {}).get(reviewer)
-        return rows is not None and bool(rows.stack)
+        return bool(self._rows.get(key, {}).get(reviewer))
 
     def count_decided(self, reviewer: str) -> int:
         """Return on how many of the images under review a verdict of this reviewer stands; kept as rows come in."""
@@ -145,8 +135,7 @@ class VerdictBook:
 
     def standing(self, key: Key) -> Standing:
         """Return what stands on an image."""
-        rows = self._rows.get(key, {})
-        return Standing(tuple(one.stack[-1][1] for one in rows.values() if one.stack))
+        return Standing(tuple(stack[-1][1] for stack in self._rows.get(key, {}).values() if stack))
 
     def all_standing(self) -> dict[Key, Standing]:
         """Return what stands on each image that any row speaks of, those whose every verdict was undone included."""
@@ -172,19 +161,28 @@ class VerdictBook:
         """
         action = ACTIONS[self.stage].get(verdict)
         if action is None:
-            raise ReviewError(
-                f"{verdict[:40]!r} is no verdict at stage {self.stage!r}",
-                expected=", ".join(ACTIONS[self.stage]),
-            )
-        reviewer = checked_reviewer(reviewer)
-        reason = checked_reason(reason)
+            what = f"{verdict[:40]!r} is not a verdict of stage {self.stage!r}"
+            raise ReviewError(what, expected=", ".join(ACTIONS[self.stage]))
+        reviewer, reason = checked_reviewer(reviewer), checked_reason(reason)
         self.refresh()
-        date = self._date(reviewer)
-        rows = [
-            self._decision(key, action, reason=reason, reviewer=reviewer, date=date, batch=batch)
-            for key, batch in keys
-            if not self._says(key, action, reason=reason, reviewer=reviewer)
-        ]
+        date, rows = self._date(reviewer), []
+        for key, batch in keys:
+            stack = self._rows.get(key, {}).get(reviewer)
+            if stack and (stack[-1][1].action, stack[-1][1].reason) == (action, reason):
+                continue
+            rows.append(
+                Decision(
+                    image_id=key[1],
+                    dataset=key[0],
+                    stage=self.stage,
+                    action=action,
+                    reason=reason,
+                    reviewer=reviewer,
+                    date=date,
+                    manifest=self.manifest,
+                    batch=batch,
+                )
+            )
         self._append(rows)
         return rows
 
@@ -192,14 +190,14 @@ class VerdictBook:
         """Append what takes back a reviewer's last call of `record` that still stands; the rows, empty for none."""
         reviewer = checked_reviewer(reviewer)
         self.refresh()
-        tops = [
-            (rows.stack[-1][0], key, rows)
-            for key, by_reviewer in self._rows.items()
-            if (rows := by_reviewer.get(reviewer)) and rows.stack
-        ]
-        last = max((call for call, _, _ in tops), default=None)
-        date = self._date(reviewer)
-        undone = [self._taken_back(rows, date) for call, _, rows in tops if call == last]
+        stacks = [stack for by_reviewer in self._rows.values() if (stack := by_reviewer.get(reviewer))]
+        last = max((stack[-1][0] for stack in stacks), default=None)
+        date, undone = self._date(reviewer), []
+        for *below, (call, top) in stacks:
+            if call == last:
+                action, reason = (below[-1][1].action, below[-1][1].reason) if below else ("unsure", "")
+                said = f"{UNDO}: {reason}" if reason else UNDO
+                undone.append(msgspec.structs.replace(top, action=action, reason=said, date=date))
         self._append(undone)
         return undone
 
@@ -213,42 +211,15 @@ class VerdictBook:
             moment = last + timedelta(microseconds=1)
         return _as_text(moment)
 
-    def _taken_back(self, rows: _Rows, date: str) -> Decision:
-        (_, top), before = rows.stack[-1], rows.stack[-2][1] if len(rows.stack) > 1 else None
-        if before is None:
-            return msgspec.structs.replace(top, action="unsure", reason=UNDO, date=date)
-        reason = f"{UNDO}: {before.reason}" if before.reason else UNDO
-        return msgspec.structs.replace(top, action=before.action, reason=reason, date=date)
-
-    def _says(self, key: Key, action: Action, *, reason: str, reviewer: str) -> bool:
-        """Return whether this reviewer's standing verdict on an image is this very one."""
-        if not self.has_decided(key, reviewer):
-            return False
-        top = self._rows[key][reviewer].stack[-1][1]
-        return (top.action, top.reason) == (action, reason)
-
-    def _decision(self, key: Key, action: Action, *, reason: str, reviewer: str, date: str, batch: str) -> Decision:
-        return Decision(
-            image_id=key[1],
-            dataset=key[0],
-            stage=self.stage,
-            action=action,
-            reason=reason,
-            reviewer=reviewer,
-            date=date,
-            manifest=self.manifest,
-            batch=batch,
-        )
-
     def _append(self, rows: Sequence[Decision]) -> None:
         if not rows:
             return
         self.refresh()
-        before = self._seen
+        *_, size, _ = self._seen or (0, 0)
         written = DecisionLog(self.path).extend(rows)
         after = self._state()
         # Another program may have appended since the log was read: then its rows are not known here.
-        if after is None or after[_SIZE] != (before[_SIZE] if before else 0) + written:
+        if after is None or after[-2] != size + written:
             self.refresh()
             return
         for row in rows:
@@ -256,7 +227,7 @@ class VerdictBook:
         self._seen = after
 
     def _lay(self, row: Decision) -> None:
-        """Lay a row on its reviewer's stack, or take one off; rows of one reviewer and moment are one call."""
+        """Push a row on its reviewer's stack, or pop one; rows of one reviewer and moment are one call."""
         if (moment := moment_of(row)) is not None:
             self._latest[row.reviewer] = max(self._latest.get(row.reviewer, moment), moment)
         if row.stage != self.stage:
@@ -264,7 +235,7 @@ class VerdictBook:
         given = (row.reviewer, row.date) if row.date else (row.reviewer, "", row.dataset, row.image_id)
         call = self._calls.setdefault(given, len(self._calls))
         key = (row.dataset, row.image_id)
-        stack = self._rows.setdefault(key, {}).setdefault(row.reviewer, _Rows()).stack
+        stack = self._rows.setdefault(key, {}).setdefault(row.reviewer, [])
         recent = self._recent.setdefault(row.reviewer, deque(maxlen=_RECENT))
         if not recent or recent[-1][0] != row.date:
             recent.append([row.date, 0])
@@ -314,7 +285,7 @@ def checked_reviewer(text: object) -> str:
     Raises
     ------
     ReviewError
-        It is empty, or no text.
+        It is empty, or not a text.
     DecisionError
         It is long, not printable, or names several people.
     """
@@ -323,7 +294,7 @@ def checked_reviewer(text: object) -> str:
         raise ReviewError(
             "A verdict needs a reviewer",
             where="the server of this review",
-            hint="end it and start it again with `curation review start --reviewer NAME`",
+            hint="stop it and restart it with `curation review start --reviewer NAME`",
         )
     return name
 
@@ -334,17 +305,14 @@ def checked_reason(text: object) -> str:
     Raises
     ------
     ReviewError
-        It is no text, or begins with ``undo``.
+        It is not a text, or begins with ``undo``.
     DecisionError
         It is long or not printable.
     """
     reason = _checked_line(text, "reason")
     if reason == UNDO or reason.startswith(f"{UNDO}:"):
-        raise ReviewError(
-            "A reason may not begin with 'undo'",
-            found=reason[:80],
-            hint="use the operator Undo my last verdict",
-        )
+        hint = "use the operator Undo my last verdict"
+        raise ReviewError("A reason may not begin with 'undo'", found=reason[:80], hint=hint)
     return reason
 
 
@@ -359,9 +327,9 @@ def _as_text(moment: datetime) -> str:
 
 def _checked_line(text: object, field: str) -> str:
     """Return a text as the log will hold it; what a decision may not hold is a `DecisionError`."""
-    line = "" if text is None else text.strip() if isinstance(text, str) else None
-    if line is None:
-        raise ReviewError(f"The {field} is no text", found=ascii(text)[:80])
+    if not isinstance(text, str | None):
+        raise ReviewError(f"The {field} is not a text", found=ascii(text)[:80])
+    line = (text or "").strip()
     blank = Decision(image_id="coco:0", dataset="", stage="manual", action="unsure")
     check_decision(msgspec.structs.replace(blank, **{field: line}), where="verdict")
     return line

@@ -43,7 +43,7 @@ from curation.similarity.set_similarity import (
     set_similarity,
 )
 from curation.sources.photos import PhotoFolder
-from curation.sources.slots import Reading, Sources, named_slots
+from curation.sources.source_specs import Reading, Sources, named_slots
 from curation.storage import publishing_files, write_text
 
 _SHOWN = 5
@@ -190,7 +190,7 @@ def embed(
     threads
         that read, decode and, on a CPU, encode (one a core)
     encoder, reading
-        See `EncoderOptions` and `curation.sources.slots.Reading`.
+        See `EncoderOptions` and `curation.sources.source_specs.Reading`.
     engine
         this machine, or Ray (RAY_ADDRESS names a cluster); the same vectors
     workers
@@ -260,7 +260,7 @@ def _photos(
 ) -> list[Photo]:
     """Return the photos of sources, from the folder given for each, or else the root of the source."""
     # Loaded when it is used: the readers of all formats cost the help of a command 0.04 s.
-    from curation.sources.given import open_slots
+    from curation.sources.coerce import open_slots
 
     sources = open_slots(given, named_slots(given), reading)
     folders = {name: PhotoFolder(path) for name, path in ({"": photos} if isinstance(photos, Path) else photos).items()}

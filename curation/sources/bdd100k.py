@@ -14,8 +14,8 @@ from curation.errors import AnnotationFormatError, MissingFileError
 from curation.json_keys import decode_json
 from curation.sources.content import SmallFiles, check_name, require_one
 from curation.sources.integrity import check_policy, check_unique, sound_objects
-from curation.sources.slots import BadBoxes
 from curation.sources.source import Categories, Images, Objects, Source
+from curation.sources.source_specs import BadBoxes
 from curation.storage import open_binary
 
 PARTS = ("train", "val", "test")

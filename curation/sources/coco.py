@@ -34,7 +34,6 @@ from curation.sources.integrity import (
     positions,
     sound_objects,
 )
-from curation.sources.slots import BadBoxes
 from curation.sources.source import (
     POSES,
     Bools,
@@ -49,6 +48,7 @@ from curation.sources.source import (
     Texts,
     texts,
 )
+from curation.sources.source_specs import BadBoxes
 
 _Text = Annotated[str, msgspec.Meta(max_length=MAX_NATIVE_LENGTH)]
 _FileName = Annotated[str, msgspec.Meta(max_length=4096)]
@@ -417,7 +417,7 @@ def _categories(records: list[CategoryRecord], name: str) -> tuple[Categories, I
 def _images(records: list[ImageRecord], name: str, dataset: str, space: str) -> tuple[Images, Ids]:
     where = _where(name, "images", records)
     ids = _ids(records, "id", where)
-    check_unique(ids, "image id", where, hint="curation renumber FILE, if files were joined without new ids")
+    check_unique(ids, "image id", where, hint="curation inspect --renumber FILE, if files were joined without new ids")
     natives = _natives(records, ids, dataset, space, where)
     check_unique(natives, "native image id", where)
     images = Images.of(

@@ -11,8 +11,8 @@ from curation.errors import AnnotationFormatError, DanglingIdError, MissingFileE
 from curation.input_files import utf8_text
 from curation.sources.content import SmallFiles, check_name
 from curation.sources.integrity import check_policy, check_unique, sound_objects
-from curation.sources.slots import BadBoxes
 from curation.sources.source import Categories, Images, Int32s, Int64s, Objects, Source
+from curation.sources.source_specs import BadBoxes
 
 FILES = ("images.txt", "classes.txt", "image_class_labels.txt", "bounding_boxes.txt", "train_test_split.txt")
 PARTS = ("train", "test")

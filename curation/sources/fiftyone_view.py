@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Collection, Mapping, Sequence
-from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -111,7 +110,7 @@ def sample_ids(view: Any, id_field: str = "") -> list[Any]:
     field = id_field or (usual or [STEMS])[0]
     values = view.values(field)
     if field == STEMS:
-        return [PurePosixPath(str(one).replace("\\", "/")).stem for one in values]
+        return [PurePosixPath(_file_name(one)).stem for one in values]
     return list(values)
 
 
@@ -226,33 +225,29 @@ def coco_of_view(view: Any, *, namespace: str, id_field: str = "", label_field: 
         )
     order = sorted(range(len(ids)), key=lambda place: ids[place])
     images = [
-        {
-            "id": ids[place],
-            "file_name": PurePosixPath(str(paths[place]).replace("\\", "/")).name,
-            "width": int(widths[place]),
-            "height": int(heights[place]),
-        }
-        for place in order
+        {"id": ids[at], "file_name": _file_name(paths[at]), "width": int(widths[at]), "height": int(heights[at])}
+        for at in order
     ]
-    labels, boxes = (_column(view, f"{field}.detections.{one}", order) for one in ("label", "bounding_box"))
-    counts = [len(one) for one in boxes]
-    of_image = [image for image, count in zip(images, counts, strict=True) for _ in range(count)]
-    names = list(chain.from_iterable(labels))
-    shares = list(chain.from_iterable(boxes))
+
+    def attribute(name: str) -> list[Any]:
+        values = view.values(f"{field}.detections.{name}")
+        return [one for place in order for one in values[place] or ()]
+
+    counts = [len(one or ()) for one in view.values(f"{field}.detections.bounding_box")]
+    of_image = [image for image, place in zip(images, order, strict=True) for _ in range(counts[place])]
+    names, shares = attribute("label"), attribute("bounding_box")
     _check_objects(view, names, shares, of_image)
     sizes = np.array([(one["width"], one["height"]) * 2 for one in of_image], np.float64).reshape(-1, 4)
     pixels = in_pixels(np.array(shares, np.float64).reshape(-1, 4), sizes)
     categories = _categories(view, names)
     number = {one["name"]: one["id"] for one in categories}
-    stated = {
-        name: list(chain.from_iterable(_column(view, f"{field}.detections.{name}", order)))
-        for name in (*_FLAGS, "area", "pose", "confidence", "coco_id")
-    }
-    stated["score"], own = stated.pop("confidence"), stated.pop("coco_id")
-    keeps_numbers = all(isinstance(one, int) for one in own) and len(set(own)) == len(own)
+    stated = {name: attribute(name) for name in (*_FLAGS, "area", "pose")} | {"score": attribute("confidence")}
+    own = attribute("coco_id")
+    if not all(isinstance(one, int) for one in own) or len(set(own)) < len(own):
+        own = [*range(1, len(names) + 1)]
     annotations = [
         {
-            "id": int(own[row]) if keeps_numbers else row + 1,
+            "id": int(own[row]),
             "image_id": image["id"],
             "category_id": number[names[row]],
             "bbox": box,
@@ -261,6 +256,10 @@ def coco_of_view(view: Any, *, namespace: str, id_field: str = "", label_field: 
         for row, (image, box) in enumerate(zip(of_image, pixels.tolist(), strict=True))
     ]
     return {"images": images, "annotations": annotations, "categories": categories}
+
+
+def _file_name(path: Any) -> str:
+    return PurePosixPath(str(path).replace("\\", "/")).name
 
 
 def results_of_view(view: Any, *, label_field: str = "", id_field: str = "") -> list[dict[str, Any]]:
@@ -326,39 +325,36 @@ def require_same(view: Source, file: Source, where: str) -> Source:
     SourceError
         They differ; the message says where first.
     """
-    theirs, ours = set(view.image_ids.tolist()), set(file.image_ids.tolist())
-    differing = sorted(theirs ^ ours)
-    if differing:
-        raise _differs(
-            where, file, f"{len(ours - theirs)} images are missing, {len(theirs - ours)} are others", differing
+    found, stated = _facts(view), _facts(file)
+    for what in found:
+        changed = sorted(
+            str(one)
+            for one in found[what].keys() | stated[what].keys()
+            if found[what].get(one) != stated[what].get(one)
         )
-    place = {one: row for row, one in enumerate(file.image_ids.tolist())}
-    rows = np.array([place[one] for one in view.image_ids.tolist()], np.int64)
-    sized = (view.images.widths != file.images.widths[rows]) | (view.images.heights != file.images.heights[rows])
-    if sized.any():
-        raise _differs(where, file, "sizes of photos", view.image_ids[sized].tolist())
-    classes = [dict(zip(one.categories.names, one.categories.numbers, strict=True)) for one in (view, file)]
-    if classes[0] != classes[1]:
-        names = sorted(name for name in {**classes[0], **classes[1]} if classes[0].get(name) != classes[1].get(name))
-        raise _differs(where, file, "classes or their ids", names)
-    found, stated = _boxes_by_image(view), _boxes_by_image(file)
-    changed = sorted(one for one in found.keys() | stated.keys() if found.get(one) != stated.get(one))
-    if changed:
-        raise _differs(where, file, "boxes", changed)
+        if what == "images" and changed:
+            gone, new = stated[what].keys() - found[what].keys(), found[what].keys() - stated[what].keys()
+            raise _differs(where, file, f"{len(gone)} images are missing, {len(new)} are others", changed)
+        if changed:
+            raise _differs(where, file, what, changed)
     return file
 
 
-def _boxes_by_image(source: Source) -> dict[str, list[tuple[Any, ...]]]:
-    """Return class, crowd and box of the objects of each image, sorted; boxes as they come back from shares."""
+def _facts(source: Source) -> dict[str, dict[str, Any]]:
+    """Return what a dataset and its file are compared by; boxes as they come back from shares, sorted by image."""
     objects = source.require_objects("A comparison with FiftyOne")
-    sizes = np.stack([source.images.widths, source.images.heights] * 2, axis=1)[objects.image].astype(np.float64)
-    sizes = np.where(sizes > 0, sizes, 1)
-    boxes = in_pixels(objects.boxes / sizes, sizes).tolist()
-    found: dict[str, list[tuple[Any, ...]]] = {}
-    columns = (source.image_ids[objects.image].tolist(), objects.category.tolist(), objects.crowd.tolist(), boxes)
-    for image, category, crowd, box in zip(*columns, strict=True):
-        found.setdefault(image, []).append((source.categories.names[category], crowd, *box))
-    return {image: sorted(rows) for image, rows in found.items()}
+    ids, pixels = source.image_ids.tolist(), np.stack([source.images.widths, source.images.heights], axis=1)
+    sizes = np.where(pixels > 0, pixels, 1).astype(np.float64)[objects.image].repeat(2, axis=0).reshape(-1, 4)
+    boxes: dict[str, list[tuple[Any, ...]]] = {}
+    columns = (objects.image.tolist(), objects.category.tolist(), objects.crowd.tolist())
+    for image, category, crowd, box in zip(*columns, in_pixels(objects.boxes / sizes, sizes).tolist(), strict=True):
+        boxes.setdefault(ids[image], []).append((source.categories.names[category], crowd, *box))
+    return {
+        "images": dict.fromkeys(ids, True),
+        "sizes of photos": dict(zip(ids, map(tuple, pixels.tolist()), strict=True)),
+        "classes or their ids": dict(zip(source.categories.names, source.categories.numbers, strict=True)),
+        "boxes": {image: sorted(rows) for image, rows in boxes.items()},
+    }
 
 
 def _differs(where: str, file: Source, what: str, named: Sequence[str]) -> SourceError:
@@ -420,12 +416,6 @@ def _own_ids(view: Any, values: Sequence[Any], namespace: str) -> list[Any]:
     if texts and len(texts) < len(ids):
         return [str(one) for one in ids]
     return [native_of(one, namespace) for one in texts] or ids
-
-
-def _column(view: Any, path: str, order: Sequence[int]) -> list[list[Any]]:
-    """Return an attribute of the detections of each sample, in the order asked for."""
-    values = view.values(path)
-    return [list(values[place] or ()) for place in order]
 
 
 def _check_objects(

@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
-import pandas as pd
 
 from curation.arguments import checked
 from curation.errors import AnnotationFormatError
@@ -19,7 +18,11 @@ from curation.json_keys import refuse_repeated_keys
 from curation.short_repr import short_repr
 from curation.text_table import Table, table_lines
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 _SHOWN = 30
+_COLUMNS = ("class", "images", "boxes")
 
 
 class _Image(msgspec.Struct):
@@ -65,8 +68,8 @@ class Inspection:
         ``images``, ``images_without_boxes``, ``classes``, ``boxes``, ``crowds``; then what is wrong:
         ``repeated_image_ids``, ``images_with_repeated_ids``, ``repeated_annotation_ids``, ``repeated_classes``,
         ``annotations_of_unknown_images``, ``annotations_of_unknown_classes``, ``unusable_boxes``.
-    classes : DataFrame
-        ``class``, ``images`` and ``boxes``, in the order of the file.
+    class_counts : tuple of (str, int, int)
+        Class, images and boxes, in the order of the file.
     """
 
     __repr__ = short_repr
@@ -74,7 +77,14 @@ class Inspection:
     file: str
     sha256: str
     counts: dict[str, int]
-    classes: pd.DataFrame = field(repr=False)
+    class_counts: tuple[tuple[str, int, int], ...]
+
+    @property
+    def classes(self) -> pd.DataFrame:
+        """Return the counts of classes: ``class``, ``images`` and ``boxes``."""
+        import pandas as pd
+
+        return pd.DataFrame(self.class_counts, columns=list(_COLUMNS))
 
     @property
     def problems(self) -> dict[str, int]:
@@ -87,20 +97,20 @@ class Inspection:
             "file": self.file,
             "sha256": self.sha256,
             **self.counts,
-            "class_counts": self.classes.to_dict("records"),
+            "class_counts": [dict(zip(_COLUMNS, row, strict=True)) for row in self.class_counts],
         }
 
     def lines(self) -> list[str]:
         """Return tables of what it holds and of what is wrong with it."""
         held = [(name.replace("_", " "), f"{n:,}") for name, n in self.counts.items() if name not in _PROBLEMS]
         wrong = [(_PROBLEMS[name], f"{n:,}") for name, n in self.problems.items()]
-        ranked = self.classes.sort_values(["images", "class"], ascending=[False, True]).head(_SHOWN)
-        rows = tuple((row[0], f"{row[1]:,}", f"{row[2]:,}") for row in ranked.itertuples(index=False, name=None))
-        more = len(self.classes) - len(rows)
+        ranked = sorted(self.class_counts, key=lambda row: (-row[1], row[0]))[:_SHOWN]
+        rows = tuple((name, f"{images:,}", f"{boxes:,}") for name, images, boxes in ranked)
+        more = len(self.class_counts) - len(rows)
         return [
             *table_lines(Table(self.file, ("", ""), tuple(held))),
             *(table_lines(Table("Problems", ("", ""), tuple(wrong))) if wrong else ["no problems found", ""]),
-            *table_lines(Table("Classes", ("class", "images", "boxes"), rows)),
+            *table_lines(Table("Classes", _COLUMNS, rows)),
             *([f"… and {more:,} more: --json prints all"] if more > 0 else []),
         ]
 
@@ -177,8 +187,8 @@ def inspect(path: Annotated[Path, "FILE"]) -> Inspection:
         "annotations_of_unknown_classes": sum(one.category_id not in names for one in held.annotations),
         "unusable_boxes": sum(one.is_unusable for one in held.annotations),
     }
-    rows = [(name, len(shown[number]), boxes[number]) for number, name in names.items()]
-    return Inspection(str(path), file.sha256, counts, pd.DataFrame(rows, columns=["class", "images", "boxes"]))
+    rows = tuple((name, len(shown[number]), boxes[number]) for number, name in names.items())
+    return Inspection(str(path), file.sha256, counts, rows)
 
 
 def _repeated(ids: Iterable[int | str]) -> int:

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from curation.errors import BoxError, DanglingIdError, DuplicateIdError, UsageError
-from curation.sources.slots import BadBoxes
 from curation.sources.source import Bools, Floats, Int32s, Int64s, Objects
+from curation.sources.source_specs import BadBoxes
 
 Ids = Int64s | list[str]
 Where = Callable[[int], str]
@@ -136,8 +136,8 @@ def _reasons(boxes: Floats, areas: Floats) -> dict[str, Bools]:
     return {"not finite": unsound, "negative in size": negative, "beyond any image": huge}
 
 
-def select(objects: Objects, keep: Bools) -> Objects:
-    """Return the objects under a mask, in their order."""
+def select(objects: Objects, keep: Bools | Int32s | Int64s) -> Objects:
+    """Return the objects under a mask, or at some rows."""
     columns: dict[str, Any] = {column.name: getattr(objects, column.name) for column in fields(objects)}
     return replace(objects, **{name: values[keep] for name, values in columns.items() if values is not None})
 

@@ -13,8 +13,8 @@ import numpy as np
 from curation.errors import AnnotationFormatError, MissingFileError, UsageError
 from curation.sources.content import SmallFiles, listed_names, paths_below
 from curation.sources.integrity import check_policy, sound_objects
-from curation.sources.slots import BadBoxes, Seam
 from curation.sources.source import Categories, Images, Objects, Source
+from curation.sources.source_specs import BadBoxes, Seam
 from curation.storage import inside, read_bytes
 
 OTHER_SIGN = "other-sign"

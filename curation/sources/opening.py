@@ -25,8 +25,8 @@ from curation.sources.listed import FORMS, read_listed
 from curation.sources.mtsd import locate_mtsd, mtsd_names, mtsd_parts, parse_mtsd
 from curation.sources.openimages import parse_openimages
 from curation.sources.openimages.files import OpenImagesContent, is_box_file, locate_openimages, offered_parts
-from curation.sources.slots import BadBoxes, Seam
 from curation.sources.source import Source
+from curation.sources.source_specs import BadBoxes, Seam
 from curation.sources.table import SUFFIXES, Split, parse_table
 from curation.sources.voc import VocContent, locate_voc, parse_voc, voc_paths
 

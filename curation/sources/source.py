@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -24,7 +24,6 @@ Texts = npt.NDArray[Any]
 POSES = ("", "Unspecified", "Frontal", "Rear", "Left", "Right")
 """VOC poses; `Objects.pose` indexes this tuple, 0 where the file states none."""
 
-_FLAGS = ("crowd", "difficult", "truncated", "occluded")
 
 _WITHOUT_IDS = ("bdd100k", "mtsd")
 """Datasets whose own JSON files name classes and do not number them."""
@@ -58,6 +57,21 @@ class FileRecord:
     rows: int
     files: int = 1
 
+
+_BLANK: dict[str, Callable[[int], Any]] = {
+    "numbers": lambda n: np.arange(1, n + 1, dtype=np.int64),
+    **dict.fromkeys(("crowd", "difficult", "truncated", "occluded"), lambda n: np.zeros(n, np.bool_)),
+    "pose": lambda n: np.zeros(n, np.int8),
+}
+"""What columns of `Objects` hold where a format has none."""
+_UNSTATED: dict[str, Callable[[int], Any]] = {
+    "original": lambda n: texts([""] * n),
+    "depiction": lambda n: np.zeros(n, np.bool_),
+    "inside": lambda n: np.zeros(n, np.bool_),
+    "confidence": lambda n: np.ones(n, np.float32),
+    "origin": lambda n: np.zeros(n, np.int8),
+}
+"""What those hold that may be None, for objects that do not state them."""
 
 FEDERATED = ("absent", "partly boxed")
 """What a federated dataset says of an image and a class: it shows none of it, or not all of it is boxed."""
@@ -95,26 +109,13 @@ class Images:
         return len(self.native)
 
     @classmethod
-    def of(
-        cls,
-        natives: Sequence[str] | Texts,
-        *,
-        numbers: Int64s | None = None,
-        file_names: Sequence[str] | None = None,
-        widths: Int32s | None = None,
-        heights: Int32s | None = None,
-        addresses: Sequence[str] | None = None,
-    ) -> Images:
+    def of(cls, natives: Sequence[str] | Texts, **stated: Any) -> Images:
         """Return the columns of some images; what is not given is not stated, numbers are those of the ids."""
         n = len(natives)
-        return cls(
-            native=np.asarray(natives, np.str_),
-            numbers=numbers_of(natives) if numbers is None else numbers,
-            file_names=texts([""] * n if file_names is None else file_names),
-            widths=np.zeros(n, np.int32) if widths is None else widths,
-            heights=np.zeros(n, np.int32) if heights is None else heights,
-            addresses=None if addresses is None else texts(addresses),
-        )
+        blank: dict[str, Any] = {"numbers": stated["numbers"] if "numbers" in stated else numbers_of(natives)}
+        blank |= {name: np.zeros(n, np.int32) for name in ("widths", "heights")} | {"file_names": [""] * n} | stated
+        names = {name: texts(blank.pop(name)) for name in ("file_names", "addresses") if blank.get(name) is not None}
+        return cls(native=np.asarray(natives, np.str_), **blank | names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,17 +207,26 @@ class Objects:
 
         Areas are ``w*h``, numbers count from 1, flags are False and poses 0.
         """
-        n = len(boxes)
-        absent: dict[str, Any] = {"areas": boxes[:, 2] * boxes[:, 3]} if "areas" not in stated else {}
-        absent["numbers"] = np.arange(1, n + 1, dtype=np.int64)
-        absent |= {flag: np.zeros(n, np.bool_) for flag in _FLAGS if flag not in stated}
-        absent["pose"] = np.zeros(n, np.int8)
+        absent: dict[str, Any] = {"areas": boxes[:, 2] * boxes[:, 3]}
+        absent |= {name: blank(len(boxes)) for name, blank in _BLANK.items()}
         return cls(
-            image=np.asarray(image, np.int32),
-            category=np.asarray(category, np.int32),
-            boxes=boxes,
-            **absent | stated,
+            image=np.asarray(image, np.int32), category=np.asarray(category, np.int32), boxes=boxes, **absent | stated
         )
+
+    def followed_by(self, more: Objects) -> Objects:
+        """Return these objects and behind them some more, numbered on; what only one states is blank in the other."""
+        start = int(self.numbers.max(initial=0)) + 1
+        more = replace(more, numbers=np.arange(start, start + len(more), dtype=np.int64))
+        columns: dict[str, Any] = {}
+        for name in self.__slots__:
+            pair = [getattr(one, name) for one in (self, more)]
+            if any(column is not None for column in pair):
+                filled = [
+                    _UNSTATED[name](len(one)) if column is None else column
+                    for one, column in zip((self, more), pair, strict=True)
+                ]
+                columns[name] = np.concatenate(filled)
+        return Objects(**columns)
 
 
 @dataclass(frozen=True)
@@ -266,38 +276,18 @@ class Source:
     federated: Int32s | None = None
 
     @classmethod
-    def of(
-        cls,
-        dataset: str,
-        part: str,
-        *,
-        images: Images,
-        categories: Categories,
-        objects: Objects | None,
-        files: tuple[FileRecord, ...],
-        namespace: str | None = None,
-        presence: Int32s | None = None,
-        dropped: dict[str, int] | None = None,
-        unit_boxes: bool = False,
-        federated: Int32s | None = None,
-    ) -> Source:
+    def of(cls, dataset: str, part: str, *, namespace: str | None = None, **facts: Any) -> Source:
         """Return a source under the terms of its dataset, by default in the dataset's own namespace."""
-        facts = facts_of(dataset)
+        terms = facts_of(dataset)
+        space = namespace or namespace_of(dataset)
         return cls(
-            dataset=dataset,
-            part=part,
-            namespace=namespace or namespace_of(dataset),
-            images=images,
-            categories=categories,
-            objects=objects,
-            files=files,
-            licence=facts.licence,
-            media_redistributable=facts.media_redistributable,
-            presence=presence,
-            dropped=dropped or {},
-            unit_boxes=unit_boxes,
-            federated=federated,
+            dataset, part, space, licence=terms.licence, media_redistributable=terms.media_redistributable, **facts
         )
+
+    @property
+    def title(self) -> str:
+        """Dataset and part."""
+        return f"{self.dataset} {self.part}".strip()
 
     @cached_property
     def image_ids(self) -> Texts:
@@ -314,17 +304,16 @@ class Source:
     @property
     def has_category_ids(self) -> bool:
         """Whether `Categories.numbers` are the dataset's own (COCO JSON, CUB-200); other readers count the names."""
-        if family(self.dataset) in _WITHOUT_IDS:
-            return False
-        names = [file.name.casefold().removesuffix(".gz") for file in self.files]
-        return family(self.dataset) == "cub200" or any(name.endswith(".json") for name in names)
+        kind = family(self.dataset)
+        is_json = any(file.name.casefold().endswith((".json", ".json.gz")) for file in self.files)
+        return kind not in _WITHOUT_IDS and (kind == "cub200" or is_json)
 
     def require_objects(self, purpose: str) -> Objects:
         """Return the objects, or raise `PresenceOnlyError` naming what needs them."""
         if self.objects is None:
             raise PresenceOnlyError(
                 f"{purpose} needs boxes",
-                where=f"source {self.dataset} {self.part}: {self.files[0].name if self.files else ''}",
+                where=self._told(),
                 expected="an annotation file with boxes (COCO JSON or VOC XML)",
                 found="a table of image and class",
             )
@@ -349,13 +338,16 @@ class Source:
         if len(unsized):
             raise UnitBoxesError(
                 f"{purpose} needs boxes in pixels",
-                where=f"source {self.dataset} {self.part}: {self.files[0].name if self.files else ''}",
+                where=self._told(),
                 expected="the width and height of every image with boxes",
                 found=f"{len(unsized)} images of unknown size, the first {self.images.native[unsized[0]]}",
                 hint="put a table image_id,width,height beside the boxes, named "
                 f"{self.part or 'PART'}-image-sizes.csv (docs/openimages.md: it can be made from the photos)",
             )
         return objects
+
+    def _told(self) -> str:
+        return f"source {self.title}: {self.files[0].name if self.files else ''}"
 
     def class_pairs(self) -> tuple[Int32s, Int32s]:
         """Return image and category positions of every statement "this image shows this class", crowd included.
@@ -364,10 +356,8 @@ class Source:
         """
         if self.objects is not None:
             return self.objects.image, self.objects.category
-        if self.presence is None:
-            empty = np.empty(0, np.int32)
-            return empty, empty
-        return self.presence[:, 0], self.presence[:, 1]
+        presence = np.empty((0, 2), np.int32) if self.presence is None else self.presence
+        return presence[:, 0], presence[:, 1]
 
 
 def texts(values: Sequence[str]) -> npt.NDArray[np.object_]:

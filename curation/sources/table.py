@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path, PurePath, PurePosixPath
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
 from curation.csv_table import csv_header
-from curation.errors import AnnotationFormatError, DanglingIdError, ImageIdError, UsageError
-from curation.ids import check_native, native_of
+from curation.errors import AnnotationFormatError, DanglingIdError, UsageError
+from curation.ids import native_of
 from curation.parquet_limits import largest_text, text_columns, values_in
-from curation.sources.content import FileContent
+from curation.sources.content import FileContent, check_name
 from curation.sources.datasets import COCO_CATEGORIES, VOC_NAMES, family, namespace_of
 from curation.sources.integrity import check_unique
-from curation.sources.source import Categories, FileRecord, Images, Int32s, Source
+from curation.sources.source import Categories, FileRecord, Images, Source
 from curation.storage import read_bytes
 
 IMAGE_COLUMNS = ("image", "image_id", "file_name")
@@ -70,66 +69,59 @@ def parse_table(
 ) -> Source:
     """Return the source in a table that is in memory already (see `read_table`)."""
     cells = read_cells(content)
-    namespace = namespace_of(dataset)
     image_column = _column(cells, IMAGE_COLUMNS, "image")
     class_column = _column(cells, CLASS_COLUMNS + LIST_COLUMNS, "class")
-    rows = _rows(cells, part, split, {image_column, class_column})
     many = class_column in LIST_COLUMNS
+    rows = _rows(cells, part, split, {image_column, class_column})
     stated = [cells.values(class_column, row, many=many) for row in rows]
     names = [cells.text(image_column, row) for row in rows]
-    images, position = _images(cells, rows, names, namespace, one_row_each=many)
-    classes = _Classes.of(dataset, _names_of(labels, dataset), stated)
-    pairs = [
-        (position[row], classes.position(value, cells.where(rows[row])))
-        for row, values in enumerate(stated)
-        for value in values
-    ]
+    natives = [_native(name, namespace_of(dataset), cells.where(row)) for row, name in zip(rows, names, strict=True)]
+    if many:
+        check_unique(natives, "image", lambda index: cells.where(rows[index]))
+    first = dict(zip(reversed(natives), reversed(names), strict=True))
+    place = {native: number for number, native in enumerate(dict.fromkeys(natives))}
+    categories, class_of = _classes(dataset, _names_of(labels, dataset), stated)
+    pairs = set()
+    for row, native, values in zip(rows, natives, stated, strict=True):
+        for value in values:
+            if value not in class_of:
+                raise DanglingIdError(
+                    "A row names a class that is not known",
+                    where=cells.where(row),
+                    expected=", ".join(categories.names)[:200] or "names, or labels that give numbers a name",
+                    found=repr(value)[:80],
+                    hint="write the names of classes in place of numbers",
+                )
+            pairs.add((place[native], class_of[value]))
     return Source.of(
         dataset,
         part,
-        images=images,
-        categories=classes.categories,
+        images=Images.of(list(place), file_names=[first[one] if _is_file_name(first[one]) else "" for one in place]),
+        categories=categories,
         objects=None,
-        presence=_sorted_pairs(pairs, len(classes.categories)),
+        presence=np.array(sorted(pairs), np.int32).reshape(-1, 2),
         files=(FileRecord(content.name, content.sha256, content.size, cells.rows),),
     )
 
 
-def _sorted_pairs(pairs: list[tuple[int, int]], n_classes: int) -> Int32s:
-    image, category = np.array(pairs, np.int64).reshape(-1, 2).T
-    ranked = np.sort(image * n_classes + category)
-    unique = ranked[np.append(True, ranked[1:] != ranked[:-1])[: len(ranked)]]
-    return np.column_stack(np.divmod(unique, max(n_classes, 1))).astype(np.int32)
-
-
 def _column(cells: Cells, names: Sequence[str], kind: str) -> str:
     found = [name for name in names if name in cells.columns]
-    if len(found) == 1:
-        return found[0]
     # A file name beside an id says the same twice; two class columns would be two different statements.
-    if found and kind == "image":
+    if len(found) == 1 or (found and kind == "image"):
         return found[0]
-    raise AnnotationFormatError(
-        f"The table has {'no' if not found else 'more than one'} {kind} column",
-        where=f"{cells.name}: header",
-        expected=f"one column called {', '.join(names)}",
-        found=", ".join(found or cells.columns)[:200],
-    )
+    what = f"The table has {'no' if not found else 'more than one'} {kind} column"
+    where, expected = f"{cells.name}: header", f"one column called {', '.join(names)}"
+    raise AnnotationFormatError(what, where=where, expected=expected, found=", ".join(found or cells.columns)[:200])
 
 
 def _rows(cells: Cells, part: str, split: Split | None, taken: set[str]) -> Sequence[int]:
+    split = split or _split_of(cells, part, [name for name in cells.columns if name not in taken])
     if split is None:
-        split = _split_of(cells, part, [name for name in cells.columns if name not in taken])
-        if split is None:
-            return range(cells.rows)
+        return range(cells.rows)
     column, value = split
     if column not in cells.columns:
-        raise UsageError(
-            "The table has no such column",
-            where=cells.name,
-            expected=", ".join(cells.columns)[:200],
-            found=column[:80],
-        )
+        expected = ", ".join(cells.columns)[:200]
+        raise UsageError("The table has no such column", where=cells.name, expected=expected, found=column[:80])
     if value not in cells.distinct(column):
         raise _no_such_part(cells, value, [column])
     return [row for row in range(cells.rows) if cells.text(column, row) == value]
@@ -167,21 +159,6 @@ def _no_such_part(cells: Cells, part: str, columns: Sequence[str]) -> UsageError
     )
 
 
-def _images(
-    cells: Cells, rows: Sequence[int], names: Sequence[str], namespace: str, *, one_row_each: bool
-) -> tuple[Images, list[int]]:
-    """Return the images in order of first mention, and the image position of each row."""
-    natives = [_native(name, namespace, cells.where(row)) for row, name in zip(rows, names, strict=True)]
-    if one_row_each:
-        check_unique(natives, "image", lambda index: cells.where(rows[index]))
-    place: dict[str, int] = {}
-    position = [place.setdefault(native, len(place)) for native in natives]
-    first = dict(zip(reversed(natives), reversed(names), strict=True))
-    unique = list(place)
-    file_names = [first[native] if _is_file_name(first[native]) else "" for native in unique]
-    return Images.of(unique, file_names=file_names), position
-
-
 def _is_file_name(text: str) -> bool:
     return text.lower().endswith(_IMAGE_SUFFIXES)
 
@@ -189,10 +166,7 @@ def _is_file_name(text: str) -> bool:
 def _native(text: str, namespace: str, where: str) -> str:
     name = PurePosixPath(text.replace("\\", "/")).stem if _is_file_name(text) else text
     native = native_of(_COCO_PREFIX.sub("", name) if namespace == "coco" else name, namespace)
-    try:
-        check_native(native)
-    except ImageIdError as error:
-        _refuse("An image id is malformed", where, text, expected=error.expected)
+    check_name(native, where)
     return native
 
 
@@ -207,41 +181,17 @@ def _names_of(labels: Labels | None, dataset: str) -> Mapping[int, str]:
     return dict(enumerate(VOC_NAMES, start=1)) if dataset in ("voc2007", "voc2012") else {}
 
 
-@dataclass(frozen=True)
-class _Classes:
-    """The classes of a table with what its cells call them: a name, or a number that `names` resolves."""
-
-    categories: Categories
-    places: Mapping[str, int]
-
-    @classmethod
-    def of(cls, dataset: str, names: Mapping[int, str], stated: Sequence[Sequence[str]]) -> _Classes:
-        if not names:
-            found = sorted({value for values in stated for value in values if not value.isdigit()})
-            names = dict(enumerate(found, start=1))
-            places = {name: place for place, name in enumerate(found)}
-            return cls(Categories(tuple(names), tuple(found), ("",) * len(found)), places)
-        parents = {name: parent for _, name, parent in COCO_CATEGORIES} if family(dataset) == "coco" else {}
-        numbers, listed = tuple(names), tuple(names.values())
-        by_number = {str(number): place for place, number in enumerate(numbers)}
-        by_name = {name: place for place, name in enumerate(listed)}
-        return cls(Categories(numbers, listed, tuple(parents.get(name, "") for name in listed)), by_number | by_name)
-
-    def position(self, value: str, where: str) -> int:
-        place = self.places.get(value)
-        if place is None:
-            raise DanglingIdError(
-                "A row names a class that is not known",
-                where=where,
-                expected=", ".join(self.categories.names)[:200] or "names, or labels that give numbers a name",
-                found=repr(value)[:80],
-                hint="write the names of classes in place of numbers",
-            )
-        return place
-
-
-def _refuse(what: str, where: str, found: str, *, expected: str | None = None) -> NoReturn:
-    raise AnnotationFormatError(what, where=where, expected=expected, found=repr(found)[:200])
+def _classes(
+    dataset: str, names: Mapping[int, str], stated: Sequence[Sequence[str]]
+) -> tuple[Categories, Mapping[str, int]]:
+    """Return the classes of a table, and the place of each by what a cell calls it: its name, or its number."""
+    if not names:
+        found = sorted({value for values in stated for value in values if not value.isdigit()})
+        return Categories.counted(found), {name: place for place, name in enumerate(found)}
+    parents = {name: parent for _, name, parent in COCO_CATEGORIES} if family(dataset) == "coco" else {}
+    listed = tuple(names.values())
+    places = {str(number): place for place, number in enumerate(names)} | {name: i for i, name in enumerate(listed)}
+    return Categories(tuple(names), listed, tuple(parents.get(name, "") for name in listed)), places
 
 
 SUFFIXES = (".csv", ".tsv", ".parquet")
@@ -304,8 +254,7 @@ class Cells:
     def _checked(self, value: Any, row: int) -> str:
         text = "" if value is None else str(value).strip()
         if len(text) > _MAX_CELL:
-            limit = f"at most {_MAX_CELL:,} characters"
-            found = f"{len(text):,}"
+            limit, found = f"at most {_MAX_CELL:,} characters", f"{len(text):,}"
             raise AnnotationFormatError("A cell is too long", where=self.where(row), expected=limit, found=found)
         return text
 

@@ -22,7 +22,6 @@ from curation.ids import check_native
 from curation.sources.content import record_of_many
 from curation.sources.datasets import VOC_NAMES, namespace_of
 from curation.sources.integrity import check_policy, check_unique, sound_objects
-from curation.sources.slots import BadBoxes
 from curation.sources.source import (
     POSES,
     Bools,
@@ -34,6 +33,7 @@ from curation.sources.source import (
     Objects,
     Source,
 )
+from curation.sources.source_specs import BadBoxes
 from curation.storage import inside, read_bytes
 
 _SETS = "ImageSets/Main"

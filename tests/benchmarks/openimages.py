@@ -87,14 +87,12 @@ def _write(path: Path) -> None:
     import pyarrow
     from pyarrow import csv
 
-    from curation.sources.openimages.keys import hex_texts
-
     generator = np.random.default_rng(6)
     keys = np.unique(generator.integers(0, 2**64, IMAGES, dtype=np.uint64, endpoint=False))
     assert len(keys) == IMAGES
     extra = generator.integers(0, IMAGES, ROWS - IMAGES)
     image = np.sort(np.concatenate([np.arange(IMAGES), extra]))
-    natives = pyarrow.array(hex_texts(keys))
+    natives = pyarrow.array([f"{key:016x}" for key in keys.tolist()])
     shares = pyarrow.array([f"{one / 1_000_000:.6f}" for one in range(1_000_001)])
     labels = pyarrow.array([_label(one) for one in range(CLASSES)])
     origins = pyarrow.array(["xclick", "activemil"])

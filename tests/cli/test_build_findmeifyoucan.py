@@ -109,7 +109,7 @@ def test_contradictory_verdicts_are_refused_or_replayed_and_told_in_every_format
         out = tmp_path / f"m-{name}"
         assert main([*build, "--decisions", str(tmp_path / name), *more, "--out", str(out)]) == 0
         told = " ".join(capsys.readouterr().err.split())
-        assert "warning: verdicts contradict each other on 2 images, and all are replayed" in told
+        assert "warning: decisions contradict each other on 2 images, and all are replayed" in told
         assert "coco:000000000001 (coco, manual): to_far and to_near" in told
         built.append(read_manifest(out))
         assert any("contradict each other on 2 images" in note for note in built[-1].header.notes)

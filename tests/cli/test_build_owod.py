@@ -253,7 +253,7 @@ def test_slips_in_the_task_file(
     ("arguments", "told"),
     [
         (["--set", "split=custom"], "--tasks"),
-        (["--tasks", "tasks.toml", "--set", "split=reowod"], "says which split"),
+        (["--tasks", "tasks.toml", "--set", "split=reowod"], "replaces this parameter"),
         (["--tasks", "none.toml"], "does not exist"),
         (["--tasks", "tasks.toml", "--source", "coco-train2017=train.json"], "no such source"),
     ],

@@ -103,38 +103,6 @@ def test_stores_of_embeddings_and_prompts_add_their_evidence(world: Path) -> Non
     assert not (world / "q.jsonl").exists()
 
 
-def test_far_sets_of_another_file_serve_as_comparison(world: Path) -> None:
-    id_store = stored(world / "id", {f"voc2007:{n}": [1.0, n / 10] for n in range(5)})
-    own = ["--embeddings", f"id={id_store}"]
-    coco(world / "far.json", {n: ["laptop"] for n in range(1, 9)})
-    nearer = {f"coco:{n:012d}": [1.0, 0.5 + n / 50] for n in range(1, 9)}
-    farther = {f"coco:{n:012d}": [0.2, 1.0 + n / 50] for n in range(1, 9)}
-    given = ["review", "propose", "--classes", str(world / "id.txt"), "--no-cache", *own]
-    first = [*given, "--source", f"coco-one={world / 'far.json'}"]
-    first += [
-        "--embeddings",
-        str(stored(world / "one", nearer)),
-        "--synset-map",
-        f"coco-one={world / 'map.csv'}",
-    ]
-    (world / "map.csv").write_text("laptop,n02958343\n")
-    assert main([*first, "--set", "near_wup=1", "--out", str(world / "one.jsonl")]) == 0
-    second = [
-        *given,
-        "--source",
-        f"coco-two={world / 'far.json'}",
-        "--embeddings",
-        str(stored(world / "two", farther)),
-    ]
-    assert main([*second, "--compare", str(world / "one.jsonl"), "--out", str(world / "two.jsonl")]) == 0
-    made = read_proposals(world / "two.jsonl")
-    assert {one.name: one.proposal for one in made.sets} == {
-        "coco-two far": "farther",
-        "coco-two all": "farther",
-    }
-    assert made.counts()["farther"] == 8
-
-
 def test_a_manifest_gives_the_classes(tmp_path: Path, world: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source = write_small_world(tmp_path, n_closed=3, n_wilderness=12).coco_json
     manifest = min(Path("manifests/elephant").rglob("manifest.json")).parent
@@ -150,7 +118,7 @@ def test_a_manifest_gives_the_classes(tmp_path: Path, world: Path, capsys: pytes
     [
         (("--set", "near=1"), "no such threshold"),
         (("--set", "near_wup"), "NAME=VALUE"),
-        (("--near", "coco=unicorn"), "no category"),
+        (("--near", "coco=unicorn"), "unknown category"),
         (("--near", "voc=zebra"), "no such OOD source"),
         (("--synset-map", "voc=x.csv"), "synset map"),
         (("--synset-map", "id=absent.csv"), "does not exist"),
@@ -159,7 +127,6 @@ def test_a_manifest_gives_the_classes(tmp_path: Path, world: Path, capsys: pytes
         (("--embeddings", "absent"), "nothing to compare"),
         (("--texts", "absent"), "not embedded"),
         (("--tree", "coco=absent.json"), "does not exist"),
-        (("--compare", "absent.jsonl"), "does not exist"),
         (("--source", "coco=again.json"), "twice"),
         (("--source", "id=again.json"), "may not name"),
     ],
@@ -177,7 +144,6 @@ def test_out_never_overwrites_an_input(world: Path, capsys: pytest.CaptureFixtur
     for target in (names, source):
         before = target.read_bytes()
         arguments = [
-            "review",
             "review",
             "propose",
             "--classes",

@@ -182,7 +182,7 @@ def lenient(*, bad_boxes: Literal["error", "drop"] = "error", any_scores: bool =
 def test_keys_of_an_option(words: list[str], made: Any) -> None:
     parser = argparse.ArgumentParser(exit_on_error=False)
     add_arguments(parser, lenient)
-    text = parser.format_help()
+    text = " ".join(parser.format_help().split())
     assert "boxes=error|drop: unusable boxes (default: error)" in text
     assert "scores=error|keep: scores of any size" in text
     if made is None:

@@ -8,9 +8,9 @@ import pytest
 from curation.benchmarks.elephant import BENCHMARK
 from curation.cli.signature import pairs
 from curation.errors import MissingFileError, UsageError
-from curation.sources.given import open_slots
-from curation.sources.slots import Reading, SourceSlot, require_slots
+from curation.sources.coerce import open_slots
 from curation.sources.source import Source
+from curation.sources.source_specs import Reading, SourceSlot, require_slots
 from tests.small_world import SmallWorld, write_small_world
 
 

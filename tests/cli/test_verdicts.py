@@ -198,7 +198,7 @@ def test_the_card_says_that_unjudged_is_not_clean(world: Path) -> None:
 
 
 WRONG = [
-    (["review", "apply", "LIST", "--decisions", "other.jsonl"], "No verdict is on an image of the list"),
+    (["review", "apply", "LIST", "--decisions", "other.jsonl"], "No decision is on an image of the list"),
     (["review", "apply", "mine.txt", "--decisions", "ninco.jsonl", "--decisions", "other.jsonl"], "several data sets"),
     (["review", "apply", "LIST", "--decisions", "textures.csv"], "--key image_id=COLUMN"),
     (["review", "apply", "made", "--decisions", "ninco.jsonl"], "--cleaned"),

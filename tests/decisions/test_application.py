@@ -82,7 +82,7 @@ def test_moves_between_parts_that_are_there(base: Manifest) -> None:
     near, far = {"": "wr1"}, {"": "closed"}
     first = base.ids("closed")[0]
     # Images of closed are not in wilderness, which is to contain wr1.
-    with pytest.raises(DecisionError, match="contains it"):
+    with pytest.raises(DecisionError, match="subset"):
         applied(base, decided("closed", "to_near", first), near=near, far=far)
     moved = applied(base, decided("closed", "to_near", first), near={"": "wilderness"}, far=far)
     assert first in moved.manifest.ids("wilderness")
@@ -125,7 +125,7 @@ def test_an_image_in_near_and_far_is_told_and_refused_when_strict(base: Manifest
     ]
     options = {"near": {"": "near"}, "far": {"": "far"}}
     assert applied(base, rows, **options).shared == (one,)
-    with pytest.raises(DecisionError, match="beyond doubt"):
+    with pytest.raises(DecisionError, match="Unresolved or stale"):
         applied(base, rows, strict=True, **options)
 
 
@@ -142,7 +142,7 @@ def test_stale_decisions_are_told_and_refused_when_strict(base: Manifest, rows: 
     found = applied(base, rows)
     assert found.staleness
     assert found.changes == ()
-    with pytest.raises(DecisionError, match="beyond doubt"):
+    with pytest.raises(DecisionError, match="Unresolved or stale"):
         applied(base, rows, strict=True)
 
 
@@ -155,7 +155,7 @@ def test_undecided_images_stay_and_are_refused_when_strict(base: Manifest) -> No
     found = apply_decisions(base, resolve(rows, "majority"), version="2.0.0")
     assert one in found.manifest.ids("closed")
     assert any("1 undecided" in note for note in found.manifest.header.notes)
-    with pytest.raises(DecisionError, match="beyond doubt"):
+    with pytest.raises(DecisionError, match="Unresolved or stale"):
         apply_decisions(base, resolve(rows, "majority"), version="2.0.0", strict=True)
 
 
@@ -168,7 +168,7 @@ def test_what_cannot_work_is_refused(base: Manifest) -> None:
         applied(base, decided("wilderness", "to_near", one))
     with pytest.raises(UsageError, match="the same"):
         applied(base, decided("wilderness", "to_near", one), near={"": "x"}, far={"": "x"})
-    with pytest.raises(UsageError, match="no such name"):
+    with pytest.raises(UsageError, match="Invalid name"):
         applied(base, near={"": "../x"})
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from curation.decisions.agreement import count_lists
-from curation.decisions.authors_files import parse_json_selection, parse_yaml_selection
+from curation.decisions.authors_files import parse_selection
 from curation.decisions.files import read_decisions
 from curation.decisions.resolution import resolve
 from curation.errors import DecisionConflictError, DecisionError
@@ -43,10 +43,10 @@ MEANING = [
 def test_every_list_has_its_meaning_in_yaml_and_json() -> None:
     import yaml
 
-    found = parse_yaml_selection(YAML, "f")
+    found = parse_selection(YAML, "f.yaml")
     assert [(one.image_id, one.dataset, one.stage, one.action, one.reason) for one in found] == MEANING
     assert all(one.reviewer == one.date == "" for one in found)
-    assert parse_json_selection(json.dumps(yaml.safe_load(YAML)).encode(), "f") == found
+    assert parse_selection(json.dumps(yaml.safe_load(YAML)).encode(), "f.json") == found
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_every_list_has_its_meaning_in_yaml_and_json() -> None:
 def test_an_unquoted_id_that_is_no_text_is_refused_with_its_line(unquoted: str) -> None:
     text = f"REMOVE_IDS:\n  openimages:\n  - 'aaaaaaaaaaaaaaaa'\n  - {unquoted}\n"
     with pytest.raises(DecisionError) as caught:
-        parse_yaml_selection(text.encode(), "m.yaml")
+        parse_selection(text.encode(), "m.yaml")
     assert "m.yaml, line 4" in str(caught.value.where)
 
 
@@ -76,7 +76,7 @@ def test_an_unquoted_id_that_is_no_text_is_refused_with_its_line(unquoted: str) 
 )
 def test_a_coco_id_that_is_no_plain_number_is_refused(value: str) -> None:
     with pytest.raises(DecisionError):
-        parse_yaml_selection(f"REMOVE_IDS: {{coco: [1, {value}]}}".encode(), "m.yaml")
+        parse_selection(f"REMOVE_IDS: {{coco: [1, {value}]}}".encode(), "m.yaml")
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_a_coco_id_that_is_no_plain_number_is_refused(value: str) -> None:
 )
 def test_what_is_no_selection_is_refused(content: object) -> None:
     with pytest.raises(DecisionError) as caught:
-        parse_json_selection(json.dumps(content).encode(), "m.json")
+        parse_selection(json.dumps(content).encode(), "m.json")
     assert "\x1b" not in str(caught.value)
 
 

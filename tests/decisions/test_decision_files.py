@@ -45,8 +45,8 @@ def test_round_trip(suffix: str, rows: list[Decision]) -> None:
         write_decisions(path, rows)
         found = read_decisions(path)
         assert list(found.decisions) == rows
-        assert found.digest == sha256_of_bytes(path.read_bytes())
-        assert (found.report.rows, found.report.torn) == (len(rows), "")
+        assert found.sha256 == sha256_of_bytes(path.read_bytes())
+        assert (found.rows, found.torn) == (len(rows), "")
 
 
 def test_what_is_no_decisions_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,11 +93,11 @@ def test_a_line_that_a_kill_cut_off_is_taken_away_before_the_next(tmp_path: Path
     log.append(decision(1))
     with log.path.open("ab") as stream:
         stream.write(b'{"image_id":"' + b"x" * cut)
-    assert read_decisions(log.path).report.torn.startswith('{"image_id')
-    assert read_decisions(log.path).report.notes()
+    assert read_decisions(log.path).torn.startswith('{"image_id')
+    assert read_decisions(log.path).notes()
     log.append(decision(2))
     assert read_decisions(log.path).decisions == (decision(1), decision(2))
-    assert (log.recovered, read_decisions(log.path).report.torn) == (1, "")
+    assert (log.recovered, read_decisions(log.path).torn) == (1, "")
 
 
 def test_a_whole_last_line_without_line_feed_is_kept(tmp_path: Path) -> None:
@@ -165,7 +165,7 @@ def test_whatever_a_killed_writer_confirmed_is_in_the_log(tmp_path: Path) -> Non
         assert len(numbers) == len(set(numbers))
     DecisionLog(path).append(decision(999))
     found = read_decisions(path)
-    assert found.report.torn == ""
+    assert found.torn == ""
     assert confirmed < {int(one.image_id[5:]) for one in found.decisions}
 
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from curation.decisions.application import find_stale, images_in, parts_spoken_of
+from curation.decisions.application import find_stale, images_in
+from curation.decisions.cleaned_lists import parts_spoken_of
 from curation.decisions.decision import Decision
 from curation.manifest.manifest import Manifest
 from curation.sources.source import Source

@@ -31,10 +31,10 @@ def test_every_row_is_accounted_for(tmp_path: Path) -> None:
             "2,t/images/woven/woven_0001.jpg,u", "5,t/images/woven/woven_0002.jpg,",
             "6,t/images/woven/woven_0003.jpg,I"]  # fmt: skip
     (file,) = read_verdicts([write(tmp_path / "textures.csv", *rows)], options(), namespace_of)
-    assert [(one.code, one.action, one.rows) for one in file.report.codes] == [
+    assert [(one.code, one.action, one.rows) for one in file.codes] == [
         ("", "skip", 1), ("I", "remove", 1), ("i", "remove", 1), ("o", "keep", 1), ("u", "unsure", 1),
     ]  # fmt: skip
-    assert (file.report.format, file.report.rows, len(file.decisions)) == ("table", 5, 4)
+    assert (file.format, file.rows, len(file.decisions)) == ("table", 5, 4)
     assert [(one.image_id, one.action, one.reason) for one in file.decisions] == [
         ("dtd:banded/banded_0001", "keep", "o"),
         ("dtd:banded/banded_0002", "remove", "i"),
@@ -102,7 +102,7 @@ def test_rows_that_differ_are_a_conflict_and_rows_that_repeat_are_counted(tmp_pa
     rows = ["0,a/b/1.jpg,i", "1,a/b/1.jpg,o", "2,a/b/2.jpg,o", "3,a/b/2.jpg,o", "4,a/b/3.jpg,o"]
     table = write(tmp_path / "t.csv", *rows)
     report = report_decisions((table,), table=options(dataset="mine"))
-    told = report.files[0].report
+    told = report.files[0]
     assert (told.repeated, told.contradicted) == (("mine:b/1", "mine:b/2"), ("mine:b/1",))
     (conflict,) = report.resolution.conflicts
     assert conflict.votes == (("keep", ("",)), ("remove", ("",)))
@@ -112,7 +112,7 @@ def test_rows_that_differ_are_a_conflict_and_rows_that_repeat_are_counted(tmp_pa
         report.save(tmp_path / "out.jsonl")
     second = write(tmp_path / "u.csv", "0,a/b/3.jpg,u")
     both = report_decisions((table, second), table=options(dataset="mine"))
-    assert [one.report.contradicted for one in both.files] == [("mine:b/1", "mine:b/3"), ("mine:b/3",)]
+    assert [one.contradicted for one in both.files] == [("mine:b/1", "mine:b/3"), ("mine:b/3",)]
     assert "judge mine:b/3 differently" in " ".join(both.problems())
 
 
@@ -171,7 +171,7 @@ def test_own_forms_are_read_as_ever_beside_tables(tmp_path: Path) -> None:
     (tmp_path / "own.jsonl").write_text(row)
     table = write(tmp_path / "t.csv", "0,a/1.jpg,o")
     own, other = read_verdicts([tmp_path / "own.jsonl", table], options(), namespace_of)
-    assert (own.report.format, other.report.format) == ("jsonl", "table")
+    assert (own.format, other.format) == ("jsonl", "table")
     assert own.decisions[0].image_id == other.decisions[0].image_id
 
 

@@ -390,7 +390,7 @@ def drawn_boxes(folder: Path) -> None:
     """Draw a manifest of tasks with its sources, detections, and boxes of two reviewers."""
     from curation.manifest.manifest import write_manifest
     from tests.decisions.box_logs import write_log
-    from tests.decisions.test_box_overlay import detections, two_reviewers
+    from tests.decisions.test_added_boxes import detections, two_reviewers
     from tests.task_world import write_task_world
 
     world = write_task_world(folder / "raw")

@@ -8,10 +8,10 @@ import pytest
 
 import curation
 from curation.cli import main
-from curation.decisions.box_overlay import add_boxes, resolve_boxes
+from curation.decisions.added_boxes import add_boxes, resolve_boxes
 from curation.errors import EvaluationError, UsageError
 from tests.decisions.box_logs import Scribe
-from tests.decisions.test_box_overlay import SIZE, detections, replayed
+from tests.decisions.test_added_boxes import SIZE, detections, replayed
 from tests.task_world import write_task_world
 
 

@@ -8,7 +8,7 @@ import pytest
 from curation.errors import ManifestError
 from curation.manifest.header import ClassEntry, Header, Supersedes, TaskEntry
 from curation.manifest.manifest import Manifest
-from curation.manifest.soundness import check_header, check_lists
+from curation.manifest.validation import check_header, check_lists
 
 Make = Callable[..., Manifest]
 

@@ -13,10 +13,9 @@ import pytest
 from curation.cli import main
 from curation.errors import DigestMismatchError, ManifestError, UsageError, VersionChainError
 from curation.manifest import header as header_module
-from curation.manifest.header import Origin, PartRole, Supersedes
+from curation.manifest.header import DIGEST, TAXONOMIES, VERSION, Origin, PartRole, Supersedes
 from curation.manifest.locate import index_text, manifest_index, superseded_by
 from curation.manifest.manifest import Manifest, manifest_files, write_manifest
-from curation.manifest.soundness import DIGEST, TAXONOMIES, VERSION
 
 Make = Callable[..., Manifest]
 SCHEMA = json.loads(Path(header_module.__file__).with_name("index_schema.json").read_text(encoding="utf-8"))

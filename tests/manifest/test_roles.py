@@ -5,9 +5,16 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
-from curation.manifest.header import ClassEntry, LabelView, PartEntry, TaskEntry, classes_in, unknown_index
+from curation.manifest.header import (
+    ClassEntry,
+    LabelView,
+    PartEntry,
+    TaskEntry,
+    classes_in,
+    header_as_data,
+    unknown_index,
+)
 from curation.manifest.manifest import Manifest
-from curation.manifest.soundness import header_as_data
 from curation.manifest.views import view_objects
 from curation.sources.source import Source
 

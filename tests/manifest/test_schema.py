@@ -13,9 +13,9 @@ import pytest
 
 from curation.errors import ManifestError
 from curation.manifest import header as header_module
-from curation.manifest.header import Header
+from curation.manifest.header import DIGEST, Header, header_as_data
 from curation.manifest.manifest import Manifest, _StoredHeader, manifest_files
-from curation.manifest.soundness import DIGEST, check_header, header_as_data
+from curation.manifest.validation import check_header
 
 SCHEMA = json.loads(Path(header_module.__file__).with_name("schema.json").read_text(encoding="utf-8"))
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)

@@ -13,9 +13,9 @@ from curation.manifest.manifest import Manifest
 from curation.manifest.views import (
     ROLES,
     count_annotated,
-    count_objects,
     locate_images,
     positions_of,
+    select_objects,
     view_objects,
 )
 from curation.sources.source import Source
@@ -97,7 +97,8 @@ def test_positions_and_counts(manifest: Manifest, source: Source) -> None:
     assert objects.dropped == 0
     assert view_objects(with_view(manifest, LabelView(crowd="drop")), "closed", {"toy": source}).dropped == 1
     images = locate_images(manifest, "closed", {"toy": source})
-    assert count_objects(manifest.header.classes, LabelView(), images) == (objects.counts(), 2)
+    again = select_objects(manifest.header.classes, LabelView(), images)
+    assert (again.counts(), again.annotated_images()) == (objects.counts(), 2)
 
 
 def test_order_of_annotations_changes_no_count(manifest: Manifest, source: Source) -> None:
@@ -155,5 +156,6 @@ def test_a_repeated_image_holds_its_objects_once_at_its_first_line(make_manifest
     assert objects.annotated_images() == 2
     images = [locate_images(one, "closed", {"toy": source}) for one in (once, repeated)]
     classes, view = once.header.classes, LabelView()
-    assert count_objects(classes, view, images[0]) == count_objects(classes, view, images[1])
+    once, repeated = (select_objects(classes, view, one) for one in images)
+    assert (once.counts(), once.annotated_images()) == (repeated.counts(), repeated.annotated_images())
     assert [count_annotated(one) for one in images] == [2, 2]

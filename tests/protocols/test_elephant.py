@@ -15,7 +15,7 @@ from curation.benchmarks.parts import UNKNOWN_TO_VOC as UNKNOWN
 from curation.benchmarks.parts import voc_classes as class_entries
 from curation.errors import PresenceOnlyError, ProtocolError
 from curation.manifest.manifest import Manifest
-from curation.manifest.soundness import check_header, check_lists
+from curation.manifest.validation import check_header, check_lists
 from curation.manifest.verify import verify_lists, verify_sources
 from curation.sources.datasets import COCO_CATEGORIES
 from curation.sources.source import Source

@@ -10,7 +10,7 @@ from curation.benchmarks.building import complete, read_parameters, rebuild
 from curation.benchmarks.findmeifyoucan import BENCHMARK
 from curation.errors import ProtocolError
 from curation.manifest.manifest import Manifest
-from curation.manifest.soundness import check_header, check_lists
+from curation.manifest.validation import check_header, check_lists
 from curation.manifest.views import view_objects
 from curation.sources.source import Source
 from tests.protocols.findmeifyoucan_world import build, coco, decided, listed, natives, open_images

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from curation.benchmarks.building import import_published
+from curation.benchmarks.building import import_lists
 from curation.benchmarks.facts import facts_of
 from curation.benchmarks.registry import find_recipe
 from curation.errors import DigestMismatchError
@@ -53,7 +53,7 @@ def test_lists_of_the_same_names_are_not_the_published_ones(tmp_path: Path) -> N
     assert made.ids("ninco") == ("ninco:high_heels/high_heels_001_a", "ninco:owl/owl_002_b")
     assert made.header.figures[0].explanation == "the published list has another length"
     with pytest.raises(DigestMismatchError, match=r"is not the NINCO_OOD_classes\.csv"):
-        import_published("ninco/published", tmp_path)
+        import_lists("ninco/published", tmp_path)
 
 
 def rows_of(path: Path) -> list[dict[str, str]]:
@@ -63,7 +63,7 @@ def rows_of(path: Path) -> list[dict[str, str]]:
 
 @provided
 def ninco(shared: Path) -> Manifest:
-    return import_published("ninco/published", shared / "data/atlas/ninco")
+    return import_lists("ninco/published", shared / "data/atlas/ninco")
 
 
 @real_files("atlas_lists")
@@ -79,7 +79,7 @@ def check_the_published_lists(shared: Path, ninco: Manifest) -> None:
     assert len(popular) == 11
     assert {name: popular[name] for name in WITHOUT_VERDICTS} == WITHOUT_VERDICTS
     assert sorted(popular.values()) == sorted([*WITHOUT_VERDICTS.values(), *SUBSAMPLES.values()])
-    openood = import_published("openood/imagenet-1k-published", shared / "data/atlas/openood")
+    openood = import_lists("openood/imagenet-1k-published", shared / "data/atlas/openood")
     assert set(openood.ids("ninco")) == set(ninco.ids("ninco"))
 
 
@@ -131,7 +131,7 @@ def check_the_subsamples_are_what_was_judged_out_of_distribution(shared: Path) -
 
 @real_files("atlas_lists")
 def check_ssb_hard_of_the_subsamples_is_not_of_the_50_files_alone(shared: Path, ninco: Manifest) -> None:
-    openood = import_published("openood/imagenet-1k-published", shared / "data/atlas/openood")
+    openood = import_lists("openood/imagenet-1k-published", shared / "data/atlas/openood")
     hard = [one.partition("/")[2] for one in ninco.ids("subsamples") if one.startswith("ninco:SSB_hard/")]
     names = [one.removeprefix("SSB_hard_")[4:] for one in hard]
     listed = {one.partition(":")[2] for one in openood.ids("ssb_hard")}
@@ -144,7 +144,7 @@ def check_ssb_hard_of_the_subsamples_is_not_of_the_50_files_alone(shared: Path, 
 @real_files("atlas_lists")
 def check_imagenet_ood(shared: Path) -> None:
     atlas = shared / "data/atlas"
-    made = import_published("imagenetood/published", atlas / "imagenetood")
+    made = import_lists("imagenetood/published", atlas / "imagenetood")
     assert made.part("imagenetood").images == 31_802
     paths = read_published(atlas / "imagenetood/imagenetood.txt").lists[0].paths.decode().split("\n")[:-1]
     classes = Counter(path.partition("/")[0] for path in paths)

@@ -10,7 +10,7 @@ from curation.benchmarks.building import read_parameters, rebuild
 from curation.benchmarks.opendet import BENCHMARK
 from curation.benchmarks.opendet.lists import OTHERS
 from curation.manifest.manifest import Manifest
-from curation.manifest.soundness import check_header, check_lists
+from curation.manifest.validation import check_header, check_lists
 from curation.sources.coco import read_coco
 from curation.sources.datasets import COCO_CATEGORIES, COCO_NAMES_OF_VOC
 from curation.sources.opening import open_source

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from curation.benchmarks.building import import_published
+from curation.benchmarks.building import import_lists
 from curation.benchmarks.facts import facts_of
 from curation.benchmarks.openood import SLOTS, build, hard_classes
 from curation.benchmarks.registry import find_recipe
@@ -142,7 +142,7 @@ def lists_of(shared: Path) -> Path:
 
 @provided
 def published(shared: Path) -> Manifest:
-    return import_published(NAME, lists_of(shared))
+    return import_lists(NAME, lists_of(shared))
 
 
 @provided

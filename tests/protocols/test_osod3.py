@@ -13,9 +13,9 @@ import pytest
 from curation.benchmarks.building import rebuild
 from curation.benchmarks.osod3.problems import INNER_NODES, SUPERCLASSES, read_superclass
 from curation.errors import CurationError, ManifestError, ProtocolError
-from curation.manifest.header import ClassEntry
+from curation.manifest.header import ClassEntry, header_as_data
 from curation.manifest.manifest import Manifest, read_manifest, write_manifest
-from curation.manifest.soundness import check_header, header_as_data
+from curation.manifest.validation import check_header
 from curation.manifest.views import view_objects
 from curation.sources.source import Categories, Source
 from tests.protocols.osod3_world import GROUPS, OUTSIDE, SIGNS, built, cub, name_of, open_images, signs
@@ -348,10 +348,10 @@ def test_class_entries_have_an_index_only_where_known() -> None:
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"rotation": 5}, "cannot be used"),
-        ({"problem": "voc"}, "none of those there are"),
-        ({"val_fraction": "0.9"}, "cannot be used"),
-        ({"seed": "-1"}, "cannot be used"),
+        ({"rotation": 5}, "Invalid value of rotation"),
+        ({"problem": "voc"}, "Invalid value of problem"),
+        ({"val_fraction": "0.9"}, "Invalid value"),
+        ({"seed": "-1"}, "Invalid value"),
         ({"problem": "cub"}, "source is missing"),
         ({"case": "unknown1"}, "case has no effect"),
         ({"weighting": "pmi"}, "weighting has no effect"),

@@ -13,7 +13,7 @@ from curation.benchmarks.owod.splits import SPLITS, VOC_CLASSES
 from curation.benchmarks.registry import find_benchmark
 from curation.errors import ProtocolError, UsageError
 from curation.manifest.manifest import Manifest
-from curation.manifest.soundness import check_header, check_lists
+from curation.manifest.validation import check_header, check_lists
 from curation.manifest.views import view_objects
 from curation.sources.coco import read_coco
 from curation.sources.datasets import COCO_CATEGORIES

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from curation.errors import PublishError
-from curation.manifest.soundness import PART_NAME
+from curation.manifest.header import PART_NAME
 from curation.publishing.member import config_names, split_names
 from tests.publishing.published_world import changed, tiny
 

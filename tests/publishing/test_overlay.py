@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from curation.decisions.added_boxes import add_boxes, resolve_boxes
 from curation.decisions.box_edits import Replay
-from curation.decisions.box_overlay import add_boxes, resolve_boxes
 from curation.errors import CurationError
 from curation.manifest.manifest import Manifest, read_manifest
 from curation.publishing.hub import HubRepository, pull, push

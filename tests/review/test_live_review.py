@@ -101,16 +101,16 @@ def test_the_count_follows_the_log(review: LiveReview) -> None:
     """Verdicts, one given anew, undos, rows of another program, images that are not under review, a log read anew."""
     review.decide(samples(review, 8, 9, 10), "near", reviewer="anna")
     review.decide(samples(review, 8), "far", reviewer="anna")
-    assert review.told("anna").startswith("3 of 12")
+    assert review.progress_text("anna").startswith("3 of 12")
     review.undo("anna")
-    assert review.told("anna").startswith("3 of 12")
+    assert review.progress_text("anna").startswith("3 of 12")
     review.undo("anna")
-    assert review.told("anna") == "0 of 12"
+    assert review.progress_text("anna") == "0 of 12"
     review.decide(samples(review, 8), "near", reviewer="anna")
     said = Decision(image_id=coco_id(9), dataset="coco", stage="manual", action="keep", reviewer="anna")
     stranger = msgspec.structs.replace(said, image_id="coco:999999999999")
     DecisionLog(review.book.path).extend([stranger, said])
-    assert review.told("anna").startswith("2 of 12")
+    assert review.progress_text("anna").startswith("2 of 12")
     assert len(review.decided_by("anna")) == 2
 
 
@@ -127,7 +127,7 @@ def test_each_reviewer_has_a_view_of_what_waits_for_them(review: LiveReview) -> 
     assert len(review.dataset.load_saved_view(ben)) == 11
     assert len(waiting_view(review.dataset, "0001", "ben")) == 4
     assert review.decided_by("ben") == samples(review, 8)
-    assert review.told("ben") == "1 of 12"
+    assert review.progress_text("ben") == "1 of 12"
 
 
 def test_two_reviewers_may_differ(review: LiveReview) -> None:
@@ -293,19 +293,19 @@ def test_a_dataset_may_not_name_a_log_of_its_choice(review: LiveReview, tmp_path
     ]
     for log in outside:
         review.dataset.info["curation_review"] = {**original, "log": log}
-        with pytest.raises(ReviewError, match="names no decisions log of its own"):
+        with pytest.raises(ReviewError, match="names no decisions log"):
             open_review(review.dataset)
     assert not (other / "decisions.jsonl").exists()
 
 
 def test_a_foreign_dataset_is_no_review(fiftyone: Any) -> None:
     dataset = fiftyone.Dataset()
-    with pytest.raises(ReviewError, match="no review"):
+    with pytest.raises(ReviewError, match="not a review"):
         open_review(dataset)
     with pytest.raises(ReviewError, match="No dataset"):
         open_review(None)
 
 
 def test_a_missing_log_has_nothing_to_export(review: LiveReview) -> None:
-    with pytest.raises(MissingFileError, match="Nothing was decided yet"):
+    with pytest.raises(MissingFileError, match="No decisions yet"):
         review.export("out.jsonl")

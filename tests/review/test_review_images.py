@@ -269,7 +269,7 @@ def test_no_photo_at_all_is_an_error_that_says_what_is_needed(world: ReviewWorld
 
 def test_two_proposals_of_one_image_are_refused(world: ReviewWorld) -> None:
     one = world.proposals()[0]
-    with pytest.raises(ReviewError, match="Two proposals"):
+    with pytest.raises(ReviewError, match="two proposals"):
         world.images([one, one])
 
 

@@ -87,7 +87,7 @@ def test_a_verdict_that_is_none_is_refused(execute: Any, review: LiveReview) -> 
 
 def test_selected_patches_are_no_images(execute: Any, review: LiveReview) -> None:
     boxes = [box.id for box in review.dataset.first().other.detections]
-    assert "no images of this review" in execute("near", boxes)["message"]
+    assert "not images of this review" in execute("near", boxes)["message"]
 
 
 def test_undo_next_batch_and_export(execute: Any, review: LiveReview) -> None:
@@ -173,7 +173,7 @@ def test_no_request_gives_a_verdict_in_another_name(execute: Any, review: LiveRe
 def test_without_a_name_nothing_is_recorded(execute: Any, review: LiveReview, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("CURATION_REVIEWER")
     answer = execute("judge", ids=chosen(review, 1), verdict="near")
-    assert answer["message"].startswith("A verdict needs a reviewer. End it and start it again")
+    assert answer["message"].startswith("A verdict needs a reviewer. Stop it and restart it")
     assert not review.book.path.exists()
 
 

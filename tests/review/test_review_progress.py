@@ -7,8 +7,8 @@ from curation.review.progress import (
     measure_progress,
     next_batch,
     progress_markdown,
-    progress_told,
-    share_told,
+    progress_text,
+    share_text,
     verdicts_a_minute,
 )
 from curation.review.verdicts import Key, Standing
@@ -117,15 +117,15 @@ def test_an_undo_is_no_verdict_of_the_rate() -> None:
 @pytest.mark.parametrize(
     ("told", "expected"),
     [
-        (progress_told(412, 2000, 23.0), "412 of 2,000, 23 a minute, about 1 h 9 min left"),
-        (progress_told(0, 2000, None), "0 of 2,000"),
-        (progress_told(1990, 2000, 22.6), "1,990 of 2,000, 23 a minute, less than a minute left"),
-        (progress_told(2000, 2000, 22.6), "2,000 of 2,000, all decided"),
-        (progress_told(5, 125, 2.0), "5 of 125, 2.0 a minute, about 1 h left"),
-        (share_told(1, 2000), "under 1 %"),
-        (share_told(0, 2000), "0 %"),
-        (share_told(1999, 2000), "99 %"),
-        (share_told(0, 0), "0 %"),
+        (progress_text(412, 2000, 23.0), "412 of 2,000, 23 a minute, about 1 h 9 min left"),
+        (progress_text(0, 2000, None), "0 of 2,000"),
+        (progress_text(1990, 2000, 22.6), "1,990 of 2,000, 23 a minute, less than a minute left"),
+        (progress_text(2000, 2000, 22.6), "2,000 of 2,000, all decided"),
+        (progress_text(5, 125, 2.0), "5 of 125, 2.0 a minute, about 1 h left"),
+        (share_text(1, 2000), "under 1 %"),
+        (share_text(0, 2000), "0 %"),
+        (share_text(1999, 2000), "99 %"),
+        (share_text(0, 0), "0 %"),
     ],
 )
 def test_figures_as_they_are_told(told: str, expected: str) -> None:

@@ -95,7 +95,7 @@ class TestOneReviewAfterAnother:
     def test_a_users_own_dataset_is_never_replaced(self, fiftyone: Any, world: ReviewWorld, tmp_path: Path) -> None:
         fiftyone.Dataset("s")
         for rebuild in (False, True):
-            with pytest.raises(ReviewError, match="no review"):
+            with pytest.raises(ReviewError, match="not a review"):
                 start_review(tmp_path / "r", "s", world.images(), rebuild=rebuild)
         assert fiftyone.dataset_exists("s")
 

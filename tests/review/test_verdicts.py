@@ -159,7 +159,7 @@ def test_a_reason_may_be_left_out() -> None:
 
 def test_a_candidate_is_not_kept(tmp_path: Path) -> None:
     book = VerdictBook(tmp_path / "decisions.jsonl", stage="candidate")
-    with pytest.raises(ReviewError, match="no verdict at stage 'candidate'"):
+    with pytest.raises(ReviewError, match="not a verdict of stage 'candidate'"):
         book.record(with_batch(KEYS[:1]), "keep", reason="", reviewer="anna")
     assert not (tmp_path / "decisions.jsonl").exists()
 

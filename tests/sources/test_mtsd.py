@@ -16,8 +16,8 @@ from curation.errors import (
 )
 from curation.sources.mtsd import OTHER_SIGN, read_mtsd
 from curation.sources.opening import open_source, parts_at
-from curation.sources.slots import Seam
 from curation.sources.source import Source
+from curation.sources.source_specs import Seam
 from tests.real_files import real_files
 
 KEYS = ("_-0hTvp4bzIrz1nXHZ1gQA", "-AbCdEfGhIjKlMnOpQrSt0", "zz9")

@@ -328,7 +328,7 @@ def check_the_real_descriptions_name_601_classes_of_which_one_is_blank_at_most(s
     assert objects_of(source).category.tolist() == [keys.index("/m/012n7d")]
 
 
-def test_a_header_above_blank_lines_is_refused_without_a_row(tmp_path: Path) -> None:
-    header = "ImageID,Source,LabelName,Confidence,XMin,XMax,YMin,YMax,IsOcclu"
-    with pytest.raises(AnnotationFormatError):
-        read_openimages(write_boxes(tmp_path, [""] * 100, header=header), "train")
+def test_blank_lines_are_no_rows(tmp_path: Path) -> None:
+    assert len(objects_of(read_openimages(write_boxes(tmp_path, [""] * 100), "train"))) == 0
+    source = read_openimages(write_boxes(tmp_path, [ROWS[0], "", "", ROWS[3]]), "train")
+    assert objects_of(source).numbers.tolist() == [1, 2]

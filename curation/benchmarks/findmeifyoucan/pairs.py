@@ -19,9 +19,9 @@ from curation.hierarchy import Wordnet, open_wordnet
 from curation.hierarchy.hierarchy import descendants
 from curation.hierarchy.synset_maps import DATASETS, synset_map
 from curation.hierarchy.synset_maps import DATASETS as SYNSET_MAPS
-from curation.manifest.soundness import NAME
+from curation.manifest.header import NAME
 from curation.sources.datasets import family, namespace_of
-from curation.sources.slots import SourceSlot
+from curation.sources.source_specs import SourceSlot
 
 _POOL_NAME = re.compile(r"[a-z0-9][a-z0-9_]{0,31}")
 _MOST = 10_000_000

@@ -24,7 +24,7 @@ from curation.decisions.files import read_decisions
 from curation.decisions.replay import Replayed, replay
 from curation.decisions.resolution import recorded_form, resolve
 from curation.errors import DecisionConflictError, DecisionError, ProtocolError
-from curation.manifest.soundness import DIGEST
+from curation.manifest.header import DIGEST
 from curation.sources.source import Bools, Int64s, Source
 
 _SHOWN = 5
@@ -495,18 +495,18 @@ def read_recorded(text: str, *, allow_conflicts: bool = False) -> str:
     if text.startswith("["):
         return recorded_form(_parsed(text))
     file = read_decisions(Path(text))
-    if file.report.torn:
+    if file.torn:
         raise DecisionError(
             "The last line of the decisions is cut off",
-            where=file.report.name,
-            found=ascii(file.report.torn),
-            hint=_RESOLVE.format(file.report.name, "error"),
+            where=file.name,
+            found=ascii(file.torn),
+            hint=_RESOLVE.format(file.name, "error"),
         )
-    allowed = allow_conflicts or file.report.format == "selection"
+    allowed = allow_conflicts or file.format == "selection"
     try:
         resolution = resolve(file.decisions, rule="error", allow_conflicts=allowed)
     except DecisionConflictError as error:
-        mended = _RESOLVE.format(file.report.name, "majority")
+        mended = _RESOLVE.format(file.name, "majority")
         error.hint = f"{mended}; or curation build … --on-error conflicts=keep replays them all"
         raise
     return recorded_form(resolution.decisions)

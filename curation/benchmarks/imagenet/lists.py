@@ -48,8 +48,8 @@ from curation.manifest.header import (
 )
 from curation.manifest.manifest import Manifest
 from curation.sources.imagenet import NO_NAMES, class_of_images
-from curation.sources.slots import SourceSlot
 from curation.sources.source import Int64s, Source
+from curation.sources.source_specs import SourceSlot
 
 _ROOM = __package__
 _FACTS = facts_of(_ROOM)

@@ -17,12 +17,11 @@ from curation.arguments import checked
 from curation.benchmarks.parameters import MOST_IMAGES
 from curation.errors import CurationError, CurationWarning, ProtocolError, UsageError
 from curation.json_keys import refuse_repeated_keys
-from curation.manifest.header import ClassEntry, TaskEntry
-from curation.manifest.soundness import NAME, PART_NAME
+from curation.manifest.header import NAME, PART_NAME, ClassEntry, TaskEntry
+from curation.sources.coerce import as_source
 from curation.sources.datasets import namespace_of
-from curation.sources.given import as_source
-from curation.sources.slots import BadBoxes
 from curation.sources.source import Source
+from curation.sources.source_specs import BadBoxes
 from curation.storage import read_bytes
 from curation.text_table import printable
 

@@ -207,7 +207,7 @@ class LeftOut:
             found.pop("", Images(())),
             of_sets=found,
             judged=Images(tuple(sorted({one.image_id for one in read.decisions}))),
-            file={"name": path.name, "sha256": read.digest},
+            file={"name": path.name, "sha256": read.sha256},
         )
 
     def kept_rows(self, one: ScoredSet, *, is_ood: bool) -> Bools:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 from curation.evaluation.measures import Measure, definitions
@@ -12,59 +13,43 @@ _PUBLISHED = "published"
 _EMPTY = "a set has no images or no scores"
 _STD = "population standard deviation over the runs, of the finished table"
 _METRICS = "OpenOOD 1.5, openood/evaluators/metrics.py"
-_OF_SETS = (
-    (
+_share = partial(Measure, unit="share", ranked=True)
+_of_sets = partial(_share, source=_METRICS, undefined=_EMPTY)
+_COMPARED = (
+    _of_sets(
         "AUROC",
         "area under the ROC curve",
         "P(s_id > s_ood) + P(s_id = s_ood) / 2 over all pairs of an ID and an OOD image; of a group the plain mean of "
         "its sets, whatever their sizes",
-        "ood",
+        better="higher", count=("n", "ood"),
     ),
-    (
+    _of_sets(
         "FPR95",
         "false positive rate at 95 % true positives",
         "as the variant says: which class is positive, and which threshold counts (`FPR95_ood_positive`, "
         "`FPR95_ood_positive_openood_vertices`, `FPR95_first`, `FPR95_quantile_ninco`, `FPR95_rank_ssb`)",
-        "ood",
+        better="lower", count=("n", "ood"),
     ),
-    (
+    _of_sets(
         "AUPR_IN",
         "area under precision over recall, ID positive",
         "trapezoids between all distinct scores, from recall 0 with precision 1; depends on the ratio of ID to OOD",
-        "id",
+        better="higher", count=("n", "id"),
     ),
-    (
+    _of_sets(
         "AUPR_OUT",
         "area under precision over recall, OOD positive",
         "the same of negated scores with ID and OOD exchanged",
-        "ood",
+        better="higher", count=("n", "ood"),
     ),
-)
-_COMPARED = tuple(
-    Measure(
-        key,
-        name,
-        formula,
-        unit="share",
-        better="lower" if key == "FPR95" else "higher",
-        source=_METRICS,
-        undefined=_EMPTY,
-        count=("n", counted),
-        ranked=True,
-    )
-    for key, name, formula, counted in _OF_SETS
-)
-_ACCURACY = Measure(
+)  # fmt: skip
+_ACCURACY = _share(
     "ACC",
     "accuracy on ID images",
     "ID images whose prediction is their label / ID images; with covariate-shifted sets as ID, over all pooled",
-    unit="share",
-    better="higher",
-    source="OpenOOD 1.5, openood/evaluation_api/evaluator.py",
-    undefined="predictions or labels are not told",
-    count=("n", "id"),
-    ranked=True,
-)
+    better="higher", source="OpenOOD 1.5, openood/evaluation_api/evaluator.py",
+    undefined="predictions or labels are not told", count=("n", "id"),
+)  # fmt: skip
 _NUMBERS = tuple(one.key for one in (*_COMPARED, _ACCURACY))
 _SPREADS = tuple(
     Measure(

@@ -14,6 +14,7 @@ import fiftyone.operators.types as types
 from fiftyone.server.view import get_view
 
 from curation.errors import CurationError
+from curation.grouping import counted
 from curation.review.judging import judged, refused, reviewer_here
 from curation.review.live_review import open_review, waiting_view
 from curation.review.missing_boxes import open_boxes
@@ -151,7 +152,7 @@ class About(_Shown):
             "reviewer": reviewer or "nobody",
             "verdicts": list(ACTIONS[review.stage]),
             "decided": review.decided_by(reviewer),
-            "told": review.told(reviewer),
+            "told": review.progress_text(reviewer),
         }
 
 
@@ -196,7 +197,7 @@ class Decide(_Shown):
         count = len(ctx.selected)
         if not count:
             return _notice(inputs, "No image is selected. Tick images in the grid first.")
-        inputs.message("selected", label=f"{count} {'image' if count == 1 else 'images'} selected")
+        inputs.message("selected", label=f"{counted(count, 'image')} selected")
         verdicts = list(ACTIONS[review.stage])
         inputs.enum(
             "verdict",

@@ -8,6 +8,7 @@ import fiftyone.operators as foo
 import fiftyone.operators.types as types
 
 from curation.errors import CurationError
+from curation.grouping import counted
 from curation.review.judging import reviewer_here
 from curation.review.live_review import open_review
 from curation.review.missing_boxes import count_drawn
@@ -39,15 +40,15 @@ class ReviewPanel(foo.Panel):
         try:
             review = open_review(ctx.dataset)
             reviewer = reviewer_here()
-            far, progress = review.told(reviewer), progress_markdown(review.progress())
-            drawn = count_drawn(review.book.path).told()
+            far, progress = review.progress_text(reviewer), progress_markdown(review.progress())
+            drawn = count_drawn(review.book.path).text()
         except CurationError as error:
             panel.md(f"### Review\n\n{error.what}", name="refused")
             return types.Property(panel, view=types.GridView(align_x="left", orientation="vertical", gap=2, pad=2))
         count = len(ctx.selected)
         panel.md(f"Reviewer **{as_text(reviewer) or 'nobody'}**: {far}", name="far")
         panel.str("reason", label="Reason, for the buttons below (optional)")
-        selected = f"{count} {'image' if count == 1 else 'images'} selected" if count else "Tick images in the grid"
+        selected = f"{counted(count, 'image')} selected" if count else "Tick images in the grid"
         panel.md(f"**{selected}**", name="selected")
         verdicts = panel.btn_group("verdicts")
         for verdict in ACTIONS[review.stage]:

@@ -11,20 +11,18 @@ from pathlib import Path
 import numpy as np
 
 from curation.errors import DanglingIdError
-from curation.sources.integrity import check_policy, positions, select
-from curation.sources.openimages.boxes import BoxRows, read_boxes
+from curation.sources.integrity import check_policy, select
+from curation.sources.openimages.boxes import LEAVES_OUT, read_boxes
 from curation.sources.openimages.files import (
     OpenImagesContent,
     locate_openimages,
+    places_of,
     read_descriptions,
     read_image_list,
     read_sizes,
 )
-from curation.sources.openimages.keys import Keys, hex_texts, ordered
-from curation.sources.slots import BadBoxes
-from curation.sources.source import Categories, FileRecord, Floats, Images, Int32s, Objects, Source
-
-_ROWS_AT_ONCE = 1 << 20
+from curation.sources.source import Categories, FileRecord, Images, Objects, Source
+from curation.sources.source_specs import BadBoxes
 
 
 def read_openimages(
@@ -71,108 +69,50 @@ def parse_openimages(
     check_policy(bad_boxes)
     names = read_descriptions(content.descriptions) if content.descriptions else None
     rows = read_boxes(content.boxes, None if names is None else tuple(names), bad_boxes)
-    keys, image_of_run = _images(rows)
-    listed, urls = (None, None) if content.images is None else read_image_list(content.images, addresses=addresses)
-    dropped = dict(rows.dropped)
-    if listed is not None:
-        keys, image_of_run = _relisted(keys, listed, image_of_run, rows, content, bad_boxes)
-    image = rows.run if image_of_run is None else image_of_run[rows.run]
-    sizes, counted = _sizes(content, keys)
-    objects = _objects(rows, image, sizes)
-    if len(objects) and image.min() < 0:
+    ids, image, urls, dropped = rows.ids, rows.image, None, dict(rows.dropped)
+    keep = np.ones(len(image), np.bool_)
+    if content.images is not None:
+        ids, urls = read_image_list(content.images, addresses=addresses)
+        image = places_of(rows.ids, ids)[image]
         keep = image >= 0
-        dropped["box on an image that is not listed"] = int((~keep).sum())
-        objects = select(objects, keep)
+    if unlisted := len(keep) - int(keep.sum()):
+        row = int(keep.argmin())
+        if bad_boxes == "error":
+            raise DanglingIdError(
+                "A box is on an image that the list of images lacks",
+                where=f"{content.boxes.name}: row {rows.numbers[row] + 1}",
+                expected=f"an image of {content.images.name if content.images else ''}",
+                found=f"{rows.ids[int(rows.image[row])]} ({unlisted} such boxes)",
+                hint=LEAVES_OUT,
+            )
+        dropped["box on an image that is not listed"] = unlisted
+    sizes, n_sizes = np.zeros((len(ids), 2), np.int32), 0
+    if content.sizes is not None:
+        sized, pixels = read_sizes(content.sizes)
+        # The table may speak of some of the images, or of more: photos are seldom all at hand.
+        place, n_sizes = places_of(ids, sized), len(sized)
+        sizes[place >= 0] = pixels[place[place >= 0]]
+    if n_sizes:
+        factors = np.where(sizes > 0, sizes, 1).astype(np.float64)
+        for side in range(4):
+            # Column by column: another copy of the boxes of train would take half a gigabyte.
+            rows.boxes[:, side] *= factors[image, side % 2]
+    objects = Objects.of(image, rows.category, rows.boxes, numbers=rows.numbers, **rows.columns)
+    read = {content.boxes: rows.rows, content.descriptions: len(names or ()), content.images: len(ids)}
+    read[content.sizes] = n_sizes
     return Source.of(
         dataset,
         content.part,
         images=Images.of(
-            hex_texts(keys),
-            numbers=np.arange(len(keys), dtype=np.int64),
+            ids.to_numpy(zero_copy_only=False),
+            numbers=np.arange(len(ids), dtype=np.int64),
             widths=np.ascontiguousarray(sizes[:, 0]),
             heights=np.ascontiguousarray(sizes[:, 1]),
             addresses=urls,
         ),
         categories=Categories.counted(rows.labels if names is None else tuple(names.values()), rows.labels),
-        objects=objects,
-        files=_records(content, rows, names, listed, counted),
+        objects=select(objects, keep) if unlisted else objects,
+        files=tuple(FileRecord(one.name, one.sha256, one.size, n) for one, n in read.items() if one is not None),
         dropped=dropped,
         unit_boxes=True,
     )
-
-
-def _images(rows: BoxRows) -> tuple[Keys, Int32s | None]:
-    """Return the distinct images in the order of their first row, and the place of each run, None for its own."""
-    runs = rows.runs
-    if len(runs) < 2 or bool((runs[1:] > runs[:-1]).all()):
-        return runs, None
-    distinct, first, place = np.unique(runs, return_index=True, return_inverse=True)
-    order = np.argsort(first, kind="stable")
-    rank = np.empty(len(order), np.int32)
-    rank[order] = np.arange(len(order), dtype=np.int32)
-    return distinct[order], rank[place]
-
-
-def _relisted(
-    keys: Keys,
-    listed: Keys,
-    image_of_run: Int32s | None,
-    rows: BoxRows,
-    content: OpenImagesContent,
-    bad_boxes: BadBoxes,
-) -> tuple[Keys, Int32s]:
-    """Return the listed images and the place of each run among them, -1 for one that is not listed."""
-    places = positions(ordered(listed), ordered(keys))
-    of_run = places if image_of_run is None else places[image_of_run]
-    if len(places) and places.min() < 0 and bad_boxes == "error":
-        row = int(np.flatnonzero(of_run[rows.run] < 0)[0])
-        raise DanglingIdError(
-            "A box is on an image that the list of images lacks",
-            where=f"{content.boxes.name}: row {int(rows.numbers[row]) + 1}",
-            expected=f"an image of {content.images.name if content.images else ''}",
-            found=f"{hex_texts(rows.runs[rows.run[[row]]])[0]} ({int((places < 0).sum())} such images)",
-            hint="--on-error boxes=drop (bad_boxes='drop') leaves such boxes out and counts them",
-        )
-    return listed, of_run
-
-
-def _sizes(content: OpenImagesContent, keys: Keys) -> tuple[Int32s, int]:
-    """Return width and height of each image, 0 where they are not known, and how many rows the table has."""
-    sizes = np.zeros((len(keys), 2), np.int32)
-    if content.sizes is None:
-        return sizes, 0
-    known, stated = read_sizes(content.sizes)
-    # The table may speak of some of the images, or of more: photos are seldom all at hand.
-    places = positions(ordered(known), ordered(keys))
-    sizes[places >= 0] = stated[places[places >= 0]]
-    return sizes, len(known)
-
-
-def _objects(rows: BoxRows, image: Int32s, sizes: Int32s) -> Objects:
-    boxes = rows.boxes
-    if sizes.any():
-        _scale(boxes, image, sizes)
-    return Objects.of(image, rows.category, boxes, numbers=rows.numbers, **rows.columns)
-
-
-def _scale(boxes: Floats, image: Int32s, sizes: Int32s) -> None:
-    # In place and block by block: another copy of the boxes of train would take half a gigabyte.
-    factors = np.where(sizes > 0, sizes, 1).astype(np.float64)
-    for start in range(0, len(boxes), _ROWS_AT_ONCE):
-        block = slice(start, start + _ROWS_AT_ONCE)
-        of_rows = factors[image[block]]
-        boxes[block, :2] *= of_rows
-        boxes[block, 2:] *= of_rows
-
-
-def _records(
-    content: OpenImagesContent, rows: BoxRows, names: dict[str, str] | None, listed: Keys | None, sizes: int
-) -> tuple[FileRecord, ...]:
-    records = [content.boxes.record(rows.rows)]
-    if (described := content.descriptions) is not None:
-        records.append(FileRecord(described.name, described.sha256, described.size, len(names or ())))
-    if content.images is not None:
-        records.append(content.images.record(0 if listed is None else len(listed)))
-    if content.sizes is not None:
-        records.append(content.sizes.record(sizes))
-    return tuple(records)

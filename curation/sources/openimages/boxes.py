@@ -1,59 +1,43 @@
-"""The box CSV of Open Images as columns: `read_boxes`, in one pass and without a second copy.
-
-Some threads find out of the next blocks all that can be found without those before them: most of the time goes there.
-"""
+"""The box CSV of Open Images as columns: `read_boxes`, in one pass over the batches that pyarrow parses."""
 
 from __future__ import annotations
 
-import os
-from collections import deque
-from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
-from typing import Any
+from collections import Counter, defaultdict
+from itertools import chain
+from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from curation.errors import AnnotationFormatError, BoxError, DanglingIdError
-from curation.sources.openimages.keys import Keys, id_text, runs_of
-from curation.sources.openimages.rows import (
-    COORDINATES,
-    EMPTY,
-    FLAGS,
-    REQUIRED,
-    UNSTATED,
-    Labels,
-    RowBlock,
-    Scan,
-    rows_of,
-    scan_lines,
-)
+from curation.sources.openimages.files import COORDINATES, REQUIRED, check_ids
 from curation.sources.openimages.streamed_csv import StreamedCsv
-from curation.sources.slots import BadBoxes
-from curation.sources.source import Bools, Floats, Int32s, Int64s
+from curation.sources.source import BOX_ORIGINS, Bools, Floats, Int32s, Int64s
+from curation.sources.source_specs import BadBoxes
 
-_FLAGS = dict(zip(("occluded", "truncated", "crowd", "depiction", "inside"), FLAGS, strict=True))
+_FLAGS = {
+    "occluded": "IsOccluded",
+    "truncated": "IsTruncated",
+    "crowd": "IsGroupOf",
+    "depiction": "IsDepiction",
+    "inside": "IsInside",
+}
 """Column of the file by name in `Objects`."""
-_ROW_BYTES = 76
-"""Of a short row: the usual ones have about 80."""
-_NEEDED_BY_ALL = ("occluded", "truncated", "crowd")
+_ALWAYS = ("occluded", "truncated", "crowd")
+_UNSTATED, _EMPTY = -1, 2
+LEAVES_OUT = "--on-error boxes=drop (bad_boxes='drop') leaves such boxes out and counts them"
 
 
-@dataclass(frozen=True, slots=True)
-class BoxRows:
-    """The rows of a box CSV, in file order; all arrays have the same length m where nothing else is said.
+class BoxRows(NamedTuple):
+    """The rows of a box CSV, in file order, without those that were left out.
 
     Attributes
     ----------
-    runs : ndarray of uint64, shape (r,)
-        Image id of each run of rows that follow each other (one run an image, as published).
-    run : ndarray of int32, shape (m,)
-        Position in `runs`.
+    ids : pyarrow.StringArray
+        Image ids, each once, in the order of their first row.
     labels : tuple of str
         Class keys (MIDs): those that were given, or else those that occur, in the order of their first row.
-    category : ndarray of int32, shape (m,)
-        Position in `labels`.
+    image, category : ndarray of int32, shape (m,)
+        Positions in `ids` and `labels`.
     boxes : ndarray of float64, shape (m, 4)
         ``x, y, w, h`` as shares of the image, 0 to 1, w and h the differences of the file's corners.
     numbers : ndarray of int64, shape (m,)
@@ -65,19 +49,19 @@ class BoxRows:
     dropped : dict of str to int
     """
 
-    runs: Keys
-    run: Int32s
+    ids: Any
     labels: tuple[str, ...]
+    image: Int32s
     category: Int32s
     boxes: Floats
     numbers: Int64s
-    columns: dict[str, npt.NDArray[Any]]
+    columns: dict[str, Any]
     rows: int
     dropped: dict[str, int]
 
 
 def read_boxes(file: StreamedCsv, labels: tuple[str, ...] | None, bad_boxes: BadBoxes) -> BoxRows:
-    """Return the boxes of a file, read block by block.
+    """Return the boxes of a file, read batch by batch.
 
     Parameters
     ----------
@@ -94,275 +78,140 @@ def read_boxes(file: StreamedCsv, labels: tuple[str, ...] | None, bad_boxes: Bad
     BoxError, DanglingIdError
         See `bad_boxes`.
     """
+    import pyarrow
+
     file.require(REQUIRED)
-    reading = _Reading(file, Labels(labels), bad_boxes)
-    for block in read_blocks(file, reading.labels):
-        reading.add(block)
-    return reading.rows()
-
-
-class _Reading:
-    """What has been read so far."""
-
-    def __init__(self, file: StreamedCsv, labels: Labels, bad_boxes: BadBoxes) -> None:
-        self._file = file
-        self.labels = labels
-        self._drop = bad_boxes == "drop"
-        self._read = 0
-        self._dropped: dict[str, int] = {}
-        room = file.size // _ROW_BYTES
-        self._runs = GrowingArray(np.uint64, room)
-        kinds: dict[str, npt.DTypeLike] = {"run": np.int32, "category": np.int32}
-        kinds |= {flag: np.bool_ for flag, name in _FLAGS.items() if name in file.header or flag in _NEEDED_BY_ALL}
-        kinds |= {"confidence": np.float32} if "Confidence" in file.header else {}
-        kinds |= {"origin": np.int8} if "Source" in file.header else {}
-        self._columns = {name: GrowingArray(kind, room) for name, kind in kinds.items()}
-        self._columns["boxes"] = GrowingArray(np.float64, room, 4)
-        self._left_out: list[Int64s] = []
-
-    def add(self, block: BoxBlock) -> None:
-        rows = block.rows
-        run = self._images(block)
-        keep = None if block.is_sound else self._sound(block)
-        if not block.is_stated:
-            self._check_flags(rows, keep)
-        self._count("Source words of no known kind", rows.origin < 0, keep)
-        found: dict[str, npt.NDArray[Any]] = {"run": run, "category": rows.category, "boxes": block.boxes}
-        found |= {"confidence": rows.confidence, "origin": np.maximum(rows.origin, 0)}
-        found |= dict(zip(_FLAGS, block.set_flags, strict=True))
-        for name, grown in self._columns.items():
-            grown.extend(found[name] if keep is None else found[name][keep])
-        if keep is not None:
-            self._left_out.append(self._read + np.flatnonzero(~keep))
-        self._read += len(rows)
-
-    def rows(self) -> BoxRows:
-        columns = {name: grown.whole() for name, grown in self._columns.items()}
-        numbers = np.arange(1, self._read + 1, dtype=np.int64)
-        return BoxRows(
-            runs=self._runs.whole(),
-            run=columns.pop("run"),
-            labels=tuple(self.labels.place),
-            category=columns.pop("category"),
-            boxes=columns.pop("boxes"),
-            numbers=np.delete(numbers, np.concatenate(self._left_out)) if self._left_out else numbers,
-            columns=columns,
-            rows=self._read,
-            dropped=dict(sorted(self._dropped.items())),
-        )
-
-    def _where(self, row: int) -> str:
-        return f"{self._file.name}: row {self._read + row + 2}"
-
-    def _count(self, reason: str, mask: Bools, keep: Bools | None = None) -> None:
-        number = int(np.count_nonzero(mask if keep is None else mask & keep))
-        if number:
-            self._dropped[reason] = self._dropped.get(reason, 0) + number
-
-    def _images(self, block: BoxBlock) -> Int32s:
-        if block.bad >= 0:
-            raise AnnotationFormatError(
-                "An image id of Open Images is malformed",
-                where=self._where(block.bad),
-                expected="sixteen digits of 0-9a-f",
-                found=repr(id_text(block.rows.ids, block.bad))[:80],
-            )
-        known, keys = len(self._runs), block.keys
-        lengths = np.diff(block.starts, append=len(block.rows))
-        # A block may begin in the middle of an image.
-        goes_on = bool(known and len(keys) and self._runs.last() == keys[0])
-        self._runs.extend(keys[goes_on:])
-        return np.repeat(np.arange(len(keys), dtype=np.int32) + np.int32(known - goes_on), lengths)
-
-    def _sound(self, block: BoxBlock) -> Bools:
-        """Return which boxes to keep."""
-        corners, category = block.rows.corners, block.rows.category
-        finite: Any = np.isfinite(corners).all(axis=1)
-        inside: Any = ((corners >= 0) & (corners <= 1)).all(axis=1)
-        positive: Any = (block.boxes[:, 2:] >= 0).all(axis=1)
-        reasons: dict[str, Bools] = {
-            "not finite": ~finite,
-            "not within 0 to 1": finite & ~inside,
-            "negative in size": finite & inside & ~positive,
-        }
-        sound: Bools = finite & inside & positive
-        strange: Bools = np.logical_and(sound, category < 0)
-        if not self._drop:
-            self._refuse_boxes(reasons, corners)
-            self._refuse_classes(strange)
-        for reason, mask in reasons.items():
-            self._count(f"box {reason}", mask)
-        self._count("box of a class without description", strange)
-        keep: Bools = np.logical_and(sound, category >= 0)
-        return keep
-
-    def _refuse_boxes(self, reasons: dict[str, Bools], corners: Floats) -> None:
-        first = {reason: int(np.flatnonzero(mask)[0]) for reason, mask in reasons.items() if mask.any()}
-        if not first:
-            return
-        reason, row = min(first.items(), key=lambda item: item[1])
-        raise BoxError(
-            f"A box is {reason}",
-            where=self._where(row),
-            expected="0 <= XMin <= XMax <= 1 and 0 <= YMin <= YMax <= 1",
-            found=", ".join(f"{name} {corners[row, place]:g}" for place, name in enumerate(COORDINATES)),
-            hint="--on-error boxes=drop (bad_boxes='drop') leaves such records out and counts them",
-        )
-
-    def _refuse_classes(self, strange: Bools) -> None:
-        if not strange.any():
-            return
-        raise DanglingIdError(
-            "A box is of a class that has no description",
-            where=self._where(int(np.flatnonzero(strange)[0])),
-            expected="a LabelName of the file of class descriptions",
-            hint="--on-error boxes=drop (bad_boxes='drop') leaves such boxes out and counts them",
-        )
-
-    def _check_flags(self, rows: RowBlock, keep: Bools | None) -> None:
-        flags = rows.flags
-        if flags.min() < UNSTATED or flags.max() > 1:
-            row, place = np.argwhere((flags < UNSTATED) | (flags > 1))[0].tolist()
-            raise AnnotationFormatError(
-                f"{FLAGS[place]} is none of -1, 0 and 1",
-                where=self._where(row),
-                found="nothing" if flags[row, place] == EMPTY else str(flags[row, place]),
-            )
-        for place, (flag, name) in enumerate(_FLAGS.items()):
-            if flag in self._columns:
-                self._count(f"{name} flags that are not stated (read as 0)", flags[:, place] == UNSTATED, keep)
-
-
-_THREADS = 4
-_AHEAD = 8
-"""Blocks in memory at once, whatever the number of threads."""
-
-
-@dataclass(frozen=True, slots=True)
-class BoxBlock:
-    """Some rows of a box CSV, and what is to be checked of them.
-
-    Attributes
-    ----------
-    rows : RowBlock
-    keys, starts : ndarray
-        See `runs_of`.
-    bad : int
-        First row whose image id is none, or -1.
-    boxes : ndarray of float64, shape (n, 4)
-        ``x, y, w, h``.
-    set_flags : ndarray of bool, shape (5, n)
-        Which of `FLAGS` are 1.
-    is_sound : bool
-        All boxes are within the image and of a known class.
-    is_stated : bool
-        All flags are 0 or 1.
-    """
-
-    rows: RowBlock
-    keys: Keys
-    starts: Int64s
-    bad: int
-    boxes: Floats
-    set_flags: Bools
-    is_sound: bool
-    is_stated: bool
-
-
-def read_blocks(file: StreamedCsv, labels: Labels) -> Iterator[BoxBlock]:
-    """Yield the rows of a file in its order.
-
-    Parameters
-    ----------
-    labels : Labels
-        Keys that are met are added in the order of their first row, if they may be.
-
-    Raises
-    ------
-    AnnotationFormatError
-        A row is malformed.
-    """
-    row = 2
-    for found in _ahead(file, labels):
-        block = found if isinstance(found, BoxBlock) else _checked(rows_of(found, file, labels, row))
-        row += len(block.rows)
-        yield block
-
-
-def _ahead(file: StreamedCsv, labels: Labels) -> Iterator[BoxBlock | Scan]:
-    with ThreadPoolExecutor(min(os.cpu_count() or 1, _THREADS)) as scanners:
-        pending: deque[Future[BoxBlock | Scan]] = deque()
-        for lines in file.lines():
-            pending.append(scanners.submit(_scanned, lines, file, labels))
-            if len(pending) == _AHEAD:
-                yield pending.popleft().result()
-        while pending:
-            yield pending.popleft().result()
-
-
-def _scanned(lines: bytes, file: StreamedCsv, labels: Labels) -> BoxBlock | Scan:
-    """Return a block that is done, or one of which some rows take their number in the file, or keys to be added."""
-    scan = scan_lines(lines, file, labels)
-    return scan if scan.block is None or len(scan.others) else _checked(scan.block)
-
-
-def _checked(rows: RowBlock) -> BoxBlock:
-    keys, starts, bad = runs_of(rows.ids)
-    left, right, top, bottom = rows.corners.T
-    # Corners that are not finite are found below; of two of them numpy would warn.
-    with np.errstate(invalid="ignore"):
-        width, height = right - left, bottom - top
-    boxes = np.empty((len(rows), 4))
-    for place, side in enumerate((left, top, width, height)):
-        boxes[:, place] = side
-    # Minima and maxima clear a sound block; a NaN fails every comparison.
-    is_sound = not len(rows) or bool(
-        rows.category.min() >= 0
-        and rows.corners.min() >= 0
-        and rows.corners.max() <= 1
-        and width.min() >= 0
-        and height.min() >= 0
+    words = pyarrow.dictionary(pyarrow.int32(), pyarrow.string())
+    known = {"ImageID": pyarrow.string(), "LabelName": words, "Source": words, "Confidence": pyarrow.float32()}
+    known |= dict.fromkeys(COORDINATES, pyarrow.float64()) | dict.fromkeys(_FLAGS.values(), pyarrow.int8())
+    types = {name: kind for name, kind in known.items() if name in file.header}
+    nothing = pyarrow.RecordBatch.from_pylist([], schema=pyarrow.schema(types))
+    place = {key: number for number, key in enumerate(labels or ())}
+    origins = {name: number for number, name in enumerate(BOX_ORIGINS)}
+    parts, ids, left_out = defaultdict[str, list[Any]](list), list[Any](), list[Int64s]()
+    dropped, rows = Counter[str](), 0
+    for batch in chain([nothing], file.batches(types)):
+        where = _Where(file, rows)
+        texts, lengths = _runs(batch.column("ImageID"), where)
+        places = np.arange(len(lengths), dtype=np.int32) + sum(map(len, ids))
+        found: dict[str, Any] = {"image": np.repeat(places, lengths)}
+        ids.append(texts)
+        found["category"] = _coded(batch.column("LabelName"), place, learns=labels is None)
+        corners = [batch.column(name).to_numpy(zero_copy_only=False) for name in COORDINATES]
+        found["boxes"], keep = _sound(corners, found["category"], where, bad_boxes, dropped)
+        stated = _stated(batch, where)
+        if "Source" in types:
+            stated["origin"] = _coded(batch.column("Source"), origins).astype(np.int8)
+        for name, column in (found | stated).items():
+            kept = column if keep is None else column[keep]
+            if name in _FLAGS:
+                unstated = int(np.count_nonzero(kept == _UNSTATED))
+                dropped[f"{_FLAGS[name]} flags that are not stated (read as 0)"] += unstated
+                kept = kept == 1
+            parts[name].append(kept)
+        left_out.append(np.flatnonzero(() if keep is None else ~keep) + rows)
+        rows += len(batch)
+    columns = {name: np.concatenate(parts.pop(name)) for name in list(parts)}
+    if "origin" in columns:
+        dropped["Source words of no known kind"] = int((columns["origin"] < 0).sum())
+        columns["origin"] = np.maximum(columns["origin"], 0)
+    gone, numbers = np.concatenate(left_out), np.arange(1, rows + 1, dtype=np.int64)
+    every = pyarrow.concat_arrays(ids).dictionary_encode()
+    return BoxRows(
+        ids=every.dictionary,
+        labels=tuple(place),
+        image=every.indices.to_numpy()[columns.pop("image")],
+        category=columns.pop("category"),
+        boxes=columns.pop("boxes"),
+        numbers=np.delete(numbers, gone) if len(gone) else numbers,
+        columns=columns,
+        rows=rows,
+        dropped={reason: count for reason, count in sorted(dropped.items()) if count},
     )
-    is_stated = not len(rows) or bool(rows.flags.min() >= 0 and rows.flags.max() <= 1)
-    return BoxBlock(rows, keys, starts, bad, boxes, rows.flags.T == 1, is_sound, is_stated)
 
 
-class GrowingArray:
-    """An array that is lengthened in place; room that is reserved and not used takes no memory.
+class _Where(NamedTuple):
+    """Names the rows of a batch that stand behind others."""
 
-    Parameters
-    ----------
-    dtype : dtype
-    room : int
-        How many rows are expected.
-    width : tuple of int
-        Length of a row.
-    """
+    file: StreamedCsv
+    before: int
 
-    def __init__(self, dtype: npt.DTypeLike, room: int, *width: int) -> None:
-        self._values: npt.NDArray[Any] = np.empty((room, *width), dtype)
-        self._length = 0
+    def __call__(self, row: int) -> str:
+        return f"{self.file.name}: row {self.before + row + 2}"
 
-    def __len__(self) -> int:
-        return self._length
 
-    def extend(self, more: npt.NDArray[Any]) -> None:
-        """Add rows at the end."""
-        end = self._length + len(more)
-        if end > len(self._values):
-            self._resize(max(end, 5 * len(self._values) // 4))
-        self._values[self._length : end] = more
-        self._length = end
+def _runs(column: Any, where: _Where) -> tuple[Any, Int64s]:
+    """Return each run of equal ids and its length."""
+    from pyarrow import compute
 
-    def last(self) -> Any:
-        """Return the last row."""
-        return self._values[self._length - 1]
+    runs = compute.run_end_encode(column)
+    lengths: Int64s = np.diff(runs.run_ends.to_numpy(), prepend=0)
+    check_ids(runs.values, lambda run: where(int(lengths[:run].sum())))
+    return runs.values, lengths
 
-    def whole(self) -> npt.NDArray[Any]:
-        """Return all rows; none may be added afterwards."""
-        self._resize(self._length)
-        return self._values
 
-    def _resize(self, length: int) -> None:
-        # Large blocks of memory are moved by the kernel, not copied: a list of parts would be in memory twice.
-        self._values.resize((length, *self._values.shape[1:]), refcheck=False)
+def _coded(words: Any, place: dict[str, int], *, learns: bool = False) -> Int32s:
+    """Return the place of each word of a dictionary array, -1 for a strange one; or learn it in the order of rows."""
+    keys = words.dictionary.to_pylist()
+    places = [place.setdefault(key, len(place)) if learns else place.get(key, -1) for key in keys]
+    found: Int32s = np.array([*places, -1], np.int32)[words.indices.to_numpy()]
+    return found
+
+
+def _sound(
+    corners: list[Floats], category: Int32s, where: _Where, bad_boxes: BadBoxes, dropped: Counter[str]
+) -> tuple[Floats, Bools | None]:
+    """Return the boxes of some rows, and which of them to keep; None: all."""
+    left, right, top, bottom = corners
+    # Of two corners that are not finite numpy would warn.
+    with np.errstate(invalid="ignore"):
+        boxes = np.stack([left, top, right - left, bottom - top], axis=1)
+    # Minima and maxima clear a sound batch; a NaN fails every comparison.
+    if not len(category) or (max(right.max(), bottom.max()) <= 1 and min(boxes.min(), category.min()) >= 0):
+        return boxes, None
+    all_corners = np.stack(corners)
+    bad = {
+        "not finite": ~np.isfinite(all_corners).all(axis=0),
+        "not within 0 to 1": ~((all_corners >= 0) & (all_corners <= 1)).all(axis=0),
+        "negative in size": (boxes[:, 2:] < 0).any(axis=1),
+        "of a class without description": category < 0,
+    }
+    keep, first = np.ones(len(boxes), np.bool_), dict[str, int]()
+    for reason, mask in bad.items():
+        # Of several reasons a box has the first.
+        mask &= keep
+        keep &= ~mask
+        dropped[f"box {reason}"] += int(mask.sum())
+        if mask.any():
+            first[reason] = int(mask.argmax())
+    if not first or bad_boxes == "drop":
+        return boxes, keep
+    reason, row = min(first.items(), key=lambda item: item[1])
+    if "class" in reason:
+        what, expected = "A box is of a class that has no description", "a LabelName of the file of class descriptions"
+        raise DanglingIdError(what, where=where(row), expected=expected, hint=LEAVES_OUT)
+    raise BoxError(
+        f"A box is {reason}",
+        where=where(row),
+        expected="0 <= XMin <= XMax <= 1 and 0 <= YMin <= YMax <= 1",
+        found=", ".join(f"{name} {side[row]:g}" for name, side in zip(COORDINATES, corners, strict=True)),
+        hint=LEAVES_OUT,
+    )
+
+
+def _stated(batch: Any, where: _Where) -> dict[str, Any]:
+    """Return flags, -1 where they are not stated, and confidence of some rows."""
+    stated: dict[str, Any] = {}
+    for flag, name in _FLAGS.items():
+        if name in batch.schema.names:
+            values = batch.column(name).fill_null(_EMPTY).to_numpy()
+            if (odd := (values < _UNSTATED) | (values > 1)).any():
+                row = int(odd.argmax())
+                found = "nothing" if values[row] == _EMPTY else str(values[row])
+                raise AnnotationFormatError(f"{name} is none of -1, 0 and 1", where=where(row), found=found)
+            stated[flag] = values
+        elif flag in _ALWAYS:
+            stated[flag] = np.full(len(batch), _UNSTATED, np.int8)
+    if "Confidence" in batch.schema.names:
+        stated["confidence"] = batch.column("Confidence").to_numpy(zero_copy_only=False)
+    return stated

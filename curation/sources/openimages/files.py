@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,12 +22,13 @@ from curation.errors import (
 )
 from curation.input_files import beginning
 from curation.sources.content import FileContent, require_one
-from curation.sources.openimages.keys import Keys, hex_texts, id_text, id_words, ordered, runs_of
-from curation.sources.openimages.rows import REQUIRED
+from curation.sources.integrity import check_unique
 from curation.sources.openimages.streamed_csv import StreamedCsv
 from curation.sources.source import Int32s
 
 PARTS = ("train", "validation", "test")
+COORDINATES = ("XMin", "XMax", "YMin", "YMax")
+REQUIRED = ("ImageID", "LabelName", *COORDINATES)
 
 _BOXES = ("{part}-annotations-bbox.csv", "oidv6-{part}-annotations-bbox.csv", "{part}/labels/detections.csv")
 _DESCRIPTIONS = (
@@ -41,6 +43,7 @@ _SIZES = ("{part}-image-sizes.csv", "image-sizes.csv")
 _BELOW = ("", "annotations", "{part}", "csv")
 _PART_IN_NAME = re.compile(r"(?:\A|[-_])(train|validation|test)-annotations-bbox\.csv(?:\.gz)?\Z")
 _LABEL = re.compile(r"/[mgt]/[A-Za-z0-9_]+\Z")
+_ID = "^[0-9a-f]{16}$"
 _MAX_SIDE = 1_000_000
 _ADDRESS = "OriginalURL"
 
@@ -206,37 +209,31 @@ def _check_description(row: list[str], where: str, names: dict[str, str]) -> Non
         raise DuplicateIdError("A class is described twice", where=where, found=row[0])
 
 
-def read_image_list(file: StreamedCsv, *, addresses: bool = False) -> tuple[Keys, list[str] | None]:
-    """Return the image ids of a list with a column ``ImageID``, shape (n,), in file order; and where the photos lie.
+def read_image_list(file: StreamedCsv, *, addresses: bool = False) -> tuple[Any, list[str] | None]:
+    """Return the image ids of a list with a column ``ImageID``, in file order; and where the photos lie.
 
     Parameters
     ----------
     addresses : bool
         Whether the column ``OriginalURL`` is read too, where there is one.
 
+    Returns
+    -------
+    ids : pyarrow.StringArray
+    addresses : list of str or None
+
     Raises
     ------
     AnnotationFormatError, DuplicateIdError
         An id is malformed, or stands twice.
     """
-    import pyarrow
-
-    file.require(["ImageID"])
-    parts: list[Keys] = []
-    urls: list[str] | None = [] if addresses and _ADDRESS in file.header else None
-    rows = 0
-    for batch in file.batches({name: pyarrow.string() for name in ("ImageID", *(() if urls is None else (_ADDRESS,)))}):
-        parts.append(_ids_of(batch, "ImageID", file, rows))
-        rows += len(batch)
-        if urls is not None:
-            urls += batch.column(_ADDRESS).to_pylist()
-    keys = np.concatenate([np.empty(0, np.uint64), *parts])
-    _check_once(keys, file)
-    return keys, urls
+    wanted = ("ImageID", *((_ADDRESS,) if addresses and _ADDRESS in file.header else ()))
+    table = _table(file, dict.fromkeys(wanted, "string"))
+    return _unique_ids(table["ImageID"], file), table[_ADDRESS].to_pylist() if _ADDRESS in table.column_names else None
 
 
-def read_sizes(file: StreamedCsv) -> tuple[Keys, Int32s]:
-    """Return image ids, shape (n,), and width and height of each, shape (n, 2), of a table of sizes.
+def read_sizes(file: StreamedCsv) -> tuple[Any, Int32s]:
+    """Return the image ids (a pyarrow.StringArray), and width and height of each, of a table of sizes.
 
     Its columns are ``image_id`` or ``ImageID``, ``width`` and ``height``.
 
@@ -245,51 +242,55 @@ def read_sizes(file: StreamedCsv) -> tuple[Keys, Int32s]:
     AnnotationFormatError, DuplicateIdError
         An id is malformed or stands twice, or a size is not from 1 to 1,000,000 pixels.
     """
-    import pyarrow
-
     name = "ImageID" if "ImageID" in file.header else "image_id"
-    file.require([name, "width", "height"])
-    types = {name: pyarrow.string(), "width": pyarrow.int64(), "height": pyarrow.int64()}
-    keys: list[Keys] = [np.empty(0, np.uint64)]
-    sizes: list[Int32s] = [np.empty((0, 2), np.int32)]
-    rows = 0
-    for batch in file.batches(types):
-        keys.append(_ids_of(batch, name, file, rows))
-        both = np.column_stack([batch.column(side).fill_null(0).to_numpy() for side in ("width", "height")])
-        if len(bad := np.flatnonzero(((both < 1) | (both > _MAX_SIDE)).any(axis=1))):
-            raise AnnotationFormatError(
-                "The size of an image is malformed",
-                where=f"{file.name}: row {rows + int(bad[0]) + 2}",
-                expected=f"width and height from 1 to {_MAX_SIDE:,}",
-                found=", ".join(map(str, both[bad[0]].tolist())),
-            )
-        sizes.append(both.astype(np.int32))
-        rows += len(batch)
-    found = np.concatenate(keys)
-    _check_once(found, file)
-    return found, np.concatenate(sizes)
+    table = _table(file, {name: "string", "width": "int64", "height": "int64"})
+    ids = _unique_ids(table[name], file)
+    sizes = np.stack([table[side].fill_null(0).to_numpy() for side in ("width", "height")], axis=1)
+    if (bad := ((sizes < 1) | (sizes > _MAX_SIDE)).any(axis=1)).any():
+        raise AnnotationFormatError(
+            "The size of an image is malformed",
+            where=f"{file.name}: row {int(bad.argmax()) + 2}",
+            expected=f"width and height from 1 to {_MAX_SIDE:,}",
+            found=", ".join(map(str, sizes[bad.argmax()].tolist())),
+        )
+    return ids, sizes.astype(np.int32)
 
 
-def _ids_of(batch: Any, name: str, file: StreamedCsv, rows: int) -> Keys:
-    ids = id_words(batch.column(name))
-    keys, starts, bad = runs_of(ids)
-    if bad >= 0:
+def places_of(texts: Any, known: Any) -> Int32s:
+    """Return the position of each text of an Arrow array among known ones, -1 for one that is not there."""
+    import pyarrow
+    from pyarrow import compute
+
+    known = known if isinstance(known, pyarrow.Array) else pyarrow.array(known, pyarrow.string())
+    return np.asarray(compute.index_in(texts, value_set=known).fill_null(-1), np.int32)
+
+
+def check_ids(ids: Any, where: Callable[[int], str]) -> None:
+    """Raise `AnnotationFormatError` unless the texts of an Arrow array are sixteen digits of 0-9a-f."""
+    from pyarrow import compute
+
+    if (row := compute.index(compute.match_substring_regex(ids, _ID), value=False).as_py()) >= 0:
         raise AnnotationFormatError(
             "An image id of Open Images is malformed",
-            where=f"{file.name}: row {rows + bad + 2}",
+            where=where(row),
             expected="sixteen digits of 0-9a-f",
-            found=repr(id_text(ids, bad))[:80],
+            found=repr(ids[row].as_py())[:80],
         )
-    return np.repeat(keys, np.diff(starts, append=len(ids)))
 
 
-def _check_once(keys: Keys, file: StreamedCsv) -> None:
-    order = np.argsort(keys, kind="stable")
-    twice = np.flatnonzero(np.diff(ordered(keys[order])) == 0)
-    if len(twice):
-        first, again = order[twice[0]], order[twice[0] + 1]
-        raise DuplicateIdError(
-            "Two records carry the same image id",
-            where=f"{file.name}: row {again + 2}",
-            found=f"{hex_texts(keys[[again]])[0]} also in row {first + 2}",
-        )
+def _table(file: StreamedCsv, kinds: dict[str, str]) -> Any:
+    import pyarrow
+
+    file.require(list(kinds))
+    types = {name: pyarrow.type_for_alias(kind) for name, kind in kinds.items()}
+    return pyarrow.Table.from_batches(file.batches(types), schema=pyarrow.schema(types))
+
+
+def _unique_ids(column: Any, file: StreamedCsv) -> Any:
+    def where(row: int) -> str:
+        return f"{file.name}: row {row + 2}"
+
+    ids = column.combine_chunks()
+    check_ids(ids, where)
+    check_unique(ids.to_pylist(), "image id", where)
+    return ids

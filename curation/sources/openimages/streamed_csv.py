@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections import deque
+import re
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +13,9 @@ from curation.csv_table import csv_header
 from curation.errors import AnnotationFormatError
 from curation.input_files import GZIP, Unpacking, beginning
 from curation.sources.content import require_unchanged, stamp_of
-from curation.sources.source import FileRecord
 from curation.storage import open_binary
 
-_BLOCK = 1 << 24
-_LINES = 1 << 20
-_BEHIND = 1 << 26
-"""Bytes that were handed out and are still to be hashed, at most."""
-_MAX_LINE = 1 << 22
+_BLOCK = 1 << 22
 _MAX_HEADER = 1 << 16
 
 
@@ -60,28 +54,21 @@ class StreamedCsv:
 
     @property
     def sha256(self) -> str:
-        """``sha256:<hex>`` of the bytes, computed while `lines` or `batches` read; else the file is read for it."""
+        """``sha256:<hex>`` of the bytes, computed while `batches` reads; else the file is read for it."""
         if not self._digest:
             with open_binary(self.path, kind="table") as stream:
                 self._finish(sha256_of_stream(stream))
         return self._digest
 
-    def record(self, rows: int) -> FileRecord:
-        """Return what was read, for `Source.files`."""
-        return FileRecord(self.name, self.sha256, self.size, rows)
-
     def require(self, columns: Sequence[str]) -> None:
         """Raise `AnnotationFormatError` unless the header has these columns."""
-        lacking = [name for name in columns if name not in self.header]
-        if lacking:
+        if not set(columns) <= set(self.header):
+            expected, found = ", ".join(columns), ", ".join(self.header)[:300]
             raise AnnotationFormatError(
-                "The table lacks a column",
-                where=f"{self.name}: row 1",
-                expected=", ".join(columns),
-                found=", ".join(self.header)[:300],
+                "The table lacks a column", where=f"{self.name}: row 1", expected=expected, found=found
             )
 
-    def batches(self, types: Mapping[str, Any]) -> Iterator[Any]:
+    def batches(self, types: Mapping[str, Any], *, blank_lines: bool = False) -> Iterator[Any]:
         """Yield record batches with the columns of `types`, rows in file order; the other columns are skipped.
 
         An empty cell is null in a column of numbers and ``""`` in one of texts.
@@ -90,6 +77,8 @@ class StreamedCsv:
         ----------
         types : mapping of str to pyarrow.DataType
             Columns of the header.
+        blank_lines : bool
+            Whether a blank line is a row of empty cells, and not passed over.
 
         Raises
         ------
@@ -101,86 +90,47 @@ class StreamedCsv:
         import pyarrow
         from pyarrow import csv as arrow_csv
 
-        pieces = self._pieces(_BLOCK)
+        pieces = self._pieces()
         try:
             yield from arrow_csv.open_csv(
                 pyarrow.PythonFile(_Stream(pieces), mode="r"),
-                read_options=arrow_csv.ReadOptions(block_size=_BLOCK),
+                # Without threads errors name the row.
+                read_options=arrow_csv.ReadOptions(block_size=_BLOCK, use_threads=False),
+                parse_options=arrow_csv.ParseOptions(ignore_empty_lines=not blank_lines),
                 convert_options=arrow_csv.ConvertOptions(
-                    include_columns=list(types),
-                    column_types=dict(types),
-                    null_values=[""],
-                    strings_can_be_null=False,
+                    include_columns=list(types), column_types=dict(types), null_values=[""], strings_can_be_null=False
                 ),
             )
         except pyarrow.ArrowException as error:
+            row = re.search(r"Row #(\d+)", str(error))
             raise AnnotationFormatError(
                 "The table cannot be read",
-                where=self.name,
+                where=f"{self.name}: row {row[1]}" if row else self.name,
                 expected=f"CSV in UTF-8 with {len(self.header)} columns in each row",
                 found=str(error)[:300],
             ) from None
         for _ in pieces:
             pass
 
-    def lines(self) -> Iterator[bytes]:
-        """Yield the rows as blocks of whole lines, each with its line feed; the header is left out.
-
-        Raises
-        ------
-        AnnotationFormatError
-            A line is longer than any row.
-        SourceError
-            The file changed while it was read.
-        """
-        rest, is_first = b"", True
-        for data in self._pieces(_LINES):
-            end = data.rfind(b"\n") + 1
-            lines = b"".join((rest, memoryview(data)[:end])) if end else b""
-            rest = data[end:] if end else rest + data
-            self._check_line(rest)
-            if is_first and lines:
-                lines, is_first = lines.partition(b"\n")[2], False
-            if lines:
-                yield lines
-        if rest and not is_first:
-            yield rest + b"\n"
-
-    def _pieces(self, size: int) -> Iterator[bytes]:
-        """Yield what the file holds, unpacked, while a thread of its own hashes the file's bytes.
-
-        On a processor without instructions for SHA-256 that takes longer than all else, so the thread may fall behind.
-        """
+    def _pieces(self) -> Iterator[bytes]:
+        """Yield what the file holds, unpacked, and hash the file's bytes meanwhile."""
         from tqdm import tqdm
 
         digest = hashlib.sha256()
-        behind: deque[Future[None]] = deque()
         unpacking: Unpacking | None = None
         with (
             open_binary(self.path, kind="table") as stream,
-            ThreadPoolExecutor(1) as hasher,
             tqdm(total=self.size, desc=self.name, unit="B", unit_scale=True, leave=False, disable=None) as bar,
         ):
-            while data := stream.read(size):
+            while data := stream.read(_BLOCK):
                 if stream.tell() == len(data) and data.startswith(GZIP):
                     unpacking = Unpacking(str(self.path), self.size)
-                behind.append(hasher.submit(digest.update, data))
-                if len(behind) * size > _BEHIND:
-                    behind.popleft().result()
+                digest.update(data)
                 bar.update(len(data))
                 yield from (data,) if unpacking is None else unpacking.feed(data)
             if unpacking is not None:
                 yield from unpacking.end()
         self._finish(f"sha256:{digest.hexdigest()}")
-
-    def _check_line(self, line: bytes) -> None:
-        if len(line) > _MAX_LINE:
-            raise AnnotationFormatError(
-                "A line is too long",
-                where=self.name,
-                expected=f"rows of at most {_MAX_LINE:,} bytes",
-                found="no line feed, or one far away",
-            )
 
     def _finish(self, digest: str) -> None:
         require_unchanged(self.path, "table", self._stamp)

@@ -44,7 +44,7 @@ def _seal_manifest(files: Files) -> Files:
             part["sha256"] = sha256_of_bytes(data)
     stored = msgspec.json.decode(json.dumps(head).encode(), type=manifest._StoredHeader)
     made = manifest.Manifest(Header(**{name: getattr(stored, name) for name in Header.__struct_fields__}), {})
-    return {**files, "manifest.json": manifest._header_bytes(made)}
+    return {**files, "manifest.json": manifest.header_bytes(made)}
 
 
 def _publication() -> bytes:

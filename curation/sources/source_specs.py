@@ -18,7 +18,7 @@ Sources = Annotated[
     "a raw dataset: its root, an annotation file, or a table; NAME is a source of the protocol, or a dataset whose "
     "root holds several of them; PART chooses among the parts of a root or table (repeatable)",
 ]
-"""Raw datasets by name: paths, or annotations in memory (see `curation.sources.given.as_source`)."""
+"""Raw datasets by name: paths, or annotations in memory (see `curation.sources.coerce.as_source`)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,7 @@ import pytest
 
 import curation
 from curation.cli import main
-from curation.decisions.box_edits import Replay
-from curation.decisions.box_overlay import (
+from curation.decisions.added_boxes import (
     add_boxes,
     box_agreement,
     matched_pairs,
@@ -18,6 +17,7 @@ from curation.decisions.box_overlay import (
     resolve_boxes,
     threshold_of,
 )
+from curation.decisions.box_edits import Replay
 from curation.errors import (
     CurationError,
     DecisionConflictError,
@@ -346,7 +346,7 @@ def test_decisions_and_boxes_together(world: TaskWorld, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ([], "nothing to apply"),
+        ([], "Nothing to apply"),
         (["--added-boxes", "LOG"], "drew different boxes"),
         (["--added-boxes", "LOG", "--rule", "boxes=senior"], "who is senior"),
         (["--added-boxes", "LOG", "--added-boxes", "LOG", "--rule", "boxes=union"], "named twice"),

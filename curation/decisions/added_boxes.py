@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from fractions import Fraction
 from itertools import combinations
 from pathlib import Path
@@ -16,11 +17,13 @@ import numpy as np
 from curation.arguments import checked
 from curation.decisions.application import count_part
 from curation.decisions.box_edits import BoxLogFile, BoxState, Replay, merged, read_box_log
+from curation.decisions.files import require_different
 from curation.errors import DecisionConflictError, DecisionError, UsageError
-from curation.manifest.header import UNNAMED, Header, OverlayEntry, PartEntry
+from curation.grouping import counted, examples, grouped
+from curation.manifest.header import UNNAMED, Header
 from curation.manifest.manifest import Manifest
 from curation.manifest.overlay import Overlay, OverlayBox, OverlayImage, box_key
-from curation.sources.source import Floats, Source
+from curation.sources.source import Source
 
 BoxesRule = Literal["error", "union", "agree", "senior"]
 RULES: dict[BoxesRule, str] = {
@@ -31,11 +34,6 @@ RULES: dict[BoxesRule, str] = {
 }
 IOU = "0.5"
 _SHOWN = 3
-
-
-def counted(number: int, one: str, several: str = "") -> str:
-    """Return ``1 image`` or ``2 images``."""
-    return f"{number:,} {one if number == 1 else several or f'{one}s'}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +70,7 @@ def threshold_of(text: str) -> Fraction:
     """Return an IoU threshold; anything but a decimal above 0 and up to 1 is a `UsageError`."""
     value = Fraction(text) if re.fullmatch(r"[01](?:\.\d{1,6})?", text) else Fraction(0)
     if not 0 < value <= 1:
-        raise UsageError(
-            "The IoU threshold is not usable", expected="a decimal above 0, up to 1", found=repr(text)[:40]
-        )
+        raise UsageError("Invalid IoU threshold", expected="a decimal above 0, up to 1", found=repr(text)[:40])
     return value
 
 
@@ -85,64 +81,49 @@ def matched_pairs(
 
     Two people have no scores by which one could go first, as detections have: hence not the assignment of evaluations.
     """
+    from pycocotools import mask
+
     if not first or not second:
         return []
-    one, other = _numbers(first)[:, None], _numbers(second)[None]
-    low, high = np.maximum(one[..., :2], other[..., :2]), np.minimum(_ends(one), _ends(other))
-    common = np.clip(high - low, 0, None).prod(-1)
-    iou = common / (one[..., 2:].prod(-1) + other[..., 2:].prod(-1) - common)
-    rows, columns = np.nonzero(iou >= float(threshold))
-    pairs, used = [], (set[int](), set[int]())
-    for place in np.lexsort((columns, rows, -iou[rows, columns])).tolist():
-        row, column = int(rows[place]), int(columns[place])
-        if row not in used[0] and column not in used[1]:
-            used[0].add(row)
-            used[1].add(column)
+    one, other = (np.array([box.box for box in boxes], np.float64) for boxes in (first, second))
+    iou = mask.iou(one, other, [0] * len(other))
+    pairs, rows, columns = [], set[int](), set[int]()
+    for place in np.argsort(-iou, axis=None, kind="stable").tolist():
+        row, column = divmod(place, len(other))
+        if iou[row, column] >= float(threshold) and row not in rows and column not in columns:
+            rows.add(row)
+            columns.add(column)
             pairs.append((row, column, float(iou[row, column])))
     return pairs
 
 
-def _numbers(boxes: Sequence[BoxState]) -> Floats:
-    return np.array([[float(number) for number in one.box] for one in boxes], np.float64)
-
-
-def _ends(boxes: Floats) -> Floats:
-    ends: Floats = boxes[..., :2] + boxes[..., 2:]
-    return ends
-
-
 def box_agreement(replay: Replay, iou: str = IOU) -> tuple[BoxAgreement, ...]:
-    """Return the agreement of every two reviewers who declared at least one image complete both."""
+    """Return the agreement of every two reviewers who both declared at least one image complete."""
     threshold = threshold_of(iou)
-    reviewers = sorted({reviewer for _, reviewer in replay.complete})
+    images_of = {name: {image for image, _ in some} for name, some in grouped(replay.complete, lambda o: o[1]).items()}
     found = []
-    for pair in combinations(reviewers, 2):
-        of = [{image for image, name in replay.complete if name == reviewer} for reviewer in pair]
-        if both := sorted(of[0] & of[1]):
-            found.append(_agreement(replay, pair, both, threshold))
+    for first, second in combinations(sorted(images_of), 2):
+        images, counts, overlaps, same = sorted(images_of[first] & images_of[second]), (0, 0), list[float](), 0
+        for image in images:
+            mine, theirs = _drawn(replay, image, first), _drawn(replay, image, second)
+            counts = (counts[0] + len(mine), counts[1] + len(theirs))
+            pairs = matched_pairs(mine, theirs, threshold)
+            overlaps += [one for _, _, one in pairs]
+            same += sum(mine[row].label == theirs[column].label for row, column, _ in pairs)
+        matched, either = len(overlaps), sum(counts) - len(overlaps)
+        agreement = BoxAgreement(
+            first=first,
+            second=second,
+            images=len(images),
+            boxes=counts,
+            matched=matched,
+            same_label=same,
+            f1=2 * matched / sum(counts) if either else None,
+            jaccard=matched / either if either else None,
+            mean_iou=sum(overlaps) / matched if matched else None,
+        )
+        found += [agreement] if images else []
     return tuple(found)
-
-
-def _agreement(replay: Replay, pair: tuple[str, str], images: Sequence[str], threshold: Fraction) -> BoxAgreement:
-    counts, overlaps, same = [0, 0], list[float](), 0
-    for image in images:
-        first, second = (_drawn(replay, image, reviewer) for reviewer in pair)
-        counts = [counts[0] + len(first), counts[1] + len(second)]
-        for row, column, iou in matched_pairs(first, second, threshold):
-            overlaps.append(iou)
-            same += first[row].label == second[column].label
-    matched, either = len(overlaps), sum(counts) - len(overlaps)
-    return BoxAgreement(
-        first=pair[0],
-        second=pair[1],
-        images=len(images),
-        boxes=(counts[0], counts[1]),
-        matched=matched,
-        same_label=same,
-        f1=2 * matched / sum(counts) if either else None,
-        jaccard=matched / either if either else None,
-        mean_iou=sum(overlaps) / matched if matched else None,
-    )
 
 
 def _drawn(replay: Replay, image: str, reviewer: str) -> list[BoxState]:
@@ -205,16 +186,16 @@ def resolve_boxes(
     rule : {"error", "union", "agree", "senior"}
         See `RULES`.
     seniors : sequence of str
-        Whose word goes first, the most senior first; the others by name.
+        The most senior first; the others follow by name.
     iou : str
-        From which on two boxes are of one object.
+        Least IoU of two boxes of the same object.
 
     Raises
     ------
     DecisionConflictError
         Reviewers differ, under ``error``.
     UsageError
-        ``senior`` without a name, or a threshold that is none.
+        ``senior`` without a name, or an invalid threshold.
     """
     threshold = threshold_of(iou)
     if rule == "senior" and not seniors:
@@ -228,71 +209,50 @@ def resolve_boxes(
         if rule == "agree" and len(people) < 2:
             alone += 1
             continue
-        drawn = _Drawn.of({name: _drawn(replay, image, name) for name in people}, threshold)
-        disputed = drawn.conflict(image)
-        if disputed is not None:
-            conflicts.append(disputed)
-        boxes = drawn.shared() if rule == "agree" else drawn.every()
+        objects = _objects(replay, image, people, threshold)
+        unmatched = sum(len(labels) < len(people) for _, labels in objects)
+        relabelled = sum(len(set(labels.values())) > 1 for _, labels in objects)
+        disputed = bool(unmatched or relabelled)
+        if disputed:
+            conflicts.append(BoxConflict(image, tuple(people), unmatched, relabelled))
+        boxes = [
+            OverlayBox(box=one.box, label=one.label, reviewers=tuple(sorted(labels)))
+            for one, labels in objects
+            if rule != "agree" or (len(labels) == len(people) and len(set(labels.values())) == 1)
+        ]
         declared = all((image, name) in replay.complete for name in people)
-        exhaustive = declared and (disputed is None or rule == "union")
+        exhaustive = declared and (not disputed or rule == "union")
         if boxes or exhaustive:
             images.append(OverlayImage(image_id=image, exhaustive=exhaustive, boxes=tuple(sorted(boxes, key=box_key))))
     if rule == "error" and conflicts:
         raise DecisionConflictError(
             "Reviewers drew different boxes",
-            found="; ".join(one.text() for one in conflicts[:_SHOWN]) + ("; …" if len(conflicts) > _SHOWN else ""),
+            found=examples((one.text() for one in conflicts), joint="; "),
             expected="the same boxes, or --rule boxes=" + "|".join(one for one in RULES if one != "error"),
-            hint="curation review summary FILE … shows how far they agree",
+            hint="curation review summary boxes.jsonl … shows how far they agree",
         )
     return BoxResolution(Overlay(tuple(images)), rule, replay.digest, tuple(conflicts), alone)
 
 
-@dataclass(slots=True)
-class _Drawn:
-    """The boxes of one image, those that match as one: as the first reviewer drew it, and the labels of the others."""
-
-    people: tuple[str, ...]
-    boxes: list[BoxState] = field(default_factory=list)
-    by: list[dict[str, str]] = field(default_factory=list)
-
-    @classmethod
-    def of(cls, drawn: Mapping[str, Sequence[BoxState]], threshold: Fraction) -> _Drawn:
-        found = cls(tuple(drawn))
-        for name, boxes in drawn.items():
-            pairs = {column: row for row, column, _ in matched_pairs(found.boxes, boxes, threshold)}
-            for place, one in enumerate(boxes):
-                if place in pairs:
-                    found.by[pairs[place]][name] = one.label
-                else:
-                    found.boxes.append(one)
-                    found.by.append({name: one.label})
-        return found
-
-    def conflict(self, image: str) -> BoxConflict | None:
-        unmatched = sum(len(one) < len(self.people) for one in self.by)
-        relabelled = sum(len(set(one.values())) > 1 for one in self.by)
-        if not (unmatched or relabelled):
-            return None
-        return BoxConflict(image, self.people, unmatched, relabelled)
-
-    def every(self) -> list[OverlayBox]:
-        return [self._taken(place) for place in range(len(self.boxes))]
-
-    def shared(self) -> list[OverlayBox]:
-        return [
-            self._taken(place)
-            for place, one in enumerate(self.by)
-            if len(one) == len(self.people) and len(set(one.values())) == 1
-        ]
-
-    def _taken(self, place: int) -> OverlayBox:
-        one = self.boxes[place]
-        return OverlayBox(box=one.box, label=one.label, reviewers=tuple(sorted(self.by[place])))
+def _objects(
+    replay: Replay, image: str, people: Sequence[str], threshold: Fraction
+) -> list[tuple[BoxState, dict[str, str]]]:
+    """Return the boxes of an image, those that match as one: as the first reviewer drew it, with the labels of all."""
+    found: list[tuple[BoxState, dict[str, str]]] = []
+    for name in people:
+        boxes = _drawn(replay, image, name)
+        pairs = {column: row for row, column, _ in matched_pairs([one for one, _ in found], boxes, threshold)}
+        for place, one in enumerate(boxes):
+            if place in pairs:
+                found[pairs[place]][1][name] = one.label
+            else:
+                found.append((one, {name: one.label}))
+    return found
 
 
 @dataclass(frozen=True, slots=True)
 class BoxReport:
-    """All that is told of some box logs."""
+    """What some box logs say."""
 
     files: tuple[BoxLogFile, ...]
     replay: Replay
@@ -301,15 +261,16 @@ class BoxReport:
 
     def reviewers(self) -> list[dict[str, Any]]:
         """Return for each reviewer the images, boxes and images declared complete."""
-        names = sorted({reviewer for _, reviewer in self.replay.boxes})
+        complete = Counter(reviewer for _, reviewer in self.replay.complete)
+        drawn = grouped(sorted(self.replay.boxes), lambda one: one[1])
         return [
             {
                 "reviewer": name,
-                "images": sum(one == name for _, one in self.replay.boxes),
-                "boxes": sum(len(boxes) for (_, one), boxes in self.replay.boxes.items() if one == name),
-                "complete": sum(one == name for _, one in self.replay.complete),
+                "images": len(drawn[name]),
+                "boxes": sum(len(self.replay.boxes[owner]) for owner in drawn[name]),
+                "complete": complete[name],
             }
-            for name in names
+            for name in sorted(drawn)
         ]
 
     def data(self) -> dict[str, Any]:
@@ -338,7 +299,7 @@ def report_boxes(files: tuple[Path, ...], /, *, iou: str = IOU) -> BoxReport:
     files
         boxes.jsonl of a review (repeatable)
     iou
-        from which on two boxes are of one object
+        least IoU at which two boxes are of the same object
     """
     read = read_box_logs(files)
     replay = merged(read)
@@ -347,8 +308,7 @@ def report_boxes(files: tuple[Path, ...], /, *, iou: str = IOU) -> BoxReport:
 
 def read_box_logs(paths: Sequence[Path]) -> list[BoxLogFile]:
     """Return the rows of some box logs; one that is named twice is an error."""
-    if len({path.absolute() for path in paths}) < len(paths):
-        raise UsageError("A box log is named twice", where=", ".join(map(str, paths))[:300])
+    require_different(paths)
     return [read_box_log(path) for path in paths]
 
 
@@ -361,11 +321,11 @@ class Added:
     manifest : Manifest
     resolution : BoxResolution
     left_out : tuple of str
-        Images with boxes that stand in no list of the manifest; their boxes were left out.
+        Images with boxes that are in no list of the manifest; their boxes were left out.
     uncounted : tuple of str
         Parts whose counts of objects were dropped, since their sources were not given.
     notes : tuple of str
-        What to look at.
+        Warnings.
     """
 
     manifest: Manifest
@@ -393,7 +353,7 @@ def add_boxes(manifest: Manifest, resolution: BoxResolution, sources: Mapping[st
     Raises
     ------
     DecisionError
-        A label is no class of the manifest, or no box is on an image of its lists.
+        A label is not a class of the manifest, or no box is on an image of its lists.
     """
     header = manifest.header
     listed = {image for ids in manifest.lists.values() for image in ids}
@@ -401,48 +361,36 @@ def add_boxes(manifest: Manifest, resolution: BoxResolution, sources: Mapping[st
     left_out = tuple(one.image_id for one in resolution.overlay.images if one.image_id not in listed)
     _require_classes(header, kept)
     if not kept:
+        found = f"{len(left_out)} other images" if left_out else "no image"
         raise DecisionError(
-            "No box is on an image of the manifest",
-            where=f"{header.name} {header.version}",
-            expected="boxes of accepted reviewers on its images",
-            found=f"{len(left_out)} other images" if left_out else "no image",
+            "No box is on an image of the manifest", where=f"{header.name} {header.version}", found=found
         )
     overlay = Overlay(kept)
     entry = overlay.entry(resolution.rule, resolution.log)
-    header = msgspec.structs.replace(header, overlay=entry)
+    note = f"Boxes that reviewers added: {entry.told} (rule {entry.rule})."
+    header = msgspec.structs.replace(header, overlay=entry, notes=(*header.notes, note))
     made = Manifest(header, manifest.lists, overlay)
-    touched = {one.image_id for one in kept}
-    if manifest.overlay is not None:
-        touched |= {one.image_id for one in manifest.overlay.images}
-    parts, uncounted = [], []
-    for part in header.parts:
-        now = part
+    touched = {one.image_id for one in (*kept, *(manifest.overlay.images if manifest.overlay else ()))}
+    parts = list(header.parts)
+    for place, part in enumerate(parts):
         if touched.intersection(manifest.lists.get(part.name, ())):
             annotated, boxes = count_part(made, part, sources or {})
-            now = msgspec.structs.replace(part, annotated_images=annotated, boxes=boxes)
-            if part.boxes and not boxes:
-                uncounted.append(part.name)
-        parts.append(now)
-    header = msgspec.structs.replace(header, parts=tuple(parts), notes=(*header.notes, _note(entry)))
-    made = Manifest(header, manifest.lists, overlay)
-    notes = tuple(_doubts(made, resolution, left_out))
-    return Added(made, resolution, left_out, tuple(uncounted), notes)
-
-
-def _note(entry: OverlayEntry) -> str:
-    return f"Boxes that reviewers added: {entry.told} (rule {entry.rule})."
+            parts[place] = msgspec.structs.replace(part, annotated_images=annotated, boxes=boxes)
+    uncounted = [old.name for old, new in zip(header.parts, parts, strict=True) if old.boxes and not new.boxes]
+    made = Manifest(msgspec.structs.replace(header, parts=tuple(parts)), manifest.lists, overlay)
+    return Added(made, resolution, left_out, tuple(uncounted), tuple(_doubts(made, resolution, left_out)))
 
 
 def _require_classes(header: Header, images: Iterable[OverlayImage]) -> None:
     names = {entry.name for entry in header.classes} | {UNNAMED}
     strange = sorted({box.label for one in images for box in one.boxes} - names)
     if strange:
-        raise DecisionError(
-            "A box has a label that is no class of the manifest",
-            where=f"{header.name} {header.version}",
-            expected=f"{UNNAMED}, or one of {', '.join(sorted(names - {UNNAMED}))}"[:300],
-            found=", ".join(strange[:_SHOWN])[:200],
+        where, expected = (
+            f"{header.name} {header.version}",
+            f"{UNNAMED}, or one of {', '.join(sorted(names - {UNNAMED}))}",
         )
+        what, found = "The label of a box is not a class of the manifest", ", ".join(strange[:_SHOWN])[:200]
+        raise DecisionError(what, where=where, expected=expected[:300], found=found)
 
 
 def _doubts(made: Manifest, resolution: BoxResolution, left_out: Sequence[str]) -> Iterable[str]:
@@ -455,17 +403,13 @@ def _doubts(made: Manifest, resolution: BoxResolution, left_out: Sequence[str]) 
             f"reviewers differ on {counted(len(resolution.conflicts), 'image')}, rule {resolution.rule}: "
             f"{resolution.conflicts[0].text()}."
         )
-    wild = [part for part in made.header.parts if part.role == "wilderness"]
-    for part in wild:
-        if shown := sorted(_with_known(made, part)):
+    known = {entry.name for entry in made.header.classes if entry.role == "known"}
+    images = made.overlay.images if made.overlay is not None else ()
+    showing = {one.image_id for one in images if any(box.label in known for box in one.boxes)}
+    for part in made.header.parts:
+        shown = sorted(showing.intersection(made.lists.get(part.name, ())))
+        if part.role == "wilderness" and shown:
             yield (
                 f"part {part.name} is to show no known class, and reviewers boxed one on "
                 f"{counted(len(shown), 'image')}, such as {shown[0]}: a decision `remove` takes it out."
             )
-
-
-def _with_known(made: Manifest, part: PartEntry) -> set[str]:
-    known = {entry.name for entry in made.header.classes if entry.role == "known"}
-    images = made.overlay.images if made.overlay is not None else ()
-    showing = {one.image_id for one in images if any(box.label in known for box in one.boxes)}
-    return showing.intersection(made.lists.get(part.name, ()))

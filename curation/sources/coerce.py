@@ -31,8 +31,8 @@ from curation.sources.fiftyone_view import (
 from curation.sources.in_memory import coco_bytes, json_bytes
 from curation.sources.opening import open_source as open_path
 from curation.sources.opening import parts_at
-from curation.sources.slots import BadBoxes, Reading, Seam, SourceSlot
 from curation.sources.source import Source
+from curation.sources.source_specs import BadBoxes, Reading, Seam, SourceSlot
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,25 @@
+from typing import Any
+
+from curation.audit.run import audit as audit
+from curation.benchmarks.building import build as build
+from curation.benchmarks.building import import_lists as import_lists
+from curation.benchmarks.publishing import publish as publish
+from curation.benchmarks.verification import verify as verify
+from curation.errors import CurationError as CurationError
+from curation.evaluation.leaderboard.board import leaderboard as leaderboard
+from curation.identify.run import identify as identify
+from curation.interface import diff as diff
+from curation.interface import evaluate as evaluate
+from curation.interface import export as export
+from curation.interface import load as load
+from curation.leaks.run import leaks as leaks
+from curation.manifest.manifest import Manifest as Manifest
+from curation.publishing.hub import pull as pull
+from curation.sources.coerce import open_source as open_source
+from curation.sources.inspection import inspect as inspect
+from curation.sources.source import Source as Source
+from curation.version import __version__ as __version__
+
+__all__: list[str]
+
+def __getattr__(name: str) -> Any: ...

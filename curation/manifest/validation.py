@@ -1,0 +1,188 @@
+"""What the fields of a header must be to each other, and its lists to it.
+
+What one field may hold is declared on the field itself (`curation.manifest.header`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
+
+from curation.canonical import sha256_of_lines
+from curation.errors import CurationError, DigestMismatchError, ManifestError, VersionChainError
+from curation.ids import parse_image_id
+from curation.manifest.header import (
+    BOX_COUNTS,
+    LARGEST_INDEX,
+    UNKNOWN_ID,
+    Header,
+    Lists,
+    PartEntry,
+    version_numbers,
+)  # fmt: skip
+
+
+def check_header(header: Header, *, where: str) -> None:
+    """Raise `ManifestError` unless the names, digests, references and counts of a header hold together.
+
+    Parameters
+    ----------
+    where : str
+        The file the header came from, for the message.
+    """
+    try:
+        msgspec.convert(msgspec.to_builtins(header), Header)
+    except msgspec.ValidationError as error:
+        expected, _, field = str(error).rpartition(" - at ")
+        raise _inconsistent(f"{where}: {field}", expected) from None
+    require_earlier(header, [where])
+    for field, expected, found in _contradictions(header):
+        raise _inconsistent(f"{where}: {field}", expected, found)
+
+
+def _inconsistent(where: str, expected: str, found: object = None) -> ManifestError:
+    found = None if found is None else str(found)[:300]
+    return ManifestError("A manifest is inconsistent", where=where, expected=expected, found=found)
+
+
+def _contradictions(header: Header) -> Iterator[tuple[str, str, object]]:
+    """Yield a field, what it should hold and what it holds, wherever fields contradict each other."""
+    names = [name for entry in header.classes for name in {entry.name, *entry.aliases}]
+    parts, sources, tasks = ([one.name for one in some] for some in (header.parts, header.sources, header.tasks))
+    indices = [entry.index for entry in header.classes if entry.index != UNKNOWN_ID]
+    unique: dict[str, Sequence[object]] = {"classes: name or alias": names, "classes: index": indices}
+    unique |= {"parts: name": parts, "sources: name": sources, "tasks: name": tasks}
+    for field, values in unique.items():
+        yield from ((field, "each once", f"{one!s:.80} twice") for one, times in Counter(values).items() if times > 1)
+    for entry in header.classes:
+        field = f"classes[{entry.name}]"
+        if not -1 <= entry.index <= LARGEST_INDEX:
+            yield f"{field}.index", f"-1 to {LARGEST_INDEX}", entry.index
+        if entry.role == "previous":
+            yield f"{field}.role", "a role of its own: previous follows from tasks", "previous"
+        if entry.role == "known" and entry.index == -1:
+            yield f"{field}.index", "0 or more for a known class", "-1"
+    for part in header.parts:
+        field = f"parts[{part.name}]"
+        pinned, listed = part.sha256 is not None, header.origin != "declared"
+        if (part.images is not None) != pinned:
+            yield field, "images and sha256 both stated or both null", "one of the two"
+        if not pinned and listed:
+            yield "origin", "declared where a part has no digest", header.origin
+        if part.subset_of and (part.subset_of not in parts or part.subset_of == part.name):
+            yield f"{field}.subset_of", "another part or an empty text", part.subset_of
+        if not part.sources or (pinned and not set(part.sources) <= set(sources)):
+            yield f"{field}.sources", ", ".join(sources), ", ".join(part.sources)
+        if not set(part.boxes) <= set(BOX_COUNTS) or min(part.boxes.values(), default=0) < 0:
+            yield f"{field}.boxes", f"counts of 0 or more of {', '.join(BOX_COUNTS)}", part.boxes
+        if (part.annotated_images or 0) > (part.images or 0):
+            yield f"{field}.annotated_images", f"0 to {part.images}", part.annotated_images
+        if part.task and part.task not in tasks:
+            yield f"{field}.task", "a task or an empty text", part.task
+    # Names and references alone: whether the tasks make a sound benchmark is for the audit to say.
+    known = {entry.name for entry in header.classes if entry.role == "known"}
+    for task in header.tasks:
+        if strange := set(task.introduced) - known:
+            yield f"tasks[{task.name}].introduced", "classes with the role known", sorted(strange)
+    if header.taxonomy == "OSOD-III":
+        yield from _outside_superclass(header)
+
+
+def _outside_superclass(header: Header) -> Iterator[tuple[str, str, object]]:
+    """OSOD-III: known and unknown classes together are the super-class, but for those listed as left out."""
+    stated = header.rule.parameters
+    members, left_out = stated.get("superclass_members"), stated.get("superclass_left_out", ())
+    if not isinstance(members, tuple) or not isinstance(left_out, tuple):
+        yield "rule.parameters.superclass_members", "the classes of the super-class", "none"
+        return
+    played = {entry.name for entry in header.classes if entry.role in ("known", "unknown")}
+    if outside := sorted(played - set(members)):
+        yield "classes", "known and unknown classes within the super-class", outside[:5]
+    if missing := sorted({*map(str, members)} - played - set(left_out)):
+        expected = "a role for every class of the super-class, or its name in rule.parameters.superclass_left_out"
+        yield "classes", expected, missing[:5]
+    if left_out and not stated.get("superclass_left_out_because"):
+        yield "rule.parameters.superclass_left_out_because", "a reason", "none"
+
+
+def check_lists(header: Header, lists: Lists, *, where: str) -> None:
+    """Raise `ManifestError` unless every part has its list, and each list is well formed and as its entry says.
+
+    Raises
+    ------
+    DigestMismatchError
+        A list is not the one whose digest the header states.
+    """
+    pinned = {part.name: part for part in header.parts if part.sha256 is not None}
+    if not needs_every_list(header, lists) <= set(lists) <= set(pinned):
+        raise _inconsistent(f"{where}: lists", ", ".join(sorted(pinned)) or "none", sorted(lists))
+    for name, ids in lists.items():
+        part, place = pinned[name], f"{where}: ids/{name}.txt"
+        check_ids(ids, part, where=place)
+        if (digest := sha256_of_lines(ids)) != part.sha256:
+            what = "A list is not the one whose digest its manifest states"
+            raise DigestMismatchError(what, where=place, expected=part.sha256, found=digest)
+        if part.subset_of in lists and (outside := set(ids) - set(lists[part.subset_of])):
+            what = f"Part {name!r} is not inside part {part.subset_of!r} as its entry says"
+            raise ManifestError(what, where=where, found=f"{len(outside)} ids outside, first {min(outside)}")
+
+
+def needs_every_list(header: Header, present: Iterable[str]) -> set[str]:
+    """Return the parts whose lists must lie beside a header, given the lists that do.
+
+    A declared manifest may lack any list; an authors' one, whose lists are not passed on, has all of them or none.
+    """
+    may_lack_them = header.origin == "declared" or (header.origin == "as_published" and not list(present))
+    return set() if may_lack_them else {part.name for part in header.parts if part.sha256 is not None}
+
+
+# Lists have a million lines: one match for all, and line by line only where that fails (ids beyond ASCII too).
+_PLAIN_LINES = re.compile(r"(?:[a-z][a-z0-9_]{0,31}:[!-~](?:[ -~]{0,253}[!-~])?\n)*+")
+
+
+def check_ids(ids: Sequence[str], part: PartEntry, *, where: str) -> None:
+    """Raise `ManifestError` unless a list has the stated length, well-formed unique ids, and the stated order."""
+    if not _PLAIN_LINES.fullmatch("".join(f"{text}\n" for text in ids)) or any("\n" in text for text in ids):
+        for line, text in enumerate(ids, start=1):
+            try:
+                parse_image_id(text)
+            except CurationError as error:
+                found = error.found or repr(text[:80])
+                raise ManifestError(
+                    error.what, where=f"{where}, line {line}", expected=error.expected, found=found
+                ) from None
+    repeated = [one for one, times in Counter(ids).items() if times > 1]
+    if repeated and not part.repeats:
+        raise ManifestError("A list names an image twice", where=where, found=repeated[0])
+    counts = {"images": (part.images, len(ids)), "repeats": (part.repeats, len(ids) - len(set(ids)))}
+    for field, (stated, count) in counts.items():
+        if stated != count:
+            raise _inconsistent(f"{where}: {field}", str(stated), count)
+    if part.order == "code_point" and list(ids) != sorted(ids):
+        line = next(line for line in range(1, len(ids)) if ids[line] < ids[line - 1])
+        found = f"{ids[line]} on line {line + 1} after {ids[line - 1]}"
+        raise ManifestError("A list is not sorted by code point", where=where, found=found)
+
+
+def require_earlier(header: Header, chain: Sequence[str]) -> None:
+    """Raise `VersionChainError` unless the version that a header supersedes is an earlier one.
+
+    A chain of versions that only falls can neither end in itself nor run in a circle.
+
+    Parameters
+    ----------
+    chain : sequence of str
+        The folders through which the header was reached, for the message.
+    """
+    link = header.supersedes
+    if link is not None and version_numbers(link.version) >= version_numbers(header.version):
+        raise VersionChainError(
+            "A manifest supersedes itself, or a version that is not earlier",
+            where=" > ".join(chain),
+            expected=f"{header.name} {header.version} to supersede a version before {header.version}",
+            found=link.version,
+            hint="remove the folder that is wrong, or fetch it again",
+        )
