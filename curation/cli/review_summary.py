@@ -10,8 +10,8 @@ from typing import Annotated, Any
 
 from curation.cli.output import Answer, Table, counted_examples, printable, table_lines, warn
 from curation.cli.outputs import OutputFile
-from curation.decisions.agreement import Kappa, ListCount, StageAgreement
 from curation.decisions.added_boxes import BoxReport, report_boxes
+from curation.decisions.agreement import Kappa, ListCount, StageAgreement
 from curation.decisions.cleaned_lists import UNJUDGED, Coverage
 from curation.decisions.files import DecisionFile
 from curation.decisions.from_files import DecisionReport, report_decisions
