@@ -269,7 +269,7 @@ def apply_from_files(
     if not is_line(reason):
         raise UsageError("The reason must be a single line", where="--note")
     if not (decisions or boxes):
-        raise UsageError("Nothing to apply", expected="--decisions FILE, or --boxes FILE")
+        raise UsageError("Nothing to apply", expected="--decisions FILE, or --added-boxes FILE")
     files, drawn = read_decision_files(decisions), read_box_logs(boxes)
     torn = [note for one in files for note in one.notes()] + [note for one in drawn for note in one.notes()]
     if torn and strict:
@@ -279,10 +279,10 @@ def apply_from_files(
     base = manifest_of_list(Path(manifest), rows) if is_list else load_manifest(manifest)
     variant = variant or ("minus-remove" if is_list else None)
     if variant is None and (name or version is None):
-        hint = "--version MAJOR.MINOR.PATCH; or --variant, for a separate cleaned list, with --name"
+        hint = "--version MAJOR.MINOR.PATCH; or --cleaned, for a separate cleaned list, with --name"
         raise UsageError("A new version of a manifest needs a version number, and keeps the name", hint=hint)
     if boxes and variant is not None:
-        raise UsageError("Boxes can only be added to a new version", where="--boxes", expected="--version V")
+        raise UsageError("Boxes can only be added to a new version", where="--added-boxes", expected="--version V")
     # Who is senior may be asked for by the rule for verdicts, for boxes, or both.
     seniors = () if boxes_rule == "senior" and rule.rule != "senior" else rule.senior
     resolution = resolve(rows, rule.rule, seniors=seniors, allow_conflicts=rule.allow_conflicts)

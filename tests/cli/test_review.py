@@ -187,7 +187,7 @@ def contents(folder: Path) -> dict[Path, bytes]:
         (["start", "--source", "coco=x.json"], "A review needs the photos"),
         (["start", "--source", "coco=x.json", "--photos", "nowhere"], "folder of photos does not exist"),
         (["start", "no-such-manifest", "--photos", "."], "There is no such manifest"),
-        (["start", "--source", "coco=x.json", "--photos", "coc=."], "a source that is not there"),
+        (["start", "--source", "coco=x.json", "--photos", "coc=."], "unknown source"),
         (["start", "elephant/val2017", "--photos", "cocoo=."], "expected: voc2007-test, coco"),
         (["start"], "The folder holds no review"),
         (["status"], "The folder holds no review"),
