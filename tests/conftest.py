@@ -46,7 +46,7 @@ def wordnet_folder() -> Path:
 @pytest.fixture
 def nltk_corpora(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder of NLTK's corpora, its only one; empty."""
-    data = pytest.importorskip("nltk", reason="NLTK is not installed: pip install 'curation[lenses]'").data
+    data = pytest.importorskip("nltk", reason="NLTK is not installed: pip install 'curation[analysis]'").data
     monkeypatch.setattr(data, "path", [str(tmp_path)])
     importlib.import_module("curation.hierarchy.wordnet").nltk_wordnet.cache_clear()
     folder = tmp_path / "corpora"

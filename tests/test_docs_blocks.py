@@ -72,7 +72,7 @@ def relax(parser: argparse.ArgumentParser) -> None:
 def parsed(command: Command, *, whole: bool) -> Iterator[argparse.Namespace]:
     program, verb, *rest = command.words()
     assert program == "curation"
-    if verb == "VERB":
+    if verb in ("VERB", "--help"):
         return
     assert verb in VERBS
     if not whole:

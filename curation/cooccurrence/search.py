@@ -165,7 +165,7 @@ def spectral_starts(graph: ClassGraph, k: int) -> Iterator[tuple[str, Int64s]]:
     except ImportError as error:
         raise MissingExtraError(
             "Cutting a graph starts from spectral clustering, which needs scikit-learn",
-            hint="pip install 'curation[lenses]'",
+            hint="pip install 'curation[analysis]'",
         ) from error
     for assignment in ASSIGNMENTS:
         with warnings.catch_warnings():

@@ -271,7 +271,7 @@ def _root(corpus: str, which: str) -> Any:
     try:
         import nltk
     except ImportError:
-        raise MissingExtraError("NLTK is not installed", where=which, hint="pip install 'curation[lenses]'") from None
+        raise MissingExtraError("NLTK is not installed", where=which, hint="pip install 'curation[analysis]'") from None
     for place in (f"corpora/{corpus}", f"corpora/{corpus}.zip/{corpus}/"):
         try:
             return nltk.data.find(place)

@@ -46,21 +46,21 @@ class Box:
         return x + across * WIDTH / 2 + abs(along) * shift, y + along * HEIGHT / 2 + abs(across) * shift
 
 
-LENSES = Box(0, 0, "command", "lenses", "kinship, look,\ncompany of classes")
-PROPOSE = Box(1, 0, "command", "propose", "what may hold a\nknown class, ranked")
+SIGNALS = Box(0, 0, "command", "signals", "taxonomy, similarity,\nco-occurrence")
+PROPOSE = Box(1, 0, "command", "review propose", "what may show a\nknown class, ranked")
 REVIEW = Box(2, 0, "command", "review", "by eye, in the\nFiftyOne App")
 RAW = Box(0, 1, "yours", "raw data", "COCO, Open Images,\nImageNet, …, or yours")
-BUILD = Box(1, 1, "command", "build", "a paper's protocol,\nor your own tasks")
+BUILD = Box(1, 1, "command", "build", "a paper's benchmark,\nor your own tasks")
 EXPORT = Box(3, 1, "command", "export", "COCO, VOC, YOLO,\nid lists")
 DETECTOR = Box(4, 1, "yours", "your model", "trained and run\nby your own code")
 AUTHORS = Box(0, 2, "yours", "authors' lists", "as published,\ndefects included")
-IMPORT = Box(1, 2, "command", "import", "held against\npinned digests")
-EVALUATE = Box(4, 2, "command", "evaluate", "each metric in its\nreadings, by name")
+IMPORT = Box(1, 2, "command", "import", "checked against\nlocked digests")
+EVALUATE = Box(4, 2, "command", "evaluate", "each metric in its\nvariants, by name")
 AUDIT = Box(1, 3, "command", "audit", "22 rules: is this\nsplit sound?")
 PUBLISH = Box(3, 3, "command", "publish, pull", "Hugging Face: card,\ntables, Croissant")
 LEADERBOARD = Box(4, 3, "command", "leaderboard", "ranks what is\ncomparable")
 BOXES = (
-    LENSES, PROPOSE, REVIEW, RAW, BUILD, EXPORT, DETECTOR, AUTHORS, IMPORT, EVALUATE, AUDIT, PUBLISH, LEADERBOARD,
+    SIGNALS, PROPOSE, REVIEW, RAW, BUILD, EXPORT, DETECTOR, AUTHORS, IMPORT, EVALUATE, AUDIT, PUBLISH, LEADERBOARD,
 )  # fmt: skip
 LEFT, RIGHT = COLUMNS[2] - WIDTH / 2, COLUMNS[2] + WIDTH / 2
 TOP, BOTTOM = ROWS[1] + HEIGHT / 2, ROWS[3] - HEIGHT / 2
@@ -71,7 +71,7 @@ def arrows() -> list[tuple[Point, ...]]:
     found: list[tuple[Point, ...]] = [
         (one.side("r"), other.side("l"))
         for one, other in (
-            (LENSES, PROPOSE),
+            (SIGNALS, PROPOSE),
             (PROPOSE, REVIEW),
             (RAW, BUILD),
             (AUTHORS, IMPORT),
@@ -79,7 +79,7 @@ def arrows() -> list[tuple[Point, ...]]:
         )
     ]
     found += [(one.side("b"), other.side("t")) for one, other in ((DETECTOR, EVALUATE), (EVALUATE, LEADERBOARD))]
-    found += [(RAW.side("t"), LENSES.side("b"))]
+    found += [(RAW.side("t"), SIGNALS.side("b"))]
     found += [(one.side("r"), (LEFT, ROWS[one.row])) for one in (BUILD, IMPORT)]
     found += [((RIGHT, ROWS[one.row]), one.side("l")) for one in (EXPORT, EVALUATE)]
     found += [((LEFT, ROWS[3]), AUDIT.side("r"))]
@@ -131,7 +131,7 @@ def _manifest(axes: Axes) -> None:
     _lines(axes, x, TOP - 0.61, "a versioned folder", color="white", fontsize=8.4)
     held = "lists of image ids\nroles of classes\nlabel views\nrule and figures\ndigests of sources"
     _lines(axes, x, TOP - 1.08, held, step=0.185, color="white", fontsize=8.4)
-    _lines(axes, x, BOTTOM + 0.34, "one SHA-256\npins all of it", color="white", fontsize=8.4)
+    _lines(axes, x, BOTTOM + 0.34, "one SHA-256\nlocks all of it", color="white", fontsize=8.4)
 
 
 def _lines(axes: Axes, x: float, y: float, text: str, *, step: float = 0.14, **look: Any) -> None:

@@ -1,4 +1,4 @@
-"""What the documentation site shows beyond docs/: README, changelog, notebooks with their outputs, the reference.
+"""What the documentation site shows beyond docs/: README, changelog, notebooks, commands, the Python reference.
 
 MkDocs calls these functions (``hooks`` of mkdocs.yml). Nothing is written twice: pages are made of the files that the
 repository holds, and links between those files become links between pages. What is no page (code, manifests) is named
@@ -9,6 +9,7 @@ import base64
 import json
 import posixpath
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,10 @@ from typing import Any
 from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).parents[2]
+# MkDocs loads this file by its path.
+sys.path.insert(0, str(ROOT))
+from tests.docs import commands  # noqa: E402
+
 PAGES = {
     "README.md": "index.md",
     "CHANGELOG.md": "changelog.md",
@@ -35,6 +40,8 @@ def on_files(files: Files, config: Any) -> Files:
         content = "\n".join(_notebook(files, config, path))
         files.append(File.generated(config, f"notebooks/{path.stem}.md", content=content))
     files.append(File.generated(config, "api.md", content=_reference()))
+    for verb, content in commands.pages().items():
+        files.append(File.generated(config, f"commands/{verb}.md", content=content))
     return files
 
 

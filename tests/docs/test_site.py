@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
+from curation.cli import VERBS
 from tests.docs.pages import ROOT
 
 ASKED = {
@@ -22,6 +23,7 @@ ASKED = {
     "FPR95": "ood_metrics.html",
     "wilderness": "elephant.html",
     "unknown recall": "howto.html",
+    "--rai-template": "commands/publish.html",
 }
 """What a stranger types, and a page that must be among what is found first."""
 
@@ -46,6 +48,7 @@ def test_every_page_stands_in_the_table_of_contents() -> None:
     listed = list(pages(config["nav"]))
     assert len(listed) == len(set(listed))
     assert {path.name for path in (ROOT / "docs").glob("*.md")} <= set(listed)
+    assert {f"commands/{verb}.md" for verb in VERBS} == {page for page in listed if page.startswith("commands/")}
     assert {f"notebooks/{path.stem}.md" for path in (ROOT / "notebooks").glob("*.ipynb")} <= set(listed)
 
 

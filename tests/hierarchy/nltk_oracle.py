@@ -53,7 +53,7 @@ def nltk_reader(root: Path) -> Iterator[Any]:
         import nltk
         from nltk.corpus.reader import WordNetCorpusReader
     except ImportError:
-        raise MissingExtraError("NLTK is not installed", hint="pip install 'curation[lenses]'") from None
+        raise MissingExtraError("NLTK is not installed", hint="pip install 'curation[analysis]'") from None
 
     class Reader(WordNetCorpusReader):
         def map_wn(self, version: str = "wordnet") -> None:

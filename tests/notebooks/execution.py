@@ -21,9 +21,7 @@ NOT_SAVED = "not-saved"
 def execute(path: Path) -> nbformat.NotebookNode:
     """Return the notebook with the outputs of a fresh run in the repository's root."""
     notebook = nbformat.read(path, as_version=4)
-    client = NotebookClient(
-        notebook, timeout=600, kernel_name="python3", resources={"metadata": {"path": str(ROOT)}}
-    )
+    client = NotebookClient(notebook, timeout=600, kernel_name="python3", resources={"metadata": {"path": str(ROOT)}})
     client.execute()
     return notebook
 

@@ -9,7 +9,7 @@ import tomllib
 
 from tests.docs.pages import ROOT
 
-EXTRAS = ("fast", "photos", "lenses", "publish")
+EXTRAS = ("fast", "photos", "analysis", "publish")
 TEST_TOOLS = ("pytest", "hypothesis", "jsonschema", "rfc8785")
 _BOUND = re.compile(r"([A-Za-z0-9._-]+)>=([0-9][0-9.]*)")
 

@@ -12,21 +12,18 @@ import argparse
 import os
 import re
 import shutil
-import signal
 import subprocess
 import tempfile
-import threading
-import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
-from typing import Any, Self
+from typing import Any
 
 from tests.torture.forks import Forks
-from tests.torture.verbs import CORPUS_VERBS, VERBS, Verb, filled, write_corpus, write_world
+from tests.torture.verbs import VERBS, Verb, filled, write_world
 
 Tree = dict[str, bytes]
 KINDS = (
@@ -223,7 +220,7 @@ class Injection:
         for name, verb in VERBS.items():
             if self.only in name:
                 yield from self.of_verb(Case(self.lab, verb))
-        for kind in (bit_flips, two_reviewers, worker_kills, hub_cuts):
+        for kind in (bit_flips, two_reviewers, hub_cuts):
             if not self.only or self.only in kind.__name__:
                 yield from kind(self)
         if tree(self.lab.inputs) != self.lab.given:
@@ -542,103 +539,6 @@ def two_reviewers(injection: Injection) -> Iterator[Fault]:
         if not wrong and (last or found["Ann"] != 2 * count or found["Ben"] not in (confirmed[1], confirmed[1] + 1)):
             wrong = f"confirmed {confirmed}, found {dict(found)}"
         yield Fault("two reviewers, one killed", "decisions log", f"{after:.3f} s", wrong)
-
-
-def worker_kills(injection: Injection) -> Iterator[Fault]:
-    """Kill a worker process in the middle of each step over a corpus, on either engine: it changes nothing."""
-    lab = injection.lab
-    corpus = lab.told.parent / "corpus"
-    write_corpus(corpus, shards=6, photos=12, rows=60_000)
-    with _cluster(injection) as cluster:
-        for verb, words in CORPUS_VERBS.items():
-            words = words.replace("{in}", str(corpus))
-            lab.put({})
-            done, told = lab.run(f"{words} --workers 1")
-            if done == 2:
-                raise AssertionError(f"{verb} fails undisturbed: {told}")
-            new = tree(lab.out)
-            for engine in ("local", "ray") if cluster else ("local",):
-                rng = injection.rng("workers", verb, engine)
-                environment = cluster if engine == "ray" else {}
-                for _ in range(injection.moments):
-                    lab.put({})
-                    again = f"{words} --engine {engine} --workers 2"
-                    with _Killer(lab, engine, rng.uniform(0.0, 0.4)) as killer:
-                        status, told = lab.run(again, environment=environment)
-                    wrong = wrong_message(status, told, done=done) or ("" if killer.hit else "no worker was met")
-                    if not wrong and status != done:
-                        status, told = lab.run(again, environment=environment)
-                        wrong = "" if status == done else f"the re-run fails: {told[-300:]}"
-                    if not wrong and tree(lab.out) != new:
-                        wrong = "the output is not that of an undisturbed run"
-                    yield Fault(f"worker killed, {engine}", verb, killer.hit, wrong)
-
-
-@contextmanager
-def _cluster(injection: Injection) -> Iterator[dict[str, str]]:
-    """Start Ray for all commands; yield the environment that leads them to it, empty where there is no Ray."""
-    try:
-        import ray
-    except ImportError:
-        injection.skipped["Ray worker killed"] = "Ray is not installed"
-        yield {}
-        return
-    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
-    os.environ["PYTHONPATH"] = str(Path(__file__).parents[2])
-    ray.init("local", num_cpus=2, object_store_memory=100 << 20, include_dashboard=False, log_to_driver=False)
-    try:
-        # Its token is in the environment.
-        own = {name: value for name, value in os.environ.items() if name.startswith("RAY_")}
-        yield {**own, "RAY_ADDRESS": ray.get_runtime_context().gcs_address}
-    finally:
-        ray.shutdown()
-
-
-class _Killer:
-    """While it is entered, waits for a worker process at work, and some seconds more, and kills it.
-
-    Attributes
-    ----------
-    hit : str
-        Which process was killed; ``""`` where none was.
-    """
-
-    def __init__(self, lab: Lab, engine: str, after: float) -> None:
-        self.hit = ""
-        # Ray calls a process at a task by the name of the task.
-        self._mark = b"ray::MapBatches" if engine == "ray" else b"multiprocessing.spawn"
-        self._parent = os.getpid() if engine == "ray" else lab.forks.pid
-        self._after = after
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._look)
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._over.set()
-        self._thread.join()
-
-    def _look(self) -> None:
-        began = 0.0
-        while not self._over.wait(0.003):
-            working = [process for process, words in _below(self._parent) if self._mark in words]
-            began = began or (time.monotonic() if working else 0.0)
-            if working and time.monotonic() - began >= self._after:
-                with suppress(ProcessLookupError):
-                    os.kill(working[-1], signal.SIGKILL)
-                    self.hit = f"after {self._after:.3f} s"
-                    return
-
-
-def _below(parent: int) -> Iterator[tuple[int, bytes]]:
-    """Yield number and command line of every process below a process."""
-    with suppress(OSError):
-        for listed in Path(f"/proc/{parent}/task").glob("*/children"):
-            for process in map(int, listed.read_text().split()):
-                yield process, Path(f"/proc/{process}/cmdline").read_bytes()
-                yield from _below(process)
 
 
 def hub_cuts(injection: Injection) -> Iterator[Fault]:

@@ -138,22 +138,11 @@ def of_lines(data: bytes, rng: Random) -> bytes:
     """Take away, repeat, swap, join or empty lines."""
     lines = data.split(b"\n")
     row, other = rng.randrange(len(lines)), rng.randrange(len(lines))
-    match rng.randrange(7):
-        case 0:
-            del lines[row]
-        case 1:
-            lines.insert(other, lines[row])
-        case 2:
-            lines[row], lines[other] = lines[other], lines[row]
-        case 3:
-            lines[row] = b""
-        case 4:
-            lines[row] = lines[row] * 300
-        case 5:
-            return data.replace(b"\n", rng.choice((b"\r\n", b"\r", b"\n\n", b"\0", b"\x0b", b"\xe2\x80\xa8")))
-        case _:
-            lines.insert(row, rng.choice(TEXTS).encode("utf-8", "surrogatepass"))
-    return b"\n".join(lines)
+    one, two, added = lines[row], lines[other], _encoded(rng.choice(TEXTS))
+    ends = rng.choice((b"\r\n", b"\r", b"\n\n", b"\0", b"\x0b", b"\xe2\x80\xa8"))
+    changed = ([], [one, one], [two], [b""], [one * 300], [added, one], [one])[(kind := rng.randrange(7))]
+    lines[row : row + 1] = changed
+    return data.replace(b"\n", ends) if kind == 6 else b"\n".join(lines)
 
 
 def of_cells(data: bytes, rng: Random) -> bytes:
@@ -163,18 +152,15 @@ def of_cells(data: bytes, rng: Random) -> bytes:
     mark = next((one for one in (b",", b"\t", b";", b" ") if one in lines[row]), b",")
     cells = lines[row].split(mark)
     place = rng.randrange(len(cells))
-    match rng.randrange(6):
-        case 0:
-            del cells[place]
-        case 1:
-            cells.insert(place, cells[place])
-        case 2:
-            cells[place] = b'"' + cells[place] + rng.choice((b'"', b"", b'""'))
-        case _:
-            value = rng.choice(NUMBERS) if rng.random() < 0.5 else rng.choice(TEXTS)
-            cells[place] = str(value).encode("utf-8", "surrogatepass")
+    one = cells[place]
+    quoted = b'"' + one + rng.choice((b'"', b"", b'""'))
+    cells[place : place + 1] = ([], [one, one], [quoted], *[[_value(rng)]] * 3)[rng.randrange(6)]
     lines[row] = mark.join(cells)
     return b"\n".join(lines)
+
+
+def _value(rng: Random) -> bytes:
+    return _encoded(str(rng.choice(NUMBERS if rng.random() < 0.5 else TEXTS)))
 
 
 def of_tokens(data: bytes, rng: Random) -> bytes:
@@ -213,24 +199,15 @@ def of_xml(data: bytes, rng: Random) -> bytes:
     one = rng.choice(elements)
     if rng.random() < 0.5 and (below := list(re.finditer(rb"<(\w+)>([^<]*)</\1>", data))):
         one = rng.choice(below)
-    match rng.randrange(7):
-        case 0:
-            new = b""
-        case 1:
-            new = one[0] * rng.choice((2, 300))
-        case 2:
-            new = one[0].replace(one[1], b"x", 1)
-        case 3:
-            return (
-                (rng.choice(_XML) + data)
-                if rng.random() < 0.5
-                else data[: one.end()] + rng.choice(_XML) + data[one.end() :]
-            )
-        case 4:
-            new = b"<%s>%s%s</%s>" % (one[1], one[2], rng.choice(_XML), one[1])
-        case _:
-            value = rng.choice(NUMBERS) if rng.random() < 0.5 else rng.choice(TEXTS)
-            new = b"<%s>%s</%s>" % (one[1], _encoded(str(value)), one[1])
+    added = rng.choice(_XML)
+    if rng.random() < 0.07:
+        return added + data
+    values = (
+        one[0] + added,
+        b"<%s>%s%s</%s>" % (one[1], one[2], added, one[1]),
+        *[b"<%s>%s</%s>" % (one[1], _value(rng), one[1])] * 2,
+    )
+    new = rng.choice((b"", one[0] * rng.choice((2, 300)), one[0].replace(one[1], b"x", 1), *values))
     return data[: one.start()] + new + data[one.end() :]
 
 
@@ -240,41 +217,19 @@ def of_bytes(data: bytes, rng: Random) -> bytes:
     place, other = rng.randrange(size + 1), rng.randrange(size + 1)
     low, high = min(place, other), max(place, other)
     noise = bytes(rng.randrange(256) for _ in range(rng.randrange(1, 12)))
-    match rng.randrange(14):
-        case 0:
-            return data[:place]
-        case 1:
-            return data[place:]
-        case 2 if size:
-            place %= size
-            return data[:place] + bytes([data[place] ^ (1 << rng.randrange(8))]) + data[place + 1 :]
-        case 3:
-            return data[:low] + data[high:]
-        case 4:
-            return data[:high] + data[low:high] + data[high:]
-        case 5:
-            return data[:place] + noise + data[place:]
-        case 6:
-            return data[:low] + noise + data[low + len(noise) :]
-        case 7:
-            return b"\xef\xbb\xbf" * rng.choice((1, 2)) + data
-        case 8:
-            return data.decode("latin-1").encode(rng.choice(("utf-16", "utf-32", "utf-16-le")))
-        case 9:
-            return gzip.compress(data, 1, mtime=0)
-        case 10:
-            packed = gzip.compress(data, 1, mtime=0)
-            cut = rng.randrange(len(packed))
-            return rng.choice((packed[:cut], packed + noise, packed[:cut] + noise + packed[cut:], b"\x1f\x8b" + noise))
-        case 11:
-            return b""
-        case 12:
-            return data + rng.choice((b"\0" * 100, b"\n" * 100, noise, data))
-        case _:
-            for _ in range(rng.randrange(1, 8)):
-                place = rng.randrange(max(len(data), 1))
-                data = data[:place] + bytes([rng.randrange(256)]) + data[place + 1 :]
-            return data
+    packed = gzip.compress(data, 1, mtime=0)
+    cut = rng.randrange(len(packed))
+    flipped = bytearray(data)
+    for _ in range(min(size, rng.randrange(1, 8))):
+        flipped[rng.randrange(size)] ^= 1 << rng.randrange(8)
+    return rng.choice((
+        data[:place], data[place:], bytes(flipped), bytes(flipped), data[:low] + data[high:],
+        data[:high] + data[low:high] + data[high:], data[:place] + noise + data[place:],
+        data[:low] + noise + data[low + len(noise) :], b"\xef\xbb\xbf" * rng.choice((1, 2)) + data,
+        data.decode("latin-1").encode(rng.choice(("utf-16", "utf-32", "utf-16-le"))), packed, packed[:cut],
+        packed + noise, packed[:cut] + noise + packed[cut:], b"\x1f\x8b" + noise, b"",
+        data + rng.choice((b"\0" * 100, b"\n" * 100, noise, data)),
+    ))  # fmt: skip
 
 
 def of_zip(data: bytes, rng: Random) -> bytes:
@@ -305,35 +260,13 @@ def of_zip(data: bytes, rng: Random) -> bytes:
 
 
 _DTYPES = (
-    "|O",
-    "<f8",
-    "<f2",
-    ">i4",
-    "<U5",
-    "|S3",
-    "<c16",
-    "<M8[s]",
-    "|V8",
-    "[('a', '<i4')]",
-    "<i8",
-    "|b1",
-    "<U0",
-    "",
-    "<U999999999",
-)
+    "|O", "<f8", "<f2", ">i4", "<U5", "|S3", "<c16", "<M8[s]",
+    "|V8", "[('a', '<i4')]", "<i8", "|b1", "<U0", "", "<U999999999",
+)  # fmt: skip
 _SHAPES = (
-    "()",
-    "(0,)",
-    "(1,)",
-    "(999999999999,)",
-    "(-1,)",
-    "(2, 0)",
-    "(2, 3, 4)",
-    "(4294967296, 4294967296)",
-    "'x'",
-    "(1.5,)",
-    "None",
-)
+    "()", "(0,)", "(1,)", "(999999999999,)", "(-1,)", "(2, 0)", "(2, 3, 4)", "(4294967296, 4294967296)", "'x'",
+    "(1.5,)", "None",
+)  # fmt: skip
 
 
 def of_npy(data: bytes, rng: Random) -> bytes:
