@@ -156,3 +156,17 @@ def test_heavy_packages_are_imported_where_they_are_used(path: Path) -> None:
 def test_no_module_is_longer_than_800_lines() -> None:
     long = {str(path): lines for path in modules() if (lines := len(path.read_text().splitlines())) > 800}
     assert not long
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    import networkx
+
+    names = {".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts): path for path in modules()}
+    graph = networkx.DiGraph(
+        (name, found)
+        for name, path in names.items()
+        for one in imports(path)
+        for found in (one, one.rpartition(".")[0])
+        if found in names and found != name
+    )
+    assert not [sorted(circle) for circle in networkx.strongly_connected_components(graph) if len(circle) > 1]

@@ -23,8 +23,9 @@ from curation.publishing.croissant import derived, read_statements, template
 from curation.publishing.exporting import FormatOptions, find_format
 from curation.publishing.hub import HubRepository, Pushed, push
 from curation.publishing.member import Member, Request, Results, config_names, evidence_of, published_lists
+from curation.publishing.parquet import PlannedTable
 from curation.publishing.repository import Written, check_repository_name, write_repository
-from curation.publishing.tables import PlannedTable, part_tables
+from curation.publishing.tables import part_tables
 from curation.sources.coerce import open_slots
 from curation.sources.source_specs import Reading, Sources
 from curation.storage import publishing_folder, write_text

@@ -14,11 +14,12 @@ from curation.errors import MissingExtraError
 from curation.manifest.diff import diff_manifests
 from curation.manifest.header import Header, ParameterValue, PartEntry, classes_in
 from curation.pages import page
-from curation.publishing.croissant import Statement, derived
+from curation.publishing.croissant import derived
 from curation.publishing.licences import STATED
-from curation.publishing.member import HUB, PARTS_CONFIG, Configs, Member, Request, keywords, title_of
+from curation.publishing.member import HUB, PARTS_CONFIG, Configs, Member, Request, Statement, keywords, title_of
 from curation.publishing.papers import links
-from curation.publishing.tables import COLUMNS, PlannedTable
+from curation.publishing.parquet import PlannedTable
+from curation.publishing.tables import COLUMNS
 from curation.text_table import tex
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from curation.canonical import sha256_of_value
 from curation.errors import MissingExtraError, PublishError
 from curation.manifest.header import Header
 from curation.publishing.licences import TERMS
-from curation.publishing.member import HUB, Configs, Member, Request, keywords, title_of
+from curation.publishing.member import HUB, Configs, Member, Request, Statement, keywords, title_of
 from curation.publishing.tables import COLUMNS
 from curation.sources.datasets import family
 from curation.storage import read_bytes
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from curation.publishing.publication import PublishedFile
 
 CROISSANT_FILE = "croissant.json"
-Statement = str | bool | tuple[str, ...]
 
 _DECLARED = tomllib.loads((Path(__file__).parent / "croissant.toml").read_text(encoding="utf-8"))
 REQUIRED: Mapping[str, str] = _DECLARED["required"]

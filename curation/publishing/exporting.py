@@ -27,7 +27,7 @@ from curation.storage import read_bytes
 
 if TYPE_CHECKING:
     from curation.publishing.member import Member
-    from curation.publishing.tables import PlannedTable
+    from curation.publishing.parquet import PlannedTable
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,6 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -17,12 +16,12 @@ from curation.manifest.header import Header, SourceEntry
 from curation.manifest.manifest import Manifest
 from curation.manifest.verify import same_bytes, verify_sources
 from curation.publishing.licences import Terms, require_labels, terms_of
+from curation.publishing.parquet import PlannedTable
 from curation.sources.datasets import family
 from curation.sources.source import Source
 
-if TYPE_CHECKING:
-    from curation.publishing.croissant import Statement
-    from curation.publishing.tables import PlannedTable
+Statement = str | bool | tuple[str, ...]
+"""On responsible use."""
 
 PARTS_CONFIG = "parts"
 """The config that lists the parts of all manifests."""

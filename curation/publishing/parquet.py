@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -24,6 +25,41 @@ MAX_VALUES = 1 << 27
 MAX_BYTES = 4 << 30
 """What one row group may unfold to: values of all its columns, and bytes. A file of 50 kB can hold one long text in a
 dictionary, and name it a million times."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedTable:
+    """One table of a repository.
+
+    Attributes
+    ----------
+    config, split : str
+    schema : pyarrow.Schema
+    rows : callable
+        Gives the table piece by piece.
+    filled : tuple of str
+        Columns that hold anything.
+    empty : bool
+        Without a row: `datasets` loads no split that has none, and no config with one, so no config names it.
+    """
+
+    config: str
+    split: str
+    schema: pa.Schema
+    rows: Callable[[], Iterable[pa.Table]]
+    filled: tuple[str, ...]
+    empty: bool = False
+
+    @property
+    def path(self) -> str:
+        """Where it lies in the repository."""
+        return f"data/{self.config}/{self.split}.parquet"
+
+    def filled_schema(self) -> pa.Schema:
+        """Return the columns that hold anything."""
+        import pyarrow as pa
+
+        return pa.schema([field for field in self.schema if field.name in self.filled])
 
 
 def write_parquet(path: Path, tables: Iterable[pa.Table], schema: pa.Schema) -> str:

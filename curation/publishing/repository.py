@@ -33,7 +33,7 @@ from curation.publishing.member import (
     title_of,
 )
 from curation.publishing.papers import reference
-from curation.publishing.parquet import write_parquet
+from curation.publishing.parquet import PlannedTable, write_parquet
 from curation.publishing.publication import (
     RECORD_FILE,
     SCHEMA_VERSION,
@@ -43,7 +43,7 @@ from curation.publishing.publication import (
     PublishedPart,
     record_bytes,
 )
-from curation.publishing.tables import PlannedTable, planned_tables
+from curation.publishing.tables import planned_tables
 
 CARD_FILE = "README.md"
 RESULTS_FILE = "results.jsonl"

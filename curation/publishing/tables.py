@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -16,45 +16,11 @@ from curation.manifest.manifest import Manifest
 from curation.manifest.views import ROLES, PartImages, PartObjects, class_positions, locate_images, view_objects
 from curation.publishing.formats.content import UNKNOWN_NAME, picked, raw_column
 from curation.publishing.member import DECISIONS, PARTS_CONFIG, Member
+from curation.publishing.parquet import PlannedTable
 from curation.sources.source import Int64s, Source
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-
-@dataclass(frozen=True, slots=True)
-class PlannedTable:
-    """One table of a repository.
-
-    Attributes
-    ----------
-    config, split : str
-    schema : pyarrow.Schema
-    rows : callable
-        Gives the table piece by piece.
-    filled : tuple of str
-        Columns that hold anything.
-    empty : bool
-        Without a row: `datasets` loads no split that has none, and no config with one, so no config names it.
-    """
-
-    config: str
-    split: str
-    schema: pa.Schema
-    rows: Callable[[], Iterable[pa.Table]]
-    filled: tuple[str, ...]
-    empty: bool = False
-
-    @property
-    def path(self) -> str:
-        """Where it lies in the repository."""
-        return f"data/{self.config}/{self.split}.parquet"
-
-    def filled_schema(self) -> pa.Schema:
-        """Return the columns that hold anything."""
-        import pyarrow as pa
-
-        return pa.schema([field for field in self.schema if field.name in self.filled])
 
 
 def planned_tables(members: Sequence[Member], parts: Sequence[PlannedTable]) -> list[PlannedTable]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from curation import figure_style as style
 from curation.benchmarks.elephant.diagnosis import EDGES
-from curation.benchmarks.elephant.report import impact_of
+from curation.benchmarks.elephant.measures import impact_of
 from curation.evaluation.figures import Result, require_content
 from curation.figure_style import INK, MARKERS, MUTED, RECALL_COLOURS, SERIES, SMALL, plain, save_figure, set_title
 

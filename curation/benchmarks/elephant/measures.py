@@ -7,7 +7,7 @@ computes them; wilderness impact and A-OSE as the OWOD code does; F-beta operati
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Literal
 
@@ -382,3 +382,9 @@ def _decimal(text: str, what: str, *, positive: bool = False) -> Fraction:
     if positive and Fraction(text) == 0:
         raise UsageError(f"The {what} must be positive", found=text[:40])
     return Fraction(text)
+
+
+def impact_of(section: Mapping[str, Any], recall: str, reading: str = "macro") -> Any:
+    """Return WI over the levels in one reading; the official code has only one."""
+    impact = section["WI"].get(recall)
+    return impact[reading] if isinstance(impact, Mapping) else impact

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from curation.benchmarks.elephant.measures import impact_of
 from curation.evaluation.measures import Measure, formulas
 from curation.evaluation.open_set import READINGS
 from curation.evaluation.result import (
@@ -181,12 +182,6 @@ def _tables(result: Result) -> Iterator[Table]:
             for row in zip(section["levels"], impact["fp_open"][known], values, strict=True)
         ]
         yield Table("wilderness_impact", ("section", "recall", "class", "ratio", "FP_o", "WI"), rows, file=True)
-
-
-def impact_of(section: Data, recall: str, reading: str = "macro") -> Any:
-    """Return WI over the levels in one reading; the official code has only one."""
-    impact = section["WI"].get(recall)
-    return impact[reading] if isinstance(impact, Mapping) else impact
 
 
 def _levels(name: str, section: Data) -> Table:

@@ -18,7 +18,7 @@ from curation.publishing.exporting import Format, FormatOptions
 from curation.publishing.formats.coco import plain_number
 from curation.publishing.formats.plan import Plan, PlannedFile, first_repeated, json_file, lines
 from curation.publishing.member import Member
-from curation.publishing.tables import PlannedTable
+from curation.publishing.parquet import PlannedTable
 from curation.sources.source import Int64s, Source
 
 if TYPE_CHECKING:
