@@ -46,7 +46,7 @@ PUBLISHED_RULES = tuple(rule for rule in _ALL if rule.of_published_lists)
 """What names, sizes, labels and groups of a folder's lists say, held against the lists."""
 _SOMETIMES = {**kinship.CHECKS, **leaks.CHECKS}
 RULES = tuple(rule for rule in _ALL if rule.name not in _SOMETIMES and not rule.of_published_lists)
-"""The rules of every benchmark, in the order of a report; what each says is in ``facts.toml``."""
+"""The rules of every benchmark, in the order of a report; what each says is in ``audit/rules/facts.toml``."""
 ON_TASKS = ("CO", "TI", "AS", "LI")
 
 

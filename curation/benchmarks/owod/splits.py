@@ -1,6 +1,6 @@
 """The splits of open-world detection: classes by task, sources, parameters, and the lists that the authors published.
 
-What they state is in ``facts.toml``; a custom split is a task file (`curation.benchmarks.owod.tasks`).
+What they state is in ``owod.toml``; a custom split is a task file (`curation.benchmarks.owod.tasks`).
 """
 
 from __future__ import annotations
