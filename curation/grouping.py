@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Hashable, Iterable
 from typing import TypeVar
 
@@ -16,19 +15,3 @@ def grouped(values: Iterable[Value], key: Callable[[Value], Key]) -> dict[Key, l
     for one in values:
         found.setdefault(key(one), []).append(one)
     return found
-
-
-def examples(values: Iterable[str], shown: int = 3, joint: str = ", ") -> str:
-    """Return the first few of some texts: ``a, b, c, …``."""
-    listed = list(values)
-    return joint.join(listed[:shown]) + (f"{joint}…" if len(listed) > shown else "")
-
-
-def slug(text: str, joint: str = "_") -> str:
-    """Return a text as a name of lower-case letters and digits: ``Caracal (2)`` is caracal_2."""
-    return re.sub(r"[^a-z0-9]+", joint, text.lower()).strip(joint)
-
-
-def counted(number: int, one: str, several: str = "") -> str:
-    """Return ``1 image`` or ``2 images``."""
-    return f"{number:,} {one if number == 1 else several or f'{one}s'}"

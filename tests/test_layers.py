@@ -35,6 +35,7 @@ GROUND = {
     "database_keeper",
     "engines",
     "grouping",
+    "wording",
 }
 ALLOWED = {
     "engines": GROUND,

@@ -16,13 +16,14 @@ import numpy as np
 
 from curation.audit.judgement import label_warnings
 from curation.audit.labels import hidden_unknowns
-from curation.audit.rule import VERDICTS, Severity, counted, joined
+from curation.audit.rule import VERDICTS, Severity, joined
 from curation.audit.statement import RuleResult, Statement, Sums, by_need, statements, sums_of
 from curation.audit.target import AuditedList, AuditTarget
 from curation.csv_table import as_csv
 from curation.pages import page
 from curation.short_repr import cut
 from curation.storage import publishing_folder
+from curation.wording import counted
 
 if TYPE_CHECKING:
     import pandas as pd

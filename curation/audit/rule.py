@@ -218,8 +218,3 @@ def joined(names: Sequence[str], shown: int = 6) -> str:
     """Return names in one text, the first few of a long list."""
     rest = len(names) - shown
     return ", ".join(names[:shown]) + (f" and {rest} more" if rest > 0 else "")
-
-
-def counted(count: int, word: str) -> str:
-    """Return ``1 error`` or ``3 errors``."""
-    return f"{count:,} {word}{'' if count == 1 else 's'}"

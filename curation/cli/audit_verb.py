@@ -8,12 +8,12 @@ from typing import Annotated
 
 from curation.audit.judgement import label_warnings
 from curation.audit.report import Report
-from curation.audit.rule import counted
 from curation.audit.run import audit
 from curation.audit.statement import SHOWN_EXAMPLES, Gravity, Statement, by_need
 from curation.cli.output import Amount, Answer, Table, printable, table_lines, warn
 from curation.cli.outputs import FileOrNewFolder
 from curation.storage import write_text
+from curation.wording import counted
 
 _TITLES: dict[Gravity, str] = {
     "error": "Errors",

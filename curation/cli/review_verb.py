@@ -13,10 +13,10 @@ from curation.cli.outputs import OutputFile, OwnFolder
 from curation.cli.review_apply import apply
 from curation.cli.review_propose import propose
 from curation.cli.review_summary import summary
-from curation.grouping import counted
 from curation.review.bad_photos import BAD_PHOTOS
 from curation.review.judging import REVIEWER_VARIABLE
 from curation.review.session import Started, review_from_files
+from curation.wording import counted
 
 if TYPE_CHECKING:
     from curation.review.progress import Progress

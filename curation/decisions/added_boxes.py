@@ -19,11 +19,12 @@ from curation.decisions.application import count_part
 from curation.decisions.box_edits import BoxLogFile, BoxState, Replay, merged, read_box_log
 from curation.decisions.files import require_different
 from curation.errors import DecisionConflictError, DecisionError, UsageError
-from curation.grouping import counted, examples, grouped
+from curation.grouping import grouped
 from curation.manifest.added_boxes import AddedBox, AddedBoxes, BoxedImage, box_key
 from curation.manifest.header import UNNAMED, Header
 from curation.manifest.manifest import Manifest
 from curation.sources.source import Source
+from curation.wording import counted, examples
 
 BoxesRule = Literal["error", "union", "agree", "senior"]
 RULES: dict[BoxesRule, str] = {

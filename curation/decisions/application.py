@@ -15,7 +15,6 @@ from curation.decisions.decision import Action, Decision, Stage
 from curation.decisions.replay import Ineffective
 from curation.decisions.resolution import Resolution
 from curation.errors import DecisionError, UsageError
-from curation.grouping import examples
 from curation.manifest.header import (
     PART_NAME,
     VERSION,
@@ -30,6 +29,7 @@ from curation.manifest.manifest import Manifest
 from curation.manifest.validation import check_header
 from curation.manifest.views import count_annotated, locate_images, select_objects
 from curation.sources.source import Source
+from curation.wording import examples
 
 _SHOWN = 3
 

@@ -20,7 +20,7 @@ from curation.canonical import sha256_of_lines
 from curation.decisions.decision import Decision
 from curation.decisions.resolution import Resolution
 from curation.errors import UsageError
-from curation.grouping import grouped, slug
+from curation.grouping import grouped
 from curation.input_files import InputFile
 from curation.manifest.header import (
     SCHEMA_VERSION,
@@ -37,6 +37,7 @@ from curation.manifest.manifest import Manifest
 from curation.sources.datasets import facts_of, namespace_of
 from curation.sources.listed import ids_of, only_list
 from curation.sources.published_list import read_published
+from curation.wording import slug
 
 Variant = Literal["minus-remove", "minus-remove-and-unsure", "judged-keep-only"]
 VARIANTS: tuple[Variant, ...] = get_args(Variant)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from curation.decisions.decision import Action, Decision, Stage
 from curation.errors import DecisionError
-from curation.grouping import examples
+from curation.wording import examples
 
 
 @dataclass(frozen=True, slots=True)

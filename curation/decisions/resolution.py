@@ -11,8 +11,9 @@ from typing import Any, Literal, get_args
 from curation.canonical import canonical_json, sha256_of_bytes, sha256_of_value
 from curation.decisions.decision import Action, Decision, Stage, moment_of, row_of, sort_key
 from curation.errors import DecisionConflictError, UsageError
-from curation.grouping import examples, grouped
+from curation.grouping import grouped
 from curation.manifest.header import DIGEST
+from curation.wording import examples
 
 Rule = Literal["error", "majority", "senior"]
 RULES: tuple[Rule, ...] = get_args(Rule)

@@ -37,11 +37,11 @@ from curation.decisions.files import (
     refuse_number,
 )
 from curation.errors import CurationError, DecisionError, UsageError
-from curation.grouping import slug
 from curation.input_files import InputFile
 from curation.key_value import pairs
 from curation.sources.listed import ids_of
 from curation.sources.published_list import PublishedList
+from curation.wording import slug
 
 SKIP = "skip"
 """What a code stands for that is no verdict."""

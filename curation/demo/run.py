@@ -44,7 +44,7 @@ def comparison_lines(results: Mapping[str, Result]) -> list[str]:
         The ``paper`` section of ``curation evaluate elephant``, of each detector on the same images.
     """
     first = next(iter(results.values()))
-    lines = ["Detectors of different caution on the same images (profile paper)", ""]
+    lines = ["Detectors of different caution on the same images (variant paper)", ""]
     lines.append(" " * _TITLE_WIDTH + "".join(f"{name:>12}" for name in results))
     lines.append(_row("mAP, closed set", [result["mAP11"][0] for result in results.values()]))
     lines.append(
@@ -181,7 +181,7 @@ def _compare(out: Path) -> None:
         for name in DETECTORS
     }
     print("\n" + "\n".join(comparison_lines(results)))
-    paths = wilderness_curve(results, out / "scores" / "wilderness-curve", note="profile paper, drawn world")
+    paths = wilderness_curve(results, out / "scores" / "wilderness-curve", note="variant paper, drawn world")
     print(f"\nFigure: {next(path for path in paths if path.suffix == '.png')}")
     print(f"Each detector's report, error diagnosis, confusion matrix and curves: {out / 'scores'}")
     print(

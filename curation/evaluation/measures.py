@@ -189,20 +189,6 @@ def definitions(measures: Iterable[Measure], **rules: str) -> dict[str, str]:
     return {**rules, **{one.base: one.formula for one in measures}}
 
 
-def measure_table(measures: Iterable[Measure]) -> list[str]:
-    """Return the lines of a Markdown table of measures, ranked ones in bold, for docs/metrics.md."""
-    lines = [
-        "| measure | meaning | formula | unit | better | source | undefined |",
-        "|---|---|---|---|---|---|---|",
-    ]
-    for one in measures:
-        cells = (one.name, one.formula, one.unit, one.better or "", one.source, one.undefined)
-        escaped = (cell.replace("|", "\\|").replace("*", "\\*") for cell in cells)
-        key = f"**`{one.key}`**" if one.ranked else f"`{one.key}`"
-        lines.append(" | ".join((f"| {key}", *escaped)) + " |")
-    return lines
-
-
 def _at(value: Any, path: Sequence[Step], parameters: dict[str, str]) -> Iterator[tuple[dict[str, str], Number | None]]:
     if not path:
         if value is None or (isinstance(value, int | float) and not isinstance(value, bool)):

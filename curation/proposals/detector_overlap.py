@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 
 from curation.errors import ProposalError
-from curation.grouping import counted
 from curation.ids import native_of
 from curation.input_files import InputFile, json_rows
 from curation.json_keys import decode_json
 from curation.proposals.id_classes import IdClass, name_key, owners
 from curation.proposals.proposal import Evidence, Input, decimal_text
 from curation.storage import read_bytes
+from curation.wording import counted
 
 if TYPE_CHECKING:
     from curation.sources.source import Source

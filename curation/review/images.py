@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from curation.errors import ReviewError, UsageError
-from curation.grouping import counted
 from curation.manifest.header import UNNAMED
 from curation.manifest.manifest import Manifest
 from curation.manifest.views import ROLES, PartObjects, locate_images, view_objects
@@ -22,6 +21,7 @@ from curation.proposals.proposal import Proposal, ProposalSet
 from curation.review.bad_photos import BAD_PHOTOS, BadPhoto, check_photos, draw_card, why_undecoded
 from curation.sources.photos import PhotoFolder
 from curation.sources.source import Floats, Int32s, Source
+from curation.wording import counted
 
 if TYPE_CHECKING:
     from curation.similarity.embeddings import Embeddings

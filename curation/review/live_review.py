@@ -11,12 +11,12 @@ from typing import Any
 
 from curation.decisions.decision import STAGES, Stage
 from curation.errors import ReviewError
-from curation.grouping import counted
 from curation.review.dataset import OPEN_VIEW, READY, VERDICT_FIELDS, info_of
 from curation.review.progress import Progress, measure_progress, next_batch, progress_text, verdicts_a_minute
 from curation.review.review_folder import export_decisions, require_log
 from curation.review.verdicts import Key, Standing, VerdictBook, checked_reviewer
 from curation.storage import inside
+from curation.wording import counted
 
 MOST_AT_ONCE = 100_000
 _PATIENCE_S, _PATIENCE_AN_IMAGE_S = 5.0, 0.001

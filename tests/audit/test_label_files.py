@@ -6,9 +6,10 @@ import pytest
 
 from curation.audit.judgement import label_warnings
 from curation.audit.report import Report
-from curation.audit.rule import Finding, counted
+from curation.audit.rule import Finding
 from curation.audit.run import run_audit
 from curation.sources.source import Source
+from curation.wording import counted
 from tests.audit.benchmark_world import LISTS, TASKS, TEST, TRAIN, World, labels_for_testing, make_source
 
 T1 = {"a1": ["person"], "a2": ["dog"], "a3": ["person", "dog"]}

@@ -14,9 +14,7 @@ from curation.evaluation.leaderboard.rows import Row
 from curation.evaluation.measures import (
     UNITS,
     Measure,
-    definitions,
     measure_of,
-    measure_table,
     place_of,
     ranked,
 )
@@ -142,13 +140,3 @@ def test_each_measure_of_a_protocol_is_told_once_and_in_full(protocol: str) -> N
         assert one.formula
         assert one.unit in UNITS
         assert one.better is not None or not one.ranked
-
-
-def test_definitions_and_the_page_are_made_of_the_records() -> None:
-    assert definitions((IMPACT,), matching="by class") == {
-        "matching": "by class",
-        "AWI": "mean | over levels",
-    }
-    lines = measure_table((IMPACT,))
-    assert lines[0].count("|") == lines[1].count("|") == lines[2].replace("\\|", "").count("|")
-    assert "`AWI@{recall}`" in lines[2]

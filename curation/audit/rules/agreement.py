@@ -12,11 +12,12 @@ import numpy.typing as npt
 from curation.audit.id_vocabulary import column_of
 from curation.audit.lists import IdList, ListSet
 from curation.audit.roles import read_role
-from curation.audit.rule import Check, Finding, counted
+from curation.audit.rule import Check, Finding
 from curation.audit.rules.published_lists import published_of
 from curation.audit.target import SHOWN_EXAMPLES, AuditTarget
 from curation.sources.published_list import NO_LABEL
 from curation.sources.source import Int32s, Int64s
+from curation.wording import counted
 
 _MATCHED = 0.95
 _BY_DESIGN = 0.2

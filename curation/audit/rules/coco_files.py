@@ -9,12 +9,13 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from curation.audit.lists import IdList
-from curation.audit.rule import Check, Finding, Verdict, counted, joined
+from curation.audit.rule import Check, Finding, Verdict, joined
 from curation.audit.rules.agreement import are_versions
 from curation.audit.rules.published_lists import published_of
 from curation.audit.target import SHOWN_EXAMPLES, AuditTarget
 from curation.sources.annotation_facts import CocoFacts, read_coco_facts
 from curation.sources.published_list import PublishedFile
+from curation.wording import counted
 
 _SOURCE_NAME = re.compile(rb"\.rf\.[0-9a-f]{32}$", re.MULTILINE)
 _ZEROS = re.compile(rb"^0+(?=[0-9]+$)", re.MULTILINE)

@@ -13,13 +13,14 @@ import numpy as np
 
 from curation.audit.judgement import SOURCES, missing_lists
 from curation.audit.roles import read_role
-from curation.audit.rule import Check, Finding, Outcome, Verdict, counted, not_applicable, undecidable
+from curation.audit.rule import Check, Finding, Outcome, Verdict, not_applicable, undecidable
 from curation.audit.target import SHOWN_EXAMPLES, AuditedList, AuditTarget, ComparedPair, lines_of
 from curation.similarity.near_duplicates import AlikePhotos, PhotoHashes, alike_photos, hash_photos
 from curation.sources.datasets import namespace_of
 from curation.sources.photos import PhotoFolder
 from curation.sources.published_list import PublishedList
 from curation.sources.source import Bools, Int32s, Int64s
+from curation.wording import counted
 
 PHOTOS = "the photos of these images: --photos NAME=DIR"
 _GROUPS = ("train", "val", "test")

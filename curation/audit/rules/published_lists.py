@@ -14,10 +14,11 @@ from pathlib import Path
 import numpy as np
 
 from curation.audit.lists import IdList, ListSet
-from curation.audit.rule import Check, Finding, Verdict, counted, joined, undecidable
+from curation.audit.rule import Check, Finding, Verdict, joined, undecidable
 from curation.audit.target import SHOWN_EXAMPLES, AuditTarget
 from curation.sources.published_list import NO_LABEL, ListDigests, OddLine
 from curation.sources.source import Int64s
+from curation.wording import counted
 
 ID_AND_OOD = "which lists are in-distribution and which out: --role LIST=id, --role LIST=ood"
 LEAST_COUNT = 100

@@ -12,10 +12,11 @@ import numpy as np
 from curation.audit.groups import GroupResult, Groups
 from curation.audit.id_vocabulary import NAMESPACES, TEXT
 from curation.audit.lists import ListSet
-from curation.audit.rule import Check, Finding, Outcome, counted, joined, not_applicable, undecidable
+from curation.audit.rule import Check, Finding, Outcome, joined, not_applicable, undecidable
 from curation.audit.rules.published_lists import published_of
 from curation.audit.target import AuditTarget, ComparedPair
 from curation.sources.source import Bools, Int64s
+from curation.wording import counted
 
 _MOST_PARTS = 12
 _SHOWN = 3

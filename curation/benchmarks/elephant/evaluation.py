@@ -53,7 +53,7 @@ class ElephantOptions:
     variant : {"paper", "official", "all"}
         variant of the measures
     difficult : {"ignore", "count"}
-        difficult objects under the paper's profile, and in all that rests on its matching
+        difficult objects under the paper's variant, and in all that rests on its matching
     level_counts : {"integer", "float32"}
         images of a wilderness level: floor(k*N/10), or the official code's product of a float32 ratio and N, as NumPy 1
         computes it, in double (NumPy 2 has another)
@@ -292,7 +292,7 @@ def single_outcomes(scene: Scene, options: ElephantOptions = OPTIONS) -> tuple[O
 
 
 def _readings(options: ElephantOptions) -> Iterator[tuple[str, str, Difficult, LevelCounts]]:
-    """Yield name, profile, treatment of difficult objects and rule for level counts of each section asked for."""
+    """Yield name, variant, treatment of difficult objects and rule for level counts of each section asked for."""
     given, counted = options.difficult, options.level_counts
     readings: tuple[tuple[str, Difficult, LevelCounts], ...] = ((options.variant, given, counted),)
     if options.variant == "all":

@@ -52,7 +52,7 @@ def wilderness_curve(
     intervals : mapping of detector name to bootstrap result, optional
         Drawn as bands around WI.
     note : str
-        Added to the title: the profile, say.
+        Added to the title, such as the variant.
 
     Returns
     -------

@@ -294,7 +294,7 @@ def _drawings(result: Result) -> Iterator[Figure]:
     marks = {method: section["thresholds"]} if "thresholds" in section else None
     has_errors = any(counts is not None for counts in at_recall["closed"]["per_class"].values())
     has_gaps = any(gap["hist20"] for gap in (gaps or {}).values())
-    note = f"profile {variant.replace('_', ' ')}"
+    note = f"variant {variant.replace('_', ' ')}"
     curves = {method: result.columns}
     yield drawing("wilderness_curve", figures.wilderness_curve, {method: section}, True, intervals=bands, note=note)
     yield drawing("error_diagnosis", figures.error_bars, {method: data["diagnosis"]}, has_errors, recall=recall)

@@ -255,7 +255,7 @@ def open_set_metrics(one: OpenSetOutcomes, rules: Rules) -> dict[str, Any]:
     """Return counts, rates in per cent rounded to 3 decimals, and under ``unrounded`` the rates with all digits.
 
     Keys: ``n_unknown_gt`` (N_U), ``n_det``, ``n_det_unknown``, ``n_det_known``, ``TP_U``, ``FP_U``, ``AOSE``
-    (detections in both profiles), ``objects_misclassified``, ``objects_ignored``, ``nOSE``, ``AP_U``, ``P_U``, ``R_U``,
+    (detections in both variants), ``objects_misclassified``, ``objects_ignored``, ``nOSE``, ``AP_U``, ``P_U``, ``R_U``,
     ``undefined`` (reasons of rates that are None), ``decided_by_order`` and ``notes``. Without unknown detections P_U,
     R_U and AP_U are 0 by convention; without objects (N_U = 0) all rates are None.
     """
@@ -296,7 +296,7 @@ def _why_zero(one: OpenSetOutcomes, n_unknown: int, counted: int, tp: int) -> li
     if not n_unknown:
         return ["no detection is called unknown: P_U, R_U and AP_U are 0 by convention"]
     if not counted:
-        return ["all unknown detections lie on images without annotation, which this profile leaves out: P_U is 0"]
+        return ["all unknown detections lie on images without annotation, which this variant leaves out: P_U is 0"]
     return [] if tp else ["no unknown detection matches an object: P_U, R_U and AP_U are 0"]
 
 
@@ -329,7 +329,7 @@ _TAIL = 0.025
 
 @dataclass(frozen=True, slots=True)
 class _Rates:
-    """Counts of one profile by image, shape (images,) each."""
+    """Counts of one variant by image, shape (images,) each."""
 
     tp: Int64s
     counted: Int64s

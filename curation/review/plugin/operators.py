@@ -14,11 +14,11 @@ import fiftyone.operators.types as types
 from fiftyone.server.view import get_view
 
 from curation.errors import CurationError
-from curation.grouping import counted
 from curation.review.judging import judged, refused, reviewer_here
 from curation.review.live_review import open_review, waiting_view
 from curation.review.missing_boxes import open_boxes
 from curation.review.verdicts import ACTIONS, UNDO, VERDICTS
+from curation.wording import counted
 
 ICONS = {
     "keep": "check_circle",

@@ -8,13 +8,13 @@ import fiftyone.operators as foo
 import fiftyone.operators.types as types
 
 from curation.errors import CurationError
-from curation.grouping import counted
 from curation.review.judging import reviewer_here
 from curation.review.live_review import open_review
 from curation.review.missing_boxes import count_drawn
 from curation.review.plugin import operators
 from curation.review.progress import as_text, progress_markdown
 from curation.review.verdicts import ACTIONS, UNDO
+from curation.wording import counted
 
 
 class ReviewPanel(foo.Panel):
