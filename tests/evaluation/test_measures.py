@@ -14,6 +14,7 @@ from curation.evaluation.leaderboard.rows import Row
 from curation.evaluation.measures import (
     UNITS,
     Measure,
+    definitions,
     measure_of,
     place_of,
     ranked,
@@ -140,3 +141,7 @@ def test_each_measure_of_a_protocol_is_told_once_and_in_full(protocol: str) -> N
         assert one.formula
         assert one.unit in UNITS
         assert one.better is not None or not one.ranked
+
+
+def test_definitions_are_made_of_the_records() -> None:
+    assert definitions((IMPACT,), matching="by class") == {"matching": "by class", "AWI": "mean | over levels"}
