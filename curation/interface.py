@@ -312,7 +312,7 @@ def _evaluation(name: Any) -> Callable[..., Result]:
     from curation.evaluation.protocols import evaluation_of, protocols
 
     if not isinstance(name, str):
-        raise UsageError("There is no such protocol", expected=", ".join(protocols()), found=shown(name))
+        raise UsageError("There is no such benchmark", expected=", ".join(protocols()), found=shown(name))
     return evaluation_of(name)
 
 

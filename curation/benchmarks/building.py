@@ -35,7 +35,7 @@ Setting = str | bool | int | float | Path | Sequence[str | int | float]
 
 @checked
 def build(
-    benchmark: Annotated[str | Path | Manifest, "PROTOCOL"],
+    benchmark: Annotated[str | Path | Manifest, "BENCHMARK"],
     sources: Sources | None = None,
     *,
     parameters: Annotated[Mapping[str, Annotated[Setting, str]] | None, "--set KEY=VALUE"] = None,
@@ -59,7 +59,7 @@ def build(
     benchmark : str, Path or Manifest
         a benchmark, a header-only manifest to complete, or a .toml that declares published lists
     sources : mapping of str to path or annotations
-        ``curation list PROTOCOL`` names those of a protocol
+        ``curation list BENCHMARK`` names those of a benchmark
     parameters : mapping of str to str
         a parameter of the protocol (repeatable)
     tasks : Path or str, optional

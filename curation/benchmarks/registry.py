@@ -80,7 +80,7 @@ def find_benchmark(name: str) -> Benchmark:
         )
     near = difflib.get_close_matches(name, known, cutoff=0.5)
     raise UsageError(
-        "There is no such protocol",
+        "There is no such benchmark",
         where=name[:200],
         expected=", ".join(known),
         hint=f"did you mean {near[0]}?" if near else "curation list",

@@ -1,4 +1,4 @@
-"""``curation list``: protocols, what they need, and the available manifests."""
+"""``curation list``: benchmarks, what they need, and the available manifests."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ if TYPE_CHECKING:
 
 
 def run(
-    what: Annotated[str | None, "protocols | manifests | PROTOCOL"] = None,
+    what: Annotated[str | None, "benchmarks | manifests | BENCHMARK"] = None,
     /,
     *,
     folder: tuple[Annotated[Path, IndexedFolder(), "DIR"], ...] = (),
     write_index: bool = False,
 ) -> Answer:
-    """Protocols, their papers and sources, and the available manifests.
+    """Benchmarks, their papers and sources, and the available manifests.
 
     Parameters
     ----------
     what
-        these alone (default: protocols and manifests), or one protocol with its parts, page and manifests
+        these alone (default: benchmarks and manifests), or one benchmark with its parts, page and manifests
     folder
         a folder of manifests beside ./manifests, $CURATION_MANIFESTS and those that come with curation (repeatable)
     write_index
@@ -37,21 +37,21 @@ def run(
 
     data: dict[str, Any] = {}
     lines: list[str] = []
-    one = _protocol_named(what) if what not in (None, "protocols", "manifests") else None
+    one = _benchmark_named(what) if what not in (None, "benchmarks", "manifests") else None
     if what != "manifests":
         chosen = [one] if one else list(benchmarks().values())
-        data["protocols"] = [protocol.as_data() for protocol in chosen]
-        lines += [line for told in data["protocols"] for line in _protocol_lines(told, whole=one is not None)]
+        data["benchmarks"] = [protocol.as_data() for protocol in chosen]
+        lines += [line for told in data["benchmarks"] for line in _benchmark_lines(told, whole=one is not None)]
         for name, reason in registry().unusable.items():
-            warn(f"the package that offers protocol {name} cannot be used: {reason}")
+            warn(f"the package that offers benchmark {name} cannot be used: {reason}")
     written = _index_written(what, folder) if write_index else []
-    if what != "protocols":
+    if what != "benchmarks":
         data["manifests"] = [row for row in available_manifests(folder) if one is None or one.made(row)]
         lines += _manifest_lines(data["manifests"])
     return Answer(data, [*lines, *written])
 
 
-def _protocol_named(name: str) -> Benchmark:
+def _benchmark_named(name: str) -> Benchmark:
     from curation.benchmarks.registry import benchmarks, find_benchmark
 
     try:
@@ -60,12 +60,12 @@ def _protocol_named(name: str) -> Benchmark:
         raise UsageError(
             "There is nothing of this name to list",
             where=f"curation list {name[:80]}",
-            expected=f"protocols, manifests, or a protocol: {', '.join(benchmarks())}",
+            expected=f"benchmarks, manifests, or a benchmark: {', '.join(benchmarks())}",
             hint=error.hint,
         ) from None
 
 
-def _protocol_lines(protocol: dict[str, Any], *, whole: bool) -> list[str]:
+def _benchmark_lines(protocol: dict[str, Any], *, whole: bool) -> list[str]:
     paper = protocol["paper"]
     sources = tuple(
         (slot["name"], "required" if slot["required"] else "optional", slot["meaning"]) for slot in protocol["sources"]

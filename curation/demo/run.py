@@ -186,7 +186,7 @@ def _compare(out: Path) -> None:
     print(f"Each detector's report, error diagnosis, confusion matrix and curves: {out / 'scores'}")
     print(
         "\nNext, with your own data: the same commands, with VOCdevkit/VOC2007 and instances_train2017.json as sources"
-        "\nand the results files of your detector as detections. `curation list` says what each protocol needs."
+        "\nand the results files of your detector as detections. `curation list` says what each benchmark needs."
     )
 
 

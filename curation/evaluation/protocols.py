@@ -69,7 +69,7 @@ def evaluation_of(protocol: str) -> Callable[..., Any]:
     Raises
     ------
     UsageError
-        There is no such protocol.
+        There is no such benchmark.
     """
     evaluate = _known(protocol, "evaluation").evaluate
     return checked(evaluate, called=f"The evaluation {protocol}", hint=f"curation evaluate {protocol} --help")
@@ -81,7 +81,7 @@ def report_of(protocol: str) -> Any:
     Raises
     ------
     UsageError
-        There is no such protocol.
+        There is no such benchmark.
     """
     return _known(protocol, "report").REPORT
 
@@ -97,7 +97,7 @@ def _known(protocol: str, what: str) -> Any:
     if module is None:
         near = get_close_matches(protocol, protocols(), 1)
         raise UsageError(
-            "There is no such protocol",
+            "There is no such benchmark",
             where=protocol[:80],
             expected=", ".join(protocols()),
             hint=f"did you mean {near[0]}?" if near else "curation evaluate --help",

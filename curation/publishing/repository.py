@@ -202,7 +202,7 @@ def citation_text(repository: str, tag: str, members: Sequence[Member], date: st
     digests = [member.manifest.digest for member in members]
     data: dict[str, Any] = {
         "cff-version": "1.2.0",
-        "message": "Please cite the papers of the protocols that you use, and this dataset by version and digest.",
+        "message": "Please cite the papers of the benchmarks that you use, and this dataset by version and digest.",
         "type": "dataset",
         "title": title_of(members),
         "authors": [{"name": repository.partition("/")[0]}],

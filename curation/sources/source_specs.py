@@ -15,7 +15,7 @@ Seam = Literal["drop", "split", "widest"]
 Sources = Annotated[
     Mapping[str, Annotated[Any, Path]],
     "--source NAME[@PART]=PATH",
-    "a raw dataset: its root, an annotation file, or a table; NAME is a source of the protocol, or a dataset whose "
+    "a raw dataset: its root, an annotation file, or a table; NAME is a source of the benchmark, or a dataset whose "
     "root holds several of them; PART chooses among the parts of a root or table (repeatable)",
 ]
 """Raw datasets by name: paths, or annotations in memory (see `curation.sources.coerce.as_source`)."""

@@ -16,7 +16,7 @@ def test_protocols(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypat
     monkeypatch.chdir(tmp_path)
     assert main(["list", "--json"]) == 0
     data = json.loads(capsys.readouterr().out)
-    elephant = next(one for one in data["protocols"] if one["name"] == "elephant")
+    elephant = next(one for one in data["benchmarks"] if one["name"] == "elephant")
     assert elephant["paper"]["year"] == 2020
     assert [slot["name"] for slot in elephant["sources"] if slot["required"]] == ["voc2007-test", "coco"]
     assert {one["name"] for one in elephant["parameters"]} == {"ratios", "orders", "salt"}
@@ -91,7 +91,7 @@ def test_manifests_of_a_folder_with_the_versions_they_replace(house: Path, capsy
     shown = capsys.readouterr().out
     assert second["digest"][7:19] in shown
     assert "supersedes" in shown
-    assert main(["list", "protocols", "--folder", "mine"]) == 0
+    assert main(["list", "benchmarks", "--folder", "mine"]) == 0
     assert "elephant/val2017" not in capsys.readouterr().out
 
 
@@ -117,7 +117,7 @@ def test_a_broken_chain_is_an_error_and_leaves_no_index(house: Path, capsys: pyt
 @pytest.mark.parametrize(
     "given",
     [
-        ["protocols", "--folder", "mine"],
+        ["benchmarks", "--folder", "mine"],
         ["manifests", "--folder", "mine", "--folder", "."],
         ["manifests"],
         ["manifests", "--folder", "mine/elephant/val2017/1.0.0/ids"],
@@ -143,16 +143,16 @@ def test_one_protocol_with_its_sources_parameters_parts_page_and_manifests(
     assert "elephant" not in text
     assert main(["list", "owod", "--json"]) == 0
     data = json.loads(capsys.readouterr().out)
-    assert [one["name"] for one in data["protocols"]] == ["owod"]
+    assert [one["name"] for one in data["benchmarks"]] == ["owod"]
     assert {one["protocol"] for one in data["manifests"]} == {"owod", "as_published"}
-    assert "tN-test" in [one["name"] for one in data["protocols"][0]["parts"]]
+    assert "tN-test" in [one["name"] for one in data["benchmarks"][0]["parts"]]
 
 
 def test_a_name_that_is_no_protocol_is_told_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["list", "elefant"]) == 2
     said = capsys.readouterr().err
     assert "did you mean elephant?" in said
-    assert "protocols, manifests, or a protocol" in said
+    assert "benchmarks, manifests, or a benchmark" in said
 
 
 def test_a_folder_that_is_not_there_is_not_passed_over(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

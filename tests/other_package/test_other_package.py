@@ -69,7 +69,7 @@ def curation(site: Path, folder: Path, *words: str, status: int = 0) -> str:
 
 
 def test_a_benchmark_of_another_package(site: Path, birds: Path) -> None:
-    assert "owls and finches" in curation(site, birds, "list", "protocols")
+    assert "owls and finches" in curation(site, birds, "list", "benchmarks")
     curation(site, birds, "build", "owls", "--source", "birds=birds.json", "--no-cache", "--out", "made")
     shown = json.loads(curation(site, birds, "show", "made", "--json"))
     assert {part["name"]: part["images"] for part in shown["parts"]} == {"train": 3, "test": 4}
@@ -88,7 +88,7 @@ def test_a_package_that_cannot_be_used_takes_nothing_away(site: Path, birds: Pat
     (broken / "broken-1.dist-info").mkdir(parents=True)
     (broken / "broken-1.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1\n")
     (broken / "broken-1.dist-info" / "entry_points.txt").write_text("[curation.benchmarks]\nbroken = no_such:ONE\n")
-    assert "elephant" in curation(broken, birds, "list", "protocols")
+    assert "elephant" in curation(broken, birds, "list", "benchmarks")
     done = subprocess.run(
         [sys.executable, "-m", "curation", "build", "broken", "--out", "x"],
         cwd=birds, env=os.environ | {"PYTHONPATH": os.pathsep.join([str(broken), str(ROOT)])},

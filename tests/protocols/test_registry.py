@@ -16,7 +16,7 @@ from curation.manifest.manifest import read_manifest
 
 def test_names_and_near_names() -> None:
     assert find_benchmark("elephant").paper.year == 2020
-    with pytest.raises(UsageError, match="no such protocol") as caught:
+    with pytest.raises(UsageError, match="no such benchmark") as caught:
         find_benchmark("elefant")
     assert "did you mean elephant?" in str(caught.value)
 
