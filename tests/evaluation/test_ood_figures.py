@@ -30,7 +30,7 @@ def test_the_table_beside_the_bars_holds_their_heights(tmp_path: Path) -> None:
     assert [path.suffix for path in paths] == [".png", ".svg", ".csv"]
     found = {(row["split"], row["metric"]): row["value"] for row in rows(paths[-1])}
     assert float(found["near", "P_U"]) == 50
-    assert float(found["far $x", "FPR95"]) == pytest.approx(100 / 3)
+    assert float(found["far $x", "FPR95"]) == pytest.approx(1 / 3)
     assert len(found) == 12
 
 

@@ -510,7 +510,7 @@ def signals(folder: Path) -> Iterator[str]:
     yield f"{given} --set near_wup=0.7 --near coco=laptop --far coco=bowl --out words.jsonl --json"
     seen = "--detections detections.json --detections categories=detector.json"
     yield f"{given} {seen} --out seen.jsonl --json"
-    yield f"{given} {seen} --set agreeing=1 --set detector_score=0.45 --compare names.jsonl --out agreed.jsonl --json"
+    yield f"{given} {seen} --set agreeing=1 --set detector_score=0.45 --out agreed.jsonl --json"
 
 
 WORLDS: dict[str, Callable[[Path], Iterator[str]]] = {

@@ -165,7 +165,7 @@ def error_bars(diagnoses: Mapping[str, Result], stem: Path, *, recall: str = "0.
         figure = style.new_figure(style.PAGE, sum(0.17 * height + 0.7 for height in heights) + 0.6)
         grid = {"height_ratios": heights}
         axes = figure.subplots(len(bars), len(sections), squeeze=False, sharex=True, gridspec_kw=grid)
-        longest = 1.0
+        longest = 0.01
         for line, (detector, by_section) in zip(axes, bars.items(), strict=True):
             prefix = f"{plain(detector)}: " if len(bars) > 1 else ""
             for axis, (section, shown) in zip(line, by_section.items(), strict=True):
@@ -173,7 +173,7 @@ def error_bars(diagnoses: Mapping[str, Result], stem: Path, *, recall: str = "0.
                 axis.set_title(prefix + _SECTION_TITLES[section])
         for axis in axes[-1]:
             # Room for the count beside the longest bar.
-            axis.set(xlabel="share of kept detections (%)", xlim=(0, longest * 1.25))
+            axis.set(xlabel="share of kept detections", xlim=(0, longest * 1.25))
         style.add_key(figure, axes.ravel().tolist())
         set_title(figure, f"Errors at the threshold of recall {recall}", note)
         return figure
@@ -188,13 +188,13 @@ def _bars(section: Result) -> Iterator[tuple[str, Mapping[str, int]]]:
 
 
 def _draw_error_bars(axis: Axes, bars: Sequence[tuple[str, Mapping[str, int]]], *, labelled: bool) -> float:
-    """Draw one stacked bar a class, the shares of each kind of error, and return the longest in per cent."""
+    """Draw one stacked bar a class, the shares of each kind of error, and return the longest."""
     positions = np.arange(len(bars))[::-1]
     totals = np.array([sum(counts[kind] for kind in ("correct", *_ERROR_COLOURS)) for _, counts in bars])
     left = np.zeros(len(bars))
     look: dict[str, Any] = {"height": 0.72, "edgecolor": "white", "linewidth": 0.5}
     for kind, colour in _ERROR_COLOURS.items():
-        share = 100 * np.array([counts[kind] for _, counts in bars]) / np.maximum(totals, 1)
+        share = np.array([counts[kind] for _, counts in bars]) / np.maximum(totals, 1)
         if share.any():
             axis.barh(positions, share, left=left, color=colour, label=kind.replace("_", " "), **look)
         left += share

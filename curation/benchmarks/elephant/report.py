@@ -264,7 +264,7 @@ def _open_set(data: Data) -> Table:
     for recall, section, found in entries(data["diagnosis"], 2):
         if found is not None and (shares := found["shares"]["total"]) is not None:
             kinds = ", ".join(f"{kind} {shown(share, 'share')}" for kind, share in shares.items())
-            rows.append((f"kept at recall {recall}, {section}, %", kinds))
+            rows.append((f"shares of what is kept at recall {recall}, {section}", kinds))
     return Table("", (Column("", head=""), Column("", head="")), rows, title="Open-set errors")
 
 

@@ -228,9 +228,9 @@ def _separability_table(data: Data, results: Data) -> Table:
         f"Separability, ID positive (FPR95_ood_positive apart); FPR95 is rule {settings['fpr']['rule']}",
         results,
         [
-            *((name, ".3%", taking(name)) for name in SEPARABILITY),
+            *((name, "share", taking(name)) for name in SEPARABILITY),
             (f"threshold ({settings['threshold']['rule']})", "ratio", taking("threshold")),
-            ("ID scores >= threshold, %", ".3%", taking("id_share_at_least_threshold")),
+            ("ID scores >= threshold", "share", taking("id_share_at_least_threshold")),
             ("ID detections", "count", counted("id_detections")),
             ("OOD detections", "count", counted("ood_detections")),
             ("images without predictions, %", "", _images_without),
@@ -346,21 +346,24 @@ def metric_bars(sections: Sequence[Data], profiles: Sequence[str], stem: Path) -
         if alone:
             figure, axes = small_multiples(1, height=2.1)
             found = {(_arrowed(name), "", one[2]): values[one][name] for one in values for name in _PANELS}
-            _draw_bars(axes[0], found)
+            _draw_bars(axes[0], found, {_arrowed(name): _full(name) for name in _PANELS})
         else:
             height = 0.155 * len(splits) * (len(methods) + 0.6) + 0.6
-            figure, axes = small_multiples(len(panels), height=height, sharex=True, sharey=True)
+            figure, axes = small_multiples(len(panels), height=height, sharey=True)
             for axis, name in zip(axes, panels, strict=True):
-                _draw_bars(axis, {place: one[name] for place, one in values.items()})
+                _draw_bars(
+                    axis, {place: one[name] for place, one in values.items()}, dict.fromkeys(splits, _full(name))
+                )
                 axis.set_title(_arrowed(name))
         if len(profiles) > 1 or len(methods) > 1:
             add_key(figure, axes)
         rule = sections[0]["FPR95"]["rule"].replace("_", " ")
         about = (("split", splits), ("score", methods), ("profile", profiles))
         told = [f"{what} {of[0]}" for what, of in about if len(of) == 1]
-        note = ", ".join([*told, f"FPR95 rule {rule}", "arrow: the better direction"])
+        units = "AUROC and FPR95 as shares, all else in %"
+        note = ", ".join([*told, f"FPR95 rule {rule}", units, "arrow: the better direction"])
         undefined = [(name, reason) for *_, name, _, reason in rows if name not in panels]
-        set_title(figure, "Out-of-distribution metrics in %", "; ".join([*_in_words(undefined), note]))
+        set_title(figure, "Out-of-distribution metrics", "; ".join([*_in_words(undefined), note]))
         return figure
 
     return save_figure(draw, stem, ("split", "score", "profile", "metric", "value", "undefined"), rows)
@@ -411,14 +414,16 @@ def score_histograms(
 
 
 def _values(section: Data, profile: str) -> dict[str, float | None]:
-    """Return the metrics of the panels in per cent."""
+    """Return the metrics of the panels, in the units of the tables."""
     open_set = section.get(profile) or {}
     rates = open_set.get("unrounded", {})
     shares = {"AUROC": section["AUROC"], "FPR95": section["FPR95"]["value"]}
-    return {
-        **{name: None if value is None else 100 * value for name, value in shares.items()},
-        **{name: rates.get(name) for name in _PANELS if name not in shares},
-    }
+    return {**shares, **{name: rates.get(name) for name in _PANELS if name not in shares}}
+
+
+def _full(name: str) -> float:
+    """Return the value of a metric of the panels that a bar of full length stands for."""
+    return 1.0 if name in ("AUROC", "FPR95") else 100.0
 
 
 def _reason(section: Data, profile: str, name: str) -> str:
@@ -441,28 +446,33 @@ def _arrowed(name: str) -> str:
     return f"{name} {'↓' if name in _LOWER_IS_BETTER else '↑'}"
 
 
-def _draw_bars(axis: Axes, values: Mapping[tuple[str, str, str], float | None]) -> None:
-    """Draw values by row, series and profile as lying bars; of a second profile as a line."""
+def _draw_bars(axis: Axes, values: Mapping[tuple[str, str, str], float | None], full: Mapping[str, float]) -> None:
+    """Draw values by row, series and profile as lying bars, a second profile as a line; `full` of a row is one long."""
     rows, series, profiles = (list(dict.fromkeys(names)) for names in zip(*values, strict=True))
+    lengths = {place: None if value is None else value / full[place[0]] for place, value in values.items()}
     size = 0.82 / len(series)
     for number, name in enumerate(series):
         at = [place + (number - (len(series) - 1) / 2) * size for place in range(len(rows))]
-        first, *others = ([values.get((row, name, profile)) for row in rows] for profile in profiles)
+        first, *others = ([lengths.get((row, name, profile)) for row in rows] for profile in profiles)
         label = plain(name) if len(series) > 1 else f"profile {profiles[0]}"
-        axis.barh(at, [value or 0.0 for value in first], 0.9 * size, color=SERIES[number % len(SERIES)], label=label)
+        axis.barh(at, [length or 0.0 for length in first], 0.9 * size, color=SERIES[number % len(SERIES)], label=label)
         for profile, found in zip(profiles[1:], others, strict=True):
-            differing = [place for place, value in enumerate(found) if value not in (None, first[place])]
+            differing = [place for place, length in enumerate(found) if length not in (None, first[place])]
             if differing:
                 axis.plot(
                     [found[place] or 0.0 for place in differing], [at[place] for place in differing], "|", color=INK,
                     markeredgewidth=1.5, markersize=max(5.0, 11 * size), label=f"profile {profile}, where it differs",
                 )  # fmt: skip
-        for y, *found in zip(at, first, *others, strict=True):
-            text = "undefined" if found[0] is None else f"{found[0]:.1f}"
-            end = max(value or 0.0 for value in found)
-            axis.text(end + 2, y, text, va="center", fontsize=SMALL, color=INK)
-    axis.set_xlim(0, 1.2 * max(100.0, *(value or 0.0 for value in values.values())))
-    axis.set_xticks(range(0, 101, 20 if len(series) == 1 and not series[0] else 50))
+        for row, y, *found in zip(rows, at, first, *others, strict=True):
+            value = values.get((row, name, profiles[0]))
+            text = "undefined" if value is None else f"{value:.{3 if full[row] == 1 else 1}f}"
+            end = max(length or 0.0 for length in found)
+            axis.text(end + 0.02, y, text, va="center", fontsize=SMALL, color=INK)
+    axis.set_xlim(0, 1.2 * max(1.0, *(length or 0.0 for length in lengths.values())))
+    # Rows of different units share no scale; each bar has its number.
+    scales = set(full.values())
+    ticks = (0.0, 0.5, 1.0)
+    axis.set_xticks(ticks, [f"{place * max(scales):g}" if len(scales) == 1 else "" for place in ticks])
     axis.set_yticks(range(len(rows)), [plain(row, 24) for row in rows])
     axis.set_ylim(len(rows) - 0.45, -0.55)
     axis.grid(visible=False, axis="y")
