@@ -298,5 +298,5 @@ def _class_table(header: Header, compositions: Sequence[PartComposition]) -> Tab
         )
     title = "Objects of each class"
     if header.tasks:
-        title = "Labelled objects of each class in the parts of the task that introduces it (--csv FILE: in all parts)"
+        title = "Labelled objects of each class in the parts of the task that introduces it (in all: --out FILE.csv)"
     return Table(title, ("index", "class", "task" if header.tasks else "role", *columns), tuple(rows))

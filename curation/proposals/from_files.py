@@ -157,7 +157,7 @@ def propose_from_files(
 def _classes(id_classes: Path | None, manifest: str | None) -> tuple[tuple[IdClass, ...], dict[int, str], list[Input]]:
     """Return the ID classes, the numbers a detector calls them by where that is known, and the inputs so far."""
     if (id_classes is None) == (manifest is None):
-        raise UsageError("Name the ID classes once", expected="either --id-classes FILE or --manifest M")
+        raise UsageError("Name the ID classes once", expected="either --classes FILE or --manifest M")
     if id_classes is not None:
         return read_id_classes(id_classes), {}, [_input("id_classes", id_classes)]
     locked = load_manifest(manifest or "")

@@ -481,14 +481,14 @@ def duplicates(
         of the engine (one a core)
     """
     if (images is None) == (embeddings is None):
-        raise UsageError("Nothing to compare", expected="--images DIR, or --embeddings STORE")
-    for name, one, other, what in (
-        ("against", against, images, "images"),
-        ("against-embeddings", against_embeddings, embeddings, "embeddings"),
-        ("hashes", hashes, images, "images"),
+        raise UsageError("Nothing to compare", expected="--photos DIR, or --embeddings STORE")
+    for option, one, other, needed in (
+        ("--against ", against, images, "--photos"),
+        ("--embeddings against=", against_embeddings, embeddings, "--embeddings"),
+        ("--resume ", hashes, images, "--photos"),
     ):
         if one is not None and other is None:
-            raise UsageError(f"--{name} goes with --{what}", where=f"--{name} {one!s:.200}")
+            raise UsageError(f"{option.rstrip(' =')} requires {needed}", where=f"{option}{one!s:.200}")
     if images is None:
         return _by_look(embeddings or Path(), against_embeddings, threshold)
     corpora = {"images": images} | ({} if against is None else {"against": against})

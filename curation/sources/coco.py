@@ -318,7 +318,7 @@ def _categories(records: list[CategoryRecord], name: str) -> tuple[Categories, I
 def _images(records: list[ImageRecord], name: str, dataset: str, space: str) -> tuple[Images, Ids]:
     where = _where(name, "images", records)
     ids = _ids(records, "id", where)
-    check_unique(ids, "image id", where, hint="curation inspect --renumber FILE, if files were joined without new ids")
+    check_unique(ids, "image id", where, hint="curation inspect FILE --renumber NEW.json, if files were joined")
     natives = _natives(records, ids, dataset, space, where)
     check_unique(natives, "native image id", where)
     images = Images.of(

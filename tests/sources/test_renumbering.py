@@ -34,7 +34,7 @@ def test_each_annotation_goes_to_the_image_of_its_own_run(tmp_path: Path) -> Non
     path = write_json(tmp_path / "joined.json", content())
     with pytest.raises(DuplicateIdError) as caught:
         read_coco(path)
-    assert "curation renumber" in str(caught.value)
+    assert "curation inspect FILE --renumber NEW.json" in str(caught.value)
     assert main(["inspect", str(path), "--renumber", str(tmp_path / "new.json")]) == 0
     source = read_coco(tmp_path / "new.json")
     assert source.images.numbers.tolist() == [1, 2, 3, 4, 5]

@@ -431,7 +431,7 @@ _READERS: tuple[tuple[str, str, tuple[str, ...], str, str], ...] = (
         _NEIGHBORS.format("{in}/store", "{made}").replace("numpy", "local --workers 1"),
         "right",
     ),
-    ("presence shard", "scanned", _STEPS, "presence {in}/shown --workers 1 --out {made} --json", "right"),
+    ("presence shard", "scanned", _STEPS, "inspect {in}/shown --workers 1 --presence {made} --json", "right"),
     ("leaderboard", "board.jsonl", ("",), "leaderboard {made}", "read"),
     ("decisions", "decisions.jsonl", ("",), "review summary {made}", "read"),
 )
@@ -530,8 +530,12 @@ def two_reviewers(injection: Injection) -> Iterator[Fault]:
             }
             for name, wait in (("Ann", None), ("Ben", after))
         ]
+        told = [Path(str(one["told"])) for one in requests]
+        for one in told:
+            one.unlink(missing_ok=True)
         statuses = lab.forks.run(*requests)
-        confirmed = [len(Path(str(one["told"])).read_text().split()) for one in requests]
+        # Killed before it opened its output, it confirmed nothing.
+        confirmed = [len(path.read_text().split()) if path.exists() else 0 for path in told]
         wrong = "" if statuses[0] == 0 and statuses[1] in (0, -9) else f"exit statuses {statuses}"
         (last,) = lab.forks.run(requests[0] | {"after": None})
         rows = read_decisions(path).decisions

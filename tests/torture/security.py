@@ -199,9 +199,9 @@ def _deep_yaml() -> str:
 
 _CUT = "cut {in}/coco.json.gz -k 2 --no-cache"
 _SCORES = "evaluate imagenet --scores {in}/s.npz"
-_EMBED = "embed --photos {in}/photos --encoder colour --out {in}/out"
+_EMBED = "similarity embed --photos {in}/photos --encoder colour --out {in}/out"
 _VOC = "cut {in} --dataset voc2007 --part test -k 2 --no-cache"
-_CORPUS = "embed --corpus {in}/c.tar --encoder colour --out {in}/out"
+_CORPUS = "similarity embed --corpus {in}/c.tar --encoder colour --out {in}/out"
 
 CASES: tuple[Case, ...] = (
     Case("gzip bomb", _gzip_bomb, _CUT, told="unpacks to more"),
@@ -212,16 +212,18 @@ CASES: tuple[Case, ...] = (
     Case("pickle called npy", _pickled, "evaluate imagenet --scores {in}/s.npy", told="cannot be read"),
     Case("PNG bomb", _png_bomb, _EMBED, told="million pixels"),
     Case("Parquet bomb", _parquet_bomb, "cut {in}/t.parquet --dataset custom -k 2 --no-cache", told="unpacks to more"),
-    Case("Parquet bomb of scores", _score_bomb, "evaluate imagenet --scores {in}/t.parquet", told="unfolds to more"),
+    Case("Parquet bomb of scores", _score_bomb, "evaluate imagenet --scores {in}/t.parquet",
+         told="12,000,000,000 bytes of texts"),
     Case("XML entities", lambda f: _xml(f, f"{_LAUGHS}]>", "&j;"), _VOC, told="document type"),
     Case("XML of a file", lambda f: _xml(f, '<!DOCTYPE a [<!ENTITY e SYSTEM "file:///etc/passwd">]>', "&e;"), _VOC,
          told="document type"),
     Case("XML without end", lambda f: _xml(f, "", "<object>" * 200_000), _VOC),
-    Case("YAML of aliases", _text("d.yaml", _deep_yaml()), "decisions {in}/d.yaml"),
+    Case("YAML of aliases", _text("d.yaml", _deep_yaml()), "review summary {in}/d.yaml"),
     Case("YAML of objects", _text("d.yaml", f"!!python/object/apply:os.system ['touch {_MARK}']"),
-         "decisions {in}/d.yaml"),
+         "review summary {in}/d.yaml"),
     Case("JSON without end", _text("coco.json", b"[" * 2_000_000), "cut {in}/coco.json -k 2 --no-cache"),
-    Case("numbers without end", _text("d.jsonl", b'{"image_id": ' + b"9" * 60_000 + b"}\n"), "decisions {in}/d.jsonl"),
+    Case("numbers without end", _text("d.jsonl", b'{"image_id": ' + b"9" * 60_000 + b"}\n"),
+         "review summary {in}/d.jsonl"),
     Case("TOML without end", _text("t.toml", b"a = " + b"[" * 200_000),
          "build owod --tasks {in}/t.toml --source train={in}/t.toml --source test={in}/t.toml --out {in}/out"),
     Case("tar of links and names that climb", lambda f: _tar(f, members=[
@@ -233,7 +235,7 @@ CASES: tuple[Case, ...] = (
     Case("id list that is a link", _linked_list, "show {in}/m"),
     Case("image set that climbs", lambda f: _xml(f, "", listed="../../../etc/passwd"), _VOC),
     Case("escapes in a name", _text("d.csv", "image_id,dataset,stage,action\n\x1b[2J\x1b]0;x\x07,coco,manual,remove\n"),
-         "decisions {in}/d.csv"),
+         "review summary {in}/d.csv"),
 )  # fmt: skip
 
 
@@ -272,6 +274,8 @@ def outcome(case: Case, folder: Path, forks: Forks) -> Outcome:
 def _wrong(case: Case, status: int, told: str, mib: float, folder: Path, before: set[str]) -> str:
     if "Traceback" in told or status not in case.statuses:
         return f"exit status {status}: {told[-800:]}"
+    if "usage: " in told or "error: `curation " in told:
+        return f"no such command: {told[:300]}"
     if status and "error: " not in told:
         return f"no error is told: {told[-300:]}"
     if case.told not in told:

@@ -700,7 +700,7 @@
           alt: sample.nearest,
           style: { display: "block", maxWidth: "100%", maxHeight: 220, borderRadius: 4, marginBottom: 4 },
         })
-      : h("div", MUTED, "its photo is not at hand (--id-photos)");
+      : h("div", MUTED, "its photo is missing (--photos id=DIR)");
     return h("div", {}, heading("nearest ID image"), photo, h("div", {}, sample.nearest));
   }
 
