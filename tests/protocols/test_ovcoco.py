@@ -104,7 +104,7 @@ def test_a_number_is_of_the_class_that_the_truth_gives_it_to(tmp_path: Path) -> 
     """Of a file with numbers of its own COCO's number for a class that it lacks is another class's, or nobody's."""
     paths = ovcoco.files(tmp_path)
     truth, found = (json.loads(paths[name].read_bytes()) for name in ("truth", "detections"))
-    expected = evaluate(truth=paths["truth"], detections=paths["detections"], profile="all").sections
+    expected = evaluate(truth=paths["truth"], detections=paths["detections"], variant="all").sections
     names = {one["id"]: one["name"] for one in truth["categories"]}
     number = {name: place for place, name in enumerate((*BASE, *NOVEL), 1)}
     truth["categories"] = [{"id": place, "name": name} for name, place in number.items()]
@@ -116,7 +116,7 @@ def test_a_number_is_of_the_class_that_the_truth_gives_it_to(tmp_path: Path) -> 
     found = [one | {"category_id": number[names[one["category_id"]]]} for one in found]
     assert {one["category_id"] for one in found} & {n for n, name, _ in COCO_CATEGORIES if name in LEFT_OUT}
     own = write_json(tmp_path / "own.json", truth)
-    sections = evaluate(truth=own, detections=write_json(tmp_path / "d.json", found), profile="all").sections
+    sections = evaluate(truth=own, detections=write_json(tmp_path / "d.json", found), variant="all").sections
     for name, section in expected.items():
         assert section["AP50_per_class"] == sections[name]["AP50_per_class"], name
         assert section["AP50_novel"] == sections[name]["AP50_novel"]
@@ -125,7 +125,7 @@ def test_a_number_is_of_the_class_that_the_truth_gives_it_to(tmp_path: Path) -> 
     teddy = write_json(tmp_path / "teddy.json", [*found, box | {"category": "teddy bear"}])
     with pytest.raises(PredictionError, match="neither base nor novel"):
         evaluate(truth=own, detections=teddy)
-    dropped = evaluate(truth=own, detections=teddy, outside="drop", profile="all")
+    dropped = evaluate(truth=own, detections=teddy, outside="drop", variant="all")
     assert dropped.sections["generalized/ovr-cnn"]["AP50_all"] == sections["generalized/ovr-cnn"]["AP50_all"]
     with pytest.raises(PredictionError, match="a category that is not known"):
         evaluate(truth=own, detections=write_json(tmp_path / "s.json", [box | {"category_id": 90}]), outside="drop")
@@ -150,7 +150,7 @@ def test_a_truth_of_one_group_alone_is_refused(tmp_path: Path) -> None:
 
 def test_the_means_of_detic_are_undefined_where_a_class_has_no_object(tmp_path: Path) -> None:
     paths = ovcoco.files(tmp_path)
-    result = evaluate(truth=paths["truth"], detections=paths["detections"], profile="detic")
+    result = evaluate(truth=paths["truth"], detections=paths["detections"], variant="detic")
     section = result.sections["generalized/detic"]
     assert section["AP50_novel"] is None
     assert "airplane" in section["undefined"]["AP50_novel"]
@@ -221,7 +221,7 @@ def check_objects_as_detections_score_fully(val2017: Source, shared: Path, tmp_p
         if one["category_id"] not in left_out
     ]
     detections = write_json(tmp_path / "d.json", found)
-    sections = evaluate(truth=val2017, detections=detections, setting="all", profile="all").sections
+    sections = evaluate(truth=val2017, detections=detections, setting="all", variant="all").sections
     for section in sections.values():
         assert section["AP50_novel"] > 0.95
         assert section["AP50_base"] > 0.95
