@@ -185,6 +185,7 @@ def other_calls(folder: Path) -> dict[str, Call]:
         "export": Call.of(curation.export, manifest=some, part="closed", form="txt", out=Path("out/ids.txt")),
         "identify": Call.of(implementation("identify"), files=packaged / "ids/closed.txt"),
         "import_lists": Call.of(curation.import_lists, header="owod/reowod-published", lists=photos),
+        "inspect": Call.of(curation.inspect, path=folder / "coco/truth.json"),
         "leaderboard": Call.of(curation.leaderboard, path=rows),
         "leaks": Call.of(implementation("leaks"), manifest=some, corpus=photos, photos=photos, plant=0, workers=1),
         "open_source": Call.of(curation.open_source, dataset="coco", annotations=source),
@@ -213,8 +214,8 @@ def implementation(name: str) -> Any:
 
 
 EVALUATIONS = tuple(name for name in protocols() if evaluation_of(name).__module__.startswith("curation."))
-OTHERS = ["load", "audit", "build", "diff", "export", "identify", "import_lists", "leaderboard", "leaks", "open_source",
-          "publish", "pull", "verify"]  # fmt: skip
+OTHERS = ["load", "audit", "build", "diff", "export", "identify", "import_lists", "inspect", "leaderboard", "leaks",
+          "open_source", "publish", "pull", "verify"]  # fmt: skip
 METHODS = ["manifest.ids", "manifest.part", "manifest.frame", "manifest.photos", "manifest.save", "result.table",
            "result.latex", "result.figure", "result.rows", "result.append", "result.save"]  # fmt: skip
 

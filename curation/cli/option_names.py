@@ -112,7 +112,6 @@ NAMES: Mapping[str, OptionName | None] = {
     # Arguments of Python alone.
     "embed.images": None,
     "presence.classes": None,
-    "source_note": None,
 }
 """By parameter, or by function and parameter; None: no option."""
 

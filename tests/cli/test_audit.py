@@ -187,8 +187,8 @@ def test_a_label_file_of_another_list_is_warned_of(folder: Path, capsys: pytest.
     coco(other, {native: TRAIN[native] for native in LISTS["t3-train"]})
     assert main(arguments(folder, "--labels", f"t1_val={other}")) == 0
     said = capsys.readouterr()
-    assert "warning: t1_val: label file other.json holds none of its 1 images" in said.err
-    assert "holds none of its 1 images" in said.out
+    assert "warning: t1_val: label file other.json holds none of its 1 image;" in said.err
+    assert "holds none of its 1 image;" in said.out
     assert main(arguments(folder, "--labels", f"t1_val={other}", "--json")) == 0
     data = json.loads(capsys.readouterr().out)
     assert verdicts(json.dumps(data))["AS2"] == "undecidable"

@@ -163,7 +163,7 @@ def test_shared_images_are_refused_or_told(files: dict[str, Path], capsys: pytes
             '[{"image_id": 1, "bbox": [1, 1, 2, 2], "score": 0.5, "ood_score": NaN}]',
             "cannot be read",
         ),
-        ("detections", [{"image_id": 1, "bbox": [1, 1, 2, 1e99], "score": 0.5, "ood_score": 1}], "cannot be"),
+        ("detections", [{"image_id": 1, "bbox": [1, 1, 2, 1e99], "score": 0.5, "ood_score": 1}], "impossible box"),
         ("detections", [{"image_id": 1, "bbox": [1, 1, 2, 2], "score": 0.5}], "no OOD score in common"),
         ("detections", truth_content(EXAMPLE), "ground-truth file"),
         ("id", "[]x", "cannot be read"),

@@ -107,7 +107,7 @@ def test_a_manifest_orders_and_labels(tmp_path: Path, capsys: pytest.CaptureFixt
     np.savez(tmp_path / "plain.npz", scores=scores, gt=np.array(TEST_LABELS))
     np.savez(tmp_path / "val.npz", scores=scores[:3], gt=np.array(VAL_LABELS))
     manifest = ("--manifest", tmp_path / "manifest", "--part", "test", "--truth", write_truth(tmp_path))
-    val = ("--scores", f"val={tmp_path}" / "val.npz", "--part", "val=val")
+    val = ("--scores", f"val={tmp_path / 'val.npz'}", "--part", "val=val")
     named = as_json(capsys, "--scores", f"x={tmp_path / 'test.npz'}", *val, *manifest)
     plain = as_json(capsys, "--scores", f"x={tmp_path / 'plain.npz'}", *val, *manifest)
     assert named["classifiers"] == plain["classifiers"]
@@ -156,18 +156,17 @@ def test_kind_and_background_by_classifier(files: dict[str, Path], capsys: pytes
     [
         (("--part", "test"), "--manifest MANIFEST --part PART"),
         (("--truth", "x"), "--manifest MANIFEST --part PART"),
-        (("--scores", "val:b=x.npz"), "There is no such classifier"),
+        (("--scores", "val=b=x.npz"), "There is no such classifier"),
         (("--scores", "soft=x.npz"), "given twice"),
         (("--kind", "best"), "--kind auto|logits"),
         (("--background", "hard=last"), "with NAME one of soft"),
         (("--variant", "table2"), "no classifier has one"),
         (("--set", "queries=0.1,2"), "from 0 to 1"),
-        (("--set", "queries="), "from 0 to 1"),
         (("--key", "score=x"), "has no scores"),
         (("--bootstrap", "-3"), "bootstrap"),
         (("--manifest", "nowhere"), "no such manifest"),
         (("--scores", "val=absent.npz"), "does not exist"),
-        (("--labels", "val=l.npy"), "--scores val:soft=FILE"),
+        (("--labels", "val=l.npy"), "--scores val=soft=FILE"),
         (("--manifest", "m", "--part", "val=val"), "--scores val=FILE"),
         (("--epochs", "absent.csv"), "does not exist"),
     ],
@@ -176,6 +175,14 @@ def test_what_cannot_be(
     files: dict[str, Path], capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], words: str
 ) -> None:
     assert words in error(capsys, "--scores", files["soft.npz"], *arguments, "--out", files["out"])
+    assert not files["out"].exists()
+
+
+def test_a_setting_without_a_value_is_refused(files: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        run("--scores", files["soft.npz"], "--set", "queries=", "--out", files["out"])
+    assert caught.value.code == 2
+    assert "expected queries=Q,Q" in capsys.readouterr().err
     assert not files["out"].exists()
 
 

@@ -133,15 +133,15 @@ def test_repeated_lines_are_refused_kept_or_dropped(
     files: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     ids = [f"{image:012d}" for image in EXAMPLE]
-    images = {"images": write(tmp_path / "ids.txt", "\n".join(ids * 2) + "\n")}
-    message = refused(arguments(files | images), capsys)
+    lists = {"lists": write(tmp_path / "ids.txt", "\n".join(ids * 2) + "\n")}
+    message = refused(arguments(files | lists), capsys)
     assert "11 further lines" in message
     assert "--on-error repeats=keep" in message
     once = evaluate(files, capsys)["t1/clean"]
-    dropped = evaluate(files | images, capsys, "--on-error", "repeats=drop")
+    dropped = evaluate(files | lists, capsys, "--on-error", "repeats=drop")
     assert dropped["t1/clean"]["UDP"] == once["UDP"]
     assert dropped["inputs"]["t1"]["truth"]["repeated_lines"] == 11
-    kept = evaluate(files | images, capsys, "--on-error", "repeats=keep")
+    kept = evaluate(files | lists, capsys, "--on-error", "repeats=keep")
     assert kept["repeats"]["keep"]
     for name in ("UR", "UDR", "UDP", "mAP_cur"):
         assert kept["t1/clean"][name] < once[name]
@@ -151,7 +151,7 @@ def test_repeated_lines_are_refused_kept_or_dropped(
     # A detector that ran over the list line by line wrote everything twice: the same numbers either way.
     write(files["detections"], results() * 2)
     for repeats, expected in (("keep", kept), ("drop", dropped)):
-        again = evaluate(files | images, capsys, "--on-error", f"repeats={repeats}")
+        again = evaluate(files | lists, capsys, "--on-error", f"repeats={repeats}")
         assert "once a line" in again["inputs"]["t1"]["detections"]["repeated_images"]
         assert again["t1/clean"] == expected["t1/clean"]
 
@@ -159,17 +159,17 @@ def test_repeated_lines_are_refused_kept_or_dropped(
 def test_an_image_list_chooses_images_and_strays_are_told(
     files: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    images = {"images": write(tmp_path / "ids.txt", "1\ncoco:000000000009\n\n")}
-    assert "not in the ground truth" in refused(arguments(files | images), capsys)
-    found = evaluate(files | images, capsys, "--on-error", "stray=drop")
+    lists = {"lists": write(tmp_path / "ids.txt", "1\ncoco:000000000009\n\n")}
+    assert "not in the ground truth" in refused(arguments(files | lists), capsys)
+    found = evaluate(files | lists, capsys, "--on-error", "stray=drop")
     counts = found["t1/clean"]["counts"]
     # Image 9 is in the list without any annotation: its detections are false positives.
     assert (counts["images"], counts["images_without_annotation"], counts["FP_u"]) == (2, 1, 1)
     assert sum(found["inputs"]["t1"]["detections"]["reported"].values()) == 14
-    write(images["images"], "000000000077\n")
-    assert "lacks images" in refused(arguments(files | images), capsys)
-    write(images["images"], "\n")
-    assert "names no image" in refused(arguments(files | images), capsys)
+    write(lists["lists"], "000000000077\n")
+    assert "lacks images" in refused(arguments(files | lists), capsys)
+    write(lists["lists"], "\n")
+    assert "names no image" in refused(arguments(files | lists), capsys)
 
 
 @pytest.mark.usefixtures("unpainted")

@@ -207,7 +207,7 @@ def test_nothing_is_evaluated_when_the_rows_could_not_be_appended(
         (["--append", str(other)], "verdicts.jsonl, line 1"),
         (["--append", str(tmp_path / "results.json")], "JSON Lines"),
         (["--name", "mine"], "--append"),
-        (["--append", str(tmp_path / "new.jsonl"), "--name", "a\nb"], "name of the method"),
+        (["--append", str(tmp_path / "new.jsonl"), "--name", "a\nb"], "method name"),
     ):
         assert main([*given, *more]) == 2
         assert message in capsys.readouterr().err
@@ -230,13 +230,14 @@ def test_the_table_and_the_page(tmp_path: Path, capsys: pytest.CaptureFixture[st
     with path.open("a") as stream:
         stream.write('{"torn')
     page = tmp_path / "page.html"
-    assert main(["leaderboard", str(path), "--metric", "AWI@0.3", "--out", str(page)]) == 0
+    assert main(["leaderboard", str(path), "--metric", "AWI@0.3"]) == 0
     shown = capsys.readouterr()
     lines = [line.split() for line in shown.out.splitlines()]
     assert ["1", "ours", "0.5000", "0.1250"] in lines
     assert ["2", "theirs", "0.5000", "0.5000"] in lines
     assert "line 3 says again what line 1 says" in shown.out
     assert "cut off" in shown.err
+    assert main(["leaderboard", str(path), "--metric", "AWI@0.3", "--out", str(page)]) == 0
     assert page.read_text().startswith("<!doctype html>")
 
 

@@ -126,7 +126,7 @@ CASES = {
                         w / "found.json", "--out", out.parent, "--figures"],
     ),
     "audit": Case(
-        "train.json",
+        "report.html",
         "coco/annotations/instances_train2017.json",
         lambda w, out: ["audit", w / "manifest", "--no-cache", "--rules", "DS1", "--source",
                         f"coco@train2017={w.coco}", "--out", out],

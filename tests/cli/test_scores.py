@@ -128,7 +128,7 @@ def test_an_option_that_is_gone_names_the_new_way(
 ) -> None:
     assert main(arguments(arrays, tmp_path / "s.json", option)) == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith(f"error: `curation scores {option.partition('=')[0]}` is gone: ")
+    assert line.startswith(f"error: {option.partition('=')[0]} of `curation scores` is gone: ")
     assert not (tmp_path / "s.json").exists()
 
 

@@ -89,10 +89,6 @@ def _reference() -> str:
     """Return the reference of the public interface, from its docstrings."""
     import curation
 
-    parts = ["# Reference\n", "What is listed here is promised; every other module can be imported, and may change.\n"]
-    for name in sorted(curation._HOMES):
-        module, _, attribute = curation._HOMES[name].partition(":")
-        # A package that can be called keeps its function in its module `run`.
-        where = f"{module}.{attribute}" if attribute else f"{module}.run.{name}"
-        parts.append(f"::: {where}\n    options:\n      heading_level: 2\n")
-    return "\n".join(parts)
+    title = ("# Reference\n", "What is listed here is promised; every other module can be imported, and may change.\n")
+    homes = map(".".join, map(curation._HOMES.__getitem__, curation.__all__))
+    return "\n".join([*title, *(f"::: {home}\n    options:\n      heading_level: 2\n" for home in homes)])
