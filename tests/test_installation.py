@@ -173,7 +173,7 @@ def test_every_extra_is_used() -> None:
 
 
 BROUGHT_ALONG = {"markupsafe": "jinja2", "absl": "mlcroissant", "bson": "fiftyone", "pymongo": "fiftyone"}
-BROUGHT_ALONG |= {"psutil": "fiftyone", "graphql": "fiftyone"}
+BROUGHT_ALONG |= dict.fromkeys(("psutil", "graphql", "jsonpatch", "jsonpointer"), "fiftyone")
 
 
 def test_every_import_is_declared() -> None:
