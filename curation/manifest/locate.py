@@ -165,8 +165,9 @@ def superseded_by(manifest: Manifest, at_hand: Mapping[str, Manifest]) -> tuple[
 def require_folder_of_manifests(folder: Path) -> None:
     """Raise `UsageError` where there is no such folder."""
     if not folder.is_dir():
-        found = "a file" if folder.exists() else "nothing"
-        raise UsageError("There is no such folder", where=str(folder), expected="a folder of manifests", found=found)
+        found = "a file" if folder.exists() else None
+        what = "Not a folder" if found else "The folder of manifests does not exist"
+        raise UsageError(what, where=str(folder), expected="a folder of manifests", found=found)
 
 
 def available_manifests(folders: Sequence[Path] = ()) -> list[dict[str, Any]]:

@@ -157,4 +157,4 @@ def test_a_name_that_is_no_protocol_is_told_the_nearest(capsys: pytest.CaptureFi
 
 def test_a_folder_that_is_not_there_is_not_passed_over(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["list", "manifests", "--folder", str(tmp_path / "nowhere")]) == 2
-    assert "There is no such folder" in capsys.readouterr().err
+    assert "does not exist" in capsys.readouterr().err
