@@ -334,8 +334,8 @@ def check_what_is_wrong_is_said_with_its_count(shared: Path) -> None:
     assert error.text.startswith("in 10 of 14 pairs train and test are the same list twice, byte for byte: ")
     [error] = said(_of(shared, "taco"), "error", "warning")
     assert error.examples == (
-        "annotation 309 stands 2 times, on images 93, 101",
-        "annotation 4040 stands 2 times, on images 1281, 1300",
+        "annotation 309 occurs 2 times, on images 93, 101",
+        "annotation 4040 occurs 2 times, on images 1281, 1300",
     )
     [warning] = said(_of(shared, "covidnet"), "error", "warning")
     assert (
