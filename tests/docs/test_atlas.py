@@ -57,7 +57,7 @@ def check_numbers_of_the_table_are_those_of_its_commands(
     for row in findings():
         command, target, *options = row.command.split()[1:]
         if command == "hierarchy":
-            target, *options = "kin", *row.command.split()[3:]
+            target, *options = "related", *row.command.split()[3:]
         folder = FOLDERS.get(options[0] if command == "hierarchy" else target)
         if folder is None or not SHOWN.search(row.measured) or "pair" in row.found:
             continue
