@@ -21,7 +21,7 @@ from curation.baselines.unknown_boxes import NaiveOptions, calibrate, confirm, e
 from curation.errors import PredictionError
 from curation.evaluation.problem import KnownClasses
 from curation.evaluation.truth import ground_truth
-from tests.portability.commands import read
+from tests.frozen.commands import read
 from tests.worlds import osod3
 from tests.worlds.coco_file import write_json
 from tests.worlds.drawing import Draws

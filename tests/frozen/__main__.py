@@ -7,9 +7,9 @@ import contextlib
 import io
 import sys
 
+from tests.frozen.commands import WORLDS
 from tests.frozen.frozen import committed, differences, frozen, write
-from tests.portability.commands import WORLDS
-from tests.portability.program import written
+from tests.frozen.outputs import written
 
 
 def main(words: list[str]) -> int:

@@ -15,8 +15,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from tests.portability.comparison import ALLOWED
-from tests.portability.program import NUMBER, Written, verb_of, without_versions
+from tests.frozen.outputs import NUMBER, Written, verb_of, without_versions
+from tests.rounding import cosine_error
 
 FOLDER = Path(__file__).resolve().parent / "expected"
 PAGES = (".html", ".toml")
@@ -25,9 +25,7 @@ PRINTED = {"results.json", "audit.json", "cut.json"}
 """What ``--json`` prints as well."""
 TABLES = {"evaluate", "leaderboard", "audit", "show", "cut", "scores", "neighbors", "duplicates", "propose"}
 """Verbs whose files hold results: JSON and CSV that may gain keys and columns. Files of all others are bytes."""
-LOOSE = {"scores": ALLOWED["double"], "cut": ALLOWED["double"]} | dict.fromkeys(
-    ("neighbors", "duplicates"), ALLOWED["single"]
-)
+LOOSE = {"scores": 1e-12, "cut": 1e-12} | dict.fromkeys(("neighbors", "duplicates"), cosine_error(352))
 """Verbs whose last digits depend on the processor, and the relative difference that passes (docs/portability.md)."""
 WORDS = 5
 """A text of so many words or more is prose."""

@@ -8,9 +8,9 @@ from itertools import islice
 
 import pytest
 
+from tests.frozen.commands import WORLDS
 from tests.frozen.frozen import FOLDER, committed, differences, frozen, plain
-from tests.portability.commands import WORLDS
-from tests.portability.program import written
+from tests.frozen.outputs import written
 
 
 @pytest.mark.parametrize("world", WORLDS)

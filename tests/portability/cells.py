@@ -1,15 +1,16 @@
 """The cells of the matrix: what each sets, whether this machine can run it, and the environment it runs in."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.docs.pages import ROOT
-from tests.portability.requirements import direct, floor_constraints, tools
 
 EVERY_FEATURE = "every feature above the baseline"
 """Stands for the names that NumPy calls its features by, which differ from version to version."""
@@ -156,3 +157,53 @@ def _dispatched(python: str) -> str:
         "print(*(one for one in m.__cpu_dispatch__ if m.__cpu_features__[one]))"
     )
     return subprocess.run([python, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
+
+
+# Never torch: unpinned it is gigabytes of CUDA, and its pin in constraints.txt is a build of one Python.
+EXTRAS = ("fast", "photos", "analysis", "publish")
+_TEST_TOOLS = ("pytest", "hypothesis", "jsonschema", "rfc8785")
+_BOUND = re.compile(r"([A-Za-z0-9._-]+)>=([0-9][0-9.]*)")
+
+
+def direct() -> list[str]:
+    """Return the direct dependencies of the core and `EXTRAS`, as pyproject.toml states them."""
+    project = _project()
+    optional = project["optional-dependencies"]
+    stated = [*project["dependencies"], *(one for extra in EXTRAS for one in optional[extra])]
+    return sorted(set(stated))
+
+
+def tools() -> list[str]:
+    """Return what the chosen tests need beside them."""
+    return [
+        one for one in _project()["optional-dependencies"]["dev"] if one.startswith(_TEST_TOOLS) and "xdist" not in one
+    ]
+
+
+def floors() -> dict[str, str]:
+    """Return the lower bound of every direct dependency.
+
+    Raises
+    ------
+    ValueError
+        A dependency states something else than one lower bound.
+    """
+    found = {}
+    for requirement in direct():
+        match = _BOUND.fullmatch(requirement)
+        if match is None:
+            raise ValueError(f"{requirement}: not of the form name>=version")
+        found[match[1]] = match[2]
+    return found
+
+
+def floor_constraints() -> str:
+    """Return a constraints file that holds every direct dependency at its lower bound."""
+    return "".join(f"{name}=={version}\n" for name, version in floors().items())
+
+
+def _project() -> dict[str, dict[str, list[str]]]:
+    project: dict[str, dict[str, list[str]]] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))[
+        "project"
+    ]
+    return project

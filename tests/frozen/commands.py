@@ -1,8 +1,8 @@
 """Drawn worlds and the commands that are run on them: every protocol, variant, format and option that changes numbers.
 
 A world is a function that draws into the working folder and yields command lines; what one command writes, later ones
-may read. ``tests.portability.program`` runs them in many cells, ``tests.frozen`` holds what comes out against numbers
-and digests that are committed.
+may read. ``tests.frozen`` holds what comes out against numbers and digests that are committed; ``make portability``
+does so in many cells.
 """
 
 import csv
