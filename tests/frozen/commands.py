@@ -27,18 +27,7 @@ from tests.docs.worlds import (
 )
 from tests.evaluation import osod3_world
 from tests.small_world import write_detections
-from tests.worlds import (
-    coco,
-    elephant,
-    findmeifyoucan,
-    imagenet,
-    imagenet_lists,
-    osod3,
-    owod,
-    photos,
-    species,
-    voc,
-)
+from tests.worlds import coco, elephant, findmeifyoucan, imagenet, imagenet_lists, osod3, owod, photos, species, voc
 from tests.worlds.drawing import Draws
 from tests.worlds.photo_classes import COCO
 
@@ -112,11 +101,7 @@ def wilderness(folder: Path) -> Iterator[str]:
         yield f"evaluate elephant {given} {options} {out} --append rows.jsonl --name m{place} --json"
     yield f"evaluate elephant {given} --classes classes.json --variant all --json"
     odd = read(folder / "detections_closed.json")
-    odd += [
-        {**odd[0], "image_id": 999_999},
-        {**odd[1], "bbox": [5, 5, -3, 4]},
-        {**odd[2], "score": 1.75},
-    ]
+    odd += [{**odd[0], "image_id": 999_999}, {**odd[1], "bbox": [5, 5, -3, 4]}, {**odd[2], "score": 1.75}]
     write_json(folder / "odd.json", odd)
     bad = read(folder / "truth_closed.json")
     bad["annotations"][3]["bbox"] = [4, 4, -9, 3]
@@ -193,10 +178,7 @@ def open_world_measures(folder: Path) -> Iterator[str]:
     yield f"evaluate owod --no-cache {files} --detections once/detections.json --variant all --task t2 --json"
     two = read(folder / "once/classes.json")
     (task,) = two["tasks"]
-    two["tasks"] = [
-        {"name": "t1", "prev": [], "cur": task["prev"], "rest": [*task["cur"], *task["rest"]]},
-        task,
-    ]
+    two["tasks"] = [{"name": "t1", "prev": [], "cur": task["prev"], "rest": [*task["cur"], *task["rest"]]}, task]
     write_json(folder / "tasks.json", two)
     found = read(folder / "once/detections.json")
     write_json(folder / "t1.json", [one for one in found if one["category"] not in task["cur"]])
@@ -488,15 +470,7 @@ def signals(folder: Path) -> Iterator[str]:
     yield "similarity duplicates --photos id-photos --against far-photos --distance 8 --json"
     yield "similarity duplicates --embeddings stores/id --threshold 0.9 --json"
     names = {name: number for number, name in COCO.items()}
-    shown = {
-        1: ["zebra"],
-        2: ["couch"],
-        3: ["laptop"],
-        4: [],
-        5: ["horse", "cup"],
-        6: ["cow"],
-        7: ["bowl", "bed"],
-    }
+    shown = {1: ["zebra"], 2: ["couch"], 3: ["laptop"], 4: [], 5: ["horse", "cup"], 6: ["cow"], 7: ["bowl", "bed"]}
     write_coco(folder / "ood.json", shown, names)
     write_lines(folder / "voc.txt", ["horse", "sofa", "dining table"])
     rows = [

@@ -85,11 +85,7 @@ def _of_world(name: str, draw: Callable[[Path], Iterator[str]], root: Path) -> I
         for command in draw(folder):
             seen = _stamps(folder)
             printed = io.StringIO()
-            with (
-                unpainted(),
-                contextlib.redirect_stdout(printed),
-                contextlib.redirect_stderr(io.StringIO()) as said,
-            ):
+            with unpainted(), contextlib.redirect_stdout(printed), contextlib.redirect_stderr(io.StringIO()) as said:
                 status = _status(shlex.split(command))
             if status == 2:
                 raise SystemExit(f"{name}: curation {command}\n{said.getvalue()}")

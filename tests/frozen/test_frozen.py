@@ -44,11 +44,6 @@ def test_what_is_a_difference() -> None:
 
 
 def test_prose_and_versions_are_not_frozen() -> None:
-    value = {
-        "n": 1,
-        "note": "a text of more than five words",
-        "versions": {"numpy": "2"},
-        "class": "dining table",
-    }
+    value = {"n": 1, "note": "a text of more than five words", "versions": {"numpy": "2"}, "class": "dining table"}
     assert plain(value) == {"n": 1, "class": "dining table"}
     assert plain(["a text of more than five words", 2]) == [None, 2]

@@ -47,9 +47,7 @@ def test_every_python_that_pyproject_names_has_a_cell() -> None:
     assert [one.python for one in CELLS if one.versions == "floor"] == [lowest]
 
 
-def test_what_a_cell_sets_reaches_its_processes_and_nothing_else_does(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_what_a_cell_sets_reaches_its_processes_and_nothing_else_does(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENBLAS_CORETYPE", "Zen")
     monkeypatch.setenv("CURATION_SHARED", "/real")
     assert "OPENBLAS_CORETYPE" not in environment(CELLS[0], sys.executable)
@@ -71,9 +69,7 @@ def test_what_this_machine_lacks_is_not_run_and_said(monkeypatch: pytest.MonkeyP
     assert "not run: no python3.12" in row
 
 
-def test_the_tests_of_the_matrix_are_here_and_the_page_has_every_cell(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_the_tests_of_the_matrix_are_here_and_the_page_has_every_cell(capsys: pytest.CaptureFixture[str]) -> None:
     assert all((ROOT / one).exists() for one in TESTS)
     assert main(["--list"]) == 0
     assert capsys.readouterr().out.splitlines() == [one.name for one in CELLS]

@@ -12,12 +12,10 @@ import argparse
 import os
 import re
 import shutil
-import subprocess
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -27,7 +25,7 @@ from tests.torture.verbs import VERBS, Verb, filled, write_world
 
 Tree = dict[str, bytes]
 KINDS = (
-    "at_steps", "at_moments", "full_disks", "file_limits", "read_only", "denied", "clock_jumps", "two_at_once",
+    "at_steps", "at_moments", "file_limits", "read_only", "denied", "clock_jumps", "two_at_once",
 )  # fmt: skip
 """Methods of `Injection` that inject the faults of a verb."""
 ERRORS = ("ENOSPC", "EIO", "EACCES", "EROFS", "EDQUOT")
@@ -213,16 +211,14 @@ class Injection:
     moments: int = 3
     only: str = ""
     flips: int = 12
-    skipped: dict[str, str] = field(default_factory=dict)
 
     def all(self) -> Iterator[Fault]:
         """Inject every fault, and yield what came of it."""
         for name, verb in VERBS.items():
             if self.only in name:
                 yield from self.of_verb(Case(self.lab, verb))
-        for kind in (bit_flips, two_reviewers, hub_cuts):
-            if not self.only or self.only in kind.__name__:
-                yield from kind(self)
+        if self.only in "bit_flips":
+            yield from bit_flips(self)
         if tree(self.lab.inputs) != self.lab.given:
             yield Fault("any", "all", "", "an input has changed")
 
@@ -261,25 +257,6 @@ class Injection:
             status, told = self.lab.run(case.verb.words, after=after)
             yield Fault("kill -9 at a moment", case.verb.name, f"{after:.3f} s", case.wrong(status, told, killed=True))
 
-    def full_disks(self, case: Case) -> Iterator[Fault]:
-        """Let the outputs lie on a disk of a few pages."""
-        need = sum(map(len, case.new.values())) // 4096 + 2
-        rng = self.rng("disk", case.verb.name)
-        for _ in range(self.moments):
-            pages = sum(map(len, case.old.values())) // 4096 + len(case.old) + rng.randint(1, need)
-            case.reset()
-            with self._mounted(f"size={pages * 4}k") as mounted:
-                if not mounted:
-                    return
-                for name, data in case.old.items():
-                    (self.lab.out / name).parent.mkdir(parents=True, exist_ok=True)
-                    (self.lab.out / name).write_bytes(data)
-                status, told = self.lab.run(case.verb.words)
-                wrong = case.wrong_now(status, told)
-                left = tree(self.lab.out)
-            self._restore(left)
-            yield Fault("full disk", case.verb.name, f"{pages} pages", wrong or case.wrong_after_all())
-
     def file_limits(self, case: Case) -> Iterator[Fault]:
         """Refuse files beyond some bytes."""
         rng = self.rng("limit", case.verb.name)
@@ -291,21 +268,7 @@ class Injection:
             yield Fault("file size limit", case.verb.name, f"{most} bytes", case.wrong(status, told))
 
     def read_only(self, case: Case) -> Iterator[Fault]:
-        """Let the outputs lie on a disk that is read-only, and in a folder that may not be written."""
-        case.reset()
-        with self._mounted("size=64m") as mounted:
-            if mounted:
-                for name, data in case.old.items():
-                    (self.lab.out / name).parent.mkdir(parents=True, exist_ok=True)
-                    (self.lab.out / name).write_bytes(data)
-                subprocess.run(["mount", "-o", "remount,ro", str(self.lab.out)], check=True)
-                status, told = self.lab.run(case.verb.words)
-                wrong = case.wrong_now(status, told)
-                wrong = wrong or ("" if status == 2 else f"exit status {status} on a read-only disk")
-                left = tree(self.lab.out)
-        if mounted:
-            self._restore(left)
-            yield Fault("read-only disk", case.verb.name, "out", wrong or case.wrong_after_all())
+        """Let the outputs lie in a folder that may not be written."""
         case.reset()
         folders = [self.lab.out, *(path for path in self.lab.out.rglob("*") if path.is_dir())]
         for folder in folders:
@@ -379,27 +342,6 @@ class Injection:
                 if (self.lab.out / name).read_bytes() != case.old[name] + added * 2:
                     wrong = wrong or f"{name}: a line was lost"
             yield Fault("two at once", case.verb.name, f"{number}", wrong)
-
-    @contextmanager
-    def _mounted(self, options: str) -> Iterator[bool]:
-        """Mount a small disk on the folder of outputs, where that is permitted."""
-        command = ["mount", "-t", "tmpfs", "-o", f"{options},mode=755", "tmpfs", str(self.lab.out)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False) if shutil.which("mount") else None
-        mounted = done is not None and not done.returncode
-        if not mounted:
-            self.skipped["full and read-only disks"] = "no disk may be mounted here"
-        try:
-            yield mounted
-        finally:
-            if mounted:
-                subprocess.run(["umount", str(self.lab.out)], check=True)
-
-    def _restore(self, files: Tree) -> None:
-        """Put what was left on a disk into the folder that it was mounted on."""
-        for name, data in files.items():
-            path = self.lab.out / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(data)
 
 
 def spread(count: int, most: int, rng: Random) -> list[int]:
@@ -497,130 +439,20 @@ def _flip(path: Path, rng: Random) -> str:
     return f"{path.name}: bit {bit} of byte {place}"
 
 
-def append_decisions(path: str, reviewer: str, count: int) -> int:
-    """Be a reviewer: append so many decisions, one by one, and tell each that is confirmed."""
-    from curation.decisions.decision import Decision
-    from curation.decisions.files import DecisionLog
-
-    log = DecisionLog(Path(path))
-    for number in range(count):
-        log.append(
-            Decision(image_id=f"coco:{number:012d}", dataset="coco", stage="manual", action="remove", reviewer=reviewer)
-        )
-        os.write(1, f"{number}\n".encode())
-    return 0
-
-
-def two_reviewers(injection: Injection) -> Iterator[Fault]:
-    """Let two reviewers append to one log; one is killed: what was confirmed is there, and nothing is torn."""
-    from curation.decisions.files import read_decisions
-
-    lab, rng = injection.lab, injection.rng("reviewers")
-    count = 30
-    for _ in range(injection.moments * 3):
-        lab.put({})
-        path = lab.out / "decisions.jsonl"
-        after = rng.uniform(0.0, 0.25)
-        requests = [
-            {
-                "call": "tests.torture.faults:append_decisions",
-                "arguments": [str(path), name, count],
-                "told": f"{lab.told}-{name}",
-                "after": wait,
-            }
-            for name, wait in (("Ann", None), ("Ben", after))
-        ]
-        told = [Path(str(one["told"])) for one in requests]
-        for one in told:
-            one.unlink(missing_ok=True)
-        statuses = lab.forks.run(*requests)
-        # Killed before it opened its output, it confirmed nothing.
-        confirmed = [len(path.read_text().split()) if path.exists() else 0 for path in told]
-        wrong = "" if statuses[0] == 0 and statuses[1] in (0, -9) else f"exit statuses {statuses}"
-        (last,) = lab.forks.run(requests[0] | {"after": None})
-        rows = read_decisions(path).decisions
-        found = Counter(row.reviewer for row in rows)
-        if not wrong and (last or found["Ann"] != 2 * count or found["Ben"] not in (confirmed[1], confirmed[1] + 1)):
-            wrong = f"confirmed {confirmed}, found {dict(found)}"
-        yield Fault("two reviewers, one killed", "decisions log", f"{after:.3f} s", wrong)
-
-
-def hub_cuts(injection: Injection) -> Iterator[Fault]:
-    """Cut the connection to a hub at each of its routes, while it answers or before, in a push and in a pull."""
-    try:
-        import huggingface_hub  # noqa: F401
-        import mlcroissant  # noqa: F401
-    except ImportError:
-        injection.skipped["hub connection cut"] = "no client of a hub is installed"
-        return
-    from tests.fake_hub import WRITER, serving
-
-    lab = injection.lab
-    with serving() as hub:
-        environment = {
-            "HF_ENDPOINT": hub.url, "HF_TOKEN": WRITER, "NO_PROXY": "127.0.0.1", "HF_HUB_DISABLE_XET": "1",
-            "HF_HUB_DISABLE_PROGRESS_BARS": "1", "HF_HUB_OFFLINE": "0", "HF_HOME": str(lab.scratch / "hub"),
-        }  # fmt: skip
-        push = VERBS["publish --dry-run"].words.partition(" --dry-run")[0]
-        pull = "pull lab/elephant@1.0.0 --out {out}/pulled"
-        for verb, words in (("publish", push), ("pull", pull)):
-            lab.put({})
-            if verb == "publish":
-                hub.repositories.clear()
-            hub.requests.clear()
-            status, told = lab.run(words, environment=environment)
-            if status:
-                raise AssertionError(f"{verb} fails undisturbed: {told}")
-            new, routes = tree(lab.out), sorted(set(hub.requests))
-            for route in routes:
-                for answered in (False, True):
-                    lab.put({})
-                    if verb == "publish":
-                        hub.repositories.clear()
-                        hub.large.clear()
-                    hub.break_at, hub.break_after, hub.breaks = route, answered, 1_000
-                    status, told = lab.run(words, environment=environment)
-                    hub.breaks = 0
-                    wrong = wrong_message(status, told)
-                    if not wrong and status == 0 and verb == "pull" and tree(lab.out) != new:
-                        wrong = "it says that it succeeded, and has not"
-                    if not wrong and status and visible(tree(lab.out)):
-                        wrong = "half a publication was left"
-                    if WRITER in told:
-                        wrong = "the token is in the message"
-                    if not wrong:
-                        again, told = lab.run(words, environment=environment) if status else (0, "")
-                        wrong = f"the re-run fails: {told[-300:]}" if again else ""
-                        if not wrong and tree(lab.out) != new:
-                            wrong = "the re-run gives other files"
-                    yield Fault(
-                        "hub connection cut", verb, f"{route}, {'answer' if answered else 'request'} lost", wrong
-                    )
-
-
-def inject(folder: Path, seed: str, *, steps: int, moments: int, only: str = "") -> tuple[list[Fault], dict[str, str]]:
-    """Inject faults in a folder of one's own, and return them, and what could not be tried and why."""
-    lab = Lab(folder, seed)
-    injection = Injection(lab, steps, moments, only)
-    faults = []
-    try:
-        for fault in injection.all():
-            faults.append(fault)
-            if fault.wrong:
-                print(f"  {fault.kind}, {fault.verb}, {fault.where}: {fault.wrong}", flush=True)
-    finally:
-        lab.close()
-    return faults, injection.skipped
-
-
 def run(options: argparse.Namespace) -> int:
     """Inject as the command line asks; print the table, and return how many faults left what they may not."""
     steps = 12 if options.count is None else max(1, options.count // (3 * len(VERBS)))
+    faults = []
     with tempfile.TemporaryDirectory(prefix="torture-") as folder:
-        faults, skipped = inject(Path(folder), options.seed, steps=steps, moments=3, only=options.only)
+        lab = Lab(Path(folder), options.seed)
+        try:
+            for fault in Injection(lab, steps, 3, options.only).all():
+                faults.append(fault)
+                if fault.wrong:
+                    print(f"  {fault.kind}, {fault.verb}, {fault.where}: {fault.wrong}", flush=True)
+        finally:
+            lab.close()
     print(table(faults))
-    for what, why in skipped.items():
-        print(f"not tried: {what}: {why}")
     wrong = sum(bool(fault.wrong) for fault in faults)
     print(f"{len(faults)} faults, {wrong} of them left what they may not")
     return wrong

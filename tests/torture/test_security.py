@@ -85,15 +85,7 @@ def outputs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
     printed.append(
         told("publish", manifest, "--repo", "lab/x", *sources, "--no-cache", "--dry-run", out / "publication")
     )
-    show = [
-        "show",
-        manifest,
-        "--composition",
-        *sources,
-        "--no-cache",
-        "--out",
-        out / "d.csv",
-    ]
+    show = ["show", manifest, "--composition", *sources, "--no-cache", "--out", out / "d.csv"]
     printed.append(told(*show))
     return out, printed
 

@@ -86,11 +86,7 @@ VERBS: dict[str, Verb] = {
         Verb("build", f"build elephant {_SOURCES} --out {{out}}/m", whole=("m",)),
         Verb("import", f"import {RECIPE} --lists {{in}}/lists --header-only --out {{out}}/m", whole=("m",)),
         Verb("apply", f"{_APPLY} --out {{out}}/m", whole=("m",)),
-        Verb(
-            "apply --boxes",
-            f"{_APPLY_BOXES} --out {{out}}/m",
-            whole=("m",),
-        ),
+        Verb("apply --boxes", f"{_APPLY_BOXES} --out {{out}}/m", whole=("m",)),
         Verb("export coco", f"{_TRUTH} --part closed", before=f"{_TRUTH} --part wilderness"),
         Verb(
             "export voc",
@@ -121,16 +117,10 @@ VERBS: dict[str, Verb] = {
         Verb("audit --each", "audit {in}/lists --each --workers 1 --out {out}/made", resumes=("made",)),
         Verb("neighbors", f"{_NEIGHBORS} -k 2", before=f"{_NEIGHBORS} -k 3"),
         Verb("propose", _PROPOSE, before=f"{_PROPOSE} --set near_wup=1"),
-        Verb(
-            "audit",
-            "audit {in}/manifest --out {out}/report.html --out {out}/audit",
-            whole=("audit",),
-            again=2,
-        ),
+        Verb("audit", "audit {in}/manifest --out {out}/report.html --out {out}/audit", whole=("audit",), again=2),
         Verb("cut", f"cut {_BOXES} -k 2 --set restarts=2 --on-error components=cut --out {{out}}/cut"),
         Verb(
-            "identify --make-index",
-            "identify --make-index {in}/lists --out {out}/lists.index --out {out}/digests.csv",
+            "identify --make-index", "identify --make-index {in}/lists --out {out}/lists.index --out {out}/digests.csv"
         ),
         Verb("init", f"{_INIT} --n-tasks 2", before=_INIT),
         Verb("show --composition", f"show {{in}}/manifest --composition {_SOURCES} --out {{out}}/c.csv"),

@@ -98,10 +98,7 @@ def targets() -> list[Target]:
             reads("evaluation.problem:tasks_of_file", "t.json"),
         ),
         Target(
-            "task file, toml",
-            {"t.toml": TASKS},
-            reads("benchmarks.owod.tasks:read_task_settings", "t.toml"),
-            weight=4,
+            "task file, toml", {"t.toml": TASKS}, reads("benchmarks.owod.tasks:read_task_settings", "t.toml"), weight=4
         ),
         Target(
             "task file, json",

@@ -57,9 +57,7 @@ def targets() -> list[Target]:
             reads("manifest.importing:read_published_file", "l.txt"),
         ),
         Target(
-            "image list",
-            {"l.txt": b"000000000009\n000000000025\n"},
-            reads("evaluation.truth:read_image_list", "l.txt"),
+            "image list", {"l.txt": b"000000000009\n000000000025\n"}, reads("evaluation.truth:read_image_list", "l.txt")
         ),
         Target("index of lists", {"i.index": _index()}, reads("identify.index:read_index", "i.index")),
         Target(

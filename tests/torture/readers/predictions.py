@@ -109,9 +109,7 @@ def targets() -> list[Target]:
             reads("evaluation.ood.id_scores:read_id_scores", "s.csv"),
         ),
         Target(
-            "id scores, npy",
-            {"s.npy": npy(np.arange(5.0))},
-            reads("evaluation.ood.id_scores:read_id_scores", "s.npy"),
+            "id scores, npy", {"s.npy": npy(np.arange(5.0))}, reads("evaluation.ood.id_scores:read_id_scores", "s.npy")
         ),
         Target(
             "class scores, npz",
