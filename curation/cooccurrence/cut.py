@@ -12,6 +12,7 @@ import numpy as np
 
 from curation.cooccurrence.graph import ClassGraph
 from curation.cooccurrence.search import (
+    ASSIGNMENTS,
     MOST_PARTITIONS,
     Partition,
     best_labels,
@@ -35,6 +36,8 @@ ComponentsPolicy = Literal["error", "cut", "giant"]
 RESTARTS = 50
 KICKS = 20
 SOLVER_VERSION = 1
+_LARGE, _ENOUGH = 500, 4
+"""Of a graph with more classes no further start is tried when so many have ended at the best value."""
 
 
 @dataclass(frozen=True)
@@ -212,6 +215,10 @@ class _Best:
         self.key: tuple[Fraction, Partition] | None = None
         self.starts: list[Start] = []
 
+    def reached(self) -> int:
+        """Return how many starts ended at the best value."""
+        return sum(start.refined == float(self.key[0]) for start in self.starts) if self.key else 0
+
     def offer(self, name: str, labels: Int64s) -> bool:
         """Refine a start and keep it if it is better; True where it is."""
         if not _is_whole(self.graph, labels, self.k):
@@ -234,17 +241,26 @@ def _is_whole(graph: ClassGraph, labels: Int64s, k: int) -> bool:
 
 
 def _search(graph: ClassGraph, k: int, options: CutOptions) -> tuple[Partition, list[Start]]:
-    best = _Best(graph, k)
-    for name, labels in spectral_starts(graph, k):
+    best, kicks = _Best(graph, k), options.kicks
+    for name, labels in _starts(graph, k, options):
         best.offer(name, labels)
-    best.offer("recursive", recursive_sweep(graph, k))
-    for number in range(options.restarts):
-        best.offer(f"hash {number}", hashed_labels(graph, k, number))
-    for number in range(options.kicks):
-        if best.key is None:
+        if len(graph.names) > _LARGE and best.reached() >= _ENOUGH:
+            kicks = 0
             break
-        labels = labels_of(graph.names, best.key[1])
-        best.offer(f"kick {number}", kicked_labels(graph, labels, k, number))
     if best.key is None:
         raise CutError("No starting point has k clusters", expected="at least one restart", found=str(options.restarts))
+    for number in range(kicks):
+        labels = labels_of(graph.names, best.key[1])
+        best.offer(f"kick {number}", kicked_labels(graph, labels, k, number))
     return best.key[1], best.starts
+
+
+def _starts(graph: ClassGraph, k: int, options: CutOptions) -> Iterator[tuple[str, Int64s]]:
+    """Yield labellings to start from; of a large graph those first that take little time."""
+    hashed = ((f"hash {number}", hashed_labels(graph, k, number)) for number in range(options.restarts))
+    if large := len(graph.names) > _LARGE:
+        yield from spectral_starts(graph, k, ASSIGNMENTS[-1:])
+        yield from hashed
+    yield from spectral_starts(graph, k, ASSIGNMENTS[:-1] if large else ASSIGNMENTS)
+    yield "recursive", recursive_sweep(graph, k)
+    yield from hashed

@@ -156,12 +156,14 @@ class ClassGraph:
 
     def components(self) -> list[tuple[str, ...]]:
         """Return the connected components, isolated vertices left out, largest first, then by first name."""
-        import networkx
-
-        graph = networkx.Graph()
-        rows, columns = np.nonzero(self.weights)
-        graph.add_edges_from(zip(rows.tolist(), columns.tolist(), strict=True))
-        found = [tuple(self.names[place] for place in sorted(one)) for one in networkx.connected_components(graph)]
+        found, left = [], self.degrees > 0
+        while left.any():
+            reached = frontier = np.arange(len(left)) == left.argmax()
+            while frontier.any():
+                frontier = (self.weights[frontier] > 0).any(axis=0) & ~reached
+                reached = reached | frontier
+            found.append(tuple(self.names[place] for place in np.flatnonzero(reached).tolist()))
+            left &= ~reached
         return sorted(found, key=lambda one: (-len(one), one[0]))
 
     def restricted(self, names: Sequence[str]) -> ClassGraph:

@@ -30,11 +30,9 @@ Partition = tuple[tuple[str, ...], ...]
 
 def between_clusters(graph: ClassGraph, labels: Int64s, k: int) -> Int64s:
     """Return the weight between every two clusters, shape (k, k); inside a cluster each edge counts twice."""
-    members = np.zeros((k, len(labels)), np.int64)
-    members[labels, np.arange(len(labels))] = 1
-    # Integer products do not go through BLAS: exact, and the same on every machine.
+    # Integer sums do not go through BLAS: exact, and the same on every machine.
     rows = np.array([graph.weights[labels == cluster].sum(axis=0) for cluster in range(k)], np.int64)
-    return np.array([[row[members[c] == 1].sum() for c in range(k)] for row in rows], np.int64)
+    return np.array([rows[:, labels == cluster].sum(axis=1) for cluster in range(k)], np.int64).T
 
 
 def normalized_cut_value(graph: ClassGraph, labels: Sequence[int] | Int64s) -> Fraction:
@@ -91,8 +89,10 @@ def best_labels(graph: ClassGraph, k: int) -> Int64s:
     """
     weights = graph.weights.astype(np.float64)
     degrees = weights.sum(axis=1)
-    best, near = np.inf, []
-    for block in _blocks(len(graph.names), k):
+    best, near = np.inf, list[tuple[float, Int64s]]()
+    labellings = _labellings(len(graph.names), k)
+    for low in range(0, len(labellings), _ROWS):
+        block = labellings[low : low + _ROWS].astype(np.int64)
         values = np.zeros(len(block))
         for cluster in range(k):
             members = (block == cluster).astype(np.float64)
@@ -101,36 +101,26 @@ def best_labels(graph: ClassGraph, k: int) -> Int64s:
             with np.errstate(divide="ignore", invalid="ignore"):
                 values += np.where(volume > 0, 1 - inside / volume, np.inf)
         best = min(best, float(values.min(initial=np.inf)))
-        near += [(value, row) for value, row in zip(values.tolist(), block, strict=True) if value <= best + _NEAR]
+        few = values <= best + _NEAR
+        near += zip(values[few].tolist(), block[few], strict=True)
     finalists = [row for value, row in near if value <= best + _NEAR]
     return min(finalists, key=lambda row: (normalized_cut_value(graph, row), partition_of(graph.names, row)))
 
 
-def _blocks(n: int, k: int) -> Iterator[Int64s]:
-    """Yield all labellings as restricted growth strings: a new label is always the next one. Shape (rows, n) each."""
-    rows: list[tuple[int, ...]] = []
-    for row in _growth(n, k):
-        rows.append(row)
-        if len(rows) == _ROWS:
-            yield np.array(rows, np.int64)
-            rows = []
-    if rows:
-        yield np.array(rows, np.int64)
-
-
-def _growth(n: int, k: int) -> Iterator[tuple[int, ...]]:
-    stack: list[tuple[tuple[int, ...], int]] = [((0,), 1)]
-    while stack:
-        row, used = stack.pop()
-        left = n - len(row)
-        if not left:
-            if used == k:
-                yield row
-            continue
-        if used + left > k:
-            stack += [((*row, label), used) for label in reversed(range(used))]
-        if used < k:
-            stack.append(((*row, used), used + 1))
+def _labellings(n: int, k: int) -> npt.NDArray[np.int8]:
+    """Return all labellings as restricted growth strings: a new label is always the next one. Shape (partitions, n)."""
+    rows, used = np.zeros((1, n), np.int8), np.ones(1, np.int8)
+    for place in range(1, n):
+        grown = []
+        for label in range(min(place + 1, k)):
+            now = np.maximum(used, label + 1)
+            # The vertices that are left have to suffice for the labels that are missing.
+            kept = (used >= label) & (now + (n - place - 1) >= k)
+            more = rows[kept]
+            more[:, place] = label
+            grown.append((more, now[kept]))
+        rows, used = (np.concatenate(parts) for parts in zip(*grown, strict=True))
+    return rows
 
 
 ASSIGNMENTS = ("kmeans", "discretize", "cluster_qr")
@@ -152,8 +142,10 @@ def lower_bound(graph: ClassGraph, k: int) -> float:
     return max(0.0, float(np.sum(eigenvalues[:k])) - 1e-12 * len(graph.names) * k)
 
 
-def spectral_starts(graph: ClassGraph, k: int) -> Iterator[tuple[str, Int64s]]:
-    """Yield scikit-learn's spectral clustering under each of its label assignments; a start may hold fewer labels.
+def spectral_starts(
+    graph: ClassGraph, k: int, assignments: Sequence[str] = ASSIGNMENTS
+) -> Iterator[tuple[str, Int64s]]:
+    """Yield scikit-learn's spectral clustering under some of its label assignments; a start may hold fewer labels.
 
     Raises
     ------
@@ -167,7 +159,7 @@ def spectral_starts(graph: ClassGraph, k: int) -> Iterator[tuple[str, Int64s]]:
             "Cutting a graph starts from spectral clustering, which needs scikit-learn",
             hint="pip install 'curation[analysis]'",
         ) from error
-    for assignment in ASSIGNMENTS:
+    for assignment in assignments:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
