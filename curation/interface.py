@@ -226,7 +226,7 @@ class Evaluate:
         return _evaluate(*name, **inputs)
 
     def __getattr__(self, name: str) -> Callable[..., Result]:
-        from curation.evaluation.protocols import protocols
+        from curation.benchmarks.registry import protocols
 
         if name.startswith("_") or name not in protocols():
             near = get_close_matches(name, () if name.startswith("_") else protocols(), 1)
@@ -237,7 +237,7 @@ class Evaluate:
         return made
 
     def __dir__(self) -> list[str]:
-        from curation.evaluation.protocols import protocols
+        from curation.benchmarks.registry import protocols
 
         return [*protocols()]
 
@@ -309,7 +309,7 @@ def diff(old: Manifest | Result | Path | str, new: Manifest | Result | Path | st
 
 
 def _evaluation(name: Any) -> Callable[..., Result]:
-    from curation.evaluation.protocols import evaluation_of, protocols
+    from curation.benchmarks.registry import evaluation_of, protocols
 
     if not isinstance(name, str):
         raise UsageError("There is no such benchmark", expected=", ".join(protocols()), found=shown(name))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curation.benchmarks.declared import variants_of
+from curation.benchmarks.registry import variants_of
 from curation.errors import UsageError
 from curation.evaluation.matching import overlapping_pairs, overlaps_any, pair_intersection, pair_iou
 from curation.evaluation.open_world import outcomes

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curation.benchmarks.declared import variants_of
+from curation.benchmarks.registry import variants_of
 from curation.evaluation import open_world
 from curation.evaluation.problem import Detections
 from curation.evaluation.truth import TaskTruth

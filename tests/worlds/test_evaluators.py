@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from curation.benchmarks.declared import variants_of
 from curation.benchmarks.elephant.evaluation import PROFILES as ELEPHANT_PROFILES
 from curation.benchmarks.findmeifyoucan.measures import PROFILES as OOD_PROFILES
 from curation.benchmarks.osod3.evaluation import OUTSIDE
 from curation.benchmarks.osod3.evaluation import VARIANTS as OSOD3_PROFILES
+from curation.benchmarks.registry import variants_of
 from curation.evaluation.oscr import VARIANTS
 from tests.worlds import findmeifyoucan, image_ood, imagenet, osod3
 from tests.worlds.expected import committed, differences

@@ -13,9 +13,8 @@ import msgspec
 from curation.arguments import checked
 from curation.canonical import sha256_of_bytes
 from curation.errors import LeaderboardError, UsageError
-from curation.evaluation.leaderboard.rows import Metric, Row, read_rows
+from curation.evaluation.leaderboard.rows import Metric, Row, measures_of, read_rows
 from curation.evaluation.measures import place_of
-from curation.evaluation.protocols import measures_of
 from curation.pages import page
 from curation.short_repr import html_table
 

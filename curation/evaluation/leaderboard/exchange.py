@@ -19,9 +19,8 @@ from curation.canonical import sha256_of_bytes
 from curation.csv_table import as_csv
 from curation.errors import UsageError
 from curation.evaluation.leaderboard.board import Group, Leaderboard, RankedRow
-from curation.evaluation.leaderboard.rows import Metric, Row
+from curation.evaluation.leaderboard.rows import Metric, Row, measures_of
 from curation.evaluation.measures import measure_of
-from curation.evaluation.protocols import measures_of
 from curation.pages import plain
 from curation.storage import write_text
 from curation.text_table import latex_table, printable

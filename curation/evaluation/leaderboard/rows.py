@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -14,8 +15,7 @@ import msgspec
 from curation.append_log import append_lines, filled_lines, parsed_line, require_json_lines, require_length
 from curation.canonical import sha256_of_value
 from curation.errors import LeaderboardError, UsageError
-from curation.evaluation.measures import Better, Data, Scored, measure_of, range_of, ranked, values_of
-from curation.evaluation.protocols import measures_of, report_of
+from curation.evaluation.measures import Better, Data, Measure, Scored, measure_of, range_of, ranked, values_of
 from curation.ledger import refuse_review
 from curation.storage import read_bytes
 from curation.text_table import printable
@@ -107,6 +107,17 @@ class Row(_Record, frozen=True):
     reported: dict[str, int]
 
 
+def registry() -> Any:
+    """Return `curation.benchmarks.registry`, which imports evaluations, by name."""
+    return import_module("curation.benchmarks.registry")
+
+
+def measures_of(protocol: str) -> Sequence[Measure]:
+    """Return the ranked measures of a benchmark; none for one that is not known here."""
+    found: Sequence[Measure] = registry().measures_of(protocol)
+    return found
+
+
 def rows_of(result: Data, name: str | None = None) -> list[Row]:
     """Return the rows of a result, in its order.
 
@@ -122,7 +133,7 @@ def rows_of(result: Data, name: str | None = None) -> list[Row]:
     UsageError
         The name is empty, too long or not printable, or one name is given for several classifiers.
     """
-    report = report_of(result["protocol"])
+    report = registry().report_of(result["protocol"])
     records = list(report.scored(result))
     own = dict.fromkeys(one.method for one in records)
     if name is not None and len(own) > 1 and all(one.of_several for one in records):
