@@ -376,7 +376,7 @@ def _with_variants(function: Callable[..., Any], inputs: Mapping[str, Any], name
     hints = annotations_of(function)
     for record in [one for one in hints.values() if isinstance(one, type) and dataclasses.is_dataclass(one)]:
         hints = annotations_of(record) | hints
-    chooser = next((one for one in ("variant", "profile") if one in hints), None)
+    chooser = "variant" if "variant" in hints else None
     given = inputs["variants"]
     if chooser in inputs:
         raise UsageError(f"variants and {chooser} say the same", found=f"both, for the evaluation {name}")

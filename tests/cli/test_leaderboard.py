@@ -149,7 +149,7 @@ def test_rows_hold_the_headline_numbers_of_the_result(
     assert main([*given, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     numbers = {
-        row["profile"]: {name: metric["value"] for name, metric in row["metrics"].items()} for row in lines_of(rows)
+        row["variant"]: {name: metric["value"] for name, metric in row["metrics"].items()} for row in lines_of(rows)
     }
     for profile, wanted in expected(found).items():
         assert numbers[profile] == wanted
@@ -262,7 +262,7 @@ def test_the_page_does_not_take_the_place_of_the_rows(
 
 
 def test_no_single_ranking_of_rows_that_differ(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = write_rows(tmp_path / "rows.jsonl", row_data("a"), row_data("b", profile="official"))
+    path = write_rows(tmp_path / "rows.jsonl", row_data("a"), row_data("b", variant="official"))
     assert main(["leaderboard", str(path), "--group", "2"]) == 0
     shown = capsys.readouterr().out
     assert "Group 2" in shown
@@ -270,7 +270,7 @@ def test_no_single_ranking_of_rows_that_differ(tmp_path: Path, capsys: pytest.Ca
     page = tmp_path / "page.html"
     for group in ("all", "1,2"):
         assert main(["leaderboard", str(path), "--group", group, "--out", str(page)]) == 2
-        assert "profile: official / paper" in capsys.readouterr().err
+        assert "variant: official / paper" in capsys.readouterr().err
     assert not page.exists()
     for group in ("", "x", "1,", "-1", "3", "²"):
         assert main(["leaderboard", str(path), f"--group={group}"]) == 2
