@@ -88,7 +88,7 @@ def confusion(detected: int, true: int) -> Drawer:
 
 
 def curve(case: int) -> list[dict[str, Any]]:
-    return [{"theta": k / 20, "A_OSE": (20 - k) // 9 + case, "WI": k / 99, "WI_all_fp": 0.1} for k in range(20)]
+    return [{"theta": k / 20, "AOSE": (20 - k) // 9 + case, "WI": k / 99, "WI_all_fp": 0.1} for k in range(20)]
 
 
 def tasks(n: int) -> dict[str, Measured]:

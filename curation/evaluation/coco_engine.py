@@ -24,7 +24,6 @@ from curation.evaluation.matching import overlapping_pairs
 from curation.evaluation.measures import Measure, Measured, Value, definitions, percent
 from curation.evaluation.other_evaluators import compare_with_external
 from curation.evaluation.problem import (
-    LARGEST_COORDINATE,
     Detections,
     Floats,
     GroundTruth,
@@ -35,6 +34,7 @@ from curation.evaluation.problem import (
 from curation.evaluation.result import Column, Report, Result, Tidy
 from curation.memory import require_memory
 from curation.progress import stage
+from curation.sources.integrity import MAX_COORDINATE
 from curation.sources.source import FEDERATED
 
 Engine = Literal["hotcoco", "pycocotools", "both"]
@@ -78,7 +78,7 @@ _FACTS = (
     "engine", "difficult", "n_images", "n_objects", "n_detections", "left_out", "n_detections_not_labelled",
     "largest_difference",
 )  # fmt: skip
-_EVERYWHERE = 2.0 * LARGEST_COORDINATE
+_EVERYWHERE = 2.0 * MAX_COORDINATE
 
 
 def evaluate(

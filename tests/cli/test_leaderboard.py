@@ -56,8 +56,8 @@ CASES: dict[str, tuple[list[str], Callable[[Numbers], dict[str, Numbers]]]] = {
         lambda found: {
             "clean": {
                 name: of_result(found)["test/clean"][name]
-                for name in ("mAP_both", "mAP_prev", "mAP_cur", "UR", "UDR", "UDP", "A_OSE_objects",
-                             "A_OSE_detections", "WI")
+                for name in ("mAP_both", "mAP_prev", "mAP_cur", "UR", "UDR", "UDP", "AOSE_objects",
+                             "AOSE", "WI")
             }
         },
     ),
@@ -65,7 +65,7 @@ CASES: dict[str, tuple[list[str], Callable[[Numbers], dict[str, Numbers]]]] = {
         ["--variant", "all"],
         lambda found: {
             profile: {name: osod3_rows.of_result(found)["test"][name] for name in ("AP_unk", "AP_known")}
-            | {name: osod3_rows.of_result(found)["test"]["curves"][profile][1][name] for name in ("A_OSE", "WI")}
+            | {name: osod3_rows.of_result(found)["test"]["curves"][profile][1][name] for name in ("AOSE", "WI")}
             for profile in ("clean", "voc")
         },
     ),

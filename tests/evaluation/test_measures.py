@@ -25,8 +25,8 @@ PROTOCOLS = ("elephant", "voc", "coco", "owod", "osod3", "findmeifyoucan", "imag
 # Which way is better, by the papers' own tables: false detections, impacts and false positive rates are errors.
 ERRORS = {
     "elephant": {"AWI@{recall}"},
-    "owod": {"A_OSE_objects", "A_OSE_detections", "WI"},
-    "osod3": {"A_OSE", "WI"},
+    "owod": {"AOSE_objects", "AOSE", "WI"},
+    "osod3": {"AOSE", "WI"},
     "findmeifyoucan": {"FPR95", "nOSE", "AOSE"},
 }
 IMPACT = Measure(

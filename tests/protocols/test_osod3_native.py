@@ -103,7 +103,7 @@ def test_open_images_from_raw_files_to_numbers(
     assert result["AP_known"] > 99
     assert 90 < result["AP_unk"] < 100
     curve = {row["theta"]: row for row in result["curves"]["clean"]}
-    assert curve[0.5]["A_OSE"] <= curve[0.0]["A_OSE"] - 40
+    assert curve[0.5]["AOSE"] <= curve[0.0]["AOSE"] - 40
 
 
 def test_traffic_signs_from_raw_files_to_numbers(
@@ -139,7 +139,7 @@ def test_traffic_signs_from_raw_files_to_numbers(
     data, result = evaluated(folder, sources, 25, capsys)
     assert {one["name"] for one in data["categories"]} >= {"unknown", *GROUPS[0]}
     assert result["AP_known"] > 99
-    assert [row["A_OSE"] for row in result["curves"]["clean"] if row["theta"] in (0.0, 0.5)] == [25, 0]
+    assert [row["AOSE"] for row in result["curves"]["clean"] if row["theta"] in (0.0, 0.5)] == [25, 0]
     assert result["n"]["images"] == len(manifest.ids("test"))
 
 
