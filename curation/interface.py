@@ -22,8 +22,8 @@ from curation.publishing.formats.plan import FormatOptions
 from curation.sources.source_specs import BadBoxes, Reading, Sources
 
 if TYPE_CHECKING:
+    from curation.evaluation.diff import ResultDiff
     from curation.evaluation.result import Result
-    from curation.evaluation.result_diff import ResultDiff
     from curation.manifest.diff import ManifestDiff
     from curation.manifest.manifest import Manifest
     from curation.publishing.exporting import Exported
@@ -300,7 +300,7 @@ def diff(old: Manifest | Result | Path | str, new: Manifest | Result | Path | st
     >>> curation.diff("elephant/val2017", "elephant/val2017").verdict
     'none'
     """
-    from curation.evaluation.result_diff import diff_results, is_result
+    from curation.evaluation.diff import diff_results, is_result
     from curation.manifest.diff import diff_manifests
 
     if is_result(old) and is_result(new):

@@ -7,7 +7,7 @@ recall with or without the open-set errors in its denominator, and at confidence
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -423,10 +423,17 @@ def _percent(above: int, below: float) -> float | None:
 
 def lies_on(truth: GroundTruth, detections: Detections, mask: Bools, rules: Rules) -> Bools:
     """Return which detections, of whatever class, overlap an object under `mask` enough for a match, shape (d,)."""
-    pairs = overlapping_pairs(truth, detections, same_class=False, mask=mask, iou_threshold=IOU, strict=rules.strict)
     hit = np.zeros(len(detections), bool)
-    hit[pairs.row] = True
+    hit[pairs_on(truth, detections, mask, rules, np.arange(len(detections))).row] = True
     return hit
+
+
+def pairs_on(truth: GroundTruth, detections: Detections, mask: Bools, rules: Rules, rows: Int64s) -> OverlappingPairs:
+    """Return the pairs of some detections, ascending, and an object under `mask` that overlap enough for a match."""
+    pairs = overlapping_pairs(
+        truth, detections.take(rows), same_class=False, mask=mask, iou_threshold=IOU, strict=rules.strict
+    )
+    return replace(pairs, row=rows[pairs.row])
 
 
 def counts_at_thresholds(

@@ -28,13 +28,14 @@ from curation.evaluation.inputs import (
     manifest_record,
     require_manifest_for_ids,
 )
-from curation.evaluation.matching import assign, overlapping_pairs, positives
+from curation.evaluation.matching import assign, positives
 from curation.evaluation.measures import Better, Measure, Measured, Unit, Value
 from curation.evaluation.open_set import (
     Outcomes,
     Targets,
     impact_at_recalls,
     operating_curve,
+    pairs_on,
     recall_points,
     targets,
     unknown_by_class,
@@ -55,7 +56,7 @@ from curation.evaluation.problem import (
 from curation.evaluation.readers import ReadDetections, read_task_detections
 from curation.evaluation.result import Column, Figure, Report, Result, Scored, Tidy, stem_of, truth_digests
 from curation.evaluation.truth import REPEATS, Repeats, TaskTruth, read_image_list, task_truth
-from curation.evaluation.variants import IOU, Rules, round_as_text, select
+from curation.evaluation.variants import Rules, round_as_text, select
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
 from curation.progress import steps
@@ -209,17 +210,10 @@ def outcomes(truth: TaskTruth, detections: Detections, rules: Rules) -> Outcomes
     positive = positives(objects, rules)
     unknown = objects.label == truth.unknown
     known_rows = np.flatnonzero(detections.label < truth.unknown)
-    pairs = overlapping_pairs(
-        objects,
-        detections.take(known_rows),
-        same_class=False,
-        # The official A-OSE and WI count an overlap with a difficult unknown object too.
-        mask=unknown if rules.text else unknown & positive,
-        iou_threshold=IOU,
-        strict=rules.strict,
-    )
+    # The official A-OSE and WI count an overlap with a difficult unknown object too.
+    pairs = pairs_on(objects, detections, unknown if rules.text else unknown & positive, rules, known_rows)
     hit = np.zeros(len(detections), bool)
-    hit[known_rows[pairs.row]] = True
+    hit[pairs.row] = True
     is_free = rules.taken == "best_free"
     lines = truth.lines[objects.image[positive]]
     return Outcomes(
@@ -229,7 +223,7 @@ def outcomes(truth: TaskTruth, detections: Detections, rules: Rules) -> Outcomes
         n_positive=np.bincount(objects.label[positive], lines, len(objects.classes)).astype(np.int64),
         target=unknown & positive,
         taken=matches.truth,
-        pairs=replace(pairs, row=known_rows[pairs.row]),
+        pairs=pairs,
         decided_by_order=count_tie_sensitive(
             detections,
             kinds(matches.outcome, hit),

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from curation.benchmarks.building import read_parameters
-from curation.benchmarks.osod3 import BENCHMARK
 from curation.benchmarks.osod3.lists import declare
+from curation.benchmarks.registry import find_benchmark
 from curation.cli import main
 from curation.manifest.manifest import Manifest, read_manifest, write_manifest
 from tests.evaluation import osod3_rows
@@ -147,7 +147,7 @@ def test_what_is_declared_is_completed_from_raw_files(open_images: Path, tmp_pat
     sources = [
         text for part in ("train", "validation", "test") for text in ("--source", f"openimages-{part}={open_images}")
     ]
-    declared = declare({}, read_parameters(BENCHMARK, {"superclass": "vehicle", "rotation": "3"}))
+    declared = declare({}, read_parameters(find_benchmark("osod3"), {"superclass": "vehicle", "rotation": "3"}))
     write_manifest(declared, tmp_path / "declared")
     run("build", tmp_path / "declared", *sources, "--out", tmp_path / "whole", "--no-cache")
     whole = read_manifest(tmp_path / "whole")

@@ -26,9 +26,9 @@ from curation.evaluation.inputs import (
     manifest_record,
     require_manifest_for_ids,
 )
-from curation.evaluation.matching import assign, overlapping_pairs, positives
+from curation.evaluation.matching import assign, positives
 from curation.evaluation.measures import Measured, Value
-from curation.evaluation.open_set import counts_at_thresholds, lies_on
+from curation.evaluation.open_set import counts_at_thresholds, lies_on, pairs_on
 from curation.evaluation.outcomes import Outcomes
 from curation.evaluation.problem import (
     UNKNOWN,
@@ -44,7 +44,7 @@ from curation.evaluation.problem import (
 from curation.evaluation.readers import Boxes, ReadDetections, read_task_detections
 from curation.evaluation.result import Result, Scored, stem_of
 from curation.evaluation.truth import TaskTruth, task_truth
-from curation.evaluation.variants import IOU, Rules, select
+from curation.evaluation.variants import Rules, select
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
 from curation.progress import steps
@@ -566,22 +566,13 @@ def single_outcomes(truth: OpenSetTruth, detections: Detections, rules: Rules) -
     """Return what became of each detection and object, as A-OSE and WI of a variant count them."""
     unknown = _unknown_objects(truth)
     matches = assign(truth.truth, detections, rules)
-    known = np.flatnonzero(detections.label < truth.unknown)
-    pairs = overlapping_pairs(
-        truth.truth,
-        detections.take(known),
-        same_class=False,
-        mask=unknown,
-        iou_threshold=IOU,
-        strict=rules.strict,
-    )
     return Outcomes.of(
         truth.truth,
         detections,
         rules,
         outcome=matches.outcome,
         taken=matches.truth,
-        pairs=replace(pairs, row=known[pairs.row]),
+        pairs=pairs_on(truth.truth, detections, unknown, rules, np.flatnonzero(detections.label < truth.unknown)),
         unknown=unknown,
         counted=positives(truth.truth, rules),
     )
