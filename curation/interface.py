@@ -22,8 +22,8 @@ from curation.publishing.formats.plan import FormatOptions
 from curation.sources.source_specs import BadBoxes, Reading, Sources
 
 if TYPE_CHECKING:
+    from curation.evaluation.diff import ResultDiff
     from curation.evaluation.result import Result
-    from curation.evaluation.result_diff import ResultDiff
     from curation.manifest.diff import ManifestDiff
     from curation.manifest.manifest import Manifest
     from curation.publishing.exporting import Exported
@@ -226,7 +226,7 @@ class Evaluate:
         return _evaluate(*name, **inputs)
 
     def __getattr__(self, name: str) -> Callable[..., Result]:
-        from curation.evaluation.protocols import protocols
+        from curation.benchmarks.registry import protocols
 
         if name.startswith("_") or name not in protocols():
             near = get_close_matches(name, () if name.startswith("_") else protocols(), 1)
@@ -237,7 +237,7 @@ class Evaluate:
         return made
 
     def __dir__(self) -> list[str]:
-        from curation.evaluation.protocols import protocols
+        from curation.benchmarks.registry import protocols
 
         return [*protocols()]
 
@@ -300,7 +300,7 @@ def diff(old: Manifest | Result | Path | str, new: Manifest | Result | Path | st
     >>> curation.diff("elephant/val2017", "elephant/val2017").verdict
     'none'
     """
-    from curation.evaluation.result_diff import diff_results, is_result
+    from curation.evaluation.diff import diff_results, is_result
     from curation.manifest.diff import diff_manifests
 
     if is_result(old) and is_result(new):
@@ -309,7 +309,7 @@ def diff(old: Manifest | Result | Path | str, new: Manifest | Result | Path | st
 
 
 def _evaluation(name: Any) -> Callable[..., Result]:
-    from curation.evaluation.protocols import evaluation_of, protocols
+    from curation.benchmarks.registry import evaluation_of, protocols
 
     if not isinstance(name, str):
         raise UsageError("There is no such benchmark", expected=", ".join(protocols()), found=shown(name))
@@ -376,7 +376,7 @@ def _with_variants(function: Callable[..., Any], inputs: Mapping[str, Any], name
     hints = annotations_of(function)
     for record in [one for one in hints.values() if isinstance(one, type) and dataclasses.is_dataclass(one)]:
         hints = annotations_of(record) | hints
-    chooser = next((one for one in ("variant", "profile") if one in hints), None)
+    chooser = "variant" if "variant" in hints else None
     given = inputs["variants"]
     if chooser in inputs:
         raise UsageError(f"variants and {chooser} say the same", found=f"both, for the evaluation {name}")

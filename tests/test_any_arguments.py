@@ -28,8 +28,8 @@ from hypothesis import strategies as st
 
 import curation
 from curation.arguments import alternatives, annotations_of
+from curation.benchmarks.registry import evaluation_of, protocols
 from curation.errors import CurationError
-from curation.evaluation.protocols import evaluation_of, protocols
 from curation.evaluation.result import Result
 from curation.manifest.manifest import Manifest, packaged_manifests
 from tests.unpainted import unpainted

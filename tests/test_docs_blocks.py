@@ -39,7 +39,7 @@ NO_COMMANDS = {
     "docs/audit.md": ("on: pull_request",),
     "docs/cut.md": ("W_ij  =",),
     "docs/oscr.md": ("CCR(t) =",),
-    "docs/osod3.md": ("A_OSE(θ)", "from pathlib import Path"),
+    "docs/osod3.md": ("AOSE(θ)", "from pathlib import Path"),
     "docs/scale.md": ("RAY_ADDRESS=", "from dataclasses"),
     "docs/similarity.md": ("s_j = max_i",),
 }

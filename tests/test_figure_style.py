@@ -27,7 +27,7 @@ from curation.cooccurrence.cut_figures import matrix_figure
 from curation.cooccurrence.graph import ClassGraph
 from curation.evaluation.class_scores import class_scores
 from curation.evaluation.confidence import Epochs
-from curation.evaluation.figures import average_precision_bars, precision_recall_curves
+from curation.evaluation.figures import precision_recall_curves
 from curation.evaluation.measures import Measured
 from curation.evaluation.open_world_figures import impact_figure, unknown_figure
 from curation.evaluation.oscr_figures import confidence_figure, oscr_figure, score_histograms
@@ -36,7 +36,7 @@ from curation.similarity.set_similarity import similarity_histograms
 from tests.evaluation.ood_reference import EXAMPLE, OodWorld
 from tests.evaluation.oscr_cases import LABELS, SOFTMAX, table
 from tests.evaluation.owod_cases import example, measured
-from tests.evaluation.test_figures import CURVES, DIAGNOSIS, GAP, INTERVALS, RESULT, VOC
+from tests.evaluation.test_figures import CURVES, DIAGNOSIS, GAP, INTERVALS, RESULT
 from tests.evaluation.test_ood_figures import section
 from tests.worlds.runs import elephant_run
 
@@ -88,7 +88,7 @@ def confusion(detected: int, true: int) -> Drawer:
 
 
 def curve(case: int) -> list[dict[str, Any]]:
-    return [{"theta": k / 20, "A_OSE": (20 - k) // 9 + case, "WI": k / 99, "WI_all_fp": 0.1} for k in range(20)]
+    return [{"theta": k / 20, "AOSE": (20 - k) // 9 + case, "WI": k / 99, "WI_all_fp": 0.1} for k in range(20)]
 
 
 def tasks(n: int) -> dict[str, Measured]:
@@ -131,7 +131,6 @@ FIGURES: dict[str, Drawer] = {
     "confusion 60 x 80": confusion(60, 80),
     **{f"gap {n}": gaps(n) for n in (1, 6, 7, 20)},
     **{f"curves {n}": curves(n) for n in (1, 6, 11)},
-    "AP": lambda folder: average_precision_bars({"a": VOC, "b": {"mAP11": None, "mAP_area": None}}, folder / "ap"),
     "OOD 1": bars(1, 1, "paper", "official"),
     "OOD 2": bars(2, 1, "official"),
     "OOD 8": bars(4, 2, "paper", "official"),

@@ -17,10 +17,10 @@ import pytest
 
 import curation
 from curation.arguments import checked
+from curation.benchmarks.registry import evaluation_of, protocols
 from curation.cli.signature import _parameter_texts
 from curation.errors import UsageError
 from curation.evaluation.inputs import Reading
-from curation.evaluation.protocols import evaluation_of, protocols
 from curation.interface import _with_variants
 from curation.manifest.locate import find_manifest
 from tests.small_world import write_small_world

@@ -13,7 +13,7 @@ import numpy as np
 from msgspec import Meta
 
 from curation.errors import PredictionError
-from curation.evaluation.problem import LARGEST_COORDINATE, LARGEST_SCORE, UNKNOWN, Floats, Int64s
+from curation.evaluation.problem import LARGEST_SCORE, MAX_COORDINATE, UNKNOWN, Floats, Int64s
 from curation.evaluation.result_records import Int64, Row, decoding, read_rows
 from curation.input_files import InputFile, json_rows
 from curation.storage import write_text
@@ -21,8 +21,8 @@ from curation.storage import write_text
 _EXAMPLE = '[{"image_id": 1, "bbox": [x, y, w, h], "scores": [0.7, 0.2, 0.1]}, ...]'
 
 
-_Corner = Annotated[float, Meta(ge=-LARGEST_COORDINATE, le=LARGEST_COORDINATE)]
-_Size = Annotated[float, Meta(ge=0, le=LARGEST_COORDINATE)]
+_Corner = Annotated[float, Meta(ge=-MAX_COORDINATE, le=MAX_COORDINATE)]
+_Size = Annotated[float, Meta(ge=0, le=MAX_COORDINATE)]
 _Score = Annotated[float, Meta(ge=-LARGEST_SCORE, le=LARGEST_SCORE)]
 
 
@@ -213,7 +213,7 @@ def read_labelled(
     labels = [label_of(row) for row in rows]
     boxes = np.array([row.bbox for row in rows], np.float64).reshape(len(rows), 4)
     scores = np.array([row.score for row in rows], np.float64)
-    usable = (np.abs(boxes) <= LARGEST_COORDINATE).all(axis=1) & (boxes[:, 2:] >= 0).all(axis=1)
+    usable = (np.abs(boxes) <= MAX_COORDINATE).all(axis=1) & (boxes[:, 2:] >= 0).all(axis=1)
     usable &= np.isfinite(scores) & (np.array(labels, np.int64) >= 0)
     if not usable.all():
         place = int(np.argmin(usable))

@@ -66,7 +66,7 @@ class Benchmark:
 
     Another package offers one by an entry point of the group ``curation.benchmarks``, under the benchmark's name. Its
     evaluation, where it has one, is in the modules ``evaluation`` and ``report`` of the same package
-    (`curation.evaluation.protocols`). What is `Deferred` may be given as ``MODULE:NAME``, imported when it is used.
+    (`curation.benchmarks.registry`). What is `Deferred` may be given as ``MODULE:NAME``, imported when it is used.
 
     Attributes
     ----------

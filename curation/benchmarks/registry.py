@@ -1,29 +1,52 @@
-"""Every benchmark by name: the rooms of this package, and those that other packages offer by an entry point."""
+"""Every benchmark by name: those of this package, and those that other packages offer by an entry point.
+
+A benchmark is declared by a file ``NAME.toml``, with its rule in ``NAME.py`` or the package ``NAME``, if it has one,
+or by a `Benchmark` named ``BENCHMARK`` in the package ``NAME``. In a file ``[benchmark]`` says what a `Benchmark`
+needs; its ``code`` says where the rule has the other fields (``NAME``, or ``MODULE:NAME`` in a package).
+``[evaluation]`` names its ``engine`` and declares variants; those of open-world detection, the engine by default, are
+changes of the rules that most code shares. A package evaluates by its modules ``evaluation``, with a function
+``evaluate`` whose signature declares the options, and ``report``, with a `curation.evaluation.result.Report` named
+``REPORT``; so does another package's, offered under the entry point ``curation.benchmarks`` as ``PACKAGE:BENCHMARK``.
+"""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Mapping
-from dataclasses import fields
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import fields, replace
 from functools import cache
-from importlib import import_module
+from importlib import import_module, util
 from importlib.metadata import EntryPoint, entry_points
-from typing import TYPE_CHECKING, NamedTuple
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
+import msgspec
+
+from curation.arguments import checked
 from curation.benchmarks.benchmark import Benchmark
-from curation.benchmarks.declared import declared, names
+from curation.benchmarks.facts import facts_of
 from curation.errors import UsageError
-from curation.manifest.header import Header
+from curation.manifest.header import Header, Paper
 
 if TYPE_CHECKING:
+    from curation.evaluation.measures import Measure
+    from curation.evaluation.result import Report, Result
+    from curation.evaluation.variants import Rules
     from curation.publishing.exporting import Format
 
 GROUP = "curation.benchmarks"
 """The group of entry points under which another package offers a benchmark, named as the benchmark is."""
-ROOMS = (
+OWN = (
     "elephant", "owod", "opendet", "imagenet", "findmeifyoucan", "osod3", "ssb", "openood", "ninco", "imagenetood",
     "ovcoco", "rwd", "nuowodb",
 )  # fmt: skip
+"""The benchmarks of this package, in the order in which they are listed."""
+_ENGINES = {
+    "image_ood": "curation.evaluation.image_ood.evaluation",
+    "classification": "curation.evaluation.classification",
+}
+_PLAIN = {"voc": "curation.evaluation.voc", "coco": "curation.evaluation.coco_engine"}
+"""Plain detection, which is evaluated and has no lists."""
 
 
 class Registry(NamedTuple):
@@ -33,12 +56,33 @@ class Registry(NamedTuple):
     unusable: Mapping[str, str]
 
 
+class _Stated(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    summary: str
+    page: str
+    parts: tuple[tuple[str, str], ...]
+    code: dict[str, str] = {}
+    name: str = ""
+
+
+class _Evaluation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    variants: dict[str, dict[str, Any]]
+    algorithm: int = 1
+    notes: tuple[str, ...] = ()
+    source: str = ""
+    at_the_end: dict[str, str] = {}
+
+
+class Evaluation(NamedTuple):
+    """What scores a benchmark, and how its results show themselves."""
+
+    evaluate: Callable[..., Result]
+    REPORT: Report
+
+
 @cache
 def registry() -> Registry:
-    """Return every benchmark: this package's in the order of its rooms, then others by name."""
-    own = [
-        declared(room) if room in names() else import_module(f"curation.benchmarks.{room}").BENCHMARK for room in ROOMS
-    ]
+    """Return every benchmark: this package's in their order, then others by name."""
+    own = [declared(one) if one in names() else import_module(_module(one)).BENCHMARK for one in OWN]
     found: dict[str, Benchmark] = {one.name: one for one in own}
     unusable: dict[str, str] = {}
     for entry in sorted(entry_points(group=GROUP), key=lambda one: (one.name, one.value)):
@@ -72,19 +116,11 @@ def benchmarks() -> Mapping[str, Benchmark]:
 def find_benchmark(name: str) -> Benchmark:
     """Return the benchmark of this name; an unknown one is a `UsageError` with the nearest names."""
     known, unusable = registry()
-    if name in known:
-        return known[name]
     if name in unusable:
         raise UsageError(
             "The package that offers this benchmark cannot be used", where=name[:200], found=unusable[name]
         )
-    near = difflib.get_close_matches(name, known, cutoff=0.5)
-    raise UsageError(
-        "There is no such benchmark",
-        where=name[:200],
-        expected=", ".join(known),
-        hint=f"did you mean {near[0]}?" if near else "curation list",
-    )
+    return known[name] if name in known else _refuse("benchmark", name, known, "curation list")
 
 
 def recipes() -> Mapping[str, Callable[[], Header]]:
@@ -95,15 +131,7 @@ def recipes() -> Mapping[str, Callable[[], Header]]:
 def find_recipe(name: str) -> Callable[[], Header]:
     """Return the recipe of this name; an unknown one is a `UsageError` with the nearest names."""
     known = recipes()
-    if name in known:
-        return known[name]
-    near = difflib.get_close_matches(name, known)
-    raise UsageError(
-        "There is no such recipe for published lists",
-        where=name[:200],
-        expected=", ".join(known),
-        hint=f"did you mean {near[0]}?" if near else None,
-    )
+    return known[name] if name in known else _refuse("recipe for published lists", name, known)
 
 
 def formats() -> Mapping[str, Format]:
@@ -114,3 +142,151 @@ def formats() -> Mapping[str, Format]:
     for one in benchmarks().values():
         found |= {form.name: form for form in one.formats}
     return found
+
+
+@cache
+def names(table: str = "benchmark") -> tuple[str, ...]:
+    """Return the benchmarks whose file has a table of this name, sorted."""
+    own = sorted(one.name.removesuffix(".toml") for one in files(__package__).iterdir() if one.name.endswith(".toml"))
+    return tuple(name for name in own if table in facts_of(_module(name)))
+
+
+def declared(name: str) -> Benchmark:
+    """Return a benchmark as its file declares it; its rule is imported when it is used."""
+    module = _module(name)
+    facts = facts_of(module)
+    stated = msgspec.convert(facts["benchmark"], _Stated)
+    code: dict[str, Any] = {
+        field: f"{module}.{name}" if ":" in name else f"{module}:{name}" for field, name in stated.code.items()
+    }
+    if "recipes" not in code and "published" in facts:
+        code["recipes"] = f"{__name__}:{name}_recipes"
+    paper = facts["paper"] if "paper" in facts else next(iter(facts["papers"].values()))
+    return Benchmark(
+        name=stated.name or name,
+        paper=msgspec.convert(paper, Paper),
+        summary=stated.summary,
+        parts=stated.parts,
+        page=stated.page,
+        **code,
+    )
+
+
+def __getattr__(name: str) -> Mapping[str, Any]:
+    """Return the recipes of a benchmark that has no code, ``NAME_recipes``."""
+    benchmark, found, _ = name.partition("_recipes")
+    if not found:
+        raise AttributeError(name)
+    from curation.benchmarks.published import drafts
+
+    return drafts(_module(benchmark), aliases=facts_of(_module(benchmark)).get("aliases"))
+
+
+def variants_of(name: str) -> tuple[Rules, ...]:
+    """Return the variants that a file declares, the sound one first."""
+    from curation.evaluation.open_world import CLEAN, TEXT
+
+    stated = msgspec.convert(facts_of(_module(name))["evaluation"], _Evaluation)
+    return (
+        CLEAN,
+        *(
+            replace(TEXT, name=key, **changes | {"meaning": changes["meaning"].format(text=TEXT.meaning)})
+            for key, changes in stated.variants.items()
+        ),
+    )
+
+
+@cache
+def evaluation(name: str) -> Evaluation:
+    """Return the evaluation that a file declares, of the engine that it names."""
+    table = facts_of(_module(name))["evaluation"]
+    if "engine" in table:
+        return Evaluation(*import_module(_ENGINES[table["engine"]]).declared(name, table))
+    from curation.evaluation.open_world import end_measures, evaluation_as, report_as
+
+    stated = msgspec.convert(table, _Evaluation)
+    report = report_as(name, more=end_measures(stated.source, stated.at_the_end), algorithm=stated.algorithm)
+    return Evaluation(evaluation_as(report, variants_of(name), stated.notes), report)
+
+
+@cache
+def _own() -> tuple[str, ...]:
+    """Return what this package evaluates, without importing any of it: benchmarks, then plain detection."""
+    packages = [one.name for one in files(__package__).iterdir() if (one / "evaluation.py").is_file()]
+    return (*sorted([*packages, *names("evaluation")]), *_PLAIN)
+
+
+def protocols() -> tuple[str, ...]:
+    """Return the names of all benchmarks that evaluate: this package's, plain detection, other packages'."""
+    offered = sorted(one.name for one in entry_points(group=GROUP) if _has(one.module, "evaluation"))
+    return (*_own(), *(name for name in offered if name not in _own()))
+
+
+def evaluation_of(protocol: str) -> Callable[..., Any]:
+    """Return the function that evaluates a benchmark, a `curation.evaluation.result.Result`, its arguments checked.
+
+    Raises
+    ------
+    UsageError
+        There is no such benchmark.
+    """
+    evaluate = _known(protocol, "evaluation").evaluate
+    return checked(evaluate, called=f"The evaluation {protocol}", hint=f"curation evaluate {protocol} --help")
+
+
+def report_of(protocol: str) -> Any:
+    """Return the `curation.evaluation.result.Report` of a benchmark: how its results show themselves.
+
+    Raises
+    ------
+    UsageError
+        There is no such benchmark.
+    """
+    return _known(protocol, "report").REPORT
+
+
+def measures_of(protocol: str) -> Sequence[Measure]:
+    """Return the ranked measures of a benchmark; none for one that is not known here."""
+    from curation.evaluation.measures import ranked
+
+    found = _evaluates(protocol, "report")
+    return () if found is None else ranked(found.REPORT.measures)
+
+
+def _known(protocol: str, what: str) -> Any:
+    return _evaluates(protocol, what) or _refuse("benchmark", protocol, protocols(), "curation evaluate --help")
+
+
+def _evaluates(protocol: str, what: str) -> Any:
+    """Return the module that holds what is wanted of a benchmark; None for one that is not known here."""
+    if protocol in _PLAIN:
+        return import_module(_PLAIN[protocol])
+    if protocol in names("evaluation"):
+        return evaluation(protocol)
+    if protocol in _own():
+        return import_module(f"{_module(protocol)}.{what}")
+    found = (one.module for one in entry_points(group=GROUP, name=protocol))
+    return next((import_module(f"{package}.{what}") for package in found if _has(package, what)), None)
+
+
+def _has(package: str, what: str) -> bool:
+    """Return whether another package has a module; one that cannot be imported has none."""
+    try:
+        return util.find_spec(f"{package}.{what}") is not None
+    # Whatever another package raises while it is imported must not take the other benchmarks away.
+    except Exception:
+        return False
+
+
+def _refuse(what: str, name: str, known: Iterable[str], hint: str | None = None) -> NoReturn:
+    near = difflib.get_close_matches(name, known, 1, cutoff=0.5)
+    raise UsageError(
+        f"There is no such {what}",
+        where=name[:200],
+        expected=", ".join(known),
+        hint=f"did you mean {near[0]}?" if near else hint,
+    )
+
+
+def _module(name: str) -> str:
+    return f"{__package__}.{name}"

@@ -32,7 +32,7 @@ def run(
     exit_code
         exit with 1 where the two differ
     """
-    from curation.evaluation.result_diff import diff_results, is_result
+    from curation.evaluation.diff import diff_results, is_result
     from curation.manifest.diff import diff_manifests
     from curation.manifest.locate import load_manifest
 

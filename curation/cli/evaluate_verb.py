@@ -6,13 +6,13 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from curation.benchmarks.registry import evaluation_of, protocols
 from curation.cli.option_names import Help
 from curation.cli.output import emit, printable, stage, warn
 from curation.cli.outputs import AppendedFile, OutputResult
 from curation.cli.signature import add_arguments as declare_options
 from curation.cli.signature import call, option_words, summary_of, variants_of
 from curation.errors import UsageError
-from curation.evaluation.protocols import evaluation_of, protocols
 
 if TYPE_CHECKING:
     from curation.evaluation.result import Result

@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from curation.cli.output import Answer, Table, printable, table_lines, warn
-from curation.cli.outputs import FileOrNewFolder
-from curation.errors import UsageError
+from curation.cli.outputs import OutputFile
 from curation.evaluation.leaderboard.board import Group, Leaderboard, leaderboard
-from curation.evaluation.leaderboard.exchange import FORMS, Origin, write_records
+from curation.evaluation.leaderboard.exchange import FORMS, Origin
 from curation.storage import write_text
 
 _FORMS = {
@@ -24,8 +23,8 @@ def run(
     made: Annotated[Leaderboard, leaderboard],
     /,
     *,
-    form: Annotated[Literal["text", "html", "markdown", "csv", "latex", "eee", "hub"] | None, "--format"] = None,
-    out: Annotated[Path | None, FileOrNewFolder()] = None,
+    form: Annotated[Literal["text", "html", "markdown", "csv", "latex", "hub"] | None, "--format"] = None,
+    out: Annotated[Path | None, OutputFile()] = None,
     origin: Origin,
 ) -> Answer:
     """Results of several methods, ranked where they are comparable.
@@ -33,23 +32,18 @@ def run(
     Parameters
     ----------
     form
-        tables for a terminal, a page, a text or a paper; eee: Every Eval Ever records, into a folder; hub: entries of
-        the .eval_results of a model's repository (default: by the suffix of --out, .html, .md, .csv or .tex, else text)
+        tables for a terminal, a page, a text or a paper; hub: entries of the .eval_results of a model's repository
+        (default: by the suffix of --out, .html, .md, .csv or .tex, else text)
     out
-        write to this file, for eee to a new folder (default: print)
+        write to this file (default: print)
     """
     if made.torn:
         warn(f"{made.file}: the last line is cut off and was left out: {made.torn}")
     chosen: str = form or _FORMS.get(out.suffix.lower() if out else "", "text")
-    if chosen == "eee":
-        if out is None:
-            raise UsageError("Every Eval Ever records are files", expected="--out FOLDER")
-        lines = [f"wrote {path}" for path in write_records(made, origin, out)] or ["No row has a defined number."]
-    else:
-        text = "\n".join(_board_lines(made)) + "\n" if chosen == "text" else FORMS[chosen](made, origin)
-        lines = text.splitlines() if out is None else [f"wrote {out}"]
-        if out is not None:
-            write_text(out, text)
+    text = "\n".join(_board_lines(made)) + "\n" if chosen == "text" else FORMS[chosen](made, origin)
+    if out is not None:
+        write_text(out, text)
+    lines = text.splitlines() if out is None else [f"wrote {out}"]
     return Answer(made.as_data(), lines)
 
 

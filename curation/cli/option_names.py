@@ -46,7 +46,7 @@ _SETTINGS = """
 seam wordnet names edits setting betas fbeta_formula fbeta_ratios recalls level_counts difficult similar thetas
 t_star fpr official_compat embedding precision random_weights template batch threads batch_size n_train sample
 radius margin plant weighting restarts exemplars iou unknown unknown_id id_form strict_layout class_names
-class_tree organisation relationship deployment availability
+class_tree
 """
 NAMES: Mapping[str, OptionName | None] = {
     # What to do about data that cannot be used as it is.
@@ -71,7 +71,6 @@ NAMES: Mapping[str, OptionName | None] = {
     "evaluate.id_classes": OptionName("set", "id_classes"),
     "apply_from_files.boxes_iou": OptionName("set", "iou"),
     # One word an idea.
-    "profile": OptionName("variant"),
     "grid": OptionName("variant"),
     "apply_from_files.variant": OptionName("cleaned"),
     "overlay": OptionName("added-boxes"),

@@ -88,7 +88,7 @@ class OutputResult(Output):
     @property
     def folder(self) -> OutputFolder:
         """Return what may be written there."""
-        from curation.evaluation.protocols import report_of
+        from curation.benchmarks.registry import report_of
 
         report = report_of(self.protocol)
         return OutputFolder(("results.json", *(f"{stem}.csv" for stem in report.files)), report.figures)

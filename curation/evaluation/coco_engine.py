@@ -24,7 +24,6 @@ from curation.evaluation.matching import overlapping_pairs
 from curation.evaluation.measures import Measure, Measured, Value, definitions, percent
 from curation.evaluation.other_evaluators import compare_with_external
 from curation.evaluation.problem import (
-    LARGEST_COORDINATE,
     Detections,
     Floats,
     GroundTruth,
@@ -35,6 +34,7 @@ from curation.evaluation.problem import (
 from curation.evaluation.result import Column, Report, Result, Tidy
 from curation.memory import require_memory
 from curation.progress import stage
+from curation.sources.integrity import MAX_COORDINATE
 from curation.sources.source import FEDERATED
 
 Engine = Literal["hotcoco", "pycocotools", "both"]
@@ -78,7 +78,7 @@ _FACTS = (
     "engine", "difficult", "n_images", "n_objects", "n_detections", "left_out", "n_detections_not_labelled",
     "largest_difference",
 )  # fmt: skip
-_EVERYWHERE = 2.0 * LARGEST_COORDINATE
+_EVERYWHERE = 2.0 * MAX_COORDINATE
 
 
 def evaluate(
@@ -126,7 +126,7 @@ def evaluate(
         names = dict(zip(known.class_numbers, known.classes, strict=True))
         compared = compare_with_external(found, against, names)
         facts["external"] = {name: compared[name] for name in ("file", "passed_over")}
-        measured = measured._replace(tables={**measured.tables, "against": _against(compared)})
+        measured = measured._replace(tables={**measured.tables, "against": compared["against"]})
     return Result(
         REPORT,
         given.about | {"definitions": STATISTICS, **facts},
@@ -148,17 +148,6 @@ def _measured(found: Mapping[str, Any]) -> Measured:
         },
         decided_by_order=found["decided_by_order"],
     )
-
-
-def _against(compared: Mapping[str, Any]) -> dict[str, list[Any]]:
-    """Return the numbers of another evaluator and ours in %, a row a measure and a class."""
-    of_classes = {f"AP of {name}": row for name, row in compared["per_class"].items()}
-    rows = {**compared["numbers"], **of_classes}
-    return {
-        "measure": list(rows),
-        **{name: [percent(row[name]) for row in rows.values()] for name in ("ours", "theirs", "difference")},
-        "undefined": [row["undefined"] for row in rows.values()],
-    }
 
 
 def coco_average_precision(
@@ -380,75 +369,52 @@ def _in_hotcoco(truth: GroundTruth, detections: Detections) -> Any:
 
 
 def _in_pycocotools(truth: GroundTruth, detections: Detections) -> Any:
-    from pycocotools.coco import COCO
     from pycocotools.cocoeval import COCOeval
 
-    annotated = _loaded(COCO(), _records(truth, _objects(truth)))
-    detected = _loaded(COCO(), _records(truth, _results(detections)))
+    kept = np.flatnonzero(truth.label >= 0)
+    annotated = _loaded(
+        truth,
+        image_id=truth.image[kept] + 1,
+        category_id=truth.label[kept] + 1,
+        bbox=truth.boxes[kept],
+        area=_sizes(truth, kept),
+        iscrowd=truth.crowd[kept].astype(int),
+    )
+    detected = _loaded(
+        truth,
+        image_id=detections.image + 1,
+        category_id=detections.label + 1,
+        bbox=detections.boxes,
+        area=detections.boxes[:, 2] * detections.boxes[:, 3],
+        score=detections.scores,
+        iscrowd=np.zeros(len(detections), int),
+    )
     return COCOeval(annotated, detected, "bbox")
+
+
+def _loaded(truth: GroundTruth, **columns: Any) -> Any:
+    """Return a `COCO` object that answers only for all images and classes together: no index of records is needed."""
+    from pycocotools.coco import COCO
+
+    rows = zip(*(column.tolist() for column in columns.values()), strict=True)
+    # Ids start at 1: pycocotools takes a match with annotation 0 for no match.
+    annotations = [{"id": number, **dict(zip(columns, row, strict=True))} for number, row in enumerate(rows, 1)]
+    dataset = COCO()
+    dataset.dataset = {
+        "images": [{"id": number} for number in range(1, truth.n_images + 1)],
+        "categories": [{"id": number, "name": name} for number, name in enumerate(truth.classes, 1)],
+        "annotations": annotations,
+    }
+    dataset.imgs = {image["id"]: image for image in dataset.dataset["images"]}
+    dataset.getAnnIds = lambda **_: range(len(annotations))
+    dataset.loadAnns = lambda ids: annotations
+    return dataset
 
 
 def _sizes(truth: GroundTruth, kept: Int64s) -> Floats:
     """Return the area of some objects: as stated, else that of their box."""
     areas = truth.areas[kept]
     return np.where(np.isfinite(areas), areas, truth.boxes[kept, 2] * truth.boxes[kept, 3])
-
-
-def _records(truth: GroundTruth, annotations: list[dict[str, Any]]) -> dict[str, Any]:
-    return {
-        "images": [{"id": number} for number in range(1, truth.n_images + 1)],
-        "categories": [{"id": number, "name": name} for number, name in enumerate(truth.classes, 1)],
-        "annotations": annotations,
-    }
-
-
-def _loaded(dataset: Any, records: dict[str, Any]) -> Any:
-    """Return a `COCO` object that answers only for all images and classes together: no index of records is needed."""
-    dataset.dataset = records
-    dataset.imgs = {image["id"]: image for image in records["images"]}
-    dataset.getAnnIds = lambda **_: range(len(records["annotations"]))
-    dataset.loadAnns = lambda ids: records["annotations"]
-    return dataset
-
-
-def _objects(truth: GroundTruth) -> list[dict[str, Any]]:
-    kept = np.flatnonzero(truth.label >= 0)
-    columns = zip(
-        (truth.image[kept] + 1).tolist(),
-        (truth.label[kept] + 1).tolist(),
-        truth.boxes[kept].tolist(),
-        _sizes(truth, kept).tolist(),
-        truth.crowd[kept].astype(int).tolist(),
-        strict=True,
-    )
-    # Ids start at 1: pycocotools takes a match with annotation 0 for no match.
-    return [
-        {"id": n, "image_id": image, "category_id": label, "bbox": box, "area": area, "iscrowd": crowd}
-        for n, (image, label, box, area, crowd) in enumerate(columns, 1)
-    ]
-
-
-def _results(detections: Detections) -> list[dict[str, Any]]:
-    columns = zip(
-        (detections.image + 1).tolist(),
-        (detections.label + 1).tolist(),
-        detections.boxes.tolist(),
-        (detections.boxes[:, 2] * detections.boxes[:, 3]).tolist(),
-        detections.scores.tolist(),
-        strict=True,
-    )
-    return [
-        {
-            "id": n,
-            "image_id": image,
-            "category_id": label,
-            "bbox": box,
-            "area": area,
-            "score": score,
-            "iscrowd": 0,
-        }
-        for n, (image, label, box, area, score) in enumerate(columns, 1)
-    ]
 
 
 def _largest_difference(classes: tuple[str, ...], first: tuple[Floats, Floats], second: tuple[Floats, Floats]) -> float:

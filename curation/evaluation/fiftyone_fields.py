@@ -42,7 +42,7 @@ COUNTS: dict[str, tuple[str, ...]] = {
     "ignored": (IGNORED,),
 }
 """Fields of a sample that count detections, with the kinds that each counts."""
-_A_OSE = "a_ose"
+_AOSE = "AOSE"
 _STATES = {"unknown_found": FOUND, "unknown_called_known": CALLED_KNOWN, "unknown_missed": MISSED}
 _OBJECTS = "objects"
 # Okabe and Ito's vermilion and sky blue: told apart by colour-blind readers too.
@@ -78,7 +78,7 @@ def write_fields(
     fields count for each sample. See `curation.evaluation.result.Result.to_fiftyone`.
     """
     require_dataset(dataset)
-    names = [*COUNTS, _A_OSE, *_STATES]
+    names = [*COUNTS, _AOSE, *_STATES]
     fields = [key, f"{key}_{_OBJECTS}", *(f"{key}_{name}" for name in names)]
     views = [view_name(key, name) for name in _VIEWS]
     _require_room(dataset, key, fields, views)
@@ -189,7 +189,7 @@ def _declare(fiftyone: Any, dataset: Any, key: str, *, with_recalls: bool) -> li
     if with_recalls:
         dataset.add_sample_field(f"{key}.detections.kept_at", fiftyone.ListField, subfield=text)
     counted = {name: f"detections: {', '.join(kinds)}" for name, kinds in COUNTS.items()}
-    counted[_A_OSE] = "A-OSE: detections of known classes on unknown objects"
+    counted[_AOSE] = "A-OSE: detections of known classes on unknown objects"
     counted |= {name: f"unknown objects: {STATES[state]}" for name, state in _STATES.items()}
     for name, meaning in counted.items():
         dataset.add_sample_field(f"{key}_{name}", fiftyone.IntField, description=meaning)
@@ -258,7 +258,7 @@ def _of_images(
             found.append(_label(truth.classes[detections.label[row]], detections.boxes[row] / size, **told))
         became = [kinds[one] for one in part.kind[rows].tolist()]
         counts = {name: sum(one in wanted for one in became) for name, wanted in COUNTS.items()}
-        counts[_A_OSE] = int(part.on_unknown[rows].sum())
+        counts[_AOSE] = int(part.on_unknown[rows].sum())
         own = [states[part.state[row]] for row in objects if part.unknown[row]]
         counts |= {name: own.count(state) for name, state in _STATES.items()}
         yield image, list(objects.values()), found, counts

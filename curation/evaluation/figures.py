@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from curation.errors import EvaluationError
 from curation.figure_style import (
-    INK,
     MARKERS,
     SERIES,
-    SMALL,
     add_key,
     label_outer,
     plain,
@@ -70,38 +68,6 @@ def precision_recall_curves(
         return figure
 
     return save_figure(draw, stem, ("detector", "class", "score", "recall", "precision"), rows)
-
-
-def average_precision_bars(results: Mapping[str, Result], stem: Path, *, note: str = "") -> list[Path]:
-    """Draw the mAP of several detectors on one closed set, 11-point beside area.
-
-    Parameters
-    ----------
-    results : mapping of detector name to dict
-        ``mAP11`` and ``mAP_area`` in %, such as a result of VOC; a detector without a mAP has no bars.
-    """
-    flavours = (("mAP11", "11-point"), ("mAP_area", "area"))
-    rows = [(name, *(result[key] for key, _ in flavours)) for name, result in results.items()]
-    require_content({name: True for name, first, _ in rows if first is not None}, stem, "average precision")
-
-    def draw() -> Figure:
-        figure, (axis,) = small_multiples(1, height=0.34 * len(rows) + 0.7)
-        for place, (key, label) in enumerate(flavours):
-            lengths = [result[key] or 0 for result in results.values()]
-            at = [position + (place - 0.5) * 0.38 for position in range(len(rows))]
-            bars = axis.barh(at, lengths, height=0.36, color=SERIES[(0, 4)[place]], label=label)
-            texts = ["undefined" if result[key] is None else f"{result[key]:.1f}" for result in results.values()]
-            axis.bar_label(bars, texts, fontsize=SMALL, padding=2, color=INK)
-        axis.set_yticks(range(len(rows)), [plain(name, 24) for name in results])
-        axis.set(xlabel="mAP (%)", xlim=(0, 108))
-        axis.set_ylim(len(rows) - 0.5, -0.5)
-        axis.set_xticks(range(0, 101, 20))
-        axis.grid(visible=False, axis="y")
-        add_key(figure, [axis])
-        set_title(figure, "VOC mAP, difficult ignored", note)
-        return figure
-
-    return save_figure(draw, stem, ("detector", "mAP11", "mAP_area"), rows)
 
 
 def require_content(content: Any, stem: Path, what: str) -> None:

@@ -261,18 +261,6 @@ def best_overlap(
     return position, best
 
 
-def overlaps_any(
-    truth: GroundTruth, detections: Detections, mask: Bools, *, iou_threshold: float, strict: bool
-) -> Bools:
-    """Return which objects under `mask` are hit by at least one detection of any class in their image, shape (m,)."""
-    pairs = overlapping_pairs(
-        truth, detections, same_class=False, mask=mask, iou_threshold=iou_threshold, strict=strict
-    )
-    hit = np.zeros(len(truth.image), bool)
-    hit[pairs.position] = True
-    return hit
-
-
 def overlapping_pairs(
     truth: GroundTruth,
     detections: Detections,

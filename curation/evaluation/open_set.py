@@ -7,7 +7,7 @@ recall with or without the open-set errors in its denominator, and at confidence
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -336,7 +336,7 @@ def unknown_counts(one: Targets, rows: Bools | slice = slice(None)) -> dict[str,
         "TP_u": tp,
         "FN_u": n - tp,
         "UR": one.recall(tp, n),
-        "A_OSE_objects": int(copies[np.isfinite(one.called_at[rows])].sum()),
+        "AOSE_objects": int(copies[np.isfinite(one.called_at[rows])].sum()),
     }
     for suffix, called in (("", one.called_at[rows]), ("_excl_known_tp", one.called_wrongly_at[rows])):
         star = int(missed[np.isfinite(called)].sum())
@@ -349,7 +349,7 @@ def unknown_counts(one: Targets, rows: Bools | slice = slice(None)) -> dict[str,
 
 
 def unknown_by_class(truth: TaskTruth, found: Outcomes, one: Targets) -> dict[str, dict[str, Any]] | None:
-    """Return `unknown_counts` and ``A_OSE_detections`` of each original class of unknown objects, by name.
+    """Return `unknown_counts` and ``AOSE`` of each original class of unknown objects, by name.
 
     A detection counts for the class of the first object of highest IoU that it lies on. None where the ground truth
     does not say what its unknown objects are.
@@ -362,7 +362,7 @@ def unknown_by_class(truth: TaskTruth, found: Outcomes, one: Targets) -> dict[st
     return {
         names[number]: {
             **unknown_counts(one, kind[one.position] == number),
-            "A_OSE_detections": int(detections[number]),
+            "AOSE": int(detections[number]),
         }
         for number in np.unique(kind[one.position]).tolist()
     }
@@ -423,10 +423,17 @@ def _percent(above: int, below: float) -> float | None:
 
 def lies_on(truth: GroundTruth, detections: Detections, mask: Bools, rules: Rules) -> Bools:
     """Return which detections, of whatever class, overlap an object under `mask` enough for a match, shape (d,)."""
-    pairs = overlapping_pairs(truth, detections, same_class=False, mask=mask, iou_threshold=IOU, strict=rules.strict)
     hit = np.zeros(len(detections), bool)
-    hit[pairs.row] = True
+    hit[pairs_on(truth, detections, mask, rules, np.arange(len(detections))).row] = True
     return hit
+
+
+def pairs_on(truth: GroundTruth, detections: Detections, mask: Bools, rules: Rules, rows: Int64s) -> OverlappingPairs:
+    """Return the pairs of some detections, ascending, and an object under `mask` that overlap enough for a match."""
+    pairs = overlapping_pairs(
+        truth, detections.take(rows), same_class=False, mask=mask, iou_threshold=IOU, strict=rules.strict
+    )
+    return replace(pairs, row=rows[pairs.row])
 
 
 def counts_at_thresholds(
@@ -444,13 +451,13 @@ def counts_at_thresholds(
     Returns
     -------
     list of dict
-        ``theta``; ``TP``, ``FP``, ``A_OSE``, ``FP_open`` (those of A_OSE that are false positives); ``WI`` =
-        FP_open / (TP + FP - FP_open), ``WI_all_fp`` = A_OSE / (TP + FP), and the precisions ``P_K`` and ``P_KU``
+        ``theta``; ``TP``, ``FP``, ``AOSE``, ``FP_open`` (those of AOSE that are false positives); ``WI`` =
+        FP_open / (TP + FP - FP_open), ``WI_all_fp`` = AOSE / (TP + FP), and the precisions ``P_K`` and ``P_KU``
         without and with FP_open. None where nothing is kept.
     """
     order = np.argsort(scores, kind="stable")
     scores, outcome, is_open = scores[order], outcome[order], is_open[order]
-    columns = {"TP": outcome == 1, "FP": outcome == 0, "A_OSE": is_open, "FP_open": is_open & (outcome == 0)}
+    columns = {"TP": outcome == 1, "FP": outcome == 0, "AOSE": is_open, "FP_open": is_open & (outcome == 0)}
     totals = {name: np.append(0, np.cumsum(flags)) for name, flags in columns.items()}
     rows = []
     for theta in thetas:
@@ -461,7 +468,7 @@ def counts_at_thresholds(
 
 
 def _rates(counts: Mapping[str, int]) -> dict[str, float | None]:
-    tp, fp, is_open, fp_open = (counts[name] for name in ("TP", "FP", "A_OSE", "FP_open"))
+    tp, fp, is_open, fp_open = (counts[name] for name in ("TP", "FP", "AOSE", "FP_open"))
     above, below = (fp_open, is_open, tp, tp), (tp + fp - fp_open, tp + fp, tp + fp - fp_open, tp + fp)
     return dict(zip(("WI", "WI_all_fp", "P_K", "P_KU"), _ratios(above, below), strict=True))
 

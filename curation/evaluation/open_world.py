@@ -28,13 +28,14 @@ from curation.evaluation.inputs import (
     manifest_record,
     require_manifest_for_ids,
 )
-from curation.evaluation.matching import assign, overlapping_pairs, positives
+from curation.evaluation.matching import assign, positives
 from curation.evaluation.measures import Better, Measure, Measured, Unit, Value
 from curation.evaluation.open_set import (
     Outcomes,
     Targets,
     impact_at_recalls,
     operating_curve,
+    pairs_on,
     recall_points,
     targets,
     unknown_by_class,
@@ -52,10 +53,10 @@ from curation.evaluation.problem import (
     tasks_of_file,
     tasks_of_manifest,
 )
-from curation.evaluation.readers import TaskDetections, read_task_detections
+from curation.evaluation.readers import ReadDetections, read_task_detections
 from curation.evaluation.result import Column, Figure, Report, Result, Scored, Tidy, stem_of, truth_digests
 from curation.evaluation.truth import REPEATS, Repeats, TaskTruth, read_image_list, task_truth
-from curation.evaluation.variants import IOU, Rules, round_as_text, select
+from curation.evaluation.variants import Rules, round_as_text, select
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
 from curation.progress import steps
@@ -97,9 +98,9 @@ DEFINITIONS: dict[str, str] = {
     "FN_u_star_excl_known_tp": "the same without detections that are true positives of a known object",
     "UDR": "(TP_u + FN_u_star) / N_u, in % (unknown detection recall)",
     "UDP": "TP_u / (TP_u + FN_u_star), in % (unknown detection precision); UR = UDR * UDP",
-    "A_OSE_detections": "detections of known classes on an unknown object, duplicates and true positives included: "
+    "AOSE": "detections of known classes on an unknown object, duplicates and true positives included: "
     "what the official code prints",
-    "A_OSE_objects": "distinct unknown objects with a detection of a known class on them: what the paper's text says",
+    "AOSE_objects": "distinct unknown objects with a detection of a known class on them: what the paper's text says",
     "WI": "sum over known classes of detections on unknown objects / sum of TP + FP, each class at the first index "
     "whose recall is nearest to 0.8 (the official code; its denominator holds the open-set false positives); a class "
     "without objects is left out, and in variants of codes read at its first detection, as there",
@@ -109,7 +110,7 @@ DEFINITIONS: dict[str, str] = {
 }
 _RE_OWOD = "Revisiting Open World Object Detection"
 _WI = f"{_RE_OWOD}, equation 1; recall 0.8 as in the code of Towards Open World Object Detection"
-_A_OSE = "Miller et al., ICRA 2018"
+_AOSE = "Miller et al., ICRA 2018"
 _NO_UNKNOWN = "no unknown object counts in the task"
 _NO_CLASSES = "no such class has objects"
 _AT_THE_END = {
@@ -135,8 +136,8 @@ MEASURES = (
     _higher("UR", "unknown recall (U-Recall)", "%", ranked=True),
     _higher("UDR", "unknown detection recall", "%", ranked=True),
     _higher("UDP", "unknown detection precision", "%", ranked=True),
-    _lower("A_OSE_objects", "absolute open-set error, objects", "count", ranked=True, source=_A_OSE),
-    _lower("A_OSE_detections", "absolute open-set error, detections", "count", ranked=True, source=_A_OSE),
+    _lower("AOSE_objects", "absolute open-set error, objects", "count", ranked=True, source=_AOSE),
+    _lower("AOSE", "absolute open-set error, detections", "count", ranked=True, source=_AOSE),
     _lower("WI", "wilderness impact at recall 0.8", "ratio", ranked=True, source=_WI),
     _lower("WI_closed_set_denominator", "wilderness impact, closed-set denominator", "ratio",
            source="The Overlooked Elephant of Object Detection: Open Set"),
@@ -183,7 +184,7 @@ TABLES = (
         Column("FN_u", "count", text=False), Column("FN_u_star", "count"),
         Column("FN_u_star_excl_known_tp", "count", text=False), *(Column(rate, "%") for rate in ("UR", "UDR", "UDP")),
         *(Column(f"{rate}_excl_known_tp", "%", text=False) for rate in ("UDR", "UDP")),
-        Column("A_OSE_objects", "count", "A-OSE objects"), Column("A_OSE_detections", "count", "A-OSE detections"),
+        Column("AOSE_objects", "count", "A-OSE objects"), Column("AOSE", "count", "A-OSE detections"),
     ), title="Unknown objects by original class"),
     Tidy("impact", (
         Column("recall"), Column("WI", "ratio"), Column("WI_closed_set_denominator", "ratio", text=False),
@@ -209,17 +210,10 @@ def outcomes(truth: TaskTruth, detections: Detections, rules: Rules) -> Outcomes
     positive = positives(objects, rules)
     unknown = objects.label == truth.unknown
     known_rows = np.flatnonzero(detections.label < truth.unknown)
-    pairs = overlapping_pairs(
-        objects,
-        detections.take(known_rows),
-        same_class=False,
-        # The official A-OSE and WI count an overlap with a difficult unknown object too.
-        mask=unknown if rules.text else unknown & positive,
-        iou_threshold=IOU,
-        strict=rules.strict,
-    )
+    # The official A-OSE and WI count an overlap with a difficult unknown object too.
+    pairs = pairs_on(objects, detections, unknown if rules.text else unknown & positive, rules, known_rows)
     hit = np.zeros(len(detections), bool)
-    hit[known_rows[pairs.row]] = True
+    hit[pairs.row] = True
     is_free = rules.taken == "best_free"
     lines = truth.lines[objects.image[positive]]
     return Outcomes(
@@ -229,7 +223,7 @@ def outcomes(truth: TaskTruth, detections: Detections, rules: Rules) -> Outcomes
         n_positive=np.bincount(objects.label[positive], lines, len(objects.classes)).astype(np.int64),
         target=unknown & positive,
         taken=matches.truth,
-        pairs=replace(pairs, row=known_rows[pairs.row]),
+        pairs=pairs,
         decided_by_order=count_tie_sensitive(
             detections,
             kinds(matches.outcome, hit),
@@ -395,9 +389,9 @@ def _unknown(found: Outcomes, one: Targets, classes: Mapping[str, Any], nothing:
     """Yield the counts and rates of unknown objects."""
     defined = bool(found.target.any())
     counts = unknown_counts(one)
-    counts["A_OSE_detections"] = int(found.on_unknown.sum())
+    counts["AOSE"] = int(found.on_unknown.sum())
     for key, value in counts.items():
-        told = None if key.startswith("A_OSE") and not defined else value
+        told = None if key.startswith("AOSE") and not defined else value
         n = counts["num_unknown_gt"] if key in ("UR", "UDR") else None
         yield Value(key, told, n=n, undefined="TP_u + FN_u_star is 0" if defined else _NO_UNKNOWN)
     called = classes["tp"][-1] + classes["fp"][-1]
@@ -588,7 +582,7 @@ def evaluation_as(report: Report, variants: Iterable[Rules], notes: tuple[str, .
         hint = f"one plain --detections FILE goes with --task {(task or names)[0]}"
         files: dict[str, Path] = by_name(detections, "--detections", "task", names, wanted=task, hint=hint)
         truths: dict[str, Truth] = by_name(truth, "--truth", "task", names, wanted=list(files), shared=True)
-        inputs: dict[str, tuple[TaskTruth, TaskDetections]] = {}
+        inputs: dict[str, tuple[TaskTruth, ReadDetections]] = {}
         told = list(notes)
         for one in steps([one for one in tasks if one.name in files], "reading tasks"):
             source = opening(truths[one.name])
@@ -675,7 +669,7 @@ def _lines(
 def _about(
     manifest: Manifest | None,
     part: str | None,
-    inputs: Mapping[str, tuple[TaskTruth, TaskDetections]],
+    inputs: Mapping[str, tuple[TaskTruth, ReadDetections]],
     rules: Sequence[Rules],
     repeats: str,
     option_files: Mapping[str, Path | None],
@@ -683,7 +677,7 @@ def _about(
     """Return what the numbers rest on: digests of all inputs, classes by task, and what was left out."""
     first = next(iter(inputs.values()))[0].task
     files = {
-        task: {"truth": truth.file, "detections": {**read.read.file, "repeated_images": read.copies or None}}
+        task: {"truth": truth.file, "detections": {**read.file, "repeated_images": read.copies or None}}
         for task, (truth, read) in inputs.items()
     }
     record = manifest_record(manifest, parts=[part or f"{task}-test" for task in inputs])

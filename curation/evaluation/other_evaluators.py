@@ -10,6 +10,7 @@ import msgspec
 
 from curation.arguments import shown
 from curation.errors import EvaluationError
+from curation.evaluation.measures import percent
 from curation.input_files import InputFile
 
 Given = Path | Mapping[str, Any] | Sequence[Any]
@@ -56,9 +57,9 @@ def compare_with_external(
     Returns
     -------
     dict
-        ``file``: name and digest, None for what is in memory; ``numbers`` and ``per_class``: by measure and by class,
-        ``ours``, ``theirs``, ``difference`` (theirs - ours) as shares, None where one is undefined, and ``undefined``,
-        why the other evaluator's is; ``passed_over``: what else there was.
+        ``file``: name and digest, None for what is in memory; ``passed_over``: what else there was; ``against``, a
+        table in %: ``measure`` (``AP of CLASS`` of a class), ``ours``, ``theirs``, ``difference`` (theirs - ours), None
+        where one is undefined, and ``undefined``, why the other evaluator's is.
 
     Raises
     ------
@@ -90,30 +91,22 @@ def compare_with_external(
         counts = f"{len(values)} in map_per_class, {len(set(of_class))} classes"
         raise _error("There is not one number for each class of another evaluator", where, counts)
     shares = dict(zip(of_class, [_share(value, where, "map_per_class") for value in values], strict=True))
-    per_class = {class_numbers[one]: value for one, value in shares.items() if one in class_numbers}
+    of_classes = [(class_numbers[one], value) for one, value in shares.items() if one in class_numbers]
     passed_over = sorted(str(key) for key in found if key not in names)
     passed_over += sorted(f"class {one}" for one in shares.keys() - class_numbers)
     if not numbers:
         raise _error("There is no number of COCO's summary", where, ", ".join(map(str, found)) or "nothing")
-    return {
-        "file": record,
-        "numbers": _compared(ours, numbers),
-        "per_class": _compared(ours["per_class"], per_class),
-        "passed_over": passed_over,
+    rows = [(name, ours[name], value) for name, value in numbers.items()]
+    rows += [(f"AP of {name}", ours["per_class"][name], value) for name, value in of_classes]
+    gaps = [None if own is None or other is None else other - own for _, own, other in rows]
+    against = {
+        "measure": [name for name, *_ in rows],
+        "ours": [percent(own) for _, own, _ in rows],
+        "theirs": [percent(other) for *_, other in rows],
+        "difference": list(map(percent, gaps)),
+        "undefined": [_WHY if other is None else "" for *_, other in rows],
     }
-
-
-def _compared(ours: Mapping[str, float | None], theirs: Mapping[str, float | None]) -> dict[str, Any]:
-    rows = {}
-    for key, value in theirs.items():
-        own = ours[key]
-        rows[key] = {
-            "ours": own,
-            "theirs": value,
-            "difference": None if own is None or value is None else value - own,
-            "undefined": _WHY if value is None else "",
-        }
-    return rows
+    return {"file": record, "passed_over": passed_over, "against": against}
 
 
 def _twelve(given: Any, where: str) -> Sequence[Any]:

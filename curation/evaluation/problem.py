@@ -8,19 +8,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import compress
 from pathlib import Path
-from typing import Literal, NamedTuple, TypeVar
+from typing import Annotated, Literal, NamedTuple, TypeVar
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
+from msgspec import Meta
 
 from curation.errors import EvaluationError
 from curation.input_files import read_plain
 from curation.json_keys import decode_json
 from curation.manifest.header import unknown_index
 from curation.manifest.manifest import Manifest
+from curation.sources.integrity import MAX_COORDINATE as MAX_COORDINATE
 from curation.sources.source import Source
 
 Floats = npt.NDArray[np.float64]
@@ -31,10 +32,9 @@ Stray = Literal["error", "drop"]
 """What becomes of predictions on images that are not asked for: refused, or left out and counted."""
 LARGEST_SCORE = 1e100
 """Of a score or logit: beyond any network, and small enough that no sum of squares overflows."""
+_SHOWN = 300
 MOST_LISTED = 100_000
 """Classes that a result lists one by one: of more, those with objects or detections alone."""
-LARGEST_COORDINATE = 1e8
-"""Pixels; beyond any image, and small enough that no area overflows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,6 +228,8 @@ class KnownClasses:
 
 
 Form = TypeVar("Form")
+Names = tuple[str, ...]
+CLASS_EXAMPLE = '{"known": ["cat", "dog"], "unknown": ["elephant"]}'
 
 
 def read_class_file(path: Path, form: type[Form], example: str, *, what: str = "class file") -> Form:
@@ -236,18 +238,44 @@ def read_class_file(path: Path, form: type[Form], example: str, *, what: str = "
     return decode_json(data, form, EvaluationError, f"The {what} cannot be read", where=str(path), expected=example)
 
 
-class _ClassFile(msgspec.Struct):
-    known: tuple[str, ...]
-    unknown: tuple[str, ...] = ()
+class ClassFile(msgspec.Struct):
+    """What a file of known and unknown classes says; `taxonomy` is of open-set detection with defined unknowns."""
+
+    known: Annotated[Names, Meta(min_length=1)]
+    unknown: Names = ()
+    taxonomy: str = "OSOD-III"
+
+
+def class_file(path: Path) -> ClassFile:
+    """Return a JSON file ``{"known": [...], "unknown": [...]}``.
+
+    Raises
+    ------
+    MissingFileError
+        There is no such file.
+    EvaluationError
+        It is not such a file, it knows no class, or lists a class twice.
+    """
+    listed = read_class_file(path, ClassFile, CLASS_EXAMPLE)
+    if twice := repeated((*listed.known, *listed.unknown)):
+        raise EvaluationError(
+            "A class is listed twice", where=str(path), expected="each class once", found=twice[0][:80]
+        )
+    return listed
+
+
+def class_names(path: Path) -> Names:
+    """Return the known classes of a `class_file`."""
+    return class_file(path).known
 
 
 def classes_of_source(source: Source) -> KnownClasses:
     """Return the categories of a closed truth without ``unknown`` (id -1 or that name)."""
-    own = source.categories
-    known = [name != UNKNOWN and number != UNKNOWN_NUMBER for name, number in zip(own.names, own.numbers, strict=True)]
+    own = zip(source.categories.names, source.categories.numbers, strict=True)
+    known = [one for one in own if one[0] != UNKNOWN and one[1] != UNKNOWN_NUMBER]
     return KnownClasses(
-        tuple(compress(own.names, known)),
-        tuple(compress(own.numbers, known)),
+        tuple(name for name, _ in known),
+        tuple(number for _, number in known),
         "categories of the closed truth",
         unknown_numbers=_unknown_numbers(source),
     )
@@ -259,51 +287,34 @@ def _unknown_numbers(source: Source) -> tuple[int, ...]:
     return tuple(dict.fromkeys((UNKNOWN_NUMBER, *(number for name, number in own if name == UNKNOWN))))
 
 
-def class_names(path: Path) -> tuple[str, ...]:
-    """Return the known classes of a JSON file ``{"known": [...], "unknown": [...]}``.
-
-    Raises
-    ------
-    MissingFileError
-        There is no such file.
-    EvaluationError
-        It is not such a file, it knows no class, or a class stands twice.
-    """
-    listed = read_class_file(path, _ClassFile, '{"known": ["cat", "dog"], "unknown": ["elephant"]}')
-    names = listed.known
-    twice = repeated((*names, *listed.unknown))
-    if twice or not names:
+def _own_numbers(source: Source, known: Names, aliases: Mapping[str, str], hint: str) -> tuple[int, ...]:
+    """Return the category id that a truth has for each known class; one without is an `EvaluationError`."""
+    spelled = (aliases.get(name, name) for name in source.categories.names)
+    numbers = dict(zip(spelled, source.categories.numbers, strict=True))
+    if missing := [name for name in known if name not in numbers]:
         raise EvaluationError(
-            "A class is listed twice" if twice else "The class file knows no class",
-            where=str(path),
-            expected="each class once, at least one known",
-            found=twice[0][:80] if twice else None,
+            f"The truth has no category of {len(missing)} known classes",
+            where=files_of(source),
+            expected="classes among: " + ", ".join(source.categories.names)[:_SHOWN],
+            found=", ".join(missing)[:_SHOWN],
+            hint=hint,
         )
-    return names
+    return tuple(numbers[name] for name in known)
 
 
 def classes_of_file(path: Path, source: Source) -> KnownClasses:
-    """Return the known classes of a JSON file ``{"known": [...], "unknown": [...]}``, with the ids of `source`.
+    """Return the known classes of a `class_file`, with the ids of `source`.
 
     Raises
     ------
     MissingFileError
         There is no such file.
     EvaluationError
-        It is not such a file, a class stands twice, or the closed truth has no category of a known class.
+        It is not such a file, lists a class twice, or the closed truth has no category of a known class.
     """
     names = class_names(path)
-    numbers = dict(zip(source.categories.names, source.categories.numbers, strict=True))
-    missing = [name for name in names if name not in numbers]
-    if missing:
-        raise EvaluationError(
-            "The closed truth has no category of a known class",
-            where=str(path),
-            expected="classes among: " + ", ".join(source.categories.names)[:300],
-            found=", ".join(missing)[:300],
-        )
-    unknown = tuple(number for number in _unknown_numbers(source) if UNKNOWN not in names)
-    own = tuple(numbers[name] for name in names)
+    own = _own_numbers(source, names, {}, f"does {path.name} spell the classes as the truth does?")
+    unknown = () if UNKNOWN in names else _unknown_numbers(source)
     return KnownClasses(names, own, path.name, unknown_numbers=unknown)
 
 
@@ -325,31 +336,16 @@ def classes_of_manifest(
     EvaluationError
         The truth's ids were asked for or count, and its file has no category of a known class, or no ids at all.
     """
-    known = [entry for entry in manifest.header.classes if entry.role == "known"]
-    aliases = {alias: entry.name for entry in known for alias in entry.aliases}
-    names, origin = (
-        tuple(entry.name for entry in known),
-        f"manifest {manifest.header.name} {manifest.header.version}",
-    )
-    indices = {entry.name: entry.index for entry in known}
-    unknown = dict.fromkeys((UNKNOWN_NUMBER, unknown_index(manifest.header)))
+    header = manifest.header
+    indices = {entry.name: entry.index for entry in header.classes if entry.role == "known"}
+    aliases = {alias: entry.name for entry in header.classes if entry.name in indices for alias in entry.aliases}
+    names, origin = tuple(indices), f"manifest {header.name} {header.version}"
+    unknown = tuple(dict.fromkeys((UNKNOWN_NUMBER, unknown_index(header))))
     if source is None or not counts_truth_ids(source, ids):
         other = () if source is None else source.categories.numbers
-        return KnownClasses(names, tuple(indices.values()), origin, aliases, tuple(unknown), other, "manifest")
-    spelled = {
-        aliases.get(name, name): number
-        for name, number in zip(source.categories.names, source.categories.numbers, strict=True)
-    }
-    missing = [name for name in names if name not in spelled]
-    if missing:
-        raise EvaluationError(
-            "The closed truth has no category of a known class, so it does not say which id detections of it have",
-            where=", ".join(record.name for record in source.files),
-            expected="a category for each of: " + ", ".join(names)[:300],
-            found="none for " + ", ".join(missing)[:300],
-            hint="--category-ids manifest takes the manifest's ids; --classes FILE names other classes",
-        )
-    own = tuple(spelled[name] for name in names)
+        return KnownClasses(names, tuple(indices.values()), origin, aliases, unknown, other, "manifest")
+    hint = "--category-ids manifest takes the manifest's ids; --classes FILE names other classes"
+    own = _own_numbers(source, names, aliases, hint)
     return KnownClasses(names, own, origin, aliases, _unknown_numbers(source), (*indices.values(), *unknown))
 
 
@@ -364,7 +360,7 @@ def counts_truth_ids(source: Source, ids: CategoryIds | None) -> bool:
     if ids == "truth" and not source.has_category_ids:
         raise EvaluationError(
             "The ground truth has no category ids",
-            where=", ".join(record.name for record in source.files)[:300],
+            where=files_of(source),
             expected="a COCO JSON file",
             hint="--category-ids manifest",
         )
@@ -372,7 +368,6 @@ def counts_truth_ids(source: Source, ids: CategoryIds | None) -> bool:
 
 
 _EXAMPLE = '{"tasks": [{"name": "t1", "prev": [], "cur": ["person", "dog"], "rest": ["truck"]}]}'
-_SHOWN = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -430,13 +425,13 @@ class ClassRoles:
 
 class _TaskRecord(msgspec.Struct):
     name: str
-    cur: tuple[str, ...]
-    prev: tuple[str, ...] = ()
-    rest: tuple[str, ...] | None = None
+    cur: Names
+    prev: Names = ()
+    rest: Names | None = None
 
 
 class _TaskFile(msgspec.Struct):
-    tasks: tuple[_TaskRecord, ...]
+    tasks: Annotated[tuple[_TaskRecord, ...], Meta(min_length=1)]
 
 
 def tasks_of_file(path: Path) -> tuple[ClassRoles, ...]:
@@ -449,21 +444,28 @@ def tasks_of_file(path: Path) -> tuple[ClassRoles, ...]:
     MissingFileError
         There is no such file.
     EvaluationError
-        It is not such a file, two tasks share a name, a class stands twice in one task (case aside) or is called
+        It is not such a file, two tasks share a name, a class is listed twice in one task (case aside) or is called
         ``unknown``, or a task knows no class.
     """
-    listed = read_class_file(path, _TaskFile, _EXAMPLE, what="task file")
-    names = [record.name for record in listed.tasks]
-    if not names or repeated(names):
-        raise EvaluationError(
-            "Two tasks share a name" if names else "The task file holds no task",
-            where=str(path),
-            expected=_EXAMPLE,
-            found=", ".join(names)[:_SHOWN] or None,
-        )
-    for record in listed.tasks:
-        _check_record(record, path)
-    return tuple(ClassRoles(record.name, record.prev, record.cur, record.rest, path.name) for record in listed.tasks)
+    listed = read_class_file(path, _TaskFile, _EXAMPLE, what="task file").tasks
+    if twice := repeated(record.name for record in listed):
+        raise EvaluationError("Two tasks share a name", where=str(path), found=twice[0][:80])
+    for record in listed:
+        names = (*record.prev, *record.cur, *(record.rest or ()))
+        # Names that differ in case alone are one class spelled twice (specs: BipolarForcepsDown, BipolarForcepsDOwn).
+        twice = repeated(name.casefold() for name in names)
+        if twice or UNKNOWN in names or not record.prev + record.cur:
+            raise EvaluationError(
+                "A class is listed twice in one task"
+                if twice
+                else "'unknown' is listed as a class"
+                if UNKNOWN in names
+                else "A task knows no class",
+                where=f"{path}: task {record.name!r}"[:_SHOWN],
+                expected="each class once, in prev, cur or rest; at least one known; 'unknown' needs no listing",
+                found=twice[0][:80] if twice else None,
+            )
+    return tuple(ClassRoles(record.name, record.prev, record.cur, record.rest, path.name) for record in listed)
 
 
 def tasks_of_manifest(manifest: Manifest) -> tuple[ClassRoles, ...]:
@@ -485,25 +487,24 @@ def tasks_of_manifest(manifest: Manifest) -> tuple[ClassRoles, ...]:
     numbers = {entry.name: entry.index for entry in header.classes}
     unknown = unknown_index(header)
     aliases = {alias: entry.name for entry in header.classes for alias in entry.aliases}
-    introduced = [task.introduced for task in header.tasks]
-    every = dict.fromkeys(name for names in introduced for name in names)
+    every = dict.fromkeys(name for task in header.tasks for name in task.introduced) | dict.fromkeys(numbers)
+    previous: Names = ()
     tasks = []
-    for place, task in enumerate(header.tasks):
-        previous = tuple(name for names in introduced[:place] for name in names)
-        known = set(previous) | set(task.introduced)
-        rest = (*(name for name in every if name not in known), *(name for name in numbers if name not in every))
+    for task in header.tasks:
+        known = (*previous, *task.introduced)
         tasks.append(
             ClassRoles(
                 task.name,
                 previous,
                 task.introduced,
-                rest,
+                tuple(name for name in every if name not in known),
                 f"manifest {header.name} {header.version}",
                 numbers,
-                (unknown,) if unknown == UNKNOWN_NUMBER else (unknown, UNKNOWN_NUMBER),
+                tuple(dict.fromkeys((unknown, UNKNOWN_NUMBER))),
                 aliases,
             )
         )
+        previous = known
     return tuple(tasks)
 
 
@@ -538,7 +539,7 @@ def task_of_truth(source: Source, name: str = "test") -> ClassRoles:
     if len(known) == len(source.categories.names) or not known:
         raise EvaluationError(
             "Nothing says which classes are known",
-            where=", ".join(record.name for record in source.files),
+            where=files_of(source),
             expected="a test view with known classes and a category named 'unknown', or a list of tasks",
             found=", ".join(source.categories.names)[:_SHOWN] or "no category",
             hint="--classes FILE names the tasks, --manifest MANIFEST takes them from a manifest",
@@ -554,23 +555,24 @@ def known_classes(task: ClassRoles, source: Source) -> KnownClasses:
     EvaluationError
         The truth has no category of a known class, or objects of a class that the task does not name.
     """
-    spelled = {name: task.aliases.get(name, name) for name in source.categories.names}
-    numbers = {spelled[name]: n for name, n in zip(spelled, source.categories.numbers, strict=True)}
-    where = ", ".join(record.name for record in source.files)
-    missing = [name for name in task.known if name not in numbers]
-    if missing:
-        raise EvaluationError(
-            f"The truth has no category of {len(missing)} known classes of task {task.name}",
-            where=where,
-            expected="classes among: " + ", ".join(source.categories.names)[:_SHOWN],
-            found=", ".join(missing)[:_SHOWN],
-            hint="is this the test view of another task, or does it spell the classes otherwise?",
-        )
-    _check_covered(task, source, spelled, where)
-    chosen, known = numbers if task.numbers is None else task.numbers, set(task.known)
+    own = _own_numbers(source, task.known, task.aliases, "is this the test view of another task?")
+    if task.rest is not None:
+        named = {*task.known, *task.rest, UNKNOWN}
+        shown = set(source.require_objects("An evaluation").category.tolist())
+        names = enumerate(source.categories.names)
+        unnamed = [name for place, name in names if place in shown and task.aliases.get(name, name) not in named]
+        if unnamed:
+            raise EvaluationError(
+                f"The truth shows objects of classes that task {task.name} does not name",
+                where=files_of(source),
+                expected="every class in prev, cur or rest (without rest: all others are unknown)",
+                found=", ".join(unnamed)[:_SHOWN],
+                hint="add them to rest if a detector of this task does not know them",
+            )
+    known = set(task.known)
     return KnownClasses(
         task.known,
-        tuple(chosen[name] for name in task.known),
+        own if task.numbers is None else tuple(task.numbers[name] for name in task.known),
         task.origin,
         {alias: name for alias, name in task.aliases.items() if name in known},
     )
@@ -590,40 +592,9 @@ def choose_tasks(tasks: tuple[ClassRoles, ...], wanted: Iterable[str]) -> tuple[
     return tuple(task for task in tasks if task.name in names)
 
 
-def _check_record(record: _TaskRecord, path: Path) -> None:
-    names = (*record.prev, *record.cur, *(record.rest or ()))
-    # Names that differ in case alone are one class spelled twice (specs: BipolarForcepsDown, BipolarForcepsDOwn).
-    twice = repeated(name.casefold() for name in names)
-    if twice or UNKNOWN in names or not record.prev + record.cur:
-        raise EvaluationError(
-            "A class is listed twice in one task"
-            if twice
-            else "'unknown' is listed as a class"
-            if UNKNOWN in names
-            else "A task knows no class",
-            where=f"{path}: task {record.name!r}"[:_SHOWN],
-            expected="each class once, in prev, cur or rest; at least one known; 'unknown' needs no listing",
-            found=twice[0][:80] if twice else None,
-        )
-
-
-def _check_covered(task: ClassRoles, source: Source, spelled: Mapping[str, str], where: str) -> None:
-    if task.rest is None:
-        return
-    named = {*task.known, *task.rest, UNKNOWN}
-    objects = source.require_objects("An evaluation")
-    shown = set(objects.category.tolist())
-    unnamed = [
-        name for place, name in enumerate(source.categories.names) if place in shown and spelled[name] not in named
-    ]
-    if unnamed:
-        raise EvaluationError(
-            f"The truth shows objects of classes that task {task.name} does not name",
-            where=where,
-            expected="every class in prev, cur or rest (without rest: all others are unknown)",
-            found=", ".join(unnamed)[:_SHOWN],
-            hint="add them to rest if a detector of this task does not know them",
-        )
+def files_of(source: Source) -> str:
+    """Return the names of the files that a source was read from, for messages."""
+    return ", ".join(record.name for record in source.files)[:_SHOWN]
 
 
 def repeated(names: Iterable[str]) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
@@ -16,7 +16,7 @@ from curation.canonical import sha256_of_lines
 from curation.errors import MissingFileError, PredictionError
 from curation.evaluation.input_order import equal_rows
 from curation.evaluation.problem import (
-    LARGEST_COORDINATE,
+    MAX_COORDINATE,
     UNKNOWN,
     Bools,
     Detections,
@@ -26,17 +26,7 @@ from curation.evaluation.problem import (
     Int64s,
     Stray,
 )
-from curation.evaluation.result_records import (
-    DISAGREEING,
-    STRANGE,
-    PlainRows,
-    Row,
-    find,
-    labels_of,
-    read_records,
-    used_ids,
-    used_names,
-)
+from curation.evaluation.result_records import DISAGREEING, STRANGE, Records, find, read_records
 from curation.evaluation.truth import TaskTruth
 from curation.ids import native_number
 from curation.input_files import InputFile
@@ -46,6 +36,7 @@ from curation.sources.source import Source
 Boxes = Literal["error", "empty"]
 _SHOWN = 80
 _UNKNOWN = -1
+_DISAGREE = "A detection's category and category_id name different classes"
 CALLED_UNKNOWN = "left out: detections called unknown, which no measure of known classes counts"
 
 
@@ -82,6 +73,8 @@ class ReadDetections:
         Records in the file.
     reported : dict of str to int
         What was left out or changed under the policy, with counts; empty when nothing was.
+    copies : str
+        What was done about images that a list repeats, or ``""`` where it repeats none.
     """
 
     detections: Detections
@@ -89,6 +82,7 @@ class ReadDetections:
     sha256: str
     rows: int
     reported: dict[str, int] = field(default_factory=dict)
+    copies: str = ""
 
     @property
     def file(self) -> dict[str, Any]:
@@ -149,69 +143,54 @@ def read_coco_results(
         finite, of negative size or beyond any image, a score that is not finite or outside [0, 1], or (unless dropped)
         an image that is not in the ground truth. The message names the record.
     """
-    file, rows = read_records(path)
-    policy = policy or Policy()
-    columns = _columns(rows, str(path))
-    label = _labels(rows, columns, truth)
-    position, found, counts = _placed(rows, columns, truth, policy, others)
-    if unknown := int((found & (label < 0)).sum()):
-        counts = {CALLED_UNKNOWN: unknown, **counts}
-    named = found & (label >= 0)
-    return ReadDetections(take_rows(columns, position, label, named), path.name, file.sha256, len(rows), counts)
+    return _read_json(path, truth, policy or Policy(), lambda one, columns: _labels(one, columns, truth), others=others)
 
 
-def _placed(
-    rows: list[Row] | PlainRows, columns: RawColumns, truth: GroundTruth, policy: Policy, others: Int64s | None = None
-) -> tuple[Int32s, Bools, dict[str, int]]:
-    """Return the image of each record, whether it is in the ground truth, and what is to be reported."""
+def _read_json(
+    path: Path,
+    truth: GroundTruth,
+    policy: Policy,
+    labels_of: Callable[[Records, RawColumns], Int32s],
+    *,
+    uncounted: str = CALLED_UNKNOWN,
+    others: Int64s | None = None,
+) -> ReadDetections:
+    """Return the detections of a COCO results file; those whose label is `_UNKNOWN` are left out and counted."""
+    file, records = read_records(path)
+    columns = RawColumns(records.boxes, records.scores, str(path), "record", 0, records.background)
+    label = labels_of(records, columns)
     negative = check_values(columns, policy)
-    image = rows.image_ids if isinstance(rows, PlainRows) else [row.image_id for row in rows]
-    position, found = locate(image, truth, columns)
+    ids = records.image_ids
+    position, found = locate(ids, truth, columns)
     if not found.all() and policy.stray == "error":
-        image = image.tolist() if isinstance(image, np.ndarray) else image
-        strays = [one for one, there in zip(image, found.tolist(), strict=True) if not there]
-        numbers = np.array([one for one in strays if isinstance(one, int)], np.int64)
+        strays = [ids[row] for row in np.flatnonzero(~found).tolist()]
+        numbers = np.array([one for one in strays if not isinstance(one, str)], np.int64)
         swapped = others is not None and len(numbers) == len(strays) and bool(find(numbers, others)[1].all())
         raise stray_error(columns, found, f"image_id {strays[0]!s:.80}", truth, swapped=swapped)
-    return position, found, report(stray=int((~found).sum()), negative=negative)
+    counts = report(stray=int((~found).sum()), negative=negative)
+    if left_out := int((found & (label < 0)).sum()):
+        counts = {uncounted: left_out, **counts}
+    kept = take_rows(columns, position, label, found & (label >= 0))
+    return ReadDetections(kept, path.name, file.sha256, len(records), counts)
 
 
-def _columns(rows: list[Row] | PlainRows, where: str) -> RawColumns:
-    if isinstance(rows, PlainRows):
-        return RawColumns(rows.boxes, rows.scores, where, "record", 0)
-    n = len(rows)
-    background = None
-    if any(row.background_score is not None for row in rows):
-        background = np.array([row.background_score for row in rows], np.float64)
-    return RawColumns(
-        boxes=np.array([row.bbox for row in rows], np.float64).reshape(n, 4),
-        scores=np.fromiter((row.score for row in rows), np.float64, n),
-        where=where,
-        record="record",
-        first=0,
-        background=background,
-    )
-
-
-def _labels(rows: list[Row] | PlainRows, columns: RawColumns, truth: GroundTruth) -> Int32s:
+def _labels(records: Records, columns: RawColumns, truth: GroundTruth) -> Int32s:
     """Return the position of each detection's class, `_UNKNOWN` where it is called unknown."""
     table: dict[int | str | None, int] = dict.fromkeys((*truth.unknown_numbers, UNKNOWN), _UNKNOWN)
     # Of a million classes few are detected.
-    names, used = used_names(rows), used_ids(rows)
+    names, used = set(records.categories), records.used_ids
     table |= {name: place for place, name in enumerate(truth.classes) if name in names}
     table |= {number: place for place, number in enumerate(truth.class_numbers) if number in used}
-    label = labels_of(rows, table)
+    label = records.labels(table)
     refused = label < _UNKNOWN
     if refused.any():
         row = int(np.argmax(refused))
         raise PredictionError(
-            "A detection's category and category_id name different classes"
-            if label[row] == DISAGREEING
-            else "A detection has a category that is not known",
+            _DISAGREE if label[row] == DISAGREEING else "A detection has a category that is not known",
             where=columns.place(row),
             expected=f"category_id of a known class: {_list(truth)}; or unknown "
             f"({', '.join(map(str, truth.unknown_numbers))})",
-            found=_named(rows[row]),
+            found=records.named(row),
             hint=other_numbering(used, truth.other_numbers, from_truth=truth.ids_from_truth)
             or "leave out detections of other classes; give names (category) where ids are in doubt",
         )
@@ -241,7 +220,7 @@ def other_numbering(used: Collection[int], other: Collection[int], *, from_truth
 def check_values(columns: RawColumns, policy: Policy) -> int:
     """Raise `PredictionError` at the first unusable box or score; return how many negative sizes were set to 0."""
     boxes, scores = columns.boxes, columns.scores
-    usable = (np.abs(boxes) <= LARGEST_COORDINATE).all(axis=1)
+    usable = (np.abs(boxes) <= MAX_COORDINATE).all(axis=1)
     negative: Bools = np.asarray((boxes[:, 2:] < 0).any(axis=1))
     if policy.negative_sizes == "error":
         usable &= ~negative
@@ -250,7 +229,7 @@ def check_values(columns: RawColumns, policy: Policy) -> int:
         raise PredictionError(
             "A detection has an impossible box",
             where=columns.place(row),
-            expected=f"finite x, y, w, h with w and h not negative, at most {LARGEST_COORDINATE:g} pixels",
+            expected=f"finite x, y, w, h with w and h not negative, at most {MAX_COORDINATE:g} pixels",
             found=str(boxes[row].tolist()),
             hint="--on-error sizes=empty takes boxes of negative size as empty, and reports how many"
             if negative[row]
@@ -524,33 +503,8 @@ def _line_error(path: Path, row: int, line: str) -> PredictionError:
     )
 
 
-_REST = -1
-_SHOWN_LIST = 300
-
-
-@dataclass(frozen=True, slots=True)
-class TaskDetections:
-    """Detections of a task, each image's as often as its list names it.
-
-    Attributes
-    ----------
-    read : ReadDetections
-        Its `detections` have the labels of `TaskTruth.truth`: the last one is unknown.
-    copies : str
-        What was done about images that the list repeats, or ``""`` where it repeats none.
-    """
-
-    read: ReadDetections
-    copies: str
-
-    @property
-    def detections(self) -> Detections:
-        """The detections as columns."""
-        return self.read.detections
-
-
-def read_task_detections(path: Path, truth: TaskTruth, source: Source, policy: Policy | None = None) -> TaskDetections:
-    """Return the detections of a task.
+def read_task_detections(path: Path, truth: TaskTruth, source: Source, policy: Policy | None = None) -> ReadDetections:
+    """Return the detections of a task, each image's as often as its list names it.
 
     Parameters
     ----------
@@ -561,6 +515,11 @@ def read_task_detections(path: Path, truth: TaskTruth, source: Source, policy: P
         The ground truth's source, for the category ids of classes that are unknown in the task.
     policy : Policy, optional
         ``stray="drop"`` also leaves out detections of classes that are unknown in the task, and counts them.
+
+    Returns
+    -------
+    ReadDetections
+        Its `detections` have the labels of `TaskTruth.truth`: the last one is unknown.
 
     Raises
     ------
@@ -574,45 +533,67 @@ def read_task_detections(path: Path, truth: TaskTruth, source: Source, policy: P
     if is_voc_results(path):
         read = read_voc_results(path, replace(truth.truth, classes=_spelled(path, truth)), policy)
     else:
-        read = _read_json(path, truth, source, policy)
+        read = _read_json(
+            path,
+            truth.truth,
+            policy,
+            lambda records, columns: _task_labels(records, columns, truth, source, policy),
+            uncounted="left out: detections of classes that are unknown in this task",
+        )
     return _once_a_line(read, truth)
 
 
-def _read_json(path: Path, truth: TaskTruth, source: Source, policy: Policy) -> ReadDetections:
-    file, rows = read_records(path)
-    columns = replace(_columns(rows, str(path)), background=None)
-    label = _task_labels(rows, columns, truth, source, policy)
-    position, found, counts = _placed(rows, columns, truth.truth, policy)
-    if n_rest := int((found & (label == _REST)).sum()):
-        counts["left out: detections of classes that are unknown in this task"] = n_rest
-    kept = found & (label >= 0)
-    return ReadDetections(take_rows(columns, position, label, kept), path.name, file.sha256, len(rows), counts)
-
-
-def _task_labels(
-    rows: list[Row] | PlainRows, columns: RawColumns, truth: TaskTruth, source: Source, policy: Policy
-) -> Int32s:
+def _task_labels(records: Records, columns: RawColumns, truth: TaskTruth, source: Source, policy: Policy) -> Int32s:
+    """Return the label of each detection, `_UNKNOWN` where its class is unknown in the task and such are dropped."""
     table = _label_table(truth, source)
-    label = labels_of(rows, table)
-    refused = label < (_REST if policy.stray == "drop" else 0)
-    if refused.any():
-        row = int(np.argmax(refused))
-        used = used_ids(rows)
-        where, count = columns.place(row), int(refused.sum())
-        raise _label_error(int(label[row]), rows[row], where, count, truth, table, used)
-    return label
+    labels = records.labels(table)
+    refused = labels < (_UNKNOWN if policy.stray == "drop" else 0)
+    if not refused.any():
+        return labels
+    row, count, task = int(np.argmax(refused)), int(refused.sum()), truth.task
+    label = int(labels[row])
+    what = {
+        _UNKNOWN: f"A detection has a class that is unknown in task {task.name}",
+        STRANGE: "A detection has a category that the task does not name",
+        DISAGREEING: _DISAGREE,
+    }[label]
+    hint = other_numbering(records.used_ids, task.other_numbers, from_truth=task.numbers is None)
+    if not hint and label == _UNKNOWN:
+        hint = (
+            "--on-error stray=drop leaves out detections of classes that are unknown in the task, and reports how many"
+        )
+    elif not hint:
+        hint = (
+            "give names (category) where ids are in doubt; without a category of its own, unknown has id "
+            f"{task.unknown_numbers[0]}"
+        )
+        if label == STRANGE and task.rest and records.category_ids[row] is not None:
+            hint += (
+                f"; the truth has no ids for classes that are unknown in task {task.name}: with names, "
+                "--on-error stray=drop leaves detections of these out"
+            )
+    unknown = [str(key) for key, place in table.items() if place == truth.unknown]
+    pairs = zip(truth.truth.class_numbers, truth.truth.classes, strict=True)
+    known = ", ".join(f"{number} {name}" for number, name in pairs if name in set(task.known))
+    raise PredictionError(
+        what,
+        where=columns.place(row),
+        expected=f"unknown ({' or '.join(unknown)}), or a known class: {known[:300]}",
+        found=f"{records.named(row)}; {count} such {'detection' if count == 1 else 'detections'}",
+        hint=hint,
+    )
 
 
 def _label_table(truth: TaskTruth, source: Source) -> dict[int | str | None, int]:
-    """Return the label of every id and name that detections of the task may use, `_REST` for its unknown classes."""
+    """Return the label of every id and name that detections of the task may use, `_UNKNOWN` for its unknown classes."""
     task, columns = truth.task, truth.truth
     named = source.categories
     known = {*task.known, UNKNOWN}
     rest = [name for name in named.names if task.aliases.get(name, name) not in known]
-    table: dict[int | str | None, int] = dict.fromkeys((*rest, *(task.rest or ())), _REST)
+    table: dict[int | str | None, int] = dict.fromkeys((*rest, *(task.rest or ())), _UNKNOWN)
     own = dict(zip(named.names, named.numbers, strict=True))
     numbers = own if task.numbers is None else task.numbers
-    table |= {numbers[name]: _REST for name in list(table) if isinstance(name, str) and name in numbers}
+    table |= {numbers[name]: _UNKNOWN for name in list(table) if isinstance(name, str) and name in numbers}
     unknown_numbers = {*task.unknown_numbers, *((own[UNKNOWN],) if UNKNOWN in own else ())}
     table |= {number: truth.unknown for number in unknown_numbers if number not in table}
     for label, (name, number) in enumerate(zip(columns.classes, columns.class_numbers, strict=True)):
@@ -623,57 +604,6 @@ def _label_table(truth: TaskTruth, source: Source) -> dict[int | str | None, int
     return table
 
 
-def _label_error(
-    label: int,
-    row: Row,
-    where: str,
-    count: int,
-    truth: TaskTruth,
-    table: dict[int | str | None, int],
-    used: set[int],
-) -> PredictionError:
-    what = {
-        _REST: f"A detection has a class that is unknown in task {truth.task.name}",
-        STRANGE: "A detection has a category that the task does not name",
-        DISAGREEING: "A detection's category and category_id name different classes",
-    }[label]
-    unknown = [str(key) for key, place in table.items() if place == truth.unknown]
-    known = ", ".join(f"{number} {name}" for number, name in _numbered(truth))
-    other = other_numbering(used, truth.task.other_numbers, from_truth=truth.task.numbers is None)
-    usual = (
-        "--on-error stray=drop leaves out detections of classes that are unknown in the task, and reports how many"
-        if label == _REST
-        else "give names (category) where ids are in doubt; without a category of its own, unknown has id "
-        f"{truth.task.unknown_numbers[0]}"
-    )
-    unlisted = label == STRANGE and truth.task.rest and isinstance(row.category_id, int)
-    if unlisted and not other:
-        usual += (
-            f"; the truth has no ids for classes that are unknown in task {truth.task.name}: with names, "
-            "--on-error stray=drop leaves detections of these out"
-        )
-    return PredictionError(
-        what,
-        where=where,
-        expected=f"unknown ({' or '.join(unknown)}), or a known class: {known[:_SHOWN_LIST]}",
-        found=f"{_named(row)}; {count} such {'detection' if count == 1 else 'detections'}",
-        hint=other or usual,
-    )
-
-
-def _named(row: Row) -> str:
-    """Return what a record says of its class: a name, an id, or both."""
-    said = [] if row.category is None else [f"category {row.category!r:.80}"]
-    return ", ".join(said if row.category_id is None else [*said, f"category_id {row.category_id}"]) or "neither"
-
-
-def _numbered(truth: TaskTruth) -> list[tuple[int | None, str]]:
-    columns = truth.truth
-    pairs = zip(columns.class_numbers, columns.classes, strict=True)
-    known = set(truth.task.known)
-    return [(number, name) for number, name in pairs if name in known]
-
-
 def _spelled(path: Path, truth: TaskTruth) -> tuple[str, ...]:
     """Return the class names as the files of a results folder spell them (``aeroplane`` where that file exists)."""
     files = [path] if path.is_file() else list(path.iterdir()) if path.is_dir() else []
@@ -682,14 +612,14 @@ def _spelled(path: Path, truth: TaskTruth) -> tuple[str, ...]:
     return tuple(name if name in present else spelled.get(name, name) for name in truth.truth.classes)
 
 
-def _once_a_line(read: ReadDetections, truth: TaskTruth) -> TaskDetections:
+def _once_a_line(read: ReadDetections, truth: TaskTruth) -> ReadDetections:
     """Return the detections of each image as often as its list names it under ``keep``, else once.
 
     A detector that ran over the list, line by line, has written the detections of a repeated image once a line; one
     that ran over the images has not. The file itself tells: no detector writes equal rows for one image.
     """
     if not truth.repeated_lines:
-        return TaskDetections(read, "")
+        return read
     found = read.detections
     group, place = _copies(found)
     lines = truth.list_lines[found.image]
@@ -697,22 +627,20 @@ def _once_a_line(read: ReadDetections, truth: TaskTruth) -> TaskDetections:
     again = np.isin(group, group[place > 0])
     written_per_line = 2 * int((of_repeated & again).sum()) > int(of_repeated.sum())
     if written_per_line and truth.repeats == "keep":
-        return TaskDetections(read, "the file holds them once a line already")
+        return replace(read, copies="the file holds them once a line already")
     if written_per_line:
-        size = np.bincount(group)[group]
-        kept = place < -(-size // lines)
-        told = {"left out: copies of detections on repeated images": int((~kept).sum())}
-        return TaskDetections(
-            replace(read, detections=found.take(kept), reported={**read.reported, **told}),
-            "the file held them once a line; each is taken once",
+        kept = place < -(-np.bincount(group)[group] // lines)
+        return replace(
+            read,
+            detections=found.take(kept),
+            reported={**read.reported, "left out: copies of detections on repeated images": int((~kept).sum())},
+            copies="the file held them once a line; each is taken once",
         )
     if truth.repeats == "keep":
         rows = np.repeat(np.arange(len(found)), lines)
-        return TaskDetections(
-            replace(read, detections=found.take(rows)),
-            "the file holds them once an image; counted once a line",
-        )
-    return TaskDetections(read, "the file holds them once an image")
+        copies = "the file holds them once an image; counted once a line"
+        return replace(read, detections=found.take(rows), copies=copies)
+    return replace(read, copies="the file holds them once an image")
 
 
 def _copies(found: Detections) -> tuple[Int64s, Int64s]:

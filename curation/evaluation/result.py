@@ -46,11 +46,11 @@ from curation.errors import UsageError
 from curation.evaluation.measures import Data as Data
 from curation.evaluation.measures import Measure, Measured, Number, Value, ranked, values_of
 from curation.evaluation.measures import Scored as Scored
-from curation.evaluation.result_tables import Column as Column
-from curation.evaluation.result_tables import Table as Table
-from curation.evaluation.result_tables import Tidy as Tidy
-from curation.evaluation.result_tables import across as across
-from curation.evaluation.result_tables import shown as shown
+from curation.evaluation.tables import Column as Column
+from curation.evaluation.tables import Table as Table
+from curation.evaluation.tables import Tidy as Tidy
+from curation.evaluation.tables import across as across
+from curation.evaluation.tables import shown as shown
 from curation.version import __version__
 
 if TYPE_CHECKING:

@@ -20,6 +20,7 @@ from curation.evaluation.problem import (
     Int32s,
     Int64s,
     KnownClasses,
+    files_of,
     known_classes,
 )
 from curation.ids import native_number, native_of
@@ -128,7 +129,7 @@ def _warn_of_names(source: Source, named: Sequence[str], aliases: Mapping[str, s
     own: Sequence[str] = source.categories.names
     if len(named) == len(own) and all(map(is_, named, own)):
         named = ()
-    where = ", ".join(record.name for record in source.files) + (f", {origin}" if named else "")
+    where = files_of(source) + (f", {origin}" if named else "")
     warn_of_near_names(where[:200], [aliases.get(name, name) for name in own] if aliases else own, named)
 
 
@@ -207,7 +208,7 @@ def _chosen(source: Source, ids: Sequence[str]) -> Int64s:
     if missing:
         raise EvaluationError(
             "The truth lacks images of the manifest's list",
-            where=", ".join(record.name for record in source.files),
+            where=files_of(source),
             expected=f"all {len(ids)} images",
             found=f"{len(missing)} missing, the first {missing[0]}",
             hint="curation verify MANIFEST --source NAME=PATH compares the two",
@@ -226,7 +227,7 @@ def _require_distinct(source: Source, stems: Sequence[str], wanted: Sequence[str
             names = [str(source.images.file_names[one] or source.images.native[one]) for one in (other, place)]
             raise EvaluationError(
                 "Two images of the truth have a name that the manifest lists",
-                where=", ".join(record.name for record in source.files),
+                where=files_of(source),
                 expected=f"one image called {stem}"[:200],
                 found=" and ".join(names)[:200],
                 hint="curation export writes a truth file whose names are distinct",
@@ -362,7 +363,7 @@ def task_truth(
     if len(set(part.truth.image_names or part.truth.image_numbers.tolist())) < part.truth.n_images:
         raise EvaluationError(
             "The image list names one image in two spellings",
-            where=", ".join(record.name for record in source.files),
+            where=files_of(source),
             expected="one spelling an image, such as 000000000139",
         )
     lines = np.ones(part.truth.n_images, np.int64)

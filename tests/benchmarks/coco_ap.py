@@ -60,7 +60,7 @@ _PARTS = """
 from curation.evaluation import coco_engine
 from curation.evaluation.problem import classes_of_source
 from curation.evaluation.readers import read_coco_results
-from curation.evaluation.result_records import PlainRows
+from curation.evaluation.result_records import Records
 from curation.evaluation.truth import ground_truth
 from curation.input_files import InputFile
 from curation.sources.coco import decode_instances, read_coco
@@ -77,7 +77,7 @@ with part("digest of found"):
 with part("truth decoded"): decode_instances(first.data, "truth")
 with part("truth read"): source = read_coco(truth)
 with part("truth chosen"): known = ground_truth(source, classes_of_source(source)).truth
-with part("found decoded"): PlainRows.of(second.data)
+with part("found decoded"): Records.of_plain(second.data)
 with part("found read"): found = read_coco_results(results, known).detections
 with part("order"): coco_engine.coco_decided_by_order(known, found)
 with part("handed over"): evaluation = coco_engine._in_hotcoco(known, found)

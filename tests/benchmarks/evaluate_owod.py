@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from curation.benchmarks.declared import variants_of
+from curation.benchmarks.registry import variants_of
 from curation.evaluation.measures import Measured
 from curation.evaluation.open_world import evaluate_task
 from curation.evaluation.problem import UNKNOWN, ClassRoles, Detections, GroundTruth

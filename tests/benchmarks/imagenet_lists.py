@@ -16,8 +16,8 @@ IMAGES = 1_281_167
 
 def run(out: Path) -> list[dict[str, Any]]:
     """Return one row a measurement: what, value, unit, what is required, and whether it is met."""
-    from curation.benchmarks.declared import declared
     from curation.benchmarks.imagenet.lists import TRAIN, build
+    from curation.benchmarks.registry import declared
     from curation.sources.imagenet import read_imagenet
 
     path = names_file(out)
@@ -83,8 +83,8 @@ def _of(source: Any, values: dict[str, Any]) -> int:
 
 def _split_rows(source: Any) -> list[dict[str, Any]]:
     """Return the seconds of the split of P3's images, and of scikit-learn's where it is installed."""
-    from curation.benchmarks.declared import declared
     from curation.benchmarks.imagenet.lists import ClassImages, class_partition
+    from curation.benchmarks.registry import declared
     from tests.protocols.stratified_items import stratified_split
 
     values = {

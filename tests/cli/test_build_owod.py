@@ -109,7 +109,7 @@ def test_from_task_file_to_scores(folder: Path, capsys: pytest.CaptureFixture[st
     command = ["evaluate", "owod", "--truth", "t2.json", "--detections", "detections.json", "--json"]
     assert main([*command, "--manifest", "m", "--task", "t2"]) == 0
     section = of_result(json.loads(capsys.readouterr().out))["t2/clean"]
-    assert (section["UR"], section["mAP_both"], section["A_OSE_detections"]) == (100.0, 100.0, 0)
+    assert (section["UR"], section["mAP_both"], section["AOSE"]) == (100.0, 100.0, 0)
 
 
 def test_a_detector_trained_on_ones_own_files_is_read_right(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

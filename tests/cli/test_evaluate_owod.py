@@ -145,7 +145,7 @@ def test_repeated_lines_are_refused_kept_or_dropped(
     assert kept["repeats"]["keep"]
     for name in ("UR", "UDR", "UDP", "mAP_cur"):
         assert kept["t1/clean"][name] < once[name]
-    assert kept["t1/clean"]["A_OSE_detections"] == 8
+    assert kept["t1/clean"]["AOSE"] == 8
     assert "once an image" in kept["inputs"]["t1"]["detections"]["repeated_images"]
 
     # A detector that ran over the list line by line wrote everything twice: the same numbers either way.

@@ -143,7 +143,7 @@ def test_perfect_detections_of_an_exported_view_score_full(
     for more in (["--manifest", str(folder)], []):
         assert main([*score, *more]) == 0
         result = of_result(json.loads(capsys.readouterr().out))["t1/clean"]
-        assert (result["UR"], result["mAP_both"], result["A_OSE_detections"]) == (100.0, 100.0, 0)
+        assert (result["UR"], result["mAP_both"], result["AOSE"]) == (100.0, 100.0, 0)
 
 
 def test_the_upstream_layout_takes_all_parts(world: TaskWorld, folder: Path, tmp_path: Path) -> None:

@@ -12,8 +12,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from curation.benchmarks.registry import protocols, report_of
 from curation.evaluation.measures import Measure, Scored
-from curation.evaluation.protocols import protocols, report_of
 from tests.docs.pages import ROOT, kept
 from tests.worlds.expected import Compared, compared
 from tests.worlds.runs import Run, every_run

@@ -5,8 +5,8 @@
 
 import sys
 
+from curation.benchmarks.registry import report_of
 from curation.evaluation.measures import Measure
-from curation.evaluation.protocols import report_of
 from tests.docs.pages import ROOT, kept, with_tables
 
 PAGE = ROOT / "docs/measures.md"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from curation.evaluation.protocols import measures_of, protocols
+from curation.benchmarks.registry import measures_of, protocols
 from tests.docs.conformance import PAGE, Column, columns_of, page
 from tests.worlds.runs import voc_run
 

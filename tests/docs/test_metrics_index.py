@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from curation.benchmarks.registry import measures_of, protocols
 from curation.evaluation.post_hoc.methods import METHODS
-from curation.evaluation.protocols import measures_of, protocols
 from tests.docs.pages import text_of
 
 ROW = re.compile(r"^\| ((?:`[a-z0-9-]+`(?:, )?)+) \| .* \| (.*) \|$", re.MULTILINE)

@@ -12,13 +12,13 @@ MANIFEST = {"name": "elephant/val2017", "version": "1.0.0", "digest": "sha256:" 
 def row_data(name: str, value: float | None = 0.5, **more: Any) -> dict[str, Any]:
     """Return one row, its predictions named after the method unless told otherwise."""
     data = {
-        "schema_version": 1,
+        "schema_version": 2,
         "name": name,
-        "variant": "",
+        "score": "",
         "protocol": "elephant",
         "manifest": MANIFEST,
         "part": "closed + wilderness",
-        "profile": "paper",
+        "variant": "paper",
         "truth": "sha256:" + "2" * 64,
         "pinned": True,
         "settings": {},

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from curation.benchmarks.registry import report_of
 from curation.evaluation.measures import Measured, Scored, values_of
-from curation.evaluation.protocols import report_of
 
 Row = tuple[str, str, Any, str]
 

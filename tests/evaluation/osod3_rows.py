@@ -6,7 +6,7 @@ from typing import Any
 from curation.evaluation.measures import Measured
 
 AVERAGES = ("AP_known", "AP_unk", "AP_known50", "AP_unk50", "AP_known75", "AP_unk75")
-CURVE = ("theta", "TP", "FP", "A_OSE", "FP_open", "WI", "WI_all_fp", "P_K", "P_KU")
+CURVE = ("theta", "TP", "FP", "AOSE", "FP_open", "WI", "WI_all_fp", "P_K", "P_KU")
 
 
 def of_result(data: Mapping[str, Any]) -> dict[str, dict[str, Any]]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from curation.benchmarks.declared import variants_of
+from curation.benchmarks.registry import variants_of
 from curation.evaluation.matching import assign
 from curation.evaluation.measures import Measured
 from curation.evaluation.open_world import CLEAN, evaluate_task

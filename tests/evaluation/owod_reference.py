@@ -225,8 +225,8 @@ class Evaluation:
             "FN_u_star_excl_known_tp": stars_wrong,
             "UDR_excl_known_tp": self.recall(tp + stars_wrong, n),
             "UDP_excl_known_tp": rate(tp, tp + stars_wrong),
-            "A_OSE_detections": sum(map(self.lies_on, self.known_guesses())) if n else None,
-            "A_OSE_objects": hit if n else None,
+            "AOSE": sum(map(self.lies_on, self.known_guesses())) if n else None,
+            "AOSE_objects": hit if n else None,
         }
 
     def recall(self, found: int, n: int) -> float | None:

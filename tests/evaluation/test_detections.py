@@ -11,7 +11,7 @@ from curation.canonical import sha256_of_file
 from curation.errors import MissingFileError, PredictionError
 from curation.evaluation.problem import GroundTruth
 from curation.evaluation.readers import Policy, read_coco_results
-from curation.evaluation.result_records import PlainRows
+from curation.evaluation.result_records import Records
 from tests.evaluation.worlds import truth_of
 from tests.worlds.boxes import Thing
 
@@ -258,11 +258,11 @@ def test_a_large_plain_file_gives_the_columns_of_any_other(tmp_path: Path) -> No
     ]
     path = written(tmp_path, rows)
     assert path.stat().st_size > 1 << 20
-    assert PlainRows.of(path.read_bytes()) is not None
+    assert Records.of_plain(path.read_bytes()) is not None
     found = read_coco_results(path, truth)
     named = [{**row, "category": ("unknown", "", *truth.classes)[row["category_id"] + 1]} for row in rows]
     other = written(tmp_path, named)
-    assert PlainRows.of(other.read_bytes()) is None
+    assert Records.of_plain(other.read_bytes()) is None
     expected = read_coco_results(other, truth)
     assert (found.rows, found.reported) == (expected.rows, expected.reported)
     for name in ("image", "label", "boxes", "scores"):

@@ -21,7 +21,7 @@ from curation.benchmarks.elephant.figures import (
 )
 from curation.csv_table import as_csv
 from curation.errors import EvaluationError
-from curation.evaluation.figures import average_precision_bars, precision_recall_curves
+from curation.evaluation.figures import precision_recall_curves
 from curation.figure_style import plain
 from tests.real_files import real_files
 from tests.worlds.expected import committed
@@ -51,9 +51,6 @@ GAP = {"n": 2, "mean": 0.5, "std_population": 0.1, "hist20": [0] * 15 + [2] + [0
 GAPS = {"cat": GAP, "dog": {"n": 0, "mean": None, "std_population": None, "hist20": None}}
 
 
-VOC = {"mAP11": 72.0, "mAP_area": 74.0}
-
-
 def draw_all(folder: Path) -> list[Path]:
     return [
         *wilderness_curve({"A": RESULT}, folder / "one", intervals={"A": INTERVALS}),
@@ -62,7 +59,6 @@ def draw_all(folder: Path) -> list[Path]:
         *confusion_figure(MATRIX, folder / "confusion"),
         *precision_recall_curves(CURVES, folder / "curves", thresholds=THRESHOLDS),
         *background_histogram(GAPS, folder / "gap"),
-        *average_precision_bars({"A": VOC, "B": {"mAP11": None, "mAP_area": None}}, folder / "bars"),
     ]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from curation.benchmarks.declared import evaluation
+from curation.benchmarks.registry import evaluation
 from curation.errors import CurationError, EvaluationError, PredictionError, UsageError
 from curation.evaluation.image_ood.evaluation import OodSets, evaluation_as
 from curation.evaluation.image_ood.images import Images, LeftOut

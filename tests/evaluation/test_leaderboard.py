@@ -38,9 +38,9 @@ def test_higher_is_better_where_it_is(tmp_path: Path) -> None:
 
 def test_the_order_of_the_lines_has_no_effect(tmp_path: Path) -> None:
     data = [
-        row_data(name, value, profile=profile)
+        row_data(name, value, variant=variant)
         for name, value in (("a", 0.5), ("b", 0.5), ("c", None), ("d", 0.1))
-        for profile in ("paper", "official")
+        for variant in ("paper", "official")
     ]
     expected = [ranks(group) for group in grouped(numbered(tmp_path, *data), AWI)]
     rng = random.Random(3)
@@ -53,7 +53,7 @@ OTHERS = {
     "protocol": {"protocol": "new"},
     "manifest": {"manifest": MANIFEST | {"digest": "sha256:" + "9" * 64}},
     "part": {"part": "closed + wr1"},
-    "profile": {"profile": "official"},
+    "variant": {"variant": "official"},
     "settings": {"settings": {"difficult": "count"}},
     "program": {"evaluator": {"curation": "1.2.4", "algorithm": 1}},
     "algorithm": {"evaluator": {"curation": "1.2.3", "algorithm": 2}},

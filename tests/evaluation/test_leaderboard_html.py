@@ -45,9 +45,9 @@ def page(tmp_path: Path, *rows: dict[str, object]) -> Reader:
 def test_hostile_texts_are_texts_and_nothing_else(tmp_path: Path) -> None:
     hostile = row_data(
         HOSTILE,
-        variant=HOSTILE,
+        score=HOSTILE,
         part=HOSTILE,
-        profile=HOSTILE,
+        variant=HOSTILE,
         manifest=MANIFEST | {"name": HOSTILE},
         settings={HOSTILE: HOSTILE},
         operating_point={HOSTILE: HOSTILE},

@@ -82,15 +82,15 @@ def test_the_numbers_of_pycocotools_itself_are_ours(tmp_path: Path, capsys: pyte
 def test_one_class_and_no_classes_as_torchmetrics_squeezes_them() -> None:
     ours = json_data(curation.evaluate("coco", truth=TRUTH, detections=FOUND))
     one = compare_with_external(ours, {"map": 1.0, "map_per_class": 0.5, "classes": 3}, {3: "owl", 7: "cat"})
-    assert list(one["per_class"]) == ["owl"]
+    assert one["against"]["measure"] == ["AP", "AP of owl"]
     # Without class_metrics: -1 for all classes together.
     none = compare_with_external(ours, {"map": 1.0, "map_per_class": -1.0, "classes": [3, 7]}, {3: "owl", 7: "cat"})
-    assert none["per_class"] == {}
+    assert none["against"]["measure"] == ["AP"]
     # A class that the truth does not have is told, not dropped.
     more = compare_with_external(
         ours, {"map": 1.0, "map_per_class": [0.5, 0.4], "classes": [3, 99]}, {3: "owl", 7: "cat"}
     )
-    assert (list(more["per_class"]), more["passed_over"]) == (["owl"], ["class 99"])
+    assert (more["against"]["measure"], more["passed_over"]) == (["AP", "AP of owl"], ["class 99"])
 
 
 @pytest.mark.parametrize(

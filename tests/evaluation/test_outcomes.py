@@ -37,7 +37,7 @@ def test_kinds_and_states_sum_to_the_open_world_numbers(tmp_path: Path, variant:
     section = of_result(result.json_data())[f"t2/{variant}"]
     (one,) = result.outcomes(f"t2/{variant}")
     counts = one.counts()
-    assert counts["A-OSE"] == section["A_OSE_detections"] > 0
+    assert counts["A-OSE"] == section["AOSE"] > 0
     assert (counts["unknown found"], counts["unknown called known"]) == (section["TP_u"], section["FN_u_star"])
     assert counts["unknown called known"] + counts["unknown missed"] == section["FN_u"]
     frame = one.frame()
@@ -78,13 +78,13 @@ def test_kinds_sum_to_a_ose_and_wi_over_thresholds(tmp_path: Path, variant: str)
     curve = osod3_rows.of_result(result.json_data())["test"]["curves"][variant]
     frame = one.frame()
     known = frame["class"] != "unknown"
-    assert any(row["A_OSE"] for row in curve)
+    assert any(row["AOSE"] for row in curve)
     for row in curve:
         kept = frame[known & (frame["score"] >= row["theta"])]
         assert (kept["outcome"] == TRUE_POSITIVE).sum() == row["TP"]
         assert kept["outcome"].isin(FALSE).sum() == row["FP"]
         assert (kept["outcome"] == OPEN_SET_ERROR).sum() == row["FP_open"]
-        assert kept["on_unknown"].sum() == row["A_OSE"]
+        assert kept["on_unknown"].sum() == row["AOSE"]
 
 
 def test_kinds_sum_to_wilderness_impact_at_every_recall(tmp_path: Path) -> None:

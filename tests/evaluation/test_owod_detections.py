@@ -6,7 +6,7 @@ import pytest
 
 from curation.errors import PredictionError
 from curation.evaluation.problem import ClassRoles
-from curation.evaluation.readers import Policy, TaskDetections, read_task_detections
+from curation.evaluation.readers import Policy, ReadDetections, read_task_detections
 from curation.evaluation.truth import task_truth
 from curation.sources.opening import open_source
 from tests.evaluation.owod_files import truth_file
@@ -21,7 +21,7 @@ NUMBERED = ClassRoles(
 
 def read(
     folder: Path, rows: Any, task: ClassRoles = TASK, ids: tuple[str, ...] | None = None, **options: Any
-) -> TaskDetections:
+) -> ReadDetections:
     classes = ("dog", "aeroplane", "cup")
     path = truth_file(folder, classes, 3, [(1, "dog"), (2, "cup"), (3, "aeroplane")])
     source = open_source(path, dataset="coco", part="test", cache=False)
@@ -52,7 +52,7 @@ def row(kind: int | str | None, image: int = 1, score: float = 0.5, **more: Any)
 def test_ids_and_names_mean_classes(tmp_path: Path, task: ClassRoles, kinds: tuple[int | str, ...]) -> None:
     found = read(tmp_path, [row(kind) for kind in kinds], task)
     assert found.detections.label.tolist() == [1, 0, 2]
-    assert found.read.rows == 3
+    assert found.rows == 3
 
 
 @pytest.mark.parametrize(("task", "cup"), [(TASK, 3), (NUMBERED, 2), (TASK, "cup")])
@@ -62,7 +62,7 @@ def test_classes_unknown_in_the_task_are_refused_or_counted(tmp_path: Path, task
     assert "record 1" in (caught.value.where or "")
     found = read(tmp_path, [row("dog"), row(cup), row("dog", image=9)], task, stray="drop")
     assert len(found.detections) == 1
-    assert sorted(found.read.reported.values()) == [1, 1]
+    assert sorted(found.reported.values()) == [1, 1]
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_detections_count_once_a_line_however_the_file_holds_them(tmp_path: Path
     for rows, left_out in ((once, []), (thrice, [6])):
         dropped = read(tmp_path, rows, ids=ids, repeats="drop")
         assert dropped.detections.scores.tolist() == [0.5, 0.4, 0.5, 0.5]
-        assert list(dropped.read.reported.values()) == left_out
+        assert list(dropped.reported.values()) == left_out
     assert read(tmp_path, [], ids=ids, repeats="keep").detections.label.tolist() == []
     # Without repeats, equal rows are the detector's own.
     assert len(read(tmp_path, [row("dog")] * 2).detections) == 2

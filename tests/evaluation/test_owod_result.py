@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curation.benchmarks.declared import variants_of
+from curation.benchmarks.registry import variants_of
 from curation.evaluation import open_world
 from curation.evaluation.problem import Detections
 from curation.evaluation.truth import TaskTruth
@@ -89,8 +89,8 @@ def test_what_must_hold_of_the_unknown_rates(case: Case) -> None:
         assert found["FN_u_star_excl_known_tp"] <= found["FN_u_star"]
         assert found["TP_u"] + found["FN_u"] == found["num_unknown_gt"]
         if found["num_unknown_gt"]:
-            assert found["FN_u_star"] <= found["A_OSE_objects"] <= found["num_unknown_gt"]
-            assert sum(row["on_unknown"] for row in found["classes"][:-1]) == found["A_OSE_detections"]
+            assert found["FN_u_star"] <= found["AOSE_objects"] <= found["num_unknown_gt"]
+            assert sum(row["on_unknown"] for row in found["classes"][:-1]) == found["AOSE"]
 
 
 @given(case=cases())
@@ -121,8 +121,8 @@ def test_without_unknown_objects_their_rates_are_undefined(case: Case, objects: 
             "AP_unknown",
             "WI",
             "WI_closed_set_denominator",
-            "A_OSE_detections",
-            "A_OSE_objects",
+            "AOSE",
+            "AOSE_objects",
         )
         assert {found[name] for name in names} == {None}
         assert set(found["WI_at_recall"].values()) == {None}
@@ -160,7 +160,7 @@ def test_the_worked_example() -> None:
         1,
     )
     assert [ore[k] for k in ("UR", "UDR", "UDP")] == pytest.approx([200 / 7, 400 / 7, 50.0])
-    assert (ore["A_OSE_detections"], ore["A_OSE_objects"]) == (4, 3)
+    assert (ore["AOSE"], ore["AOSE_objects"]) == (4, 3)
     assert [ore["mAP_cur"], ore["WI"], ore["AP_unknown"]] == pytest.approx([50.0, 1 / 3, 200 / 7])
     assert owdetr["AP_per_class"] == pytest.approx({"person": 700 / 11, "dog": 400 / 11})
     assert owdetr["AP_unknown"] == pytest.approx(300 / 11)
@@ -182,10 +182,10 @@ def test_the_worked_example_by_original_class() -> None:
         "kite": 1,
         "truck": 2,
     }
-    assert by_class["truck"]["A_OSE_detections"] == 3
+    assert by_class["truck"]["AOSE"] == 3
     assert by_class["truck"]["UDP"] == 50.0
     assert by_class["cup"]["UDP"] is None
-    for key in ("TP_u", "FN_u", "FN_u_star", "A_OSE_objects", "A_OSE_detections"):
+    for key in ("TP_u", "FN_u", "FN_u_star", "AOSE_objects", "AOSE"):
         assert sum(row[key] for row in by_class.values()) == found[key]
     assert evaluated(case)["clean"]["unknown_per_class"] is None
 
@@ -197,8 +197,8 @@ def test_repeated_lines_lower_every_rate_and_raise_a_ose_of_the_worked_example()
         twice = evaluated(doubled)[profile]
         for name in ("UR", "UDR", "UDP", "mAP_cur", "AP_unknown"):
             assert twice[name] < once[name], name
-        assert twice["A_OSE_detections"] == 2 * once["A_OSE_detections"]
-        assert twice["A_OSE_objects"] == 2 * once["A_OSE_objects"]
+        assert twice["AOSE"] == 2 * once["AOSE"]
+        assert twice["AOSE_objects"] == 2 * once["AOSE_objects"]
         # Each object is found once, however often its image is listed.
         assert twice["num_unknown_gt"] == 2 * once["num_unknown_gt"]
         assert twice["counts"]["lines"] == 22
@@ -212,7 +212,7 @@ def test_repeated_lines_lower_every_rate_and_raise_a_ose_of_the_worked_example()
 def test_no_detections_give_zeros_and_only_udp_is_undefined() -> None:
     case, _ = example()
     for found in evaluated(replace(case, guesses=())).values():
-        names = ("mAP_cur", "AP_unknown", "UR", "UDR", "P_unknown", "WI", "A_OSE_detections", "A_OSE_objects")
+        names = ("mAP_cur", "AP_unknown", "UR", "UDR", "P_unknown", "WI", "AOSE", "AOSE_objects")
         assert {found[name] for name in names} == {0}
         assert found["UDP"] is None
         assert found["counts"]["detections_per_image"] == {"all": 0, "known": 0, "unknown": 0}

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from curation.benchmarks.declared import evaluation
 from curation.benchmarks.findmeifyoucan.evaluation import evaluate as evaluate_detections
+from curation.benchmarks.registry import evaluation
 from curation.errors import PredictionError
 from curation.evaluation.class_scores import class_scores
 from curation.evaluation.image_ood.scores import read_image_scores

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import curation
+from curation.benchmarks.registry import report_of
 from curation.errors import CurationError
-from curation.evaluation.protocols import report_of
 from curation.evaluation.result import Scored
 from tests.worlds import owod
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Iterator
 
+from curation.benchmarks.registry import evaluation_of
 from curation.cli.signature import _options
-from curation.evaluation.protocols import evaluation_of
 
 
 def python_words(benchmark: str, words: Iterable[object]) -> Iterator[str]:

@@ -119,7 +119,7 @@ def of(result: Any, folder: Path) -> Iterator[tuple[str, str, object]]:
     """Yield variant, measure, value."""
     for one in result.measures.astype(object).where(lambda f: f.notna(), None).to_dict("records"):
         labels = [str(one.get(k) or "") for k in ("part", "task", "split", "case", "method", "score", "variant")]
-        value = one["value"]
+        value, one["measure"] = one["value"], version_1.renamed(one["measure"], result.report.protocol)
         if one["measure"] in version_1.IN_PERCENT.get(result.report.protocol, ()):
             value = version_1.fraction(value)
         yield "/".join(filter(None, labels)), f"{one['measure']}[{one['parameters']}]", value

@@ -15,21 +15,36 @@ IN_PERCENT = {
 """Measures, and AP of classes with them, that are in percent today and were fractions of 1 in version 1."""
 TABLES = ("scored", "classes", "unknown_classes", "impact", "counts")
 METRICS = (
-    "mAP_prev", "mAP_cur", "mAP_both", "num_unknown_gt", "TP_u", "FN_u", "UR", "A_OSE_objects", "FN_u_star", "UDR",
+    "mAP_prev", "mAP_cur", "mAP_both", "num_unknown_gt", "TP_u", "FN_u", "UR", "AOSE_objects", "FN_u_star", "UDR",
     "UDP", "FN_u_star_excl_known_tp", "UDR_excl_known_tp", "UDP_excl_known_tp", "AP_unknown", "P_unknown",
-    "A_OSE_detections", "WI", "WI_closed_set_denominator", "decided_by_order",
+    "AOSE", "WI", "WI_closed_set_denominator", "decided_by_order",
 )  # fmt: skip
 Frozen = tuple[str, Sequence[str], list[tuple[Any, ...]]]
 """Name, columns and rows of a table."""
 
 
+OPEN_WORLD_KEYS = {"AOSE": "A_OSE_detections", "AOSE_objects": "A_OSE_objects"}
+WAS = {"osod3": {"AOSE": "A_OSE"}} | dict.fromkeys(OPEN_WORLD, OPEN_WORLD_KEYS)
+"""Keys of measures today, and then."""
+
+
+def renamed(value: Any, protocol: str) -> Any:
+    """Return a tree with the keys and texts that measures went by."""
+    if isinstance(value, dict):
+        return {renamed(key, protocol): renamed(one, protocol) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value)(renamed(one, protocol) for one in value)
+    return WAS.get(protocol, {}).get(value, value) if isinstance(value, str) else value
+
+
 def json_data(result: Any) -> dict[str, Any]:
     """Return the JSON of a result as it was."""
-    return of_json(result.json_data())
+    found: dict[str, Any] = renamed(of_json(result.json_data()), result.report.protocol)
+    return found
 
 
 def of_json(data: dict[str, Any]) -> dict[str, Any]:
-    """Return the same of its JSON."""
+    """Return the same of its JSON, measures by their keys of today."""
     data = data | {"schema": {"version": 1}}
     if data["protocol"] in PLAIN:
         return plain(data)
@@ -139,6 +154,11 @@ def plain_tables(result: Any) -> Iterator[Frozen]:
 
 def tables(result: Any) -> Iterator[Frozen]:
     """Yield the tables of a result as they were."""
+    for name, *content in _tables(result):
+        yield name, *renamed(content, result.report.protocol)
+
+
+def _tables(result: Any) -> Iterator[Frozen]:
     if result.report.protocol == "osod3":
         yield from osod3_tables(osod3(result.json_data()))
         return

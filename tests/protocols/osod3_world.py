@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from curation.benchmarks.building import read_parameters
-from curation.benchmarks.osod3 import BENCHMARK
 from curation.benchmarks.osod3.problems import INNER_NODES, SUPERCLASSES
+from curation.benchmarks.registry import find_benchmark
 from curation.manifest.manifest import Manifest
 from curation.sources.source import Source
 from tests.made_source import image_rows, make_source
@@ -83,4 +83,4 @@ def signs(part: str, images: int, seed: int) -> Source:
 
 def built(sources: Mapping[str, Source], **settings: Any) -> Manifest:
     texts = {name: str(value) for name, value in settings.items()}
-    return BENCHMARK.build(sources, read_parameters(BENCHMARK, texts))
+    return find_benchmark("osod3").build(sources, read_parameters(find_benchmark("osod3"), texts))

@@ -210,7 +210,7 @@ def test_nothing_depends_on_the_hash_seed(tmp_path: Path) -> None:
     (tmp_path / "train.json").write_text(json.dumps(p2_names(6)))
     code = (
         "import sys; from pathlib import Path; from curation.benchmarks.imagenet.lists import *;"
-        "from curation.benchmarks.declared import declared; B = declared('imagenet');"
+        "from curation.benchmarks.registry import declared; B = declared('imagenet');"
         "from curation.sources.imagenet import read_imagenet;"
         "values = {one.name: one.read('p2' if one.name == 'protocol' else one.default) for one in B.parameters};"
         "print(build({TRAIN: read_imagenet(Path(sys.argv[1]), part='train')}, values).digest)"

@@ -5,16 +5,16 @@ from pathlib import Path
 import pytest
 
 from curation.benchmarks.building import read_parameters
-from curation.benchmarks.osod3 import BENCHMARK
 from curation.benchmarks.osod3.lists import declare
 from curation.benchmarks.osod3.problems import INNER_NODES, NAMES, SUPERCLASSES
+from curation.benchmarks.registry import find_benchmark
 from curation.manifest.manifest import Manifest, read_manifest
 from tests.real_files import real_files
 
 
 def _declared(superclass: str, rotation: int) -> Manifest:
     given = {"superclass": superclass, "rotation": str(rotation)}
-    return declare({}, read_parameters(BENCHMARK, given))
+    return declare({}, read_parameters(find_benchmark("osod3"), given))
 
 
 COMMITTED = Path(__file__).parents[2] / "manifests" / "osod3"

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from curation.benchmarks.building import read_parameters
-from curation.benchmarks.osod3 import BENCHMARK
 from curation.benchmarks.osod3.lists import declare
+from curation.benchmarks.registry import find_benchmark
 from curation.cli import main
 from curation.manifest.manifest import Manifest, read_manifest, write_manifest
 from tests.evaluation import osod3_rows
@@ -103,7 +103,7 @@ def test_open_images_from_raw_files_to_numbers(
     assert result["AP_known"] > 99
     assert 90 < result["AP_unk"] < 100
     curve = {row["theta"]: row for row in result["curves"]["clean"]}
-    assert curve[0.5]["A_OSE"] <= curve[0.0]["A_OSE"] - 40
+    assert curve[0.5]["AOSE"] <= curve[0.0]["AOSE"] - 40
 
 
 def test_traffic_signs_from_raw_files_to_numbers(
@@ -139,7 +139,7 @@ def test_traffic_signs_from_raw_files_to_numbers(
     data, result = evaluated(folder, sources, 25, capsys)
     assert {one["name"] for one in data["categories"]} >= {"unknown", *GROUPS[0]}
     assert result["AP_known"] > 99
-    assert [row["A_OSE"] for row in result["curves"]["clean"] if row["theta"] in (0.0, 0.5)] == [25, 0]
+    assert [row["AOSE"] for row in result["curves"]["clean"] if row["theta"] in (0.0, 0.5)] == [25, 0]
     assert result["n"]["images"] == len(manifest.ids("test"))
 
 
@@ -147,7 +147,7 @@ def test_what_is_declared_is_completed_from_raw_files(open_images: Path, tmp_pat
     sources = [
         text for part in ("train", "validation", "test") for text in ("--source", f"openimages-{part}={open_images}")
     ]
-    declared = declare({}, read_parameters(BENCHMARK, {"superclass": "vehicle", "rotation": "3"}))
+    declared = declare({}, read_parameters(find_benchmark("osod3"), {"superclass": "vehicle", "rotation": "3"}))
     write_manifest(declared, tmp_path / "declared")
     run("build", tmp_path / "declared", *sources, "--out", tmp_path / "whole", "--no-cache")
     whole = read_manifest(tmp_path / "whole")

@@ -143,13 +143,13 @@ NUMBERS = {
 def row(scored: Manifest, **fields: Any) -> Row:
     header = scored.header
     plain: dict[str, Any] = {
-        "schema_version": 1,
+        "schema_version": 2,
         "name": "ours",
-        "variant": "",
+        "score": "",
         "protocol": "coco",
         "manifest": ManifestName(name=header.name, version=header.version, digest=scored.digest),
         "part": "closed",
-        "profile": "",
+        "variant": "",
         "truth": "sha256:" + "1" * 64,
         "pinned": True,
         "settings": {},

@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from curation.benchmarks.declared import declared
 from curation.benchmarks.imagenet.layout import plan_imagefolder
 from curation.benchmarks.imagenet.lists import TRAIN, VAL, build
+from curation.benchmarks.registry import declared
 from curation.cli import main
 from curation.errors import ExportError, MissingFileError, UsageError
 from curation.ilsvrc2012 import ilsvrc2012_classes

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from curation.benchmarks.declared import declared
 from curation.benchmarks.imagenet.layout import labelled_images, plan_imagenet_csv
 from curation.benchmarks.imagenet.lists import TRAIN, VAL, build
+from curation.benchmarks.registry import declared
 from curation.errors import ExportError
 from curation.ilsvrc2012 import ilsvrc2012_classes
 from curation.manifest.manifest import Manifest

@@ -64,7 +64,7 @@ def test_sums_over_fields_are_the_open_world_numbers(make: Any, tmp_path: Path, 
     totals = {name: dataset.sum(f"{key}_{name}") for name in written}
     assert written == totals
     rows = section["classes"]
-    assert totals["a_ose"] == section["A_OSE_detections"] > 0
+    assert totals["AOSE"] == section["AOSE"] > 0
     assert totals["true_positives"] == sum(row["tp"] for row in rows)
     assert totals["false_positives"] == sum(row["fp"] for row in rows)
     assert totals["ignored"] == sum(row["ignored"] for row in rows)
@@ -74,7 +74,7 @@ def test_sums_over_fields_are_the_open_world_numbers(make: Any, tmp_path: Path, 
     detections = outcomes_of(dataset, key)
     became = Counter(one.outcome for one in detections)
     assert len(detections) == section["counts"]["detections"]
-    assert sum(one.on_unknown for one in detections) == section["A_OSE_detections"]
+    assert sum(one.on_unknown for one in detections) == section["AOSE"]
     assert became["true positive"] == totals["true_positives"]
     assert sum(became[kind] for kind in FALSE) == totals["false_positives"]
     for row in rows:
@@ -144,7 +144,7 @@ def test_twice_is_once_and_the_users_own_stays(make: Any, tmp_path: Path) -> Non
     dataset = make(result, "t2/clean")
 
     def state() -> Any:
-        rows = dataset.sort_by("coco_id").values(["coco_id", "k.detections.outcome", "k_a_ose"])
+        rows = dataset.sort_by("coco_id").values(["coco_id", "k.detections.outcome", "k_AOSE"])
         return rows, sorted(dataset.get_field_schema()), dataset.list_saved_views(), dict(dataset.info)
 
     result.to_fiftyone(dataset, "t2/clean", key="k")
@@ -176,7 +176,7 @@ def test_images_that_the_dataset_lacks_are_named_or_left_out(make: Any, tmp_path
     written = result.to_fiftyone(dataset, "t2/clean", key="k", missing="skip")
     (one,) = result.outcomes("t2/clean")
     there = one.frame()["image_id"] != "coco:000000000007"
-    assert written["a_ose"] == int(one.frame()["on_unknown"][there].sum())
+    assert written["AOSE"] == int(one.frame()["on_unknown"][there].sum())
     dataset.clear_sample_field("metadata")
     with pytest.raises(UsageError, match="how large its photo is"):
         result.to_fiftyone(dataset, "t2/clean", key="m", missing="skip")
@@ -188,7 +188,7 @@ def test_sums_are_those_of_a_ose_and_wi_at_theta_0(make: Any, tmp_path: Path) ->
     written = result.to_fiftyone(dataset, "test/clean", key="k")
     point = osod3_rows.of_result(result.json_data())["test"]["curves"]["clean"][0]
     detections = [one for one in outcomes_of(dataset, "k") if one.label != "unknown"]
-    assert written["a_ose"] == point["A_OSE"] == sum(one.on_unknown for one in detections) > 0
+    assert written["AOSE"] == point["AOSE"] == sum(one.on_unknown for one in detections) > 0
     assert written["open_set_errors"] == point["FP_open"]
     assert sum(one.outcome == "true positive" for one in detections) == point["TP"]
     assert sum(one.outcome in FALSE for one in detections) == point["FP"]
@@ -205,7 +205,7 @@ def test_sums_are_those_of_wilderness_impact(make: Any, tmp_path: Path) -> None:
     dataset = make(result)
     written = result.to_fiftyone(dataset)
     detections = outcomes_of(dataset, "elephant_paper")
-    assert written["a_ose"] == result.data["a_ose"]["all"]["total"] > 0
+    assert written["AOSE"] == result.data["a_ose"]["all"]["total"] > 0
     for recall in ("0.1", "0.3", "0.5"):
         kept = [one for one in detections if recall in one.kept_at]
         points = result.data["paper"]["thresholds"][recall].values()

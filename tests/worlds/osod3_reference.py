@@ -199,7 +199,7 @@ def row(verdicts: list[tuple[int, str, bool]], theta: Fraction) -> dict[str, Any
         "theta": theta,
         "TP": tp,
         "FP": fp,
-        "A_OSE": a_ose,
+        "AOSE": a_ose,
         "FP_open": both,
         "WI": Fraction(both, closed) if closed else None,
         "WI_all_fp": Fraction(a_ose, tp + fp) if tp + fp else None,

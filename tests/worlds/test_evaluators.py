@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from curation.benchmarks.declared import variants_of
 from curation.benchmarks.elephant.evaluation import PROFILES as ELEPHANT_PROFILES
 from curation.benchmarks.findmeifyoucan.measures import PROFILES as OOD_PROFILES
 from curation.benchmarks.osod3.evaluation import OUTSIDE
 from curation.benchmarks.osod3.evaluation import VARIANTS as OSOD3_PROFILES
+from curation.benchmarks.registry import variants_of
 from curation.evaluation.oscr import VARIANTS
 from tests.worlds import findmeifyoucan, image_ood, imagenet, osod3
 from tests.worlds.expected import committed, differences
@@ -91,7 +91,7 @@ def test_their_variants_differ_from_those_of_other_code() -> None:
     )
     assert fomo["mAP_both"] == expected["once"]["t2/owdetr"]["mAP_both"] != ore["mAP_both"]
     assert uniow["mAP_both"] != ore["mAP_both"]
-    assert uniow["A_OSE_detections"] != ore["A_OSE_detections"]
+    assert uniow["AOSE"] != ore["AOSE"]
 
 
 def test_the_owod_world_tells_the_variants_apart() -> None:
@@ -101,7 +101,7 @@ def test_the_owod_world_tells_the_variants_apart() -> None:
         assert len({clean["mAP_both"], ore["mAP_both"], detr["mAP_both"]}) == 3
         assert clean["WI"] != ore["WI"]
         assert clean["num_unknown_gt"] != ore["num_unknown_gt"]
-        assert ore["A_OSE_detections"] > ore["A_OSE_objects"]
+        assert ore["AOSE"] > ore["AOSE_objects"]
     assert repeated["t2/ore"]["num_unknown_gt"] > once["t2/ore"]["num_unknown_gt"]
 
 

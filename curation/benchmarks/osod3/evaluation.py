@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import msgspec
 import numpy as np
 
 from curation.benchmarks.osod3.report import AVERAGES, DEFINITIONS, REPORT
@@ -27,9 +26,9 @@ from curation.evaluation.inputs import (
     manifest_record,
     require_manifest_for_ids,
 )
-from curation.evaluation.matching import assign, overlapping_pairs, positives
+from curation.evaluation.matching import assign, positives
 from curation.evaluation.measures import Measured, Value
-from curation.evaluation.open_set import counts_at_thresholds, lies_on
+from curation.evaluation.open_set import counts_at_thresholds, lies_on, pairs_on
 from curation.evaluation.outcomes import Outcomes
 from curation.evaluation.problem import (
     UNKNOWN,
@@ -38,14 +37,14 @@ from curation.evaluation.problem import (
     Detections,
     GroundTruth,
     Stray,
+    class_file,
+    files_of,
     numbered,
-    read_class_file,
-    repeated,
 )
-from curation.evaluation.readers import Boxes, TaskDetections, read_task_detections
+from curation.evaluation.readers import Boxes, ReadDetections, read_task_detections
 from curation.evaluation.result import Result, Scored, stem_of
 from curation.evaluation.truth import TaskTruth, task_truth
-from curation.evaluation.variants import IOU, Rules, select
+from curation.evaluation.variants import Rules, select
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
 from curation.progress import steps
@@ -94,7 +93,6 @@ OUTSIDE: dict[str, str] = {
     "nor wrong",
 }
 TAXONOMIES = ("OSOD-I", "OSOD-II", "OSOD-III")
-_EXAMPLE = '{"known": ["cat", "dog"], "unknown": ["lynx"]}'
 
 
 Profile = Literal["clean", "voc"]
@@ -193,12 +191,6 @@ class OpenSetTruth:
         }
 
 
-class _ClassFile(msgspec.Struct):
-    known: tuple[str, ...]
-    unknown: tuple[str, ...]
-    taxonomy: str = "OSOD-III"
-
-
 def classes_of(stated: Path | Manifest, name: str) -> ClassRoles:
     """Return the classes of a JSON file ``{"known": [...], "unknown": [...]}``, or of a manifest by role.
 
@@ -221,24 +213,16 @@ def classes_of(stated: Path | Manifest, name: str) -> ClassRoles:
         names = tuple(numbers), tuple(one.name for one in unknown)
         classes = ClassRoles(name, (), *names, f"manifest {where}", numbers, aliases=aliases, taxonomy=taxonomy)
     else:
-        listed = read_class_file(stated, _ClassFile, _EXAMPLE)
+        listed = class_file(stated)
         where, taxonomy = str(stated), listed.taxonomy
         classes = ClassRoles(name, (), listed.known, listed.unknown, stated.name, taxonomy=taxonomy)
-    if taxonomy not in TAXONOMIES:
+    if taxonomy not in TAXONOMIES or UNKNOWN in (*classes.known, *classes.unknown) or not classes.known:
         raise EvaluationError(
             "The classes are not those of an open-set detection problem",
             where=where,
-            expected=f"taxonomy one of {', '.join(TAXONOMIES)}",
-            found=taxonomy[:80],
+            expected=f"taxonomy one of {', '.join(TAXONOMIES)}, at least one known class, none of them 'unknown'",
+            found=f"{taxonomy[:80]}, {len(classes.known)} known classes",
             hint="--classes FILE names known and unknown classes for any data",
-        )
-    twice = repeated((*classes.known, *classes.unknown))
-    if twice or not classes.known or UNKNOWN in (*classes.known, *classes.unknown):
-        raise EvaluationError(
-            "A class is listed twice" if twice else "The classes are not those of an open-set detection problem",
-            where=where,
-            expected=f"{_EXAMPLE}: each class once, at least one known",
-            found=twice[0][:80] if twice else f"{len(classes.known)} known classes",
         )
     return classes
 
@@ -273,7 +257,7 @@ def open_set_truth(
     if classes.unknown and UNKNOWN not in spelled and not spelled & set(classes.unknown):
         raise EvaluationError(
             "The truth has no category of any unknown class",
-            where=", ".join(record.name for record in source.files),
+            where=files_of(source),
             expected="unknown, or one of: " + ", ".join(classes.unknown)[:300],
             found=", ".join(source.categories.names)[:300],
         )
@@ -448,7 +432,7 @@ def _classes(
 
 
 def _about(
-    inputs: Mapping[str, tuple[OpenSetTruth, TaskDetections]],
+    inputs: Mapping[str, tuple[OpenSetTruth, ReadDetections]],
     manifests: Mapping[str, Manifest],
     variants: Sequence[Rules],
     part: str,
@@ -459,7 +443,7 @@ def _about(
         "known_classes_from": ", ".join(dict.fromkeys(one.classes.origin for one in truths.values())),
         "manifest": None,
         "manifests": {case: manifest_record(one, part=part) for case, one in manifests.items()},
-        "inputs": {case: {"truth": truth.file, "detections": read.read.file} for case, (truth, read) in inputs.items()},
+        "inputs": {case: {"truth": truth.file, "detections": read.file} for case, (truth, read) in inputs.items()},
         "category_ids": {case: one.task.task.ids_from for case, one in truths.items()},
         "classes": {
             case: {"known": list(one.classes.known), "unknown": list(one.classes.unknown), "from": one.classes.origin}
@@ -518,7 +502,7 @@ def evaluate_case(
     for rules in variants:
         curve, matching_order = _threshold_curve(truth, detections, rules, thetas)
         point = next(row for row in curve if row["theta"] == _floor(thetas))
-        errors = [Value(name, point[name], n=counts["unknown_objects"]) for name in ("A_OSE", "FP_open")]
+        errors = [Value(name, point[name], n=counts["unknown_objects"]) for name in ("AOSE", "FP_open")]
         tables = {
             "average_precision": {"class": list(per_class), "AP": list(per_class.values())},
             "thresholds": {name: [row[name] for row in curve] for name in curve[0]},
@@ -582,22 +566,13 @@ def single_outcomes(truth: OpenSetTruth, detections: Detections, rules: Rules) -
     """Return what became of each detection and object, as A-OSE and WI of a variant count them."""
     unknown = _unknown_objects(truth)
     matches = assign(truth.truth, detections, rules)
-    known = np.flatnonzero(detections.label < truth.unknown)
-    pairs = overlapping_pairs(
-        truth.truth,
-        detections.take(known),
-        same_class=False,
-        mask=unknown,
-        iou_threshold=IOU,
-        strict=rules.strict,
-    )
     return Outcomes.of(
         truth.truth,
         detections,
         rules,
         outcome=matches.outcome,
         taken=matches.truth,
-        pairs=replace(pairs, row=known[pairs.row]),
+        pairs=pairs_on(truth.truth, detections, unknown, rules, np.flatnonzero(detections.label < truth.unknown)),
         unknown=unknown,
         counted=positives(truth.truth, rules),
     )

@@ -48,7 +48,7 @@ def _at_theta(key: str, name: str, formula: str, *, undefined: str = "", is_rank
         formula,
         unit="ratio" if is_ratio else "count",
         better="lower",
-        source=f"{_OSOD3}, equation 1" if key == "WI" else "Miller et al., ICRA 2018" if key == "A_OSE" else "",
+        source=f"{_OSOD3}, equation 1" if key == "WI" else "Miller et al., ICRA 2018" if key == "AOSE" else "",
         undefined=undefined,
         ranked=is_ranked,
     )
@@ -69,7 +69,7 @@ MEASURES = (
         is_ranked=True,
     ),
     _at_theta(
-        "A_OSE",
+        "AOSE",
         "absolute open-set error at a confidence",
         "detections of known classes, score >= theta, that overlap an unknown object with IoU >= 0.5",
         is_ranked=True,
@@ -85,7 +85,7 @@ MEASURES = (
     _at_theta(
         "WI_all_fp",
         "wilderness impact of published code at a confidence",
-        "A_OSE / (TP + FP), what published code computes; not P_K / P_KU - 1",
+        "AOSE / (TP + FP), what published code computes; not P_K / P_KU - 1",
         undefined="no detection",
     ),
     _average("AP_known50", "average precision of known classes at IoU 0.50", "AP_known at IoU 0.50"),
@@ -93,12 +93,12 @@ MEASURES = (
     _average("AP_unk50", "average precision of unknown at IoU 0.50", "AP_unk at IoU 0.50"),
     _average("AP_unk75", "average precision of unknown at IoU 0.75", "AP_unk at IoU 0.75"),
 )
-DEFINITIONS = formulas(MEASURES, "AP_known", "AP_unk", "A_OSE", "FP_open", "WI", "WI_all_fp")
+DEFINITIONS = formulas(MEASURES, "AP_known", "AP_unk", "AOSE", "FP_open", "WI", "WI_all_fp")
 
 
 TABLES = (
     Tidy("thresholds", (
-        Column("theta", show="g"), *(Column(name, "count") for name in ("TP", "FP", "A_OSE", "FP_open")),
+        Column("theta", show="g"), *(Column(name, "count") for name in ("TP", "FP", "AOSE", "FP_open")),
         *(Column(name, "ratio", text=name[0] == "W") for name in ("WI", "WI_all_fp", "P_K", "P_KU")),
     ), title="Detections of known classes with score >= theta", printed=lambda row: round(100 * row[0]) % 20 == 0),
     Tidy("average_precision", (Column("class"), Column("AP", "%"))),
@@ -131,7 +131,7 @@ def _drawings(result: Result) -> Iterator[Figure]:
         yield Figure(f"open_set_error_{variant}", partial(threshold_figure, curves, variant=variant))
 
 
-_COLUMNS = ("theta", "A_OSE", "WI", "WI_all_fp")
+_COLUMNS = ("theta", "AOSE", "WI", "WI_all_fp")
 _MOST_MARKED = 40
 
 
@@ -166,7 +166,7 @@ def threshold_figure(curves: Mapping[str, Sequence[Mapping[str, Any]]], stem: Pa
                 "markersize": 4 if len(rows) <= _MOST_MARKED else 0,
                 "clip_on": False,
             }
-            errors.plot(thetas, [row["A_OSE"] for row in rows], **style)
+            errors.plot(thetas, [row["AOSE"] for row in rows], **style)
             impact.plot(thetas, [float("nan") if row["WI"] is None else row["WI"] for row in rows], **style)
         errors.set(title="Open-set errors (A-OSE)", ylabel="detections of known classes\non unknown objects")
         whole_numbers(errors)

@@ -61,7 +61,7 @@ def evaluate(
     Returns
     -------
     Result
-        Sections ``SETTING/PROFILE``.
+        Sections ``SETTING/VARIANT``.
 
     Raises
     ------
@@ -91,7 +91,7 @@ def evaluate(
             found = _scored(name, part.truth, read.detections, showing, source, engine)
         sections |= {f"{name}/{variant}": _section(name, variant, found) for variant in variants}
     inputs = {"test": {"truth": part.file, "detections": read.file}}
-    more = {"outside": outside, "settings": list(wanted), "profiles": {one: VARIANTS[one] for one in variants}}
+    more = {"outside": outside, "settings": list(wanted), "variants": {one: VARIANTS[one] for one in variants}}
     return Result(REPORT, about(known, inputs, option_files={}) | more, sections, notes=notes)
 
 
@@ -226,7 +226,7 @@ def _section(setting: str, variant: str, found: dict[str, Any]) -> dict[str, Any
             numbers[key] = float(np.mean(known))
     return {
         "setting": setting,
-        "profile": variant,
+        "variant": variant,
         **numbers,
         "undefined": undefined,
         "AP50_per_class": values,

@@ -51,7 +51,7 @@ MEASURES = tuple(
 def _scored(data: Data) -> Iterator[Scored]:
     detections = data["inputs"]["test"]["detections"]
     for setting in data["settings"]:
-        for variant in data["profiles"]:
+        for variant in data["variants"]:
             yield Scored(
                 case=setting,
                 variant=variant,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,9 +13,8 @@ import msgspec
 from curation.arguments import checked
 from curation.canonical import sha256_of_bytes
 from curation.errors import LeaderboardError, UsageError
-from curation.evaluation.leaderboard.rows import Metric, Row, read_rows
+from curation.evaluation.leaderboard.rows import Metric, Row, measures_of, read_rows
 from curation.evaluation.measures import place_of
-from curation.evaluation.protocols import measures_of
 from curation.pages import page
 from curation.short_repr import html_table
 
@@ -40,7 +39,7 @@ class ComparisonKey:
     protocol: str
     data: str
     part: str
-    profile: str
+    variant: str
     settings: str
     evaluator: str
 
@@ -53,7 +52,7 @@ class ComparisonKey:
             protocol=row.protocol,
             data=named if named and row.pinned else " ".join(filter(None, (named, f"truth {row.truth}"))),
             part=row.part,
-            profile=row.profile,
+            variant=row.variant,
             settings=", ".join(f"{key} {value}" for key, value in sorted(row.settings.items())),
             evaluator=f"curation {row.evaluator.curation}, algorithm {row.evaluator.algorithm}",
         )
@@ -61,7 +60,7 @@ class ComparisonKey:
 
 @dataclass(frozen=True, slots=True)
 class RankedRow:
-    """A row with its rank, None where its number is undefined, and the line that it stands on."""
+    """A row with its rank, None where its number is undefined, and the line of its file."""
 
     rank: int | None
     line: int
@@ -70,12 +69,16 @@ class RankedRow:
     @property
     def name(self) -> str:
         """How a table calls the method."""
-        return f"{self.row.name} ({self.row.variant})" if self.row.variant else self.row.name
+        return f"{self.row.name} ({self.row.score})" if self.row.score else self.row.name
 
     @property
     def point(self) -> str:
         """Where the method was read, as a table shows it."""
         return "; ".join(f"{key} {value}" for key, value in sorted(self.row.operating_point.items()))
+
+    def values(self, names: Iterable[str]) -> list[int | float | None]:
+        """Return some numbers by name, None for what is undefined or absent."""
+        return [self.row.metrics[name].value if name in self.row.metrics else None for name in names]
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,18 +112,18 @@ class Group:
         notes = [f"line {line} says again what line {first} says: shown once" for line, first in self.repeated]
         if self.truths > 1:
             notes.append(f"the rows name {self.truths} different sets of ground-truth files of this manifest")
-        for one in self.rows:
-            notes += [
-                f"line {one.line}: {name} is undefined: {metric.undefined}"
-                for name, metric in one.row.metrics.items()
-                if metric.undefined
-            ]
+        notes += [
+            f"line {one.line}: {name} is undefined: {metric.undefined}"
+            for one in self.rows
+            for name, metric in one.row.metrics.items()
+            if metric.undefined
+        ]
         return notes
 
     @property
     def title(self) -> str:
-        """Protocol, part and variant."""
-        return " · ".join(filter(None, (self.key.protocol, self.key.part, self.key.profile)))
+        """Benchmark, part and variant."""
+        return " · ".join(filter(None, (self.key.protocol, self.key.part, self.key.variant)))
 
     @property
     def heads(self) -> list[str]:
@@ -133,16 +136,8 @@ class Group:
 
     def cells(self, one: RankedRow) -> list[str]:
         """Return the numbers of a row as a table shows them."""
-        found = one.row.metrics
-        return [
-            shown_value(found[name].value if name in found else None, metric.unit)
-            for name, metric in self.metrics.items()
-        ]
-
-    def _exact(self, one: RankedRow) -> list[str]:
-        """Return every digit of the numbers of a row, ``""`` for none: a page sorts by them."""
-        values = [one.row.metrics[name].value if name in one.row.metrics else None for name in self.metrics]
-        return ["" if value is None else repr(value) for value in values]
+        values = zip(one.values(self.metrics), self.metrics.values(), strict=True)
+        return [shown_value(value, metric.unit) for value, metric in values]
 
     def facts(self) -> list[str]:
         """Return what the rows share, what they are ranked by, and `notes`."""
@@ -151,7 +146,7 @@ class Group:
         return [one for one in (key.data, key.settings, key.evaluator, ranked_by, *self.notes()) if one]
 
     def _as_page(self) -> dict[str, object]:
-        """Return what the template of the page shows."""
+        """Return what the template of the page shows; the page sorts by every digit of a number."""
         return {
             "number": self.number,
             "title": self.title,
@@ -162,12 +157,12 @@ class Group:
                 {
                     "rank": "" if one.rank is None else one.rank,
                     "name": one.name,
-                    "cells": list(zip(self.cells(one), self._exact(one), strict=True)),
-                    "told": "; ".join(
-                        [
-                            *filter(None, [one.point]),
-                            *(f"{reason}: {count}" for reason, count in sorted(one.row.reported.items())),
-                        ]
+                    "cells": [
+                        (cell, "" if value is None else repr(value))
+                        for cell, value in zip(self.cells(one), one.values(self.metrics), strict=True)
+                    ],
+                    "notes": "; ".join(
+                        filter(None, [one.point, *(f"{why}: {n}" for why, n in sorted(one.row.reported.items()))])
                     ),
                     "predictions": one.row.predictions[:19],
                 }
@@ -264,7 +259,8 @@ def single_ranking(groups: Sequence[Group], numbers: Sequence[int] | None = None
 def _group(number: int, key: ComparisonKey, rows: Sequence[tuple[int, Row]], metric: str | None) -> Group:
     once, repeated = _once(rows)
     metrics = _metrics(once)
-    chosen = metric or next((name for name in metrics if _is_held(once, name)), next(iter(metrics)))
+    held = {name for _, row in once for name, one in row.metrics.items() if one.value is not None}
+    chosen = metric or next((name for name in metrics if name in held), next(iter(metrics)))
     return Group(
         number=number,
         key=key,
@@ -283,7 +279,7 @@ def _once(rows: Sequence[tuple[int, Row]]) -> tuple[list[tuple[int, Row]], list[
     for line, row in sorted(rows, key=lambda one: one[0]):
         # A method read at two thresholds is two evaluations of one file of predictions.
         read_at = tuple(sorted(row.operating_point.items()))
-        identity = (row.name, row.variant, row.predictions, read_at, tuple(sorted(row.metrics)))
+        identity = (row.name, row.score, row.predictions, read_at, tuple(sorted(row.metrics)))
         if identity not in first:
             first[identity] = line, row
             continue
@@ -298,10 +294,6 @@ def _once(rows: Sequence[tuple[int, Row]]) -> tuple[list[tuple[int, Row]], list[
             )
         repeated.append((line, earlier))
     return list(first.values()), repeated
-
-
-def _is_held(rows: Sequence[tuple[int, Row]], name: str) -> bool:
-    return any(name in row.metrics and row.metrics[name].value is not None for _, row in rows)
 
 
 def _equal(one: Metric, other: Metric) -> bool:
@@ -328,23 +320,16 @@ def _metrics(rows: Sequence[tuple[int, Row]]) -> dict[str, Metric]:
 
 
 def _ranked(rows: Sequence[tuple[int, Row]], name: str, better: str) -> tuple[RankedRow, ...]:
-    def value(row: Row) -> int | float | None:
-        metric = row.metrics.get(name)
-        return None if metric is None else metric.value
-
-    def place(one: tuple[int, Row]) -> tuple[Any, ...]:
-        number = value(one[1])
+    def key(one: RankedRow) -> tuple[Any, ...]:
+        (number,), row = one.values([name]), one.row
         signed = 0 if number is None else -number if better == "higher" else number
-        read_at = sorted(one[1].operating_point.items())
-        return number is None, signed, one[1].name, one[1].variant, read_at, one[1].predictions, one[1].truth
+        return number is None, signed, row.name, row.score, one.point, row.predictions, row.truth
 
-    found: list[RankedRow] = []
-    for position, (line, row) in enumerate(sorted(rows, key=place), start=1):
-        number, last = value(row), found[-1] if found else None
-        tied = last is not None and value(last.row) == number
-        rank = None if number is None else last.rank if last is not None and tied else position
-        found.append(RankedRow(rank, line, row))
-    return tuple(found)
+    ordered = sorted((RankedRow(None, line, row) for line, row in rows), key=key)
+    values = [one.values([name])[0] for one in ordered]
+    # The first of equal numbers says the rank of them all.
+    ranks = {value: place for place, value in reversed([*enumerate(values, 1)])} | {None: None}
+    return tuple(replace(one, rank=ranks[value]) for one, value in zip(ordered, values, strict=True))
 
 
 def _differences(keys: Sequence[ComparisonKey]) -> str:
@@ -392,21 +377,12 @@ class Leaderboard:
 
         columns = ["group", "protocol", "part", "variant", "rank", "method", "measure", "value", "unit"]
         rows = [
-            (
-                group.number,
-                group.key.protocol,
-                group.key.part,
-                group.key.profile,
-                one.rank,
-                one.name,
-                name,
-                metric.value,
-                metric.unit,
-            )
+            (group.number, group.key.protocol, group.key.part, group.key.variant, one.rank, one.name, name,
+             metric.value, metric.unit)
             for group in self.groups
             for one in group.rows
             for name, metric in one.row.metrics.items()
-        ]
+        ]  # fmt: skip
         return pd.DataFrame(rows, columns=columns)
 
     def html(self) -> str:

@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import math
-import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Annotated, Any
 
 import msgspec
+from msgspec import Meta
 
 from curation.append_log import append_lines, filled_lines, parsed_line, require_json_lines, require_length
 from curation.canonical import sha256_of_value
 from curation.errors import LeaderboardError, UsageError
-from curation.evaluation.measures import Better, Data, Scored, measure_of, range_of, ranked, values_of
-from curation.evaluation.protocols import measures_of, report_of
+from curation.evaluation.measures import Better, Data, Measure, Scored, measure_of, range_of, ranked, values_of
 from curation.ledger import refuse_review
 from curation.storage import read_bytes
 from curation.text_table import printable
 from curation.version import __version__
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 MAX_BYTES = 64 << 20
 MAX_TEXT = 200
 MAX_ENTRIES = 64
@@ -30,7 +31,9 @@ _FOREIGN = "-1 in the file, which torchmetrics and pycocotools write for undefin
 _ROUNDING = 1e-9
 """Of the last digits, by which a mean may pass the end of a range."""
 _UNDEFINED_BELOW = ("share", "%")
-_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
+Count = Annotated[int, Meta(ge=0, le=MAX_COUNT)]
+Digest = Annotated[str, Meta(pattern=r"^sha256:[0-9a-f]{64}\Z")]
+Texts = Annotated[dict[str, str], Meta(max_length=MAX_ENTRIES)]
 
 
 class _Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -42,20 +45,20 @@ class ManifestName(_Record, frozen=True):
 
     name: str
     version: str
-    digest: str
+    digest: Digest
 
 
 class Evaluator(_Record, frozen=True):
     """What computed the numbers: the program's version, and that of the evaluator's algorithm."""
 
     curation: str
-    algorithm: int
+    algorithm: Count
 
 
 class Metric(_Record, frozen=True, omit_defaults=True):
     """One number; None where it is undefined, with the reason where the file says -1 for that, as others do."""
 
-    value: int | float | None
+    value: Annotated[int, Meta(ge=-MAX_COUNT, le=MAX_COUNT)] | float | None
     unit: str
     better: Better
     undefined: str = ""
@@ -68,13 +71,13 @@ class Row(_Record, frozen=True):
     ----------
     name : str
         Of the method.
-    variant : str
+    score : str
         Which of its scores, ``""`` where there is but one.
     manifest : ManifestName or None
     part : str
         ``""`` where no part of a manifest was named.
-    profile : str
-        The variant of the metrics.
+    variant : str
+        Of the metrics.
     truth : str
         Digest of what names the ground truth.
     pinned : bool
@@ -91,20 +94,31 @@ class Row(_Record, frozen=True):
     """
 
     schema_version: int
-    name: str
-    variant: str
+    name: Annotated[str, Meta(pattern=r"\S")]
+    score: str
     protocol: str
     manifest: ManifestName | None
     part: str
-    profile: str
-    truth: str
+    variant: str
+    truth: Digest
     pinned: bool
-    settings: dict[str, str]
+    settings: Texts
     evaluator: Evaluator
-    operating_point: dict[str, str]
-    metrics: dict[str, Metric]
-    predictions: str
-    reported: dict[str, int]
+    operating_point: Texts
+    metrics: Annotated[dict[str, Metric], Meta(min_length=1, max_length=MAX_ENTRIES)]
+    predictions: Digest
+    reported: Annotated[dict[str, Count], Meta(max_length=MAX_ENTRIES)]
+
+
+def registry() -> Any:
+    """Return `curation.benchmarks.registry`, which imports evaluations, by name."""
+    return import_module("curation.benchmarks.registry")
+
+
+def measures_of(protocol: str) -> Sequence[Measure]:
+    """Return the ranked measures of a benchmark; none for one that is not known here."""
+    found: Sequence[Measure] = registry().measures_of(protocol)
+    return found
 
 
 def rows_of(result: Data, name: str | None = None) -> list[Row]:
@@ -122,7 +136,7 @@ def rows_of(result: Data, name: str | None = None) -> list[Row]:
     UsageError
         The name is empty, too long or not printable, or one name is given for several classifiers.
     """
-    report = report_of(result["protocol"])
+    report = registry().report_of(result["protocol"])
     records = list(report.scored(result))
     own = dict.fromkeys(one.method for one in records)
     if name is not None and len(own) > 1 and all(one.of_several for one in records):
@@ -132,51 +146,39 @@ def rows_of(result: Data, name: str | None = None) -> list[Row]:
             expected="--scores NAME=FILE for each",
             found=", ".join(own)[:200],
         )
-    rows = [_row(report, result, one, one.method if name is None else name) for one in records]
-    for row in rows:
-        require_name(row.name)
-        _check_row(row, "new row")
-    return rows
+    for method in own if name is None else (name,):
+        require_name(method)
+    return [_checked(_row(report, result, one, one.method if name is None else name), "new row") for one in records]
 
 
-def _plain(text: str) -> str:
-    """Return the beginning of a text, without characters that could steer a terminal."""
-    return printable(text, "?")[:MAX_TEXT]
-
-
-def _row(report: Any, result: Data, one: Scored, name: str) -> Row:
+def _row(report: Any, result: Data, one: Scored, name: str) -> dict[str, Any]:
     manifest = one.manifest or result.get("manifest")
     digests = {part: file["sha256"] for part, file in one.predictions.items()}
-    return Row(
-        schema_version=SCHEMA_VERSION,
-        name=name,
-        variant=one.score,
-        protocol=report.protocol,
-        manifest=manifest and ManifestName(**{field: manifest[field] for field in ManifestName.__struct_fields__}),
-        part=one.part,
-        profile=one.variant,
-        truth=sha256_of_value(one.truth),
-        pinned=one.pinned and manifest is not None,
-        settings=one.settings,
-        evaluator=Evaluator(curation=__version__, algorithm=report.algorithm),
-        operating_point=one.operating_point,
-        metrics={
-            measure.key_of(row.parameters): Metric(
-                value=row.value, unit=measure.unit, better=measure.better or "higher"
-            )
+    reported = Counter[str]()
+    for file in one.predictions.values():
+        reported.update(file["reported"])
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "name": name,
+        "score": one.score,
+        "protocol": report.protocol,
+        "manifest": manifest and {field: manifest[field] for field in ManifestName.__struct_fields__},
+        "part": one.part,
+        "variant": one.variant,
+        "truth": sha256_of_value(one.truth),
+        "pinned": one.pinned and manifest is not None,
+        "settings": one.settings,
+        "evaluator": {"curation": __version__, "algorithm": report.algorithm},
+        "operating_point": one.operating_point,
+        "metrics": {
+            measure.key_of(row.parameters): {
+                "value": row.value, "unit": measure.unit, "better": measure.better or "higher"
+            }
             for measure, row in values_of(one, ranked(report.measures))
         },
-        predictions=next(iter(digests.values())) if len(digests) == 1 else sha256_of_value(digests),
-        reported=_reported(one.predictions),
-    )
-
-
-def _reported(files: Mapping[str, Data]) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for file in files.values():
-        for reason, count in file["reported"].items():
-            found[reason] = found.get(reason, 0) + int(count)
-    return found
+        "predictions": next(iter(digests.values())) if len(digests) == 1 else sha256_of_value(digests),
+        "reported": dict(reported),
+    }  # fmt: skip
 
 
 def require_name(name: str) -> None:
@@ -191,77 +193,76 @@ def require_name(name: str) -> None:
         )
 
 
-def _check_row(row: Row, where: str) -> None:
-    """Raise `LeaderboardError` unless the texts, digests and numbers of a row are what they should be."""
-    for text in _texts(row):
+def _plain(text: str) -> str:
+    """Return the beginning of a text, without characters that could steer a terminal."""
+    return printable(text, "?")[:MAX_TEXT]
+
+
+def _checked(fields: Any, where: str) -> Row:
+    """Return the row that a line of a file holds; a field that is not what it should be is a `LeaderboardError`."""
+    for text in _texts(fields):
         if len(text) > MAX_TEXT or not text.isprintable():
-            _refuse(
+            raise LeaderboardError(
                 "Invalid text in a row",
-                where,
-                f"at most {MAX_TEXT} printable characters",
-                _plain(text),
+                where=where,
+                expected=f"at most {MAX_TEXT} printable characters",
+                found=_plain(text),
             )
-    if not row.name.strip():
-        _refuse("A row has no name", where, "the name of a method", repr(row.name))
-    digests = (row.truth, row.predictions, *((row.manifest.digest,) if row.manifest else ()))
-    if wrong := [one for one in digests if not _DIGEST.fullmatch(one)]:
-        _refuse("A digest is malformed", where, "sha256: and 64 hex digits", _plain(wrong[0]))
+    try:
+        row = msgspec.convert(fields, type=Row)
+    except msgspec.ValidationError as error:
+        raise LeaderboardError(
+            "A line is no row of a leaderboard",
+            where=where,
+            expected="the fields of docs/leaderboard.md",
+            found=_plain(str(error)),
+        ) from None
     if row.pinned and not (row.manifest and row.part):
-        _refuse("A row is pinned by a manifest that it does not name", where, "manifest and part", "none")
-    most = max(len(row.metrics), len(row.settings), len(row.operating_point), len(row.reported))
-    if not row.metrics or most > MAX_ENTRIES:
-        _refuse("A row has no metrics, or too many entries", where, f"1 to {MAX_ENTRIES}", str(most))
-    _check_numbers(row, where)
-
-
-def _check_numbers(row: Row, where: str) -> None:
-    # JSON's integers have no end: one of 400 digits is no float, and nothing that was counted.
-    numbers = [one.value for one in row.metrics.values()]
-    integers = [one for one in (*numbers, *row.reported.values(), row.evaluator.algorithm) if isinstance(one, int)]
-    if any(abs(one) > MAX_COUNT for one in integers):
-        _refuse("A number is too large", where, f"at most {MAX_COUNT}", "an integer of more digits")
+        raise LeaderboardError("A row is pinned by a manifest that it does not name", where=where)
     measures = measures_of(row.protocol)
     for name, metric in row.metrics.items():
-        if metric.value is not None and not math.isfinite(metric.value):
-            _refuse("A number is not finite", f"{where}: {name}", "a number or null", str(metric.value))
+        _check_number(name, metric, measure_of(measures, name), f"{where}: {name}")
+    # Our own rows say null. A row that was made of torchmetrics' or pycocotools' numbers holds their -1: no share is.
+    foreign = {
+        name: msgspec.structs.replace(one, value=None, undefined=_FOREIGN)
+        for name, one in row.metrics.items()
+        if _is_foreign(one)
+    }
+    return msgspec.structs.replace(row, metrics=row.metrics | foreign) if foreign else row
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Yield every key and text of a tree."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for key, one in value.items():
+            yield from (key, *_texts(one))
+
+
+def _is_foreign(metric: Metric) -> bool:
+    return metric.value == -1 and metric.unit in _UNDEFINED_BELOW
+
+
+def _check_number(name: str, metric: Metric, known: Measure | None, where: str) -> None:
+    """Raise `LeaderboardError` for a number that its measure or unit cannot have."""
+    if metric.value is not None and not _is_foreign(metric):
         # A row that calls a high error good would stand first, and so would a share that is written in percent.
-        known = measure_of(measures, name)
         least, most = range_of(metric.unit, known)
-        value = None if metric.value == -1 and metric.unit in _UNDEFINED_BELOW else metric.value
-        if value is not None and not least - _ROUNDING <= value <= most * (1 + _ROUNDING):
-            _refuse(
+        if not (least - _ROUNDING <= metric.value <= most * (1 + _ROUNDING) and math.isfinite(metric.value)):
+            raise LeaderboardError(
                 "A number is outside the range of its measure",
-                f"{where}: {name}",
-                f"{least:g} to {most:g}, unit {metric.unit}",
-                str(value),
+                where=where,
+                expected=f"{least:g} to {most:g}, unit {metric.unit}",
+                found=str(metric.value),
             )
-        if known and (known.better, known.unit) != (metric.better, metric.unit):
-            _refuse(
-                "A number is not what the protocol defines",
-                f"{where}: {name}",
-                f"{known.better} is better, unit {known.unit}",
-                f"{metric.better} is better, unit {metric.unit}",
-            )
-    counts = (*row.reported.values(), row.evaluator.algorithm)
-    if min(counts) < 0:
-        _refuse("A count is negative", where, "0 or more", str(min(counts)))
-
-
-def _texts(row: Row) -> Iterator[str]:
-    yield from (row.name, row.variant, row.protocol, row.part, row.profile, row.evaluator.curation)
-    if row.manifest is not None:
-        yield from (row.manifest.name, row.manifest.version)
-    for entries in (row.settings, row.operating_point):
-        yield from entries
-        yield from entries.values()
-    yield from row.reported
-    for name, metric in row.metrics.items():
-        yield from (name, metric.unit, metric.undefined)
-
-
-def _refuse(what: str, where: str, expected: str, found: str) -> NoReturn:
-    """Raise a `LeaderboardError`."""
-    raise LeaderboardError(what, where=where, expected=expected, found=found)
+    if known and (known.better, known.unit) != (metric.better, metric.unit):
+        raise LeaderboardError(
+            "A number is not what the benchmark defines",
+            where=where,
+            expected=f"{known.better} is better, unit {known.unit}",
+            found=f"{metric.better} is better, unit {metric.unit}",
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -318,21 +319,10 @@ def _parsed(text: bytes, where: str) -> Row:
     version = fields.get("schema_version") if isinstance(fields, dict) else None
     if version != SCHEMA_VERSION and isinstance(version, int):
         raise LeaderboardError(
-            "A row has a schema version that this program does not know",
+            "A row has another schema version",
             where=where,
             expected=str(SCHEMA_VERSION),
             found=str(version)[:40],
-            hint="pip install --upgrade curation",
+            hint="pip install --upgrade curation" if version > SCHEMA_VERSION else "evaluate again with --append",
         )
-    try:
-        row = msgspec.convert(fields, type=Row)
-    except msgspec.ValidationError as error:
-        _refuse("A line is no row of a leaderboard", where, "the fields of docs/leaderboard.md", _plain(str(error)))
-    _check_row(row, where)
-    # Our own rows say null. A row that was made of torchmetrics' or pycocotools' numbers holds their -1: no share is.
-    foreign = {
-        name: msgspec.structs.replace(one, value=None, undefined=_FOREIGN)
-        for name, one in row.metrics.items()
-        if one.value == -1 and one.unit in _UNDEFINED_BELOW
-    }
-    return msgspec.structs.replace(row, metrics=row.metrics | foreign) if foreign else row
+    return _checked(fields, where)

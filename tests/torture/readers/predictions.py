@@ -39,7 +39,7 @@ def truth() -> Any:
 def _rows() -> bytes:
     from tests.evaluation.leaderboard_cases import row_data
 
-    return json_lines(row_data("one"), row_data("two", 0.25, variant="v"))
+    return json_lines(row_data("one"), row_data("two", 0.25, score="v"))
 
 
 def _voc_results(folder: Path) -> Any:
