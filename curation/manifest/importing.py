@@ -22,8 +22,7 @@ from curation.json_keys import decode_json
 from curation.manifest.header import Figure, FileEntry, Header, PartEntry, SourceEntry
 from curation.manifest.manifest import Manifest
 from curation.manifest.validation import check_header, check_ids
-from curation.sources.id_list import ListedImages, bare_id
-from curation.sources.listed import natives_of, only_list
+from curation.sources.published_list import ListedImages, bare_id, natives_of, only_list
 from curation.sources.published_list import read_published as read_list
 from curation.storage import read_bytes
 
@@ -65,7 +64,7 @@ class PublishedFile:
         Raises
         ------
         AnnotationFormatError
-            See `curation.sources.listed.only_list` and `natives_of`.
+            See `curation.sources.published_list.only_list` and `natives_of`.
         """
         return natives_of(only_list(read_list(self.path)), namespace, str(self.path))
 

@@ -18,13 +18,12 @@ from curation.sources.cub200 import FILES as CUB200_FILES
 from curation.sources.cub200 import PARTS as CUB200_PARTS
 from curation.sources.cub200 import locate_cub200, parse_cub200
 from curation.sources.datasets import family, is_listed
-from curation.sources.id_list import parse_id_list
 from curation.sources.imagenet import read_imagenet
 from curation.sources.integrity import check_policy
-from curation.sources.listed import FORMS, read_listed
 from curation.sources.mtsd import locate_mtsd, mtsd_names, mtsd_parts, parse_mtsd
 from curation.sources.openimages import parse_openimages
 from curation.sources.openimages.files import OpenImagesContent, is_box_file, locate_openimages, offered_parts
+from curation.sources.published_list import FORMS, parse_id_list, read_listed
 from curation.sources.source import Source
 from curation.sources.source_specs import BadBoxes, Seam
 from curation.sources.table import SUFFIXES, Split, parse_table

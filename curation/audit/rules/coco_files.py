@@ -14,7 +14,7 @@ from curation.audit.rules.agreement import are_versions
 from curation.audit.rules.published_lists import published_of
 from curation.audit.target import SHOWN_EXAMPLES, AuditTarget
 from curation.sources.annotation_facts import CocoFacts, read_coco_facts
-from curation.sources.published_list import PublishedFile
+from curation.sources.entries import PublishedFile
 from curation.wording import counted
 
 _SOURCE_NAME = re.compile(rb"\.rf\.[0-9a-f]{32}$", re.MULTILINE)
