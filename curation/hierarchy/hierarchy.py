@@ -235,7 +235,7 @@ def node_of(graph: Graph, text: str) -> str:
         return text
     wanted = _plain(text)
     named = [node for node, name in graph.nodes(data="name") if name == wanted]
-    found = named or [
+    found: list[str] = named or [
         node for node, lemmas in graph.nodes(data="lemmas") if wanted in str(lemmas or "").lower().split(" ")
     ]
     if len(found) == 1:

@@ -84,9 +84,7 @@ class PhotoFolder:
         return found
 
 
-def photos_of_ids(
-    ids: Sequence[str], photos: Path | str | Mapping[str, Path], names: Mapping[str, str] | None = None
-) -> dict[str, Path]:
+def photos_of_ids(ids: Sequence[str], photos: Path | str | Mapping[str, Path]) -> dict[str, Path]:
     """Return the photo of each image id.
 
     Parameters
@@ -95,8 +93,6 @@ def photos_of_ids(
         Such as ``coco:000000000139``.
     photos : Path, or mapping of str to Path
         The folder of the photos, or one by the namespace of the ids.
-    names : mapping of str to str, optional
-        File names by id; they go before the native half of an id.
 
     Raises
     ------
@@ -110,7 +106,7 @@ def photos_of_ids(
     for one in ids:
         namespace, _, native = one.partition(":")
         folder = folders.get(namespace, folders.get(""))
-        path = None if folder is None else folder.find([(names or {}).get(one, ""), native])
+        path = None if folder is None else folder.find([native])
         if path is None:
             missing.append(one)
         else:

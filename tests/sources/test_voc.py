@@ -163,7 +163,7 @@ MALFORMED = {
     "no corner": (document(DOG.replace("<xmin>48</xmin>", "")), "lacks <xmin>"),
     "no box": (document("<object><name>dog</name></object>"), "lacks <xmin>"),
     "corner in words": (document(an_object(xmin="ten")), "<xmin> is not a number"),
-    "difficult 2": (document(an_object(difficult=2)), "<difficult> is neither 0 nor 1"),
+    "difficult 2": (document(an_object(difficult=2)), "unknown <difficult>"),
     "strange pose": (document(an_object(pose="Sideways")), "unknown <pose>"),
     "unknown class": (document(DOG, an_object(name="unicorn")), "class that voc2007 does not have"),
     "width in words": (
