@@ -27,7 +27,7 @@ from curation.input_files import utf8_text
 from curation.json_keys import decode_json
 from curation.sources.content import FileContent
 from curation.sources.integrity import check_unique
-from curation.sources.source import Categories, FileRecord, Images, Source
+from curation.sources.source import FileRecord, Images, Source
 from curation.sources.table import Split, parse_table
 from curation.storage import open_binary
 
@@ -68,7 +68,7 @@ def read_imagenet(path: Path, *, dataset: str = "imagenet", part: str, split: Sp
     if path.suffix.lower() in _TABLES and not _is_solution(path):
         return parse_table(FileContent(path), dataset=dataset, part=part, split=split)
     labelled = read_labels(path, part)
-    return _source(labelled, dataset, part, labelled.record)
+    return _source(labelled, dataset, part)
 
 
 def class_of_images(source: Source) -> np.ndarray[tuple[int], np.dtype[np.int32]]:
@@ -131,7 +131,7 @@ def _from_folder(folder: Path, dataset: str, part: str) -> Source:
         len(names),
         len(names),
     )
-    return _source(Labelled(names, classes, record, stray), dataset, part, record)
+    return _source(Labelled(names, classes, record, stray), dataset, part)
 
 
 def _images_in(folder: Path, stray: dict[str, int]) -> list[str]:
@@ -161,7 +161,7 @@ def _flat_folder(folder: Path, present: Sequence[str], dataset: str, part: str) 
     _count(dropped, "listed images that are not in the folder", len(labelled.names) - len(kept))
     _count(dropped, "images in the folder that are not listed", len(images) - len(kept))
     both = Labelled([name for name, _ in kept], [wnid for _, wnid in kept], labelled.record, dropped)
-    return _source(both, dataset, part, labelled.record)
+    return _source(both, dataset, part)
 
 
 def _count(counts: dict[str, int], reason: str, number: int) -> None:
@@ -169,30 +169,14 @@ def _count(counts: dict[str, int], reason: str, number: int) -> None:
         counts[reason] = counts.get(reason, 0) + number
 
 
-def _source(labelled: Labelled, dataset: str, part: str, record: FileRecord) -> Source:
+def _source(labelled: Labelled, dataset: str, part: str) -> Source:
     names = labelled.names
     natives = [stem(name) for name in names]
-    _check_natives(natives, record.name)
-    check_unique(natives, "image", lambda row: f"{record.name}: image {row + 1}")
-    classes = sorted(set(labelled.classes))
-    number = {wnid: place for place, wnid in enumerate(classes)}
-    n = len(names)
-    presence = np.empty((n, 2), np.int32)
-    presence[:, 0] = np.arange(n)
-    presence[:, 1] = np.fromiter(map(number.__getitem__, labelled.classes), np.int32, n)
-    dropped = dict(labelled.dropped)
-    if labelled.counts_alone:
-        dropped[NO_NAMES] = n
-    return Source.of(
-        dataset,
-        part,
-        images=Images.of(natives, numbers=np.arange(n, dtype=np.int64), file_names=names),
-        categories=Categories(tuple(range(len(classes))), tuple(classes), ("",) * len(classes)),
-        objects=None,
-        presence=presence,
-        files=(record,),
-        dropped=dropped,
-    )
+    _check_natives(natives, labelled.record.name)
+    check_unique(natives, "image", lambda row: f"{labelled.record.name}: image {row + 1}")
+    images = Images.of(natives, numbers=np.arange(len(names), dtype=np.int64), file_names=names)
+    dropped = dict(labelled.dropped) | ({NO_NAMES: len(names)} if labelled.counts_alone else {})
+    return Source.of_labels(dataset, part, images, labelled.classes, labelled.record, dropped=dropped)
 
 
 def _check_natives(natives: Iterable[str], where: str) -> None:

@@ -44,7 +44,7 @@ from curation.sources.entries import (
 from curation.sources.integrity import check_unique
 from curation.sources.nested_json import read_json
 from curation.sources.records import read_table
-from curation.sources.source import Bools, Categories, FileRecord, Images, Source
+from curation.sources.source import Bools, FileRecord, Images, Source
 from curation.sources.stems import FILE_NAME, FILE_SUFFIXES, stems, with_suffix
 from curation.sources.text_lines import Lines, are_frames, lines_of, numbers_alone, read_files, read_names
 
@@ -272,36 +272,23 @@ def read_listed(path: Path, *, dataset: str, part: str) -> Source:
     Raises
     ------
     MissingFileError, UsageError, AnnotationFormatError
-        See `curation.sources.published_list.read_published` and `only_list`.
+        See `read_published` and `only_list`.
     DuplicateIdError
-        An image stands twice.
+        An image is listed twice.
     """
     file = read_published(path)
-    one = only_list(file)
-    natives = natives_of(one, namespace_of(dataset), str(path))
+    listed = only_list(file)
+    natives = natives_of(listed, namespace_of(dataset), str(path))
     check_unique(natives, "image", lambda row: f"{path}: entry {row + 1}")
-    texts = one.paths.decode().split("\n")[:-1]
-    if one.group_of is not None:
-        classes = [one.groups[number] for number in one.group_of.tolist()]
-    elif not folders_in_ids(dataset):
-        classes = [""] * len(texts)
-    else:
-        classes = [text.replace("\\", "/").rpartition("/")[0].rpartition("/")[2] for text in texts]
-    names = sorted(set(classes)) if all(classes) else []
-    number = {name: place for place, name in enumerate(names)}
-    presence = np.empty((len(natives) if names else 0, 2), np.int32)
-    if names:
-        presence[:, 0] = np.arange(len(natives))
-        presence[:, 1] = [number[name] for name in classes]
-    return Source.of(
-        dataset,
-        part,
-        images=Images.of(natives, numbers=np.arange(len(natives), dtype=np.int64), file_names=texts),
-        categories=Categories(tuple(range(len(names))), tuple(names), ("",) * len(names)),
-        objects=None,
-        presence=presence,
-        files=(FileRecord(path.name, f"sha256:{file.sha256}", file.size, len(natives)),),
-    )
+    paths = listed.paths.decode().split("\n")[:-1]
+    classes = list[str]()
+    if listed.group_of is not None:
+        classes = [listed.groups[number] for number in listed.group_of.tolist()]
+    elif folders_in_ids(dataset):
+        classes = [text.replace("\\", "/").rpartition("/")[0].rpartition("/")[2] for text in paths]
+    images = Images.of(natives, numbers=np.arange(len(natives), dtype=np.int64), file_names=paths)
+    record = FileRecord(path.name, f"sha256:{file.sha256}", file.size, len(natives))
+    return Source.of_labels(dataset, part, images, classes if all(classes) else [], record)
 
 
 def only_list(file: PublishedFile) -> PublishedList:
@@ -424,15 +411,8 @@ def parse_id_list(content: FileContent, *, dataset: str, part: str) -> Source:
     lines = filled_lines(content.data, content.name, AnnotationFormatError, "The list is not UTF-8 text")
     natives = [_native(line, namespace, f"{content.name}, line {number}") for number, line in lines]
     check_unique(natives, "image", lambda row: f"{content.name}, line {lines[row][0]}")
-    return Source.of(
-        dataset,
-        part,
-        images=Images.of(natives),
-        categories=Categories(numbers=(), names=(), supercategories=()),
-        objects=None,
-        presence=np.empty((0, 2), np.int32),
-        files=(FileRecord(content.name, content.sha256, content.size, len(natives)),),
-    )
+    record = FileRecord(content.name, content.sha256, content.size, len(natives))
+    return Source.of_labels(dataset, part, Images.of(natives), [], record)
 
 
 def _native(line: str, namespace: str, where: str) -> str:
