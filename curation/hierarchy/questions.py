@@ -58,7 +58,7 @@ class Hierarchy:
             Two hierarchies are named, or names for none.
         """
         if self.edges is not None and self.wordnet is not None:
-            raise UsageError("--edges and --set wordnet name two hierarchies", expected="one of them")
+            raise UsageError("--edges and --set wordnet exclude each other", expected="one of them")
         if self.names is not None and self.edges is None:
             raise UsageError("--set names belongs to --edges FILE")
         if self.edges is not None:

@@ -193,7 +193,7 @@ def _expand(read: Callable[..., Source], slots: Sequence[SourceSlot], part: str,
         left = [slot for slot in slots if slot.required] or list(slots)
         if not part and not named and len(left) > 1:
             raise UsageError(
-                "The file is one part of its dataset, and its name does not say which",
+                "The file name does not say which part of the dataset it is",
                 where=f"--source {left[0].dataset}={path}",
                 expected=" or ".join(f"--source {slot.name}=PATH" for slot in left),
                 found=getattr(path, "name", type(path).__name__),
@@ -207,7 +207,7 @@ def _expand(read: Callable[..., Source], slots: Sequence[SourceSlot], part: str,
             if slot.required or len(slots) == 1:
                 raise
     if not found:
-        raise UsageError("The dataset has no such part here", where=f"--source …@{part}={path}", hint="curation list")
+        raise UsageError("The dataset has no such part", where=f"--source …@{part}={path}", hint="curation list")
     return found
 
 

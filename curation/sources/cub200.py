@@ -52,7 +52,7 @@ def locate_cub200(root: Path) -> Path:
         if (root / below / _IMAGES).is_file() and (root / below / _BOXES).is_file():
             return root / below
     raise MissingFileError(
-        "No CUB-200-2011 folder is there",
+        "CUB-200-2011 folder not found",
         where=str(root),
         expected=f"{', '.join(FILES)} in it or in {_BELOW[1]}",
     )
@@ -117,7 +117,7 @@ def _rows(content: SmallFiles, name: str, images: Rows | None = None) -> Rows:
         if not (row[0].isascii() and row[0].isdigit() and len(row[0]) < 10):
             _refuse("A line does not begin with a number", name, line, row[0])
         if images is not None and int(row[0]) not in images:
-            what, where = "A line speaks of an image that is not listed", f"{name}: line {line}"
+            what, where = "A line refers to an image that is not listed", f"{name}: line {line}"
             raise DanglingIdError(what, where=where, expected=f"a number of {_IMAGES}", found=row[0])
     numbers = [int(row[0]) for row in lines]
     check_unique(np.array(numbers, np.int64), "number", lambda row: f"{name}: line {row + 1}")

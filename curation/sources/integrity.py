@@ -190,4 +190,4 @@ def select(objects: Objects, keep: Bools | Int32s | Int64s) -> Objects:
 def check_policy(policy: str) -> None:
     """Raise `UsageError` unless a policy for bad boxes is ``error`` or ``drop``."""
     if policy not in ("error", "drop"):
-        raise UsageError("There is no such policy for bad boxes", expected="error or drop", found=repr(policy)[:60])
+        raise UsageError("Unknown policy for bad boxes", expected="error or drop", found=repr(policy)[:60])

@@ -94,7 +94,7 @@ def locate_mtsd(root: Path) -> Path:
         if (root / below / "splits").is_dir() and (root / below / "annotations").is_dir():
             return root / below
     raise MissingFileError(
-        "No folder of the Mapillary Traffic Sign Dataset is there",
+        "Folder of the Mapillary Traffic Sign Dataset not found",
         where=str(root),
         expected=f"splits/ and annotations/ in it or in {_BELOW[1]}",
     )
@@ -130,7 +130,7 @@ def parse_mtsd(
     """Return the source in files that are in memory already (see `read_mtsd`)."""
     check_policy(bad_boxes)
     if seam not in SEAMS:
-        raise UsageError("There is no such policy for seams", expected=", ".join(SEAMS), found=repr(seam)[:60])
+        raise UsageError("Unknown policy for seams", expected=", ".join(SEAMS), found=repr(seam)[:60])
     split, *annotations = content.data
     keys = listed_names(content.data[split], split)
     what, expected = "The annotation file is malformed", "width, height, ispano and objects with label and bbox"

@@ -199,7 +199,7 @@ def _raw_files(path: Path, dataset: str, part: str, bad_boxes: BadBoxes, split: 
     elif suffix == ".json":
         layout, parse = "coco", partial(parse_coco, dataset=dataset, part=part, bad_boxes=bad_boxes)
     else:
-        raise UsageError("The file is of no known kind", where=str(path), expected=_EXPECTED)
+        raise UsageError("Unknown file type", where=str(path), expected=_EXPECTED)
     options |= {"layout": layout, "name": path.name}
     return _RawFiles(lambda: [absolute], partial(FileContent, path), parse, options)
 

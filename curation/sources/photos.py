@@ -45,7 +45,7 @@ class PhotoFolder:
     def __init__(self, folder: Path, others: tuple[str, ...] = ()) -> None:
         if not folder.is_dir():
             found = "a file" if folder.exists() else None
-            what = "The photos are those below a folder" if found else "The folder of photos does not exist"
+            what = "The path of the photos is not a folder" if found else "The folder of photos does not exist"
             raise MissingFileError(what, where=str(folder), expected="a folder", found=found)
         self.folder = folder
         self._suffixes = SUFFIXES + others

@@ -85,7 +85,7 @@ def locate_voc(root: Path, dataset: str) -> Path:
         if (folder / _XML).is_dir() and (folder / _SETS).is_dir():
             return folder
     raise MissingFileError(
-        "No VOC folder is there",
+        "VOC folder not found",
         where=str(root),
         expected=f"{_XML}/ and {_SETS}/ in {', '.join(str(folder) for folder in tried)}",
     )

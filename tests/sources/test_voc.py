@@ -234,7 +234,7 @@ def test_missing_files_are_named(tmp_path: Path) -> None:
     with pytest.raises(MissingFileError, match="no image set 'val'") as caught:
         read_voc(root, "voc2007", "val")
     assert "test" in str(caught.value.expected)
-    with pytest.raises(MissingFileError, match="No VOC folder") as caught:
+    with pytest.raises(MissingFileError, match="VOC folder not found") as caught:
         read_voc(tmp_path / "elsewhere", "voc2007", "test")
     assert "ImageSets/Main" in str(caught.value.expected)
 
