@@ -11,10 +11,9 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from curation.errors import MissingFileError
-from curation.hierarchy.noun_table import find_dict
 from tests import unpainted
 from tests.fake_hub import WRITER, FakeHub, serving
+from tests.hierarchy.generate_wordnet import find_dict
 
 # A loaded machine is slow, not wrong; and the same examples on every run, so that a failure can be met again.
 settings.register_profile("curation", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
@@ -35,11 +34,8 @@ def shared() -> Path:
 def wordnet_folder() -> Path:
     """A dict folder of WordNet 3.0, from CURATION_WORDNET or Debian's package wordnet-base; the test skips without."""
     for named in (os.environ.get("CURATION_WORDNET"), "/usr/share/wordnet"):
-        try:
-            if named:
-                return find_dict(Path(named))
-        except MissingFileError:
-            continue
+        if named and (found := find_dict(Path(named))):
+            return found
     pytest.skip("WordNet is not available: install wordnet-base, or set CURATION_WORDNET to its folder")
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from curation.audit.id_vocabulary import TEXT
 from curation.audit.identity import IMAGE_SUFFIX, Images
 from curation.errors import UsageError
-from curation.sources.published_list import NO_LABEL
+from curation.sources.entries import NO_LABEL
 from curation.sources.source import Int32s
 
 if TYPE_CHECKING:

@@ -29,7 +29,7 @@ from curation.audit.id_vocabulary import (
     named,
     numbered_together,
 )
-from curation.sources.published_list import PublishedList
+from curation.sources.entries import PublishedList
 from curation.sources.source import Bools, Int32s, Int64s
 
 if TYPE_CHECKING:

@@ -15,16 +15,8 @@ from curation.audit.identity import Images, images_of
 from curation.errors import AnnotationFormatError, DamagedFileError, MissingFileError, UsageError
 from curation.ids import ImageId
 from curation.input_files import InputFile
-from curation.sources.published_list import (
-    CLASS_FILE,
-    YAML_NAMES,
-    EmptyListError,
-    PublishedFile,
-    PublishedList,
-    first_line,
-    list_files,
-    read_published,
-)
+from curation.sources.entries import CLASS_FILE, EmptyListError, PublishedFile, PublishedList
+from curation.sources.published_list import YAML_NAMES, first_line, list_files, read_published
 from curation.sources.source import Int32s
 from curation.storage import inside
 

@@ -35,8 +35,7 @@ from curation.manifest.header import (
 )
 from curation.manifest.manifest import Manifest
 from curation.sources.datasets import facts_of, namespace_of
-from curation.sources.listed import ids_of, only_list
-from curation.sources.published_list import read_published
+from curation.sources.published_list import ids_of, only_list, read_published
 from curation.wording import slug
 
 Variant = Literal["minus-remove", "minus-remove-and-unsure", "judged-keep-only"]
@@ -232,7 +231,7 @@ def manifest_of_list(path: Path, decisions: Sequence[Decision]) -> Manifest:
     UsageError
         There are no decisions, or the data set of the list does not follow from them.
     AnnotationFormatError
-        See `curation.sources.listed.only_list` and `natives_of`.
+        See `curation.sources.published_list.only_list` and `natives_of`.
     """
     file = read_published(path)
     one = only_list(file)

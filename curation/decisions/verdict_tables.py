@@ -39,8 +39,8 @@ from curation.decisions.files import (
 from curation.errors import CurationError, DecisionError, UsageError
 from curation.input_files import InputFile
 from curation.key_value import pairs
-from curation.sources.listed import ids_of
-from curation.sources.published_list import PublishedList
+from curation.sources.entries import PublishedList
+from curation.sources.published_list import ids_of
 from curation.wording import slug
 
 SKIP = "skip"

@@ -157,7 +157,7 @@ def begin(folder: Path, step: Step) -> dict[tuple[str, str], Entry]:
                 hint="choose another --out, or the options that it was made with",
             )
     elif folder.exists() and (not folder.is_dir() or any(not one.name.startswith(".") for one in folder.iterdir())):
-        raise EngineError("The folder exists and holds no output of a step", where=str(folder))
+        raise EngineError("The folder exists and was not created by curation", where=str(folder))
     else:
         write_bytes(path, text, guarded=False)
     make_folder(folder / SHARDS)

@@ -21,7 +21,8 @@ from curation.manifest.header import Header, roles_at
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
 from curation.sources.datasets import family
-from curation.sources.published_list import MOST_CLASS_NAMES, PublishedFile, PublishedList, read_published
+from curation.sources.entries import MOST_CLASS_NAMES, PublishedFile, PublishedList
+from curation.sources.published_list import read_published
 from curation.sources.stems import stems
 
 ILSVRC = "ilsvrc2012"

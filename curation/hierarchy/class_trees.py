@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections import Counter
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from curation.canonical import sha256_of_lines
+import msgspec
+
 from curation.csv_table import csv_rows
 from curation.errors import HierarchyError, UsageError
 from curation.hierarchy.hierarchy import children, descendants, leaves_under, require_acyclic
@@ -26,13 +27,23 @@ if TYPE_CHECKING:
 _MAX_BYTES = 256 << 20
 _LONGEST_ID = 255
 _LONGEST_NAME = 2_000
+
+
+class LabelNode(msgspec.Struct, frozen=True):
+    """A node of Open Images' tree: label name such as ``/m/0bt9lr``, nodes below, and parts of the thing."""
+
+    name: Annotated[str, msgspec.Meta(pattern=r"^[^\x00-\x1f\x7f]{1,255}\Z")] = msgspec.field(name="LabelName")
+    kinds: list[LabelNode] = msgspec.field(default_factory=list, name="Subcategory")
+    parts: list[LabelNode] = msgspec.field(default_factory=list, name="Part")
+
+
 SuperclassRule = Literal["leaves", "repeated_leaves", "descendants", "leaves_over_parts", "leaves_without_parts"]
 SUPERCLASS_RULES: dict[str, str] = {
-    "leaves": "every node without a sub-category, once (gives the paper's 96 animals and 24 vehicles)",
+    "leaves": "every node without a subcategory, once (gives the paper's 96 animals and 24 vehicles)",
     "repeated_leaves": "the same, once for each way down to it",
     "descendants": "every node below, inner ones included",
     "leaves_over_parts": "leaves when Part counts as kinship too: a wheel is then a vehicle",
-    "leaves_without_parts": "leaves that have no Part either: a bicycle, which has a wheel, is then none",
+    "leaves_without_parts": "leaves that have no Part either: a bicycle has a wheel, so it is left out",
 }
 
 
@@ -45,7 +56,7 @@ def read_edge_list(edges: Path, names: Path | None = None) -> Graph:
     Parameters
     ----------
     edges : Path
-        ``parent child``, separated by blanks; empty lines and lines that begin with ``#`` are skipped.
+        ``parent child``, separated by blanks; empty lines and lines starting with ``#`` are skipped.
     names : Path, optional
         ``id<TAB>name, synonym, …``; ids that are not in the hierarchy are skipped.
 
@@ -54,7 +65,7 @@ def read_edge_list(edges: Path, names: Path | None = None) -> Graph:
     MissingFileError
         A file cannot be read.
     HierarchyError
-        A line is malformed; there is no edge; the edges run in a circle.
+        A line is malformed; there is no edge; the edges form a cycle.
     """
     import networkx as nx
 
@@ -62,7 +73,7 @@ def read_edge_list(edges: Path, names: Path | None = None) -> Graph:
     for number, line in _lines(edges):
         words = line.split()
         if len(words) != 2 or not all(_is_id(word) for word in words) or words[0] == words[1]:
-            raise _malformed(edges, number, line, "parent and child, two different ids separated by a blank")
+            raise _malformed(edges, number, line, "two different ids, parent and child, separated by a blank")
         parent, child = words
         if graph.has_edge(child, parent):
             graph.remove_edge(child, parent)
@@ -101,7 +112,7 @@ def _is_id(word: str) -> bool:
 
 def _malformed(path: Path, number: int, line: str, expected: str) -> HierarchyError:
     return HierarchyError(
-        "A line of the hierarchy cannot be read",
+        "Malformed line in the hierarchy",
         where=f"{path}, line {number}",
         expected=expected,
         found=repr(line[:80]),
@@ -125,20 +136,19 @@ def read_open_images(tree: Path, names: Path | None = None, *, parts: bool = Fal
     MissingFileError
         A file cannot be read.
     HierarchyError
-        It is not such a tree, or runs in a circle.
+        It is not such a tree, or it contains a cycle.
     """
     import networkx as nx
 
     graph: Graph = nx.DiGraph(origin=tree.name)
-    pending: list[tuple[Any, str]] = [(read_json_tree(tree), "")]
+    pending = [(read_label_tree(tree), "")]
     while pending:
         entry, parent = pending.pop()
-        node = _label_name(entry, tree)
-        graph.add_node(node)
+        graph.add_node(entry.name)
         if parent:
-            graph.add_edge(node, parent)
-        below = [*_entries(entry, "Subcategory", tree), *(_entries(entry, "Part", tree) if parts else ())]
-        pending += [(one, node) for one in reversed(below)]
+            graph.add_edge(entry.name, parent)
+        below = [*entry.kinds, *(entry.parts if parts else ())]
+        pending += [(one, entry.name) for one in reversed(below)]
     require_acyclic(graph, str(tree))
     for node, name in read_open_images_names(names).items() if names is not None else ():
         if node in graph:
@@ -146,36 +156,18 @@ def read_open_images(tree: Path, names: Path | None = None, *, parts: bool = Fal
     return graph
 
 
-def read_json_tree(path: Path) -> Any:
-    """Return the content of a class hierarchy in JSON, such as Open Images publishes.
+def read_label_tree(path: Path) -> LabelNode:
+    """Return the class hierarchy that Open Images publishes in JSON.
 
     Raises
     ------
     MissingFileError, HierarchyError
-        There is no such file, or it is not JSON, or repeats a key.
+        There is no such file, or it is not such a tree.
     """
+    expected = 'an object {"LabelName": "/m/…", "Subcategory": […]} of such objects'
+    what = "The class hierarchy cannot be read"
     data = read_bytes(path, kind="class hierarchy")
-    found: Any = decode_json(data, object, HierarchyError, "The class hierarchy is not JSON", where=str(path))
-    return found
-
-
-def _label_name(entry: Any, path: Path) -> str:
-    name = entry.get("LabelName") if isinstance(entry, dict) else None
-    if not isinstance(name, str) or not 0 < len(name) <= 255 or not name.isprintable():
-        raise HierarchyError(
-            "An entry of the class hierarchy has no label name",
-            where=str(path),
-            expected='{"LabelName": "/m/…", "Subcategory": […]}',
-            found=repr(entry)[:80],
-        )
-    return name
-
-
-def _entries(entry: Any, key: str, path: Path) -> list[Any]:
-    found = entry.get(key, [])
-    if not isinstance(found, list):
-        raise HierarchyError(f"{key} of the class hierarchy is not an array", where=str(path), found=repr(found)[:80])
-    return found
+    return decode_json(data, LabelNode, HierarchyError, what, where=str(path), expected=expected)
 
 
 def read_open_images_names(path: Path) -> dict[str, str]:
@@ -196,7 +188,7 @@ def superclass(tree: Path, root: str, rule: SuperclassRule = "leaves") -> tuple[
     MissingFileError
         The tree cannot be read.
     HierarchyError
-        It is no tree, runs in a circle, or has no such node; nothing lies below the node.
+        It is not such a tree, contains a cycle, or has no such node; or the node has no descendants.
     UsageError
         The rule has another name.
     """
@@ -214,11 +206,6 @@ def superclass(tree: Path, root: str, rule: SuperclassRule = "leaves") -> tuple[
     if not found:
         raise HierarchyError("The node has no descendants", where=f"{tree.name}: {root}", expected="an inner node")
     return found
-
-
-def superclass_digest(labels: tuple[str, ...]) -> str:
-    """Return the digest of a super-class: of its labels, sorted, one a line."""
-    return sha256_of_lines(labels)
 
 
 def _below(graph: Graph, root: str, rule: SuperclassRule, tree: Path) -> tuple[str, ...]:

@@ -82,10 +82,10 @@ def as_tree(graph: Graph, rule: ParentRule = "first", choices: Mapping[str, str]
     Raises
     ------
     HierarchyError
-        A choice names a node that is not there, or a parent that the node does not have.
+        A choice names a node that does not exist, or a parent that the node does not have.
     """
     chosen = dict(choices or {})
-    _check_edits(graph, chosen)
+    _require_parents(graph, chosen.items())
     tree = graph.__class__(**graph.graph)
     tree.add_nodes_from(graph.nodes(data=True))
     for node in graph:
@@ -107,13 +107,10 @@ def with_edits(graph: Graph, edits: Mapping[str, Sequence[str]], *, force: bool 
     Raises
     ------
     HierarchyError
-        A node is not there; a parent is not one (unless forced); the edits make a circle.
+        A node does not exist; a parent is not one of the node (unless forced); the edits create a cycle.
     """
-    if not force:
-        for child, new in edits.items():
-            for parent in new:
-                _check_edits(graph, {child: parent})
     _require(graph, [one for child, new in edits.items() for one in (child, *new)])
+    _require_parents(graph, () if force else [(child, parent) for child in edits for parent in edits[child]])
     edited = graph.copy()
     for child, new in edits.items():
         edited.remove_edges_from([(child, parent) for parent in graph.adj[child]])
@@ -140,17 +137,11 @@ def require_acyclic(graph: Graph, where: str) -> None:
     if nx.is_directed_acyclic_graph(graph):
         return
     # On the whole graph the search for the edges takes quadratic time; within a strong component it is quick.
-    knot = next(
-        one
-        for one in nx.strongly_connected_components(graph)
-        if len(one) > 1 or any(graph.has_edge(node, node) for node in one)
-    )
-    circle = nx.find_cycle(graph.subgraph(knot), min(knot))
-    raise HierarchyError(
-        "The hierarchy runs in a circle",
-        where=where,
-        found=" -> ".join(child for child, _ in circle[:6]) + f" -> {circle[0][0]}",
-    )
+    components = nx.strongly_connected_components(graph)
+    knot = next(nodes for nodes in components if len(nodes) > 1 or graph.has_edge(*[*nodes] * 2))
+    cycle = nx.find_cycle(graph.subgraph(knot), min(knot))
+    found = " -> ".join(child for child, _ in cycle[:6]) + f" -> {cycle[0][0]}"
+    raise HierarchyError("The hierarchy contains a cycle", where=where, found=found)
 
 
 def tree_lines(graph: Graph, node: str, *, depth: int = 3, leaves: Collection[str] | None = None) -> Iterator[str]:
@@ -174,16 +165,9 @@ def _lines(graph: Graph, node: str, shown: set[str], depth: int, head: str, tail
     hidden = f"  ({len(descendants(graph, [node]) & shown) - 1} below)" if below and not depth else ""
     yield f"{head}{label(graph, node)}{hidden}"
     if depth:
-        for number, child in enumerate(below):
-            last = number == len(below) - 1
-            yield from _lines(
-                graph,
-                child,
-                shown,
-                depth - 1,
-                tail + ("└─ " if last else "├─ "),
-                tail + ("   " if last else "│  "),
-            )
+        for child in below:
+            branch, indent = ("└─ ", "   ") if child == below[-1] else ("├─ ", "│  ")
+            yield from _lines(graph, child, shown, depth - 1, tail + branch, tail + indent)
 
 
 def _reached(graph: Graph, nodes: Iterable[str], step: Mapping[str, Mapping[str, object]]) -> set[str]:
@@ -209,15 +193,12 @@ def _require(graph: Graph, nodes: Iterable[str]) -> None:
         )
 
 
-def _check_edits(graph: Graph, chosen: Mapping[str, str]) -> None:
-    _require(graph, chosen)
-    for child, parent in chosen.items():
+def _require_parents(graph: Graph, chosen: Iterable[tuple[str, str]]) -> None:
+    for child, parent in chosen:
+        _require(graph, [child])
         if parent not in graph.adj[child]:
-            raise HierarchyError(
-                "A parent is chosen that the node does not have",
-                where=f"{child} -> {parent}",
-                expected=", ".join(graph.adj[child]) or "none: it is a root",
-            )
+            expected = ", ".join(graph.adj[child]) or "none: it is a root"
+            raise HierarchyError("The node has no such parent", where=f"{child} -> {parent}", expected=expected)
 
 
 def find(graph: Graph, word: str) -> list[str]:
@@ -248,18 +229,15 @@ def node_of(graph: Graph, text: str) -> str:
     Raises
     ------
     HierarchyError
-        There is none, or several: the message lists them.
+        There is no such node, or several: the message lists them.
     """
     if text in graph:
         return text
     wanted = _plain(text)
-    bearing = [
-        node
-        for node, data in graph.nodes(data=True)
-        if str(data.get("name", "")) == wanted or wanted in str(data.get("lemmas", "")).lower().split(" ")
+    named = [node for node, name in graph.nodes(data="name") if name == wanted]
+    found: list[str] = named or [
+        node for node, lemmas in graph.nodes(data="lemmas") if wanted in str(lemmas or "").lower().split(" ")
     ]
-    named = [node for node in bearing if str(graph.nodes[node].get("name", "")) == wanted]
-    found: list[str] = named or bearing
     if len(found) == 1:
         return found[0]
     raise HierarchyError(
@@ -284,9 +262,9 @@ class Edits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         What to cite.
     parents : mapping of str to tuple of str
         The parents that a node is to have, in order. Each must be one that it has, so that an edit chooses or leaves
-        out; a parent of its own making is a mistake unless listed in `new`.
+        out; any other parent is an error unless the node is listed in `new`.
     new : tuple of str
-        Nodes for which parents that they did not have are meant.
+        Nodes that are meant to get parents they did not have.
     reason : str
     """
 
@@ -308,12 +286,9 @@ def read_edits(path: Path) -> Edits:
     edits = read_declaration(path, Edits, HierarchyError)
     unmatched = sorted(set(edits.new) - set(edits.parents))
     if not edits.parents or unmatched:
-        raise HierarchyError(
-            "The edits do not hold together",
-            where=str(path),
-            expected="parents of at least one node; new names some of these nodes",
-            found=", ".join(unmatched)[:200] or "no parents",
-        )
+        expected = "parents of at least one node; new lists some of these nodes"
+        found = ", ".join(unmatched)[:200] or "no parents"
+        raise HierarchyError("Inconsistent edits", where=str(path), expected=expected, found=found)
     return edits
 
 
@@ -323,7 +298,7 @@ def edited(graph: Graph, edits: Edits) -> Graph:
     Raises
     ------
     HierarchyError
-        A node is not there; a parent is not one of it and not meant as new; the edits make a circle.
+        A node does not exist; a parent is neither one of the node nor listed as new; the edits create a cycle.
     """
     checked = {node: new for node, new in edits.parents.items() if node not in edits.new}
     forced = {node: edits.parents[node] for node in edits.new}

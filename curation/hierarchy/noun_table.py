@@ -2,7 +2,7 @@
 
 Three compressed streams, so that kinship can be had without words: *structure* (a synset's position, its parents in
 the file's order), *lemmas*, and *senses* (what makes their sense keys, by which one WordNet is held against another).
-``python -m curation.hierarchy.noun_table DICT_FOLDER`` writes them beside this module from ``data.noun`` and
+``python -m tests.hierarchy.generate_wordnet DICT_FOLDER`` writes them beside this module from ``data.noun`` and
 ``index.noun`` (Princeton's WNdb-3.0, or Debian's wordnet-base, which gives the same table) and prints their digests,
 listed in `DIGESTS`. WordNet 3.0 Copyright 2006 by Princeton University; its licence is in ``WORDNET_LICENSE``.
 """
@@ -12,18 +12,15 @@ from __future__ import annotations
 import hashlib
 import lzma
 import re
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-from curation.errors import CurationError, DigestMismatchError, HierarchyError, MissingFileError
-from curation.storage import read_bytes, write_bytes
+from curation.errors import DigestMismatchError, HierarchyError
 
 SYNSETS = 82_115
 STRUCTURE_FILE, LEMMA_FILE, SENSE_FILE = (f"wordnet30_{name}.xz" for name in ("structure", "lemmas", "senses"))
@@ -37,7 +34,6 @@ DIGESTS = {
 Int32s = npt.NDArray[np.int32]
 _VERSION = re.compile(rb"WordNet (?:Release )?([0-9]\.[0-9])")
 _HEAD = 4096
-_LAYOUTS = ("", "dict", "corpora/wordnet", "wordnet", "share/wordnet", "usr/share/wordnet")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,38 +89,14 @@ class NounTable:
     senses: npt.NDArray[np.uint8]
 
 
-def find_dict(root: Path) -> Path:
-    """Return the folder with ``data.noun`` at or below a root: a dict folder, nltk_data, or Debian's wordnet-base.
-
-    Raises
-    ------
-    MissingFileError
-        There is none; the message lists where it was looked for.
-    """
-    for layout in _LAYOUTS:
-        if (root / layout / "data.noun").is_file():
-            return root / layout
-    raise MissingFileError(
-        "There is no WordNet here",
-        where=str(root),
-        expected=", ".join(f"{layout or '.'}/data.noun" for layout in _LAYOUTS),
-        hint="leave it out: WordNet 3.0 nouns are built in",
-    )
-
-
-def read_noun_lines(folder: Path) -> Iterator[NounLine]:
-    """Yield the synsets of ``data.noun`` in file order (wndb(5WN) format).
+def noun_lines(data: bytes, where: str) -> Iterator[NounLine]:
+    """Yield the synsets in the bytes of ``data.noun``, in file order (wndb(5WN) format).
 
     Raises
     ------
     HierarchyError
         A line is malformed, or is not at the byte offset that it states (then the file was changed).
     """
-    return noun_lines(read_bytes(folder / "data.noun", kind="WordNet file"), str(folder / "data.noun"))
-
-
-def noun_lines(data: bytes, where: str) -> Iterator[NounLine]:
-    """Yield the synsets in the bytes of ``data.noun``; see `read_noun_lines`."""
     start = 0
     for number, line in enumerate(data.split(b"\n"), start=1):
         if line and not line.startswith(b"  "):
@@ -138,7 +110,7 @@ def noun_lines(data: bytes, where: str) -> Iterator[NounLine]:
                     where=f"{where}, line {number}",
                     expected=str(synset.offset),
                     found=f"byte {start}",
-                    hint="take the files of WordNet 3.0 as they are, or leave them out: its nouns are built in",
+                    hint="install NLTK's corpus again: python -m nltk.downloader CORPUS",
                 )
             yield synset
         start += len(line) + 1
@@ -150,13 +122,8 @@ def wordnet_version(data: bytes) -> str:
     return f"WordNet {found[1].decode('ascii')}" if found else ""
 
 
-def read_senses(folder: Path) -> dict[str, list[int]]:
-    """Return the offsets of each noun lemma, most frequent sense first, from ``index.noun``."""
-    return senses_in(read_bytes(folder / "index.noun", kind="WordNet file"), str(folder / "index.noun"))
-
-
 def senses_in(data: bytes, where: str) -> dict[str, list[int]]:
-    """Return the offsets of each noun lemma in the bytes of ``index.noun``; see `read_senses`."""
+    """Return the offsets of each noun lemma in the bytes of ``index.noun``, most frequent sense first."""
     senses: dict[str, list[int]] = {}
     for number, line in enumerate(data.split(b"\n"), start=1):
         if line and not line.startswith(b"  "):
@@ -202,33 +169,9 @@ def _malformed(where: str, number: int, line: bytes) -> HierarchyError:
     return HierarchyError(
         "A line of a WordNet file cannot be read",
         where=f"{where}, line {number}",
-        expected="the format of wndb(5WN), WordNet 3.0",
+        expected="the format of wndb(5WN)",
         found=repr(line[:80]),
     )
-
-
-def table_of(folder: Path) -> tuple[NounTable, list[str]]:
-    """Return the table of a WordNet folder, and the lemmas of each synset joined by blanks.
-
-    Raises
-    ------
-    MissingFileError
-        There is no WordNet at the folder.
-    HierarchyError
-        Its files are malformed; a parent is no synset; the number of nouns is not that of WordNet 3.0.
-    """
-    place = find_dict(folder)
-    data = read_bytes(place / "data.noun", kind="WordNet file")
-    lines = list(noun_lines(data, str(place / "data.noun")))
-    if len(lines) != SYNSETS:
-        raise HierarchyError(
-            "This is not WordNet 3.0, whose offsets are the ids of ImageNet's classes",
-            where=str(place / "data.noun"),
-            expected=f"{SYNSETS} noun synsets",
-            found=f"{len(lines)} of {wordnet_version(data) or 'a WordNet of unknown version'}",
-            hint="leave the folder out: the nouns of WordNet 3.0 are built in; NLTK's others are nltk:CORPUS",
-        )
-    return table_from(lines, [line.offset for line in lines], read_senses(place), str(place))
 
 
 def table_from(
@@ -266,29 +209,12 @@ def _sense(line: NounLine, senses: dict[str, list[int]]) -> int:
     return senses[line.lemmas[0].lower()].index(line.offset) + 1
 
 
-def structure_bytes(table: NounTable) -> bytes:
-    """Return the structure as bytes: little-endian columns one after the other.
+def structure_from(data: bytes) -> NounTable:
+    """Return the table of a structure stream: little-endian byte planes, one column after the other.
 
     ``int32 n, int32 p``; offsets as differences; number of parents, uint8; parents, int32, as distance from their
     child; instances, uint8; senses, uint8.
     """
-    counts = np.diff(table.starts)
-    child = np.repeat(np.arange(len(table.offsets), dtype=np.int32), counts)
-    columns = (
-        np.array([len(table.offsets), len(table.parents)], "<i4"),
-        np.diff(table.offsets, prepend=0).astype("<i4"),
-        counts.astype(np.uint8),
-        (child - table.parents).astype("<i4"),
-        table.instances.astype(np.uint8),
-        table.senses,
-    )
-    # Byte planes compress far better than interleaved integers.
-    planes = [column.view(np.uint8).reshape(len(column), -1).T.tobytes() for column in columns[1:]]
-    return columns[0].tobytes() + b"".join(planes)
-
-
-def structure_from(data: bytes) -> NounTable:
-    """Return the table that `structure_bytes` wrote."""
     n, p = np.frombuffer(data, "<i4", 2).tolist()
     columns = []
     place = 8
@@ -345,29 +271,3 @@ def _stream(name: str) -> bytes:
             hint="install curation again",
         )
     return data
-
-
-def main(arguments: list[str]) -> int:
-    """Write the three streams; return the exit status."""
-    if len(arguments) not in (1, 2):
-        print(__doc__, file=sys.stderr)
-        return 2
-    try:
-        place = Path(arguments[0])
-        table, lemmas = table_of(place)
-        lines = list(read_noun_lines(find_dict(place)))
-    except CurationError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return error.exit_code
-    folder = Path(arguments[1]) if len(arguments) == 2 else Path(__file__).parent
-    senses = bytes([line.lexicon for line in lines]) + b"".join(bytes(line.lexicon_ids) for line in lines)
-    streams = (structure_bytes(table), "\n".join(lemmas).encode("ascii"), senses)
-    for name, data in zip(DIGESTS, streams, strict=True):
-        packed = lzma.compress(data, preset=9 | lzma.PRESET_EXTREME)
-        write_bytes(folder / name, packed)
-        print(f"{name}  {hashlib.sha256(data).hexdigest()}  {len(data)} bytes, packed {len(packed)}")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -1,12 +1,9 @@
-"""What one asks of a class hierarchy.
-
-What lies below a node, what a word means, how near two nodes are, what a tree loses, and which classes of one list are
-related to those of another.
-"""
+"""Questions to a class hierarchy: subtrees, the nodes a word may mean, nearness, losses of a tree, related classes."""
 
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,29 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from curation.arguments import checked
 from curation.errors import CurationWarning, HierarchyError, UsageError
 from curation.hierarchy import hierarchy
+from curation.hierarchy import related_classes as related
 from curation.hierarchy.class_lists import ILSVRC, ClassSet, read_classes
 from curation.hierarchy.class_trees import read_edge_list
-from curation.hierarchy.hierarchy import (
-    ancestors,
-    as_tree,
-    dropped_leaves,
-    edited,
-    label,
-    leaves_under,
-    node_of,
-    parents,
-    read_edits,
-)
-from curation.hierarchy.related_classes import (
-    NOUN_DEPTH,
-    ClassKin,
-    class_kin,
-    kinship,
-    leacock_chodorow,
-    lowest_common,
-    path_similarity,
-    wu_palmer,
-)
 from curation.hierarchy.wordnet import Wordnet, named_wordnet, open_wordnet, published_parents
 from curation.ilsvrc2012 import ilsvrc2012_classes
 from curation.manifest.manifest import Manifest
@@ -52,13 +29,13 @@ _DEEPEST = 60
 
 @dataclass(frozen=True, kw_only=True)
 class Hierarchy:
-    """The hierarchy that is asked.
+    """The hierarchy that a question is about.
 
     Attributes
     ----------
     wordnet
         in place of WordNet 3.0's nouns, which are built in: nltk[:CORPUS[:LANGUAGE]], a WordNet of NLTK's data
-        (nltk:wordnet31, nltk:omw-1.4:fra), or a folder of WordNet 3.0
+        (nltk:wordnet31, nltk:omw-1.4:fra)
     edges
         another hierarchy: parent and child on each line
     names
@@ -81,7 +58,7 @@ class Hierarchy:
             Two hierarchies are named, or names for none.
         """
         if self.edges is not None and self.wordnet is not None:
-            raise UsageError("--edges and --set wordnet name two hierarchies", expected="one of them")
+            raise UsageError("--edges and --set wordnet exclude each other", expected="one of them")
         if self.names is not None and self.edges is None:
             raise UsageError("--set names belongs to --edges FILE")
         if self.edges is not None:
@@ -90,7 +67,7 @@ class Hierarchy:
             chosen = named_wordnet(self.wordnet)
             whole = above is None
             graph = chosen.all_nouns(instances=instances) if whole else chosen.nouns(above, instances=instances)
-        return graph if self.edits is None else edited(graph, read_edits(self.edits))
+        return graph if self.edits is None else hierarchy.edited(graph, hierarchy.read_edits(self.edits))
 
     def whole(self) -> Wordnet | Graph:
         """Return a WordNet as it is, of which parts are taken; else the hierarchy, edits applied."""
@@ -101,7 +78,7 @@ class Hierarchy:
 
 @dataclass(frozen=True, kw_only=True)
 class View(Hierarchy):
-    """What is seen of it.
+    """The part of a hierarchy that is shown.
 
     Attributes
     ----------
@@ -126,30 +103,30 @@ class View(Hierarchy):
         return tuple(dict.fromkeys(line.split()[0] for line in text.splitlines() if line.split()))
 
     def above(self, leaves: Collection[str] | None) -> Graph:
-        """Return the hierarchy with these leaves in it: one that it lacks is an error, not passed over."""
+        """Return the hierarchy with these leaves in it: a leaf that it lacks is an error."""
         if self.edges is None:
             return self.graph(above=leaves)
         graph = self.graph()
-        ancestors(graph, leaves or ())
+        hierarchy.ancestors(graph, leaves or ())
         return graph
 
     def of(self, graph: Graph) -> Graph:
-        """Return a hierarchy as it is seen: a tree, or all parents."""
+        """Return a hierarchy with one parent a node, or with all of them."""
         if self.tree == "dag":
             return graph
         if self.tree != "published":
-            return as_tree(graph, "last" if self.tree == "last" else "first")
+            return hierarchy.as_tree(graph, "last" if self.tree == "last" else "first")
         choices = {child: parent for child, parent in published_parents().items() if child in graph}
         lost = [child for child, parent in choices.items() if not graph.has_edge(child, parent)] if self.wordnet else []
         if lost:
             warnings.warn(
-                f"the published tree is of WordNet 3.0: {len(lost)} of its {len(choices)} choices of a parent are "
-                "none here; these synsets keep their first parent (--tree dag keeps all)",
+                f"the published tree is of WordNet 3.0: {len(lost)} of its {len(choices)} choices of a parent do not "
+                "exist here; these synsets keep their first parent (--tree dag keeps all)",
                 CurationWarning,
                 stacklevel=4,
             )
             choices = {child: parent for child, parent in choices.items() if child not in lost}
-        return as_tree(graph, choices=choices)
+        return hierarchy.as_tree(graph, choices=choices)
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,17 +163,17 @@ def subtree(node: str, /, *, depth: int = 3, view: View | None = None) -> Subtre
     leaves = view.chosen_leaves()
     graph = view.of(view.above(leaves))
     try:
-        node = node_of(graph, node)
+        node = hierarchy.node_of(graph, node)
     except HierarchyError as error:
         if leaves is not None and error.found is None:
             error.hint = f"--leaves all, if it lies above none of these leaves; or {error.hint}"
         raise
     return Subtree(
         node,
-        label(graph, node),
+        hierarchy.label(graph, node),
         graph.graph.get("origin", ""),
         len(hierarchy.descendants(graph, [node])) - 1,
-        leaves_under(graph, node, leaves),
+        hierarchy.leaves_under(graph, node, leaves),
         tuple(hierarchy.tree_lines(graph, node, depth=depth, leaves=leaves)),
     )
 
@@ -210,7 +187,7 @@ def nodes_of(word: str, /, *, of: Hierarchy | None = None) -> list[dict[str, str
             "id": node,
             "name": str(graph.nodes[node].get("name", "")),
             "lemmas": str(graph.nodes[node].get("lemmas", "")).replace(" ", ", ").replace("_", " "),
-            "parents": "; ".join(label(graph, parent) for parent in parents(graph, node)),
+            "parents": "; ".join(hierarchy.label(graph, parent) for parent in hierarchy.parents(graph, node)),
         }
         for node in hierarchy.find(graph, word)
     ]
@@ -240,18 +217,19 @@ def nearness(first: Annotated[str, "A"], second: Annotated[str, "B"], /, *, of: 
     chosen = of or Hierarchy()
     # NLTK's similarities follow instance pointers too.
     graph = chosen.graph(instances=True)
-    first, second = node_of(graph, first), node_of(graph, second)
-    kin = kinship(graph, [first, second])
-    place = int(lowest_common(kin, [first], [second])[0, 0])
-    scores = {"path": path_similarity(kin, [first], [second]), "wu_palmer": wu_palmer(kin, [first], [second])}
+    first, second = hierarchy.node_of(graph, first), hierarchy.node_of(graph, second)
+    kin = related.kinship(graph, [first, second])
+    place = int(related.lowest_common(kin, [first], [second])[0, 0])
+    pair = kin, [first], [second]
+    scores = {"path": related.path_similarity(*pair), "wu_palmer": related.wu_palmer(*pair)}
     if chosen.edges is None:
-        depth = open_wordnet(chosen.wordnet).noun_depth if chosen.wordnet else NOUN_DEPTH
-        scores["leacock_chodorow"] = leacock_chodorow(kin, [first], [second], depth=depth)
+        depth = open_wordnet(chosen.wordnet).noun_depth if chosen.wordnet else related.NOUN_DEPTH
+        scores["leacock_chodorow"] = related.leacock_chodorow(*pair, depth=depth)
     return Nearness(
         first,
         second,
-        (label(graph, first), label(graph, second)),
-        label(graph, kin.nodes[place]) if place >= 0 else None,
+        (hierarchy.label(graph, first), hierarchy.label(graph, second)),
+        hierarchy.label(graph, kin.nodes[place]) if place >= 0 else None,
         {name: float(score[0, 0]) if place >= 0 else None for name, score in scores.items()},
         graph.graph["origin"] if chosen.wordnet else "",
     )
@@ -274,11 +252,11 @@ def losses(nodes: tuple[Annotated[str, "NODE"], ...], /, *, view: View | None = 
     graph = view.above(leaves)
     if leaves is None:
         leaves = [node for node in graph if not graph.pred[node]]
-    lost = dropped_leaves(graph, view.of(graph), [node_of(graph, node) for node in nodes], leaves)
+    lost = hierarchy.dropped_leaves(graph, view.of(graph), [hierarchy.node_of(graph, node) for node in nodes], leaves)
     return Losses(
         lost,
-        {node: len(leaves_under(graph, node, leaves)) for node in lost},
-        {one: label(graph, one) for node, several in lost.items() for one in (node, *several)},
+        {node: len(hierarchy.leaves_under(graph, node, leaves)) for node in lost},
+        {one: hierarchy.label(graph, one) for node, several in lost.items() for one in (node, *several)},
     )
 
 
@@ -292,7 +270,7 @@ def kin(
     images: Annotated[Path | None, "LIST"] = None,
     datasets: Annotated[tuple[str, ...], "NAME"] = (),
     of: Hierarchy | None = None,
-) -> tuple[ClassKin, ...]:
+) -> tuple[related.ClassKin, ...]:
     """Return how the unknown classes of a benchmark are related to its in-distribution classes by WordNet.
 
     Parameters
@@ -325,15 +303,14 @@ def kin(
     for one in asked:
         if not (one.classes and _known(one, others, unknown)):
             raise UsageError(
-                "There is no class to hold against another",
-                where=f"{unknown}: {one.name}"[:200],
-                expected="unknown and in-distribution classes, at least one of each",
+                "No classes to compare", where=f"{unknown}: {one.name}"[:200],
+                expected="at least one unknown and one in-distribution class",
                 found=f"{len(one.classes)} unknown classes",
-            )
+            )  # fmt: skip
     within = (of or Hierarchy()).whole()
-    counted = None if images is None else _counts_of(read_classes(images))
+    counted = None if images is None else sum((Counter(one.images) for one in read_classes(images)), Counter[str]())
     return tuple(
-        class_kin(
+        related.class_kin(
             one.classes,
             _known(one, others, unknown),
             within=within,
@@ -350,21 +327,11 @@ def _known(one: ClassSet, others: Sequence[ClassSet] | None, unknown: object) ->
     if others is None and one.known is not None:
         return one.known
     named = {two.classes if two.known is None else two.known for two in others or ()}
-    if len(named) != 1:
-        raise UsageError(
-            "Which classes are in-distribution is not said"
-            if not named
-            else "Several lists of known classes are there",
-            where=str(unknown)[:200],
-            expected=f"a second list, or {ILSVRC} for the 1,000 classes of ILSVRC-2012",
-            found=None if not named else f"{len(named)} lists of classes",
-        )
-    return named.pop()
-
-
-def _counts_of(lists: Sequence[ClassSet]) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for one in lists:
-        for name, count in (one.images or {}).items():
-            found[name] = found.get(name, 0) + count
-    return found
+    if len(named) == 1:
+        return named.pop()
+    raise UsageError(
+        "Several lists of known classes" if named else "No in-distribution classes given",
+        where=str(unknown)[:200],
+        expected=f"a second list, or {ILSVRC} for the 1,000 classes of ILSVRC-2012",
+        found=f"{len(named)} lists of classes" if named else None,
+    )

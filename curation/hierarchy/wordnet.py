@@ -1,4 +1,4 @@
-"""WordNet's nouns as a hierarchy: 3.0 built in or from a folder, any other that NLTK's data hold.
+"""WordNet's nouns as a hierarchy: 3.0 built in, any other that NLTK's data hold.
 
 Whatever the WordNet, its synsets bear the ids of WordNet 3.0, which are ImageNet's (``n02084071`` is dog): classes and
 super-classes of the benchmarks can be looked up in each. One that 3.0 lacks bears ``n1`` and the eight digits of its
@@ -18,14 +18,13 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib import resources
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from curation.canonical import sha256_of_lines
-from curation.errors import CurationWarning, HierarchyError, MissingExtraError, MissingFileError
+from curation.errors import CurationWarning, HierarchyError, MissingExtraError, MissingFileError, UsageError
 from curation.hierarchy.hierarchy import as_tree, require_acyclic
 from curation.hierarchy.noun_table import (
     SYNSETS,
@@ -37,7 +36,6 @@ from curation.hierarchy.noun_table import (
     noun_lines,
     senses_in,
     table_from,
-    table_of,
     wordnet_version,
 )
 from curation.ilsvrc2012 import ilsvrc2012_classes
@@ -105,19 +103,12 @@ class Wordnet:
 
         chosen = np.arange(len(self.lemmas)) if above is None else self._above(above, instances=instances)
         ids = [wnid(offset) for offset in self.table.offsets[chosen].tolist()]
-        places = chosen.tolist()
+        rows = chosen.tolist()
         words = self.words or self.lemmas
         graph: Graph = nx.DiGraph(origin=f"{self.name} nouns")
-        graph.add_nodes_from(
-            (
-                one,
-                {
-                    "lemmas": words[place],
-                    "name": f"{self.lemmas[place].split(' ', 1)[0].lower()}.n.{sense:02d}",
-                },
-            )
-            for one, place, sense in zip(ids, places, self.table.senses[chosen].tolist(), strict=True)
-        )
+        for node, row, sense in zip(ids, rows, self.table.senses[chosen].tolist(), strict=True):
+            name = f"{self.lemmas[row].split(' ', 1)[0].lower()}.n.{sense:02d}"
+            graph.add_node(node, lemmas=words[row], name=name)
         graph.add_edges_from(self._edges(chosen, np.array(ids, object), instances=instances))
         if self.difference:
             require_acyclic(graph, self.name)
@@ -143,12 +134,10 @@ class Wordnet:
         """Return the position of each synset; `HierarchyError` where one is none of this WordNet."""
         if wrong := self._wrong(synsets):
             raise HierarchyError(
-                f"This is no noun synset of {self.name}",
-                where=", ".join(repr(text[:40]) for text in wrong[:5]),
-                expected="n and eight digits, as n02084071 for dog",
-                found=f"{len(wrong)} of {len(synsets)} do not resolve",
+                f"Not a noun synset of {self.name}", where=", ".join(repr(text[:40]) for text in wrong[:5]),
+                expected="n and eight digits, as n02084071 for dog", found=f"{len(wrong)} of {len(synsets)} ids",
                 hint="ids of WordNet 3.1 have other offsets" if len(wrong) > len(synsets) // 2 else None,
-            )
+            )  # fmt: skip
         return np.searchsorted(self.table.offsets, [_number(text) for text in synsets])
 
     @cached_property
@@ -200,22 +189,23 @@ class Wordnet:
         return child[kept], pointers[kept]
 
 
-def open_wordnet(which: Wordnet | Path | str | None = None) -> Wordnet:
+def open_wordnet(which: Wordnet | str | None = None) -> Wordnet:
     """Return a WordNet.
 
     Parameters
     ----------
-    which : Wordnet, Path or str, optional
+    which : Wordnet or str, optional
         ``nltk:CORPUS`` for one of NLTK's data (``nltk`` alone: its ``wordnet``; ``nltk:omw-1.4:fra``: WordNet 3.0 with
-        the French lemmas of the Open Multilingual WordNet); a folder of WordNet 3.0 (a dict folder, nltk_data, Debian's
-        wordnet-base), which is the same as the built-in table; by default that table.
+        the French lemmas of the Open Multilingual WordNet); by default the built-in WordNet 3.0.
 
     Raises
     ------
+    UsageError
+        It is neither of these.
     HierarchyError
-        The folder holds another WordNet, or files that cannot be read.
+        NLTK's corpus is not a WordNet.
     MissingFileError
-        There is no WordNet at the folder, no such corpus in NLTK's data, or no such language in it.
+        NLTK's data hold no such corpus, or it has no such language.
     MissingExtraError
         NLTK is not installed.
 
@@ -233,9 +223,12 @@ def open_wordnet(which: Wordnet | Path | str | None = None) -> Wordnet:
         return which
     if which is None:
         return _built_in()
-    if isinstance(which, str) and which.partition(":")[0] == NLTK:
+    if which.partition(":")[0] == NLTK:
         return nltk_wordnet(which)
-    return Wordnet("WordNet 3.0", *table_of(Path(which)))
+    raise UsageError(
+        "There is no such WordNet", where=which[:200], expected="nltk[:CORPUS[:LANGUAGE]]",
+        hint="leave it out: WordNet 3.0 is built in",
+    )  # fmt: skip
 
 
 @cache
@@ -262,9 +255,8 @@ def nltk_wordnet(which: str) -> Wordnet:
     try:
         return _multilingual(root, corpus, language) if "omw" in corpus else _english(root, corpus, language)
     except (LookupError, ValueError, OSError) as error:
-        raise HierarchyError(
-            "NLTK cannot read this WordNet", where=which, found=f"{type(error).__name__}: {error}"[:300]
-        ) from None
+        found = f"{type(error).__name__}: {error}"[:300]
+        raise HierarchyError("NLTK cannot read this WordNet", where=which, found=found) from None
 
 
 def _root(corpus: str, which: str) -> Any:
@@ -272,27 +264,23 @@ def _root(corpus: str, which: str) -> Any:
         import nltk
     except ImportError:
         raise MissingExtraError("NLTK is not installed", where=which, hint="pip install 'curation[analysis]'") from None
-    for place in (f"corpora/{corpus}", f"corpora/{corpus}.zip/{corpus}/"):
+    for path in (f"corpora/{corpus}", f"corpora/{corpus}.zip/{corpus}/"):
         try:
-            return nltk.data.find(place)
+            return nltk.data.find(path)
         except (LookupError, ValueError, OSError):
             continue
     raise MissingFileError(
-        "NLTK's data hold no such corpus",
-        where=which,
+        "NLTK's data hold no such corpus", where=which,
         expected="nltk:wordnet, nltk:wordnet31, nltk:english_wordnet, nltk:omw-1.4:fra, …",
         found=f"no corpora/{corpus} in {', '.join(map(str, nltk.data.path))}"[:300],
         hint=f"python -m nltk.downloader {corpus}",
-    )
+    )  # fmt: skip
 
 
 def _english(root: Any, corpus: str, language: str) -> Wordnet:
     if language:
-        raise MissingFileError(
-            "A language is one of the Open Multilingual WordNet",
-            where=f"nltk:{corpus}:{language}",
-            expected=f"nltk:omw-1.4:{language}",
-        )
+        what, where = "Only the Open Multilingual WordNet has languages", f"nltk:{corpus}:{language}"
+        raise MissingFileError(what, where=where, expected=f"nltk:omw-1.4:{language}")
     data, index = _read(root, "data.noun"), _read(root, "index.noun")
     lines = list(noun_lines(data, f"{corpus}/data.noun"))
     if not lines:
@@ -335,12 +323,10 @@ def _multilingual(root: Any, corpus: str, language: str) -> Wordnet:
     files = {re.split(r"[-.]", name)[-2]: name for name in sorted(reader.fileids(), reverse=True)}
     if language not in files:
         raise MissingFileError(
-            f"{corpus} has no such language",
-            where=f"nltk:{corpus}{':' if language else ''}{language}",
-            expected=", ".join(sorted(files))[:600],
-            found=language or "no language",
+            f"{corpus} has no such language", where=f"nltk:{corpus}{':' if language else ''}{language}",
+            expected=", ".join(sorted(files))[:600], found=language or "no language",
             hint=f"--set wordnet=nltk:{corpus}:fra" if "fra" in files else None,
-        )
+        )  # fmt: skip
     english = open_wordnet()
     words: dict[int, list[str]] = {}
     for line in _read(root, files[language]).decode("utf-8").splitlines():
@@ -366,7 +352,7 @@ def _read(root: Any, name: str) -> bytes:
     return data
 
 
-def named_wordnet(which: Path | str | None) -> Wordnet:
+def named_wordnet(which: str | None) -> Wordnet:
     """Return a WordNet, and warn of how it differs from the built-in one where it does."""
     chosen = open_wordnet(which)
     if chosen.difference:
@@ -375,7 +361,7 @@ def named_wordnet(which: Path | str | None) -> Wordnet:
 
 
 def wordnet(
-    which: Wordnet | Path | str | None = None,
+    which: Wordnet | str | None = None,
     *,
     above: Collection[str] | None = None,
     instances: bool = False,

@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from curation.sources.published_list import NO_LABEL, PublishedList
+from curation.sources.entries import NO_LABEL, PublishedList
 from curation.sources.stems import blocks_of, distinct
 
 Hashes = npt.NDArray[np.uint64]

@@ -22,7 +22,8 @@ import numpy as np
 from curation.errors import MissingFileError, SourceError, UsageError
 from curation.identify.fingerprint import SKETCH, Fingerprint, Hashes, of_ids
 from curation.input_files import utf8_text
-from curation.sources.published_list import Form, ListDigests, read_published
+from curation.sources.entries import Form, ListDigests
+from curation.sources.published_list import read_published
 from curation.storage import inside, read_bytes
 
 MAGIC = b"curation-lists 2\n"

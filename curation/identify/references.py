@@ -10,7 +10,8 @@ import numpy as np
 from curation.errors import CurationError
 from curation.identify.fingerprint import Fingerprint, Hashes, of_ids
 from curation.identify.index import DECLARATION, KnownList, ListIndex, keys_of_bits, make_index
-from curation.sources.published_list import PublishedList, read_published
+from curation.sources.entries import PublishedList
+from curation.sources.published_list import read_published
 
 _Key = tuple[str, str]
 

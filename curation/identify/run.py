@@ -16,7 +16,8 @@ from curation.identify.index import ListIndex, list_files, packaged_index, read_
 from curation.identify.matching import HINT, LEAST_IMAGES, LEVELS, Match, Relation, Union, matches, relations, union
 from curation.identify.references import References
 from curation.short_repr import html_table
-from curation.sources.published_list import ListDigests, OddLine, PublishedFile, PublishedList, read_published
+from curation.sources.entries import ListDigests, OddLine, PublishedFile, PublishedList
+from curation.sources.published_list import read_published
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,7 +38,7 @@ class Identified:
     file, key : str
         Its file as it was given, and its name in a file of several lists.
     form : str
-        How the file is written (see `curation.sources.published_list.Form`).
+        How the file is written (see `curation.sources.entries.Form`).
     listed : PublishedList, optional
         The list as it was read; None where the file holds no list of images.
     sha256 : str

@@ -122,7 +122,7 @@ def parse_added_boxes(data: bytes, *, where: str, entry: OverlayEntry | None = N
         It is not a file of added boxes, or not in its canonical form.
     """
     if entry is not None and (found := sha256_of_bytes(data)) != entry.sha256:
-        what = "The added boxes are not those whose digest the manifest states"
+        what = "The added boxes do not match their digest in the manifest"
         hint = "fetch the file again; other boxes need a new version: curation review apply MANIFEST --added-boxes FILE"
         raise DigestMismatchError(what, where=where, expected=entry.sha256, found=found, hint=hint)
     try:
@@ -178,7 +178,7 @@ def box_key(box: AddedBox) -> tuple[Any, ...]:
 
 def _refuse(where: str, expected: str, found: str) -> NoReturn:
     raise ManifestError(
-        "A box of a reviewer cannot be taken", where=where, expected=expected, found=ascii(found[:160])[1:-1]
+        "Invalid added box", where=where, expected=expected, found=ascii(found[:160])[1:-1]
     )
 
 

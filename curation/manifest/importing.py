@@ -22,8 +22,7 @@ from curation.json_keys import decode_json
 from curation.manifest.header import Figure, FileEntry, Header, PartEntry, SourceEntry
 from curation.manifest.manifest import Manifest
 from curation.manifest.validation import check_header, check_ids
-from curation.sources.id_list import ListedImages, bare_id
-from curation.sources.listed import natives_of, only_list
+from curation.sources.published_list import ListedImages, bare_id, natives_of, only_list
 from curation.sources.published_list import read_published as read_list
 from curation.storage import read_bytes
 
@@ -65,7 +64,7 @@ class PublishedFile:
         Raises
         ------
         AnnotationFormatError
-            See `curation.sources.listed.only_list` and `natives_of`.
+            See `curation.sources.published_list.only_list` and `natives_of`.
         """
         return natives_of(only_list(read_list(self.path)), namespace, str(self.path))
 
@@ -156,7 +155,7 @@ def pin_lists(draft: Header, folder: Path) -> Manifest:
     files = {}
     for name, found in _read_all(draft, folder, dict.fromkeys((one.file for one in slices.values()), None)).items():
         if len(found) > 1:
-            what = f"Several files are named {name}, and no digest tells which is meant"
+            what = f"Several files are named {name}, and no digest selects one"
             hint, paths = "give the folder that holds one of them as --lists", [str(one.path) for one in found]
             raise UsageError(what, where=str(folder), found=", ".join(paths[:_SHOWN]), hint=hint)
         files[name] = found[0]
@@ -284,7 +283,7 @@ def _sliced(
 ) -> tuple[str, ...]:
     last = len(words) if one.last is None else one.last
     if one.last is not None and not one.first <= last <= len(words):
-        what = f"Part {part.name!r} is said to be lines that its file does not have"
+        what = f"Part {part.name!r} refers to lines that its file does not have"
         where, expected = f"{_title(header)}: rule.parameters.{part.name}", f"lines within 1-{len(words)} of {one.file}"
         raise ManifestError(what, where=where, expected=expected, found=f"{one.first}-{last}")
     ids = []
@@ -333,7 +332,7 @@ def read_published_file(path: Path) -> PublishedFile:
         It is larger than any list of ids.
     """
     if not path.is_file():
-        raise MissingFileError("The published list is no file", where=str(path))
+        raise MissingFileError("The published list is not a file", where=str(path))
     data = read_bytes(path, kind="published list", most=_MAX_BYTES, error=ManifestError)
     return PublishedFile(path, data, sha256_of_bytes(data))
 

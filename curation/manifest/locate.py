@@ -51,7 +51,7 @@ def find_manifest(target: str) -> Path:
     """
     if not target:
         # As a path it would be the working folder.
-        raise UsageError("A manifest is not named", expected="a folder, NAME, or NAME@VERSION", found="an empty text")
+        raise UsageError("Invalid manifest name", expected="a folder, NAME, or NAME@VERSION", found="an empty text")
     path = Path(target)
     if path.name == HEADER_FILE and path.is_file():
         return path.parent
@@ -69,7 +69,7 @@ def find_manifest(target: str) -> Path:
     where = target[:200]
     if candidates:
         found = ", ".join(list(candidates)[:10])
-        raise ManifestError("Several manifests answer to this name", where=where, expected="one of them", found=found)
+        raise ManifestError("Several manifests match this name", where=where, expected="one of them", found=found)
     near = _near(target, at_hand)
     hint = f"did you mean {' or '.join(near)}?" if near else "curation list manifests"
     expected = f"a folder with {HEADER_FILE}, or a name that `curation list manifests` prints"
@@ -223,7 +223,7 @@ def write_index(root: Path) -> tuple[Path, int]:
     if not index["manifests"]:
         expected = "a folder that holds NAME/VERSION/manifest.json, such as manifests"
         hint = "curation list manifests --folder DIR --write-index"
-        raise UsageError("There is no manifest to index", where=str(root), expected=expected, hint=hint)
+        raise UsageError("No manifest to index", where=str(root), expected=expected, hint=hint)
     write_text(root / INDEX_FILE, index_text(index))
     return root / INDEX_FILE, len(index["manifests"])
 
@@ -243,7 +243,7 @@ def manifest_index(root: Path) -> dict[str, Any]:
     manifests = {name: read_manifest(folder) for name, folder in folders.items()}
     for name, folder in folders.items():
         if name != (stated := manifests[name].title.replace(" ", "@")):
-            what, expected = "A manifest lies elsewhere than its name and version say", stated.replace("@", "/")
+            what, expected = "The folder of a manifest does not match its name and version", stated.replace("@", "/")
             raise ManifestError(what, where=str(folder), expected=expected, found=name.replace("@", "/"))
     ordered = sorted(manifests.values(), key=lambda one: (one.header.name, version_numbers(one.header.version)))
     return {"schema_version": INDEX_VERSION, "manifests": [_entry(one, manifests) for one in ordered]}

@@ -400,7 +400,7 @@ def _read_header(path: Path) -> Header:
         raise ManifestError("The manifest is not readable JSON", where=where, found=str(error)[:300]) from None
     if bytes(version) != b"%d" % SCHEMA_VERSION:
         what, hint = (
-            "The manifest has a schema version that this program does not know",
+            "Unsupported schema version of the manifest",
             "pip install --upgrade curation",
         )
         raise ManifestError(
@@ -410,7 +410,7 @@ def _read_header(path: Path) -> Header:
         stored = msgspec.json.decode(data, type=_StoredHeader)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         what, expected = (
-            "The manifest does not have the structure of one",
+            "Malformed manifest",
             "the fields of curation/manifest/schema.json",
         )
         raise ManifestError(what, where=where, expected=expected, found=str(error)[:300]) from None
@@ -425,7 +425,7 @@ def _read_header(path: Path) -> Header:
             hint="fetch the file again; a changed header needs a new version",
         )
     # Same value in other bytes: a repeated key, a missing default, a space. One byte string for one manifest.
-    what = "The bytes of the manifest are not the form that curation writes"
+    what = "The manifest is not in canonical form"
     _require_bytes(data, sha256_of_bytes(header_bytes(manifest)), where, what)
     return header
 
@@ -484,7 +484,7 @@ def _read_added_boxes(folder: Path, header: Header) -> AddedBoxes | None:
 def _read_list(folder: Path, part: PartEntry) -> tuple[str, ...]:
     path = inside(folder, f"{LIST_FOLDER}/{part.name}.txt")
     data = read_bytes(path, kind="id list", most=MAX_LIST_BYTES, error=ManifestError)
-    what = "The bytes of an id list are not those whose digest the manifest states"
+    what = "An id list does not match its digest in the manifest"
     _require_bytes(data, part.sha256, str(path), what)
     text = utf8_text(data, str(path), ManifestError, "An id list is not UTF-8", encoding="utf-8")
     if text and not text.endswith("\n"):
@@ -521,7 +521,7 @@ def keep_approximate_out(manifest: Manifest, out: Path) -> None:
     trusted = [root for root in manifest_roots() if Path(os.path.realpath(out)).is_relative_to(os.path.realpath(root))]
     if trusted and is_approximate(manifest.header):
         raise UsageError(
-            "An approximate list does not go among the trusted manifests",
+            "Approximate lists cannot be stored among the trusted manifests",
             where=f"--out {out}",
             expected="annotations with boxes, or a folder elsewhere",
             found=f"a table of image and class, and a folder below {trusted[0]}",

@@ -85,8 +85,8 @@ def propose_from_files(
         a threshold: near_wup (0.82), text_margin (0.01), look_sigma (0), detector_score (0.5), agreeing
         (2), standard_errors (2), farther_below (none)
     wordnet
-        in place of WordNet 3.0's nouns, which are built in: nltk[:CORPUS[:LANGUAGE]], a WordNet of NLTK's data, or a
-        folder of WordNet 3.0; recorded among the inputs
+        in place of WordNet 3.0's nouns, which are built in: nltk[:CORPUS[:LANGUAGE]], a WordNet of NLTK's data;
+        recorded among the inputs
     bad_boxes
         what to do with boxes that are not finite, negative or beyond any image (dropped ones are counted)
     no_cache

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any
 
 import msgspec
 import numpy as np
@@ -13,8 +13,8 @@ import numpy as np
 from curation.errors import AnnotationFormatError, MissingFileError
 from curation.json_keys import decode_json
 from curation.sources.content import SmallFiles, check_name, require_one
-from curation.sources.integrity import check_policy, check_unique, sound_objects
-from curation.sources.source import Categories, Images, Objects, Source
+from curation.sources.integrity import LabelledBox, check_label, check_policy, check_unique, objects_of
+from curation.sources.source import Categories, Images, Source
 from curation.sources.source_specs import BadBoxes
 from curation.storage import open_binary
 
@@ -55,7 +55,7 @@ class _Box(msgspec.Struct):
     y2: float
 
 
-class _Attributes(msgspec.Struct):
+class _Attributes(msgspec.Struct, frozen=True):
     occluded: bool | None = None
     truncated: bool | None = None
     crowd: bool | None = None
@@ -174,8 +174,8 @@ def parse_bdd100k(content: SmallFiles, *, part: str, dataset: str, bad_boxes: Ba
         check_name(native, f"{single}: image {place}")
     check_unique(natives, "image name", lambda row: f"{single}: image {row}")
     rows, dropped = _rows(frames, single)
-    categories = _categories(rows)
-    objects, bad = sound_objects(_objects(rows, categories), bad_boxes, lambda row: rows[row].where)
+    names = _names(rows)
+    objects, bad = objects_of(rows, names, bad_boxes)
     return Source.of(
         dataset,
         part,
@@ -185,7 +185,7 @@ def parse_bdd100k(content: SmallFiles, *, part: str, dataset: str, bad_boxes: Ba
             widths=np.full(len(natives), WIDTH, np.int32),
             heights=np.full(len(natives), HEIGHT, np.int32),
         ),
-        categories=categories,
+        categories=Categories.counted(names),
         objects=objects,
         files=(content.record(single, list(content.data), len(rows)),),
         dropped=dropped | bad,
@@ -205,52 +205,25 @@ def _frames(data: bytes, name: str) -> Sequence[_Frame]:
     return [_Frame(file.name, [label for frame in file.frames for label in frame.objects or ()])]
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
-    image: int
-    label: _Label
-    where: str
-
-
-def _rows(frames: Sequence[_Frame], name: str) -> tuple[list[_Row], dict[str, int]]:
+def _rows(frames: Sequence[_Frame], name: str) -> tuple[list[LabelledBox], dict[str, int]]:
     """Return the labels with a box, and how many have none, by kind."""
-    rows: list[_Row] = []
-    dropped: dict[str, int] = {}
+    rows, dropped = list[LabelledBox](), Counter[str]()
     for image, frame in enumerate(frames):
-        for place, label in enumerate(frame.labels or ()):
-            where = f"{name}: {frame.name[:80]}: labels[{place}]"
-            if not (0 < len(label.category) <= 200 and label.category.isprintable()):
-                raise AnnotationFormatError("A category is malformed", where=where, found=repr(label.category[:80]))
-            if label.box2d is not None:
-                rows.append(_Row(image, label, where))
+        for number, label in enumerate(frame.labels or ()):
+            where = f"{name}: {frame.name[:80]}: labels[{number}]"
+            check_label(label.category, where)
+            if (box := label.box2d) is None:
+                kind = label.category.partition("/")[0]
+                dropped[f"label without box: {kind if kind in _SHAPES else 'other'}"] += 1
                 continue
-            kind = label.category.partition("/")[0]
-            reason = f"label without box: {kind if kind in _SHAPES else 'other'}"
-            dropped[reason] = dropped.get(reason, 0) + 1
+            size = box.x1, box.y1, box.x2 - box.x1, box.y2 - box.y1
+            stated = msgspec.structs.asdict(label.attributes or _Attributes())
+            flags = {flag: bool(value) for flag, value in stated.items()}
+            rows.append(LabelledBox(image, label.category, size, where, **flags))
     return rows, dict(sorted(dropped.items()))
 
 
-def _categories(rows: Sequence[_Row]) -> Categories:
-    found = {row.label.category for row in rows}
+def _names(rows: Sequence[LabelledBox]) -> list[str]:
+    found = {row.label for row in rows}
     names = [next((name for name in spelled if name in found), spelled[0]) for spelled in _CLASSES]
-    names += sorted(found - set(names))
-    return Categories.counted(names)
-
-
-def _objects(rows: Sequence[_Row], categories: Categories) -> Objects:
-    place = categories.index()
-    corners = [(b.x1, b.y1, b.x2, b.y2) for row in rows if (b := row.label.box2d) is not None]
-    boxes = np.array(corners, np.float64).reshape(-1, 4)
-    boxes[:, 2:] -= boxes[:, :2]
-
-    def flags(name: str) -> Any:
-        return np.array([bool(getattr(row.label.attributes, name, False)) for row in rows], np.bool_)
-
-    return Objects.of(
-        [row.image for row in rows],
-        [place[row.label.category] for row in rows],
-        boxes,
-        crowd=flags("crowd"),
-        truncated=flags("truncated"),
-        occluded=flags("occluded"),
-    )
+    return names + sorted(found - set(names))

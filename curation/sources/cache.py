@@ -204,7 +204,7 @@ def _unpack_texts(columns: dict[str, Any], name: str) -> None:
         ends = np.cumsum(lengths, dtype=np.int64)
         if lengths.min(initial=0) < 0 or ends[-1:].sum() != len(text):
             # Pieces that overlap would be the text many times over.
-            raise ValueError(f"column {name} is no pieces of its text")
+            raise ValueError(f"column {name} does not match its text")
         starts = (ends - columns.pop(f"{name}.lengths")).tolist()
         columns[name] = texts([text[start:end] for start, end in zip(starts, ends.tolist(), strict=True)])
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import chain
 from operator import attrgetter
 from pathlib import Path, PurePosixPath
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any, Literal, NoReturn
 
 import msgspec
 import numpy as np
@@ -30,7 +30,6 @@ from curation.sources.integrity import (
 )
 from curation.sources.source import (
     POSES,
-    Bools,
     Categories,
     FileRecord,
     Floats,
@@ -46,10 +45,12 @@ from curation.sources.source_specs import BadBoxes
 
 _Text = Annotated[str, msgspec.Meta(max_length=MAX_NATIVE_LENGTH)]
 _FileName = Annotated[str, msgspec.Meta(max_length=4096)]
-_Flag = int | float | bool
+_Id = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)] | _Text
+_Pixels = Annotated[float, msgspec.Meta(ge=0, le=2**31 - 1, multiple_of=1)]
+_Flag = Annotated[float, msgspec.Meta(ge=0, le=1, multiple_of=1)] | bool
+_Pose = Literal["", "Unspecified", "Frontal", "Rear", "Left", "Right"]
 _RECORD = re.compile(r"\$\.(images|annotations|categories)\[(\d+)\]")
 _BYTE = re.compile(r"\(byte (\d+)\)")
-_MAX_PIXELS = 2**31 - 1
 
 
 def read_coco(
@@ -126,28 +127,28 @@ def parse_coco(
 class ImageRecord(msgspec.Struct, gc=False):
     """One entry of ``images``; a width of 0 is one that the file does not state."""
 
-    id: int | _Text
+    id: _Id
     file_name: _FileName = ""
-    width: int | float = 0
-    height: int | float = 0
-    neg_category_ids: list[int | _Text] | None = None
-    not_exhaustive_category_ids: list[int | _Text] | None = None
+    width: _Pixels = 0
+    height: _Pixels = 0
+    neg_category_ids: list[_Id] | None = None
+    not_exhaustive_category_ids: list[_Id] | None = None
 
 
 class AnnotationRecord(msgspec.Struct, gc=False):
     """One entry of ``annotations``, without its mask: a field that is not declared is skipped, never built."""
 
-    image_id: int | _Text
-    category_id: int | _Text
+    image_id: _Id
+    category_id: _Id
     bbox: tuple[float, float, float, float]
-    id: int | _Text | None = None
+    id: _Id | None = None
     area: float | None = None
     iscrowd: _Flag = 0
     difficult: _Flag = 0
     ignore: _Flag = 0
     truncated: _Flag = 0
     occluded: _Flag = 0
-    pose: _Text = ""
+    pose: _Pose = ""
     orig_category: _Text = ""
     orig_category_id: int | None = None
 
@@ -155,7 +156,7 @@ class AnnotationRecord(msgspec.Struct, gc=False):
 class CategoryRecord(msgspec.Struct, gc=False):
     """One entry of ``categories``."""
 
-    id: int | _Text
+    id: _Id
     name: _Text
     supercategory: _Text = ""
 
@@ -289,11 +290,7 @@ def _ids(records: Sequence[Any], attribute: str, where: Where) -> Ids:
     if str in kinds and len(kinds) == 1:
         return [getattr(record, attribute) for record in records]
     if kinds <= {int}:
-        try:
-            return _column(records, attribute, np.int64)
-        except OverflowError:
-            row = next(i for i, record in enumerate(records) if abs(getattr(record, attribute)) >= 2**63)
-            raise _malformed(where(row), f"{attribute} below 2^63", getattr(records[row], attribute)) from None
+        return _column(records, attribute, np.int64)
     first = type(getattr(records[0], attribute))
     row = next(i for i, record in enumerate(records) if type(getattr(record, attribute)) is not first)
     raise _malformed(where(row), f"{attribute} of one type in all records", getattr(records[row], attribute))
@@ -325,8 +322,8 @@ def _images(records: list[ImageRecord], name: str, dataset: str, space: str) -> 
         natives,
         numbers=np.arange(len(ids), dtype=np.int64) if isinstance(ids, list) else ids,
         file_names=[record.file_name for record in records],
-        widths=_pixels(records, "width", where),
-        heights=_pixels(records, "height", where),
+        widths=_column(records, "width", np.int32),
+        heights=_column(records, "height", np.int32),
     )
     return images, ids
 
@@ -346,24 +343,11 @@ def _federated(records: list[ImageRecord], category_ids: Ids, where: Where) -> I
                 named += listed
     if not is_federated:
         return None
-    # Numbers that fit no column name no category either.
-    numbers = isinstance(category_ids, np.ndarray) and all(isinstance(one, int) and abs(one) < 2**63 for one in named)
+    numbers = isinstance(category_ids, np.ndarray) and all(isinstance(one, int) for one in named)
     references: Ids = np.array(named, np.int64) if numbers else named
     places = positions(category_ids, references)
     check_resolved(places, references, "a category", lambda row: where(images[row]))
     return np.column_stack([images, places, kinds]).astype(np.int32).reshape(-1, 3)
-
-
-def _pixels(records: list[ImageRecord], attribute: str, where: Where) -> Int32s:
-    try:
-        values = _column(records, attribute, np.float64)
-    except OverflowError:
-        values = np.array([min(max(getattr(record, attribute), -1), _MAX_PIXELS + 1) for record in records], np.float64)
-    bad = np.flatnonzero(~((values >= 0) & (values <= _MAX_PIXELS) & (values == np.floor(values))))
-    if len(bad):
-        row = int(bad[0])
-        raise _malformed(where(row), f"{attribute} a whole number of pixels", getattr(records[row], attribute))
-    return values.astype(np.int32)
 
 
 def _natives(records: list[ImageRecord], ids: Ids, dataset: str, space: str, where: Where) -> list[str]:
@@ -400,11 +384,11 @@ def _objects(records: list[AnnotationRecord], image_ids: Ids, category_ids: Ids,
         boxes=boxes,
         areas=_areas(records, boxes),
         numbers=_numbers(records, where),
-        crowd=_flags(records, "iscrowd", where),
-        difficult=_flags(records, "difficult", where) | _flags(records, "ignore", where),
-        truncated=_flags(records, "truncated", where),
-        occluded=_flags(records, "occluded", where),
-        pose=_poses(records, where),
+        crowd=_column(records, "iscrowd", np.bool_),
+        difficult=_column(records, "difficult", np.bool_) | _column(records, "ignore", np.bool_),
+        truncated=_column(records, "truncated", np.bool_),
+        occluded=_column(records, "occluded", np.bool_),
+        pose=np.fromiter((POSES.index(record.pose) for record in records), np.int8, len(records)),
     )
 
 
@@ -427,27 +411,6 @@ def _areas(records: list[AnnotationRecord], boxes: Floats) -> Floats:
     # An absent area becomes NaN here, which no JSON number can be.
     stated: Floats = _column(records, "area", np.float64)
     return np.where(np.isnan(stated), boxes[:, 2] * boxes[:, 3], stated)
-
-
-def _flags(records: list[AnnotationRecord], attribute: str, where: Where) -> Bools:
-    values = set(map(attrgetter(attribute), records))
-    if values <= {0}:
-        return np.zeros(len(records), np.bool_)
-    if not values <= {0, 1}:
-        row = next(i for i, record in enumerate(records) if getattr(record, attribute) not in (0, 1))
-        raise _malformed(where(row), f"{attribute} 0 or 1", getattr(records[row], attribute))
-    return _column(records, attribute, np.bool_)
-
-
-def _poses(records: list[AnnotationRecord], where: Where) -> npt.NDArray[np.int8]:
-    place = {pose: position for position, pose in enumerate(POSES)}
-    stated = set(map(attrgetter("pose"), records))
-    if stated <= {""}:
-        return np.zeros(len(records), np.int8)
-    if not stated <= place.keys():
-        row = next(i for i, record in enumerate(records) if record.pose not in place)
-        raise _malformed(where(row), f"pose one of {', '.join(POSES[1:])}", records[row].pose)
-    return np.fromiter((place[record.pose] for record in records), np.int8, len(records))
 
 
 def _originals(records: list[AnnotationRecord], categories: Categories, space: str) -> Texts | None:

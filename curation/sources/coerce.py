@@ -19,15 +19,7 @@ from curation.canonical import sha256_of_bytes
 from curation.errors import MissingFileError, UsageError
 from curation.sources.coco import parse_coco
 from curation.sources.datasets import namespace_of
-from curation.sources.fiftyone_view import (
-    FILE_NAME,
-    coco_of_view,
-    is_named,
-    is_view,
-    load_named,
-    require_same,
-    told_name,
-)
+from curation.sources.fiftyone_view import FILE_NAME, coco_of_view, is_named, is_view, load_named
 from curation.sources.in_memory import coco_bytes, json_bytes
 from curation.sources.opening import open_source as open_path
 from curation.sources.opening import parts_at
@@ -67,7 +59,7 @@ def open_source(dataset: str, annotations: Annotated[Any, Path], *, part: str = 
         Such as ``val2017``; of a root that holds several.
     **reading
         ``cache``, ``bad_boxes``, ``split``, ``seam``, as `curation.sources.opening.open_source` takes them; of FiftyOne
-        ``id_field``, ``label_field`` and ``loaded_from``.
+        ``id_field`` and ``label_field``.
 
     Examples
     --------
@@ -94,7 +86,6 @@ def as_source(
     split: tuple[str, str] | None = None,
     id_field: str = "",
     label_field: str = "",
-    loaded_from: Path | None = None,
 ) -> Source:
     """Return the source that annotations hold, however they are given.
 
@@ -111,9 +102,6 @@ def as_source(
     id_field, label_field : str
         Of a FiftyOne dataset or view: the field that names the images, and that of the boxes (see
         `curation.sources.fiftyone_view.coco_of_view`).
-    loaded_from : Path, optional
-        The annotation file that a FiftyOne dataset was loaded from: held against it, and where both say the same, the
-        source is the file's, digest and areas included.
 
     Raises
     ------
@@ -126,17 +114,15 @@ def as_source(
         return given
     if isinstance(given, str | Path) and is_named(given):
         given = load_named(given)
-    opening = partial(open_path, dataset=dataset, part=part, cache=cache, bad_boxes=bad_boxes, split=split, seam=seam)
     if is_view(given):
         coco = coco_of_view(given, namespace=namespace_of(dataset), id_field=id_field, label_field=label_field)
-        source = _parsed(json_bytes(coco), FILE_NAME, dataset, part, bad_boxes)
-        return source if loaded_from is None else require_same(source, opening(loaded_from), told_name(given))
-    if id_field or label_field or loaded_from:
-        raise UsageError(
-            "id_field, label_field and loaded_from speak of a FiftyOne dataset or view", found=type(given).__name__
-        )
+        return _parsed(json_bytes(coco), FILE_NAME, dataset, part, bad_boxes)
+    if id_field or label_field:
+        raise UsageError("id_field and label_field are for FiftyOne datasets and views", found=type(given).__name__)
     if isinstance(given, str | Path):
-        return opening(Path(given))
+        return open_path(
+            Path(given), dataset=dataset, part=part, cache=cache, bad_boxes=bad_boxes, split=split, seam=seam
+        )
     return _parsed(coco_bytes(given), f"{type(given).__name__}.json", dataset, part, bad_boxes)
 
 
@@ -207,7 +193,7 @@ def _expand(read: Callable[..., Source], slots: Sequence[SourceSlot], part: str,
         left = [slot for slot in slots if slot.required] or list(slots)
         if not part and not named and len(left) > 1:
             raise UsageError(
-                "The file is one part of its dataset, and its name does not say which",
+                "The file name does not say which part of the dataset it is",
                 where=f"--source {left[0].dataset}={path}",
                 expected=" or ".join(f"--source {slot.name}=PATH" for slot in left),
                 found=getattr(path, "name", type(path).__name__),
@@ -221,7 +207,7 @@ def _expand(read: Callable[..., Source], slots: Sequence[SourceSlot], part: str,
             if slot.required or len(slots) == 1:
                 raise
     if not found:
-        raise UsageError("The dataset has no such part here", where=f"--source …@{part}={path}", hint="curation list")
+        raise UsageError("The dataset has no such part", where=f"--source …@{part}={path}", hint="curation list")
     return found
 
 

@@ -66,7 +66,7 @@ def corpus_blocks(place: str | Path, *, root: str | None = None) -> Iterator[Blo
         files = next((found for one in (".tar", ".parquet") if (found := [*files_below(text, (one,))])), [])
         suffix = PurePosixPath(files[0][1]).suffix.lower() if files else ""
     if root is not None and suffix != ".parquet":
-        raise UsageError("A root is that of the paths in Parquet files", where=text, found=root)
+        raise UsageError("`root` only applies to Parquet", where=text, found=root)
     if not files:
         yield from _folder(text)
     for path, name, stamp in files:

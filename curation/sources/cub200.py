@@ -11,7 +11,7 @@ from curation.errors import AnnotationFormatError, DanglingIdError, MissingFileE
 from curation.input_files import utf8_text
 from curation.sources.content import SmallFiles, check_name
 from curation.sources.integrity import check_policy, check_unique, sound_objects
-from curation.sources.source import Categories, Images, Int32s, Int64s, Objects, Source
+from curation.sources.source import Categories, Floats, Images, Int64s, Objects, Source
 from curation.sources.source_specs import BadBoxes
 
 FILES = ("images.txt", "classes.txt", "image_class_labels.txt", "bounding_boxes.txt", "train_test_split.txt")
@@ -52,7 +52,7 @@ def locate_cub200(root: Path) -> Path:
         if (root / below / _IMAGES).is_file() and (root / below / _BOXES).is_file():
             return root / below
     raise MissingFileError(
-        "No CUB-200-2011 folder is there",
+        "CUB-200-2011 folder not found",
         where=str(root),
         expected=f"{', '.join(FILES)} in it or in {_BELOW[1]}",
     )
@@ -63,121 +63,94 @@ def parse_cub200(content: SmallFiles, *, dataset: str, part: str, bad_boxes: Bad
     check_policy(bad_boxes)
     if part not in ("", *PARTS):
         raise UsageError("CUB-200-2011 has no such part", expected=", ".join(PARTS), found=repr(part)[:60])
-    rows = {name: _rows(content.data[name], name) for name in FILES}
-    names = [PurePosixPath(row[1]).stem for row in rows[_IMAGES]]
-    for number, (name, row) in enumerate(zip(names, rows[_IMAGES], strict=True), start=1):
-        check_name(name, f"{_IMAGES}: line {number}")
-        check_name(row[1], f"{_IMAGES}: line {number}")
-    check_unique(names, "image name", lambda row: f"{_IMAGES}: line {row + 1}")
-    chosen = np.flatnonzero(_in_part(rows, part))
-    where = {int(row): line for line, row in enumerate(_aligned(rows, _BOXES)[0].tolist(), start=1)}
+    images = _rows(content, _IMAGES)
+    labels, boxes, split = (_rows(content, name, images) for name in (_LABELS, _BOXES, _SPLIT))
+    classes = _rows(content, _CLASSES)
+    rows = {_IMAGES: images, _CLASSES: classes, _LABELS: labels, _BOXES: boxes, _SPLIT: split}
+    paths = {number: path for number, [path] in images.items()}
+    stems = [PurePosixPath(path).stem for path in paths.values()]
+    for line, (stem, path) in enumerate(zip(stems, paths.values(), strict=True), start=1):
+        check_name(stem, f"{_IMAGES}: line {line}")
+        check_name(path, f"{_IMAGES}: line {line}")
+    check_unique(stems, "image name", lambda row: f"{_IMAGES}: line {row + 1}")
+    for line, [flag] in enumerate(split.values(), start=1):
+        if flag not in ("0", "1"):
+            _refuse("An image is marked neither 0 nor 1", _SPLIT, line, flag)
+    names = [name.partition(".")[2] or name for [name] in classes.values()]
+    check_unique(names, "class name", lambda row: f"{_CLASSES}: line {row + 1}")
+    chosen = [number for number in images if not part or split[number] == [str(int(part == "train"))]]
     objects, dropped = sound_objects(
-        _objects(rows, chosen), bad_boxes, lambda row: f"{_BOXES}: line {where.get(int(chosen[row]), row + 1)}"
+        Objects.of(np.arange(len(chosen)), _classes(labels, classes, chosen), _boxes(boxes)[_positions(boxes, chosen)]),
+        bad_boxes,
+        lambda row: f"{_BOXES}: line {_positions(boxes, chosen)[row] + 1}",
     )
+    stem_of = dict(zip(images, stems, strict=True))
     return Source.of(
         dataset,
         part,
         images=Images.of(
-            [names[row] for row in chosen.tolist()],
-            numbers=_ids(rows, _IMAGES)[chosen],
-            file_names=[rows[_IMAGES][row][1] for row in chosen.tolist()],
+            [stem_of[number] for number in chosen],
+            numbers=np.array(chosen, np.int64),
+            file_names=[paths[number] for number in chosen],
         ),
-        categories=_categories(rows),
+        categories=Categories(
+            tuple(classes), tuple(names), ("",) * len(names), tuple(name for [name] in classes.values())
+        ),
         objects=objects,
         files=tuple(content.record(name, [name], len(rows[name])) for name in FILES),
         dropped=dropped,
     )
 
 
-Rows = dict[str, list[list[str]]]
+Rows = dict[int, list[str]]
+"""The words behind each number that a line begins with, in the order of the lines."""
 
 
-def _rows(data: bytes, name: str) -> list[list[str]]:
+def _rows(content: SmallFiles, name: str, images: Rows | None = None) -> Rows:
+    """Return the lines of a list, which has one for each image where these are given."""
     width = 5 if name == _BOXES else 2
-    text = utf8_text(data, name, AnnotationFormatError, "The list is not UTF-8 text")
-    lines = text.rstrip().split("\n") if text.strip() else []
-    rows = [line.split() for line in lines]
-    for number, row in enumerate(rows, start=1):
+    text = utf8_text(content.data[name], name, AnnotationFormatError, "The list is not UTF-8 text")
+    lines = [line.split() for line in text.rstrip().split("\n")] if text.strip() else []
+    for line, row in enumerate(lines, start=1):
         if len(row) != width:
-            _refuse(f"A line has not {width} words", name, number, " ".join(row))
+            _refuse(f"A line has not {width} words", name, line, " ".join(row))
         if not (row[0].isascii() and row[0].isdigit() and len(row[0]) < 10):
-            _refuse("A line does not begin with a number", name, number, row[0])
-    check_unique(np.array([int(row[0]) for row in rows], np.int64), "number", lambda row: f"{name}: line {row + 1}")
-    return rows
+            _refuse("A line does not begin with a number", name, line, row[0])
+        if images is not None and int(row[0]) not in images:
+            what, where = "A line refers to an image that is not listed", f"{name}: line {line}"
+            raise DanglingIdError(what, where=where, expected=f"a number of {_IMAGES}", found=row[0])
+    numbers = [int(row[0]) for row in lines]
+    check_unique(np.array(numbers, np.int64), "number", lambda row: f"{name}: line {row + 1}")
+    if images is not None and len(numbers) < len(images):
+        missing = min(images.keys() - set(numbers))
+        expected = f"one line for each of {len(images)} images"
+        found = f"{len(numbers)} lines, none for image {missing}"
+        raise AnnotationFormatError("A list lacks an image", where=name, expected=expected, found=found)
+    return dict(zip(numbers, (row[1:] for row in lines), strict=True))
 
 
-def _ids(rows: Rows, name: str) -> Int64s:
-    return np.array([int(row[0]) for row in rows[name]], np.int64)
+def _positions(rows: Rows, numbers: list[int]) -> Int64s:
+    line = {number: position for position, number in enumerate(rows)}
+    return np.array([line[number] for number in numbers], np.int64)
 
 
-def _aligned(rows: Rows, name: str) -> tuple[Int64s, Int64s]:
-    """Return the image that each line of a list speaks of, and the line that speaks of each image, by position."""
-    known = {number: place for place, number in enumerate(_ids(rows, _IMAGES).tolist())}
-    image = np.array([known.get(number, -1) for number in _ids(rows, name).tolist()], np.int64)
-    if (image < 0).any():
-        number = int(np.flatnonzero(image < 0)[0])
-        raise DanglingIdError(
-            "A line speaks of an image that is not listed",
-            where=f"{name}: line {number + 1}",
-            expected=f"a number of {_IMAGES}",
-            found=rows[name][number][0],
-        )
-    if len(image) < len(known):
-        missing = min(set(known) - set(_ids(rows, name).tolist()))
-        raise AnnotationFormatError(
-            "A list lacks an image",
-            where=name,
-            expected=f"one line for each of {len(known)} images",
-            found=f"{len(image)} lines, none for image {missing}",
-        )
-    line = np.empty(len(image), np.int64)
-    line[image] = np.arange(len(image))
-    return image, line
-
-
-def _in_part(rows: Rows, part: str) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    _, line = _aligned(rows, _SPLIT)
-    for number, row in enumerate(rows[_SPLIT], start=1):
-        if row[1] not in ("0", "1"):
-            _refuse("An image is marked neither 0 nor 1", _SPLIT, number, row[1])
-    is_train = np.array([row[1] == "1" for row in rows[_SPLIT]], np.bool_)[line]
-    return is_train if part == "train" else ~is_train if part == "test" else np.ones(len(line), np.bool_)
-
-
-def _categories(rows: Rows) -> Categories:
-    names = [row[1].partition(".")[2] or row[1] for row in rows[_CLASSES]]
-    check_unique(names, "class name", lambda row: f"{_CLASSES}: line {row + 1}")
-    return Categories(
-        tuple(_ids(rows, _CLASSES).tolist()),
-        tuple(names),
-        ("",) * len(names),
-        tuple(row[1] for row in rows[_CLASSES]),
-    )
-
-
-def _objects(rows: Rows, chosen: Int64s) -> Objects:
-    boxes = np.empty((len(rows[_BOXES]), 4))
-    for number, row in enumerate(rows[_BOXES], start=1):
+def _boxes(rows: Rows) -> Floats:
+    boxes = np.empty((len(rows), 4))
+    for line, cells in enumerate(rows.values()):
         try:
-            boxes[number - 1] = [float(cell) for cell in row[1:]]
+            boxes[line] = [float(cell) for cell in cells]
         except ValueError:
-            _refuse("A box is not four numbers", _BOXES, number, " ".join(row[1:]))
-    boxes = boxes[_aligned(rows, _BOXES)[1][chosen]]
-    return Objects.of(np.arange(len(chosen)), _classes(rows)[chosen], boxes)
+            _refuse("A box is not four numbers", _BOXES, line + 1, " ".join(cells))
+    return boxes
 
 
-def _classes(rows: Rows) -> Int32s:
-    place = {number: position for position, number in enumerate(_ids(rows, _CLASSES).tolist())}
-    for number, row in enumerate(rows[_LABELS], start=1):
-        if not (row[1].isascii() and row[1].isdigit() and len(row[1]) < 10 and int(row[1]) in place):
-            raise DanglingIdError(
-                "An image is of a class that is not listed",
-                where=f"{_LABELS}: line {number}",
-                expected=f"a number of {_CLASSES}",
-                found=row[1][:80],
-            )
-    return np.array([place[int(row[1])] for row in rows[_LABELS]], np.int32)[_aligned(rows, _LABELS)[1]]
+def _classes(labels: Rows, classes: Rows, chosen: list[int]) -> Int64s:
+    for line, [label] in enumerate(labels.values(), start=1):
+        if not (label.isascii() and label.isdigit() and len(label) < 10 and int(label) in classes):
+            what, where = "An image is of a class that is not listed", f"{_LABELS}: line {line}"
+            raise DanglingIdError(what, where=where, expected=f"a number of {_CLASSES}", found=label[:80])
+    return _positions(classes, [int(labels[number][0]) for number in chosen])
 
 
 def _refuse(what: str, name: str, line: int, found: str) -> NoReturn:
-    raise AnnotationFormatError(what, where=f"{name}: line {line}" if line else name, found=found[:200])
+    raise AnnotationFormatError(what, where=f"{name}: line {line}", found=found[:200])

@@ -16,7 +16,7 @@ import numpy as np
 from curation.errors import CurationWarning, SourceError, UsageError
 from curation.fiftyone_database import load_fiftyone
 from curation.ids import native_of
-from curation.sources.source import Floats, Source
+from curation.sources.source import Floats
 
 PREFIX = "fiftyone:"
 """Begins the text that names a dataset of FiftyOne's database where a path may stand: ``fiftyone:NAME[#VIEW]``."""
@@ -312,59 +312,6 @@ def in_pixels(shares: Floats, sizes: Floats) -> Floats:
         if not left.any():
             break
     return found
-
-
-def require_same(view: Source, file: Source, where: str) -> Source:
-    """Return the source of the file that a dataset was loaded from, once the dataset is seen to say the same.
-
-    Images, sizes, classes with their ids, and every box with class and crowd are compared. What FiftyOne does not keep
-    (areas of masks, numbers of annotations) is then the file's, and so is the digest.
-
-    Raises
-    ------
-    SourceError
-        They differ; the message says where first.
-    """
-    found, stated = _facts(view), _facts(file)
-    for what in found:
-        changed = sorted(
-            str(one)
-            for one in found[what].keys() | stated[what].keys()
-            if found[what].get(one) != stated[what].get(one)
-        )
-        if what == "images" and changed:
-            gone, new = stated[what].keys() - found[what].keys(), found[what].keys() - stated[what].keys()
-            raise _differs(where, file, f"{len(gone)} images are missing, {len(new)} are others", changed)
-        if changed:
-            raise _differs(where, file, what, changed)
-    return file
-
-
-def _facts(source: Source) -> dict[str, dict[str, Any]]:
-    """Return what a dataset and its file are compared by; boxes as they come back from shares, sorted by image."""
-    objects = source.require_objects("A comparison with FiftyOne")
-    ids, pixels = source.image_ids.tolist(), np.stack([source.images.widths, source.images.heights], axis=1)
-    sizes = np.where(pixels > 0, pixels, 1).astype(np.float64)[objects.image].repeat(2, axis=0).reshape(-1, 4)
-    boxes: dict[str, list[tuple[Any, ...]]] = {}
-    columns = (objects.image.tolist(), objects.category.tolist(), objects.crowd.tolist())
-    for image, category, crowd, box in zip(*columns, in_pixels(objects.boxes / sizes, sizes).tolist(), strict=True):
-        boxes.setdefault(ids[image], []).append((source.categories.names[category], crowd, *box))
-    return {
-        "images": dict.fromkeys(ids, True),
-        "sizes of photos": dict(zip(ids, map(tuple, pixels.tolist()), strict=True)),
-        "classes or their ids": dict(zip(source.categories.names, source.categories.numbers, strict=True)),
-        "boxes": {image: sorted(rows) for image, rows in boxes.items()},
-    }
-
-
-def _differs(where: str, file: Source, what: str, named: Sequence[str]) -> SourceError:
-    more = ", …" if len(named) > _SHOWN else ""
-    return SourceError(
-        "The dataset does not say what the file says that it was loaded from",
-        where=f"{where} and {', '.join(one.name for one in file.files)}"[:300],
-        found=f"{what}: {', '.join(named[:_SHOWN])}{more}"[:300],
-        hint="leave the file out: the dataset is then a source of its own, with a digest of its own",
-    )
 
 
 def _label_field(view: Any, asked: str) -> str:

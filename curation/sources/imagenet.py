@@ -3,7 +3,7 @@
 Classes are wnids (``n02085620``); image ids are file names without suffix (``n02085620_10026``,
 ``ILSVRC2012_val_00001049``). Layouts: a folder of class folders (or a root that holds ``train`` and ``val``); a flat
 ``val`` folder with a file of its classes beside it; a list of training names; ``val.txt`` (name and class index);
-``LOC_val_solution.csv``; a list of wnids in the order of the validation images; the development kit's numbers; JSON of
+``LOC_val_solution.csv``; a list of wnids in the order of the validation images; JSON of
 names by class; JSON of counts by class, which has no names at all.
 """
 
@@ -27,9 +27,9 @@ from curation.input_files import utf8_text
 from curation.json_keys import decode_json
 from curation.sources.content import FileContent
 from curation.sources.integrity import check_unique
-from curation.sources.source import Categories, FileRecord, Images, Source
+from curation.sources.source import FileRecord, Images, Source
 from curation.sources.table import Split, parse_table
-from curation.storage import open_binary, read_bytes
+from curation.storage import open_binary
 
 NO_NAMES = "image names: the file states counts alone"
 """Key of `Source.dropped` for a source whose images have numbers in place of names."""
@@ -41,7 +41,6 @@ _GROUND_TRUTH = (
     "val.txt",
     "caffe_ilsvrc12/val.txt",
     "imagenet_2012_validation_synset_labels.txt",
-    "ILSVRC2012_validation_ground_truth.txt",
 )
 
 
@@ -69,7 +68,7 @@ def read_imagenet(path: Path, *, dataset: str = "imagenet", part: str, split: Sp
     if path.suffix.lower() in _TABLES and not _is_solution(path):
         return parse_table(FileContent(path), dataset=dataset, part=part, split=split)
     labelled = read_labels(path, part)
-    return _source(labelled, dataset, part, labelled.record)
+    return _source(labelled, dataset, part)
 
 
 def class_of_images(source: Source) -> np.ndarray[tuple[int], np.dtype[np.int32]]:
@@ -132,7 +131,7 @@ def _from_folder(folder: Path, dataset: str, part: str) -> Source:
         len(names),
         len(names),
     )
-    return _source(Labelled(names, classes, record, stray), dataset, part, record)
+    return _source(Labelled(names, classes, record, stray), dataset, part)
 
 
 def _images_in(folder: Path, stray: dict[str, int]) -> list[str]:
@@ -162,7 +161,7 @@ def _flat_folder(folder: Path, present: Sequence[str], dataset: str, part: str) 
     _count(dropped, "listed images that are not in the folder", len(labelled.names) - len(kept))
     _count(dropped, "images in the folder that are not listed", len(images) - len(kept))
     both = Labelled([name for name, _ in kept], [wnid for _, wnid in kept], labelled.record, dropped)
-    return _source(both, dataset, part, labelled.record)
+    return _source(both, dataset, part)
 
 
 def _count(counts: dict[str, int], reason: str, number: int) -> None:
@@ -170,30 +169,14 @@ def _count(counts: dict[str, int], reason: str, number: int) -> None:
         counts[reason] = counts.get(reason, 0) + number
 
 
-def _source(labelled: Labelled, dataset: str, part: str, record: FileRecord) -> Source:
+def _source(labelled: Labelled, dataset: str, part: str) -> Source:
     names = labelled.names
     natives = [stem(name) for name in names]
-    _check_natives(natives, record.name)
-    check_unique(natives, "image", lambda row: f"{record.name}: image {row + 1}")
-    classes = sorted(set(labelled.classes))
-    number = {wnid: place for place, wnid in enumerate(classes)}
-    n = len(names)
-    presence = np.empty((n, 2), np.int32)
-    presence[:, 0] = np.arange(n)
-    presence[:, 1] = np.fromiter(map(number.__getitem__, labelled.classes), np.int32, n)
-    dropped = dict(labelled.dropped)
-    if labelled.counts_alone:
-        dropped[NO_NAMES] = n
-    return Source.of(
-        dataset,
-        part,
-        images=Images.of(natives, numbers=np.arange(n, dtype=np.int64), file_names=names),
-        categories=Categories(tuple(range(len(classes))), tuple(classes), ("",) * len(classes)),
-        objects=None,
-        presence=presence,
-        files=(record,),
-        dropped=dropped,
-    )
+    _check_natives(natives, labelled.record.name)
+    check_unique(natives, "image", lambda row: f"{labelled.record.name}: image {row + 1}")
+    images = Images.of(natives, numbers=np.arange(len(names), dtype=np.int64), file_names=names)
+    dropped = dict(labelled.dropped) | ({NO_NAMES: len(names)} if labelled.counts_alone else {})
+    return Source.of_labels(dataset, part, images, labelled.classes, labelled.record, dropped=dropped)
 
 
 def _check_natives(natives: Iterable[str], where: str) -> None:
@@ -212,9 +195,6 @@ def _check_natives(natives: Iterable[str], where: str) -> None:
 
 
 SUFFIXES = (".jpeg", ".jpg", ".png")
-ORDER_FILE = "ILSVRC2012_synset_order.txt"
-"""1,000 wnids in the order of the development kit's numbers (``ILSVRC2012_ID`` of its ``meta.mat``)."""
-
 CLASSES = 1000
 _WNID = re.compile(r"n[0-9]{8}")
 _VAL_NAME = "ILSVRC2012_val_{:08d}.JPEG"
@@ -292,7 +272,7 @@ def _from_lines(text: str, path: Path) -> tuple[list[str], list[str]]:
     for form, read in _LAYOUTS.items() if len(first) <= _LONGEST_LINE else ():
         if re.fullmatch(form, first):
             # Where the place of a line says which image it means, an empty line would shift all later ones.
-            if "" in lines and read in (_validation_wnids, _devkit_numbers):
+            if "" in lines and read is _validation_wnids:
                 _refuse(path, lines.index("") + 1, "", "a class for every validation image")
             return read(list(filter(None, lines)), path)
     raise AnnotationFormatError(
@@ -362,26 +342,6 @@ def _validation_wnids(lines: list[str], path: Path) -> tuple[list[str], list[str
     return _numbered(len(lines)), lines
 
 
-def _devkit_numbers(lines: list[str], path: Path) -> tuple[list[str], list[str]]:
-    """Read the development kit's ground truth, whose numbers 1 to 1000 are in an order of its own."""
-    order_file = path.with_name(ORDER_FILE)
-    if not order_file.is_file():
-        raise AnnotationFormatError(
-            "The development kit numbers the classes in an order of its own, which is not at hand",
-            where=str(path),
-            expected=f"{ORDER_FILE} beside it: 1,000 wnids, one a line, by ILSVRC2012_ID of the kit's meta.mat",
-            found=f"{len(lines)} numbers",
-            hint="--source imagenet-val=LOC_val_solution.csv (or val.txt) names the classes itself",
-        )
-    order = read_bytes(order_file, kind="order of the classes").decode("ascii", "replace").split()
-    if len(order) != CLASSES or len(set(order)) != CLASSES or not all(map(is_wnid, order)):
-        _refuse(order_file, 1, " ".join(order[:3]), "1,000 different wnids, one a line")
-    for number, line in enumerate(lines, start=1):
-        if not (line.isascii() and line.isdigit() and len(line) <= 4 and 1 <= int(line) <= CLASSES):
-            _refuse(path, number, line, "a number from 1 to 1000")
-    return _numbered(len(lines)), [order[int(line) - 1] for line in lines]
-
-
 def _numbered(count: int) -> list[str]:
     return [_VAL_NAME.format(number) for number in range(1, count + 1)]
 
@@ -390,7 +350,6 @@ _LAYOUTS: dict[str, Callable[[list[str], Path], tuple[list[str], list[str]]]] = 
     r"ImageId,PredictionString": _solution,
     r"\S.* [0-9]{1,4}": _indexed_names,
     r"n[0-9]{8}": _validation_wnids,
-    r"[0-9]{1,4}": _devkit_numbers,
     r"(?:\S+/)?n[0-9]{8}\S*\.\S+": _train_names,
 }
 """Readers by the form of a file's first line."""

@@ -119,7 +119,7 @@ def json_bytes(value: Any) -> bytes:
             if "NaN" in text or "Infinity" in text:
                 return text.encode("ascii") if _not_finite(text) else data
     except RecursionError:
-        raise UsageError("A value holds itself, or is nested too deep", found=type(value).__name__) from None
+        raise UsageError("Circular or too deeply nested value", found=type(value).__name__) from None
     return data
 
 
@@ -146,7 +146,7 @@ def _plain(one: Any) -> Any:
     if isinstance(one, Iterable) and not isinstance(one, tuple):
         return list(one)
     raise UsageError(
-        "A value cannot stand in an annotation file",
+        "Value not allowed in an annotation file",
         expected="numbers, texts, True, False, None, and lists and mappings of them",
         found=shown(one),
     )
@@ -402,7 +402,7 @@ def _detections_of_image(row: Mapping[str, Any], place: int) -> list[dict[str, A
 def _boxes_of_image(row: Mapping[str, Any], place: int, name: str) -> list[dict[str, Any]]:
     """Return the rows of one image's boxes, and one without a box where it has none; a label is a class's name."""
     keys = ("boxes", *(one for one in ("area", "iscrowd") if one in row), "labels")
-    columns = _lists(row, keys, "These are no boxes of an image", record_place(name, "images", place))
+    columns = _lists(row, keys, "Malformed boxes of an image", record_place(name, "images", place))
     facts = {key: row[key] for key in ("image_id", *_OF_IMAGE) if key in row}
     rows = [
         {

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Iterable
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import msgspec
 
 from curation.arguments import checked
-from curation.errors import AnnotationFormatError
+from curation.errors import AnnotationFormatError, DamagedFileError
 from curation.input_files import InputFile
 from curation.json_keys import refuse_repeated_keys
 from curation.short_repr import short_repr
@@ -25,8 +25,31 @@ _SHOWN = 30
 _COLUMNS = ("class", "images", "boxes")
 
 
+_Id = int | str
+_Key = TypeVar("_Key", bound=Hashable)
+_Value = TypeVar("_Value")
+
+
 class _Image(msgspec.Struct):
-    id: int | str
+    id: _Id
+
+
+class _Named(msgspec.Struct, frozen=True, gc=False):
+    id: _Id = ""
+    file_name: str = ""
+    name: str = ""
+
+
+class _Reference(msgspec.Struct, frozen=True, gc=False):
+    id: _Id | None = None
+    image_id: _Id | None = None
+    category_id: _Id | None = None
+
+
+class _Numbers(msgspec.Struct, frozen=True):
+    images: list[_Named]
+    annotations: list[_Reference] = []
+    categories: list[_Named] = []
 
 
 class _Class(msgspec.Struct):
@@ -181,7 +204,7 @@ def inspect(path: Annotated[Path, "FILE"]) -> Inspection:
         "crowds": sum(bool(one.iscrowd) for one in held.annotations),
         "repeated_image_ids": len(repeated),
         "images_with_repeated_ids": sum(repeated.values()),
-        "repeated_annotation_ids": _repeated(one.id for one in held.annotations if one.id is not None),
+        "repeated_annotation_ids": len(_repeated((one.id, None) for one in held.annotations if one.id is not None)),
         "repeated_classes": len(held.categories) - min(len(names), len({one.name for one in held.categories})),
         "annotations_of_unknown_images": sum(one.image_id not in images for one in held.annotations),
         "annotations_of_unknown_classes": sum(one.category_id not in names for one in held.annotations),
@@ -191,6 +214,89 @@ def inspect(path: Annotated[Path, "FILE"]) -> Inspection:
     return Inspection(str(path), file.sha256, counts, rows)
 
 
-def _repeated(ids: Iterable[int | str]) -> int:
-    """Return how many ids occur more than once."""
-    return sum(count > 1 for count in Counter(ids).values())
+@dataclass(frozen=True)
+class CocoFacts:
+    """What the ids of a COCO JSON file say of each other: repeats, and references that lead nowhere.
+
+    Attributes
+    ----------
+    images : tuple
+        Number of each image, in the order of the file.
+    annotations : int
+        How many there are.
+    categories : mapping of int or str to str
+        Name of each category by its number.
+    repeated_annotations : mapping of int or str to tuple
+        Images of the annotations that have one number, by this number, in the order of the file.
+    orphans : tuple
+        Number of each annotation whose image is not there, with that image.
+    undeclared : mapping
+        Annotations of each category that is not declared.
+    repeated_files : mapping of str to tuple
+        Numbers of the images that have one file name.
+    repeated_images : mapping of int or str to tuple of str
+        File names of the images that have one number.
+    on_repeated : int
+        Annotations of such numbers.
+    repeated_categories : mapping of int or str to tuple of str
+        Names of the categories that have one number.
+    used : int
+        Declared categories with an annotation.
+    """
+
+    images: tuple[_Id, ...]
+    annotations: int
+    categories: Mapping[_Id, str]
+    repeated_annotations: Mapping[_Id, tuple[_Id | None, ...]]
+    orphans: tuple[tuple[_Id | None, _Id | None], ...]
+    undeclared: Mapping[_Id, int]
+    repeated_files: Mapping[str, tuple[_Id, ...]]
+    repeated_images: Mapping[_Id, tuple[str, ...]]
+    on_repeated: int
+    repeated_categories: Mapping[_Id, tuple[str, ...]]
+    used: int
+
+
+def read_coco_facts(path: Path) -> CocoFacts:
+    """Read what the ids of COCO JSON say of each other.
+
+    Raises
+    ------
+    MissingFileError
+        The file cannot be read.
+    DamagedFileError
+        It is not JSON.
+    AnnotationFormatError
+        It is not COCO JSON.
+    """
+    try:
+        coco = msgspec.json.decode(InputFile(path, kind="annotation file").data, type=_Numbers)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+        kind = AnnotationFormatError if isinstance(error, msgspec.ValidationError) else DamagedFileError
+        raise kind("The file is not COCO JSON", where=str(path), found=str(error)[:200]) from None
+    images, declared = {one.id for one in coco.images}, {one.id: one.name for one in coco.categories}
+    categories = Counter(one.category_id for one in coco.annotations if one.category_id is not None)
+    repeated = _repeated((one.id, one.file_name) for one in coco.images)
+    return CocoFacts(
+        tuple(one.id for one in coco.images),
+        len(coco.annotations),
+        declared,
+        _repeated((one.id, one.image_id) for one in coco.annotations if one.id is not None),
+        tuple((one.id, one.image_id) for one in coco.annotations if one.image_id not in images),
+        {number: count for number, count in categories.items() if number not in declared},
+        _repeated((one.file_name, one.id) for one in coco.images if one.file_name),
+        repeated,
+        sum(one.image_id in repeated for one in coco.annotations),
+        _repeated((one.id, one.name) for one in coco.categories),
+        len(categories.keys() & declared.keys()),
+    )
+
+
+def _repeated(pairs: Iterable[tuple[_Key, _Value]]) -> dict[_Key, tuple[_Value, ...]]:
+    pairs = list(pairs)
+    counts = Counter(key for key, _ in pairs)
+    found = defaultdict[_Key, list[_Value]](list)
+    for key, value in pairs:
+        if counts[key] > 1:
+            found[key].append(value)
+    return {key: tuple(values) for key, values in found.items()}

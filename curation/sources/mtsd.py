@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 import numpy as np
 
 from curation.errors import AnnotationFormatError, MissingFileError, UsageError
+from curation.json_keys import decode_json
 from curation.sources.content import SmallFiles, listed_names, paths_below
-from curation.sources.integrity import check_policy, sound_objects
-from curation.sources.source import Categories, Images, Objects, Source
+from curation.sources.integrity import LabelledBox, check_label, check_policy, objects_of
+from curation.sources.source import Categories, Images, Source
 from curation.sources.source_specs import BadBoxes, Seam
 from curation.storage import inside, read_bytes
 
@@ -23,7 +23,9 @@ OTHER_SIGN = "other-sign"
 SEAMS = ("drop", "split", "widest")
 
 _BELOW = ("", "mtsd_v2_fully_annotated", "mtsd_fully_annotated")
-_MAX_SIDE = 1_000_000
+
+
+_Side = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
 
 
 class _Box(msgspec.Struct):
@@ -46,13 +48,10 @@ class _Sign(msgspec.Struct):
 
 
 class _Photo(msgspec.Struct):
-    width: int
-    height: int
+    width: _Side
+    height: _Side
     objects: list[_Sign]
     ispano: bool = False
-
-
-_decoder = msgspec.json.Decoder(_Photo)
 
 
 def read_mtsd(
@@ -95,7 +94,7 @@ def locate_mtsd(root: Path) -> Path:
         if (root / below / "splits").is_dir() and (root / below / "annotations").is_dir():
             return root / below
     raise MissingFileError(
-        "No folder of the Mapillary Traffic Sign Dataset is there",
+        "Folder of the Mapillary Traffic Sign Dataset not found",
         where=str(root),
         expected=f"splits/ and annotations/ in it or in {_BELOW[1]}",
     )
@@ -131,16 +130,17 @@ def parse_mtsd(
     """Return the source in files that are in memory already (see `read_mtsd`)."""
     check_policy(bad_boxes)
     if seam not in SEAMS:
-        raise UsageError("There is no such policy for seams", expected=", ".join(SEAMS), found=repr(seam)[:60])
+        raise UsageError("Unknown policy for seams", expected=", ".join(SEAMS), found=repr(seam)[:60])
     split, *annotations = content.data
     keys = listed_names(content.data[split], split)
-    photos = [_photo(content.data[name], name) for name in annotations]
+    what, expected = "The annotation file is malformed", "width, height, ispano and objects with label and bbox"
+    photos = [
+        decode_json(content.data[name], _Photo, AnnotationFormatError, what, where=name, expected=expected)
+        for name in annotations
+    ]
     signs, crossing = _signs(photos, annotations, seam)
-    categories = _categories(signs)
-    objects: Objects | None = None
-    dropped: dict[str, int] = {}
-    if photos:
-        objects, dropped = sound_objects(_objects(signs, categories), bad_boxes, lambda row: signs[row].where)
+    classes = sorted({sign.label for sign in signs})
+    objects, dropped = objects_of(signs, classes, bad_boxes)
     if crossing:
         dropped[f"sign across the seam of a panorama: {_DONE[seam]}"] = crossing
     records = [content.record(split, [split], len(keys))]
@@ -151,8 +151,8 @@ def parse_mtsd(
         dataset,
         part,
         images=_images(keys, photos),
-        categories=categories,
-        objects=objects,
+        categories=Categories.counted(classes),
+        objects=objects if photos else None,
         presence=None if photos else np.empty((0, 2), np.int32),
         files=tuple(records),
         dropped=dropped,
@@ -162,52 +162,19 @@ def parse_mtsd(
 _DONE = {"drop": "left out", "split": "split in two", "widest": "wider side kept"}
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
-    image: int
-    label: str
-    box: tuple[float, float, float, float]
-    occluded: bool
-    truncated: bool
-    where: str
-
-
-def _photo(data: bytes, name: str) -> _Photo:
-    try:
-        photo = _decoder.decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise AnnotationFormatError(
-            "The annotation file is malformed",
-            where=name,
-            expected="width, height, ispano and objects with label and bbox",
-            found=str(error)[:200],
-        ) from None
-    if not (0 < photo.width <= _MAX_SIDE and 0 < photo.height <= _MAX_SIDE):
-        raise AnnotationFormatError(
-            "The size of an image is malformed",
-            where=name,
-            expected=f"1 to {_MAX_SIDE:,}",
-            found=f"{photo.width} x {photo.height}",
-        )
-    return photo
-
-
-def _signs(photos: Sequence[_Photo], names: Sequence[str], seam: Seam) -> tuple[list[_Row], int]:
+def _signs(photos: Sequence[_Photo], names: Sequence[str], seam: Seam) -> tuple[list[LabelledBox], int]:
     """Return the objects of all photos, and how many signs lie across a seam."""
-    rows: list[_Row] = []
-    crossing = 0
+    rows, crossing = list[LabelledBox](), 0
     for image, (photo, name) in enumerate(zip(photos, names, strict=True)):
-        for place, sign in enumerate(photo.objects):
-            where = f"{name}: objects[{place}]"
-            if not (0 < len(sign.label) <= 200 and sign.label.isprintable()):
-                raise AnnotationFormatError("A label is malformed", where=where, found=repr(sign.label[:80]))
-            box = sign.bbox
+        for number, sign in enumerate(photo.objects):
+            where = f"{name}: objects[{number}]"
+            check_label(sign.label, where)
+            box, stated = sign.bbox, sign.properties
             across = box.xmin > box.xmax and (photo.ispano or box.cross_boundary is not None)
             crossing += across
             for left, right in _pieces(box, photo.width, seam) if across else [(box.xmin, box.xmax)]:
-                corners = (left, box.ymin, right - left, box.ymax - box.ymin)
-                truncated = sign.properties.out_of_frame or across
-                rows.append(_Row(image, sign.label, corners, sign.properties.occluded, truncated, where))
+                size = (left, box.ymin, right - left, box.ymax - box.ymin)
+                rows.append(LabelledBox(image, sign.label, size, where, stated.out_of_frame or across, stated.occluded))
     return rows, crossing
 
 
@@ -219,10 +186,6 @@ def _pieces(box: _Box, width: int, seam: Seam) -> list[tuple[float, float]]:
     return both if seam == "split" else []
 
 
-def _categories(rows: Sequence[_Row]) -> Categories:
-    return Categories.counted(sorted({row.label for row in rows}))
-
-
 def _images(keys: Sequence[str], photos: Sequence[_Photo]) -> Images:
     sizes = np.zeros((len(keys), 2), np.int32)
     if photos:
@@ -232,16 +195,4 @@ def _images(keys: Sequence[str], photos: Sequence[_Photo]) -> Images:
         file_names=[f"{key}.jpg" for key in keys],
         widths=np.ascontiguousarray(sizes[:, 0]),
         heights=np.ascontiguousarray(sizes[:, 1]),
-    )
-
-
-def _objects(rows: Sequence[_Row], categories: Categories) -> Objects:
-    place = categories.index()
-    boxes = np.array([row.box for row in rows], np.float64).reshape(-1, 4)
-    return Objects.of(
-        [row.image for row in rows],
-        [place[row.label] for row in rows],
-        boxes,
-        truncated=np.array([row.truncated for row in rows], np.bool_),
-        occluded=np.array([row.occluded for row in rows], np.bool_),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -18,17 +18,16 @@ from curation.sources.cub200 import FILES as CUB200_FILES
 from curation.sources.cub200 import PARTS as CUB200_PARTS
 from curation.sources.cub200 import locate_cub200, parse_cub200
 from curation.sources.datasets import family, is_listed
-from curation.sources.id_list import parse_id_list
 from curation.sources.imagenet import read_imagenet
 from curation.sources.integrity import check_policy
-from curation.sources.listed import FORMS, read_listed
 from curation.sources.mtsd import locate_mtsd, mtsd_names, mtsd_parts, parse_mtsd
 from curation.sources.openimages import parse_openimages
 from curation.sources.openimages.files import OpenImagesContent, is_box_file, locate_openimages, offered_parts
+from curation.sources.published_list import FORMS, parse_id_list, read_listed
 from curation.sources.source import Source
 from curation.sources.source_specs import BadBoxes, Seam
 from curation.sources.table import SUFFIXES, Split, parse_table
-from curation.sources.voc import VocContent, locate_voc, parse_voc, voc_paths
+from curation.sources.voc import locate_voc, parse_voc, voc_names
 
 _PARTS = ("train", "val", "test")
 _LARGE = 100 << 20
@@ -113,6 +112,13 @@ class _RawFiles:
     options: dict[str, Any] = field(default_factory=dict)
 
 
+def _many_files(
+    root: Path, names: Callable[[], Sequence[str]], parse: Callable[..., Source], **options: Any
+) -> _RawFiles:
+    """Return files below a root, whose names are asked for anew each time."""
+    return _RawFiles(lambda: paths_below(root, names()), lambda: SmallFiles(root, names()), parse, options)
+
+
 def _is_many(raw: _RawFiles) -> bool:
     """Return whether the files are so many that to list them takes time."""
     return raw.options["layout"] in ("voc", "mtsd", "bdd100k")
@@ -178,12 +184,8 @@ def _raw_files(path: Path, dataset: str, part: str, bad_boxes: BadBoxes, split: 
     if path.is_dir():
         path, is_voc = _in_folder(path, dataset, part)
         if is_voc:
-            return _RawFiles(
-                partial(voc_paths, path, part),
-                partial(VocContent, path, part),
-                partial(parse_voc, dataset=dataset, bad_boxes=bad_boxes),
-                {"layout": "voc", **options},
-            )
+            read = partial(parse_voc, dataset=dataset, part=part, bad_boxes=bad_boxes)
+            return _many_files(path, lambda: voc_names(path, part), read, layout="voc", **options)
     elif not path.exists():
         raise MissingFileError("The source does not exist", where=str(path), expected=_EXPECTED)
     absolute = str(path.absolute())
@@ -197,7 +199,7 @@ def _raw_files(path: Path, dataset: str, part: str, bad_boxes: BadBoxes, split: 
     elif suffix == ".json":
         layout, parse = "coco", partial(parse_coco, dataset=dataset, part=part, bad_boxes=bad_boxes)
     else:
-        raise UsageError("The file is of no known kind", where=str(path), expected=_EXPECTED)
+        raise UsageError("Unknown file type", where=str(path), expected=_EXPECTED)
     options |= {"layout": layout, "name": path.name}
     return _RawFiles(lambda: [absolute], partial(FileContent, path), parse, options)
 
@@ -217,59 +219,35 @@ _PARTS_OF: dict[str, Callable[[Path], tuple[str, ...]]] = {
 
 
 def _own_layout(path: Path, dataset: str, part: str, bad_boxes: BadBoxes, seam: Seam) -> _RawFiles | None:
-    """Return the files of a dataset with a layout of its own, None where the path holds another one."""
+    """Return the files of a dataset with a layout of its own, None where the path holds another layout."""
     # A part that was converted to COCO's layout is read as such.
     is_root = path.is_dir() and not (path / "annotations" / f"instances_{part}.json").is_file()
     kind = family(dataset)
-    own: _RawFiles | None = None
+    options: dict[str, Any] = {"dataset": dataset, "bad_boxes": bad_boxes}
+    keyed = options | {"layout": kind, "part": part}
     if kind == "openimages" and (is_root or is_box_file(path)):
-        own = _openimages(path, dataset, part, bad_boxes)
-    elif kind == "cub200" and is_root:
-        own = _cub200(locate_cub200(path).absolute(), dataset, part, bad_boxes)
-    elif kind == "mtsd" and is_root:
-        own = _mtsd(locate_mtsd(path).absolute(), dataset, part, bad_boxes, seam)
-    elif kind == "bdd100k" and (is_root or (path.suffix == ".json" and is_bdd100k_file(path))):
-        own = _bdd100k(path.absolute(), dataset, part, bad_boxes)
-    if own is not None:
-        own.options.update(layout=kind, dataset=dataset, part=part, bad_boxes=bad_boxes)
-    return own
-
-
-def _openimages(path: Path, dataset: str, part: str, bad_boxes: BadBoxes) -> _RawFiles:
-    paths = locate_openimages(path, part)
-    return _RawFiles(
-        lambda: [str(one.absolute()) for one in locate_openimages(path, part).given()],
-        partial(OpenImagesContent, paths),
-        partial(parse_openimages, dataset=dataset, bad_boxes=bad_boxes),
-        {"names": [one.name for one in paths.given()]},
-    )
-
-
-def _cub200(root: Path, dataset: str, part: str, bad_boxes: BadBoxes) -> _RawFiles:
-    return _RawFiles(
-        lambda: [str(root / name) for name in CUB200_FILES],
-        partial(SmallFiles, root, CUB200_FILES),
-        partial(parse_cub200, dataset=dataset, part=part, bad_boxes=bad_boxes),
-    )
-
-
-def _mtsd(root: Path, dataset: str, part: str, bad_boxes: BadBoxes, seam: Seam) -> _RawFiles:
-    return _RawFiles(
-        lambda: paths_below(root, mtsd_names(root, part)),
-        lambda: SmallFiles(root, mtsd_names(root, part)),
-        partial(parse_mtsd, part=part, dataset=dataset, bad_boxes=bad_boxes, seam=seam),
-        {"seam": seam},
-    )
-
-
-def _bdd100k(path: Path, dataset: str, part: str, bad_boxes: BadBoxes) -> _RawFiles:
-    place = locate_bdd100k(path, part)
-    return _RawFiles(
-        lambda: paths_below(place.root, locate_bdd100k(path, part).names),
-        partial(SmallFiles, place.root, place.names),
-        partial(parse_bdd100k, part=place.part, dataset=dataset, bad_boxes=bad_boxes),
-        {"named": place.part, "files": place.names[0] if len(place.names) == 1 else ""},
-    )
+        paths = locate_openimages(path, part)
+        return _RawFiles(
+            lambda: [str(one.absolute()) for one in locate_openimages(path, part).given()],
+            partial(OpenImagesContent, paths),
+            partial(parse_openimages, **options),
+            keyed | {"names": [one.name for one in paths.given()]},
+        )
+    if kind == "cub200" and is_root:
+        parse = partial(parse_cub200, part=part, **options)
+        return _many_files(locate_cub200(path).absolute(), lambda: CUB200_FILES, parse, **keyed)
+    if kind == "mtsd" and is_root:
+        root = locate_mtsd(path).absolute()
+        parse = partial(parse_mtsd, part=part, seam=seam, **options)
+        return _many_files(root, lambda: mtsd_names(root, part), parse, seam=seam, **keyed)
+    if kind == "bdd100k" and (is_root or (path.suffix == ".json" and is_bdd100k_file(path))):
+        place = locate_bdd100k(path.absolute(), part)
+        file = place.names[0] if len(place.names) == 1 else ""
+        return _many_files(
+            place.root, lambda: locate_bdd100k(path.absolute(), part).names,
+            partial(parse_bdd100k, part=place.part, **options), named=place.part, file=file, **keyed,
+        )  # fmt: skip
+    return None
 
 
 def _in_folder(folder: Path, dataset: str, part: str) -> tuple[Path, bool]:

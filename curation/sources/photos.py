@@ -45,7 +45,7 @@ class PhotoFolder:
     def __init__(self, folder: Path, others: tuple[str, ...] = ()) -> None:
         if not folder.is_dir():
             found = "a file" if folder.exists() else None
-            what = "The photos are those below a folder" if found else "The folder of photos does not exist"
+            what = "The path of the photos is not a folder" if found else "The folder of photos does not exist"
             raise MissingFileError(what, where=str(folder), expected="a folder", found=found)
         self.folder = folder
         self._suffixes = SUFFIXES + others
@@ -84,9 +84,7 @@ class PhotoFolder:
         return found
 
 
-def photos_of_ids(
-    ids: Sequence[str], photos: Path | str | Mapping[str, Path], names: Mapping[str, str] | None = None
-) -> dict[str, Path]:
+def photos_of_ids(ids: Sequence[str], photos: Path | str | Mapping[str, Path]) -> dict[str, Path]:
     """Return the photo of each image id.
 
     Parameters
@@ -95,8 +93,6 @@ def photos_of_ids(
         Such as ``coco:000000000139``.
     photos : Path, or mapping of str to Path
         The folder of the photos, or one by the namespace of the ids.
-    names : mapping of str to str, optional
-        File names by id; they go before the native half of an id.
 
     Raises
     ------
@@ -110,7 +106,7 @@ def photos_of_ids(
     for one in ids:
         namespace, _, native = one.partition(":")
         folder = folders.get(namespace, folders.get(""))
-        path = None if folder is None else folder.find([(names or {}).get(one, ""), native])
+        path = None if folder is None else folder.find([native])
         if path is None:
             missing.append(one)
         else:

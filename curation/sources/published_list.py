@@ -4,54 +4,54 @@ One list may be written as ``imagenet_1k/val/ILSVRC2012_val_00024235.JPEG 0``, a
 entry of a JSON array. What all of them share is the *stem*: the name of the file without folder and suffix. Stems of
 two files are compared, and digests of stems name a list whatever its form.
 
+As a source, a list says which images there are. The id of a dataset that is known by its lists alone (DTD, NINCO, …) is
+the stem of a file, behind as many folders as tell its images apart: ``dtd:banded/banded_0002``.
+
 A list may have millions of lines. Its entries stay in columns: the bytes of a text with one entry a line.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from pathlib import Path, PurePosixPath
+from typing import Any
 
+import msgspec
 import numpy as np
 
-from curation.errors import AnnotationFormatError, DamagedFileError, UsageError
-from curation.input_files import InputFile, beginning
-from curation.sources.annotation_facts import read_coco_facts
+from curation.errors import AnnotationFormatError, DamagedFileError, ImageIdError, UsageError
+from curation.ids import ImageId, check_native, native_number, native_of
+from curation.input_files import InputFile, beginning, filled_lines
+from curation.sources.content import FileContent
+from curation.sources.datasets import family, folders_in_ids, is_known, namespace_of
 from curation.sources.entries import (
     BYTE_ORDER_MARK,
-    CLASS_FILE,
     LONGEST_LINE,
     MOST_CLASS_NAMES,
     NO_LABEL,
     SHARE,
     SHOWN,
-    Column,
     EmptyListError,
     Form,
-    ListDigests,
     OddLine,
     PublishedFile,
     PublishedList,
     encoded,
     name_classes,
-)  # fmt: skip
+)
+from curation.sources.integrity import check_unique
 from curation.sources.nested_json import read_json
 from curation.sources.records import read_table
-from curation.sources.stems import FILE_NAME, FILE_SUFFIXES, with_suffix
-from curation.sources.text_lines import Lines, lines_of, numbers_alone
-from curation.sources.word_columns import are_frames, read_files, read_names
+from curation.sources.source import Bools, FileRecord, Images, Source
+from curation.sources.stems import FILE_NAME, FILE_SUFFIXES, stems, with_suffix
+from curation.sources.text_lines import Lines, are_frames, lines_of, numbers_alone, read_files, read_names
 
-if TYPE_CHECKING:
-    from curation.sources.source import Bools
-
-__all__ = [
-    "CLASS_FILE", "LIST_SUFFIXES", "LONGEST_LINE", "MOST_CLASS_NAMES", "NO_LABEL", "YAML_NAMES", "Column",
-    "EmptyListError", "Form", "ListDigests", "OddLine", "PublishedFile", "PublishedList", "first_line", "list_files",
-    "read_coco_facts", "read_published",
-]  # fmt: skip
-
+FORMS = (".txt", ".csv", ".json")
+PHOTO_SUFFIX = r"\.(?:jpe?g|png)"
+_SUFFIX = re.compile(rf"{PHOTO_SUFFIX}\Z", re.IGNORECASE)
+_CLIMBING = re.compile(rb"^(?:/|.*(?:^|/)\.\.(?:/|$))", re.MULTILINE)
 MAX_BYTES = 1 << 30
 LIST_SUFFIXES = (".txt", ".list", ".lst", ".csv", ".tsv", ".json", ".jsonl", ".odgt", "")
 """Suffixes of files that may hold a list, beside `YAML_NAMES`."""
@@ -264,3 +264,170 @@ def _yaml(data: bytes, where: str) -> dict[str, Any]:
             "The YAML cannot be read", where=where, expected="an object with train, val, test and names, without tags",
             found=str(error)[:200],
         ) from None  # fmt: skip
+
+
+def read_listed(path: Path, *, dataset: str, part: str) -> Source:
+    """Return the images of a list in file order, without boxes; classes are those of the list, else folders of ids.
+
+    Raises
+    ------
+    MissingFileError, UsageError, AnnotationFormatError
+        See `read_published` and `only_list`.
+    DuplicateIdError
+        An image is listed twice.
+    """
+    file = read_published(path)
+    listed = only_list(file)
+    natives = natives_of(listed, namespace_of(dataset), str(path))
+    check_unique(natives, "image", lambda row: f"{path}: entry {row + 1}")
+    paths = listed.paths.decode().split("\n")[:-1]
+    classes = list[str]()
+    if listed.group_of is not None:
+        classes = [listed.groups[number] for number in listed.group_of.tolist()]
+    elif folders_in_ids(dataset):
+        classes = [text.replace("\\", "/").rpartition("/")[0].rpartition("/")[2] for text in paths]
+    images = Images.of(natives, numbers=np.arange(len(natives), dtype=np.int64), file_names=paths)
+    record = FileRecord(path.name, f"sha256:{file.sha256}", file.size, len(natives))
+    return Source.of_labels(dataset, part, images, classes if all(classes) else [], record)
+
+
+def only_list(file: PublishedFile) -> PublishedList:
+    """Return the one list of a file, every line of it an entry.
+
+    Raises
+    ------
+    AnnotationFormatError
+        It holds none or several, or a line is no entry as the others are.
+    """
+    if len(file.lists) == 1 and not file.lists[0].odd:
+        return file.lists[0]
+    odd = file.lists[0].odd_lines[0] if len(file.lists) == 1 else None
+    raise AnnotationFormatError(
+        "The file is not one list of images",
+        where=str(file.path) if odd is None else f"{file.path}, line {odd.line}",
+        expected="one image a line, all of one form",
+        found=f"{len(file.lists)} lists ({file.form})" if odd is None else f"{odd.reason}: {odd.text!r}",
+    )
+
+
+def natives_of(one: PublishedList, namespace: str, where: str) -> Sequence[str]:
+    """Return the id of each entry within a name space, in the order of the list.
+
+    Raises
+    ------
+    AnnotationFormatError
+        A path is absolute or climbs, lacks a folder of its id, or is none.
+    """
+    paths = _paths_below_root(one, where)
+    folders = folders_in_ids(namespace)
+    if not folders:
+        natives = one.stems.decode().split("\n")[:-1]
+    else:
+        natives = one.parent_stems.decode().split("\n")[:-1]
+        outer = paths
+        for _ in range(folders - 1):
+            outer = re.sub(rb"/[^/\n]*$", b"", outer, flags=re.MULTILINE)
+            above = stems(outer, parents=1).decode().split("\n")[:-1]
+            natives = [f"{folder.rpartition('/')[0]}/{native}" for folder, native in zip(above, natives, strict=True)]
+    natives = [native.removeprefix(f"{namespace}:") for native in natives]
+    for row, native in enumerate(natives):
+        check_native(native)
+        if native.count("/") != folders or native.startswith("/"):
+            raise AnnotationFormatError(
+                "A path of the list lacks the folder that belongs to its id",
+                where=f"{where}, line {one.lines[row]}",
+                expected=f"at least {folders} folders before the name of an image of {namespace}",
+                found=repr(native[:80]),
+            )
+    return natives
+
+
+def ids_of(one: PublishedList, namespace: str, where: str) -> list[str]:
+    """Return the id of each entry, ``dtd:banded/banded_0002``, in the order of the list.
+
+    Of a dataset that nothing is known of, an id keeps the last folder where there is one: stems may repeat.
+
+    Raises
+    ------
+    AnnotationFormatError
+        See `natives_of`.
+    """
+    if is_known(namespace):
+        natives = [native_of(native, namespace) for native in natives_of(one, namespace, where)]
+    else:
+        _paths_below_root(one, where)
+        natives = one.parent_stems.decode().split("\n")[:-1]
+    return [str(ImageId(namespace, native)) for native in natives]
+
+
+def _paths_below_root(one: PublishedList, where: str) -> bytes:
+    paths = one.paths.replace(b"\\", b"/")
+    if found := _CLIMBING.search(paths):
+        row = paths.count(b"\n", 0, found.start())
+        raise AnnotationFormatError(
+            "A path of the list leaves its root",
+            where=f"{where}, line {one.lines[row]}",
+            expected="a path below the root of the dataset",
+            found=ascii(paths[found.start() :].split(b"\n", 1)[0].decode("utf-8", "replace"))[:80],
+        )
+    return paths
+
+
+class ListedImage(msgspec.Struct, frozen=True):
+    """One entry of ``images`` in a COCO file that serves as a list."""
+
+    id: int | str
+    file_name: str = ""
+
+
+class ListedImages(msgspec.Struct, frozen=True):
+    """What a list needs of a COCO file."""
+
+    images: list[ListedImage]
+
+
+def bare_id(text: str) -> str:
+    """Return an id without the folder before it and the suffix of a photo behind it.
+
+    >>> bare_id("JPEGImages/2008_000008.jpg")
+    '2008_000008'
+    """
+    return _SUFFIX.sub("", PurePosixPath(text).name)
+
+
+def parse_id_list(content: FileContent, *, dataset: str, part: str) -> Source:
+    """Return the images of a list in file order, as a presence-only source without classes.
+
+    A line is an id, with or without its namespace and the suffix of a photo. COCO's numbers get their zeros.
+
+    Raises
+    ------
+    AnnotationFormatError
+        The file is not UTF-8, or a line is no id of the dataset.
+    DuplicateIdError
+        An image stands twice.
+    """
+    namespace = namespace_of(dataset)
+    lines = filled_lines(content.data, content.name, AnnotationFormatError, "The list is not UTF-8 text")
+    natives = [_native(line, namespace, f"{content.name}, line {number}") for number, line in lines]
+    check_unique(natives, "image", lambda row: f"{content.name}, line {lines[row][0]}")
+    record = FileRecord(content.name, content.sha256, content.size, len(natives))
+    return Source.of_labels(dataset, part, Images.of(natives), [], record)
+
+
+def _native(line: str, namespace: str, where: str) -> str:
+    text = line.removeprefix(f"{namespace}:")
+    native = native_of(bare_id(text), namespace)
+    try:
+        check_native(native)
+    except ImageIdError:
+        native = ""
+    numbered = family(namespace) in ("coco", "voc")
+    if not native or ":" in native or " " in native or (numbered and native_number(native) is None):
+        raise AnnotationFormatError(
+            "A line of the list is no image id",
+            where=where,
+            expected=f"one id of {namespace} a line",
+            found=repr(line[:80]),
+        )
+    return native

@@ -279,6 +279,28 @@ class Source:
             dataset, part, space, licence=terms.licence, media_redistributable=terms.media_redistributable, **facts
         )
 
+    @classmethod
+    def of_labels(
+        cls, dataset: str, part: str, images: Images, labels: Sequence[str], file: FileRecord, **facts: Any
+    ) -> Source:
+        """Return a presence-only source of images with one class each, or without classes where there are no labels.
+
+        Classes are the labels that occur, sorted and numbered from 0.
+        """
+        names = sorted(set(labels))
+        number = {name: position for position, name in enumerate(names)}
+        shown = np.fromiter(map(number.__getitem__, labels), np.int32, len(labels))
+        return cls.of(
+            dataset,
+            part,
+            images=images,
+            categories=Categories(tuple(range(len(names))), tuple(names), ("",) * len(names)),
+            objects=None,
+            presence=np.stack([np.arange(len(labels), dtype=np.int32), shown], axis=1),
+            files=(file,),
+            **facts,
+        )
+
     @property
     def title(self) -> str:
         """Dataset and part."""

@@ -17,7 +17,6 @@ from curation.sources.content import FileContent, check_name
 from curation.sources.datasets import COCO_CATEGORIES, VOC_NAMES, family, namespace_of
 from curation.sources.integrity import check_unique
 from curation.sources.source import Categories, FileRecord, Images, Source
-from curation.storage import read_bytes
 
 IMAGE_COLUMNS = ("image", "image_id", "file_name")
 CLASS_COLUMNS = ("class", "category", "label", "category_id")
@@ -27,12 +26,9 @@ _COCO_PREFIX = re.compile(r"COCO_[a-z0-9]+_(?=[0-9]{1,12}\Z)")
 _IMAGE_SUFFIXES = (".jpg", ".jpeg", ".png")
 
 Split = tuple[str, str]
-Labels = Mapping[int, str] | Path
 
 
-def read_table(
-    path: Path, *, dataset: str, part: str, split: Split | None = None, labels: Labels | None = None
-) -> Source:
+def read_table(path: Path, *, dataset: str, part: str, split: Split | None = None) -> Source:
     """Return a presence-only source: which classes each image shows, no boxes.
 
     The table has a header. Its image column is called ``image``, ``image_id`` or ``file_name``. Classes stand one a row
@@ -50,8 +46,6 @@ def read_table(
         year may follow) has to hold it. A table without such a column is the part.
     split : (str, str), optional
         Column and value that choose the rows, in place of `part`.
-    labels : mapping of int to str, or Path, optional
-        Names of category numbers; a file names category i in its line i. COCO's 80 are known.
 
     Raises
     ------
@@ -61,12 +55,10 @@ def read_table(
         The table tells parts apart and this is none of them, or which is meant is not said; two columns hold the
         part's name; the chosen split column does not exist or never has that value.
     """
-    return parse_table(FileContent(path), dataset=dataset, part=part, split=split, labels=labels)
+    return parse_table(FileContent(path), dataset=dataset, part=part, split=split)
 
 
-def parse_table(
-    content: FileContent, *, dataset: str, part: str, split: Split | None = None, labels: Labels | None = None
-) -> Source:
+def parse_table(content: FileContent, *, dataset: str, part: str, split: Split | None = None) -> Source:
     """Return the source in a table that is in memory already (see `read_table`)."""
     cells = read_cells(content)
     image_column = _column(cells, IMAGE_COLUMNS, "image")
@@ -80,7 +72,7 @@ def parse_table(
         check_unique(natives, "image", lambda index: cells.where(rows[index]))
     first = dict(zip(reversed(natives), reversed(names), strict=True))
     place = {native: number for number, native in enumerate(dict.fromkeys(natives))}
-    categories, class_of = _classes(dataset, _names_of(labels, dataset), stated)
+    categories, class_of = _classes(dataset, stated)
     pairs = set()
     for row, native, values in zip(rows, natives, stated, strict=True):
         for value in values:
@@ -88,7 +80,7 @@ def parse_table(
                 raise DanglingIdError(
                     "A row names a class that is not known",
                     where=cells.where(row),
-                    expected=", ".join(categories.names)[:200] or "names, or labels that give numbers a name",
+                    expected=", ".join(categories.names)[:200] or "names of classes",
                     found=repr(value)[:80],
                     hint="write the names of classes in place of numbers",
                 )
@@ -170,22 +162,13 @@ def _native(text: str, namespace: str, where: str) -> str:
     return native
 
 
-def _names_of(labels: Labels | None, dataset: str) -> Mapping[int, str]:
-    if isinstance(labels, Path):
-        lines = read_bytes(labels, kind="file of labels").decode("utf-8", errors="replace").splitlines()
-        return {number: name.strip() for number, name in enumerate(lines, start=1)}
-    if labels is not None:
-        return labels
+def _classes(dataset: str, stated: Sequence[Sequence[str]]) -> tuple[Categories, Mapping[str, int]]:
+    """Return the classes of a table, and the position of each by what a cell calls it: its name, or its number."""
     if family(dataset) == "coco":
-        return {number: name for number, name, _ in COCO_CATEGORIES}
-    return dict(enumerate(VOC_NAMES, start=1)) if dataset in ("voc2007", "voc2012") else {}
-
-
-def _classes(
-    dataset: str, names: Mapping[int, str], stated: Sequence[Sequence[str]]
-) -> tuple[Categories, Mapping[str, int]]:
-    """Return the classes of a table, and the place of each by what a cell calls it: its name, or its number."""
-    if not names:
+        names = {number: name for number, name, _ in COCO_CATEGORIES}
+    elif dataset in ("voc2007", "voc2012"):
+        names = dict(enumerate(VOC_NAMES, start=1))
+    else:
         found = sorted({value for values in stated for value in values if not value.isdigit()})
         return Categories.counted(found), {name: place for place, name in enumerate(found)}
     parents = {name: parent for _, name, parent in COCO_CATEGORIES} if family(dataset) == "coco" else {}

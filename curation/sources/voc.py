@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NoReturn
@@ -16,17 +15,14 @@ import numpy.typing as npt
 from defusedxml.common import DefusedXmlException
 from defusedxml.ElementTree import DefusedXMLParser
 
-from curation.canonical import sha256_of_bytes
-from curation.errors import AnnotationFormatError, ImageIdError, MissingFileError
-from curation.ids import check_native
-from curation.sources.content import record_of_many
+from curation.errors import AnnotationFormatError, MissingFileError
+from curation.input_files import utf8_text
+from curation.sources.content import SmallFiles, check_name, record_of_many
 from curation.sources.datasets import VOC_NAMES, namespace_of
 from curation.sources.integrity import check_policy, check_unique, sound_objects
 from curation.sources.source import (
     POSES,
-    Bools,
     Categories,
-    FileRecord,
     Floats,
     Images,
     Int32s,
@@ -38,8 +34,8 @@ from curation.storage import inside, read_bytes
 
 _SETS = "ImageSets/Main"
 _XML = "Annotations"
-_PLAIN_NAME = re.compile(r"[A-Za-z0-9_]+\Z")
 _POSITION = {pose.lower(): position for position, pose in enumerate(POSES)}
+_FLAG = {"": 0, "0": 0, "1": 1}
 _CORNERS = ("xmin", "ymin", "xmax", "ymax")
 _OF_OBJECT = frozenset(("name", "pose", "truncated", "difficult", "occluded"))
 _LARGEST_XML = 16 << 20
@@ -70,7 +66,9 @@ def read_voc(root: Path, dataset: str, part: str, *, bad_boxes: BadBoxes = "erro
     AnnotationFormatError, DuplicateIdError, BoxError
         A file is not what it should be; the error names it.
     """
-    return parse_voc(VocContent(locate_voc(root, dataset), part), dataset=dataset, bad_boxes=bad_boxes)
+    folder = locate_voc(root, dataset)
+    files = SmallFiles(folder, voc_names(folder, part))
+    return parse_voc(files, dataset=dataset, part=part, bad_boxes=bad_boxes)
 
 
 def locate_voc(root: Path, dataset: str) -> Path:
@@ -87,67 +85,16 @@ def locate_voc(root: Path, dataset: str) -> Path:
         if (folder / _XML).is_dir() and (folder / _SETS).is_dir():
             return folder
     raise MissingFileError(
-        "No VOC folder is there",
+        "VOC folder not found",
         where=str(root),
         expected=f"{_XML}/ and {_SETS}/ in {', '.join(str(folder) for folder in tried)}",
     )
 
 
-class VocContent:
-    """One image set and the XML files it names, in memory.
-
-    Attributes
-    ----------
-    part : str
-    stems : tuple of str
-        Image names in the order of the image set.
-    documents : list of bytes
-        One XML file a stem.
-    files : tuple of FileRecord
-        The image set, and all XML files taken together (rows still 0).
-    """
-
-    def __init__(self, root: Path, part: str) -> None:
-        self.part = part
-        listed, self.stems = _image_set(root, part)
-        kind = "annotation file of a listed image"
-        self.documents = [read_bytes(path, kind=kind) for path in _xml_paths(root, self.stems)]
-        held = {f"{_XML}/{stem}.xml": data for stem, data in zip(self.stems, self.documents, strict=True)}
-        self.files = (
-            FileRecord(f"{_SETS}/{part}.txt", sha256_of_bytes(listed), len(listed), len(self.stems)),
-            record_of_many(f"{_XML}/*.xml", held, 0),
-        )
-
-    @property
-    def size(self) -> int:
-        """Bytes of all files."""
-        return sum(file.size for file in self.files)
-
-    @property
-    def sha256(self) -> str:
-        """``sha256:<hex>`` that changes with any of the files."""
-        return sha256_of_bytes("\n".join(file.sha256 for file in self.files).encode("ascii"))
-
-
-def voc_paths(root: Path, part: str) -> list[str]:
-    """Return every file that an image set's source is read from: the list, then its XML files."""
-    return [str(_set_path(root, part)), *_xml_paths(root, _image_set(root, part)[1])]
-
-
-def _xml_paths(root: Path, stems: Sequence[str]) -> list[str]:
-    """Return the XML path of each image; a name that leads outside ``Annotations`` is a `PathEscapeError`."""
-    folder = root / _XML
-    # Resolving links costs more than reading the file, so a name without a dot or separator is not resolved.
-    return [f"{folder}/{stem}.xml" if _PLAIN_NAME.match(stem) else str(inside(folder, f"{stem}.xml")) for stem in stems]
-
-
-def _set_path(root: Path, part: str) -> Path:
-    return inside(root / _SETS, f"{part}.txt")
-
-
-def _image_set(root: Path, part: str) -> tuple[bytes, tuple[str, ...]]:
-    path = _set_path(root, part)
+def voc_names(root: Path, part: str) -> tuple[str, ...]:
+    """Return the files that an image set's source is read from: the list, then an XML file for each image."""
     where = f"{_SETS}/{part}.txt"
+    path = inside(root / _SETS, f"{part}.txt")
     if not path.is_file():
         offered = sorted(entry.stem for entry in path.parent.glob("*.txt") if "_" not in entry.stem)
         raise MissingFileError(
@@ -155,21 +102,19 @@ def _image_set(root: Path, part: str) -> tuple[bytes, tuple[str, ...]]:
             where=str(path),
             expected=f"one of {', '.join(offered[:20])}" if offered else "an image set",
         )
-    data = read_bytes(path, kind="image set")
-    try:
-        # Per-class lists add a flag to each name (000005 -1).
-        stems = tuple(line.split()[0] for line in data.decode("utf-8").split("\n") if line.strip())
-    except UnicodeDecodeError as error:
-        _refuse("The image set is not UTF-8", where, str(error))
+    lines = utf8_text(read_bytes(path, kind="image set"), where, AnnotationFormatError, "The image set is not UTF-8")
+    # Per-class lists add a flag to each name (000005 -1).
+    stems = tuple(line.split()[0] for line in lines.split("\n") if line.strip())
     if not stems:
         _refuse("The image set is empty", where, "no image names")
     for row, stem in enumerate(stems):
-        try:
-            check_native(stem)
-        except ImageIdError as error:
-            _refuse(error.what, f"{where}: line {row + 1}", stem[:80])
+        check_name(stem, f"{where}: line {row + 1}")
     check_unique(stems, "image name", lambda row: f"{where}: image {row + 1}")
-    return data, stems
+    # Resolving links costs more than reading the file, so a name without a dot or separator is not resolved.
+    for stem in stems:
+        if not stem.replace("_", "a").isalnum():
+            inside(root / _XML, f"{stem}.xml")
+    return (where, *(f"{_XML}/{stem}.xml" for stem in stems))
 
 
 @dataclass(slots=True)
@@ -270,19 +215,19 @@ def _take(element: Element, into: dict[str, str], where: str) -> None:
 class _Rows:
     """All objects of a part: the image each stands in, its place there, and its fields as texts."""
 
-    stems: Sequence[str]
+    names: Sequence[str]
     image: list[int]
     place: list[int]
     fields: list[dict[str, str]]
 
     @classmethod
-    def of(cls, stems: Sequence[str], records: Sequence[VocRecord]) -> _Rows:
+    def of(cls, names: Sequence[str], records: Sequence[VocRecord]) -> _Rows:
         places = [(image, place) for image, record in enumerate(records) for place in range(len(record.objects))]
         fields = [entry for record in records for entry in record.objects]
-        return cls(stems, [image for image, _ in places], [place for _, place in places], fields)
+        return cls(names, [image for image, _ in places], [place for _, place in places], fields)
 
     def where(self, row: int) -> str:
-        return f"{_XML}/{self.stems[self.image[row]]}.xml: object[{self.place[row]}]"
+        return f"{self.names[self.image[row]]}: object[{self.place[row]}]"
 
     def required(self, name: str) -> list[str]:
         values = [entry.get(name, "") for entry in self.fields]
@@ -290,59 +235,55 @@ class _Rows:
             _refuse(f"An object lacks <{name}>", self.where(values.index("")), "nothing")
         return values
 
+    def coded(self, name: str, known: Mapping[str, int]) -> npt.NDArray[np.int8]:
+        """Return the number of each object's text in a field, in any case; ``""`` where it has none."""
+        values = [entry.get(name, "").lower() for entry in self.fields]
+        if strange := set(values) - known.keys():
+            row = next(row for row, value in enumerate(values) if value in strange)
+            _refuse(f"An object has an unknown <{name}>", self.where(row), values[row], ", ".join(filter(None, known)))
+        return np.array([known[value] for value in values], np.int8)
 
-def parse_voc(content: VocContent, *, dataset: str, bad_boxes: BadBoxes = "error") -> Source:
+
+def parse_voc(content: SmallFiles, *, dataset: str, part: str, bad_boxes: BadBoxes = "error") -> Source:
     """Return the source in files that are in memory already (see `read_voc`)."""
     from tqdm import tqdm
 
     check_policy(bad_boxes)
     namespace_of(dataset)
-    pairs = tqdm(
-        zip(content.stems, content.documents, strict=True),
-        total=len(content.stems),
-        desc="VOC XML",
-        unit="file",
-        leave=False,
-        disable=None,
-    )
-    records = [decode_voc(data, f"{_XML}/{stem}.xml") for stem, data in pairs]
-    rows = _Rows.of(content.stems, records)
-    names = rows.required("name")
-    categories = _categories(rows, names, dataset)
-    objects = _objects(rows, names, categories.index())
+    listed, *names = content.data
+    records = [
+        decode_voc(content.data[name], name) for name in tqdm(names, "VOC XML", unit="file", leave=False, disable=None)
+    ]
+    rows = _Rows.of(names, records)
+    labels = rows.required("name")
+    categories = _categories(rows, labels, dataset)
+    objects = _objects(rows, labels, categories.index())
     kept, dropped = sound_objects(objects, bad_boxes, rows.where)
-    listed, annotated = content.files
     return Source.of(
         dataset,
-        content.part,
-        images=_images(content.stems, records),
+        part,
+        images=Images.of(
+            [name.removeprefix(f"{_XML}/").removesuffix(".xml") for name in names],
+            file_names=[record.image.get("filename", "") for record in records],
+            widths=_pixels(names, records, "width"),
+            heights=_pixels(names, records, "height"),
+        ),
         categories=categories,
         objects=kept,
         files=(
-            listed,
-            FileRecord(annotated.name, annotated.sha256, annotated.size, len(objects), annotated.files),
+            content.record(listed, [listed], len(names)),
+            record_of_many(f"{_XML}/*.xml", {name: content.data[name] for name in names}, len(objects)),
         ),
         dropped=dropped,
     )
 
 
-def _images(stems: Sequence[str], records: Sequence[VocRecord]) -> Images:
-    return Images.of(
-        stems,
-        file_names=[record.image.get("filename", "") for record in records],
-        widths=_pixels(stems, records, "width"),
-        heights=_pixels(stems, records, "height"),
-    )
-
-
-def _pixels(stems: Sequence[str], records: Sequence[VocRecord], field: str) -> Int32s:
-    values = np.empty(len(records), np.int32)
-    for row, (stem, record) in enumerate(zip(stems, records, strict=True)):
-        text = record.image.get(field, "0")
+def _pixels(names: Sequence[str], records: Sequence[VocRecord], field: str) -> Int32s:
+    texts = [record.image.get(field, "0") for record in records]
+    for name, text in zip(names, texts, strict=True):
         if not (text.isascii() and text.isdigit() and len(text) < 10):
-            _refuse(f"A <{field}> is not a whole number of pixels", f"{_XML}/{stem}.xml", text)
-        values[row] = int(text)
-    return values
+            _refuse(f"A <{field}> is not a whole number of pixels", name, text)
+    return np.array(texts, np.int64).astype(np.int32)
 
 
 def _categories(rows: _Rows, names: list[str], dataset: str) -> Categories:
@@ -367,10 +308,8 @@ def _objects(rows: _Rows, names: list[str], place: dict[str, int]) -> Objects:
         rows.image,
         [place[name] for name in names],
         boxes,
-        difficult=_flags(rows, "difficult"),
-        truncated=_flags(rows, "truncated"),
-        occluded=_flags(rows, "occluded"),
-        pose=_poses(rows),
+        pose=rows.coded("pose", _POSITION),
+        **{flag: rows.coded(flag, _FLAG) > 0 for flag in ("difficult", "truncated", "occluded")},
     )
 
 
@@ -382,24 +321,6 @@ def _corner(rows: _Rows, name: str) -> Floats:
         except ValueError:
             _refuse(f"A <{name}> is not a number", rows.where(row), text)
     return values
-
-
-def _flags(rows: _Rows, name: str) -> Bools:
-    values = [entry.get(name, "0") for entry in rows.fields]
-    strange = set(values) - {"0", "1"}
-    if strange:
-        row = next(row for row, value in enumerate(values) if value in strange)
-        _refuse(f"A <{name}> is neither 0 nor 1", rows.where(row), values[row])
-    return np.array([value == "1" for value in values], np.bool_)
-
-
-def _poses(rows: _Rows) -> npt.NDArray[np.int8]:
-    values = [entry.get("pose", "").lower() for entry in rows.fields]
-    strange = set(values) - _POSITION.keys()
-    if strange:
-        row = next(row for row, value in enumerate(values) if value in strange)
-        _refuse("An object has an unknown <pose>", rows.where(row), values[row])
-    return np.array([_POSITION[value] for value in values], np.int8)
 
 
 def _refuse(what: str, where: str, found: str, expected: str | None = None) -> NoReturn:

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from curation.audit.identity import Images, Shared, images_of
-from curation.sources.published_list import PublishedList, read_published
+from curation.sources.entries import PublishedList
+from curation.sources.published_list import read_published
 
 
 def images(folder: Path, *lists: list[str] | str, namespace: str = "") -> Images:

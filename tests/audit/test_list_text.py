@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from curation.audit.identity import images_of
 from curation.errors import AnnotationFormatError, CurationError
-from curation.sources.published_list import PublishedList, read_published
+from curation.sources.entries import PublishedList
+from curation.sources.published_list import read_published
 
 
 def parsed(data: bytes) -> PublishedList:

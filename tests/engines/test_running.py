@@ -149,7 +149,7 @@ def test_folders_of_other_work_and_twofold_names_are_refused(tmp_path: Path) -> 
         run_step(Squares(power=3), rows(10, 10), out=tmp_path / "out")
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "notes.txt").write_text("mine")
-    with pytest.raises(EngineError, match="holds no output"):
+    with pytest.raises(EngineError, match="not created by curation"):
         run_step(Squares(), rows(10, 10), out=tmp_path / "mine")
     with pytest.raises(EngineError, match="share a name"):
         run_step(Squares(), [Rows(0, 1), Rows(0, 2)], out=tmp_path / "twice", workers=1)

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from curation.errors import HierarchyError, MissingExtraError
-from curation.hierarchy.noun_table import find_dict
 from curation.hierarchy.wordnet import wnid
 
 if TYPE_CHECKING:
@@ -35,7 +34,7 @@ _FILES = [f"{kind}.{part}" for kind in ("data", "index") for part in ("noun", "v
 
 @contextmanager
 def nltk_reader(root: Path) -> Iterator[Any]:
-    """Yield NLTK's reader of a WordNet folder of any layout (see `curation.hierarchy.noun_table.find_dict`).
+    """Yield NLTK's reader of a WordNet folder.
 
     The files are copied to a private folder first: NLTK refuses those outside its data path, group-writable ones and
     those of another owner, and wants a file of lexicographer names that many packages lack.
@@ -60,7 +59,7 @@ def nltk_reader(root: Path) -> Iterator[Any]:
             """Do without the map between WordNet versions, which needs NLTK's own corpora."""
 
     with tempfile.TemporaryDirectory(prefix="curation-wordnet-") as name:
-        folder = _copied(find_dict(root), Path(name))
+        folder = _copied(root, Path(name))
         nltk.data.path.insert(0, str(folder))
         try:
             with warnings.catch_warnings():

@@ -140,13 +140,13 @@ def test_roles_and_images_of_another_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (("wnids.txt",), "in-distribution is not said"),
+        (("wnids.txt",), "No in-distribution classes"),
         (("bare.txt", "known.txt"), "the class of each image"),
         (("map.json", "known.txt"), "renames classes"),
         (("wnids.txt", "nowhere.txt"), "nowhere.txt"),
         # Nothing to hold against another is no "no kin".
-        (("empty.json",), "no class to hold against another"),
-        (("empty.json", "known.txt"), "no class to hold against another"),
+        (("empty.json",), "No classes to compare"),
+        (("empty.json", "known.txt"), "No classes to compare"),
     ],
 )
 def test_what_tells_no_class_is_refused(given: tuple[str, ...], message: str, tmp_path: Path) -> None:

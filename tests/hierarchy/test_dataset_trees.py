@@ -49,15 +49,15 @@ def test_names_stand_in_quotes_where_they_hold_a_comma(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("[", "not JSON"),
-        ("[" * 100_000, "not JSON"),
-        ({"Subcategory": []}, "no label name"),
-        ({"LabelName": 3}, "no label name"),
-        ({"LabelName": "/m/a", "Subcategory": {"LabelName": "/m/b"}}, "not an array"),
-        ({"LabelName": "/m/a", "Subcategory": ["/m/b"]}, "no label name"),
+        ("[", "hierarchy cannot be read"),
+        ("[" * 100_000, "hierarchy cannot be read"),
+        ({"Subcategory": []}, "hierarchy cannot be read"),
+        ({"LabelName": 3}, "hierarchy cannot be read"),
+        ({"LabelName": "/m/a", "Subcategory": {"LabelName": "/m/b"}}, "hierarchy cannot be read"),
+        ({"LabelName": "/m/a", "Subcategory": ["/m/b"]}, "hierarchy cannot be read"),
         (
             {"LabelName": "a", "Subcategory": [{"LabelName": "b", "Subcategory": [{"LabelName": "a"}]}]},
-            "circle",
+            "cycle",
         ),
     ],
 )

@@ -10,9 +10,10 @@ from curation.cli import main
 from curation.errors import HierarchyError, MissingExtraError, MissingFileError
 from curation.hierarchy import open_wordnet
 from curation.hierarchy.hierarchy import parents
-from curation.hierarchy.noun_table import NounLine, embedded_sense_keys, read_noun_lines
+from curation.hierarchy.noun_table import embedded_sense_keys
 from curation.hierarchy.wordnet import nltk_wordnet, wnid, wordnet
 from tests.hierarchy.drawn_wordnet import CANINE, DOG, SMALL, database, written
+from tests.hierarchy.generate_wordnet import read_noun_lines
 from tests.hierarchy.nltk_oracle import nltk_graph
 
 
@@ -113,7 +114,7 @@ def test_what_is_not_there(nltk_corpora: Path, monkeypatch: pytest.MonkeyPatch) 
     with pytest.raises(HierarchyError, match="NLTK cannot read"):
         open_wordnet("nltk:brown")
     written(nltk_corpora / "tiny", database(SMALL))
-    with pytest.raises(MissingFileError, match="A language is one of"):
+    with pytest.raises(MissingFileError, match="Only the Open Multilingual"):
         open_wordnet("nltk:tiny:fra")
     monkeypatch.setitem(sys.modules, "nltk", None)
     with pytest.raises(MissingExtraError, match="NLTK is not installed") as missing:
@@ -138,12 +139,12 @@ def test_commands_say_which_wordnet_answers(nltk_corpora: Path, capsys: pytest.C
     assert "the published tree is of WordNet 3.0" in capsys.readouterr().err
     # ImageNet's classes are not among these nouns, and that is no answer.
     assert main(["hierarchy", "show", "animal", *given]) == 2
-    assert "no noun synset of WordNet 3.1" in capsys.readouterr().err
+    assert "Not a noun synset of WordNet 3.1" in capsys.readouterr().err
 
 
 @pytest.mark.slow
 def test_wordnet_30_at_other_offsets_is_the_built_in_one(nltk_corpora: Path, wordnet_folder: Path) -> None:
-    lines: list[NounLine] = list(read_noun_lines(wordnet_folder))
+    lines = read_noun_lines(wordnet_folder)
     place = {line.offset: number for number, line in enumerate(lines)}
     rows = [
         (

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from curation.errors import HierarchyError, MissingFileError
-from curation.hierarchy.noun_table import find_dict, read_noun_lines, read_senses, wordnet_version
+from curation.errors import HierarchyError
+from curation.hierarchy.noun_table import senses_in, wordnet_version
+from tests.hierarchy.generate_wordnet import read_noun_lines
 
 HEAD = "  1 This is a licence\n"
 
@@ -52,20 +53,10 @@ def test_a_changed_file_is_noticed(tmp_path: Path) -> None:
         list(read_noun_lines(folder))
 
 
-def test_senses_are_in_the_order_of_the_index(tmp_path: Path) -> None:
-    (tmp_path / "index.noun").write_text("  head\nleopard n 2 2 @ ~ 2 0 14765422 02128385\n")
-    assert read_senses(tmp_path) == {"leopard": [14765422, 2128385]}
-    (tmp_path / "index.noun").write_text("leopard n many\n")
+def test_senses_are_in_the_order_of_the_index() -> None:
+    assert senses_in(b"  head\nleopard n 2 2 @ ~ 2 0 14765422 02128385\n", "x") == {"leopard": [14765422, 2128385]}
     with pytest.raises(HierarchyError, match="cannot be read"):
-        read_senses(tmp_path)
-
-
-@pytest.mark.parametrize("layout", ["", "dict", "corpora/wordnet", "usr/share/wordnet"])
-def test_layouts(tmp_path: Path, layout: str) -> None:
-    folder = write(tmp_path / layout, "03 n 01 entity 0 000 | x")
-    assert find_dict(tmp_path) == folder
-    with pytest.raises(MissingFileError):
-        find_dict(tmp_path / "elsewhere")
+        senses_in(b"leopard n many\n", "x")
 
 
 def test_the_version_is_read_from_the_licence(tmp_path: Path) -> None:

@@ -280,7 +280,7 @@ def test_a_link_out_of_the_folder(header: Header, folder: Path, tmp_path: Path) 
 def test_something_else_of_this_name(header: Header, folder: Path) -> None:
     train(folder).unlink()
     os.mkfifo(train(folder))
-    with pytest.raises(CurationError, match="no file"):
+    with pytest.raises(CurationError, match="not a file"):
         import_lists(header, folder)
     train(folder).unlink()
     train(folder).mkdir()

@@ -104,9 +104,9 @@ def test_every_single_byte_counts(data: st.DataObject, folder: Path) -> None:
     ("name", "damage", "message"),
     [
         ("ids/closed.txt", lambda data: data.replace(b"\n", b"\r\n"), "CRLF"),
-        ("ids/closed.txt", lambda data: data[:-1], "not those whose digest the manifest states"),
+        ("ids/closed.txt", lambda data: data[:-1], "An id list does not match its digest in the manifest"),
         ("manifest.json", lambda data: data.replace(b"\n", b"\r\n"), "CRLF"),
-        ("manifest.json", lambda data: data + b"\n", "not the form"),
+        ("manifest.json", lambda data: data + b"\n", "The manifest is not in canonical form"),
         (
             "manifest.json",
             lambda data: data.replace(b'"1.0.0"', b'"1.0.1"'),
@@ -121,7 +121,7 @@ def test_every_single_byte_counts(data: st.DataObject, folder: Path) -> None:
             lambda data: data.replace(b'"schema_version": 1', b'"schema_version": 2'),
             "schema version",
         ),
-        ("manifest.json", lambda data: data.replace(b'"title"', b'"tilte"'), "structure"),
+        ("manifest.json", lambda data: data.replace(b'"title"', b'"tilte"'), "Malformed manifest"),
     ],
 )
 def test_damage_is_told_by_file(folder: Path, name: str, damage: Callable[[bytes], bytes], message: str) -> None:

@@ -37,8 +37,8 @@ def test_a_map_is_read_with_and_without_a_head(tmp_path: Path, name: str, text: 
         ("", "empty"),
         ("dog\n", "row 1"),
         ("dog,n02084071\nDOG,n02084071\n", "row 2"),
-        ("dog,n00000001\n", "no noun synset"),
-        ("dog,dog.n.01\n", "no noun synset"),
+        ("dog,n00000001\n", "Not a noun synset"),
+        ("dog,dog.n.01\n", "Not a noun synset"),
         (",n02084071\n", "row 1"),
     ],
 )

@@ -46,10 +46,9 @@ def test_numbers_follow_the_walk_and_a_repeated_class_keeps_its_first_number(tmp
 @pytest.mark.parametrize(
     ("tree", "message"),
     [
-        ({"Subcategory": [{"LabelName": "/m/none"}]}, "no name"),
-        ({"Subcategory": [17]}, "no name"),
-        ({"Subcategory": {"LabelName": "/m/dog"}}, "no array"),
-        ([], "no array"),
+        ({"LabelName": "/m/root", "Subcategory": [{"LabelName": "/m/none"}]}, "no name"),
+        ({"LabelName": "/m/root", "Subcategory": [17]}, "cannot be read"),
+        ([], "cannot be read"),
     ],
 )
 def test_what_is_no_tree_is_refused(tmp_path: Path, tree: object, message: str) -> None:

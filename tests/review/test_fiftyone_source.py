@@ -11,7 +11,7 @@ import pytest
 
 import curation
 from curation.cli import main
-from curation.errors import CurationError, CurationWarning, SourceError, UsageError
+from curation.errors import CurationError, CurationWarning, UsageError
 from curation.sources.fiftyone_view import in_pixels
 
 pytestmark = pytest.mark.mongo
@@ -102,33 +102,6 @@ def test_a_dataset_and_a_saved_view_go_by_name(dataset: Any, tmp_path: Path, cap
     words = ["init", "tasks", "--source", f"train=fiftyone:{dataset.name}", "--source", f"test=fiftyone:{dataset.name}"]
     assert main([*words, "--name", "my/shapes", "--n-tasks", "2", "--out", str(out)]) == 0
     assert '"owl"' in out.read_text()
-
-
-def test_held_against_its_file_it_is_that_file(dataset: Any, tmp_path: Path) -> None:
-    file = curation.open_source("shapes", tmp_path / "shapes.json")
-    proved = curation.open_source("shapes", dataset, loaded_from=tmp_path / "shapes.json")
-    assert proved.files == file.files
-    assert proved.require_objects("A test").areas.tolist() == [7.5, 8.5, 9.5]
-
-
-@pytest.mark.parametrize(
-    ("change", "found"),
-    [
-        (lambda content: content["images"].pop(1), "0 images are missing, 1 are others: shapes:3"),
-        (lambda content: content["images"][0].update(width=641), "sizes of photos: shapes:7"),
-        (lambda content: content["categories"][1].update(id=6) or content["annotations"][1].update(category_id=6),
-         "classes or their ids: cup"),
-        (lambda content: content["annotations"][2].update(bbox=[1, 2, 3, 4.01]), "boxes: shapes:12"),
-        (lambda content: content["annotations"][2].update(iscrowd=1), "boxes: shapes:12"),
-    ],
-)  # fmt: skip
-def test_another_file_is_told_by_what_differs(dataset: Any, tmp_path: Path, change: Any, found: str) -> None:
-    content = shapes()
-    change(content)
-    (tmp_path / "other.json").write_text(json.dumps(content))
-    with pytest.raises(SourceError, match="does not say what the file says") as caught:
-        curation.open_source("shapes", dataset, loaded_from=tmp_path / "other.json")
-    assert caught.value.found == found
 
 
 def test_without_an_id_field_images_go_by_their_files_and_it_is_said(dataset: Any) -> None:
@@ -255,13 +228,8 @@ def test_real_photos_make_the_round_trip_to_the_same_manifest(shared: Path, fift
     }
     parts = {"train": "train", "val": "test"}
 
-    def built(given: dict[str, Any], loaded_from: dict[str, Path] | None = None) -> curation.Manifest:
-        sources = {
-            parts[slot]: curation.open_source(
-                "coco", one, part=parts[slot], **({} if loaded_from is None else {"loaded_from": loaded_from[slot]})
-            )
-            for slot, one in given.items()
-        }
+    def built(given: dict[str, Any]) -> curation.Manifest:
+        sources = {parts[slot]: curation.open_source("coco", one, part=parts[slot]) for slot, one in given.items()}
         return curation.build("owod", sources, tasks=tmp_path / "tasks.toml", val_size=5, exemplars=2)
 
     of_files = built(files)
@@ -271,6 +239,5 @@ def test_real_photos_make_the_round_trip_to_the_same_manifest(shared: Path, fift
     # What was read is named by its digest, and FiftyOne's dataset is not the file: the headers differ in this alone.
     assert {name for name in type(of_files.header).__struct_fields__
             if getattr(of_views.header, name) != getattr(of_files.header, name)} == {"sources"}  # fmt: skip
-    assert built(views, loaded_from=files).digest == of_files.digest
     for view in views.values():
         fiftyone.delete_dataset(view.name)

@@ -9,7 +9,7 @@ import pytest
 
 from curation.errors import AnnotationFormatError, DuplicateIdError, MissingFileError, UsageError
 from curation.ilsvrc2012 import ilsvrc2012_classes
-from curation.sources.imagenet import NO_NAMES, ORDER_FILE, class_of_images, read_imagenet, stem
+from curation.sources.imagenet import NO_NAMES, class_of_images, read_imagenet, stem
 from curation.sources.opening import open_source
 from curation.sources.source import Source
 from tests.real_files import real_files
@@ -80,13 +80,12 @@ def test_counts_by_class_have_no_names(tmp_path: Path) -> None:
 
 
 def test_an_empty_line_never_shifts_the_validation_images(tmp_path: Path) -> None:
-    for layout in ("imagenet_2012_validation_synset_labels.txt", "ILSVRC2012_validation_ground_truth.txt"):
-        path = write_truth(tmp_path, layout)
-        first, *rest = path.read_text().split("\n")
-        path.write_text("\n".join([first, "", *rest]))
-        with pytest.raises(AnnotationFormatError) as raised:
-            read_imagenet(path, part="val")
-        assert str(raised.value.where).endswith("line 2")
+    path = write_truth(tmp_path, "imagenet_2012_validation_synset_labels.txt")
+    first, *rest = path.read_text().split("\n")
+    path.write_text("\n".join([first, "", *rest]))
+    with pytest.raises(AnnotationFormatError) as raised:
+        read_imagenet(path, part="val")
+    assert str(raised.value.where).endswith("line 2")
     path = write_truth(tmp_path, "val.txt")
     path.write_text(path.read_text().replace("\n", "\n\n"))
     assert val_classes(read_imagenet(path, part="val")) == [WOLF, FOX, FOX]
@@ -105,14 +104,9 @@ def write_truth(folder: Path, layout: str) -> Path:
         "LOC_val_solution.csv": "ImageId,PredictionString\n"
         + "".join(f"{name},{wnid} 1 2 3 4 {wnid} 5 6 7 8 \n" for name, wnid in zip(names, order, strict=True)),
         "imagenet_2012_validation_synset_labels.txt": "".join(f"{wnid}\n" for wnid in order),
-        "ILSVRC2012_validation_ground_truth.txt": "1000\n1\n1\n",
     }
     path = folder / layout
     path.write_text(texts[layout])
-    if layout.endswith("ground_truth.txt"):
-        # An order of its own: the fox is number 1, the wolf number 1000.
-        others = [one for one in classes if one not in (FOX, WOLF)]
-        (folder / ORDER_FILE).write_text("\n".join([FOX, *others, WOLF]))
     return path
 
 
@@ -120,7 +114,6 @@ LAYOUTS = (
     "val.txt",
     "LOC_val_solution.csv",
     "imagenet_2012_validation_synset_labels.txt",
-    "ILSVRC2012_validation_ground_truth.txt",
 )
 
 
@@ -148,21 +141,12 @@ def test_a_flat_folder_with_ground_truth_beside_it(tmp_path: Path, layout: str) 
     }
 
 
-def test_the_development_kit_needs_its_order(tmp_path: Path) -> None:
-    path = tmp_path / "ILSVRC2012_validation_ground_truth.txt"
-    path.write_text("490\n361\n")
-    with pytest.raises(AnnotationFormatError, match="order of its own") as raised:
-        read_imagenet(path, part="val")
-    assert ORDER_FILE in (raised.value.expected or "")
-    (tmp_path / ORDER_FILE).write_text("n00000001\n")
-    with pytest.raises(AnnotationFormatError):
-        read_imagenet(path, part="val")
-
-
 @pytest.mark.parametrize(
     ("name", "text"),
     [
         ("a.txt", "hello world\n"),
+        # The development kit numbers the classes in an order of its own.
+        ("ILSVRC2012_validation_ground_truth.txt", "490\n361\n"),
         ("a.txt", ""),
         ("a.txt", "ILSVRC2012_val_00000001.JPEG 65\nILSVRC2012_val_00000002.JPEG 1000\n"),
         ("a.txt", "ILSVRC2012_val_00000001.JPEG 65\nILSVRC2012_val_00000002.JPEG -1\n"),

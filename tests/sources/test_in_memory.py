@@ -281,7 +281,7 @@ def test_a_truth_by_image_has_classes_by_name_or_number() -> None:
         assert source.objects.boxes.tolist() == [[1, 2, 3, 4]]
         assert source.objects.crowd.tolist() == [True]
         assert source.images.numbers.tolist() == [5, 6]
-    with pytest.raises(UsageError, match="no boxes of an image"):
+    with pytest.raises(UsageError, match="Malformed boxes of an image"):
         curation.open_source("mine", [{**image, "labels": []}])
 
 
@@ -364,7 +364,7 @@ def itself() -> list[Any]:
 
 @pytest.mark.parametrize(
     ("value", "says"),
-    [(itself(), "holds itself"), ({(1, 2): 3}, "cannot stand"), ([3j], "cannot stand"), ([object], "cannot")],
+    [(itself(), "Circular"), ({(1, 2): 3}, "not allowed"), ([3j], "not allowed"), ([object], "not allowed")],
 )
 def test_what_json_cannot_hold_is_refused(value: Any, says: str) -> None:
     with pytest.raises(UsageError, match=says):

@@ -104,10 +104,10 @@ def test_what_is_not_there_is_told_with_what_was_tried(tmp_path: Path) -> None:
         open_source(tmp_path / "coco", dataset="coco", part="train2017", cache=False)
     assert "instances_train2017.json" in str(caught.value.expected)
     assert "val2017" in str(caught.value.found)
-    with pytest.raises(MissingFileError, match="No VOC folder"):
+    with pytest.raises(MissingFileError, match="VOC folder not found"):
         open_source(tmp_path / "coco", dataset="voc2007", part="test", cache=False)
     (tmp_path / "notes.md").write_text("hello")
-    with pytest.raises(UsageError, match="no known kind"):
+    with pytest.raises(UsageError, match="Unknown file type"):
         open_source(tmp_path / "notes.md", dataset="coco", part="", cache=False)
 
 

@@ -13,7 +13,8 @@ import pytest
 from curation.errors import AnnotationFormatError, UsageError
 from curation.sources import published_list
 from curation.sources import stems as stems_module
-from curation.sources.published_list import NO_LABEL, ListDigests, read_published
+from curation.sources.entries import NO_LABEL, ListDigests
+from curation.sources.published_list import read_published
 from curation.sources.stems import distinct, stems
 from tests.real_files import real_files
 

@@ -58,15 +58,6 @@ def test_several_names_in_a_cell(tmp_path: Path) -> None:
     assert statements(source) == [("a_1", "cat"), ("a_1", "dining table"), ("b", "cat"), ("b", "dog")]
 
 
-def test_names_of_numbers_come_from_labels(tmp_path: Path) -> None:
-    labels = tmp_path / "labels.txt"
-    labels.write_text("cat\ndog\n")
-    for given_labels in (labels, {1: "cat", 2: "dog"}):
-        source = read(tmp_path, "image,category\nx,2\ny,1\nz,dog\n", labels=given_labels)
-        assert statements(source) == [("x", "dog"), ("y", "cat"), ("z", "dog")]
-        assert source.categories.numbers == (1, 2)
-
-
 @pytest.mark.parametrize("text", ["9", "000000000009", "000000000009.jpg", "train/COCO_train2014_000000000009.jpg"])
 def test_every_way_of_naming_a_coco_image_gives_its_twelve_digits(tmp_path: Path, text: str) -> None:
     assert read(tmp_path, f"image,class\n{text},person\n", dataset="coco").images.native.tolist() == ["000000000009"]
@@ -210,8 +201,6 @@ def test_a_parquet_column_whose_name_is_no_text_is_refused(tmp_path: Path) -> No
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(MissingFileError):
         read_table(tmp_path / "absent.csv", dataset="mine", part="")
-    with pytest.raises(MissingFileError):
-        read(tmp_path, "image,category\na,1\n", labels=tmp_path / "absent.txt")
 
 
 worlds = st.dictionaries(

@@ -163,7 +163,7 @@ MALFORMED = {
     "no corner": (document(DOG.replace("<xmin>48</xmin>", "")), "lacks <xmin>"),
     "no box": (document("<object><name>dog</name></object>"), "lacks <xmin>"),
     "corner in words": (document(an_object(xmin="ten")), "<xmin> is not a number"),
-    "difficult 2": (document(an_object(difficult=2)), "<difficult> is neither 0 nor 1"),
+    "difficult 2": (document(an_object(difficult=2)), "unknown <difficult>"),
     "strange pose": (document(an_object(pose="Sideways")), "unknown <pose>"),
     "unknown class": (document(DOG, an_object(name="unicorn")), "class that voc2007 does not have"),
     "width in words": (
@@ -234,7 +234,7 @@ def test_missing_files_are_named(tmp_path: Path) -> None:
     with pytest.raises(MissingFileError, match="no image set 'val'") as caught:
         read_voc(root, "voc2007", "val")
     assert "test" in str(caught.value.expected)
-    with pytest.raises(MissingFileError, match="No VOC folder") as caught:
+    with pytest.raises(MissingFileError, match="VOC folder not found") as caught:
         read_voc(tmp_path / "elsewhere", "voc2007", "test")
     assert "ImageSets/Main" in str(caught.value.expected)
 

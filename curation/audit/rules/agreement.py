@@ -15,7 +15,7 @@ from curation.audit.roles import read_role
 from curation.audit.rule import Check, Finding
 from curation.audit.rules.published_lists import published_of
 from curation.audit.target import SHOWN_EXAMPLES, AuditTarget
-from curation.sources.published_list import NO_LABEL
+from curation.sources.entries import NO_LABEL
 from curation.sources.source import Int32s, Int64s
 from curation.wording import counted
 

@@ -13,7 +13,7 @@ from curation.audit.rules.coco_files import coco_facts
 from curation.audit.rules.published_lists import published_of
 from curation.audit.target import SHOWN_EXAMPLES, AuditTarget
 from curation.sources.datasets import COCO_CATEGORIES
-from curation.sources.published_list import CLASS_FILE, PublishedFile
+from curation.sources.entries import CLASS_FILE, PublishedFile
 
 _UNKNOWN_FILE = re.compile(r"(?:^|[^a-z])(?:unknown|unseen|novel|ood)(?:[^a-z]|$)", re.IGNORECASE)
 _KNOWN_FILE = re.compile(r"(?:^|[^a-z])(?:known|seen|base|id)(?:[^a-z]|$)", re.IGNORECASE)

@@ -13,8 +13,8 @@ from curation.audit.rule import Check, Finding, Verdict, joined
 from curation.audit.rules.agreement import are_versions
 from curation.audit.rules.published_lists import published_of
 from curation.audit.target import SHOWN_EXAMPLES, AuditTarget
-from curation.sources.annotation_facts import CocoFacts, read_coco_facts
-from curation.sources.published_list import PublishedFile
+from curation.sources.entries import PublishedFile
+from curation.sources.inspection import CocoFacts, read_coco_facts
 from curation.wording import counted
 
 _SOURCE_NAME = re.compile(rb"\.rf\.[0-9a-f]{32}$", re.MULTILINE)

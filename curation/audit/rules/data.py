@@ -17,8 +17,8 @@ from curation.audit.rule import Check, Finding, Outcome, Verdict, not_applicable
 from curation.audit.target import SHOWN_EXAMPLES, AuditedList, AuditTarget, ComparedPair, lines_of
 from curation.similarity.near_duplicates import AlikePhotos, PhotoHashes, alike_photos, hash_photos
 from curation.sources.datasets import namespace_of
+from curation.sources.entries import PublishedList
 from curation.sources.photos import PhotoFolder
-from curation.sources.published_list import PublishedList
 from curation.sources.source import Bools, Int32s, Int64s
 from curation.wording import counted
 

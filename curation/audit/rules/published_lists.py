@@ -16,7 +16,7 @@ import numpy as np
 from curation.audit.lists import IdList, ListSet
 from curation.audit.rule import Check, Finding, Verdict, joined, undecidable
 from curation.audit.target import SHOWN_EXAMPLES, AuditTarget
-from curation.sources.published_list import NO_LABEL, ListDigests, OddLine
+from curation.sources.entries import NO_LABEL, ListDigests, OddLine
 from curation.sources.source import Int64s
 from curation.wording import counted
 

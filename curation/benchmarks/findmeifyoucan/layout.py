@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from curation.errors import ExportError, HierarchyError, PublishError, UsageError
-from curation.hierarchy.class_trees import read_json_tree, read_open_images_names
+from curation.hierarchy.class_trees import LabelNode, read_label_tree, read_open_images_names
 from curation.manifest.header import Header
 from curation.manifest.manifest import Manifest
 from curation.manifest.views import PartImages, locate_images
@@ -460,12 +460,12 @@ def open_images_categories(tree: Path, names: Path) -> tuple[Category, ...]:
     """
     named = read_open_images_names(names)
     found: dict[str, Category] = {}
-    pending: list[tuple[Any, tuple[str, ...]]] = [(one, ()) for one in reversed(_below(read_json_tree(tree), tree))]
+    pending: list[tuple[LabelNode, tuple[str, ...]]] = [(one, ()) for one in reversed(read_label_tree(tree).kinds)]
     visits = 0
     while pending:
         entry, line = pending.pop()
-        label = entry.get("LabelName") if isinstance(entry, dict) else None
-        if not isinstance(label, str) or label not in named:
+        label = entry.name
+        if label not in named:
             raise HierarchyError("A class of the tree has no name", where=str(tree), found=repr(label)[:80])
         # A tree that repeats its branches without end would be walked for ever.
         visits += 1
@@ -476,12 +476,5 @@ def open_images_categories(tree: Path, names: Path) -> tuple[Category, ...]:
         number = found[label].number if label in found else len(found) + 1
         above = (parents[max(len(parents) - 2, 0)], parents[max(len(parents) - 3, 0)])
         found[label] = Category(number, name, *above, label)
-        pending += [(one, parents) for one in reversed(_below(entry, tree))]
+        pending += [(one, parents) for one in reversed(entry.kinds)]
     return tuple(found.values())
-
-
-def _below(entry: Any, path: Path) -> list[Any]:
-    found = entry.get("Subcategory", []) if isinstance(entry, dict) else None
-    if not isinstance(found, list):
-        raise HierarchyError("Subcategory of the class hierarchy is no array", where=str(path), found=repr(found)[:80])
-    return found

@@ -46,10 +46,10 @@ from curation.benchmarks.osod3.problems import (
 )
 from curation.benchmarks.parts import Part, Selection, compared, make_part, manifest_of, source_entry, unread_entry
 from curation.benchmarks.selection import hash_rank
+from curation.canonical import sha256_of_lines
 from curation.cooccurrence.cut import SOLVER_VERSION, CutOptions, normalized_cut
 from curation.cooccurrence.graph import UNIT, Cooccurrence, class_graph, count_cooccurrence
 from curation.errors import ProtocolError, UsageError
-from curation.hierarchy.class_trees import superclass_digest
 from curation.manifest.header import (
     ClassEntry,
     ClassRole,
@@ -478,7 +478,7 @@ def open_images_classes(source: Source, parameters: _Settings) -> ProblemClasses
         _source_entries(roles, [name_of[one] for one in known], source),
         {
             "superclass_classes": count,
-            "superclass_digest": superclass_digest(labels),
+            "superclass_digest": sha256_of_lines(labels),
             "superclass_members": tuple(sorted(name_of[one] for one in labels)),
             **recorded,
         },

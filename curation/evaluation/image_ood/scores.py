@@ -13,7 +13,7 @@ from curation.errors import PredictionError
 from curation.evaluation.precision import doubles
 from curation.evaluation.problem import Floats, Int64s
 from curation.evaluation.score_files import IMAGES, LABELS, Keys, open_columns
-from curation.sources.published_list import LONGEST_LINE
+from curation.sources.entries import LONGEST_LINE
 
 SCORES = ("score", "scores", "conf", "confidence")
 PREDICTIONS = ("prediction", "predictions", "pred", "preds")

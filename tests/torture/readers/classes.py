@@ -70,8 +70,9 @@ def _read_nouns(folder: Path) -> Any:
     """Read WordNet's files but for their number of nouns, which no small file has."""
     from curation.hierarchy import noun_table
 
-    lines = list(noun_table.read_noun_lines(folder))
-    return noun_table.table_from(lines, [line.offset for line in lines], noun_table.read_senses(folder), str(folder))
+    data, index = ((folder / f"{name}.noun").read_bytes() for name in ("data", "index"))
+    lines, senses = list(noun_table.noun_lines(data, "data.noun")), noun_table.senses_in(index, "index.noun")
+    return noun_table.table_from(lines, [line.offset for line in lines], senses, str(folder))
 
 
 def targets() -> list[Target]:

@@ -49,7 +49,7 @@ def targets() -> list[Target]:
         Target(
             "listed source",
             {"l.txt": b"coco:000000000009\ncoco:000000000025\n"},
-            reads("sources.listed:read_listed", "l.txt", dataset="coco", part="x"),
+            reads("sources.published_list:read_listed", "l.txt", dataset="coco", part="x"),
         ),
         Target(
             "list of a command",
