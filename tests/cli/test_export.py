@@ -53,7 +53,7 @@ def test_coco_of_both_parts_has_unique_ids_and_read_coco_reads_it(
     world: SmallWorld, manifest: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     command = arguments(world, manifest, "coco", "closed", "wilderness")
-    assert main([*command, "--out", str(tmp_path / "out"), "--set", "renumber=always", "--json"]) == 0
+    assert main([*command, "--out", str(tmp_path / "out"), "--json"]) == 0
     summary = json.loads(capsys.readouterr().out)
     path = tmp_path / "out" / "closed+wilderness.json"
     data = json.loads(path.read_bytes())
