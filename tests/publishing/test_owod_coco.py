@@ -215,7 +215,7 @@ def test_annotation_ids_that_cannot_stand_are_renumbered_and_told(world: TaskWor
         assert [one["id"] for one in data["annotations"]] == list(range(1, n + 1))
         assert sorted(one["original_id"] for one in data["annotations"]) == sorted(numbers)
         assert plan.changed == {"annotations_renumbered": n}
-        assert why in plan.notes[1]
+        assert why in plan.notes[0]
 
 
 def test_the_id_of_unknown_is_that_of_no_class_of_any_task(world: TaskWorld) -> None:
