@@ -88,6 +88,7 @@ def test_all_files_that_a_stranger_looks_for_are_there() -> None:
     wanted = "CODE_OF_CONDUCT.md CONTRIBUTING.md SECURITY.md CITATION.cff LICENSE Dockerfile .dockerignore"
     for name in (*wanted.split(), ".devcontainer/devcontainer.json", ".github/PULL_REQUEST_TEMPLATE.md"):
         assert (ROOT / name).is_file(), name
+    assert {"authors", "cff-version", "message", "title"} <= set(read(ROOT / "CITATION.cff"))
     assert [path.stem for path in WORKFLOWS] == ["docs", "release", "test"]
     assert "published digest" in (ROOT / ".github" / "PULL_REQUEST_TEMPLATE.md").read_text()
 

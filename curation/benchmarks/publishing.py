@@ -17,8 +17,8 @@ from curation.errors import PublishError, UsageError
 from curation.evaluation.leaderboard.board import grouped
 from curation.evaluation.leaderboard.exchange import markdown_groups
 from curation.evaluation.leaderboard.rows import read_rows
-from curation.manifest.locate import load_manifest, manifest_folders
-from curation.manifest.manifest import Manifest, read_manifest
+from curation.manifest.locate import load_manifest
+from curation.manifest.manifest import Manifest
 from curation.publishing.croissant import derived, read_statements, template
 from curation.publishing.exporting import FormatOptions, find_format
 from curation.publishing.hub import HubRepository, Pushed, push
@@ -111,7 +111,6 @@ def publish(
     decisions: Sequence[Path] = (),
     licences: Annotated[Mapping[str, str] | None, "--licence NAME=SPDX"] = None,
     date: Annotated[str, "YYYY-MM-DD"] = "",
-    previous: Sequence[Path] = (),
     results: Annotated[Path | None, "FILE.jsonl"] = None,
     rai: Path | None = None,
     rai_template: Path | None = None,
@@ -119,7 +118,7 @@ def publish(
     class_names: Path | None = None,
     reading: Reading | None = None,
 ) -> Published:
-    """Publish manifests as a dataset repository: card, tables, Croissant, citation, one commit and one tag.
+    """Publish manifests as a dataset repository: card, tables, Croissant, one commit and one tag.
 
     Parameters
     ----------
@@ -143,8 +142,6 @@ def publish(
         licence of data of your own, such as CC-BY-4.0; NAME is a source (repeatable)
     date : str
         date of publication, to be stated in the files (default: today, UTC)
-    previous : sequence of Path
-        a folder of the version that a manifest replaces, where it is no available manifest (repeatable)
     results : Path, optional
         for the card: results of exactly these manifests, as evaluate --append wrote them
     rai : Path, optional
@@ -176,7 +173,7 @@ def publish(
     check_repository_name(repo)
     several = [manifests] if isinstance(manifests, Manifest | Path | str) else list(manifests)
     loaded = [one if isinstance(one, Manifest) else load_manifest(one) for one in several]
-    members = _members(loaded, sources or {}, decisions, licences or {}, reading or Reading(), previous)
+    members = _members(loaded, sources or {}, decisions, licences or {}, reading or Reading())
     digests = [one.digest for one in loaded]
     if rai_template is not None:
         if dry_run is None:
@@ -247,7 +244,6 @@ def _members(
     decisions: Sequence[Path],
     licences: Mapping[str, str],
     reading: Reading,
-    previous: Sequence[Path],
 ) -> list[Member]:
     """Return what is published of each manifest."""
     configs = config_names([manifest.header for manifest in manifests])
@@ -264,7 +260,6 @@ def _members(
                 where=f"{option} {printable(strange[0][:100])}",
                 expected=", ".join(names),
             )
-    earlier = _earlier(manifests, previous)
     members = []
     for manifest, config, evidence in zip(manifests, configs, _evidence(decisions, manifests), strict=True):
         own = {name for entry in manifest.header.sources for name in (entry.name, entry.dataset)}
@@ -277,37 +272,9 @@ def _members(
                 ),
                 evidence=evidence,
                 licences=licences,
-                previous=earlier.get(manifest.digest),
             )
         )
     return members
-
-
-def _earlier(manifests: Sequence[Manifest], given: Sequence[Path]) -> dict[str, Manifest]:
-    """Return the version that each manifest replaces, by its digest: one of those given, else an available one."""
-    replaced = {
-        manifest.header.supersedes.digest: manifest.digest
-        for manifest in manifests
-        if manifest.header.supersedes is not None
-    }
-    found: dict[str, Manifest] = {}
-    for folder in given:
-        old = load_manifest(folder)
-        if old.digest not in replaced:
-            raise UsageError(
-                "No manifest replaces this one",
-                where=f"--previous {folder}",
-                expected=" or ".join(replaced) or "nothing: none of the manifests replaces an earlier one",
-                found=old.digest,
-            )
-        found[replaced[old.digest]] = old
-    folders = manifest_folders() if set(replaced.values()) - set(found) else {}
-    for manifest in manifests:
-        link = manifest.header.supersedes
-        folder_ = folders.get(f"{manifest.header.name}@{link.version}") if link else None
-        if link and folder_ and manifest.digest not in found and (old := read_manifest(folder_)).digest == link.digest:
-            found[manifest.digest] = old
-    return found
 
 
 def _evidence(decisions: Sequence[Path], manifests: Sequence[Manifest]) -> list[tuple[Decision, ...] | None]:

@@ -65,7 +65,6 @@ NAMES: Mapping[str, OptionName | None] = {
     "components": OptionName("on-error", "components"),
     # Settings of one benchmark, data set, format or computation.
     **{name: OptionName("set", name) for name in _SETTINGS.split()},
-    "FormatOptions.renumber": OptionName("set", "renumber"),
     "OodOptions.threshold": OptionName("set", "threshold"),
     "evaluate.queries": OptionName("set", "queries"),
     "evaluate.id_classes": OptionName("set", "id_classes"),

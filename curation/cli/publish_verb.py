@@ -16,7 +16,7 @@ def run(
     rai_template: Annotated[Path | None, OutputFile()] = None,
     made: Annotated[Published, publish],
 ) -> Answer:
-    """Manifests as a dataset repository on a hub: card, tables, Croissant, citation, one commit and one tag."""
+    """Manifests as a dataset repository on a hub: card, tables, Croissant, one commit and one tag."""
     for text in made.notes():
         note(text)
     return Answer(made.as_data(), _lines(made))

@@ -14,7 +14,7 @@ from curation.cli.review_apply import apply
 from curation.cli.review_propose import propose
 from curation.cli.review_summary import summary
 from curation.review.bad_photos import BAD_PHOTOS
-from curation.review.judging import REVIEWER_VARIABLE
+from curation.review.live_review import REVIEWER_VARIABLE
 from curation.review.session import Started, review_from_files
 from curation.wording import counted
 
@@ -33,7 +33,6 @@ def start(
     no_app: bool = False,
     remote: bool = False,
     port: Annotated[str | None, "N"] = None,
-    address: Annotated[str | None, "HOST"] = None,
 ) -> Answer:
     """Make or continue a review and open the App.
 
@@ -59,7 +58,7 @@ def start(
         # Those that were left out are told above.
         if why in BAD_PHOTOS:
             warn(f"{counted(len(ids), 'photo')} that cannot be looked at, at the end: {why}: {BAD_PHOTOS[why]}")
-    serve = None if no_app else partial(_serve, started, address, port, remote=remote)
+    serve = None if no_app else partial(_serve, started, port, remote=remote)
     return Answer(data, _start_lines(started), then=serve)
 
 
@@ -91,18 +90,16 @@ def _settled_lines(started: Started) -> list[str]:
     return told
 
 
-def _serve(started: Started, address: str | None, port: str | None, *, remote: bool) -> None:
+def _serve(started: Started, port: str | None, *, remote: bool) -> None:
     """Keep the App open until Ctrl-C, or until the process is asked to terminate."""
     import sys
     import threading
     import webbrowser
     from contextlib import redirect_stdout
 
-    from curation.review.serving import OPENS, find_place, serve
+    from curation.review.serving import find_port, serve
 
-    place = find_place(address, port)
-    if not place.is_local:
-        warn(f"the App listens at {place.address}: {OPENS}")
+    number = find_port(port)
 
     def at_work(shown: str, once: str) -> None:
         print(f"Reviewer: {os.environ[REVIEWER_VARIABLE]}", file=sys.stderr)
@@ -113,7 +110,7 @@ def _serve(started: Started, address: str | None, port: str | None, *, remote: b
 
     # FiftyOne prints of its connections where the result stands.
     with redirect_stdout(sys.stderr):
-        serve(started.review.dataset, place, edits=started.boxes, at_work=at_work)
+        serve(started.review.dataset, number, edits=started.boxes, at_work=at_work)
     print("\nthe App is closed; every verdict is in the log", file=sys.stderr)
 
 

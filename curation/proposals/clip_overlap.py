@@ -56,25 +56,6 @@ def reference_of(embeddings: Embeddings) -> Reference:
 
 
 @dataclass(frozen=True, slots=True)
-class Prompts:
-    """Embedded texts of classes.
-
-    Attributes
-    ----------
-    names : tuple of str, length p
-        Class of each prompt; several prompts may speak of one class.
-    vectors : ndarray of float32, shape (p, d)
-        Unit rows.
-    encoder : str
-        Digest of the encoder.
-    """
-
-    names: tuple[str, ...]
-    vectors: npt.NDArray[np.float32]
-    encoder: str
-
-
-@dataclass(frozen=True, slots=True)
 class Look:
     """The nearest ID image of each image: s_j of FindMeIfYouCan (Section 3.1 of its code's reading).
 
@@ -96,7 +77,7 @@ class Look:
 
 
 def text_evidence(
-    images: Embeddings, prompts: Prompts, classes: Sequence[IdClass], *, margin: Decimal
+    images: Embeddings, prompts: Embeddings, classes: Sequence[IdClass], *, margin: Decimal
 ) -> dict[str, Evidence]:
     """Return the images whose best ID prompt exceeds their best other prompt by a margin, by image id.
 
@@ -104,8 +85,8 @@ def text_evidence(
     ----------
     images : Embeddings
         Of the OOD images, or of boxes in them.
-    prompts : Prompts
-        Of ID classes (by name or alias) and of others; both must be there.
+    prompts : Embeddings
+        Of texts, by the name or alias of the class that each speaks of: ID classes and others; both must be there.
     margin : Decimal
         Least difference of cosine similarities, both rounded as printed.
 
@@ -114,9 +95,9 @@ def text_evidence(
     ProposalError
         Images and prompts are of two encoders, or the prompts are of ID classes alone, or of none.
     """
-    require_same_encoder(images.encoder.digest, prompts.encoder, "the images", "the prompts")
+    require_same_encoder(images.encoder.digest, prompts.encoder.digest, "the images", "the prompts")
     owner = {key: name for key, (name, _) in owners(classes).items()}
-    is_id = np.array([name_key(name) in owner for name in prompts.names], np.bool_)
+    is_id = np.array([name_key(name) in owner for name in prompts.ids], np.bool_)
     if not is_id.any() or is_id.all():
         raise ProposalError(
             "Needs prompts of both ID classes and other classes",
@@ -124,7 +105,7 @@ def text_evidence(
             expected="some of each",
             found=f"{int(is_id.sum())} of ID classes, {int((~is_id).sum())} of others",
         )
-    scores = images.normalised() @ prompts.vectors.T
+    scores = images.normalised() @ prompts.normalised().T
     known = np.where(is_id, scores, -np.inf)
     others = np.where(is_id, -np.inf, scores)
     best_id, best_other = known.argmax(axis=1), others.argmax(axis=1)
@@ -135,8 +116,8 @@ def text_evidence(
         text = decimal_text(differences[row])
         if Decimal(text) < margin:
             continue
-        name = owner[name_key(prompts.names[best_id[row]])]
-        other = prompts.names[best_other[row]]
+        name = owner[name_key(prompts.ids[best_id[row]])]
+        other = prompts.ids[best_other[row]]
         evidence = Evidence(
             kind="image_text",
             detail=f"{name} {scores[row, best_id[row]]:.4f}, next {other} {scores[row, best_other[row]]:.4f}",
@@ -232,8 +213,3 @@ def digest_of(embeddings: Embeddings) -> str:
     """Return a digest of what was embedded, by which encoder: of ids, image digests and encoder, not of floats."""
     lines = (f"{one} {image}" for one, image in zip(embeddings.ids, embeddings.images, strict=True))
     return sha256_of_lines([embeddings.encoder.digest, *lines])
-
-
-def prompts_of(embeddings: Embeddings) -> Prompts:
-    """Return embedded texts as prompts of the classes that they name."""
-    return Prompts(embeddings.ids, embeddings.normalised(), embeddings.encoder.digest)

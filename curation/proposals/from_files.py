@@ -14,11 +14,11 @@ from curation.hierarchy.class_trees import read_open_images
 from curation.manifest.locate import load_manifest
 from curation.progress import stage, steps
 from curation.proposals.categories import ClassTree, Lists
-from curation.proposals.clip_overlap import digest_of, prompts_of, reference_of
+from curation.proposals.clip_overlap import digest_of, reference_of
 from curation.proposals.detector_overlap import read_categories
 from curation.proposals.id_classes import IdClass, classes_of, read_id_classes, read_synset_map
 from curation.proposals.proposal import Input, ProposalSet, thresholds_from
-from curation.proposals.propose import OodPool, Signals, propose
+from curation.proposals.propose import OodPool, propose
 from curation.similarity.embeddings import Embeddings, open_embeddings
 from curation.sources.coerce import as_source
 from curation.sources.opening import parts_at
@@ -83,7 +83,7 @@ def propose_from_files(
         manifest's classes)
     thresholds
         a threshold: near_wup (0.82), text_margin (0.01), look_sigma (0), detector_score (0.5), agreeing
-        (2), standard_errors (2), farther_below (none)
+        (2), standard_errors (2)
     wordnet
         in place of WordNet 3.0's nouns, which are built in: nltk[:CORPUS[:LANGUAGE]], a WordNet of NLTK's data;
         recorded among the inputs
@@ -111,8 +111,10 @@ def propose_from_files(
             )
         maps[name] = read_synset_map(path)
         inputs.append(_input(f"synset_map {name}", path))
+    _require_both_sides(embeddings_id, texts, embeddings_ood)
     with stage("reading embeddings of the ID classes"):
-        signals = _signals(embeddings_id, texts, embeddings_ood, inputs)
+        known_images = _embeddings(embeddings_id, "embeddings id", inputs) if embeddings_id else None
+        prompts = _embeddings(texts, "texts", inputs) if texts else None
     sources = _sources(ood, bad_boxes, no_cache=no_cache)
     near = _of_pools(near_classes, "--near", sources)
     far = _of_pools(far_classes, "--far", sources)
@@ -146,7 +148,8 @@ def propose_from_files(
     return propose(
         classes,
         pools,
-        signals=signals,
+        references=reference_of(known_images) if known_images else None,
+        prompts=prompts,
         thresholds=limits,
         id_synsets=maps.get("id", {}),
         inputs=inputs,
@@ -212,9 +215,7 @@ def _tree(path: Path, name: str, inputs: list[Input]) -> ClassTree:
     return ClassTree(read_open_images(path, names, parts=False), read_open_images(path, names, parts=True))
 
 
-def _signals(
-    embeddings_id: Path | None, texts: Path | None, ood: Mapping[str, Path] | Path, inputs: list[Input]
-) -> Signals:
+def _require_both_sides(embeddings_id: Path | None, texts: Path | None, ood: Mapping[str, Path] | Path) -> None:
     if ood and not (embeddings_id or texts):
         what = "There is nothing to compare the embedded OOD images with"
         raise UsageError(what, where="--embeddings", hint="--embeddings id=STORE or --texts STORE")
@@ -222,8 +223,6 @@ def _signals(
         where = "--embeddings id=…" if embeddings_id else "--texts"
         hint = "--embeddings STORE, made by curation similarity embed"
         raise UsageError("There is nothing to compare: the OOD images are not embedded", where=where, hint=hint)
-    references = reference_of(_embeddings(embeddings_id, "embeddings id", inputs)) if embeddings_id else None
-    return Signals(references, prompts_of(_embeddings(texts, "texts", inputs)) if texts else None)
 
 
 def _embeddings(path: Path, use: str, inputs: list[Input]) -> Embeddings:

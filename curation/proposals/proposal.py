@@ -42,8 +42,6 @@ class Thresholds:
         So many kinds of suspicion propose removal; fewer leave an image undecided.
     standard_errors : Decimal
         A set is farther only if its mean similarity is lower by more than this many standard errors.
-    farther_below : Decimal or None
-        A set is farther if its mean similarity is below this; None to compare with the lowest of other far sets.
     """
 
     near_wup: Decimal = Decimal("0.82")
@@ -52,11 +50,10 @@ class Thresholds:
     detector_score: Decimal = Decimal("0.5")
     agreeing: int = 2
     standard_errors: Decimal = Decimal("2")
-    farther_below: Decimal | None = None
 
     def as_texts(self) -> dict[str, str]:
-        """Return every threshold as a decimal string; ``""`` where none is set."""
-        return {name: "" if value is None else str(value) for name, value in asdict(self).items()}
+        """Return every threshold as a decimal string."""
+        return {name: str(value) for name, value in asdict(self).items()}
 
 
 _BOUNDS: dict[str, tuple[int, int]] = {
@@ -66,7 +63,6 @@ _BOUNDS: dict[str, tuple[int, int]] = {
     "detector_score": (0, 1),
     "agreeing": (1, 5),
     "standard_errors": (0, 100),
-    "farther_below": (-1, 1),
 }
 
 

@@ -24,7 +24,6 @@ from curation.proposals.categories import (
 )
 from curation.proposals.clip_overlap import (
     Look,
-    Prompts,
     Reference,
     image_of,
     look_at,
@@ -203,21 +202,6 @@ class OodPool:
 
 
 @dataclass(frozen=True)
-class Signals:
-    """What serves all pools.
-
-    Attributes
-    ----------
-    references : Reference or None
-        The embedded ID images, and how similar they are among themselves.
-    prompts : Prompts or None
-    """
-
-    references: Reference | None = None
-    prompts: Prompts | None = None
-
-
-@dataclass(frozen=True)
 class _Seen:
     """What was found in one pool."""
 
@@ -234,7 +218,8 @@ def propose(
     classes: Sequence[IdClass],
     pools: Sequence[OodPool],
     *,
-    signals: Signals | None = None,
+    references: Reference | None = None,
+    prompts: Embeddings | None = None,
     thresholds: Thresholds | None = None,
     id_synsets: Mapping[str, str] | None = None,
     inputs: Iterable[Input] = (),
@@ -247,7 +232,10 @@ def propose(
     classes : sequence of IdClass
     pools : sequence of OodPool
         Of different names, sharing no image.
-    signals : Signals, optional
+    references : Reference, optional
+        The embedded ID images, and how similar they are among themselves.
+    prompts : Embeddings, optional
+        Of texts of ID and other classes.
     thresholds : Thresholds, optional
     id_synsets : mapping of str to str, optional
         The user's own synsets of ID classes, before those of the classes and of the maps.
@@ -263,7 +251,7 @@ def propose(
     """
     from tqdm import tqdm
 
-    chosen, asked = thresholds or Thresholds(), signals or Signals()
+    chosen = thresholds or Thresholds()
     names = [pool.name for pool in pools]
     if not names or len(set(names)) < len(names):
         found = ", ".join(names) or "none"
@@ -271,7 +259,7 @@ def propose(
     own = {one.name: one.synset for one in classes if one.synset} | dict(id_synsets or {})
     known = synsets_of([one.name for one in classes], given=own, wordnet=wordnet)
     seen = [
-        _look_into(pool, classes, known, asked, chosen, wordnet)
+        _look_into(pool, classes, known, references, prompts, chosen, wordnet)
         for pool in tqdm(pools, desc="looking into OOD sources", disable=None, leave=False)
     ]
     sets = propose_sets([one for pool in seen for one in _statistics(pool, chosen)], chosen)
@@ -286,7 +274,7 @@ def propose(
         proposals=combine(suspects, agreeing=chosen.agreeing, farther=farther_pools(sets)),
         categories=tuple(row for one in seen for row in one.categories),
         sets=sets,
-        reference=asked.references.as_texts() if asked.references else {},
+        reference=references.as_texts() if references else {},
         left_out={key: n for key, n in left_out.items() if n},
     )
 
@@ -295,7 +283,8 @@ def _look_into(
     pool: OodPool,
     classes: Sequence[IdClass],
     id_synsets: Mapping[str, str],
-    signals: Signals,
+    reference: Reference | None,
+    prompts: Embeddings | None,
     thresholds: Thresholds,
     wordnet: Wordnet | None,
 ) -> _Seen:
@@ -310,7 +299,6 @@ def _look_into(
     evidence = dict(zip(source.image_ids.tolist(), labels, strict=True))
     embeddings, left_out = _of_pool(pool, evidence)
     inputs: list[Input] = []
-    reference, prompts = signals.references, signals.prompts
     look = look_at(embeddings, reference.embeddings) if embeddings and reference else None
     found: list[Mapping[str, Evidence]] = []
     if embeddings and prompts:

@@ -1,7 +1,7 @@
 """How far whole sets lie from the ID images: mean similarity with its standard error, and the order of WordNet.
 
 The paper has an order (near, far, farther), not a cut: far of COCO lies nearer than near of Open Images. So a set is
-called farther only beside other sets, or by a number that the user gives; otherwise it stays undecided (spec 3.3).
+called farther only beside other sets; otherwise it stays undecided (spec 3.3).
 """
 
 from __future__ import annotations
@@ -87,8 +87,7 @@ def propose_sets(sets: Sequence[SetStatistics], thresholds: Thresholds) -> tuple
 
     A *near* group is near if it is more similar to the ID images than its pool's far group, by more standard errors of
     the difference than `Thresholds.standard_errors`. Any other is *farther* if it is that much less similar than the
-    lowest far group of the other pools, and WordNet agrees in order; or, where `Thresholds.farther_below` is given, if
-    it is that much below this number (and *far* if that much above).
+    lowest far group of the other pools, and WordNet agrees in order.
 
     Raises
     ------
@@ -108,8 +107,6 @@ def propose_sets(sets: Sequence[SetStatistics], thresholds: Thresholds) -> tuple
         if one.group == "near":
             far = next((two for two in sets if (two.pool, two.group) == (one.pool, "far")), None)
             verdict, reason = _near(one, far, thresholds)
-        elif thresholds.farther_below is not None:
-            verdict, reason = _against_number(one, thresholds)
         else:
             rivals = [two for two in sets if two.group == "far" and two.pool != one.pool]
             verdict, reason = _against_sets(one, rivals, thresholds)
@@ -142,16 +139,6 @@ def _near(one: SetStatistics, far: SetStatistics | None, thresholds: Thresholds)
         return "undecided", _TOO_FEW
     reason = f"{gap:.1f} standard errors nearer than {far.name}"
     return ("near", reason) if gap > thresholds.standard_errors else ("undecided", f"only {reason}")
-
-
-def _against_number(one: SetStatistics, thresholds: Thresholds) -> tuple[Verdict, str]:
-    gap = _gap(SetStatistics("", "far", 0, float(thresholds.farther_below or 0), 0.0, None), one)
-    if gap is None:
-        return "undecided", _TOO_FEW
-    reason = f"{abs(gap):.1f} standard errors {'below' if gap > 0 else 'above'} {thresholds.farther_below}"
-    if abs(gap) <= thresholds.standard_errors:
-        return "undecided", f"only {reason}"
-    return ("farther" if gap > 0 else "far"), reason
 
 
 def _against_sets(one: SetStatistics, rivals: Sequence[SetStatistics], thresholds: Thresholds) -> tuple[Verdict, str]:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from curation.errors import MissingExtraError
-from curation.manifest.diff import diff_manifests
-from curation.manifest.header import Header, ParameterValue, PartEntry, classes_in
+from curation.manifest.header import Header, ParameterValue, classes_in
 from curation.pages import page
 from curation.publishing.croissant import derived
 from curation.publishing.licences import STATED
@@ -43,15 +40,13 @@ _NOT_FOR = (
 )
 
 
-def card_text(request: Request, configs: Configs, folder: Path, date: str = "") -> str:
+def card_text(request: Request, configs: Configs, date: str = "") -> str:
     """Return the card of a repository.
 
     Parameters
     ----------
     configs : mapping of str to mapping of str to str
         By config and split, the path of the table; the first is the default.
-    folder : Path
-        Where the tables are already: the card shows a row of them.
     date : str
         Of publication, ISO 8601; ``""`` for none.
     """
@@ -67,7 +62,7 @@ def card_text(request: Request, configs: Configs, folder: Path, date: str = "") 
         loading=_loading(repository, tag, configs),
         commands="\n".join(_commands(repository, tag, members)),
         parts_config=PARTS_CONFIG,
-        row=example_row(request.tables, folder),
+        columns=_columns(request.tables),
         results=request.results,
         stated=lambda name: _texts(stated.get(name)),
         limits=_limits(members, _texts(stated.get("dataLimitations"))),
@@ -77,8 +72,6 @@ def card_text(request: Request, configs: Configs, folder: Path, date: str = "") 
         papers={paper: links(paper) for paper in dict.fromkeys(one.manifest.header.paper for one in members)},
         class_groups=_class_groups,
         folded=40,
-        changes=changes_of,
-        most_changes=20,
         own_bibtex=own_bibtex(repository, tag, members, date),
         origins=_ORIGINS,
         spdx=STATED,
@@ -154,40 +147,6 @@ def own_bibtex(repository: str, tag: str, members: Sequence[Member], date: str =
     return "\n".join([f"@misc{{{key},", *(f"  {key} = {{{value}}}," for key, value in fields.items()), "}"])
 
 
-def changes_of(member: Member) -> dict[str, Sequence[tuple[str, ...]]] | None:
-    """Return what changed since the version that a manifest replaces, None where that one is not available.
-
-    Returns
-    -------
-    dict
-        ``rows``: a part, its images before and now, and how many were added and removed (``?`` where a list is not
-        available). ``other``: other differences, what and how it differs.
-    """
-    if member.previous is None:
-        return None
-    old, new = member.previous, member.manifest
-    found = diff_manifests(old, new)
-    moved = {one.name: (f"{len(one.added):,}", f"{len(one.removed):,}") for one in found.parts}
-    before, after = ({part.name: part for part in one.header.parts} for one in (old, new))
-    rows = []
-    for name in dict.fromkeys((*after, *before)):
-        same = name in before and name in after and before[name].sha256 == after[name].sha256 is not None
-        added, removed = ("0", "0") if same else moved.get(name, ("?", "?"))
-        if name not in before and name in new.lists:
-            added, removed = f"{len(new.lists[name]):,}", "0"
-        if name not in after and name in old.lists:
-            added, removed = "0", f"{len(old.lists[name]):,}"
-        rows.append((name, _images(before, name), _images(after, name), added, removed))
-    # What the rows count is not repeated.
-    other = [(change.subject, change.what) for change in found.changes if change.ids is None or change.ids.reordered]
-    return {"rows": rows, "other": other}
-
-
-def _images(parts: Mapping[str, PartEntry], name: str) -> str:
-    images = parts[name].images if name in parts else None
-    return "no such part" if name not in parts else "not computed" if images is None else f"{images:,}"
-
-
 def _texts(value: Statement | None) -> tuple[str, ...]:
     return value if isinstance(value, tuple) else (value,) if isinstance(value, str) else ()
 
@@ -252,32 +211,11 @@ def _source_options(names: Iterable[str]) -> str:
     return "".join(f" --source {name}=PATH" for name in names)
 
 
-def example_row(tables: Sequence[PlannedTable], folder: Path) -> dict[str, Any] | None:
-    """Return a row of the table that fills most columns, None where no table has a row.
-
-    Returns
-    -------
-    dict
-        ``config``, ``split``, and ``columns``: name, type, meaning and value of each.
-    """
-    from pyarrow import parquet
-
-    table = max((one for one in tables if not one.empty), key=lambda one: len(one.filled), default=None)
-    if table is None:
-        return None
-    with parquet.ParquetFile(folder / table.path) as file:
-        rows = next(file.iter_batches(2000)).to_pylist()
-    row = max(rows, key=lambda row: sum(bool(row.get(name)) for name in ("objects", "labels")))
-    columns = [
-        {
-            "name": field.name,
-            "kind": _kind(field.type),
-            "meaning": COLUMNS.get(field.name, ""),
-            "value": _cell(row[field.name]),
-        }
-        for field in table.schema
-    ]
-    return {"config": table.config, "split": table.split, "columns": columns}
+def _columns(tables: Sequence[PlannedTable]) -> list[tuple[str, str, str]]:
+    """Return name, type and meaning of each column of a part; none where no table has a row."""
+    table = next((one for one in tables if not one.empty), None)
+    schema = () if table is None else table.schema
+    return [(field.name, _kind(field.type), COLUMNS.get(field.name, "")) for field in schema]
 
 
 def _kind(kind: pa.DataType) -> str:
@@ -288,13 +226,3 @@ def _kind(kind: pa.DataType) -> str:
     if types.is_struct(kind):
         return "photo"
     return "text" if types.is_string(kind) else "number" if types.is_integer(kind) else str(kind)
-
-
-def _cell(value: Any) -> str:
-    if value is None:
-        return ""
-    items = value[:2] if isinstance(value, list) else value
-    text = json.dumps(items, ensure_ascii=False)
-    text = text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}…"
-    more = len(value) - len(items) if isinstance(value, list) else 0
-    return f"{text} and {more} more" if more else text

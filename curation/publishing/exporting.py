@@ -94,7 +94,7 @@ def _plan_yolo(one: Request) -> Plan:
 COCO = Format(
     "coco",
     lambda one: plan_coco(one.manifest, one.parts, one.sources, one.options),
-    ("renumber", "category_ids", "unknown_id"),
+    ("category_ids", "unknown_id"),
     file=".json",
     each="file",
 )

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from typing import cast
 
 import msgspec
 
 from curation.decisions.decision import Decision, sort_key
-from curation.decisions.resolution import decisions_digest, recorded_digest, recorded_form, resolve
+from curation.decisions.resolution import Rule, decisions_digest, recorded_digest, recorded_form, resolve
 from curation.errors import CurationError, PublishError
 from curation.manifest.header import Header, SourceEntry
 from curation.manifest.manifest import Manifest
@@ -87,9 +89,13 @@ def evidence_of(manifest: Manifest, decisions: Iterable[Decision]) -> tuple[Deci
     where = f"{header.name} {header.version}"
     if header.decisions is None:
         raise PublishError("The manifest was not reviewed, so there is no evidence to publish", where=where)
-    rows = list(decisions)
-    found = decisions_digest(rows)
-    for candidate in _candidates(rows, str(header.rule.parameters.get("review_rule", "error"))):
+    rows = tuple(decisions)
+    found, candidates = decisions_digest(rows), [rows]
+    # Where the rule needs what is not known here (who is senior), the decisions have to be resolved ones.
+    with suppress(CurationError):
+        rule = cast("Rule", header.rule.parameters.get("review_rule", "error"))
+        candidates.append(resolve(rows, rule, allow_conflicts=rule == "error").decisions)
+    for candidate in candidates:
         if header.decisions in (decisions_digest(candidate), recorded_digest(recorded_form(candidate))):
             return tuple(sorted(set(candidate), key=sort_key))
     raise PublishError(
@@ -106,16 +112,6 @@ def evidence_bytes(evidence: Sequence[Decision]) -> bytes:
     return b"".join(msgspec.json.encode(item) + b"\n" for item in evidence)
 
 
-def _candidates(rows: Sequence[Decision], rule: str) -> Iterator[Sequence[Decision]]:
-    yield rows
-    for name in dict.fromkeys((rule, "error", "majority")):
-        try:
-            yield resolve(rows, name, allow_conflicts=name == "error").decisions  # type: ignore[arg-type]
-        except CurationError:
-            # The rule needs what is not known here (who is senior), or is none: the next candidate may fit.
-            continue
-
-
 @dataclass(frozen=True)
 class Member:
     """One manifest of a publication.
@@ -130,8 +126,6 @@ class Member:
     evidence : tuple of Decision or None
     licences : mapping of str to str
         SPDX identifiers that the publisher states for data of his own, by source.
-    previous : Manifest or None
-        The version that the manifest replaces, where it is available.
     """
 
     manifest: Manifest
@@ -139,7 +133,6 @@ class Member:
     sources: Mapping[str, Source] = field(default_factory=dict)
     evidence: tuple[Decision, ...] | None = None
     licences: Mapping[str, str] = field(default_factory=dict)
-    previous: Manifest | None = None
 
     @property
     def folder(self) -> str:

@@ -1,4 +1,4 @@
-"""A dataset repository as a folder: manifests and lists as they are, tables, card, Croissant, citation, record."""
+"""A dataset repository as a folder: manifests and lists as they are, tables, card, Croissant, record."""
 
 from __future__ import annotations
 
@@ -8,9 +8,6 @@ from dataclasses import dataclass
 from datetime import date as day
 from functools import partial
 from pathlib import Path
-from typing import Any
-
-import yaml
 
 from curation.canonical import sha256_of_bytes, sha256_of_file
 from curation.errors import PublishError, UsageError
@@ -25,14 +22,11 @@ from curation.publishing.croissant import (
 )
 from curation.publishing.member import (
     EVIDENCE_FILE,
-    HUB,
     Member,
     Request,
     check_member,
     evidence_bytes,
-    title_of,
 )
-from curation.publishing.papers import reference
 from curation.publishing.parquet import PlannedTable, write_parquet
 from curation.publishing.publication import (
     RECORD_FILE,
@@ -114,7 +108,6 @@ def write_repository(request: Request, folder: Path) -> Written:
         place.write_bytes(data)
         published[path] = PublishedFile(sha256=sha256_of_bytes(data), size=len(data), content=content)
 
-    # The tables come first: the card shows a row of them.
     for table in tables:
         path = folder / table.path
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -128,11 +121,9 @@ def write_repository(request: Request, folder: Path) -> Written:
     if request.results is not None:
         put(RESULTS_FILE, request.results.data)
     # The day of a publication is no part of what it says: the same content on another day is the same version.
-    card = partial(card_text, request, _configs([table for table in tables if not table.empty]), folder)
-    citation = partial(citation_text, request.repository, request.tag, request.members)
-    for name, text in ((CARD_FILE, card), (CITATION_FILE, citation)):
-        content = sha256_of_bytes(text(date="").encode()) if request.date else ""
-        put(name, text(date=request.date).encode(), content)
+    card = partial(card_text, request, _configs([table for table in tables if not table.empty]))
+    content = sha256_of_bytes(card(date="").encode()) if request.date else ""
+    put(CARD_FILE, card(date=request.date).encode(), content)
     data = croissant_bytes(
         request, _configs(tables), {table.path: table.filled_schema() for table in tables}, published
     )
@@ -185,31 +176,3 @@ def _published(member: Member, *, own: bool) -> PublishedManifest:
         config=member.config,
         parts=parts,
     )
-
-
-CITATION_FILE = "CITATION.cff"
-
-
-def citation_text(repository: str, tag: str, members: Sequence[Member], date: str = "") -> str:
-    """Return the file in the Citation File Format 1.2.0.
-
-    Parameters
-    ----------
-    date : str
-        Of publication, ISO 8601; ``""`` for none.
-    """
-    papers = dict.fromkeys(member.manifest.header.paper for member in members)
-    digests = [member.manifest.digest for member in members]
-    data: dict[str, Any] = {
-        "cff-version": "1.2.0",
-        "message": "Please cite the papers of the benchmarks that you use, and this dataset by version and digest.",
-        "type": "dataset",
-        "title": title_of(members),
-        "authors": [{"name": repository.partition("/")[0]}],
-        "version": tag,
-        **({"date-released": date} if date else {}),
-        "url": HUB + repository,
-        "identifiers": [{"type": "other", "value": digest, "description": "manifest digest"} for digest in digests],
-        "references": [reference(paper) for paper in papers],
-    }
-    return yaml.safe_dump(data, sort_keys=False, allow_unicode=True, default_flow_style=False, width=1000)

@@ -1,8 +1,7 @@
 """A review as a FiftyOne dataset: its fields, its samples, how the App shows them, and its saved views.
 
-FiftyOne makes an object for every sample and every box, which costs it milliseconds an image. Here it makes one sample,
-its stored document is taken as the mould, and the others are written as documents of that form, in batches. Where
-FiftyOne stores anything but what was expected, all samples go through `add_samples` instead: slower, never different.
+FiftyOne makes an object for every sample and every box, which costs it 20 ms an image. Here it stores one bare sample,
+whose document is the template; all images are written as documents of that form, in batches.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from curation.errors import ReviewError
 from curation.manifest.header import UNNAMED
 from curation.proposals.proposal import KINDS, Evidence
 from curation.proposals.proposal import Verdict as Proposed
-from curation.review.images import ReviewImages, box_slices, pick_images
+from curation.review.images import ReviewImages, box_slices
 from curation.review.verdicts import CONFLICT
 
 if TYPE_CHECKING:
@@ -249,7 +248,6 @@ def _free(fiftyone: Any, name: str, taken: set[str]) -> str:
 
 INSERTED_AT_ONCE = 2000
 READY, BUILDING = "ready", "building"
-_VOLATILE = ("_id", "_rand", "created_at", "last_modified_at")
 
 
 def build_dataset(
@@ -259,7 +257,6 @@ def build_dataset(
     info: Mapping[str, Any],
     *,
     embeddings: Embeddings | None = None,
-    in_bulk: bool = True,
 ) -> Any:
     """Return a new persistent dataset of the images, with fields, boxes, indexes, saved views and similarity.
 
@@ -273,8 +270,6 @@ def build_dataset(
         What the dataset says of itself under `INFO_KEY`.
     embeddings : Embeddings, optional
         For sort-by-similarity; images without one cannot be sorted by.
-    in_bulk : bool
-        False lets FiftyOne make every sample itself.
 
     Raises
     ------
@@ -288,11 +283,7 @@ def build_dataset(
     dataset = fiftyone.Dataset(name, persistent=True)
     _declare(fiftyone, dataset)
     _say(dataset, {**info, "state": BUILDING})
-    mould = _mould(fiftyone, dataset, images) if in_bulk and len(images) else None
-    if mould is None:
-        dataset.add_samples(_samples(fiftyone, images), num_samples=len(images), expand_schema=False)
-    else:
-        _insert(dataset, images, mould)
+    _insert(fiftyone, dataset, images)
     for field in FIELDS:
         if field.indexed:
             dataset.create_index(field.name)
@@ -352,7 +343,7 @@ def _values(images: ReviewImages, row: int) -> dict[str, Any]:
     }
     if images.groups and images.groups[row]:
         values["group"] = images.groups[row]
-    if images.bad and images.bad[row]:
+    if images.bad[row]:
         values["bad_photo"] = images.bad[row]
     proposal = images.proposals[row]
     if proposal is not None:
@@ -370,7 +361,7 @@ def _values(images: ReviewImages, row: int) -> dict[str, Any]:
         }
         if (score := _score(proposal.evidence)) is not None:
             values["score"] = score
-        if images.nearest and images.nearest[row]:
+        if images.nearest[row]:
             values["nearest"], path = images.nearest[row], images.nearest_paths[row]
             values |= {} if path is None else {"nearest_path": str(path)}
     return values
@@ -393,7 +384,7 @@ def _boxes(images: ReviewImages) -> Iterator[dict[str, list[dict[str, Any]]]]:
     for row, among in enumerate(box_slices(images)):
         found: dict[str, list[dict[str, Any]]] = {name: [] for name in BOX_FIELDS}
         # A card that stands for a photo has no place where an object could be.
-        if not (images.bad and images.bad[row]):
+        if not images.bad[row]:
             columns = (column[among] for column in (boxes.labels, boxes.roles, boxes.ignore))
             for box, label, role, ignore in zip(relative[among].tolist(), *columns, strict=True):
                 stated = {"label": label, "bounding_box": box, "role": role, "ignore": ignore}
@@ -401,38 +392,15 @@ def _boxes(images: ReviewImages) -> Iterator[dict[str, list[dict[str, Any]]]]:
         yield found
 
 
-def _size(images: ReviewImages, row: int) -> dict[str, int]:
-    """Return width and height of a photo, nothing where they are unknown or of a photo that is not shown."""
-    width, height = images.sizes[row].tolist()
-    is_shown = width and height and not (images.bad and images.bad[row])
-    return {"width": width, "height": height} if is_shown else {}
-
-
-def _samples(fiftyone: Any, images: ReviewImages) -> Iterator[Any]:
-    """Yield samples as FiftyOne's own objects."""
-    for row, found in enumerate(_boxes(images)):
-        size = _size(images, row)
-        yield fiftyone.Sample(
-            filepath=str(images.paths[row]),
-            metadata=fiftyone.ImageMetadata(**size) if size else None,
-            **_values(images, row),
-            **{
-                name: fiftyone.Detections(detections=[fiftyone.Detection(**one) for one in boxes])
-                for name, boxes in found.items()
-            },
-        )
-
-
-def _documents(images: ReviewImages, mould: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield samples as the documents that FiftyOne stores; what none of our fields says comes from the mould."""
+def _documents(images: ReviewImages, template: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield samples as the documents that FiftyOne stores; what none of our fields says comes from the template."""
     from bson import ObjectId
 
     for row, found in enumerate(_boxes(images)):
-        size = _size(images, row)
-        document = {**mould, "tags": [], "filepath": str(images.paths[row])}
-        if size:
-            document["metadata"] = {"_cls": "ImageMetadata", **size}
-        document |= _values(images, row)
+        document = {**template, "tags": [], "filepath": str(images.paths[row]), **_values(images, row)}
+        width, height = images.sizes[row].tolist()
+        if width and height and not images.bad[row]:
+            document["metadata"] = {"_cls": "ImageMetadata", "width": width, "height": height}
         for name, boxes in found.items():
             detections = [
                 {"_id": ObjectId(), "_cls": "Detection", "attributes": {}, "tags": [], **one} for one in boxes
@@ -441,30 +409,12 @@ def _documents(images: ReviewImages, mould: Mapping[str, Any]) -> Iterator[dict[
         yield document
 
 
-def _mould(fiftyone: Any, dataset: Any, images: ReviewImages) -> dict[str, Any] | None:
-    """Return what FiftyOne stores of a sample beyond our fields; None where it stores our fields otherwise."""
-    boxed = images.boxes.image.tolist()
-    one = pick_images(images, boxed[:1] or [0])
-    dataset.add_samples(_samples(fiftyone, one), expand_schema=False)
-    stored = dataset._sample_collection.find_one()
-    dataset.clear()
-    (ours,) = _documents(one, {})
-    extra = {key: value for key, value in stored.items() if key not in ours and key not in ("_id", "metadata")}
-    return extra if _comparable({**extra, **ours}) == _comparable(stored) else None
-
-
-def _comparable(document: Mapping[str, Any]) -> dict[str, Any]:
-    plain = {key: value for key, value in document.items() if key not in _VOLATILE}
-    for name in BOX_FIELDS:
-        boxes = [{k: v for k, v in one.items() if k != "_id"} for one in plain[name]["detections"]]
-        plain[name] = {**plain[name], "detections": boxes}
-    return plain
-
-
-def _insert(dataset: Any, images: ReviewImages, mould: Mapping[str, Any]) -> None:
+def _insert(fiftyone: Any, dataset: Any, images: ReviewImages) -> None:
     from tqdm import tqdm
 
-    documents = _documents(images, mould)
+    dataset.add_sample(fiftyone.Sample(filepath=str(images.paths[0])), expand_schema=False)
+    documents = _documents(images, dataset._sample_collection.find_one({}, {"_id": 0}))
+    dataset.clear()
     with tqdm(total=len(images), desc="samples", unit=" images", disable=None) as bar:
         while rows := list(islice(documents, INSERTED_AT_ONCE)):
             dataset._sample_collection.insert_many(rows)

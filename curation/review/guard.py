@@ -17,8 +17,17 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, MutableMap
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from curation.review.app_requests import JUDGE, MEDIA, Reviewed, parameters, refuse, refuse_body
-from curation.review.edit_requests import Edits, Refusal, read_edit
+from curation.review.app_requests import (
+    JUDGE,
+    MEDIA,
+    Edits,
+    Refusal,
+    Reviewed,
+    parameters,
+    read_edit,
+    refuse,
+    refuse_body,
+)
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -29,7 +38,7 @@ Judge = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 
 TOKEN = "token"  # noqa: S105  (the name of a parameter)
 KNOWN_BY = "This is a curation review"
-"""Begins every refusal, so that a second start can say what holds its port."""
+"""Begins every refusal."""
 
 _LARGEST_BODY = 16 << 20
 _LARGEST_EDIT = 1 << 20

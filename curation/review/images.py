@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
@@ -18,7 +18,7 @@ from curation.manifest.views import ROLES, PartObjects, locate_images, view_obje
 from curation.proposals.clip_overlap import nearest_id_image
 from curation.proposals.id_classes import name_key
 from curation.proposals.proposal import Proposal, ProposalSet
-from curation.review.bad_photos import BAD_PHOTOS, BadPhoto, check_photos, draw_card, why_undecoded
+from curation.review.bad_photos import BAD_PHOTOS, BadPhoto, check_photos, draw_card
 from curation.sources.photos import PhotoFolder
 from curation.sources.source import Floats, Int32s, Source
 from curation.wording import counted
@@ -176,7 +176,6 @@ def arranged(
     known: Collection[str] = (),
     id_photos: Mapping[str, PhotoFolder] | None = None,
     embeddings: Embeddings | None = None,
-    decode: bool = False,
     skip_missing: bool = False,
 ) -> ReviewImages:
     """Return the images with their proposals, the highest-ranked first, cut into batches; bad photos in one at the end.
@@ -191,8 +190,6 @@ def arranged(
         Where the photos of ID images lie, by the namespace of their ids; the one named ``""`` serves every other.
     embeddings : Embeddings, optional
         Images whose embeddings have a cosine of at least `ALIKE` are grouped as near-duplicates.
-    decode : bool
-        Decode every photo: near-duplicates by perceptual hash are grouped, and what breaks in the middle is found.
     skip_missing : bool
         Leave out images whose photo is missing; they are named by `bad_photos`, and counted among those left out.
 
@@ -202,7 +199,7 @@ def arranged(
         The batch size is not positive, an image has two proposals, none of the images is left, or so many are
         alike that groups of them say nothing.
     MissingExtraError
-        Pillow is not installed, or ImageHash where photos are to be decoded.
+        Pillow is not installed.
     """
     if batch_size < 1:
         raise ReviewError("A batch needs at least one image", found=str(batch_size), hint="--set batch_size=100")
@@ -230,15 +227,11 @@ def arranged(
     if skip_missing:
         images = _without_missing(images)
     images = _with_nearest(images, id_photos or {})
-    pairs = [] if embeddings is None else _alike_by_embedding(images, embeddings)
-    if decode:
-        images, alike = _decoded(images)
-        pairs += alike
     # Those with a bad photo come last.
     images = pick_images(images, sorted(range(len(images)), key=lambda row: bool(images.bad[row])))
     batches = (BAD_BATCH if bad else f"{place // batch_size + 1:04}" for place, bad in enumerate(images.bad))
     images = replace(images, batches=tuple(batches))
-    return images if embeddings is None and not decode else replace(images, groups=_groups(images.ids, pairs))
+    return images if embeddings is None else replace(images, groups=_groups(images.ids, embeddings))
 
 
 def known_names(proposals: ProposalSet) -> frozenset[str]:
@@ -295,44 +288,18 @@ def with_cards(images: ReviewImages, folder: Path) -> ReviewImages:
     return replace(images, paths=tuple(paths))
 
 
-def _alike_by_embedding(images: ReviewImages, embeddings: Embeddings) -> list[tuple[str, str]]:
-    from curation.similarity.near_duplicates import look_duplicates
-
-    wanted = set(images.ids)
-    own = embeddings.take([row for row, one in enumerate(embeddings.ids) if one in wanted])
-    try:
-        return [(one, two) for one, two, _ in look_duplicates(own, threshold=ALIKE)]
-    except UsageError as error:
-        raise ReviewError(error.what, where="--embeddings", hint="leave --embeddings out") from None
-
-
-def _decoded(images: ReviewImages) -> tuple[ReviewImages, list[tuple[str, str]]]:
-    """Return the images with photos that break in the middle as bad ones, and pairs that are alike by hash."""
-    from curation.similarity.near_duplicates import alike_photos, hash_photos
-
-    paths = zip(images.paths, images.bad, strict=True)
-    hashes = hash_photos({str(row): path for row, (path, bad) in enumerate(paths) if path is not None and not bad})
-    bad = list(images.bad)
-    for row, why in hashes.failures.items():
-        # More than 8 bits a channel cannot be compared, but can be shown.
-        if "bits a channel" not in why:
-            bad[int(row)] = why_undecoded(why)
-    try:
-        alike = alike_photos(hashes)
-    except UsageError as error:
-        raise ReviewError(error.what, where="--decode-photos", hint="leave --decode-photos out") from None
-    ids = [images.ids[int(name)] for name in hashes.names]
-    pairs = [(ids[one], ids[two]) for one, two in zip(alike.first.tolist(), alike.second.tolist(), strict=True)]
-    return replace(images, bad=tuple(bad)), pairs
-
-
-def _groups(ids: Sequence[str], pairs: Iterable[tuple[str, str]]) -> tuple[str, ...]:
-    """Return each image's group: those that pairs join, numbered in the order of review, with its size."""
+def _groups(ids: Sequence[str], embeddings: Embeddings) -> tuple[str, ...]:
+    """Return each image's group of near-duplicates, numbered in the order of review, with its size."""
     import networkx as nx
 
-    graph = nx.Graph(pairs)
-    graph.add_nodes_from(ids)
+    from curation.similarity.near_duplicates import look_duplicates
+
     order = {one: place for place, one in enumerate(dict.fromkeys(ids))}
+    own = embeddings.take([row for row, one in enumerate(embeddings.ids) if one in order])
+    try:
+        graph = nx.Graph((one, two) for one, two, _ in look_duplicates(own, threshold=ALIKE))
+    except UsageError as error:
+        raise ReviewError(error.what, where="--embeddings", hint="leave --embeddings out") from None
     alike = [group for group in nx.connected_components(graph) if len(group) > 1]
     label = {
         one: f"{number:05}: {len(group)} images"

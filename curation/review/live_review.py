@@ -1,7 +1,13 @@
-"""A review at work: a dataset and its decisions log, which is written first and read again after a crash."""
+"""A review at work: a dataset and its decisions log, which is written first and read again after a crash.
+
+A key asks by one request to the server of the review (`curation.review.guard`), since FiftyOne's way to call an
+operator loads the dataset anew each time; buttons and the panel are operators (`curation.review.plugin`). All end in
+`judged`: the log first, then the database, then the answer.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -10,11 +16,11 @@ from threading import Lock
 from typing import Any
 
 from curation.decisions.decision import STAGES, Stage
-from curation.errors import ReviewError
+from curation.errors import CurationError, ReviewError
 from curation.review.dataset import OPEN_VIEW, READY, VERDICT_FIELDS, info_of
-from curation.review.progress import Progress, measure_progress, next_batch, progress_text, verdicts_a_minute
+from curation.review.progress import Progress, measure_progress, next_batch, progress_text
 from curation.review.review_folder import export_decisions, require_log
-from curation.review.verdicts import Key, Standing, VerdictBook, checked_reviewer
+from curation.review.verdicts import UNDO, Key, Standing, VerdictBook, checked_reviewer
 from curation.storage import inside
 from curation.wording import counted
 
@@ -121,21 +127,17 @@ class LiveReview:
             return [sample for sample, key in self._key_of.items() if self.book.has_decided(key, reviewer)]
 
     def progress_text(self, reviewer: str) -> str:
-        """Return a reviewer's count, rate and time left in a sentence."""
+        """Return how many images a reviewer decided, in a sentence."""
         with self._lock:
             self.book.refresh()
-            decided = self.book.count_decided(reviewer)
-            rate = verdicts_a_minute(self.book.calls_of(reviewer))
-        return progress_text(decided, len(self.batch_of), rate)
+            return progress_text(self.book.count_decided(reviewer), len(self.batch_of))
 
     def progress(self) -> Progress:
         """Return how far the review is, as the log stands now."""
         with self._lock:
             self.book.refresh()
             if self._measured is None or self._measured[0] != self.book.seen:
-                rates = {one: verdicts_a_minute(self.book.calls_of(one)) for one in self.book.reviewers}
-                measured = measure_progress(self.batch_of, self.book.all_standing(), rates)
-                self._measured = (self.book.seen, measured)
+                self._measured = (self.book.seen, measure_progress(self.batch_of, self.book.all_standing()))
             return self._measured[1]
 
     def next_batch(self, *, reviewer: str = "", after: str = "") -> str | None:
@@ -267,3 +269,92 @@ def _field_values(standing: Standing) -> tuple[Any, ...]:
         return None, None, None, None, None
     names = [one.reviewer for one in standing.verdicts]
     return standing.verdict, last.reason or None, last.reviewer, standing.texts(), names
+
+
+REVIEWER_VARIABLE = "CURATION_REVIEWER"
+"""Holds who reviews, for the life of a server: every way to judge reads it, and no request changes it."""
+
+
+def reviewer_here(asked: Mapping[str, Any] | None = None) -> str:
+    """Return who reviews: ``curation review start --reviewer``, fixed while the server runs.
+
+    Parameters
+    ----------
+    asked : mapping, optional
+        A request.
+
+    Raises
+    ------
+    ReviewError
+        The request names somebody else.
+    """
+    reviewer = os.environ.get(REVIEWER_VARIABLE, "")
+    named = asked.get("reviewer") if asked is not None else None
+    if named and named != reviewer:
+        raise ReviewError(
+            "The reviewer is fixed when the server starts",
+            found=ascii(named)[:80],
+            expected=reviewer or "curation review start --reviewer NAME",
+            hint="each reviewer starts a separate server on the same folder",
+        )
+    return reviewer
+
+
+def judged(dataset: Any, asked: Mapping[str, Any], samples: Any, verdict: Any, *, reason: Any = None) -> dict[str, Any]:
+    """Give a verdict on samples, or take the last one back: to the log, then to the database; the answer, not shown.
+
+    Parameters
+    ----------
+    asked : mapping
+        The request, which may name no other reviewer.
+
+    Returns
+    -------
+    dict
+        ``images`` and ``message``; ``ids`` of the samples concerned and ``waiting``, those that have no verdict of the
+        reviewer now; ``progress``, how many of how many.
+
+    Raises
+    ------
+    CurationError, OSError
+        Nothing was recorded, or the database missed it: the message says which.
+    """
+    reviewer = reviewer_here(asked)
+    review = open_review(dataset)
+    if verdict == UNDO:
+        done = review.undo(reviewer)
+    else:
+        done = review.decide(samples, str(verdict), reason=reason, reviewer=reviewer)
+    return {
+        "images": done.images,
+        "message": done.text,
+        "ids": list(done.samples),
+        "waiting": list(done.waiting),
+        "progress": review.progress_text(reviewer),
+    }
+
+
+def answered(dataset: Any, asked: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a key is answered: `judged`, or why nothing was done.
+
+    Parameters
+    ----------
+    asked : mapping
+        ``ids`` of samples, ``verdict`` (``undo`` takes the last one back), and ``reason`` where there is one.
+    """
+    try:
+        return judged(dataset, asked, asked.get("ids"), asked.get("verdict"), reason=asked.get("reason"))
+    except (CurationError, OSError) as error:
+        return refused(error)
+
+
+def refused(error: CurationError | OSError) -> dict[str, Any]:
+    """Return what is answered where nothing was done."""
+    if isinstance(error, OSError):
+        error = ReviewError(
+            "Nothing was recorded: the log cannot be written",
+            found=error.strerror or type(error).__name__,
+            hint="free some disk space, then press the key again",
+        )
+    text = error.what + (f". {error.hint[:1].upper()}{error.hint[1:]}" if error.hint else "")
+    return {"images": 0, "message": text, **error.as_dict()}

@@ -6,12 +6,10 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from curation.decisions.agreement import Kappa, Pair, agreement
-from curation.decisions.decision import moment_at
 from curation.decisions.resolution import standing_verdicts
 from curation.grouping import grouped
 from curation.review.review_folder import LOG_FILE, ReviewRecord, read_record
@@ -39,14 +37,11 @@ class ReviewerProgress:
         With a standing verdict.
     verdicts : dict of str to int
         Their number by verdict.
-    a_minute : float or None
-        Images a minute lately, pauses left out (`verdicts_a_minute`); None where too few verdicts tell.
     """
 
     reviewer: str
     images: int
     verdicts: dict[str, int]
-    a_minute: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +78,7 @@ class Progress:
         return asdict(self)
 
 
-def measure_progress(
-    batch_of: Mapping[Key, str], standing: Mapping[Key, Standing], rates: Mapping[str, float | None] | None = None
-) -> Progress:
+def measure_progress(batch_of: Mapping[Key, str], standing: Mapping[Key, Standing]) -> Progress:
     """Return the progress of a review.
 
     Parameters
@@ -94,8 +87,6 @@ def measure_progress(
         Batch of every image under review.
     standing : mapping
         What stands on images; those that are not under review are counted as `strangers`.
-    rates : mapping, optional
-        Images a minute of each reviewer.
     """
     known = {key: one for key, one in standing.items() if key in batch_of and one.verdicts}
     verdict_of = {key: one.verdict for key, one in known.items()}
@@ -110,7 +101,7 @@ def measure_progress(
         conflicts=sum(conflicts.values()),
         verdicts={word: verdicts[word] for word in (*VERDICTS, CONFLICT) if verdicts[word]},
         batches=tuple(BatchProgress(one, sizes[one], decided[one], conflicts[one]) for one in sorted(sizes)),
-        reviewers=_reviewers(known, rates or {}),
+        reviewers=_reviewers(known),
         agreement=found[0].pairs if found else (),
         fleiss=found[0].fleiss if found else None,
         strangers=sum(bool(one.verdicts) for key, one in standing.items() if key not in batch_of),
@@ -135,74 +126,26 @@ def next_batch(
     return min(waiting, key=lambda batch: (batch <= after, batch), default=None)
 
 
-def _reviewers(standing: Mapping[Key, Standing], rates: Mapping[str, float | None]) -> tuple[ReviewerProgress, ...]:
+def _reviewers(standing: Mapping[Key, Standing]) -> tuple[ReviewerProgress, ...]:
     decisions = [decision for one in standing.values() for decision in one.verdicts]
     words = {name: Counter(map(word_of, some)) for name, some in grouped(decisions, lambda one: one.reviewer).items()}
     return tuple(
-        ReviewerProgress(name, n.total(), {word: n[word] for word in VERDICTS if n[word]}, a_minute=rates.get(name))
+        ReviewerProgress(name, n.total(), {word: n[word] for word in VERDICTS if n[word]})
         for name, n in sorted(words.items())
     )
 
 
-PAUSE_S, LONG_LOOK_S, FEWEST = 120, 10, 5
-"""A gap is a pause beyond two minutes, or beyond ten seconds an image; fewer than five verdicts tell no rate."""
-
-
-def verdicts_a_minute(calls: Sequence[tuple[str, int]]) -> float | None:
-    """Return how many images a reviewer judges a minute, by the dates that the log states; None where too few tell.
-
-    Each call is counted with the gap before it. A pause is left out together with the call that ended it, as is a gap
-    that runs backwards because a clock was set.
-
-    Parameters
-    ----------
-    calls : sequence of (str, int)
-        Date and images of each call: see `VerdictBook.calls_of`.
+def progress_text(decided: int, images: int) -> str:
+    """Return a count as a sentence without its full stop.
 
     Examples
     --------
-    >>> verdicts_a_minute([(f"2025-03-01T10:00:{second:02}Z", 1) for second in range(0, 60, 3)])
-    20.0
-    """
-    moments = [(when, count) for date, count in calls if (when := moment_at(date)) is not None]
-    timed = [
-        (seconds, count)
-        for (before, _), (when, count) in pairwise(moments)
-        if 0 < (seconds := (when - before).total_seconds()) <= max(PAUSE_S, LONG_LOOK_S * count)
-    ]
-    images = sum(count for _, count in timed)
-    return round(60 * images / sum(seconds for seconds, _ in timed), 1) if images >= FEWEST else None
-
-
-def progress_text(decided: int, images: int, a_minute: float | None) -> str:
-    """Return a count, the rate and the time left as a sentence without its full stop.
-
-    Examples
-    --------
-    >>> progress_text(412, 2000, 23.0)
-    '412 of 2,000, 23 a minute, about 1 h 9 min left'
-    >>> progress_text(2000, 2000, 23.0)
+    >>> progress_text(412, 2000)
+    '412 of 2,000'
+    >>> progress_text(2000, 2000)
     '2,000 of 2,000, all decided'
     """
-    counted = f"{decided:,} of {images:,}"
-    if decided >= images:
-        return f"{counted}, all decided"
-    return f"{counted}, {rate_text(a_minute)}, {time_left(images - decided, a_minute)}" if a_minute else counted
-
-
-def rate_text(a_minute: float | None) -> str:
-    """Return ``23 a minute``, with one decimal below ten; ``""`` for none."""
-    return "" if not a_minute else f"{a_minute:.0f} a minute" if a_minute >= 10 else f"{a_minute:.1f} a minute"
-
-
-def time_left(images: int, a_minute: float | None) -> str:
-    """Return ``about 1 h 9 min left`` for the images that wait at a rate; ``""`` without one."""
-    if not a_minute or not images:
-        return ""
-    minutes = round(images / a_minute)
-    hours, rest = divmod(minutes, 60)
-    parts = [f"{hours:,} h"] * bool(hours) + [f"{rest} min"] * bool(rest)
-    return f"about {' '.join(parts)} left" if parts else "less than a minute left"
+    return f"{decided:,} of {images:,}" + (", all decided" if decided >= images else "")
 
 
 def share_text(part: int, whole: int) -> str:
@@ -229,16 +172,14 @@ def folder_progress(folder: Path, *, also: Sequence[Path] = ()) -> tuple[ReviewR
     """
     record = read_record(folder)
     standing: dict[Key, Standing] = {}
-    rates: dict[str, float | None] = {}
     for path in (folder / LOG_FILE, *also):
         book = VerdictBook(path, stage=record.stage)
         book.refresh(required=path in also)
-        rates |= {one: rate for one in book.reviewers if (rate := verdicts_a_minute(book.calls_of(one)))}
         for key, one in book.all_standing().items():
             standing[key] = Standing(standing_verdicts((*standing.get(key, Standing(())).verdicts, *one.verdicts)))
     stated = {key: next((row.batch for row in one.verdicts if row.batch), "") for key, one in standing.items()}
     batch_of = {key: batch for key, batch in stated.items() if batch in record.batches}
-    measured = measure_progress(batch_of, standing, rates)
+    measured = measure_progress(batch_of, standing)
     found = {one.batch: one for one in measured.batches}
     batches = tuple(
         replace(found.get(batch, BatchProgress(batch, 0, 0, 0)), images=size) for batch, size in record.batches.items()
@@ -256,8 +197,6 @@ def progress_tables(progress: Progress) -> list[Table]:
             one.reviewer or "unnamed",
             f"{one.images:,}",
             ", ".join(f"{word} {n}" for word, n in one.verdicts.items()),
-            rate_text(one.a_minute),
-            time_left(progress.images - one.images, one.a_minute),
         )
         for one in progress.reviewers
     ]
@@ -271,7 +210,7 @@ def progress_tables(progress: Progress) -> list[Table]:
         if one.decided < one.images or one.conflicts
     ]
     tables = [
-        Table("Reviewers", ("reviewer", "images", "verdicts", "rate", "left"), tuple(reviewers)),
+        Table("Reviewers", ("reviewer", "images", "verdicts"), tuple(reviewers)),
         Table("Agreement", ("reviewers", "both", "same", "Cohen's kappa"), tuple(pairs)),
         Table("Batches with work left", ("batch", "decided", "conflicts"), tuple(waiting)),
     ]

@@ -103,18 +103,6 @@ def read_record(folder: Path) -> ReviewRecord:
     )
 
 
-def database_folder(folder: Path, *, rebuild: bool = False) -> Path | None:
-    """Return where the database of a review lies; None is FiftyOne's, where reviews were kept before each had its own.
-
-    Parameters
-    ----------
-    rebuild : bool
-        The dataset is built anew: then its database is the review's own.
-    """
-    own = folder / DATABASE
-    return None if (folder / REVIEW).exists() and not own.exists() and not rebuild else own
-
-
 def require_log(text: Any, dataset: str) -> Path:
     """Return the path of the log that a dataset names, once it is one that may be written.
 

@@ -31,17 +31,10 @@ from curation.review.images import (
     source_images,
     with_cards,
 )
-from curation.review.judging import REVIEWER_VARIABLE
-from curation.review.live_review import LiveReview, offer_own_view, open_review
+from curation.review.live_review import REVIEWER_VARIABLE, LiveReview, offer_own_view, open_review
 from curation.review.missing_boxes import MissingBoxes, RecoveryReport, open_boxes
-from curation.review.review_folder import (
-    LOG_FILE,
-    ReviewRecord,
-    database_folder,
-    read_record,
-    write_record,
-)
-from curation.review.serving import find_place
+from curation.review.review_folder import DATABASE, LOG_FILE, ReviewRecord, read_record, write_record
+from curation.review.serving import find_port
 from curation.review.verdicts import checked_reviewer
 from curation.similarity.embeddings import Embeddings, open_embeddings
 from curation.sources.coerce import open_slots
@@ -79,7 +72,6 @@ def review_from_files(
     proposals: Path | None = None,
     only_proposed: bool = False,
     embeddings: Annotated[Path | None, "DIR"] = None,
-    decode_photos: bool = False,
     skip_missing: bool = False,
     stage: Stage = "manual",
     pool: Annotated[str, "NAME"] = "",
@@ -89,7 +81,6 @@ def review_from_files(
     rebuild: bool = False,
     no_app: bool = False,
     port: Annotated[str | None, "N"] = None,
-    address: Annotated[str | None, "HOST"] = None,
     reading: Reading | None = None,
 ) -> Started:
     """Make a review of what some files hold, or continue that of a folder where nothing else is named.
@@ -115,9 +106,6 @@ def review_from_files(
         leave out images that nothing was proposed for
     embeddings
         from `curation similarity embed`, to sort by similarity and to group near-duplicates
-    decode_photos
-        decode every photo (about 10 ms each): to group near-duplicates by perceptual hash, and to find what breaks in
-        the middle
     skip_missing
         leave out images whose photo is missing, which are otherwise reviewed by a card; `review status` names them
     stage
@@ -135,11 +123,7 @@ def review_from_files(
     no_app
         prepare the dataset and exit
     port
-        port of the App, an error if it is in use; 0: any free port (default: FiftyOne's, 5151)
-    address
-        listen at this address instead of 127.0.0.1, which only this machine reaches; CAUTION: everybody who reaches
-        that address and learns the token (it travels unencrypted) can see the photos under review and judge in your
-        name
+        port of the App at 127.0.0.1, an error if it is in use; 0: any free port (default: FiftyOne's, 5151)
 
     Raises
     ------
@@ -152,7 +136,7 @@ def review_from_files(
     if not no_app:
         reviewer = _named(reviewer)
         # Said before minutes of building rather than after.
-        find_place(address, port)
+        find_port(port)
     if not (manifest or sources or photos or part or proposals or embeddings):
         return resume_review(folder, reviewer=reviewer)
     reviewed = load_manifest(manifest) if manifest else None
@@ -172,7 +156,6 @@ def review_from_files(
         known=known_names(proposed) if proposed else (),
         id_photos=_folders(id_photos) or folders,
         embeddings=embedded,
-        decode=decode_photos,
         skip_missing=skip_missing,
     )
     return start_review(
@@ -293,8 +276,8 @@ def start_review(
         bad_photos=bad_photos(images),
     )
     _require_same(folder, record, rebuild=rebuild)
-    prepare_plugins(folder, reviewer)
-    fiftyone = load_fiftyone(database_folder(folder, rebuild=rebuild))
+    _prepare_app(reviewer)
+    fiftyone = load_fiftyone(folder / DATABASE)
     log = (folder / LOG_FILE).absolute()
     info = {"log": str(log), "manifest": manifest, "stage": stage, "inputs": record.inputs}
     present = fiftyone.load_dataset(name) if fiftyone.dataset_exists(name) else None
@@ -321,8 +304,8 @@ def resume_review(folder: Path, *, reviewer: str = "") -> Started:
         The dataset is not in this database, or not finished: it has to be built from its sources again.
     """
     record = read_record(folder)
-    prepare_plugins(folder, reviewer)
-    fiftyone = load_fiftyone(database_folder(folder))
+    _prepare_app(reviewer)
+    fiftyone = load_fiftyone(folder / DATABASE)
     name = record.dataset
     present = fiftyone.load_dataset(name) if fiftyone.dataset_exists(name) else None
     info = {} if present is None else info_of(present)
@@ -346,35 +329,14 @@ def _started(dataset: Any, record: ReviewRecord, *, built: bool, reviewer: str) 
     return Started(review, record, built=built, replayed=review.replay(), boxes=boxes, settled=settled)
 
 
-def prepare_plugins(folder: Path, reviewer: str = "") -> None:
-    """Let the App find our plugin beside the user's own.
-
-    Where the user has plugins, a folder of links to both is made in the review's folder.
-    """
+def _prepare_app(reviewer: str) -> None:
+    """Let the App load our plugin and no other, and every way to judge know the reviewer."""
     if reviewer:
         os.environ[REVIEWER_VARIABLE] = checked_reviewer(reviewer)
-    chosen = str(_plugin_folder((folder / "plugins").absolute()))
-    os.environ[_PLUGINS_VARIABLE] = chosen
+    os.environ[_PLUGINS_VARIABLE] = plugin = str(Path(__file__).parent / "plugin")
     # A source that FiftyOne holds was read already.
     if fiftyone := sys.modules.get("fiftyone"):
-        fiftyone.config.plugins_dir = chosen
-
-
-def _plugin_folder(links: Path) -> Path:
-    ours = Path(__file__).parent / "plugin"
-    named = os.environ.get(_PLUGINS_VARIABLE)
-    theirs = Path(named) if named else Path.home() / "fiftyone" / "__plugins__"
-    if theirs.absolute() in (ours, links):
-        return theirs
-    if not theirs.is_dir() or not any(theirs.iterdir()):
-        return ours
-    links.mkdir(parents=True, exist_ok=True)
-    for name, target in (("curation-review", ours), ("yours", theirs.absolute())):
-        link = links / name
-        if not (link.is_symlink() and link.readlink() == target):
-            link.unlink(missing_ok=True)
-            link.symlink_to(target, target_is_directory=True)
-    return links
+        fiftyone.config.plugins_dir = plugin
 
 
 def _digest(images: ReviewImages, stage: Stage, manifest: str, embeddings: Embeddings | None) -> str:

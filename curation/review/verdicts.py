@@ -7,12 +7,12 @@ the top, a plain row is laid on a stack and an undo takes one off; what lies on 
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import msgspec
 
@@ -35,7 +35,6 @@ moves it to near, so it has no ``far``.
 """
 
 _END_OF_TIME = datetime.max.replace(tzinfo=UTC)
-_RECENT = 100
 CONFLICT = "conflict"
 UNDO = "undo"
 
@@ -94,7 +93,6 @@ class VerdictBook:
         self._seen: tuple[int, ...] | None = None
         self._rows: dict[Key, dict[str, _Stack]] = {}
         self._calls: dict[tuple[str, ...], int] = {}
-        self._recent: dict[str, deque[list[Any]]] = {}
         self._latest: dict[str, datetime] = {}
 
     def refresh(self, *, required: bool = False) -> None:
@@ -102,7 +100,7 @@ class VerdictBook:
         state = self._state()
         if state == self._seen and not (required and state is None):
             return
-        self._rows, self._calls, self._recent, self._decided, self._latest = {}, {}, {}, Counter(), {}
+        self._rows, self._calls, self._decided, self._latest = {}, {}, Counter(), {}
         if state is not None or required:
             for decision in read_decisions(self.path).decisions:
                 self._lay(decision)
@@ -112,18 +110,6 @@ class VerdictBook:
     def seen(self) -> tuple[int, ...] | None:
         """What the log was when it was last read: another value where it changed since."""
         return self._seen
-
-    def calls_of(self, reviewer: str) -> list[tuple[str, int]]:
-        """Return the moments of a reviewer's last calls, and how many images each gave a verdict (undos count below 0).
-
-        The last hundred moments, in the order of the log: what the rate of a reviewer is measured on.
-        """
-        return [(date, count) for date, count in self._recent.get(reviewer, ())]
-
-    @property
-    def reviewers(self) -> tuple[str, ...]:
-        """Who ever gave a verdict, in the order of the log."""
-        return tuple(self._recent)
 
     def has_decided(self, key: Key, reviewer: str) -> bool:
         """Return whether a verdict of this reviewer stands on an image."""
@@ -236,10 +222,6 @@ class VerdictBook:
         call = self._calls.setdefault(given, len(self._calls))
         key = (row.dataset, row.image_id)
         stack = self._rows.setdefault(key, {}).setdefault(row.reviewer, [])
-        recent = self._recent.setdefault(row.reviewer, deque(maxlen=_RECENT))
-        if not recent or recent[-1][0] != row.date:
-            recent.append([row.date, 0])
-        recent[-1][1] += -1 if is_undo(row) else 1
         before = bool(stack)
         if is_undo(row):
             del stack[-1:]

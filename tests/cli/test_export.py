@@ -53,11 +53,11 @@ def test_coco_of_both_parts_has_unique_ids_and_read_coco_reads_it(
     world: SmallWorld, manifest: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     command = arguments(world, manifest, "coco", "closed", "wilderness")
-    assert main([*command, "--out", str(tmp_path / "out"), "--set", "renumber=always", "--json"]) == 0
+    assert main([*command, "--out", str(tmp_path / "out"), "--json"]) == 0
     summary = json.loads(capsys.readouterr().out)
     path = tmp_path / "out" / "closed+wilderness.json"
     data = json.loads(path.read_bytes())
-    assert [one["id"] for one in data["images"]] == list(range(1, 101))
+    assert len({one["id"] for one in data["images"]}) == len(data["images"]) == 100
     assert [one["id"] for one in data["annotations"]] == list(range(1, len(data["annotations"]) + 1))
     assert summary["counts"]["annotations"] == len(data["annotations"])
     assert summary["manifest_digest"] == read_manifest(manifest).digest == data["info"]["manifest_digest"]

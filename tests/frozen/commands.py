@@ -50,7 +50,7 @@ def exports_of_two_datasets(folder: Path) -> Iterator[str]:
             yield f"export m --format {form} {given} --out {out}"
         write_detections(folder / f"coco/{part}.json", folder / f"{part}-results.json")
         yield f"export m --format coco {given} --category-ids manifest --out indices/{part}"
-        yield f"export m --format coco {given} --set renumber=always --set unknown_id=99 --out numbers/{part}.json"
+        yield f"export m --format coco {given} --set unknown_id=99 --out numbers/{part}.json"
         yield f"export m --format yolo {given} --set unknown=drop --out yolo-known/{part}"
         for form in ("namespaced", "native", "file_name", "number"):
             yield f"export m --format txt {given} --set id_form={form} --out txt/{part}-{form}.txt"

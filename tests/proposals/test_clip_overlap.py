@@ -8,12 +8,10 @@ from hypothesis import strategies as st
 from curation.errors import ProposalError
 from curation.proposals.clip_overlap import (
     Look,
-    Prompts,
     digest_of,
     image_of,
     look_at,
     look_evidence,
-    prompts_of,
     text_evidence,
 )
 from curation.proposals.id_classes import IdClass
@@ -21,7 +19,7 @@ from tests.proposals.embedding_world import embedded
 from tests.rounding import cosine_error
 
 CLASSES = (IdClass("dog", ("hound",)), IdClass("cat"))
-PROMPTS = prompts_of(embedded({"Hound": [1, 0, 0], "cat": [0, 1, 0], "laptop": [0, 0, 1]}))
+PROMPTS = embedded({"Hound": [1, 0, 0], "cat": [0, 1, 0], "laptop": [0, 0, 1]})
 
 
 def test_the_id_prompt_must_win_by_the_margin() -> None:
@@ -42,7 +40,7 @@ def test_the_best_box_speaks_for_its_image() -> None:
 
 @pytest.mark.parametrize("names", [("dog", "cat"), ("laptop", "fox")])
 def test_prompts_of_one_side_alone_mean_nothing(names: tuple[str, str]) -> None:
-    prompts = Prompts(names, np.eye(2, 3, dtype=np.float32), PROMPTS.encoder)
+    prompts = embedded({names[0]: [1, 0, 0], names[1]: [0, 1, 0]})
     with pytest.raises(ProposalError, match="other classes"):
         text_evidence(embedded({"coco:1": [1, 0, 0]}), prompts, CLASSES, margin=Decimal(0))
 

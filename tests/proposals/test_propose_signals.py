@@ -3,9 +3,9 @@ import math
 import pytest
 
 from curation.errors import ProposalError
-from curation.proposals.clip_overlap import prompts_of, reference_of
+from curation.proposals.clip_overlap import reference_of
 from curation.proposals.id_classes import IdClass
-from curation.proposals.propose import OodPool, Signals, propose
+from curation.proposals.propose import OodPool, propose
 from tests.proposals.embedding_world import embedded
 from tests.proposals.proposal_world import source_of
 from tests.rounding import cosine_error
@@ -36,7 +36,7 @@ def test_all_signals_together() -> None:
         "coco:000000000099": direction(1.0),  # of another source
     }
     pool = OodPool("coco", source_of(IMAGES, CATEGORIES), embeddings=embedded(rows))
-    made = propose(CLASSES, [pool], signals=Signals(reference_of(references), prompts_of(prompts)))
+    made = propose(CLASSES, [pool], references=reference_of(references), prompts=prompts)
     found = {one.image_id[-1]: one for one in made.proposals}
     assert (found["1"].proposal, found["1"].reason) == ("remove", "remove: suspected horse")
     assert [one.kind for one in found["1"].evidence] == ["image_text", "image_image", "near_kinship"]
@@ -58,7 +58,7 @@ def test_a_farther_pool_makes_its_far_images_farther() -> None:
         )
         for name, images, angle in (("one", far, 1.0), ("two", farther, 2.0))
     ]
-    made = propose(CLASSES, pools, signals=Signals(references))
+    made = propose(CLASSES, pools, references=references)
     assert {one.name: one.proposal for one in made.sets} == {
         "one far": "undecided",
         "one all": "undecided",
@@ -73,7 +73,7 @@ def test_similar_images_stay_in_the_sets_whose_similarity_is_measured() -> None:
     references = reference_of(embedded({f"voc2007:{row:06d}": direction(row / 10) for row in range(6)}))
     rows = {f"coco:{number:012d}": direction(angle) for number, angle in ((3, 0.2), (4, 0.3), (5, 2.0))}
     pool = OodPool("coco", source_of(IMAGES, CATEGORIES), embeddings=embedded(rows))
-    made = propose(CLASSES, [pool], signals=Signals(references))
+    made = propose(CLASSES, [pool], references=references)
     assert {one.image_id[-1]: one.proposal for one in made.proposals}["3"] == "undecided"
     far = next(one for one in made.sets if one.group == "far")
     assert far.images == 3
@@ -86,4 +86,4 @@ def test_similar_images_stay_in_the_sets_whose_similarity_is_measured() -> None:
 def test_embeddings_of_other_images_alone_are_refused() -> None:
     pool = OodPool("coco", source_of(IMAGES, CATEGORIES), embeddings=embedded({"voc2007:1": [1.0, 0.0]}))
     with pytest.raises(ProposalError, match="none of the source's images"):
-        propose(CLASSES, [pool], signals=Signals(reference_of(embedded({"voc2007:1": [1.0, 0.0]}))))
+        propose(CLASSES, [pool], references=reference_of(embedded({"voc2007:1": [1.0, 0.0]})))

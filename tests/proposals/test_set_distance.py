@@ -72,14 +72,6 @@ def test_alone_a_set_is_undecided() -> None:
     assert propose_sets([far("p", 0.1)], DEFAULT)[0].proposal == "undecided"
 
 
-@pytest.mark.parametrize(
-    ("mean", "proposal"), [(0.4, "farther"), (0.6, "far"), (0.49, "undecided"), (0.51, "undecided")]
-)
-def test_a_number_of_the_users_decides_with_the_error(mean: float, proposal: str) -> None:
-    thresholds = Thresholds(farther_below=Decimal("0.5"))
-    assert propose_sets([far("p", mean)], thresholds)[0].proposal == proposal
-
-
 def test_a_near_group_must_look_nearer_than_the_far_one() -> None:
     for mean, proposal in ((0.6, "near"), (0.51, "undecided"), (0.4, "undecided")):
         near = SetStatistics("p", "near", 10, mean, 0.01, 0.9, "e")

@@ -16,13 +16,12 @@ def test_the_defaults_are_those_of_the_documentation() -> None:
         "detector_score": "0.5",
         "agreeing": "2",
         "standard_errors": "2",
-        "farther_below": "",
     }
 
 
 def test_what_is_set_comes_back_as_it_was_written() -> None:
-    texts = thresholds_from({"near_wup": "0.900", "agreeing": "3", "farther_below": "-0.25"}).as_texts()
-    assert (texts["near_wup"], texts["agreeing"], texts["farther_below"]) == ("0.900", "3", "-0.25")
+    texts = thresholds_from({"near_wup": "0.900", "agreeing": "3", "look_sigma": "-0.25"}).as_texts()
+    assert (texts["near_wup"], texts["agreeing"], texts["look_sigma"]) == ("0.900", "3", "-0.25")
 
 
 @pytest.mark.parametrize(

@@ -104,16 +104,6 @@ def test_colliding_ids_are_renumbered_and_told(manifest: Manifest, sources: dict
     assert "renumbered" in plan.notes[0]
 
 
-def test_renumber_never_refuses_a_collision_and_names_both(manifest: Manifest, sources: dict[str, Source]) -> None:
-    with pytest.raises(ExportError) as caught:
-        plan_coco(manifest, ["closed", "wilderness"], sources, FormatOptions(renumber="never"))
-    assert caught.value.found == "9: voc2007:000009 and coco:000000000009"
-    data = content(plan_coco(manifest, ["wilderness"], sources, FormatOptions(renumber="never")))
-    assert [one["id"] for one in data["images"]] == [9, 100]
-    always = content(plan_coco(manifest, ["wilderness"], sources, FormatOptions(renumber="always")))
-    assert [one["id"] for one in always["images"]] == [1, 2]
-
-
 def test_unknown_id_may_follow_the_classes_but_not_be_one(manifest: Manifest, sources: dict[str, Source]) -> None:
     data = content(plan_coco(manifest, ["wilderness"], sources, FormatOptions(unknown_id="next")))
     assert {one["category_id"] for one in data["annotations"]} == {3}

@@ -200,7 +200,7 @@ def test_a_large_file_that_breaks_off_is_tried_again_and_then_told(
 
 
 def test_a_file_that_the_repository_keeps_out_is_noticed(hub: FakeHub, written: tuple[Path, Publication]) -> None:
-    hub.ignored = "CITATION.cff"
+    hub.ignored = "croissant.json"
     with pytest.raises(PublishError, match="missing or has another size"):
         push(HubRepository(REPOSITORY), *written)
     assert hub.repositories[REPOSITORY].tags == {}
@@ -347,10 +347,10 @@ def test_a_file_that_is_gone_or_larger_than_announced_is_not_fetched(
 ) -> None:
     push(HubRepository(REPOSITORY), *written)
     files = hub.repositories[REPOSITORY].commits[-1][1]
-    citation = files.pop("CITATION.cff")
+    citation = files.pop("croissant.json")
     for content in (None, citation * 1000):
         if content is not None:
-            files["CITATION.cff"] = content
+            files["croissant.json"] = content
         asked = hub.count("resolve")
         with pytest.raises(PublicationMismatchError, match="missing or has another size"):
             pull(f"{REPOSITORY}@1.0.0", tmp_path / "out")

@@ -101,9 +101,7 @@ def test_the_record_has_the_digest_of_every_file(folder: Path) -> None:
         path: sha256_of_bytes(data) for path, data in files.items()
     }
     assert {path for path, file in publication.files.items() if file.content} == {
-        path
-        for path in files
-        if path.endswith((".parquet", ".png")) or path in ("croissant.json", "CITATION.cff", "README.md")
+        path for path in files if path.endswith((".parquet", ".png")) or path in ("croissant.json", "README.md")
     }
 
 
@@ -122,14 +120,6 @@ def test_the_card_names_every_table_once(folder: Path) -> None:
     assert "<http://host.robots.ox.ac.uk/pascal/VOC/>" in text
     for words in ("How it was made", "Sources and licences", "curation pull lab/lists@3.0.0", "```bibtex"):
         assert words in text
-
-
-def test_citation_names_the_version_and_the_papers(folder: Path) -> None:
-    data = yaml.safe_load((folder / "CITATION.cff").read_text(encoding="utf-8"))
-    assert {"cff-version", "message", "title", "authors"} <= set(data)
-    assert (data["version"], str(data["date-released"]), data["type"]) == ("3.0.0", "2025-03-01", "dataset")
-    assert data["references"][0]["title"] == "t"
-    assert [one["value"] for one in data["identifiers"]] == [one.digest for one in read_publication(folder).manifests]
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
@@ -227,8 +217,6 @@ def test_texts_of_a_header_do_not_steer_card_yaml_or_json(tmp_path: Path) -> Non
     assert [one["config_name"] for one in data["configs"]] == ["hand-made", "parts"]
     assert "\x1b" not in text
     assert "<img" not in text.partition("## Citation")[0].replace("\\<img", "")
-    citation = yaml.safe_load((tmp_path / "out" / "CITATION.cff").read_text(encoding="utf-8"))
-    assert citation["version"] == "1.0.0"
     verify_repository(tmp_path / "out")
 
 

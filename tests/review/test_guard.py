@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from curation.review.app_requests import JUDGE, Reviewed
-from curation.review.edit_requests import EditRequest, Refusal, read_edit
+from curation.review.app_requests import JUDGE, EditRequest, Refusal, Reviewed, read_edit
 from curation.review.guard import Guard, real_files
 from curation.review.live_review import LiveReview
 

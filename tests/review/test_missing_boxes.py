@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from curation.decisions.box_edits import BoxState, read_box_log
+from curation.review.app_requests import EditRequest, Refusal
 from curation.review.dataset import BOXED_FIELD, MISSING
-from curation.review.edit_requests import EditRequest, Refusal
 from curation.review.live_review import LiveReview
 from curation.review.missing_boxes import BOXES_FILE, MissingBoxes
 from curation.review.session import start_review

@@ -167,27 +167,6 @@ def test_a_photo_without_a_stated_size_is_measured(world: ReviewWorld) -> None:
     assert images.sizes.tolist() == [[96, 64]] * 11 + [[0, 0]]
 
 
-def test_what_breaks_in_the_middle_is_found_by_decoding(world: ReviewWorld) -> None:
-    pytest.importorskip("imagehash", reason="ImageHash is absent: pip install 'curation[photos]'")
-    path = world.photos / "000000000004.jpg"
-    png = io.BytesIO()
-    Image.effect_noise((60, 40), 90).save(png, "PNG")
-    broken = bytearray(png.getvalue())
-    broken[200:1200] = bytes(1000)
-    path.write_bytes(broken)
-    # The same photo twice, once recompressed: near-duplicates.
-    photo = Image.effect_noise((12, 8), 90).resize((96, 64))
-    photo.save(world.photos / "000000000012.jpg")
-    photo.save(world.photos / "000000000011.jpg", quality=50)
-    found = source_images({"coco": world.source()}, {"": PhotoFolder(world.photos)})
-    assert bad_photos(arranged(found, [], batch_size=9)) == {}
-    images = arranged(found, [], batch_size=9, decode=True)
-    assert bad_photos(images) == {"unreadable": [coco_id(4)]}
-    groups = dict(zip(images.ids, images.groups, strict=True))
-    assert groups[coco_id(11)] == groups[coco_id(12)] != ""
-    assert groups[coco_id(4)] == ""
-
-
 def test_images_with_like_embeddings_are_a_group(world: ReviewWorld) -> None:
     # 12 is like 7 and 7 is like 3, though 12 is not so like 3; 5 is like 4; one image is not embedded.
     angles = {n: 0.0 + n for n in range(2, 13)} | {12: 0.0, 7: 0.3, 3: 0.6, 5: 1.55, 4: 1.6}

@@ -1,19 +1,16 @@
 import errno
 import os
 import re
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from curation.decisions.files import read_decisions
-from curation.review.judging import answered
-from curation.review.live_review import LiveReview
+from curation.review.live_review import LiveReview, answered
 from curation.review.progress import progress_markdown
 from curation.review.verdicts import UNDO
 from tests.review.conftest import PLUGIN
-from tests.review.review_world import coco_id
 
 # FiftyOne's own use of its packages is not ours to mend.
 pytestmark = [pytest.mark.mongo, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
@@ -45,16 +42,8 @@ def test_fiftyone_finds_every_operator_and_the_panel(fiftyone: Any) -> None:
 
     assert "@curation/review" in [one.name for one in fop.list_plugins()]
     found = {one.uri.rpartition("/")[2] for one in foo.list_operators(builtin=False)}
-    assert {"decide", "keep", "remove", "near", "far", "unsure", "undo", "next_batch"} <= found
-    assert {"export_decisions", "review_panel", "open_review"} <= found
-
-
-def test_decide_records_verdict_reason_and_reviewer(execute: Any, review: LiveReview) -> None:
-    result = execute("decide", chosen(review, 3), verdict="remove", reason="a person")
-    assert result["images"] == 3
-    rows = read_decisions(review.book.path).decisions
-    assert {(row.action, row.reason, row.reviewer) for row in rows} == {("remove", "a person", "anna")}
-    assert [row.image_id for row in rows] == [coco_id(n) for n in (12, 11, 10)]
+    assert {"keep", "remove", "near", "far", "unsure", "undo", "next_batch"} <= found
+    assert {"review_panel", "open_review"} <= found
 
 
 @pytest.mark.parametrize(
@@ -75,38 +64,22 @@ def test_nothing_selected_is_told_and_not_recorded(execute: Any, review: LiveRev
     assert not review.book.path.exists()
 
 
-def test_the_form_of_decide_does_not_open_on_nothing(execute: Any, review: LiveReview) -> None:
-    with pytest.raises(Exception, match="No image is selected"):
-        execute("decide", [], verdict="near")
-
-
-def test_a_verdict_that_is_none_is_refused(execute: Any, review: LiveReview) -> None:
-    with pytest.raises(Exception, match="Validation error"):
-        execute("decide", chosen(review, 1), verdict="maybe")
-    assert not review.book.path.exists()
-
-
 def test_selected_patches_are_no_images(execute: Any, review: LiveReview) -> None:
     boxes = [box.id for box in review.dataset.first().other.detections]
     assert "not images of this review" in execute("near", boxes)["message"]
 
 
-def test_undo_next_batch_and_export(execute: Any, review: LiveReview) -> None:
+def test_undo_and_next_batch(execute: Any, review: LiveReview) -> None:
     execute("near", chosen(review, 5))
     assert execute("next_batch")["batch"] == "0002"
     execute("far", chosen(review, 1))
     assert execute("undo")["message"] == "Undone: 1 image"
-    path = Path(execute("export_decisions", name="out.csv")["path"])
-    assert path.parent == review.book.path.parent
-    assert {row.action for row in read_decisions(path).decisions} == {"to_near"}
-    assert "plain file name" in execute("export_decisions", name="../out.csv")["message"]
-    assert "plain file name" in execute("export_decisions")["message"]
 
 
 def test_progress_by_batch_and_reviewer(execute: Any, review: LiveReview, monkeypatch: pytest.MonkeyPatch) -> None:
     execute("near", chosen(review, 5))
     monkeypatch.setenv("CURATION_REVIEWER", "ben_x_*")
-    execute("decide", chosen(review, 2), verdict="near")
+    execute("near", chosen(review, 2))
     progress = review.progress()
     assert progress.decided == 5
     assert "**5** of 12 images decided (41 %)" in progress_markdown(progress)
@@ -119,11 +92,11 @@ def press(fiftyone: Any, review: LiveReview) -> Any:
     """Press a button of the panel."""
     import fiftyone.operators as foo
 
-    def pressed(method: str, selected: Any = (), **state: Any) -> dict[str, Any]:
+    def pressed(method: str, selected: Any = (), verdict: str = "", **state: Any) -> dict[str, Any]:
         result = foo.execute_operator(
             "@curation/review/review_panel",
             ctx={"dataset": review.dataset, "selected": list(selected), "panel_state": state, "panel_id": "p"},
-            params={"__method__": method, "panel_id": "p", "panel_state": state},
+            params={"__method__": method, "panel_id": "p", "panel_state": state, "verdict": verdict},
         )
         assert result.error is None
         return result.to_json()
@@ -132,9 +105,10 @@ def press(fiftyone: Any, review: LiveReview) -> Any:
 
 
 def test_the_panel_decides_on_what_is_selected(press: Any, review: LiveReview) -> None:
-    press("on_near")
+    press("on_verdict", verdict="near")
+    press("on_verdict", chosen(review, 2), verdict="maybe")
     assert not review.book.path.exists()
-    press("on_near", chosen(review, 2), reason="stripes")
+    press("on_verdict", chosen(review, 2), verdict="near", reason="stripes")
     rows = read_decisions(review.book.path).decisions
     assert {(row.action, row.reviewer, row.reason) for row in rows} == {("to_near", "anna", "stripes")}
     press("on_undo")
@@ -149,21 +123,20 @@ def test_every_way_to_judge_writes_the_name_of_the_server(
     monkeypatch.setenv("CURATION_REVIEWER", "eva")
     ids = chosen(review, 12)
     execute("judge", ids=ids[:1], verdict="near")
-    execute("decide", ids[1:2], verdict="near")
     for place, word in enumerate(("keep", "remove", "near", "far", "unsure"), 2):
         execute(word, ids[place : place + 1])
     # A name that an old page still holds in its panel is no name.
     for place, word in enumerate(("keep", "remove", "near", "far", "unsure"), 7):
-        press(f"on_{word}", ids[place : place + 1], reviewer="ben")
+        press("on_verdict", ids[place : place + 1], verdict=word, reviewer="ben")
     execute("undo")
     press("on_undo")
     execute("judge", verdict="undo")
     rows = read_decisions(review.book.path).decisions
-    assert len(rows) == 15
+    assert len(rows) == 14
     assert {row.reviewer for row in rows} == {"eva"}
 
 
-@pytest.mark.parametrize("name", ["judge", "near", "undo", "next_batch", "decide"])
+@pytest.mark.parametrize("name", ["judge", "near", "undo", "next_batch"])
 def test_no_request_gives_a_verdict_in_another_name(execute: Any, review: LiveReview, name: str) -> None:
     (one,) = chosen(review, 1)
     answer = execute(name, [one], ids=[one], verdict="near", reviewer="ben")
@@ -184,15 +157,15 @@ def test_a_key_records_and_tells_what_the_page_has_to_know(execute: Any, review:
         "reviewer": "anna",
         "verdicts": ["keep", "remove", "near", "far", "unsure"],
         "decided": [],
-        "told": "0 of 12",
+        "progress": "0 of 12",
     }
     done = execute("judge", ids=[first], verdict="near")
-    assert done == {"images": 1, "message": "1 image: near", "ids": [first], "waiting": [], "told": "1 of 12"}
+    assert done == {"images": 1, "message": "1 image: near", "ids": [first], "waiting": [], "progress": "1 of 12"}
     assert execute("judge", ids=[first], verdict="near")["message"] == "1 image: near already"
     execute("judge", ids=[second], verdict="far")
     assert execute("about")["decided"] == [first, second]
     undone = execute("judge", verdict="undo")
-    assert (undone["ids"], undone["waiting"], undone["told"]) == ([second], [second], "1 of 12")
+    assert (undone["ids"], undone["waiting"], undone["progress"]) == ([second], [second], "1 of 12")
 
 
 def test_the_way_through_the_enlarged_view_is_the_order_of_the_grid(fiftyone: Any, review: LiveReview) -> None:
@@ -274,10 +247,10 @@ def test_another_dataset_is_told_that_it_is_no_review(fiftyone: Any) -> None:
     import fiftyone.operators as foo
 
     dataset = fiftyone.Dataset()
-    for name in ("near", "undo", "next_batch", "export_decisions"):
+    for name in ("near", "undo", "next_batch"):
         result = foo.execute_operator(
             f"@curation/review/{name}",
             ctx={"dataset": dataset, "selected": ["x"]},
-            params={"name": "a.csv", "reviewer": "anna"},
+            params={"reviewer": "anna"},
         )
         assert result.result["message"].startswith("This dataset is not a review")

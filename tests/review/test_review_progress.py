@@ -1,5 +1,3 @@
-from datetime import UTC, datetime, timedelta
-
 import pytest
 
 from curation.decisions.decision import Decision
@@ -9,7 +7,6 @@ from curation.review.progress import (
     progress_markdown,
     progress_text,
     share_text,
-    verdicts_a_minute,
 )
 from curation.review.verdicts import Key, Standing
 
@@ -83,53 +80,19 @@ def test_many_open_batches_are_cut_short() -> None:
     assert "and 28 more" in progress_markdown(measure_progress(batches, {}))
 
 
-def calls(*seconds: float, images: int = 1) -> list[tuple[str, int]]:
-    start = datetime(2025, 3, 1, 10, tzinfo=UTC)
-    return [((start + timedelta(seconds=one)).isoformat(), images) for one in seconds]
-
-
 @pytest.mark.parametrize(
-    ("made", "expected"),
+    ("text", "expected"),
     [
-        (calls(*range(0, 60, 3)), 20.0),
-        # An hour at lunch is no work, and the image that was first looked at behind it tells nothing.
-        (calls(*range(0, 30, 3), *range(3600, 3630, 3)), 20.0),
-        # A clock that was set back in between.
-        (calls(*range(1000, 1030, 3), *range(0, 30, 3)), 20.0),
-        # Fifty images ticked in three minutes are no pause; one image in three minutes is.
-        (calls(0, 180, 360, images=50), 16.7),
-        (calls(0, 180, 360, 540, 720, 900, 1080), None),
-        (calls(0, 3, 6, 9, 12), None),
-        (calls(0, 0, 0, 0, 0, 0, 0), None),
-        ([("", 1), ("2025-03-01", 1), ("no date", 1)] * 9, None),
-        ([], None),
-    ],
-)
-def test_the_rate_is_that_of_the_log_without_pauses(made: list[tuple[str, int]], expected: float | None) -> None:
-    assert verdicts_a_minute(made) == expected
-
-
-def test_an_undo_is_no_verdict_of_the_rate() -> None:
-    made = [(date, -1 if place == 19 else 1) for place, (date, _) in enumerate(calls(*range(0, 60, 3)))]
-    assert verdicts_a_minute(made) == 17.9  # 17 images in 57 seconds
-
-
-@pytest.mark.parametrize(
-    ("told", "expected"),
-    [
-        (progress_text(412, 2000, 23.0), "412 of 2,000, 23 a minute, about 1 h 9 min left"),
-        (progress_text(0, 2000, None), "0 of 2,000"),
-        (progress_text(1990, 2000, 22.6), "1,990 of 2,000, 23 a minute, less than a minute left"),
-        (progress_text(2000, 2000, 22.6), "2,000 of 2,000, all decided"),
-        (progress_text(5, 125, 2.0), "5 of 125, 2.0 a minute, about 1 h left"),
+        (progress_text(412, 2000), "412 of 2,000"),
+        (progress_text(2000, 2000), "2,000 of 2,000, all decided"),
         (share_text(1, 2000), "under 1 %"),
         (share_text(0, 2000), "0 %"),
         (share_text(1999, 2000), "99 %"),
         (share_text(0, 0), "0 %"),
     ],
 )
-def test_figures_as_they_are_told(told: str, expected: str) -> None:
-    assert told == expected
+def test_counts_and_shares_as_they_are_shown(text: str, expected: str) -> None:
+    assert text == expected
 
 
 def test_a_little_is_not_nothing() -> None:

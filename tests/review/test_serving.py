@@ -29,9 +29,9 @@ from curation.cli import main
 from curation.decisions.files import read_decisions
 from curation.errors import CurationError, ReviewError, UsageError
 from curation.ledger import REVIEW_FILES
-from curation.review.serving import find_place
+from curation.review.serving import find_port
 from curation.review.session import review_from_files
-from tests.review.conftest import find_program, free_port
+from tests.review.conftest import find_program
 from tests.review.review_world import ReviewWorld, write_world
 
 EVERY = "0.0.0.0"  # noqa: S104  (what must not be listened at)
@@ -87,57 +87,30 @@ def test_a_port_in_use_is_one_error_at_once(answer: bytes) -> None:
     with listening(answer) as port:
         started = time.monotonic()
         with pytest.raises(ReviewError, match=f"Port {port} is not free") as caught:
-            find_place(port=str(port))
+            find_port(str(port))
         assert time.monotonic() - started < 30
-    assert caught.value.found == "another program"
+    assert caught.value.found == "another program answers"
     assert "--port 0" in str(caught.value)
 
 
 def test_a_port_that_was_left_is_free() -> None:
     with listening() as port:
         socket.create_connection(("127.0.0.1", port)).close()
-    place = find_place(port=str(port))
-    assert (place.address, place.port, place.is_local) == ("127.0.0.1", port, True)
+    assert find_port(str(port)) == port
 
 
 def test_the_port_that_fiftyone_is_configured_for_is_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
     with listening() as port:
         monkeypatch.setenv("FIFTYONE_DEFAULT_APP_PORT", str(port))
         with pytest.raises(ReviewError, match=str(port)):
-            find_place()
-        assert find_place(port="0").port == 0  # chosen once it is opened
-
-
-def test_the_address_is_loopback_whatever_fiftyone_is_configured_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FIFTYONE_DEFAULT_APP_ADDRESS", EVERY)
-    port = str(free_port())
-    assert find_place(port=port).address == "127.0.0.1"
-    assert find_place("localhost", port).address == "127.0.0.1"
-    beyond = find_place(EVERY, port)
-    assert (beyond.address, beyond.is_local) == (EVERY, False)
-    assert beyond.hosts >= {f"127.0.0.1:{port}", f"{socket.gethostname()}:{port}".lower()}
-    assert not {one for one in beyond.hosts if one.startswith(EVERY)}
+            find_port()
+        assert find_port("0") == 0  # chosen once it is opened
 
 
 @pytest.mark.parametrize("port", ["next", "-1", "65536", "http", "", "٣", "1e3", "9" * 5000])
 def test_what_is_no_port(port: str) -> None:
     with pytest.raises(UsageError, match="Not a port"):
-        find_place(port=port)
-
-
-@pytest.mark.parametrize("address", ["", "no such host", "::1", "192.0.2.7", "8.8.8.8", "a" * 300, "caf\u00e9.invalid"])
-def test_what_is_no_address_of_this_machine(address: str) -> None:
-    # 192.0.2.0/24 is for documentation (RFC 5737): no machine has it.
-    with pytest.raises(ReviewError, match="no such address"):
-        find_place(address, str(free_port()))
-
-
-def test_help_says_what_another_address_opens(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        main(["review", "start", "--help"])
-    told = " ".join(capsys.readouterr().out.split())
-    assert "everybody who reaches that address and learns the token" in told
-    assert "can see the photos under review and judge in your name" in told
+        find_port(port)
 
 
 @pytest.mark.parametrize("server", [foreign_web_server, listening])
@@ -341,7 +314,7 @@ def test_a_review_in_a_container_is_this_machines_alone(
         )
         assert second.returncode == 2
         assert f"error: Port {port} is not free" in second.stderr
-        assert "the App of another review" in second.stderr
+        assert "another program answers" in second.stderr
         assert "Traceback" not in second.stderr
         assert not (tmp_path / "two").exists()
         assert one.ask("/fiftyone")[0] == 200

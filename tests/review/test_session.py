@@ -1,4 +1,3 @@
-import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -9,7 +8,7 @@ from PIL import Image
 from curation.decisions.files import read_decisions
 from curation.errors import MissingFileError, ReviewError
 from curation.review.review_folder import ReviewRecord, read_record, require_log, write_record
-from curation.review.session import prepare_plugins, resume_review, review_from_files, start_review
+from curation.review.session import resume_review, review_from_files, start_review
 from tests.review.review_world import ReviewWorld, coco_id
 
 RECORD = ReviewRecord(dataset="d", stage="manual", manifest="", inputs="sha256:0", batches={"0001": 3})
@@ -132,26 +131,3 @@ def test_a_log_belongs_to_the_dataset_that_its_record_names(tmp_path: Path) -> N
     log.symlink_to(tmp_path / "real.jsonl")
     with pytest.raises(ReviewError):
         require_log(str(log), "d")
-
-
-def test_the_users_own_plugins_stay_beside_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    theirs = tmp_path / "theirs"
-    (theirs / "one").mkdir(parents=True)
-    (theirs / "one" / "fiftyone.yml").write_text("name: one\n")
-    monkeypatch.setenv("FIFTYONE_PLUGINS_DIR", str(theirs))
-    for _ in range(2):
-        prepare_plugins(tmp_path / "r")
-        folder = Path(os.environ["FIFTYONE_PLUGINS_DIR"])
-        assert folder == tmp_path / "r" / "plugins"
-        assert (folder / "curation-review" / "fiftyone.yml").is_file()
-        assert (folder / "yours" / "one" / "fiftyone.yml").is_file()
-
-
-def test_without_plugins_of_the_user_ours_are_taken_as_they_lie(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("FIFTYONE_PLUGINS_DIR", raising=False)
-    monkeypatch.setenv("HOME", str(tmp_path))
-    prepare_plugins(tmp_path / "r")
-    assert (Path(os.environ["FIFTYONE_PLUGINS_DIR"]) / "fiftyone.yml").is_file()
-    assert not (tmp_path / "r").exists()

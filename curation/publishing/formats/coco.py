@@ -16,7 +16,6 @@ from curation.publishing.formats.plan import FormatOptions, Plan, PlannedFile, f
 from curation.sources.source import Int64s, Source
 
 CategoryIds = Literal["auto", "dataset", "manifest"]
-Renumber = Literal["always", "auto", "never"]
 UnknownId = int | Literal["manifest", "next"]
 
 _LARGEST_ID = 2**31 - 1
@@ -39,7 +38,7 @@ def plan_coco(
 
     Annotation ids are 1..m, the source's own id is kept as ``original_id`` and the class as ``orig_category``. With
     tasks (annotation specificity of Revisiting Open World Object Detection) the ids are the source's own, as far as
-    `annotation_ids` can keep them; no original class is in the file; and the categories are all classes known so
+    `_annotation_ids` can keep them; no original class is in the file; and the categories are all classes known so
     far, so that a class has one id in the files of all tasks, though a training part has annotations of the task's own
     classes alone.
 
@@ -53,16 +52,15 @@ def plan_coco(
     Raises
     ------
     UsageError, ExportError
-        Ids collide under ``renumber="never"``; the id of unknown is that of a class; two parts share an image, or
-        belong to different tasks.
+        The id of unknown is that of a class; two parts share an image, or belong to different tasks.
     ManifestError, MissingListError, PresenceOnlyError
         See `curation.publishing.formats.content.gather`.
     """
     options = options or FormatOptions()
     content = gather(manifest, parts, sources)
     images, objects = content.images, content.objects
-    numbers, renumbered = image_ids(content, options.renumber or "auto")
-    own, own_renumbered = annotation_ids(content, options.renumber or "auto")
+    numbers, renumbered = _image_ids(content)
+    own, own_renumbered = _annotation_ids(content)
     numbering = category_ids(manifest, content, sources, options.category_ids or "auto", unknown_id(options))
     notable = content.of_tasks and own_renumbered
     file = PlannedFile(
@@ -74,13 +72,11 @@ def plan_coco(
             annotations=_annotations(content, numbers, own, own_renumbered, numbering),
         ),
     )
-    notes = [_renumbered_note(content)] if renumbered else []
+    notes = _renumbered_notes(content, renumbered, notable)
     if any(source.federated is not None for source in sources.values()):
         notes.append("The source labels each image for some classes alone (LVIS); this file does not say which.")
     if content.classes:
         notes.append(numbering.note)
-    if notable:
-        notes.append(f"Annotation ids were renumbered 1..{len(objects)}: {_why_renumbered(content)}.")
     return Plan(
         files=(file,),
         records=len(images) + len(objects) + 4,
@@ -280,69 +276,40 @@ def _own_numbers(header: Header, content: Content, sources: Mapping[str, Source]
     return {index: number for index, (number, _) in found.items() if index >= 0}
 
 
-def image_ids(content: Content, renumber: Renumber) -> tuple[Int64s, bool]:
-    """Return the integer id of each image in the output, unique, and whether these are new.
-
-    Raises
-    ------
-    ExportError
-        The sources' ids collide and `renumber` is ``never``.
-    """
+def _image_ids(content: Content) -> tuple[Int64s, bool]:
+    """Return the integer id of each image in the output, unique, and whether these are new, since the own collide."""
     numbers = content.images.numbers
-    repeated = first_repeated(numbers)
-    if renumber == "always" or (renumber == "auto" and repeated is not None):
-        return np.arange(1, len(numbers) + 1, dtype=np.int64), True
-    if repeated is not None:
-        both = [content.images.ids[place] for place in np.flatnonzero(numbers == repeated)[:2].tolist()]
-        raise ExportError(
-            "Two images have the same integer id, so one file cannot hold both under it",
-            where=" + ".join(part.name for part in content.parts),
-            found=f"{repeated}: {' and '.join(both)}",
-            hint="--set renumber=auto, or export the parts one by one",
-        )
-    return numbers, False
+    collide = first_repeated(numbers) is not None
+    return (np.arange(1, len(numbers) + 1, dtype=np.int64) if collide else numbers), collide
 
 
-def annotation_ids(content: Content, renumber: Renumber) -> tuple[Int64s, bool]:
+def _annotation_ids(content: Content) -> tuple[Int64s, bool]:
     """Return the id of each annotation in the output, unique and positive, and whether these are new, 1..m.
 
     Without tasks they are always new. With tasks the sources' own are kept unless two collide or one is not positive:
     pycocotools takes an annotation with id 0 for no annotation, and counts what finds it as false.
-
-    Raises
-    ------
-    ExportError
-        The sources' ids cannot be kept and `renumber` is ``never``.
     """
     numbers = content.objects.numbers
-    sound = first_repeated(numbers) is None and int(numbers.min(initial=1)) > 0
-    if content.of_tasks and sound and renumber != "always":
+    if content.of_tasks and first_repeated(numbers) is None and int(numbers.min(initial=1)) > 0:
         return numbers, False
-    if content.of_tasks and renumber == "never":
-        raise ExportError(
-            "The annotation ids of the sources cannot be kept",
-            where=" + ".join(part.name for part in content.parts),
-            found=_why_renumbered(content),
-            hint="--set renumber=auto",
-        )
     return np.arange(1, len(numbers) + 1, dtype=np.int64), True
 
 
-def _why_renumbered(content: Content) -> str:
-    repeated = first_repeated(content.objects.numbers)
-    if repeated is not None:
-        return f"ids of the sources collide (first: {repeated})"
-    lowest = int(content.objects.numbers.min(initial=1))
-    return "as asked" if lowest > 0 else f"pycocotools needs positive ids (lowest: {lowest})"
-
-
-def _renumbered_note(content: Content) -> str:
-    repeated = first_repeated(content.images.numbers)
-    why = "as asked" if repeated is None else f"because ids of the sources collide (first: {repeated})"
-    return (
-        f"Image ids were renumbered 1..{len(content.images)} {why}: predictions must use the new ids. "
-        "The sources' ids are kept as original_id and curation_id."
-    )
+def _renumbered_notes(content: Content, images: bool, annotations: bool) -> list[str]:
+    notes = []
+    if images:
+        notes.append(
+            f"Image ids were renumbered 1..{len(content.images)} because ids of the sources collide (first: "
+            f"{first_repeated(content.images.numbers)}): predictions must use the new ids. The sources' ids are kept "
+            "as original_id and curation_id."
+        )
+    if annotations:
+        numbers = content.objects.numbers
+        repeated = first_repeated(numbers)
+        lowest = f"pycocotools needs positive ids (lowest: {int(numbers.min(initial=1))})"
+        why = lowest if repeated is None else f"ids of the sources collide (first: {repeated})"
+        notes.append(f"Annotation ids were renumbered 1..{len(numbers)}: {why}.")
+    return notes
 
 
 def _info(

@@ -34,9 +34,6 @@ class FormatOptions:
 
     Attributes
     ----------
-    renumber
-        coco: new image ids 1..n, with tasks new annotation ids too; auto (default): only where ids of
-        the sources collide
     category_ids
         coco: the dataset's own ids of classes, or their index in the manifest (0, 1, ... with tasks);
         auto (default): the dataset's own where all files of the manifest number classes alike
@@ -55,7 +52,6 @@ class FormatOptions:
         findmeifyoucan: class-descriptions-boxable.csv
     """
 
-    renumber: Literal["always", "auto", "never"] | None = None
     category_ids: Literal["auto", "dataset", "manifest"] | None = None
     unknown_id: Annotated[str | None, "ID"] = None
     unknown: Literal["last", "drop"] | None = None

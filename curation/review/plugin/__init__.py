@@ -1,4 +1,4 @@
-"""The FiftyOne plugin ``@curation/review``: what it registers; operators and panel stand in their own modules."""
+"""The FiftyOne plugin ``@curation/review``: what it registers; operators and panel are in `operators`."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from typing import Any
 
 def register(plugin: Any) -> None:
     """Register every operator and the panel; FiftyOne calls this when it loads the plugin."""
-    from curation.review.plugin.operators import OPERATORS
-    from curation.review.plugin.panel import ReviewPanel
+    from curation.review.plugin.operators import OPERATORS, ReviewPanel
 
     for operator in (*OPERATORS, ReviewPanel):
         plugin.register(operator)

@@ -1,8 +1,7 @@
-"""Operators of the App: a verdict by button or form, undo, next batch, export.
+"""Operators of the App, and its review panel: verdicts by button, undo, next batch, drawn boxes, export, progress.
 
 They check nothing themselves: every input goes to `curation.review.live_review`, and its errors come back as messages.
-Every verdict goes through `curation.review.judging`, as those of keys do; who gave it is the reviewer that this server
-was started for, whatever a request says.
+Who gave a verdict is the reviewer that this server was started for, whatever a request says.
 """
 
 from __future__ import annotations
@@ -14,9 +13,9 @@ import fiftyone.operators.types as types
 from fiftyone.server.view import get_view
 
 from curation.errors import CurationError
-from curation.review.judging import judged, refused, reviewer_here
-from curation.review.live_review import open_review, waiting_view
-from curation.review.missing_boxes import open_boxes
+from curation.review.live_review import judged, open_review, refused, reviewer_here, waiting_view
+from curation.review.missing_boxes import count_drawn, open_boxes
+from curation.review.progress import as_text, progress_markdown
 from curation.review.verdicts import ACTIONS, UNDO, VERDICTS
 from curation.wording import counted
 
@@ -31,14 +30,7 @@ KEYS = {"keep": "k", "remove": "r", "near": "n", "far": "f", "unsure": "u", UNDO
 """As `review.js` listens for them."""
 
 
-def known_reasons(review: Any) -> list[str]:
-    """Return the reasons that a form offers: those of the proposals, as often as they occur, at most fifty."""
-    counts = review.dataset.count_values("reason")
-    reasons = sorted((one for one in counts if one), key=lambda one: (-counts[one], one))
-    return reasons[:50]
-
-
-def told(ctx: Any, error: CurationError | OSError) -> dict[str, Any]:
+def show_error(ctx: Any, error: CurationError | OSError) -> dict[str, Any]:
     """Show an error as a message of the App and return it as an operator's result."""
     answer = refused(error)
     ctx.ops.notify(answer["message"], variant="error")
@@ -50,7 +42,7 @@ def judge_selected(ctx: Any, verdict: Any, *, reason: Any = None) -> dict[str, A
     try:
         done = judged(ctx.dataset, ctx.params, ctx.selected, verdict, reason=reason)
     except (CurationError, OSError) as error:
-        return told(ctx, error)
+        return show_error(ctx, error)
     ctx.ops.notify(done["message"], variant="success" if done["ids"] else "info")
     if verdict != UNDO:
         # Else the next verdict would fall on these images once more.
@@ -67,7 +59,7 @@ def show_next_batch(ctx: Any, *, after: str = "") -> dict[str, Any]:
         reviewer = reviewer_here(ctx.params)
         batch = open_review(ctx.dataset).next_batch(reviewer=reviewer, after=after)
     except CurationError as error:
-        return told(ctx, error)
+        return show_error(ctx, error)
     text = "Every image has a verdict" if batch is None else f"Batch {batch}"
     ctx.ops.notify(text, variant="info")
     if batch is not None:
@@ -81,54 +73,38 @@ def export(ctx: Any, name: Any) -> dict[str, Any]:
     try:
         path = open_review(ctx.dataset).export(name)
     except CurationError as error:
-        return told(ctx, error)
+        return show_error(ctx, error)
     ctx.ops.notify(f"Written: {path.name}", variant="success")
     return {"path": str(path), "message": f"Written: {path}"}
-
-
-def message_output() -> Any:
-    """Return the form that shows an operator's result."""
-    outputs = types.Object()
-    outputs.str("message", label="Message")
-    return types.Property(outputs)
 
 
 class _Shown(foo.Operator):
     """An operator with its name and label in the App, and its place above the grid where it has a `button`.
 
-    The button shows the icon alone where it is `pictured`, else its text.
+    The button shows the icon, or the text where there is none.
     """
 
     called = label = icon = ""
     button: str | None = None
-    pictured = True
-    dynamic = unlisted = False
+    unlisted = False
 
     @property
     def config(self) -> Any:
         """Return name, label and icon in the App."""
-        return foo.OperatorConfig(
-            name=self.called, label=self.label, icon=self.icon, dynamic=self.dynamic, unlisted=self.unlisted
-        )
-
-    def asks(self) -> bool:
-        """Return whether a click opens a form."""
-        return False
+        return foo.OperatorConfig(name=self.called, label=self.label, icon=self.icon, unlisted=self.unlisted)
 
     def resolve_placement(self, ctx: Any) -> Any:
         """Return the place above the grid, None for none."""
         if self.button is None:
             return None
-        icon = self.icon if self.pictured else None
-        button = types.Button(label=self.button, icon=icon, prompt=self.asks())
+        button = types.Button(label=self.button, icon=self.icon or None, prompt=False)
         return types.Placement(types.Places.SAMPLES_GRID_ACTIONS, button)
 
 
 class OpenReview(_Shown):
     """The review panel, beside the grid."""
 
-    called, label, icon = "open_review", "Open the review panel", "fact_check"
-    button, pictured = "Review", False
+    called, label, button = "open_review", "Open the review panel", "Review"
 
     def execute(self, ctx: Any) -> None:
         """Open it."""
@@ -151,7 +127,7 @@ class About(_Shown):
             "reviewer": reviewer or "nobody",
             "verdicts": list(ACTIONS[review.stage]),
             "decided": review.decided_by(reviewer),
-            "told": review.progress_text(reviewer),
+            "progress": review.progress_text(reviewer),
         }
 
 
@@ -176,48 +152,6 @@ class InOrder(_Shown):
         return {"ids": view.values("id")}
 
 
-class Decide(_Shown):
-    """A verdict on the selected images, with a reason."""
-
-    called, label, icon = "decide", "Decide: verdict on selected images", "gavel"
-    button, pictured, dynamic = "Decide", False, True
-
-    def asks(self) -> bool:
-        """Return whether a click opens the form."""
-        return True
-
-    def resolve_input(self, ctx: Any) -> Any:
-        """Ask for verdict and reason; tell where there is nothing to decide on."""
-        inputs = types.Object()
-        try:
-            review = open_review(ctx.dataset)
-        except CurationError as error:
-            return _notice(inputs, error.what)
-        count = len(ctx.selected)
-        if not count:
-            return _notice(inputs, "No image is selected. Tick images in the grid first.")
-        inputs.message("selected", label=f"{counted(count, 'image')} selected")
-        verdicts = list(ACTIONS[review.stage])
-        inputs.enum(
-            "verdict",
-            verdicts,
-            label="Verdict",
-            required=True,
-            view=types.RadioGroup(choices=[types.Choice(one, label=one) for one in verdicts]),
-        )
-        choices = types.AutocompleteView(choices=[types.Choice(one, label=one) for one in known_reasons(review)])
-        inputs.str("reason", label="Reason", required=False, view=choices)
-        return types.Property(inputs, view=types.View(label=f"Verdict of {reviewer_here() or 'nobody'}"))
-
-    def execute(self, ctx: Any) -> dict[str, Any]:
-        """Record the verdict."""
-        return judge_selected(ctx, ctx.params.get("verdict"), reason=ctx.params.get("reason"))
-
-    def resolve_output(self, ctx: Any) -> Any:
-        """Return the form of a sentence on what was done."""
-        return message_output()
-
-
 class _Quick(_Shown):
     """One verdict on the selected images at one click, by the reviewer named at the start."""
 
@@ -230,36 +164,6 @@ class _Quick(_Shown):
     def execute(self, ctx: Any) -> dict[str, Any]:
         """Record the verdict."""
         return judge_selected(ctx, self.verdict)
-
-
-class Keep(_Quick):
-    """The image stays where it is."""
-
-    verdict = "keep"
-
-
-class Remove(_Quick):
-    """The image holds an in-distribution class, or is unfit otherwise: out of every split."""
-
-    verdict = "remove"
-
-
-class Near(_Quick):
-    """The image is near out of distribution."""
-
-    verdict = "near"
-
-
-class Far(_Quick):
-    """The image is far out of distribution."""
-
-    verdict = "far"
-
-
-class Unsure(_Quick):
-    """The reviewer cannot tell."""
-
-    verdict = "unsure"
 
 
 class Undo(_Shown):
@@ -292,7 +196,7 @@ class BoxesComplete(_Shown):
     def execute(self, ctx: Any) -> dict[str, Any]:
         """Write it into the log of drawn boxes."""
         shown = [ctx.current_sample] if ctx.current_sample else list(ctx.selected)
-        return _told_of_boxes(ctx, lambda boxes: boxes.declare(shown, complete=self.complete))
+        return _change_boxes(ctx, lambda boxes: boxes.declare(shown, complete=self.complete))
 
 
 class BoxesReopen(BoxesComplete):
@@ -309,14 +213,14 @@ class UndoBox(BoxesComplete):
 
     def execute(self, ctx: Any) -> dict[str, Any]:
         """Take it back, in the log first."""
-        return _told_of_boxes(ctx, lambda boxes: boxes.undo())
+        return _change_boxes(ctx, lambda boxes: boxes.undo())
 
 
-def _told_of_boxes(ctx: Any, done: Any) -> dict[str, Any]:
+def _change_boxes(ctx: Any, done: Any) -> dict[str, Any]:
     try:
         text = done(_drawn(ctx))
     except (CurationError, OSError) as error:
-        return told(ctx, error)
+        return show_error(ctx, error)
     ctx.ops.notify(text, variant="success")
     ctx.ops.reload_samples()
     return {"message": text}
@@ -334,34 +238,78 @@ class NextBatch(_Shown):
         return show_next_batch(ctx, after=after if isinstance(after, str) else "")
 
 
-class ExportDecisions(_Shown):
-    """The standing decisions, written beside the log."""
-
-    called, label, icon = "export_decisions", "Export decisions", "file_download"
-
-    def resolve_input(self, ctx: Any) -> Any:
-        """Ask for the name of the file."""
-        inputs = types.Object()
-        inputs.str("name", label="File name (.jsonl or .csv)", required=False, default="export.jsonl")
-        return types.Property(inputs, view=types.View(label="Export decisions"))
-
-    def execute(self, ctx: Any) -> dict[str, Any]:
-        """Write them."""
-        return export(ctx, ctx.params.get("name"))
-
-    def resolve_output(self, ctx: Any) -> Any:
-        """Return the form that says where they lie."""
-        return message_output()
-
-
-def _notice(inputs: Any, text: str) -> Any:
-    inputs.view("notice", types.Warning(label=text))
-    return types.Property(inputs, invalid=True, error_message=text)
-
-
-QUICK = (Keep, Remove, Near, Far, Unsure)
+QUICK = tuple(type(word.capitalize(), (_Quick,), {"verdict": word}) for word in VERDICTS)
 BOXES = (BoxesComplete, BoxesReopen, UndoBox)
-VERBS = (OpenReview, About, InOrder, Decide, *QUICK, Undo, NextBatch, ExportDecisions)
-OPERATORS = (*VERBS, *BOXES)
+OPERATORS = (OpenReview, About, InOrder, *QUICK, Undo, NextBatch, *BOXES)
 
-assert tuple(one.verdict for one in QUICK) == VERDICTS  # noqa: S101
+
+class ReviewPanel(foo.Panel):
+    """Verdicts on the selected images, undo, next batch, export, progress and agreement."""
+
+    @property
+    def config(self) -> Any:
+        """Return name, label and icon in the App."""
+        return foo.PanelConfig(
+            name="review_panel",
+            label="Review",
+            icon="fact_check",
+            help_markdown="Tick images in the grid, then press a key or click a verdict; press ? for the keys. Each "
+            "verdict is in the decisions log at once.",
+        )
+
+    def on_change_selected(self, ctx: Any) -> None:
+        """Show the number of selected images anew: FiftyOne renders after every event."""
+
+    def render(self, ctx: Any) -> Any:
+        """Return the panel's layout."""
+        panel = types.Object()
+        try:
+            review = open_review(ctx.dataset)
+            reviewer = reviewer_here()
+            far, progress = review.progress_text(reviewer), progress_markdown(review.progress())
+            drawn = count_drawn(review.book.path).text()
+        except CurationError as error:
+            panel.md(f"### Review\n\n{error.what}", name="refused")
+            return types.Property(panel, view=types.GridView(align_x="left", orientation="vertical", gap=2, pad=2))
+        count = len(ctx.selected)
+        panel.md(f"Reviewer **{as_text(reviewer) or 'nobody'}**: {far}", name="far")
+        panel.str("reason", label="Reason, for the buttons below (optional)")
+        selected = f"{counted(count, 'image')} selected" if count else "Tick images in the grid"
+        panel.md(f"**{selected}**", name="selected")
+        verdicts = panel.btn_group("verdicts")
+        for verdict in ACTIONS[review.stage]:
+            verdicts.btn(
+                verdict,
+                label=f"{verdict.capitalize()} ({KEYS[verdict]})",
+                icon=ICONS[verdict],
+                variant="contained",
+                on_click=self.on_verdict,
+                params={"verdict": verdict},
+            )
+        others = panel.btn_group("others")
+        for name, label, icon in (
+            ("undo", f"Undo ({KEYS[UNDO]})", "undo"),
+            ("next", "Next batch", "skip_next"),
+            ("export", "Export", "file_download"),
+        ):
+            others.btn(name, label=label, icon=icon, variant="outlined", on_click=getattr(self, f"on_{name}"))
+        panel.md(f"{progress}\n\n{as_text(drawn)}" if drawn else progress, name="progress")
+        return types.Property(panel, view=types.GridView(align_x="left", orientation="vertical", gap=2, pad=2))
+
+    def on_verdict(self, ctx: Any) -> None:
+        """Give the verdict of a button, with the reason that stands above it."""
+        judge_selected(ctx, ctx.params.get("verdict"), reason=ctx.panel.state.get("reason"))
+
+    def on_undo(self, ctx: Any) -> None:
+        """Take back the reviewer's last verdict."""
+        judge_selected(ctx, UNDO)
+
+    def on_next(self, ctx: Any) -> None:
+        """Show the next batch that waits for this reviewer."""
+        shown = ctx.panel.state.get("batch")
+        done = show_next_batch(ctx, after=shown if isinstance(shown, str) else "")
+        ctx.panel.state.set("batch", done.get("batch") or "")
+
+    def on_export(self, ctx: Any) -> None:
+        """Write the standing decisions beside the log."""
+        export(ctx, "export.jsonl")

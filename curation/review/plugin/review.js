@@ -36,11 +36,11 @@
   }
 
   // -------------------------------------------------------------------------------------------------------------------
-  // What is known of the review: of one dataset at a time, told by Python
+  // What is known of the review: of one dataset at a time, as Python says
   // -------------------------------------------------------------------------------------------------------------------
 
   /* dataset: its name; reviewer; verdicts: words that this stage knows; decided: ids of samples that this reviewer
-   * decided; told: the count, rate and time left, as a sentence. */
+   * decided; progress: how many of how many, as a sentence. */
   let review = null;
 
   const RESTART = "If the review was ended, start it again and open the address that it prints; then press the key again.";
@@ -53,8 +53,8 @@
   const ANSWER = 10000; // Milliseconds that an answer is waited for: longer than the server waits for its database.
 
   /* Wait for something, but not for ever. */
-  function within(milliseconds, promise, told) {
-    const end = new Promise((_, reject) => setTimeout(() => reject(new Error(told)), milliseconds));
+  function within(milliseconds, promise, message) {
+    const end = new Promise((_, reject) => setTimeout(() => reject(new Error(message)), milliseconds));
     return Promise.race([promise, end]);
   }
 
@@ -87,20 +87,20 @@
   /* Learn what review the page shows; none where its dataset is another one, and then no key is ours. */
   async function learn() {
     const dataset = datasetShown();
-    let told = {};
+    let answer = {};
     try {
-      told = dataset ? await ask("/operators/execute", { operator_uri: `${PLUGIN}/about`, params: {} }) : {};
+      answer = dataset ? await ask("/operators/execute", { operator_uri: `${PLUGIN}/about`, params: {} }) : {};
     } catch (error) {
       say(error.message, "wrong");
     }
     if (dataset !== datasetShown()) return;
-    review = told.verdicts ? { dataset, ...told, decided: new Set(told.decided) } : { dataset, verdicts: null };
+    review = answer.verdicts ? { dataset, ...answer, decided: new Set(answer.decided) } : { dataset, verdicts: null };
     drawBar();
   }
 
   function counted(result) {
     if (!review || !review.verdicts) return;
-    review.told = result.told || review.told;
+    review.progress = result.progress || review.progress;
     for (const id of result.ids || []) review.decided.add(id);
     for (const id of result.waiting || []) review.decided.delete(id);
     drawBar();
@@ -116,7 +116,7 @@
     remove: "shows an in-distribution class, or is unfit otherwise",
     near: "is near out of distribution",
     far: "is far out of distribution",
-    unsure: "cannot be told",
+    unsure: "cannot decide",
   };
   // Okabe and Ito's palette, as the verdicts are coloured in the App.
   const COLOURS = { keep: "#009e73", remove: "#d55e00", near: "#e69f00", far: "#0072b2", unsure: "#999999" };
@@ -183,7 +183,7 @@
       key(one, letter);
       one.append(word);
     }
-    element(bar, "span", "white-space:nowrap;color:#c8c8d0;", `${review.reviewer} · ${review.told}`);
+    element(bar, "span", "white-space:nowrap;color:#c8c8d0;", `${review.reviewer} · ${review.progress}`);
   }
 
   let fading;
@@ -239,7 +239,7 @@
   /* The App's query for the image that it enlarges is answered by what was asked for ahead, where there is that. */
   window.fetch = function (address, options) {
     const query = options && options.body;
-    // Which image is enlarged is told to a session in Python, and a review has none.
+    // Which image is enlarged is sent to a session in Python, and a review has none.
     if (typeof query === "string" && query.includes("mutation setSampleMutation(")) {
       return Promise.resolve(Response.json({ data: { setSample: true } }));
     }
@@ -266,8 +266,8 @@
     ahead.set(query, { answer, until: performance.now() + FRESH });
     answer
       .then((one) => one.clone().json())
-      .then((told) => {
-        const { sample, urls } = told.data.sample;
+      .then((answer) => {
+        const { sample, urls } = answer.data.sample;
         const photo = new Image();
         for (const { field, url } of urls) (field === "filepath" ? photo : new Image()).src = fos.getSampleSrc(url);
         photo.decode().then(
@@ -384,7 +384,7 @@
     }
   }
 
-  /* What a Python button or form did, told to this script: the count, the images to skip, and that the grid is behind. */
+  /* What a Python button did, as it reports to this script: the count, the images to skip, and that the grid is behind. */
   class Shown extends foo.Operator {
     get config() {
       return new foo.OperatorConfig({ name: "shown", label: "Review: a verdict was given", unlisted: true });
@@ -473,8 +473,8 @@
     const asked = new Promise((resolve) => {
       foo.executeOperator(`${PLUGIN}/in_order`, { sort }, { callback: resolve });
     });
-    const told = await within(ANSWER, asked, unknown);
-    const ids = told && told.result && told.result.ids;
+    const answer = await within(ANSWER, asked, unknown);
+    const ids = answer && answer.result && answer.result.ids;
     if (!ids) throw new Error(unknown);
     list = new List(ids, shown || (await imageShown(ctx)));
     fos.modalNavigation.set(list.navigation());
