@@ -12,7 +12,7 @@ from curation.benchmarks.declared import evaluation
 from curation.benchmarks.findmeifyoucan.evaluation import evaluate as evaluate_detections
 from curation.errors import PredictionError
 from curation.evaluation.class_scores import class_scores
-from curation.evaluation.image_ood.scores import read_image_scores
+from curation.evaluation.image_ood.images import read_image_scores
 from curation.evaluation.ood.detections import method_scores, read_records
 from curation.evaluation.ood.id_scores import read_id_scores
 from curation.evaluation.post_hoc.methods import read_inputs
@@ -134,8 +134,7 @@ def test_sets_of_unlike_types_are_named(tmp_path: Path) -> None:
         npz(folder / "imagenet.npz", conf=ids.astype(np.float32))
         npz(folder / "textures.npz", conf=oods.astype(kind))
         found[name] = evaluation("openood").evaluate(scores=folder)
-    rows = {name: one.sections["runs"][name]["published"]["ood"]["exact"]["textures"] for name, one in found.items()}
-    assert rows["alike"]["AUPR_IN"] != rows["unlike"]["AUPR_IN"]
+    assert found["alike"]["ood/textures/exact/AUPR_IN"] != found["unlike"]["ood/textures/exact/AUPR_IN"]
     said = {name: [note for note in one.notes if "stored as float32" in note] for name, one in found.items()}
     assert said["alike"] == []
     (note,) = said["unlike"]

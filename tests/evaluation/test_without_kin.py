@@ -12,10 +12,10 @@ from curation.cli import main
 from curation.errors import UsageError
 from curation.evaluation.image_ood.evaluation import OodSets, evaluation_as
 from curation.evaluation.image_ood.images import LeftOut
-from curation.evaluation.image_ood.measures import OodRules
-from curation.evaluation.image_ood.report import report_as
+from curation.evaluation.image_ood.measures import OodRules, report_as
 from curation.evaluation.related_classes import kin_left_out
 from curation.hierarchy.related_classes import NOT_PROVEN
+from tests.evaluation.image_ood_rows import of_result
 from tests.evaluation.test_image_ood import numbers, write
 from tests.protocols.test_ssb import of_imagenet
 from tests.real_files import real_files
@@ -52,7 +52,7 @@ def test_images_of_kin_are_left_out(which: Any, kept: int, classes: int, tmp_pat
     assert told["file"]["images"] == {"near": 6 - kept, "far": 0, "filed": 0}
     assert numbers(result, name, "ood", "exact")["near"]["n"]["ood"] == kept
     assert numbers(result, "published", "ood", "exact")["near"]["n"]["ood"] == 6
-    assert result.data["bootstrap"]["runs"]["run"]["differences"][name]
+    assert of_result(result.json_data())["bootstrap"]["runs"]["run"]["differences"][name]
     notes = " ".join(result.notes)
     assert f"near: {classes} of 3 classes, {6 - kept} of 6 images" in notes
     assert "by WordNet 3.0 nouns" in notes

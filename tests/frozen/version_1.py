@@ -3,11 +3,12 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from tests.evaluation import osod3_rows
+from tests.evaluation import image_ood_rows, osod3_rows
 from tests.evaluation.open_world_rows import of_result
 
 OPEN_WORLD = ("owod", "rwd", "nuowodb")
 PLAIN = ("voc", "coco")
+IMAGE_OOD = ("openood", "ninco", "imagenetood")
 IN_PERCENT = {
     "voc": ("mAP11", "mAP_area", "mAP11_ties_in_input_order"),
     "coco": ("AP", "AP50", "AP75", "APs", "APm", "APl", "AR1", "AR10", "AR100", "ARs", "ARm", "ARl"),
@@ -33,6 +34,8 @@ def of_json(data: dict[str, Any]) -> dict[str, Any]:
     data = data | {"schema": {"version": 1}}
     if data["protocol"] in PLAIN:
         return plain(data)
+    if data["protocol"] in IMAGE_OOD:
+        return {key: value for key, value in data.items() if key != "scored"} | image_ood_rows.of_result(data)
     if data["protocol"] == "osod3":
         added = ("scored", "thresholds", "average_precision", "counts", "known_classes_from", "manifest",
                  "taxonomies", "outside", "variants")  # fmt: skip
@@ -75,6 +78,18 @@ def osod3_tables(cases: dict[str, Any]) -> Iterator[Frozen]:
     )
     points = [(case, name, *row.values()) for case, name, rows in curves for row in rows]
     yield "thresholds", ("case", "profile", *osod3_rows.CURVE), points
+
+
+def image_ood_tables(result: Any) -> Iterator[Frozen]:
+    """Yield the tables of a single run without bootstrap as they were."""
+    columns = ("list", "id", "variant", "set", "n_id", "n_ood", "AUROC", "FPR95", "AUPR_IN", "AUPR_OUT", "ACC")
+    for table in result.tables:
+        names = [column.name for column in table.columns]
+        if table.name == "ood":
+            places = [names.index(one) for one in columns]
+            yield "ood", columns, [tuple(row[place] for place in places) for row in table.all_rows()]
+        elif table.name != "intervals":
+            yield table.name, names, [tuple(row) for row in table.all_rows()]
 
 
 def fraction(value: float | None) -> float | None:
@@ -141,6 +156,9 @@ def tables(result: Any) -> Iterator[Frozen]:
     """Yield the tables of a result as they were."""
     if result.report.protocol == "osod3":
         yield from osod3_tables(osod3(result.json_data()))
+        return
+    if result.report.protocol in IMAGE_OOD:
+        yield from image_ood_tables(result)
         return
     own = result.report.protocol in OPEN_WORLD
     if result.report.protocol in PLAIN:
