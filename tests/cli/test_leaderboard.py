@@ -85,11 +85,9 @@ CASES: dict[str, tuple[list[str], Callable[[Numbers], dict[str, Numbers]]]] = {
         ["--set", "queries=0.25,1"],
         lambda found: {
             "exact": {
-                "CCR@0.25": found["classifiers"]["soft"]["oscr"]["exact"]["unknown"]["ccr_at_fpr"]["0.25"],
-                "CCR@1": found["classifiers"]["soft"]["oscr"]["exact"]["unknown"]["ccr_at_fpr"]["1"],
-                "AUROC": found["classifiers"]["soft"]["auroc"]["unknown"]["auroc"],
-                "gamma": found["classifiers"]["soft"]["confidence"]["unknown"]["gamma"],
-                "accuracy": found["classifiers"]["soft"]["accuracy"],
+                f"{row['measure']}@{row['parameters'][4:]}".rstrip("@"): row["value"]
+                for row in found["measures"]
+                if row["measure"] in ("CCR", "AUROC", "gamma", "accuracy")
             }
         },
     ),
