@@ -79,8 +79,6 @@ READERS: dict[str, tuple[Callable[[Path], Any], Made]] = {
     "images npz uint64": (of_images, lambda p, n: npz(p / "s.npz", conf=np.array([1, abs(n)], np.uint64))),
     "images npy": (of_images, lambda p, n: npy(p / "s.npy", np.array([1, n]))),
     "images csv": (of_images, lambda p, n: text(p / "s.csv", f"image,score\na,1\nb, {n} \n")),
-    "images json list": (of_images, lambda p, n: text(p / "s.json", f"[1, {n}]")),
-    "images json": (of_images, lambda p, n: text(p / "s.json", f'{{"scores": [1, {n}]}}')),
     "classes npz": (of_classes, lambda p, n: npz(p / "s.npz", gt=[0, 0], scores=np.array([[1, 0], [n, -TWO]]))),
     "classes csv": (of_classes, lambda p, n: text(p / "s.csv", f"label,score_0,score_1\n0,1,0\n0,{n},{-TWO}\n")),
     "classes parquet": (of_classes, lambda p, n: parquet(p / "s.parquet", n)),
@@ -109,7 +107,6 @@ def test_a_whole_number_that_no_double_holds_is_refused(tmp_path: Path, named: s
 @pytest.mark.parametrize("written", ["1e20", "-2.5e30", "9007199254740993.5", "1e16"])
 def test_large_numbers_in_floating_point_stay(tmp_path: Path, written: str) -> None:
     assert of_images(text(tmp_path / "s.csv", f"score\n0.5\n{written}\n")).tolist() == [0.5, float(written)]
-    assert of_images(text(tmp_path / "s.json", f"[0.5, {written}]")).tolist() == [0.5, float(written)]
     assert of_ids(text(tmp_path / "e.csv", f"energy\n0.5\n{written}\n")).tolist() == [0.5, float(written)]
 
 

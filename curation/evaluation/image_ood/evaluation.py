@@ -138,7 +138,7 @@ def evaluation_as(report: Report, benchmark: OodSets) -> Callable[..., Result]:
         Parameters
         ----------
         scores : mapping of str to Path, or Path
-            a folder with one file a set, SET.csv, .npz, .npy or .json, or one file that names all images; of several
+            a folder with one file a set, SET.csv, .npz or .npy, or one file that names all images; of several
             training runs one each, and then mean and population standard deviation are given too; higher is more ID
         manifest : str or Manifest, optional
             its parts say which images each set has

@@ -26,11 +26,8 @@ from curation.sources.stems import stems
 
 SCORES = ("score", "scores", "conf", "confidence")
 PREDICTIONS = ("prediction", "predictions", "pred", "preds")
-SUFFIXES = (".csv", ".npz", ".npy", ".json")
-_FORMS = (
-    "a .csv with a column score; an .npz with an array score or conf; a one-dimensional .npy; JSON: a list of numbers, "
-    'or {"scores": [...], "images": [...]}'
-)
+SUFFIXES = (".csv", ".npz", ".npy")
+_FORMS = "a .csv with a column score; an .npz with an array score or conf; a one-dimensional .npy"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +61,7 @@ def read_image_scores(path: Path, keys: Keys | None = None) -> ImageScores:
     ----------
     path : Path
         ``.csv`` with columns such as ``image``, ``score``, ``prediction``, ``label``; ``.npz`` with arrays of these
-        names, or ``conf``, ``pred``, ``label`` as OpenOOD saves them; ``.npy`` of shape (n,); ``.json``: a list of
-        numbers, or an object of lists.
+        names, or ``conf``, ``pred``, ``label`` as OpenOOD saves them; ``.npy`` of shape (n,).
     keys : Keys, optional
         Names of columns or arrays, where they are not the usual ones.
 

@@ -137,11 +137,6 @@ def targets() -> list[Target]:
             "image scores, csv", {"s.csv": _IMAGE_CSV}, reads("evaluation.image_ood.images:read_image_scores", "s.csv")
         ),
         Target(
-            "image scores, json",
-            {"s.json": json_bytes({"scores": [0.5, -1], "images": ["a", "b"], "labels": [0, 1]})},
-            reads("evaluation.image_ood.images:read_image_scores", "s.json"),
-        ),
-        Target(
             "image scores, npz",
             {"s.npz": npz(conf=np.array([0.5, 1.0]), pred=np.array([0, 1]), label=np.array([0, -1]))},
             reads("evaluation.image_ood.images:read_image_scores", "s.npz"),
