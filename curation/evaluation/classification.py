@@ -22,7 +22,6 @@ from curation.evaluation.class_scores import (
     part_samples,
     protocol_classes,
 )
-from curation.evaluation.confidence import read_epochs
 from curation.evaluation.inputs import by_name, file_records, manifest_record
 from curation.evaluation.measures import Measure, Measured, Scored, Value, formulas
 from curation.evaluation.oscr import (
@@ -162,7 +161,6 @@ def evaluation_as(report: Report) -> Callable[..., Result]:
         part: Annotated[str | None, "PART"] = None,
         val_part: Annotated[str | None, "PART"] = None,
         truth: Annotated[Path | None, "PATH"] = None,
-        epochs: Annotated[Mapping[str, Path] | Path, "[NAME=]FILE.csv"] = NOTHING,
         kind: Annotated[tuple[str, ...], "[NAME=]KIND"] = (),
         background: Annotated[tuple[str, ...], "[[NAME=]PLACE]"] = (),
         score_key: Annotated[str | None, "KEY"] = None,
@@ -196,8 +194,6 @@ def evaluation_as(report: Report) -> Callable[..., Result]:
             the same for --scores val=…
         truth : Path, optional
             dataset root, val.txt or other list with the class of each image of the part
-        epochs : Path, or mapping of str to Path
-            epoch, gamma_plus, gamma_minus of a training run, to choose the model and draw
         kind : sequence of str
             logits: softmax is applied; probabilities; real: any scores as they are, without confidence (default auto:
             by the name of the array, else probabilities where rows sum to 1)
@@ -239,7 +235,7 @@ def evaluation_as(report: Report) -> Callable[..., Result]:
         names = list(files)
         more: dict[str, dict[str, Path]] = {
             option: by_name(given, f"--{option}", "classifier", names, unnamed=lambda path: path.stem)
-            for option, given in (("val", val), ("labels", labels), ("val-labels", val_labels), ("epochs", epochs))
+            for option, given in (("val", val), ("labels", labels), ("val-labels", val_labels))
         }
         lacking = next((name for name in more["val-labels"] if name not in more["val"]), None)
         if lacking is not None or (val_part and not more["val"]):
@@ -284,7 +280,6 @@ def evaluation_as(report: Report) -> Callable[..., Result]:
                 expected="--background last, or NAME=last",
                 hint="--variant paper takes the same thresholds for the others",
             )
-        runs = {name: read_epochs(path) for name, path in more["epochs"].items()}
         asked = tuple(query.strip() for query in queries.split(","))
         with stage("evaluating"):
             found = evaluate_classifiers(
@@ -295,7 +290,7 @@ def evaluation_as(report: Report) -> Callable[..., Result]:
                 intervals = _intervals(
                     class_bootstrap(tests, replicates=bootstrap, seed=seed, confidence=confidence, queries=asked)
                 )
-        records = {option: file_records(more[option]) for option in ("labels", "val-labels", "epochs")}
+        records = {option: file_records(more[option]) for option in ("labels", "val-labels")}
         if truth is not None and truth.is_file():
             records["truth"] = file_records({"": truth})
         about: dict[str, Any] = {
@@ -304,10 +299,6 @@ def evaluation_as(report: Report) -> Callable[..., Result]:
             "option_files": {option: named for option, named in records.items() if named},
             "inputs": {
                 name: {what: of[name].file for what, of in read.items() if name in of} for name in read["scores"]
-            },
-            "epochs": {
-                name: {"kept": None if run.chosen is None else run.epochs[run.chosen], "of": len(run.epochs)}
-                for name, run in runs.items()
             },
             "variants": {one: VARIANTS[one] for one in variants},
             "definitions": DEFINITIONS,
@@ -335,7 +326,7 @@ def evaluation_as(report: Report) -> Callable[..., Result]:
         notes = [f"{name} has no background column, and no number of the variant table2" for name in tests
                  if not found[name]]  # fmt: skip
         notes += () if left is None else left.notes
-        return Result(report, about, scored=scored, columns={"scores": tests, "runs": runs}, notes=notes)
+        return Result(report, about, scored=scored, columns={"scores": tests}, notes=notes)
 
     return evaluate
 
@@ -556,10 +547,6 @@ TABLES = (
 
 def _tables(result: Result) -> Iterator[Table]:
     yield from tidy_tables(result)
-    if result.data["epochs"]:
-        epochs = [(name, one["kept"], one["of"]) for name, one in result.data["epochs"].items()]
-        columns = (Column("method"), Column("kept", "count", "epoch kept"), Column("of", "count"))
-        yield Table("epochs", columns, epochs, title="Epochs")
     bootstrap = result.data["bootstrap"]
     if bootstrap is None:
         return
@@ -584,9 +571,9 @@ def _interval(measure: str, found: Mapping[str, Any]) -> str:
 
 
 def _drawings(result: Result) -> Iterator[Figure]:
-    from curation.evaluation.oscr_figures import confidence_figure, curve_of, oscr_figure, score_histograms
+    from curation.evaluation.oscr_figures import curve_of, oscr_figure, score_histograms
 
-    scores, runs = result.columns["scores"], result.columns["runs"]
+    scores = result.columns["scores"]
     drawable = any(one.known.any() and not one.known.all() for one in scores.values())
     if not drawable:
         yield Figure("oscr", None, "no curves: they need known and other samples")
@@ -597,7 +584,6 @@ def _drawings(result: Result) -> Iterator[Figure]:
         missing = f"no curve on the variant {variant}: it holds no threshold" if curves and not has_points else ""
         yield Figure(f"oscr_{variant}", partial(oscr_figure, curves, variant=variant) if has_points else None, missing)
     yield Figure("scores", partial(score_histograms, scores))
-    yield Figure("confidence", partial(confidence_figure, runs) if runs else None)
 
 
 def report_as(protocol: str) -> Report:
@@ -608,7 +594,7 @@ def report_as(protocol: str) -> Report:
         tables=_tables,
         drawings=_drawings,
         files=(*(one.name for one in TABLES), "intervals"),
-        figures=("oscr_*", "scores", "confidence"),
+        figures=("oscr_*", "scores"),
         tidy=TABLES,
         places=("method", "variant"),
     )

@@ -18,8 +18,7 @@ from tests.evaluation.oscr_cases import BACKGROUND, LABELS, SOFTMAX, table
 def files(tmp_path: Path) -> dict[str, Path]:
     np.savez(tmp_path / "soft.npz", gt=np.array(LABELS, float), scores=np.array(table(SOFTMAX)))
     np.savez(tmp_path / "ground.npz", gt=np.array(LABELS, float), scores=np.array(table(BACKGROUND)))
-    (tmp_path / "epochs.csv").write_text("epoch,gamma_plus,gamma_minus\n1,.25,.5\n2,.5,.75\n3,.5,.5\n")
-    return {name: tmp_path / name for name in ("soft.npz", "ground.npz", "epochs.csv", "out")}
+    return {name: tmp_path / name for name in ("soft.npz", "ground.npz", "out")}
 
 
 def run(*arguments: object) -> int:
@@ -60,15 +59,6 @@ def test_tables_for_people(files: dict[str, Path], capsys: pytest.CaptureFixture
         assert words in text
 
 
-def test_the_first_epoch_may_be_number_zero(files: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
-    files["epochs.csv"].write_text("epoch,gamma_plus,gamma_minus\n0,.75,.75\n1,.5,.5\n")
-    assert run("--scores", files["soft.npz"], "--epochs", files["epochs.csv"]) == 0
-    (line,) = [
-        one for one in capsys.readouterr().out.splitlines() if one.split()[:1] == ["soft"] and one.split()[-1] == "2"
-    ]
-    assert line.split() == ["soft", "0", "2"]
-
-
 def test_the_background_column(files: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
     grid = ("--variant", "table2", "--set", "queries=0.25,0.5,0.75")
     rates = classifiers(capsys, "--scores", files["ground.npz"], "--background", *grid)["ground"]["oscr"]["table2"][
@@ -81,15 +71,14 @@ def test_the_background_column(files: dict[str, Path], capsys: pytest.CaptureFix
 
 @pytest.mark.usefixtures("unpainted")
 def test_files_that_are_written(files: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = ("--scores", f"a={files['soft.npz']}", "--scores", f"b={files['soft.npz']}", "--epochs",
-                 f"b={files['epochs.csv']}", "--variant", "all", "--bootstrap", 5)  # fmt: skip
+    both = ("--scores", f"a={files['soft.npz']}", "--scores", f"b={files['soft.npz']}")
+    arguments = (*both, "--variant", "all", "--bootstrap", 5)
     result = as_json(capsys, *arguments, "--out", files["out"], "--figures")
     saved = json.loads((files["out"] / "results.json").read_text())
     written = saved.pop("written")
     assert saved == result
-    assert result["epochs"] == {"b": {"kept": 2, "of": 3}}
     names = {path.name for path in files["out"].iterdir()} - {LEDGER}
-    stems = ("oscr_exact", "oscr_paper", "oscr_comparison", "scores", "confidence")
+    stems = ("oscr_exact", "oscr_paper", "oscr_comparison", "scores")
     pictures = {f"{stem}.{kind}" for stem in stems for kind in ("png", "svg", "csv")}
     tables = ("measures", "groups", "rates", "openset_accuracy", "classes", "class_rates", "intervals")
     assert names == pictures | {f"{name}.csv" for name in tables} | {"results.json"}
@@ -186,7 +175,6 @@ def test_kind_and_background_by_classifier(files: dict[str, Path], capsys: pytes
         (("--scores", "val=absent.npz"), "does not exist"),
         (("--labels", "val=l.npy"), "--scores val=soft=FILE"),
         (("--manifest", "m", "--part", "val=val"), "--scores val=FILE"),
-        (("--epochs", "absent.csv"), "does not exist"),
     ],
 )
 def test_what_cannot_be(

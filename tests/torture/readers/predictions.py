@@ -171,11 +171,6 @@ def targets() -> list[Target]:
             reads("baselines.score_vectors:read_score_vectors", "v.json"),
         ),
         Target(
-            "confidence epochs",
-            {"e.csv": b"epoch,gamma_plus,gamma_minus\n1,0.5,0.25\n2,0.75,0.5\n"},
-            reads("evaluation.confidence:read_epochs", "e.csv"),
-        ),
-        Target(
             "similar sets",
             {"s.json": json_bytes([["person", "dog"], ["elephant", "dog"]])},
             lambda f: call("benchmarks.elephant.diagnosis:read_similar_sets")(
