@@ -26,11 +26,10 @@ from curation.cooccurrence.cut import normalized_cut
 from curation.cooccurrence.cut_figures import matrix_figure
 from curation.cooccurrence.graph import ClassGraph
 from curation.evaluation.class_scores import class_scores
-from curation.evaluation.confidence import Epochs
 from curation.evaluation.figures import precision_recall_curves
 from curation.evaluation.measures import Measured
 from curation.evaluation.open_world_figures import impact_figure, unknown_figure
-from curation.evaluation.oscr_figures import confidence_figure, oscr_figure, score_histograms
+from curation.evaluation.oscr_figures import oscr_figure, score_histograms
 from curation.figure_style import PAGE, SMALL, small_multiples
 from curation.similarity.set_similarity import similarity_histograms
 from tests.evaluation.ood_reference import EXAMPLE, OodWorld
@@ -120,7 +119,6 @@ def open_world(n: int) -> Drawer:
 
 RNG = np.random.default_rng(0)
 SCORES = {f"split {k}": (RNG.normal(2, 1, 900), RNG.normal(0.3 * k, 1, 90)) for k in range(3)}
-EPOCHS = Epochs(tuple(range(1, 4)), (0.25, 0.5, 0.75), (0.75, 0.875, 0.25))
 LOOKS = RNG.uniform(0.3, 0.9, 60).astype(np.float32)
 FIGURES: dict[str, Drawer] = {
     "impact 1": lambda folder: wilderness_curve({"a": RESULT}, folder / "a", intervals={"a": INTERVALS}),
@@ -139,7 +137,6 @@ FIGURES: dict[str, Drawer] = {
     **{f"tasks {n}": open_world(n) for n in (1, 3, 4)},
     "OSCR": lambda folder: oscr_figure({"a": SOFT, "b": SOFT}, folder / "oscr"),
     "OSCR scores": lambda folder: score_histograms(dict.fromkeys("abcd", SOFT), folder / "scores"),
-    "confidence": lambda folder: confidence_figure({"a": EPOCHS}, folder / "confidence"),
     "OSOD": lambda folder: threshold_figure({"I": curve(0), "II": curve(1)}, folder / "osod", variant="clean"),
     "cut 12": cut_figures(12),
     "cut 80": cut_figures(80),

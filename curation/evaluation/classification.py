@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, get_args
@@ -22,27 +22,24 @@ from curation.evaluation.class_scores import (
     part_samples,
     protocol_classes,
 )
-from curation.evaluation.classification_report import DEFINITIONS, report_as
-from curation.evaluation.confidence import read_epochs
 from curation.evaluation.inputs import by_name, file_records, manifest_record
+from curation.evaluation.measures import Measure, Measured, Scored, Value, formulas
 from curation.evaluation.oscr import (
+    ACCURACY_DEFINITION,
     ACCURACY_RULES,
     QUERIES,
     VARIANTS,
+    Rule,
     Variant,
     auroc_of,
-    class_rates,
-    margins_of,
     openset_accuracy,
     oscr,
-    oscr_curve,
-    point_at_fpr,
     read_query,
     shares_by_class,
 )
 from curation.evaluation.related_classes import classifiers_without_kin
 from curation.evaluation.resample import class_bootstrap
-from curation.evaluation.result import Report, Result
+from curation.evaluation.result import Column, Figure, Report, Result, Table, Tidy, across, tidy_tables
 from curation.evaluation.score_files import Keys, ScoreOptions, read_scores
 from curation.evaluation.variants import select
 from curation.hierarchy.related_classes import Kin
@@ -53,28 +50,92 @@ from curation.progress import stage, steps
 NOTHING: Mapping[str, Path] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
-class ClassificationOptions:
-    """What to compute.
+_PAPER = "Palechor et al., WACV 2023"
+_OSCR = "Dhamija et al., NeurIPS 2018"
+_NO_KNOWN = "no sample of a known class"
+_NO_UNKNOWN = "there are no unknown samples, or no known ones"
+_NOT_REACHED = "the rate is not reached"
+_share = partial(Measure, unit="share", better="higher")
+_confidence = partial(_share, source=_PAPER)
 
-    Attributes
-    ----------
-    variants : tuple of str
-        Of `curation.evaluation.oscr.VARIANTS`; ``table2`` is left out for a classifier without a background column.
-    queries : tuple of str
-        False positive rates, decimal texts.
-    bootstrap : int
-        Replicates; 0 for no intervals.
-    seed : int
-    confidence : str
-        Of the intervals.
-    """
-
-    variants: tuple[Variant, ...] = ("exact",)
-    queries: tuple[str, ...] = QUERIES
-    bootstrap: int = 0
-    seed: int = 0
-    confidence: str = "0.95"
+MEASURES = (
+    _share(
+        "CCR@{fpr}",
+        "correct classification rate at a false positive rate",
+        "known samples that are classified right with a score above the threshold / known samples, at the threshold "
+        "where the share of unknown samples above it is the rate, as the variant says",
+        source=f"{_OSCR}; {_PAPER}", undefined=_NOT_REACHED, ranked=True,
+    ),
+    _share(
+        "AUROC",
+        "area under the ROC curve against unknown samples",
+        "highest known score of known samples against that of unknown samples, ties half",
+        undefined=_NO_UNKNOWN, ranked=True,
+    ),
+    _confidence(
+        "gamma",
+        "confidence against unknown samples",
+        "mean of gamma_plus and gamma_minus",
+        undefined="there are no unknown samples, or the scores are no probabilities",
+        ranked=True,
+    ),
+    _share(
+        "accuracy",
+        "closed-set accuracy",
+        "known samples whose highest known score is that of their class / known samples (closed set)",
+        undefined=_NO_KNOWN, ranked=True,
+    ),
+    _share(
+        "macro_accuracy",
+        "closed-set accuracy, mean over classes",
+        "mean over known classes with samples of the accuracy on each",
+        undefined=_NO_KNOWN,
+    ),
+    _share(
+        "macro_CCR@{fpr}",
+        "CCR at FPR, mean over classes",
+        "mean over known classes of each class's CCR at the same threshold",
+        undefined=_NOT_REACHED,
+    ),
+    Measure(
+        "sum_ccr",
+        "sum of CCR at FPR",
+        "sum of CCR@FPR over the queries that are defined (openset-imagenet-comparison)",
+        unit="ratio", better="higher", undefined="none of the rates is reached",
+    ),
+    _confidence(
+        "gamma_plus",
+        "confidence of known samples",
+        "mean probability of the true class over known samples, also misclassified ones",
+        undefined="there are no known samples, or the scores are no probabilities",
+    ),
+    _confidence(
+        "gamma_minus",
+        "confidence of unknown samples",
+        "mean over the group of 1 - highest known probability + 1/K (without 1/K where there is a background class)",
+        undefined="there are no unknown samples, or the scores are no probabilities",
+    ),
+    _share(
+        "iosa",
+        "best open-set accuracy",
+        "highest over all thresholds of (right answers that pass + samples of the group that do not) / both",
+        undefined=_NO_UNKNOWN,
+    ),
+    _share(
+        "oosa",
+        "open-set accuracy at the validation threshold",
+        "the same at the threshold that is best on validation (known and negative); of equal ones the lowest",
+        undefined="no validation scores",
+    ),
+)  # fmt: skip
+DEFINITIONS: dict[str, str] = {
+    **formulas(MEASURES, "accuracy", "macro_accuracy"),
+    "auroc": "highest known score of known samples against the group's, ties half; auroc_rest_as_known: samples of the "
+    "other group count as known (openset-imagenet)",
+    **formulas(MEASURES, "sum_ccr"),
+    "confidence": confidences.DEFINITION,
+    "openset_accuracy": ACCURACY_DEFINITION,
+}
 
 
 _KINDS = ("auto", *KINDS)
@@ -100,7 +161,6 @@ def evaluation_as(report: Report) -> Callable[..., Result]:
         part: Annotated[str | None, "PART"] = None,
         val_part: Annotated[str | None, "PART"] = None,
         truth: Annotated[Path | None, "PATH"] = None,
-        epochs: Annotated[Mapping[str, Path] | Path, "[NAME=]FILE.csv"] = NOTHING,
         kind: Annotated[tuple[str, ...], "[NAME=]KIND"] = (),
         background: Annotated[tuple[str, ...], "[[NAME=]PLACE]"] = (),
         score_key: Annotated[str | None, "KEY"] = None,
@@ -134,8 +194,6 @@ def evaluation_as(report: Report) -> Callable[..., Result]:
             the same for --scores val=…
         truth : Path, optional
             dataset root, val.txt or other list with the class of each image of the part
-        epochs : Path, or mapping of str to Path
-            epoch, gamma_plus, gamma_minus of a training run, to choose the model and draw
         kind : sequence of str
             logits: softmax is applied; probabilities; real: any scores as they are, without confidence (default auto:
             by the name of the array, else probabilities where rows sum to 1)
@@ -177,7 +235,7 @@ def evaluation_as(report: Report) -> Callable[..., Result]:
         names = list(files)
         more: dict[str, dict[str, Path]] = {
             option: by_name(given, f"--{option}", "classifier", names, unnamed=lambda path: path.stem)
-            for option, given in (("val", val), ("labels", labels), ("val-labels", val_labels), ("epochs", epochs))
+            for option, given in (("val", val), ("labels", labels), ("val-labels", val_labels))
         }
         lacking = next((name for name in more["val-labels"] if name not in more["val"]), None)
         if lacking is not None or (val_part and not more["val"]):
@@ -222,40 +280,53 @@ def evaluation_as(report: Report) -> Callable[..., Result]:
                 expected="--background last, or NAME=last",
                 hint="--variant paper takes the same thresholds for the others",
             )
-        runs = {name: read_epochs(path) for name, path in more["epochs"].items()}
-        options = ClassificationOptions(
-            variants=variants,
-            queries=tuple(query.strip() for query in queries.split(",")),
-            bootstrap=bootstrap,
-            seed=seed,
-            confidence=confidence,
-        )
+        asked = tuple(query.strip() for query in queries.split(","))
         with stage("evaluating"):
-            measured = evaluate_classifiers(tests, {name: one.scores for name, one in read["val"].items()}, options)
-        records = {option: file_records(more[option]) for option in ("labels", "val-labels", "epochs")}
+            found = evaluate_classifiers(
+                tests, {name: one.scores for name, one in read["val"].items()}, variants=variants, queries=asked
+            )
+            intervals: dict[str, Any] = {"bootstrap": None}
+            if bootstrap:
+                intervals = _intervals(
+                    class_bootstrap(tests, replicates=bootstrap, seed=seed, confidence=confidence, queries=asked)
+                )
+        records = {option: file_records(more[option]) for option in ("labels", "val-labels")}
         if truth is not None and truth.is_file():
             records["truth"] = file_records({"": truth})
         about: dict[str, Any] = {
             "manifest": manifest_record(taken, parts={"scores": part, "val": val_part}),
+            "known_classes_from": "the scores" if taken is None else f"manifest {taken.header.name}",
             "option_files": {option: named for option, named in records.items() if named},
             "inputs": {
-                name: {"scores": one.file, "val": read["val"][name].file if name in read["val"] else None}
-                for name, one in read["scores"].items()
+                name: {what: of[name].file for what, of in read.items() if name in of} for name in read["scores"]
             },
+            "variants": {one: VARIANTS[one] for one in variants},
+            "definitions": DEFINITIONS,
+            "openset_accuracy_rules": ACCURACY_RULES,
+            **intervals,
         }
         if left is not None:
             about["option_files"]["without_kin"] = dict.fromkeys(left.of, left.record)
-        kept = {
-            name: {"kept": None if run.chosen is None else run.epochs[run.chosen], "of": len(run.epochs)}
-            for name, run in runs.items()
-        }
-        return Result(
-            report,
-            about,
-            {"epochs": kept, **measured},
-            columns={"scores": tests, "runs": runs},
-            notes=() if left is None else left.notes,
-        )
+        scored = [
+            Scored(
+                part=part or "",
+                split=left.record["name"] if left is not None and name in left.of else "",
+                variant=one,
+                found=measured,
+                truth={"labels": read["scores"][name].file["labels_sha256"]},
+                predictions={name: read["scores"][name].file},
+                operating_point={"scores": tests[name].kind, "background": _background(tests[name])},
+                method=name,
+                pinned=bool(part) and (left is None or name not in left.of),
+                of_several=True,
+            )
+            for name, of_variants in found.items()
+            for one, measured in of_variants.items()
+        ]
+        notes = [f"{name} has no background column, and no number of the variant table2" for name in tests
+                 if not found[name]]  # fmt: skip
+        notes += () if left is None else left.notes
+        return Result(report, about, scored=scored, columns={"scores": tests}, notes=notes)
 
     return evaluate
 
@@ -293,9 +364,11 @@ def _chosen(texts: Sequence[str], option: str, choices: Sequence[str], names: Se
 def evaluate_classifiers(
     classifiers: Mapping[str, ClassScores],
     validations: Mapping[str, ClassScores] | None = None,
-    options: ClassificationOptions | None = None,
-) -> dict[str, Any]:
-    """Return every measure of each classifier, with its definition.
+    *,
+    variants: Sequence[Variant] = ("exact",),
+    queries: tuple[str, ...] = QUERIES,
+) -> dict[str, dict[str, Measured]]:
+    """Return what each variant measures of each classifier.
 
     Parameters
     ----------
@@ -304,118 +377,22 @@ def evaluate_classifiers(
     validations : mapping of name to ClassScores, optional
         Validation scores of some of them: confidence against negatives (by which the paper selects a model), and the
         thresholds of OOSA.
-
-    Returns
-    -------
-    dict
-        ``variants``, ``queries``, ``definitions``, ``classifiers`` by name (see `evaluate_classifier`), ``bootstrap``.
+    variants : sequence of str
+        Of `curation.evaluation.oscr.VARIANTS`; ``table2`` is left out for a classifier without a background column.
+    queries : tuple of str
+        False positive rates, decimal texts.
 
     Raises
     ------
     UsageError
         No classifier, an unknown variant, a query that is not a rate or given twice, a validation of no classifier.
     """
-    options = options or ClassificationOptions()
     validations = validations or {}
-    _check(classifiers, validations, options)
-    return {
-        "grids": {variant: VARIANTS[variant] for variant in options.variants},
-        "queries": list(options.queries),
-        "definitions": DEFINITIONS,
-        "openset_accuracy_rules": ACCURACY_RULES,
-        "classifiers": {
-            name: evaluate_classifier(data, validations.get(name), options) for name, data in classifiers.items()
-        },
-        "bootstrap": None
-        if not options.bootstrap
-        else class_bootstrap(
-            classifiers,
-            replicates=options.bootstrap,
-            seed=options.seed,
-            confidence=options.confidence,
-            queries=options.queries,
-        ),
-    }
-
-
-def evaluate_classifier(
-    test: ClassScores, validation: ClassScores | None, options: ClassificationOptions
-) -> dict[str, Any]:
-    """Return every measure of one classifier.
-
-    Returns
-    -------
-    dict
-        ``n`` by group, ``scores`` (what kind), ``accuracy``, ``macro_accuracy``; ``confidence``, ``auroc`` and
-        ``openset_accuracy`` by group; ``oscr`` by variant and group; ``validation`` (None without); ``classes``: one
-        record a known class with its accuracy, mean probability or score of its own class, and CCR at each query (exact
-        variant). Undefined is None, with a ``reason``.
-    """
-    shares = shares_by_class(test, test.right)
-    defined = [share for share in shares if share is not None]
-    n_known = int(test.known.sum())
-    result: dict[str, Any] = {
-        "n": {"known": n_known, **{group: int(test.group(group).sum()) for group in GROUPS}},
-        "scores": KINDS[test.kind],
-        "background": "a column" if test.background is not None else "none" if test.sums_to_one else "removed",
-        "accuracy": int((test.known & test.right).sum()) / n_known if n_known else None,
-        "macro_accuracy": sum(defined) / len(defined) if defined else None,
-        "confidence": {group: confidences.confidence(test, group) for group in GROUPS},
-        "auroc": {group: auroc_of(test, group) for group in GROUPS},
-        "oscr": {
-            variant: {group: oscr(test, group, variant=variant, queries=options.queries) for group in GROUPS}
-            for variant in options.variants
-            if variant != "table2" or test.background is not None
-        },
-        "openset_accuracy": {
-            group: {rule: openset_accuracy(test, group, validation, rule=rule) for rule in ("strict", "inclusive")}
-            for group in GROUPS
-        },
-        "validation": None if validation is None else _validation(validation, options.queries),
-        "classes": _classes(test, shares, options.queries),
-    }
-    return result if n_known else result | {"reason": "no sample of a known class"}
-
-
-def _validation(data: ClassScores, queries: tuple[str, ...]) -> dict[str, Any]:
-    """Return what the papers read from validation scores: gamma, and the sum of CCR, both against negatives."""
-    curve = oscr(data, "negative", variant="exact", queries=queries)
-    return {
-        "n": {"known": int(data.known.sum()), **{group: int(data.group(group).sum()) for group in GROUPS}},
-        "confidence": {"negative": confidences.confidence(data, "negative")},
-        "oscr": {"exact": {"negative": curve}},
-    }
-
-
-def _classes(test: ClassScores, shares: list[float | None], queries: Sequence[str]) -> list[dict[str, Any]]:
-    counts = np.bincount(test.labels[test.known], minlength=len(test.classes)).tolist()
-    totals = np.bincount(test.labels[test.known], test.target[test.known], minlength=len(test.classes))
-    rates = {}
-    for group in GROUPS:
-        curve = oscr_curve(margins_of(test, group))
-        for query in queries:
-            place = None if curve is None else point_at_fpr(curve, query)
-            rates[f"{group}.{query}"] = class_rates(test, curve, place)
-    return [
-        {
-            "class": name,
-            "n": n,
-            "accuracy": shares[number],
-            "mean_score": total / n if n and np.isfinite(total) else None,
-            "ccr_at_fpr": {key: found[number] for key, found in rates.items()},
-        }
-        for number, (name, n, total) in enumerate(zip(test.classes, counts, totals.tolist(), strict=True))
-    ]
-
-
-def _check(
-    classifiers: Mapping[str, ClassScores], validations: Mapping[str, ClassScores], options: ClassificationOptions
-) -> None:
-    if not classifiers or not options.queries:
+    if not classifiers or not queries:
         raise UsageError("There is nothing to evaluate", expected="a classifier and a query")
-    select(VARIANTS, options.variants)
-    if len({read_query(query) for query in options.queries}) < len(options.queries):
-        raise UsageError("Duplicate false positive rate", found=",".join(options.queries)[:200])
+    select(VARIANTS, tuple(variants))
+    if len({read_query(query) for query in queries}) < len(queries):
+        raise UsageError("Duplicate false positive rate", found=",".join(queries)[:200])
     for name, data in validations.items():
         test = classifiers.get(name)
         if test is None or (data.classes, data.kind) != (test.classes, test.kind):
@@ -425,3 +402,199 @@ def _check(
                 expected=", ".join(classifiers)[:200] if test is None else f"{len(test.classes)} classes, {test.kind}",
                 found=f"{len(data.classes)} classes, {data.kind}",
             )
+    return {
+        name: {
+            variant: _measured(test, validations.get(name), variant, queries)
+            for variant in variants
+            if variant != "table2" or test.background is not None
+        }
+        for name, test in classifiers.items()
+    }
+
+
+def _measured(
+    test: ClassScores, validation: ClassScores | None, variant: Variant, queries: tuple[str, ...]
+) -> Measured:
+    """Return what a variant measures of a classifier: against unknown samples as values, all else as tables."""
+    groups, rates = _by_group("test", test, variant, queries)
+    accuracies = [
+        {"group": group, "rule": rule, "reason": "", **openset_accuracy(test, group, validation, rule=rule)}
+        for group in GROUPS
+        for rule in get_args(Rule)
+    ]
+    own = next(row for row in groups if row["group"] == "unknown")
+    best = next(row for row in accuracies if (row["group"], row["rule"]) == ("unknown", "strict"))
+    shares = shares_by_class(test, test.right)
+    defined = [share for share in shares if share is not None]
+    n_known, n_unknown = int(test.known.sum()), own["n"]
+    values = [
+        Value(key, row[key], {"fpr": row["fpr"]}, n, row["undefined"])
+        for key, n in (("CCR", n_known), ("macro_CCR", None))
+        for row in rates
+        if row["group"] == "unknown"
+    ]
+    values += [
+        Value("accuracy", int((test.known & test.right).sum()) / n_known if n_known else None, n=n_known),
+        Value("macro_accuracy", sum(defined) / len(defined) if defined else None),
+        *(Value(key, own[key], n=n) for key, n in (("AUROC", n_unknown), ("gamma", None), ("gamma_plus", n_known),
+                                                    ("gamma_minus", n_unknown), ("sum_ccr", None))),
+        *(Value(key, best[key]) for key in ("iosa", "oosa")),
+    ]  # fmt: skip
+    class_rates = [
+        {"class": name, "group": row["group"], "fpr": row["fpr"], "CCR": rate}
+        for row in rates
+        for name, rate in zip(test.classes, row["by_class"], strict=True)
+    ]
+    if validation is not None:
+        more = _by_group("validation", validation, variant, queries)
+        groups, rates = groups + more[0], rates + more[1]
+    records = {
+        "groups": groups,
+        "rates": rates,
+        "openset_accuracy": accuracies,
+        "classes": _classes(test, shares),
+        "class_rates": class_rates,
+    }
+    return Measured(
+        values,
+        {
+            table.name: {column.name: [row.get(column.name) for row in records[table.name]] for column in table.columns}
+            for table in TABLES
+        },
+    )
+
+
+def _by_group(
+    samples: str, data: ClassScores, variant: Variant, queries: tuple[str, ...]
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Return a row a group, and a row a group and false positive rate."""
+    groups, rates = [], []
+    for group in GROUPS:
+        curve = oscr(data, group, variant=variant, queries=queries)
+        confidence = confidences.confidence(data, group)
+        groups.append({
+            "samples": samples, "group": group, "n": curve["n"], "n_known": int(data.known.sum()),
+            **auroc_of(data, group), **confidence, "sum_ccr": curve["sum_ccr"]["value"],
+            "summed": curve["sum_ccr"]["of"], "smallest_fpr": curve["smallest_fpr"],
+            "undefined": confidence.get("reason", ""),
+        })  # fmt: skip
+        rates += [
+            {
+                "samples": samples, "group": group, "fpr": query, "CCR": curve["ccr_at_fpr"][query],
+                "macro_CCR": curve["macro_ccr_at_fpr"][query], "threshold": curve["points"][query]["threshold"],
+                "reached_fpr": curve["points"][query]["fpr"], "undefined": curve["reason"].get(query, ""),
+                "by_class": curve["by_class"][query],
+            }
+            for query in queries
+        ]  # fmt: skip
+    return groups, rates
+
+
+def _classes(test: ClassScores, shares: Sequence[float | None]) -> list[dict[str, Any]]:
+    labels = test.labels[test.known]
+    counts = np.bincount(labels, minlength=len(test.classes)).tolist()
+    totals = np.bincount(labels, test.target[test.known], minlength=len(test.classes)).tolist()
+    return [
+        {"class": name, "n": n, "accuracy": share, "mean_score": total / n if n and np.isfinite(total) else None}
+        for name, n, share, total in zip(test.classes, counts, shares, totals, strict=True)
+    ]
+
+
+def _background(data: ClassScores) -> str:
+    return "a column" if data.background is not None else "none" if data.sums_to_one else "removed"
+
+
+def _intervals(found: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of a bootstrap, and its intervals as rows."""
+    kinds = {"": found["intervals"], found["differences_to"]: found["differences"]}
+    rows = [
+        {"method": name, "compared_with": other, "measure": measure, "reason": "", **cell}
+        for other, of_methods in kinds.items()
+        for name, cells in of_methods.items()
+        if "reason" not in cells
+        for measure, cell in cells.items()
+    ]
+    apart = {name: one["reason"] for name, one in found["differences"].items() if "reason" in one}
+    settings = {key: value for key, value in found.items() if key not in ("intervals", "differences")}
+    return {"bootstrap": settings | {"not_compared": apart}, "intervals": rows}
+
+
+TABLES = (
+    Tidy("groups", (
+        Column("samples"), Column("group"), Column("n", "count"), Column("n_known", "count", "known"),
+        *(Column(name, "share") for name in ("AUROC", "AUROC_rest_as_known", "gamma_plus", "gamma_minus", "gamma")),
+        *(Column(name, "share", text=False) for name in ("gamma_minus_table2", "gamma_table2")),
+        Column("sum_ccr", "ratio", "sum of CCR"), Column("summed", "count", "of"),
+        Column("smallest_fpr", "share", text=False), Column("undefined", text=False),
+    ), title="Known samples against each group", printed=lambda row: row[2] > 0),
+    Tidy("rates", (
+        Column("samples"), Column("group"), Column("fpr"),
+        *(Column(name, "share") for name in ("CCR", "macro_CCR")),
+        *(Column(name, "share", text=False) for name in ("threshold", "reached_fpr")), Column("undefined"),
+    ), title="CCR at FPR against negative samples", printed=lambda row: row[:2] == ("test", "negative")),
+    Tidy("openset_accuracy", (
+        Column("group"), Column("rule"),
+        *(Column(name, "share") for name in ("iosa", "iosa_threshold", "oosa", "oosa_threshold")),
+        Column("reason", text=False),
+    )),
+    Tidy("classes", (
+        Column("class"), Column("n", "count"), Column("accuracy", "share"), Column("mean_score", "score"),
+    )),
+    Tidy("class_rates", (Column("class"), Column("group"), Column("fpr"), Column("CCR", "share"))),
+)  # fmt: skip
+"""What a result has beside its measures, a row a group, a false positive rate, a class."""
+
+
+def _tables(result: Result) -> Iterator[Table]:
+    yield from tidy_tables(result)
+    bootstrap = result.data["bootstrap"]
+    if bootstrap is None:
+        return
+    rows = result.data["intervals"]
+    names = ("method", "compared_with", "measure", "estimate", "low", "high", "undefined", "reason")
+    yield Table("intervals", names, [tuple(row[name] for name in names) for row in rows], file=True)
+    percent = f"{100 * float(bootstrap['confidence']):g} %"
+    note = f"{percent} intervals over classes, {bootstrap['replicates']} replicates, seed {bootstrap['seed']}"
+    first = bootstrap["differences_to"]
+    for other, title in (("", note), (first, f"Differences to {first}, paired")):
+        cells: dict[str, dict[str, Any]] = {}
+        for row in rows:
+            if row["compared_with"] == other:
+                cells.setdefault(row["method"], {})[row["measure"]] = row
+        if cells:
+            yield across(title, cells, [(one, "", partial(_interval, one)) for one in next(iter(cells.values()))])
+
+
+def _interval(measure: str, found: Mapping[str, Any]) -> str:
+    cell = found[measure]
+    return "-" if cell["low"] is None else f"{cell['estimate']:.4f} [{cell['low']:.4f}, {cell['high']:.4f}]"
+
+
+def _drawings(result: Result) -> Iterator[Figure]:
+    from curation.evaluation.oscr_figures import curve_of, oscr_figure, score_histograms
+
+    scores = result.columns["scores"]
+    drawable = any(one.known.any() and not one.known.all() for one in scores.values())
+    if not drawable:
+        yield Figure("oscr", None, "no curves: they need known and other samples")
+    for variant in result.data["variants"] if drawable else ():
+        curves = {one.method: scores[one.method] for one in result.scored if one.variant == variant}
+        # Of scores that are all equal the variants of the two codes hold no threshold.
+        has_points = any(curve_of(one, group, variant) for one in curves.values() for group in GROUPS)
+        missing = f"no curve on the variant {variant}: it holds no threshold" if curves and not has_points else ""
+        yield Figure(f"oscr_{variant}", partial(oscr_figure, curves, variant=variant) if has_points else None, missing)
+    yield Figure("scores", partial(score_histograms, scores))
+
+
+def report_as(protocol: str) -> Report:
+    """Return how the results of open-set classification show themselves, under the name of a benchmark."""
+    return Report(
+        protocol,
+        MEASURES,
+        tables=_tables,
+        drawings=_drawings,
+        files=(*(one.name for one in TABLES), "intervals"),
+        figures=("oscr_*", "scores"),
+        tidy=TABLES,
+        places=("method", "variant"),
+    )

@@ -3,15 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from curation.errors import PredictionError
 from curation.evaluation.class_scores import ClassScores
-from curation.evaluation.score_files import open_columns
 
 DEFINITION = (
     "gamma_plus: mean probability of the true class over all known samples, also wrongly answered ones; gamma_minus: "
@@ -63,11 +57,8 @@ def best_epoch(values: Sequence[tuple[float, float]]) -> int | None:
     -----
     As the official training code: strictly larger than the best so far, which begins at 0.
     """
-    best, found = 0.0, None
-    for place, (plus, minus) in enumerate(values):
-        if plus + minus > best:
-            best, found = plus + minus, place
-    return found
+    sums = [plus + minus for plus, minus in values]
+    return sums.index(max(sums)) if max(sums, default=0) > 0 else None
 
 
 def _named(plus: float | None, minus: float | None, official: float | None, reason: str | None) -> dict[str, Any]:
@@ -83,64 +74,3 @@ def _named(plus: float | None, minus: float | None, official: float | None, reas
 
 def _half(plus: float | None, minus: float | None) -> float | None:
     return None if plus is None or minus is None else (plus + minus) / 2
-
-
-COLUMNS = ("epoch", "gamma_plus", "gamma_minus")
-_LARGEST = 1e9
-_ROUNDING = 1e-5
-"""A mean of float32 confidences may lie so far above 1."""
-
-
-@dataclass(frozen=True, slots=True)
-class Epochs:
-    """Validation confidence by epoch.
-
-    Attributes
-    ----------
-    epochs : tuple of int
-        Ascending.
-    gamma_plus, gamma_minus : tuple of float
-        0 to 1, of the same length.
-    """
-
-    epochs: tuple[int, ...]
-    gamma_plus: tuple[float, ...]
-    gamma_minus: tuple[float, ...]
-
-    @property
-    def chosen(self) -> int | None:
-        """Position of the model that the paper keeps (see `best_epoch`)."""
-        return best_epoch(list(zip(self.gamma_plus, self.gamma_minus, strict=True)))
-
-
-def read_epochs(path: Path) -> Epochs:
-    """Return the columns ``epoch``, ``gamma_plus`` and ``gamma_minus`` of a CSV file; other columns are passed over.
-
-    Raises
-    ------
-    MissingFileError
-        There is no such file.
-    PredictionError
-        A column is missing, a number is not one or out of range, or epochs do not rise.
-    """
-    columns = open_columns(path, (".csv",))
-    if not set(COLUMNS) <= set(columns.names):
-        raise PredictionError(
-            "The file of epochs lacks a column",
-            where=str(path),
-            expected=", ".join(COLUMNS),
-            found=", ".join(columns.names)[:200],
-        )
-    epoch, plus, minus = columns.read(COLUMNS, ()).values()
-    rates = np.stack([plus, minus])
-    usable = (np.abs(epoch) <= _LARGEST) & (epoch == np.floor(epoch)) & (np.diff(epoch, prepend=-np.inf) > 0)
-    usable &= ((rates >= 0) & (rates <= 1 + _ROUNDING)).all(axis=0)
-    if not usable.all() or not len(epoch):
-        row = int(np.argmin(usable)) if len(epoch) else 0
-        raise PredictionError(
-            "Invalid row in the file of epochs" if len(epoch) else "The file of epochs has no rows",
-            where=f"{path}: row {row + 2}",
-            expected="whole epochs in ascending order, confidences from 0 to 1",
-            found=f"{epoch[row]:g}, {plus[row]:g}, {minus[row]:g}" if len(epoch) else None,
-        )
-    return Epochs(tuple(map(int, epoch.tolist())), tuple(plus.tolist()), tuple(minus.tolist()))

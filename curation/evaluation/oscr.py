@@ -184,9 +184,9 @@ def oscr(
     -------
     dict
         ``n``; ``ccr_at_fpr`` by query; ``macro_ccr_at_fpr``, the mean over known classes of each class's own CCR at the
-        same threshold; ``points``, threshold and FPR of each query (the threshold is None where every sample passes);
-        ``sum_ccr``, the sum over the queries that are defined, with their number; ``smallest_fpr`` above zero that any
-        threshold reaches. Undefined is None, with a ``reason`` by query.
+        same threshold, and ``by_class``, these; ``points``, threshold and FPR of each query (the threshold is None
+        where every sample passes); ``sum_ccr``, the sum over the queries that are defined, with their number;
+        ``smallest_fpr`` above zero that any threshold reaches. Undefined is None, with a ``reason`` by query.
     """
     margins = margins_of(data, group, with_background=variant == "table2")
     curve = oscr_curve(margins, variant)
@@ -198,6 +198,7 @@ def oscr(
         "n": len(margins.other),
         "ccr_at_fpr": rates,
         "macro_ccr_at_fpr": {query: _mean(found) for query, found in by_class.items()},
+        "by_class": by_class,
         "points": {query: _point(curve, place) for query, place in places.items()},
         "sum_ccr": {"value": sum(defined) if defined else None, "of": len(defined)},
         "smallest_fpr": _smallest_fpr(margins),
@@ -239,13 +240,13 @@ def auroc_of(data: ClassScores, group: str) -> dict[str, float | None]:
     Returns
     -------
     dict
-        ``auroc``: highest known score of known samples against the group's. ``auroc_rest_as_known``: all samples
+        ``AUROC``: highest known score of known samples against the group's. ``AUROC_rest_as_known``: all samples
         outside the group count as known, the negatives among them, as openset-imagenet computes it.
     """
     other = data.group(group)
     return {
-        "auroc": auroc(data.highest[data.known], data.highest[other]),
-        "auroc_rest_as_known": auroc(data.highest[~other], data.highest[other]),
+        "AUROC": auroc(data.highest[data.known], data.highest[other]),
+        "AUROC_rest_as_known": auroc(data.highest[~other], data.highest[other]),
     }
 
 

@@ -10,12 +10,9 @@ import numpy as np
 
 from curation.errors import EvaluationError
 from curation.evaluation.class_scores import GROUPS, ClassScores
-from curation.evaluation.confidence import Epochs
 from curation.evaluation.oscr import OscrCurve, Variant, margins_of, oscr_curve
 from curation.evaluation.problem import Floats, Int64s
 from curation.figure_style import (
-    MARKERS,
-    MUTED,
     SERIES,
     SMALL,
     add_key,
@@ -24,7 +21,6 @@ from curation.figure_style import (
     save_figure,
     set_title,
     small_multiples,
-    whole_numbers,
 )
 
 if TYPE_CHECKING:
@@ -131,39 +127,6 @@ def score_histograms(classifiers: Mapping[str, ClassScores], stem: Path, *, note
     return save_figure(draw, stem, ("classifier", "samples", "from", "to", "count"), rows)
 
 
-def confidence_figure(runs: Mapping[str, Epochs], stem: Path, *, note: str = "") -> list[Path]:
-    """Draw gamma+, gamma- and gamma over the epochs; a mark shows the model that the paper keeps.
-
-    Parameters
-    ----------
-    runs : mapping of classifier name to Epochs
-    """
-    if not runs:
-        raise EvaluationError("There are no epochs to draw", where=str(stem))
-    rows = [
-        (name, epoch, plus, minus, (plus + minus) / 2, int(place == run.chosen))
-        for name, run in runs.items()
-        for place, (epoch, plus, minus) in enumerate(zip(run.epochs, run.gamma_plus, run.gamma_minus, strict=True))
-    ]
-
-    def draw() -> Figure:
-        figure, axes = small_multiples(3, height=2.2, sharey=True)
-        for number, (name, run) in enumerate(runs.items()):
-            mean = [(one + other) / 2 for one, other in zip(run.gamma_plus, run.gamma_minus, strict=True)]
-            for axis, values in zip(axes, (run.gamma_plus, run.gamma_minus, mean), strict=True):
-                _draw_epochs(axis, run, values, number, plain(name))
-        for axis, title in zip(axes, (r"known: $\gamma^+$", r"negative: $\gamma^-$", r"mean: $\gamma$"), strict=True):
-            axis.set(title=title, ylim=(0, 1.04))
-            whole_numbers(axis, along="x", most=5)
-        label_outer(axes, "epoch", "validation confidence")
-        add_key(figure, axes)
-        set_title(figure, "Confidence over epochs; the mark is the model kept", note)
-        return figure
-
-    header = ("classifier", "epoch", "gamma_plus", "gamma_minus", "gamma", "kept")
-    return save_figure(draw, stem, header, rows)
-
-
 def curve_of(data: ClassScores, group: str, variant: Variant) -> OscrCurve | None:
     """Return the curve of a classifier on a variant; None where a group is empty or the variant holds no threshold."""
     return oscr_curve(margins_of(data, group, with_background=variant == "table2"), variant)
@@ -243,14 +206,3 @@ def _draw_histogram(axis: Axes, edges: Floats, heights: Any, kind: str) -> None:
     shares = 100 * heights / max(int(heights.sum()), 1)
     axis.stairs(shares, edges, color=_KINDS[kind], linewidth=1.4, label=f"{kind} (n = {int(heights.sum()):,})")
     axis.stairs(shares, edges, color=_KINDS[kind], alpha=0.10, fill=True)
-
-
-def _draw_epochs(axis: Axes, run: Epochs, values: Any, number: int, label: str) -> None:
-    colour = SERIES[number % len(SERIES)]
-    axis.plot(run.epochs, values, color=colour, label=label)
-    if run.chosen is not None:
-        axis.plot(
-            run.epochs[run.chosen], values[run.chosen], MARKERS[number % len(MARKERS)], color=colour, markersize=7,
-            markeredgecolor="white", zorder=5,
-        )  # fmt: skip
-    axis.axhline(1, color=MUTED, linewidth=0.6, linestyle=":")

@@ -1,4 +1,4 @@
-"""Files of scores: ``.npz``, ``.npy`` with labels beside it, CSV, Parquet or JSON, read as arrays or columns by name.
+"""Files of scores: ``.npz``, ``.npy`` with labels beside it, CSV or Parquet, read as arrays or columns by name.
 
 Files may be hostile: there are no pickles, and sizes are checked before anything is read.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import math
 import re
+import sys
 import tokenize
 import zipfile
 import zlib
@@ -17,7 +18,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple
 
-import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -35,10 +35,9 @@ from curation.evaluation.class_scores import (
     require_same_labels,
     rows_of_part,
 )
-from curation.evaluation.precision import Number, read_delimited
+from curation.evaluation.precision import read_delimited
 from curation.evaluation.problem import Int64s, Stray
 from curation.input_files import read_plain
-from curation.json_keys import refuse_repeated_keys
 from curation.parquet_limits import largest_text, text_columns, values_in
 from curation.storage import open_binary
 
@@ -47,22 +46,16 @@ if TYPE_CHECKING:
 
 Array = npt.NDArray[Any]
 
-LARGEST = 8 << 30
-"""Bytes of one array: twice 1,281,167 samples of 1,000 float16 scores, and less than what would exhaust a machine."""
-_LARGE = 256 << 20
-_HIGHEST_RATIO = 100
-_LONGEST_NPY_HEADER = 10_000
-_LAST_SIGN = 0x10FFFF
-_LARGEST_TABLE = 16 << 30
-_LARGEST_TEXTS = 2 << 30
-_MOST_VALUES = 1 << 31
-"""A table of 1,281,167 images with 1,000 scores each, and room."""
+LARGEST = 16 << 30
+"""Bytes that an array or table unpacks to: those of 1,281,167 samples of 1,000 scores as doubles, and room."""
+_LARGE, _HIGHEST_RATIO = 256 << 20, 100
+"""Beyond so many bytes, an array of an archive may be so many times its packed size."""
 _LONGEST_HEADER = 1 << 22
 # OSError: a directory that lies about where its members begin. MemoryError: a header too deep to parse. Arrow's errors
 # are these too, but for some of its own.
 _DAMAGE = (
     zipfile.BadZipFile, zlib.error, ValueError, TypeError, EOFError, RuntimeError, OverflowError, SyntaxError, OSError,
-    tokenize.TokenError, MemoryError, LookupError, csv.Error, msgspec.MsgspecError,
+    tokenize.TokenError, MemoryError, LookupError, csv.Error,
 )  # fmt: skip
 
 
@@ -85,11 +78,11 @@ class Columns(NamedTuple):
     Attributes
     ----------
     names : tuple of str
-        Of arrays, columns, or lists in JSON.
+        Of arrays or columns.
     wide : collection of str
         Those that may hold several scores a row: arrays, and columns of lists.
     kind : {"table", "arrays", "alone"}
-        CSV or Parquet; named arrays or lists; one array or list that has no name, and is called ``scores``.
+        CSV or Parquet; named arrays; one array that has no name, and is called ``scores``.
     read : callable
         Names of numbers and of texts, to an array each, numbers of a table as doubles, and texts as they are stored.
     """
@@ -110,7 +103,7 @@ def open_columns(path: Path, suffixes: Sequence[str]) -> Columns:
     Parameters
     ----------
     suffixes : sequence of str
-        Kinds of files that are read, of ``.npz``, ``.npy``, ``.csv``, ``.parquet``, ``.json``.
+        Kinds of files that are read, of ``.npz``, ``.npy``, ``.csv``, ``.parquet``.
 
     Raises
     ------
@@ -132,7 +125,10 @@ def open_columns(path: Path, suffixes: Sequence[str]) -> Columns:
     if suffix == ".npy":
         return Columns(("scores",), ("scores",), "alone", lambda _, __: {"scores": read_npy(path)})
     with readable(path):
-        return {".npz": _npz, ".csv": _csv, ".parquet": _parquet, ".json": _json}[suffix](path)
+        if suffix == ".npz":
+            names = tuple(keys_of_npz(path))
+            return Columns(names, names, "arrays", lambda numbers, texts: read_npz(path, (*numbers, *texts)))
+        return _csv(path) if suffix == ".csv" else _parquet(path)
 
 
 @contextmanager
@@ -153,11 +149,6 @@ def readable(path: Path | str) -> Iterator[None]:
         ) from None
 
 
-def _npz(path: Path) -> Columns:
-    names = tuple(keys_of_npz(path))
-    return Columns(names, names, "arrays", lambda numbers, texts: read_npz(path, (*numbers, *texts)))
-
-
 def _csv(path: Path) -> Columns:
     data = read_plain(path, kind="scores file")
     line = data[:_LONGEST_HEADER].split(b"\n", 1)[0]
@@ -176,8 +167,6 @@ def _parquet(path: Path) -> Columns:
     from pyarrow import parquet, types
 
     file = parquet.ParquetFile(path)
-    groups = range(file.metadata.num_row_groups)
-    size = sum(file.metadata.row_group(group).total_byte_size for group in groups)
     names = list(file.schema_arrow.names)
     _require_distinct(names, path)
     lists = tuple(
@@ -185,43 +174,21 @@ def _parquet(path: Path) -> Columns:
         for field in file.schema_arrow
         if types.is_list(field.type) or types.is_large_list(field.type) or types.is_fixed_size_list(field.type)
     )
-    folded = parquet.ParquetFile(path, read_dictionary=text_columns(file))
-    values = sum(values_in(file, group) for group in groups) if size <= _LARGEST_TABLE else 0
-    unfolded = (
-        sum(largest_text(folded, group, text_columns(file))[0] for group in groups) if values <= _MOST_VALUES else 0
-    )
-    if size > _LARGEST_TABLE or values > _MOST_VALUES or unfolded > _LARGEST_TEXTS:
-        raise PredictionError(
-            "The table is larger than scores and names of images are",
-            where=str(path),
-            expected=f"at most {_LARGEST_TABLE:,} bytes, {_MOST_VALUES:,} values, {_LARGEST_TEXTS:,} bytes of texts",
-            found=f"{size:,} bytes, {values:,} values, {unfolded:,} bytes of texts",
-        )
+    groups = range(file.metadata.num_row_groups)
+    size = sum(file.metadata.row_group(group).total_byte_size for group in groups)
+    if size <= LARGEST:
+        size = max(size, 8 * sum(values_in(file, group) for group in groups))
+    if size <= LARGEST:
+        folded = parquet.ParquetFile(path, read_dictionary=text_columns(file))
+        size += sum(largest_text(folded, group, text_columns(file))[0] for group in groups)
+    if size > LARGEST:
+        raise _too_large(size, str(path))
 
     def read(numbers: Sequence[str], texts: Sequence[str]) -> dict[str, Any]:
         with readable(path):
             return _of_table(file.read(columns=[*numbers, *texts], use_threads=False), numbers, texts, path)
 
     return Columns(tuple(names), lists, "table", read)
-
-
-def _json(path: Path) -> Columns:
-    data = read_plain(path, kind="scores file")
-    if data.lstrip()[:1] == b"[":
-        numbers = np.array(msgspec.json.decode(data, type=list[Number]), np.float64)
-        return Columns(("scores",), ("scores",), "alone", lambda _, __: {"scores": numbers})
-    raw = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
-
-    def read(numbers: Sequence[str], texts: Sequence[str]) -> dict[str, Any]:
-        with readable(path):
-            found: dict[str, Any] = {
-                name: np.array(msgspec.json.decode(raw[name], type=list[Number]), np.float64) for name in numbers
-            }
-            found |= {name: msgspec.json.decode(raw[name], type=list[str | int]) for name in texts}
-        refuse_repeated_keys(data, str(path), PredictionError)
-        return found
-
-    return Columns(tuple(sorted(raw)), tuple(raw), "arrays", read)
 
 
 def _require_distinct(names: Sequence[str], path: Path) -> None:
@@ -231,6 +198,15 @@ def _require_distinct(names: Sequence[str], path: Path) -> None:
             where=f"{path}: header",
             found=", ".join(names)[:200] or None,
         )
+
+
+def _too_large(size: int, where: str) -> PredictionError:
+    return PredictionError(
+        "The file unpacks to far more than scores and names of images would",
+        where=where,
+        expected=f"at most {LARGEST:,} bytes, and of an array in an archive {_HIGHEST_RATIO} times its packed size",
+        found=f"{size:,} bytes",
+    )
 
 
 def _of_table(table: pyarrow.Table, numbers: Sequence[str], texts: Sequence[str], path: Path) -> dict[str, Any]:
@@ -319,13 +295,8 @@ def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, where: str) -> Arra
             expected="stored or deflated",
             found=f"method {info.compress_type}",
         )
-    if info.file_size > _LARGE and info.file_size > _HIGHEST_RATIO * max(info.compress_size, 1):
-        raise PredictionError(
-            "An array unpacks to far more than scores would",
-            where=where,
-            expected=f"at most {_HIGHEST_RATIO} times its packed size",
-            found=f"{info.compress_size:,} bytes that claim to be {info.file_size:,}",
-        )
+    if info.file_size > max(_LARGE, _HIGHEST_RATIO * info.compress_size):
+        raise _too_large(info.file_size, where)
     with archive.open(info) as stream:
         return _array(stream, info.file_size, where)
 
@@ -335,7 +306,7 @@ def _array(stream: IO[bytes], size: int, where: str) -> Array:
     readers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
     if version not in readers:
         raise ValueError(f"format version {version}")
-    shape, fortran, dtype = readers[version](stream, max_header_size=_LONGEST_NPY_HEADER)
+    shape, fortran, dtype = readers[version](stream, max_header_size=10_000)
     if dtype.hasobject or dtype.kind not in "fiuU" or len(shape) not in (1, 2):
         raise PredictionError(
             "The array does not hold labels, scores or names",
@@ -344,13 +315,14 @@ def _array(stream: IO[bytes], size: int, where: str) -> Array:
             found=f"shape {shape}, {dtype}"[:200],
         )
     declared = math.prod(shape) * dtype.itemsize
-    present = size - stream.tell()
-    if declared > LARGEST or declared != present:
+    if declared > LARGEST:
+        raise _too_large(declared, where)
+    if declared != size - stream.tell():
         raise PredictionError(
-            "The array is too large" if declared > LARGEST else "The array's size is not what its header says",
+            "The array's size is not what its header says",
             where=where,
-            expected=f"{declared:,} bytes" if declared <= LARGEST else f"at most {LARGEST:,} bytes",
-            found=f"{present:,} bytes" if declared <= LARGEST else f"{declared:,} bytes",
+            expected=f"{declared:,} bytes",
+            found=f"{size - stream.tell():,} bytes",
         )
     data = stream.read(declared)
     # One byte beyond makes the archive check its checksum.
@@ -359,24 +331,16 @@ def _array(stream: IO[bytes], size: int, where: str) -> Array:
     if dtype.kind == "U" and declared:
         # One number a character, in the order of bytes of the texts.
         codes = np.frombuffer(data, np.dtype("u4").newbyteorder(dtype.byteorder))
-        if codes.max() > _LAST_SIGN:
+        if codes.max() > sys.maxunicode:
             raise ValueError("a text holds what is no character")
     array = np.frombuffer(data, dtype).reshape(shape, order="F" if fortran else "C")
     return array if dtype.isnative else array.astype(dtype.newbyteorder("="))
 
 
-LABEL_COLUMNS = (*LABELS, "class")
-ORIGIN_COLUMN = "origin"
-SCORE_ARRAYS = ("scores", "probabilities", "logits")
-LIST_COLUMNS = ("scores", "logits", "probabilities")
+SCORE_ARRAYS = ("scores", "logits", "probabilities")
 PREFIXES = ("score_", "logit_", "probability_", "")
-BACKGROUND_COLUMN = "background"
-_KINDS: dict[str, Kind] = {
-    "logits": "logits",
-    "logit_": "logits",
-    "probabilities": "probabilities",
-    "probability_": "probabilities",
-}
+_KINDS: dict[str, Kind] = dict.fromkeys(("logits", "logit_"), "logits")
+_KINDS |= dict.fromkeys(("probabilities", "probability_"), "probabilities")
 
 
 @dataclass(frozen=True, slots=True)
@@ -424,13 +388,13 @@ def read_score_table(path: Path, keys: Keys, classes: Sequence[str] | None = Non
     for asked in (keys.labels, keys.images):
         if asked is not None and asked not in columns.names:
             raise _no_column(f"No column or array is named {asked[:80]}", columns, path)
-    label = keys.labels or columns.first(LABEL_COLUMNS)
+    label = keys.labels or columns.first((*LABELS, "class"))
     image = keys.images or columns.first(IMAGES)
-    origin = ORIGIN_COLUMN if ORIGIN_COLUMN in columns.names and ORIGIN_COLUMN not in (label, image) else None
+    origin = "origin" if "origin" in columns.names and "origin" not in (label, image) else None
     texts = [name for name in (label, image, origin) if name is not None]
     rest = [name for name in columns.names if name not in texts]
     scores, kind = _score_columns(columns, rest, keys.scores, classes, path)
-    background = (BACKGROUND_COLUMN,) if columns.kind == "table" and BACKGROUND_COLUMN in rest else ()
+    background = ("background",) if columns.kind == "table" and "background" in rest else ()
     found = columns.read((*scores, *background), texts)
     values = [found[name] for name in (*scores, *background)]
     as_texts = {name: np.array(found[name], np.str_) if columns.kind == "table" else found[name] for name in texts}
@@ -452,7 +416,7 @@ def _score_columns(
     is_table = columns.kind == "table"
     if asked is None and is_table and classes and set(classes) <= set(names):
         return tuple(classes), ""
-    for name in (asked,) if asked is not None else LIST_COLUMNS if is_table else SCORE_ARRAYS:
+    for name in (asked,) if asked is not None else SCORE_ARRAYS:
         if name in columns.wide and name in names:
             return (name,), name
     for prefix in (asked,) if asked is not None else PREFIXES:
@@ -471,7 +435,7 @@ def _no_column(what: str, columns: Columns, path: Path) -> PredictionError:
         what,
         where=str(path) if columns.kind != "table" else f"{path}: header",
         expected=f"an array {', '.join(SCORE_ARRAYS)}; columns score_0, score_1, ..., one a class of a manifest, or "
-        f"one of lists, {', '.join(LIST_COLUMNS)}",
+        f"one of lists, {', '.join(SCORE_ARRAYS)}",
         found=", ".join(columns.names)[:200] or "nothing",
         hint="--key score=NAME, --key label=NAME and --key image=NAME name columns or arrays",
     )

@@ -211,7 +211,7 @@ def test_training_with_negatives_raises_gamma_minus_and_the_curve() -> None:
             found[name, group] = (
                 confidence(data, group)["gamma_minus"],
                 oscr(data, group)["ccr_at_fpr"]["0.1"],
-                auroc_of(data, group)["auroc"],
+                auroc_of(data, group)["AUROC"],
             )
     for group in ("negative", "unknown"):
         for name in ("EOS", "BG"):

@@ -9,6 +9,7 @@ import pytest
 from curation.cli import main
 from curation.ledger import LEDGER
 from curation.manifest.manifest import write_manifest
+from tests.evaluation.classification_rows import of_result
 from tests.evaluation.open_set_manifests import LISTS, TEST_LABELS, VAL_LABELS, open_set_manifest, write_truth
 from tests.evaluation.oscr_cases import BACKGROUND, LABELS, SOFTMAX, table
 
@@ -17,8 +18,7 @@ from tests.evaluation.oscr_cases import BACKGROUND, LABELS, SOFTMAX, table
 def files(tmp_path: Path) -> dict[str, Path]:
     np.savez(tmp_path / "soft.npz", gt=np.array(LABELS, float), scores=np.array(table(SOFTMAX)))
     np.savez(tmp_path / "ground.npz", gt=np.array(LABELS, float), scores=np.array(table(BACKGROUND)))
-    (tmp_path / "epochs.csv").write_text("epoch,gamma_plus,gamma_minus\n1,.25,.5\n2,.5,.75\n3,.5,.5\n")
-    return {name: tmp_path / name for name in ("soft.npz", "ground.npz", "epochs.csv", "out")}
+    return {name: tmp_path / name for name in ("soft.npz", "ground.npz", "out")}
 
 
 def run(*arguments: object) -> int:
@@ -27,7 +27,13 @@ def run(*arguments: object) -> int:
 
 def as_json(capsys: pytest.CaptureFixture[str], *arguments: object) -> dict[str, Any]:
     assert run(*arguments, "--json") == 0
-    return json.loads(capsys.readouterr().out)  # type: ignore[no-any-return]
+    result: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return result
+
+
+def classifiers(capsys: pytest.CaptureFixture[str], *arguments: object) -> dict[str, Any]:
+    found: dict[str, Any] = of_result(as_json(capsys, *arguments))["classifiers"]
+    return found
 
 
 def error(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
@@ -37,11 +43,11 @@ def error(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
 
 def test_the_worked_example(files: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
     result = as_json(capsys, "--scores", files["soft.npz"], "--variant", "all", "--set", "queries=0,.1,.25,.5,.75,1")
-    soft = result["classifiers"]["soft"]
+    soft = of_result(result)["classifiers"]["soft"]
     rates = soft["oscr"]["exact"]["negative"]["ccr_at_fpr"]
     assert list(rates.values()) == [0.25, 0.25, 0.625, 0.75, 0.75, 0.75]
     assert soft["oscr"]["paper"]["unknown"]["ccr_at_fpr"][".1"] is None
-    assert set(result["grids"]) == {"exact", "paper", "comparison", "table2"}
+    assert set(result["variants"]) == {"exact", "paper", "comparison", "table2"}
     assert result["inputs"]["soft"]["scores"]["kind"] == "probabilities"
     assert result["inputs"]["soft"]["scores"]["sha256"].startswith("sha256:")
 
@@ -49,45 +55,41 @@ def test_the_worked_example(files: dict[str, Path], capsys: pytest.CaptureFixtur
 def test_tables_for_people(files: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
     assert run("--scores", files["soft.npz"], "--scores", f"val={files['soft.npz']}", "--bootstrap", "20") == 0
     text = capsys.readouterr().out
-    for words in ("CCR@0.001", "0.7409", "classes of lowest accuracy", "95 % intervals over classes"):
+    for words in ("CCR@0.001", "0.7409", "95 % intervals over classes"):
         assert words in text
-
-
-def test_the_first_epoch_may_be_number_zero(files: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
-    files["epochs.csv"].write_text("epoch,gamma_plus,gamma_minus\n0,.75,.75\n1,.5,.5\n")
-    assert run("--scores", files["soft.npz"], "--epochs", files["epochs.csv"]) == 0
-    (line,) = [one for one in capsys.readouterr().out.splitlines() if "epoch kept" in one]
-    assert line.split() == ["epoch", "kept", "0"]
 
 
 def test_the_background_column(files: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
     grid = ("--variant", "table2", "--set", "queries=0.25,0.5,0.75")
-    result = as_json(capsys, "--scores", files["ground.npz"], "--background", *grid)
-    rates = result["classifiers"]["ground"]["oscr"]["table2"]["unknown"]["ccr_at_fpr"]
+    rates = classifiers(capsys, "--scores", files["ground.npz"], "--background", *grid)["ground"]["oscr"]["table2"][
+        "unknown"
+    ]["ccr_at_fpr"]
     assert list(rates.values()) == [0.25, None, 0.625]
     # Unsaid, the column counts as a class: labels stay valid, and nothing else could tell.
-    assert len(as_json(capsys, "--scores", files["ground.npz"])["classifiers"]["ground"]["classes"]) == 4
+    assert len(classifiers(capsys, "--scores", files["ground.npz"])["ground"]["classes"]) == 4
 
 
 @pytest.mark.usefixtures("unpainted")
 def test_files_that_are_written(files: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = ("--scores", f"a={files['soft.npz']}", "--scores", f"b={files['soft.npz']}", "--epochs",
-                 f"b={files['epochs.csv']}", "--variant", "all", "--bootstrap", 5)  # fmt: skip
+    both = ("--scores", f"a={files['soft.npz']}", "--scores", f"b={files['soft.npz']}")
+    arguments = (*both, "--variant", "all", "--bootstrap", 5)
     result = as_json(capsys, *arguments, "--out", files["out"], "--figures")
     saved = json.loads((files["out"] / "results.json").read_text())
     written = saved.pop("written")
     assert saved == result
-    assert result["epochs"] == {"b": {"kept": 2, "of": 3}}
     names = {path.name for path in files["out"].iterdir()} - {LEDGER}
-    stems = ("oscr_exact", "oscr_paper", "oscr_comparison", "scores", "confidence")
+    stems = ("oscr_exact", "oscr_paper", "oscr_comparison", "scores")
     pictures = {f"{stem}.{kind}" for stem in stems for kind in ("png", "svg", "csv")}
-    assert names == pictures | {"metrics.csv", "classes.csv", "results.json"}
+    tables = ("measures", "groups", "rates", "openset_accuracy", "classes", "class_rates", "intervals")
+    assert names == pictures | {f"{name}.csv" for name in tables} | {"results.json"}
     assert set(written) == names - {"results.json"}
-    with (files["out"] / "metrics.csv").open(newline="") as stream:
-        metrics = {(row["classifier"], row["metric"]): row["value"] for row in csv.DictReader(stream)}
-    assert metrics["a", "oscr.exact.unknown.ccr_at_fpr.0.1"] == "0.0"
-    assert metrics["a", "oscr.paper.unknown.ccr_at_fpr.0.1"] == ""
-    gaps = result["bootstrap"]["differences"]["b"]
+    with (files["out"] / "rates.csv").open(newline="") as stream:
+        rates = {
+            (row["method"], row["variant"], row["group"], row["fpr"]): row["CCR"] for row in csv.DictReader(stream)
+        }
+    assert rates["a", "exact", "unknown", "0.1"] == "0.0"
+    assert rates["a", "paper", "unknown", "0.1"] == ""
+    gaps = of_result(result)["bootstrap"]["differences"]["b"]
     assert {cell["estimate"] for cell in gaps.values()} == {0}
 
 
@@ -110,10 +112,15 @@ def test_a_manifest_orders_and_labels(tmp_path: Path, capsys: pytest.CaptureFixt
     val = ("--scores", f"val={tmp_path / 'val.npz'}", "--part", "val=val")
     named = as_json(capsys, "--scores", f"x={tmp_path / 'test.npz'}", *val, *manifest)
     plain = as_json(capsys, "--scores", f"x={tmp_path / 'plain.npz'}", *val, *manifest)
-    assert named["classifiers"] == plain["classifiers"]
+    x = of_result(named)["classifiers"]["x"]
+    assert of_result(plain)["classifiers"]["x"] == x
+    # Only a named part pins the images of a classifier.
+    assert [(one["method"], one["part"], one["pinned"]) for one in named["scored"]] == [("x", "test", True)]
+    assert named["scored"][0]["truth"] == {"labels": named["inputs"]["x"]["scores"]["labels_sha256"]}
+    assert not as_json(capsys, "--scores", tmp_path / "plain.npz")["scored"][0]["pinned"]
     assert named["manifest"]["parts"] == {"scores": "test", "val": "val"}
-    assert named["classifiers"]["x"]["classes"][0]["class"] == "n00000001"
-    assert named["classifiers"]["x"]["validation"]["n"] == {"known": 2, "negative": 1, "unknown": 0}
+    assert x["classes"][0]["class"] == "n00000001"
+    assert x["validation"]["n"] == {"known": 2, "negative": 1, "unknown": 0}
     swapped = error(capsys, "--scores", tmp_path / "plain.npz", *manifest[:2], "--part", "val")
     assert "3 rows, in the order of part val" in swapped
 
@@ -122,7 +129,7 @@ def test_npy_with_labels_beside_it(tmp_path: Path, capsys: pytest.CaptureFixture
     np.save(tmp_path / "s.npy", np.array(table(SOFTMAX)))
     np.save(tmp_path / "l.npy", np.array(LABELS))
     result = as_json(capsys, "--scores", tmp_path / "s.npy", "--labels", tmp_path / "l.npy")
-    assert result["classifiers"]["s"]["accuracy"] == 0.75
+    assert of_result(result)["classifiers"]["s"]["accuracy"] == 0.75
     assert result["option_files"]["labels"]["s"]["name"] == "l.npy"
     assert "No labels given" in error(capsys, "--scores", tmp_path / "s.npy")
 
@@ -132,8 +139,8 @@ def test_kinds_of_scores(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     np.savez(tmp_path / "a.npz", labels=np.array(LABELS[1:12]), mine=np.log(probabilities) + 3)
     given = ("--scores", tmp_path / "a.npz", "--key", "score=mine")
     assert "--kind logits" in error(capsys, *given)
-    logits = as_json(capsys, *given, "--kind", "logits")["classifiers"]["a"]
-    real = as_json(capsys, *given, "--kind", "real")["classifiers"]["a"]
+    logits = classifiers(capsys, *given, "--kind", "logits")["a"]
+    real = classifiers(capsys, *given, "--kind", "real")["a"]
     assert logits["confidence"]["negative"]["gamma"] > 0.7
     assert real["confidence"]["negative"]["gamma"] is None
     # Maximum logit and softmax rank alike here: each row's logarithms were shifted by the same number.
@@ -143,12 +150,12 @@ def test_kinds_of_scores(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
 def test_kind_and_background_by_classifier(files: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
     both = ("--scores", f"s={files['soft.npz']}", "--scores", f"g={files['ground.npz']}")
     result = as_json(capsys, *both, "--background", "g=last", "--kind", "real", "--kind", "g=probabilities")
-    assert result["classifiers"]["g"]["background"] == "a column"
-    assert result["classifiers"]["s"]["background"] == "none"
+    found = of_result(result)["classifiers"]
+    assert (found["g"]["background"], found["s"]["background"]) == ("a column", "none")
     assert [result["inputs"][name]["scores"]["kind"] for name in "sg"] == ["real", "probabilities"]
     # What is said of one goes before what is said of all.
     again = as_json(capsys, *both, "--background", "s=none", "--background", "--variant", "table2")
-    assert [len(one["oscr"]) for one in again["classifiers"].values()] == [0, 1]
+    assert [(one["method"], one["variant"]) for one in again["scored"]] == [("g", "table2")]
 
 
 @pytest.mark.parametrize(
@@ -168,7 +175,6 @@ def test_kind_and_background_by_classifier(files: dict[str, Path], capsys: pytes
         (("--scores", "val=absent.npz"), "does not exist"),
         (("--labels", "val=l.npy"), "--scores val=soft=FILE"),
         (("--manifest", "m", "--part", "val=val"), "--scores val=FILE"),
-        (("--epochs", "absent.csv"), "does not exist"),
     ],
 )
 def test_what_cannot_be(

@@ -85,6 +85,16 @@ def numbers_of(measure: Measure, section: Mapping[str, Any]) -> Iterator[float]:
 
 def of_rows(result: Mapping[str, Any], scored: Scored) -> Mapping[str, Any]:
     """Return what the expectations say of something scored whose numbers are rows."""
+    if "classifiers" in result:
+        one = result["classifiers"][scored.method]
+        rates, accuracy = one["oscr"][scored.variant]["unknown"], one["openset_accuracy"]["unknown"]["strict"]
+        return {**one, **one["confidence"]["unknown"], **accuracy, "AUROC": one["auroc"]["unknown"]["auroc"],
+                "CCR": rates["ccr_at_fpr"], "macro_CCR": rates["macro_ccr_at_fpr"],
+                "sum_ccr": rates["sum_ccr"]["value"]}  # fmt: skip
+    if "runs" in result:
+        run: Mapping[str, Any] = result["runs"][scored.method][scored.split or "published"]
+        rows: Mapping[str, Any] = run[scored.task][scored.variant]
+        return dict(rows[scored.case])
     if "cases" not in result:
         found: Mapping[str, Any] = result.get(scored.label, result)
         return found

@@ -49,7 +49,7 @@ def test_a_replicate_equals_measuring_the_samples_drawn(background: str, origin:
             rates = oscr(again, group)["ccr_at_fpr"]
             for query, rate in rates.items():
                 assert found[f"{group}.ccr_at_fpr.{query}"] == pytest.approx(rate), (group, query)
-            assert found[f"{group}.auroc"] == pytest.approx(auroc_of(again, group)["auroc"])
+            assert found[f"{group}.auroc"] == pytest.approx(auroc_of(again, group)["AUROC"])
             gamma = confidence(again, group)
             assert found["gamma_plus"] == pytest.approx(gamma["gamma_plus"])
             assert found[f"{group}.gamma_minus"] == pytest.approx(gamma["gamma_minus"])

@@ -5,7 +5,8 @@ import pytest
 
 from curation.errors import UsageError
 from curation.evaluation.class_scores import class_scores
-from curation.evaluation.classification import ClassificationOptions, evaluate_classifiers
+from curation.evaluation.classification import evaluate_classifiers
+from tests.evaluation.classification_rows import of_measured
 from tests.evaluation.oscr_cases import BACKGROUND, LABELS, SOFTMAX, table
 
 SOFT = class_scores(LABELS, table(SOFTMAX), kind="probabilities")
@@ -13,10 +14,11 @@ GROUND = class_scores(LABELS, table(BACKGROUND), kind="probabilities", backgroun
 
 
 def test_the_worked_example_in_one_result() -> None:
-    options = ClassificationOptions(variants=("exact", "paper", "comparison", "table2"), queries=("0.1", "0.25", "1"))
-    result = evaluate_classifiers({"soft": SOFT, "ground": GROUND}, options=options)
+    variants = ("exact", "paper", "comparison", "table2")
+    found = evaluate_classifiers({"soft": SOFT, "ground": GROUND}, variants=variants, queries=("0.1", "0.25", "1"))
+    result = of_measured(found)
     json.dumps(result, allow_nan=False)
-    soft, ground = result["classifiers"]["soft"], result["classifiers"]["ground"]
+    soft, ground = result["soft"], result["ground"]
     assert soft["n"] == {"known": 8, "negative": 4, "unknown": 4}
     assert soft["accuracy"] == 0.75
     assert soft["oscr"]["exact"]["negative"]["ccr_at_fpr"] == {"0.1": 0.25, "0.25": 0.625, "1": 0.75}
@@ -24,13 +26,11 @@ def test_the_worked_example_in_one_result() -> None:
     assert list(soft["oscr"]) == ["exact", "paper", "comparison"]
     assert ground["oscr"]["table2"]["unknown"]["ccr_at_fpr"] == {"0.1": None, "0.25": 0.25, "1": 0.75}
     assert ground["confidence"]["unknown"]["gamma"] == 0.505859375
-    assert set(result["grids"]) == set(options.variants)
     assert soft["validation"] is None
 
 
 def test_accuracy_and_rates_by_class() -> None:
-    result = evaluate_classifiers({"soft": SOFT}, options=ClassificationOptions(queries=("0.25", "1")))
-    soft = result["classifiers"]["soft"]
+    soft = of_measured(evaluate_classifiers({"soft": SOFT}, queries=("0.25", "1")))["soft"]
     rows = {row["class"]: row for row in soft["classes"]}
     assert [row["n"] for row in rows.values()] == [3, 3, 2]
     assert [row["accuracy"] for row in rows.values()] == [2 / 3, 2 / 3, 1]
@@ -42,8 +42,7 @@ def test_accuracy_and_rates_by_class() -> None:
 
 
 def test_validation_gives_gamma_and_the_threshold_of_oosa() -> None:
-    result = evaluate_classifiers({"soft": SOFT}, {"soft": SOFT})
-    soft = result["classifiers"]["soft"]
+    soft = of_measured(evaluate_classifiers({"soft": SOFT}, {"soft": SOFT}))["soft"]
     assert soft["validation"]["confidence"]["negative"]["gamma"] == pytest.approx(0.7408854167)
     accuracy = soft["openset_accuracy"]["negative"]["strict"]
     assert accuracy["oosa"] == accuracy["iosa"]
@@ -51,14 +50,14 @@ def test_validation_gives_gamma_and_the_threshold_of_oosa() -> None:
 
 def test_known_samples_alone_give_accuracy_and_reasons() -> None:
     data = class_scores([0, 1, 1], [[0.75, 0.25], [0.25, 0.75], [0.75, 0.25]], kind="probabilities")
-    one = evaluate_classifiers({"a": data}, options=ClassificationOptions(bootstrap=3))["classifiers"]["a"]
+    one = of_measured(evaluate_classifiers({"a": data}))["a"]
     assert one["accuracy"] == 2 / 3
     assert one["confidence"]["unknown"]["gamma"] is None
     assert one["oscr"]["exact"]["unknown"]["reason"]["1"] == "no unknown sample"
     others = class_scores([-1, -2], [[0.75, 0.25], [0.25, 0.75]], kind="probabilities")
-    result = evaluate_classifiers({"a": others}, options=ClassificationOptions(bootstrap=3))["classifiers"]["a"]
-    assert (result["accuracy"], result["reason"]) == (None, "no sample of a known class")
-    json.dumps(result, allow_nan=False)
+    found = evaluate_classifiers({"a": others})
+    assert found["a"]["exact"].value("accuracy") is None
+    json.dumps(of_measured(found), allow_nan=False)
 
 
 @pytest.mark.parametrize(
@@ -67,7 +66,7 @@ def test_known_samples_alone_give_accuracy_and_reasons() -> None:
 )
 def test_options_that_cannot_be(wrong: dict[str, Any]) -> None:
     with pytest.raises(UsageError):
-        evaluate_classifiers({"soft": SOFT}, options=ClassificationOptions(**wrong))
+        evaluate_classifiers({"soft": SOFT}, **wrong)
 
 
 def test_validation_of_another_classifier() -> None:

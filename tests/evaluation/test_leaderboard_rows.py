@@ -77,17 +77,10 @@ def test_a_file_name_that_no_table_can_show_asks_for_a_name() -> None:
 
 
 def test_one_name_for_several_classifiers_is_refused() -> None:
-    one = {
-        "oscr": {"exact": {"unknown": {"ccr_at_fpr": {"0.1": 0.5}}}},
-        "background": "none",
-    }
-    file = {"name": "s.npz", "sha256": DIGEST, "labels_sha256": DIGEST, "kind": "logits", "reported": {}}
-    result = {
-        "protocol": "imagenet",
-        "manifest": None,
-        "classifiers": {"a": one, "b": one},
-        "inputs": {"a": {"scores": file}, "b": {"scores": file}},
-    }
+    result: dict[str, Any] = {**voc_result(), "protocol": "imagenet"}
+    (one,), row = result["scored"], result["measures"][0] | {"measure": "AUROC", "value": 0.5}
+    result["scored"] = [one | {"method": name, "of_several": True} for name in "ab"]
+    result["measures"] = [row | {"method": name} for name in "ab"]
     assert [found.name for found in rows_of(result)] == ["a", "b"]
     with pytest.raises(UsageError, match="several classifiers"):
         rows_of(result, "mine")

@@ -67,10 +67,10 @@ def test_the_worked_example_by_the_comparison_code() -> None:
 
 def test_auroc_of_the_worked_example_and_of_the_official_code() -> None:
     data = example()
-    assert auroc_of(data, "negative")["auroc"] == 0.765625
+    assert auroc_of(data, "negative")["AUROC"] == 0.765625
     unknown = auroc_of(data, "unknown")
-    assert unknown["auroc"] == 0.53125
-    assert unknown["auroc_rest_as_known"] == pytest.approx(0.4479, abs=5e-5)
+    assert unknown["AUROC"] == 0.53125
+    assert unknown["AUROC_rest_as_known"] == pytest.approx(0.4479, abs=5e-5)
 
 
 def test_the_background_column_counts_in_table2_alone() -> None:
@@ -125,7 +125,7 @@ def test_an_empty_group_is_undefined_with_a_reason(labels: list[int], reason: st
         assert set(result["ccr_at_fpr"].values()) == {None}
         assert set(result["reason"].values()) == {reason}
         assert result["sum_ccr"] == {"value": None, "of": 0}
-    assert auroc_of(data, "unknown")["auroc"] is None
+    assert auroc_of(data, "unknown")["AUROC"] is None
 
 
 def test_one_distinct_target_score_leaves_the_papers_grid_empty() -> None:
@@ -180,7 +180,7 @@ def test_equals_counting_at_every_threshold(
     if grid != "exact":
         assert list(zip(curve.thresholds, curve.ccr, curve.fpr, strict=True)) == points
     highest = [max(row) for label, row in case if label >= 0]
-    assert auroc_of(data, group)["auroc"] == pytest.approx(oscr_cases.pairs_auroc(highest, other))
+    assert auroc_of(data, group)["AUROC"] == pytest.approx(oscr_cases.pairs_auroc(highest, other))
 
 
 @given(cases, st.sampled_from(VARIANTS))
@@ -242,4 +242,4 @@ def test_equal_scores_pass_together(scores: list[float]) -> None:
         curve = oscr_curve(margins_of(data, "unknown"), grid)  # type: ignore[arg-type]
         if curve is not None:
             assert np.array_equal(curve.ccr, curve.fpr)
-    assert auroc_of(data, "unknown")["auroc"] == 0.5
+    assert auroc_of(data, "unknown")["AUROC"] == 0.5

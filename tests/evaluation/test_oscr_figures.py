@@ -6,8 +6,7 @@ import pytest
 
 from curation.errors import EvaluationError
 from curation.evaluation.class_scores import class_scores
-from curation.evaluation.confidence import Epochs
-from curation.evaluation.oscr_figures import confidence_figure, oscr_figure, score_histograms
+from curation.evaluation.oscr_figures import oscr_figure, score_histograms
 from tests.evaluation.oscr_cases import LABELS, SOFTMAX, table
 
 SOFT = class_scores(LABELS, table(SOFTMAX), kind="probabilities")
@@ -86,16 +85,7 @@ def test_every_score_is_in_a_bin(tmp_path: Path) -> None:
         assert sum(int(row["count"]) for row in rows if row["classifier"] == name) == n
 
 
-def test_the_kept_epoch_is_marked(tmp_path: Path) -> None:
-    run = Epochs((1, 2, 3), (0.25, 0.5, 0.75), (0.75, 0.875, 0.25))
-    rows = read(confidence_figure({"a": run, "none": Epochs((1,), (0.0,), (0.0,))}, tmp_path / "confidence"))
-    assert [row["epoch"] for row in rows if row["kept"] == "1"] == ["2"]
-    assert [row["gamma"] for row in rows][:3] == ["0.5", "0.6875", "0.5"]
-
-
 def test_nothing_to_draw(tmp_path: Path) -> None:
     with pytest.raises(EvaluationError):
         oscr_figure({"known": class_scores([0], [[1.0]])}, tmp_path / "x")
-    with pytest.raises(EvaluationError):
-        confidence_figure({}, tmp_path / "x")
     assert not list(tmp_path.iterdir())

@@ -117,7 +117,7 @@ def test_a_bomb_is_told_by_what_it_claims(tmp_path: Path, monkeypatch: pytest.Mo
 def test_a_limit_on_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     np.save(tmp_path / "a.npy", np.zeros(100))
     monkeypatch.setattr(score_files, "LARGEST", 799)
-    with pytest.raises(PredictionError, match="too large"):
+    with pytest.raises(PredictionError, match="unpacks to far more"):
         read_npy(tmp_path / "a.npy")
 
 

@@ -84,18 +84,3 @@ def test_each_score_of_a_split_is_a_variant_and_both_files_are_its_predictions()
     assert found[0].settings == {"threshold": "zscore", "fpr": "first", "official_compat": "true"}
     assert set(found[0].predictions) == {"detections", "id_scores"}
     assert (found[0].numbers["AOSE"], "AOSE" in found[1].numbers) == (3, False)
-
-
-@pytest.mark.parametrize("part", ["test", None])
-def test_only_a_named_part_pins_the_images_of_a_classifier(part: str | None) -> None:
-    scores = {**file("s"), "kind": "logits", "labels_sha256": DIGEST}
-    (found,) = measured(
-        {
-            "protocol": "imagenet",
-            "manifest": {**MANIFEST, "parts": {"scores": part, "val": None}},
-            "inputs": {"EOS": {"scores": scores, "val": None}},
-            "classifiers": {"EOS": {"background": "none", "oscr": {"exact": {"unknown": {}}}}},
-        }
-    )
-    assert (found.method, found.part, found.pinned) == ("EOS", part or "", part is not None)
-    assert found.truth == {"labels": DIGEST}

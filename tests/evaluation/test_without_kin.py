@@ -12,10 +12,11 @@ from curation.cli import main
 from curation.errors import UsageError
 from curation.evaluation.image_ood.evaluation import OodSets, evaluation_as
 from curation.evaluation.image_ood.images import LeftOut
-from curation.evaluation.image_ood.measures import OodRules
-from curation.evaluation.image_ood.report import report_as
+from curation.evaluation.image_ood.measures import OodRules, report_as
 from curation.evaluation.related_classes import kin_left_out
 from curation.hierarchy.related_classes import NOT_PROVEN
+from tests.evaluation import classification_rows
+from tests.evaluation.image_ood_rows import of_result
 from tests.evaluation.test_image_ood import numbers, write
 from tests.protocols.test_ssb import of_imagenet
 from tests.real_files import real_files
@@ -52,7 +53,7 @@ def test_images_of_kin_are_left_out(which: Any, kept: int, classes: int, tmp_pat
     assert told["file"]["images"] == {"near": 6 - kept, "far": 0, "filed": 0}
     assert numbers(result, name, "ood", "exact")["near"]["n"]["ood"] == kept
     assert numbers(result, "published", "ood", "exact")["near"]["n"]["ood"] == 6
-    assert result.data["bootstrap"]["runs"]["run"]["differences"][name]
+    assert of_result(result.json_data())["bootstrap"]["runs"]["run"]["differences"][name]
     notes = " ".join(result.notes)
     assert f"near: {classes} of 3 classes, {6 - kept} of 6 images" in notes
     assert "by WordNet 3.0 nouns" in notes
@@ -100,7 +101,9 @@ def test_classifiers_with_and_without_kin(tmp_path: Path, capsys: pytest.Capture
     assert main([*command, "--without", "related=all"]) == 0
     out, told = capsys.readouterr()
     result = json.loads(out)
-    whole, left = (result["classifiers"][name] for name in ("drawn", "drawn without-kin"))
+    whole, left = (
+        classification_rows.of_result(result)["classifiers"][name] for name in ("drawn", "drawn without-kin")
+    )
     assert (whole["n"]["unknown"], left["n"]["unknown"]) == (980, 788)
     assert (whole["n"]["known"], left["n"]["known"]) == (1000, 1000)
     assert left["auroc"]["unknown"]["auroc"] == 1.0
@@ -112,8 +115,8 @@ def test_classifiers_with_and_without_kin(tmp_path: Path, capsys: pytest.Capture
     reported = result["inputs"]["drawn without-kin"]["scores"]["reported"]
     assert reported == {"left out: images of classes below or above a known one": 192}
     assert main([*command, "--without", "related=descendants"]) == 0
-    left = json.loads(capsys.readouterr().out)["classifiers"]["drawn without-descendants"]
-    assert left["n"]["unknown"] == 820
+    left = classification_rows.of_result(json.loads(capsys.readouterr().out))["classifiers"]
+    assert left["drawn without-descendants"]["n"]["unknown"] == 820
 
 
 def test_classifiers_need_a_manifest(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

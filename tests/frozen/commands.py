@@ -5,7 +5,6 @@ may read. ``tests.frozen`` holds what comes out against numbers and digests that
 does so in many cells.
 """
 
-import csv
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -269,11 +268,8 @@ def classifiers(folder: Path) -> Iterator[str]:
     words = "--background background=last"
     for name in imagenet.CLASSIFIERS:
         words += f" --scores {name}={name}_test.csv --scores val:{name}={name}_val.csv"
-    with (folder / "epochs.csv").open("w", encoding="utf-8", newline="") as stream:
-        rows = csv.writer(stream, lineterminator="\n")
-        rows.writerows([("epoch", "gamma_plus", "gamma_minus"), (1, 0.5, 0.25), (2, 0.75, 0.5), (3, 0.7, 0.625)])
     queries = ",".join(imagenet.QUERIES)
-    more = f"--variant all --set queries={queries} --epochs softmax=epochs.csv"
+    more = f"--variant all --set queries={queries}"
     more += " --bootstrap 30 --bootstrap seed=4 --bootstrap confidence=0.9"
     yield f"evaluate imagenet {words} {more} --out all --append rows.jsonl --json"
     for grid in ("exact", "paper", "comparison"):

@@ -3,11 +3,13 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from tests.evaluation import osod3_rows
+from tests.evaluation import classification_rows, image_ood_rows, osod3_rows
 from tests.evaluation.open_world_rows import of_result
 
 OPEN_WORLD = ("owod", "rwd", "nuowodb")
 PLAIN = ("voc", "coco")
+CLASSIFICATION = ("imagenet", "ssb")
+IMAGE_OOD = ("openood", "ninco", "imagenetood")
 IN_PERCENT = {
     "voc": ("mAP11", "mAP_area", "mAP11_ties_in_input_order"),
     "coco": ("AP", "AP50", "AP75", "APs", "APm", "APl", "AR1", "AR10", "AR100", "ARs", "ARm", "ARl"),
@@ -48,6 +50,13 @@ def of_json(data: dict[str, Any]) -> dict[str, Any]:
     data = data | {"schema": {"version": 1}}
     if data["protocol"] in PLAIN:
         return plain(data)
+    if data["protocol"] in CLASSIFICATION:
+        added = ("scored", "intervals", "variants", "known_classes_from", *classification_rows.TABLES)
+        kept = {key: value for key, value in data.items() if key not in added}
+        kept["inputs"] = {name: {"val": None} | files for name, files in data["inputs"].items()}
+        return kept | classification_rows.of_result(data) | {"grids": data["variants"]}
+    if data["protocol"] in IMAGE_OOD:
+        return {key: value for key, value in data.items() if key != "scored"} | image_ood_rows.of_result(data)
     if data["protocol"] == "osod3":
         added = ("scored", "thresholds", "average_precision", "counts", "known_classes_from", "manifest",
                  "taxonomies", "outside", "variants")  # fmt: skip
@@ -90,6 +99,27 @@ def osod3_tables(cases: dict[str, Any]) -> Iterator[Frozen]:
     )
     points = [(case, name, *row.values()) for case, name, rows in curves for row in rows]
     yield "thresholds", ("case", "profile", *osod3_rows.CURVE), points
+
+
+def classification_tables(classifiers: dict[str, Any]) -> Iterator[Frozen]:
+    yield "metrics", ("classifier", "part", "metric", "value"), list(classification_rows.metrics(classifiers))
+    rows = [(name, row) for name, one in classifiers.items() for row in one["classes"]]
+    rates = [f"ccr_at_fpr_{key.replace('.', '_', 1)}" for key in rows[0][1]["ccr_at_fpr"]]
+    columns = ("class", "n", "accuracy", "mean_score")
+    cells = [(name, *(row[key] for key in columns), *row["ccr_at_fpr"].values()) for name, row in rows]
+    yield "classes", ("classifier", *columns, *rates), cells
+
+
+def image_ood_tables(result: Any) -> Iterator[Frozen]:
+    """Yield the tables of a single run without bootstrap as they were."""
+    columns = ("list", "id", "variant", "set", "n_id", "n_ood", "AUROC", "FPR95", "AUPR_IN", "AUPR_OUT", "ACC")
+    for table in result.tables:
+        names = [column.name for column in table.columns]
+        if table.name == "ood":
+            places = [names.index(one) for one in columns]
+            yield "ood", columns, [tuple(row[place] for place in places) for row in table.all_rows()]
+        elif table.name != "intervals":
+            yield table.name, names, [tuple(row) for row in table.all_rows()]
 
 
 def fraction(value: float | None) -> float | None:
@@ -161,6 +191,12 @@ def tables(result: Any) -> Iterator[Frozen]:
 def _tables(result: Any) -> Iterator[Frozen]:
     if result.report.protocol == "osod3":
         yield from osod3_tables(osod3(result.json_data()))
+        return
+    if result.report.protocol in CLASSIFICATION:
+        yield from classification_tables(classification_rows.of_result(result.json_data())["classifiers"])
+        return
+    if result.report.protocol in IMAGE_OOD:
+        yield from image_ood_tables(result)
         return
     own = result.report.protocol in OPEN_WORLD
     if result.report.protocol in PLAIN:

@@ -23,6 +23,7 @@ from curation.manifest.importing import list_slices
 from curation.manifest.manifest import Manifest
 from curation.sources.opening import open_source
 from curation.sources.published_list import read_published
+from tests.evaluation.image_ood_rows import of_result
 from tests.real_files import provided, real_files
 from tests.worlds.openood import lay
 
@@ -128,7 +129,7 @@ def test_scores_by_a_manifest(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     command = ["evaluate", "openood", "--scores", str(tmp_path / "all.csv"), "--manifest", str(tmp_path / "made")]
     assert main([*command, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    rows = found["runs"]["all"]["published"]["ood"]["exact"]
+    rows = of_result(found)["runs"]["all"]["published"]["ood"]["exact"]
     assert list(rows) == ["ssb_hard", "ninco", "inaturalist", "textures", "openimage_o", "near", "far"]
     assert rows["near"]["n"] == {"id": 10, "ood": 8, "sets": 2}
     assert rows["near"]["ACC"] is None

@@ -19,6 +19,7 @@ from curation.ilsvrc2012 import ilsvrc2012_classes
 from curation.manifest.manifest import Manifest, read_manifest
 from curation.sources.imagenet import read_imagenet
 from curation.sources.published_list import read_published
+from tests.evaluation.classification_rows import of_result
 from tests.protocols.osod3_world import cub
 from tests.real_files import real_files
 
@@ -171,7 +172,7 @@ def test_scores_of_a_test_set(tmp_path: Path, capsys: pytest.CaptureFixture[str]
         "real",
     ]
     assert main([*command, *given]) == 0
-    found = json.loads(capsys.readouterr().out)["classifiers"]["drawn"]
+    found = of_result(json.loads(capsys.readouterr().out))["classifiers"]["drawn"]
     assert found["n"] == {"known": 1000, "negative": 0, "unknown": 980}
     assert found["accuracy"] == 0.5
     # A threshold between 0.5 and 0.8 lets no unknown image pass and all that are right.

@@ -6,18 +6,36 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
 import numpy as np
 
 from curation.arguments import Replicates, Seed
 from curation.errors import EvaluationError, MissingFileError, UsageError
-from curation.evaluation.image_ood.images import UNJUDGED, LeftOut, ListedSet, ScoredSet, listed_set, scored_set
-from curation.evaluation.image_ood.measures import FPR_RULES, NUMBERS, OodRules, mean_of, numbers_of, require_usable
-from curation.evaluation.image_ood.report import DEFINITIONS, report_as
-from curation.evaluation.image_ood.scores import SUFFIXES, read_image_scores
+from curation.evaluation.image_ood.images import (
+    SUFFIXES,
+    UNJUDGED,
+    LeftOut,
+    ListedSet,
+    ScoredSet,
+    listed_set,
+    read_image_scores,
+    scored_set,
+)
+from curation.evaluation.image_ood.measures import (
+    COMPARED,
+    DEFINITIONS,
+    FPR_RULES,
+    NUMBERS,
+    OodRules,
+    mean_of,
+    numbers_of,
+    report_as,
+    require_usable,
+)
 from curation.evaluation.inputs import manifest_record
+from curation.evaluation.measures import Measured, Number, Scored, Value
 from curation.evaluation.precision import unlike_precision
 from curation.evaluation.problem import Bools, Floats, Int64s
 from curation.evaluation.resample import GENERATOR, Resampled, resample, tail_of
@@ -29,7 +47,6 @@ from curation.hierarchy.related_classes import Kin
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
 from curation.progress import stage
-from curation.version import __version__
 
 PUBLISHED = "published"
 """The lists as they are."""
@@ -121,7 +138,7 @@ def evaluation_as(report: Report, benchmark: OodSets) -> Callable[..., Result]:
         Parameters
         ----------
         scores : mapping of str to Path, or Path
-            a folder with one file a set, SET.csv, .npz, .npy or .json, or one file that names all images; of several
+            a folder with one file a set, SET.csv, .npz or .npy, or one file that names all images; of several
             training runs one each, and then mean and population standard deviation are given too; higher is more ID
         manifest : str or Manifest, optional
             its parts say which images each set has
@@ -175,18 +192,34 @@ def evaluation_as(report: Report, benchmark: OodSets) -> Callable[..., Result]:
             for name, run in runs.items()
             if (note := unlike_precision({one.name: (one.file["stored"], one.scores) for one in run.all}))
         ]
-        drawn = Bootstrap(bootstrap, seed, confidence) if bootstrap else None
-        with stage("evaluating"):
-            found = evaluate_runs(runs, benchmark, rules, left_out, bootstrap=drawn)
-        notes += [note for one in found["lists"].values() for note in one["notes"]]
+        measured = {name: _Measured(run, benchmark, rules, left_out) for name, run in runs.items()}
+        first = next(iter(runs.values()))
+        told = {name: _list_record(left_out.get(name), first) for name in (PUBLISHED, *left_out)}
+        notes += [note for one in told.values() for note in one["notes"]]
         about = {
-            "protocol": report.protocol,
-            "curation": __version__,
             "manifest": manifest_record(taken),
             "option_files": {"without": {name: one.file for name, one in left_out.items()}} if left_out else {},
             "inputs": {name: {one.name: one.file for one in run.all} for name, run in runs.items()},
+            "definitions": DEFINITIONS,
+            "variants": {
+                one.name: {"meaning": one.meaning, "FPR95": one.fpr, "rule": FPR_RULES[one.fpr]} for one in rules
+            },
+            "groups": next(iter(measured.values())).groups,
+            "shifted": list(first.shifted),
+            "lists": told,
+            "bootstrap": None
+            if not bootstrap
+            else {
+                "definition": DEFINITION,
+                "generator": GENERATOR.format("image count"),
+                "replicates": bootstrap,
+                "seed": seed,
+                "confidence": confidence,
+            },
         }
-        return Result(report, about, found, notes=notes)
+        with stage("evaluating"):
+            scored = _scored(measured, about)
+        return Result(report, about, scored=scored, notes=notes)
 
     # The variants of a benchmark are data, and the words of an option at once.
     choice: Any = Literal
@@ -317,37 +350,76 @@ class _Reader:
             yield name, scored_set(name, given, one, "drop")
 
 
-def evaluate_runs(
-    runs: Mapping[str, Run],
-    benchmark: OodSets,
-    rules: Sequence[OodRules],
-    left_out: Mapping[str, LeftOut] = MappingProxyType({}),
-    *,
-    bootstrap: Bootstrap | None = None,
-) -> dict[str, Any]:
-    """Return every number of some runs.
+Place = tuple[str, str, str]
+"""Setting, variant, and set or group."""
 
-    Returns
-    -------
-    dict
-        ``runs[run][list][setting][variant][row]``: `NUMBERS`, ``ACC`` and ``n``, a row a set and a group; lists are
-        `PUBLISHED` and the names of `left_out`. ``summary``: the same over the runs, with ``std``; None for a single
-        run. ``bootstrap``: intervals by run, and of the difference that each list makes. Also ``lists``, ``variants``,
-        ``groups`` and ``definitions``.
+
+class Row(NamedTuple):
+    """The numbers of a set or group.
+
+    Attributes
+    ----------
+    numbers : mapping of str to float or None
+        `NUMBERS`, and of several runs their deviations.
+    n : mapping of str to int
+        Images ``id`` and ``ood``; runs, of several.
+    undefined : mapping of str to str
+        Why a number is not defined.
     """
-    measured = {name: _Measured(run, benchmark, rules, left_out) for name, run in runs.items()}
-    found = {name: {one: own.rows(one) for one in own.kept} for name, own in measured.items()}
-    first = next(iter(runs.values()))
-    return {
-        "definitions": DEFINITIONS,
-        "variants": {one.name: {"meaning": one.meaning, "FPR95": one.fpr, "rule": FPR_RULES[one.fpr]} for one in rules},
-        "groups": next(iter(measured.values())).groups,
-        "shifted": list(first.shifted),
-        "lists": {name: _list_record(left_out.get(name), first) for name in (PUBLISHED, *left_out)},
-        "runs": found,
-        "summary": _summary(list(found.values())) if len(runs) > 1 else None,
-        "bootstrap": None if bootstrap is None else bootstrap.of(measured),
-    }
+
+    numbers: Mapping[str, Number | None]
+    n: Mapping[str, int]
+    undefined: Mapping[str, str]
+
+    def values(self) -> list[Value]:
+        """Return a value a number, with the images that it rests on."""
+        counted = dict.fromkeys(self.numbers, "runs") | {"AUROC": "ood", "FPR95": "ood", "AUPR_OUT": "ood"}
+        counted |= {"AUPR_IN": "id", "ACC": "id"}
+        return [
+            Value(key, value, n=self.n[counted[key]], undefined=self.undefined.get(key, ""))
+            for key, value in self.numbers.items()
+        ]
+
+
+def _scored(measured: Mapping[str, _Measured], about: Mapping[str, Any]) -> Iterator[Scored]:
+    """Yield what was scored: each run, and the mean over several, by list, setting, variant and row."""
+    found = {name: {which: one.rows(which) for which in one.kept} for name, one in measured.items()}
+    several = len(found) > 1
+    intervals = {}
+    if about["bootstrap"] is not None:
+        intervals = {name: _intervals(name, one, found[name], about["bootstrap"]) for name, one in measured.items()}
+    if several:
+        first = next(iter(found.values()))
+        found["mean"] = {
+            which: {place: _over_runs([found[name][which][place] for name in measured]) for place in rows}
+            for which, rows in first.items()
+        }
+    for method, lists in found.items():
+        own = method if method in measured else next(iter(measured))
+        for which, rows in lists.items():
+            told = about["lists"][which]
+            for place, row in rows.items():
+                setting, variant, name = place
+                tables = {"intervals": intervals[method][which, place]} if method in intervals else {}
+                yield Scored(
+                    part=name,
+                    case=name,
+                    task=setting,
+                    split="" if which == PUBLISHED else which,
+                    variant=variant,
+                    found=Measured(row.values(), tables),
+                    truth={"images": told["images"], "left_out": told.get("file", {}).get("sha256", "")},
+                    predictions=about["inputs"][own],
+                    settings={
+                        "FPR95": about["variants"][variant]["FPR95"],
+                        "sets": ", ".join(about["groups"].get(name, (name,)))[:200],
+                        "shifted": ", ".join(about["shifted"]) if setting == "fsood" else "",
+                        "without": "" if which == PUBLISHED else which,
+                    },
+                    method=method,
+                    pinned=about["manifest"] is not None and which == PUBLISHED,
+                    of_several=several,
+                )
 
 
 def _list_record(left: LeftOut | None, run: Run) -> dict[str, Any]:
@@ -410,7 +482,7 @@ class _Measured:
         self.kept: dict[str, list[Bools] | None] = {PUBLISHED: None}
         self.kept |= {name: run.kept_by(left) for name, left in left_out.items()}
 
-    def rows(self, which: str, drawn: Sequence[Int64s] | None = None) -> dict[str, Any]:
+    def rows(self, which: str, drawn: Sequence[Int64s] | None = None) -> dict[Place, Row]:
         """Return the numbers by setting, variant and row.
 
         Parameters
@@ -427,9 +499,14 @@ class _Measured:
             if kept is not None:
                 rows = kept[place] if drawn is None else rows[kept[place][rows]]
             taken[name] = column.take(rows)
-        return {setting: self._of_setting([taken[name] for name in ids], taken) for setting, ids in self.ids.items()}
+        return {
+            (setting, variant, name): row
+            for setting, ids in self.ids.items()
+            for variant, found in self._of_setting([taken[name] for name in ids], taken).items()
+            for name, row in found.items()
+        }
 
-    def _of_setting(self, ids: Sequence[_Column], taken: Mapping[str, _Column]) -> dict[str, Any]:
+    def _of_setting(self, ids: Sequence[_Column], taken: Mapping[str, _Column]) -> dict[str, dict[str, Row]]:
         scores = np.concatenate([one.scores for one in ids])
         right = [one.right for one in ids if one.right is not None]
         known = len(right) == len(ids) and len(scores) > 0
@@ -440,107 +517,69 @@ class _Measured:
             whole = taken[self.by_class]
             for number, name in enumerate(self.groups[CLASSES]):
                 oods[name] = whole.scores[whole.classes == number]
-        found: dict[str, dict[str, Any]] = {one.name: {} for one in self.rules}
+        nothing: dict[str, float | None] = dict.fromkeys(COMPARED)
+        found: dict[str, dict[str, Row]] = {one.name: {} for one in self.rules}
 
-        def add(variant: str, row: str, numbers: Mapping[str, Any], n: Mapping[str, int], reason: str) -> None:
-            undefined = {name: reason for name, value in numbers.items() if value is None} | shared
-            n = {"id": len(scores), **n}
-            found[variant][row] = {"n": n, **numbers, "ACC": accuracy, "undefined": undefined}
+        def add(variant: str, name: str, numbers: Mapping[str, Any], n_ood: int, reason: str) -> None:
+            undefined = {key: reason for key, value in numbers.items() if value is None} | shared
+            found[variant][name] = Row({**numbers, "ACC": accuracy}, {"id": len(scores), "ood": n_ood}, undefined)
 
         for name, own in oods.items():
             both = len(scores) and len(own)
-            nothing: list[dict[str, float | None]] = [dict.fromkeys(NUMBERS)] * len(self.rules)
-            measured = numbers_of(scores, own, self.rules) if both else nothing
+            measured = numbers_of(scores, own, self.rules) if both else [nothing] * len(self.rules)
             for one, numbers in zip(self.rules, measured, strict=True):
-                add(one.name, name, numbers, {"ood": len(own), "sets": 1}, "there are no images left")
+                add(one.name, name, numbers, len(own), "there are no images left")
         for group, names in self.groups.items():
             missing = [name for name in names if name not in oods]
-            n = {"ood": sum(len(oods[name]) for name in names if name in oods), "sets": len(names)}
+            n_ood = sum(len(oods[name]) for name in names if name in oods)
             reason = f"no scores of {', '.join(missing)}" if missing else "undefined for one of its sets"
             for one in self.rules:
-                rows = [found[one.name].get(name, dict.fromkeys(NUMBERS)) for name in names]
-                add(one.name, group, mean_of(rows), n, reason)
+                rows = [nothing if name in missing else found[one.name][name].numbers for name in names]
+                add(one.name, group, mean_of(rows), n_ood, reason)
         return found
 
 
-def _summary(found: Sequence[Any]) -> Any:
-    """Return mean and population standard deviation over the runs of every row; their sets are the same."""
-    first = found[0]
-    if "AUROC" not in first:
-        return {key: _summary([one[key] for one in found]) for key in first}
+def _over_runs(rows: Sequence[Row]) -> Row:
+    """Return mean and population standard deviation of a row over the runs; their sets are the same."""
     mean, std = {}, {}
-    for name in (*NUMBERS, "ACC"):
-        values = [one[name] for one in found]
+    for name in NUMBERS:
+        values = [row.numbers[name] for row in rows]
         defined = None not in values
-        mean[name] = float(np.mean(values)) if defined else None
-        std[name] = float(np.std(values)) if defined else None
-    return {"n": {**first["n"], "runs": len(found)}, **mean, "std": std, "undefined": first["undefined"]}
+        mean[name] = float(np.mean(values)) if defined else None  # type: ignore[arg-type]
+        std[f"{name}_std"] = float(np.std(values)) if defined else None  # type: ignore[arg-type]
+    return Row({**mean, **std}, {**rows[0].n, "runs": len(rows)}, rows[0].undefined)
 
 
-@dataclass(frozen=True, slots=True)
-class Bootstrap:
-    """Intervals over images.
+def _intervals(
+    name: str, run: _Measured, rows: Mapping[str, Mapping[Place, Row]], bootstrap: Mapping[str, Any]
+) -> dict[tuple[str, Place], dict[str, list[Any]]]:
+    """Return the intervals of every number of a run, and of the difference to `PUBLISHED` of every other list."""
 
-    Attributes
-    ----------
-    replicates, seed : int
-    confidence : str
-    """
+    def cells(found: Mapping[Place, Row]) -> Floats:
+        return np.array([[row.numbers[key] for key in NUMBERS] for row in found.values()], np.float64)
 
-    replicates: int
-    seed: int
-    confidence: str
-
-    def of(self, runs: Mapping[str, _Measured]) -> dict[str, Any]:
-        """Return the intervals of every number, and of the difference to `PUBLISHED` of every other list."""
-        return {
-            "definition": DEFINITION,
-            "generator": GENERATOR.format("image count"),
-            "replicates": self.replicates,
-            "seed": self.seed,
-            "confidence": self.confidence,
-            "runs": {name: self._of_run(name, one) for name, one in runs.items()},
-        }
-
-    def _of_run(self, name: str, run: _Measured) -> dict[str, Any]:
-        found = resample(
-            lambda drawn: {which: _cells(run.rows(which, drawn)) for which in run.kept},
-            [len(one.scores) for one in run.sets.values()],
-            replicates=self.replicates,
-            seed=self.seed,
-            label=f"bootstrap {name[:20]}",
-        )
-        tail, rows = tail_of(self.confidence), run.rows(PUBLISHED)
-        others = [which for which in run.kept if which != PUBLISHED]
-        gaps = Resampled(
-            {which: found.estimate[which] - found.estimate[PUBLISHED] for which in others},
-            {which: found.samples[which] - found.samples[PUBLISHED] for which in others},
-        )
-        return {
-            "intervals": {which: _as_rows(rows, found.intervals(which, tail)) for which in run.kept},
-            "differences": {which: _as_rows(rows, gaps.intervals(which, tail)) for which in others},
-        }
-
-
-def _cells(rows: Mapping[str, Any]) -> Floats:
-    """Return every number of a run's rows in their order, shape (n,), NaN where undefined."""
-    return np.array([row[key] for row, key in _places(rows)], np.float64)
-
-
-def _places(rows: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], str]]:
-    for variants in rows.values():
-        for table in variants.values():
-            for row in table.values():
-                yield from ((row, key) for key in (*NUMBERS, "ACC"))
-
-
-def _as_rows(rows: Mapping[str, Any], cells: Any) -> dict[str, Any]:
-    """Return the intervals in the places of the numbers that they are of."""
-    one = iter(cells)
-    return {
-        setting: {
-            variant: {row: {key: next(one) for key in (*NUMBERS, "ACC")} for row in table}
-            for variant, table in variants.items()
-        }
-        for setting, variants in rows.items()
-    }
+    found = resample(
+        lambda drawn: {which: cells(run.rows(which, drawn)) for which in run.kept},
+        [len(one.scores) for one in run.sets.values()],
+        replicates=bootstrap["replicates"],
+        seed=bootstrap["seed"],
+        label=f"bootstrap {name[:20]}",
+    )
+    others = [which for which in run.kept if which != PUBLISHED]
+    gaps = Resampled(
+        {which: found.estimate[which] - found.estimate[PUBLISHED] for which in others},
+        {which: found.samples[which] - found.samples[PUBLISHED] for which in others},
+    )
+    tail = tail_of(bootstrap["confidence"])
+    columns = {}
+    for which, of_places in rows.items():
+        kinds = [("", found.intervals(which, tail))]
+        kinds += [(PUBLISHED, gaps.intervals(which, tail))] if which in others else []
+        for number, place in enumerate(of_places):
+            records = [
+                {"compared_with": other, "measure": key, **cell}
+                for other, table in kinds
+                for key, cell in zip(NUMBERS, table[number], strict=True)
+            ]
+            columns[which, place] = {key: [one[key] for one in records] for key in records[0]}
+    return columns

@@ -1,8 +1,9 @@
-"""Image-level OOD numbers of one ID set against one OOD set, under the rules of a variant."""
+"""Image-level OOD numbers of one ID set against one OOD set, by variant, and how a result of them shows itself."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Literal
 
 import msgspec
@@ -10,6 +11,7 @@ import numpy as np
 
 from curation.errors import PredictionError
 from curation.evaluation.image_ood.images import ScoredSet
+from curation.evaluation.measures import Measure, definitions
 from curation.evaluation.ood.separability import (
     ScoreSteps,
     aupr_trapezoid,
@@ -20,6 +22,7 @@ from curation.evaluation.ood.separability import (
     fpr95_rank,
 )
 from curation.evaluation.problem import Floats
+from curation.evaluation.result import Column, Data, Report, Result, Table, Tidy, input_rows
 
 FprRule = Literal[
     "FPR95_ood_positive", "FPR95_ood_positive_openood_vertices", "FPR95_first", "FPR95_quantile_ninco", "FPR95_rank_ssb"
@@ -45,7 +48,10 @@ _OF_SCORES: Mapping[str, Callable[[Floats, Floats], float]] = {
     "FPR95_quantile_ninco": fpr95_quantile,
     "FPR95_rank_ssb": fpr95_rank,
 }
-NUMBERS = ("AUROC", "AUPR_IN", "AUPR_OUT", "FPR95")
+COMPARED = ("AUROC", "FPR95", "AUPR_IN", "AUPR_OUT")
+"""Numbers of an ID set against an OOD set."""
+NUMBERS = (*COMPARED, "ACC")
+"""All numbers of a row, in the order of `MEASURES`."""
 
 
 class OodRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -71,7 +77,7 @@ class OodRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 def numbers_of(ids: Floats, oods: Floats, rules: Sequence[OodRules]) -> list[dict[str, float | None]]:
-    """Return `NUMBERS` under each of some rules; both sets must hold scores.
+    """Return `COMPARED` under each of some rules; both sets must hold scores.
 
     Examples
     --------
@@ -117,7 +123,154 @@ def require_usable(one: ScoredSet, rules: Sequence[OodRules]) -> str:
 
 def mean_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
     """Return the plain mean of some sets' numbers, whatever their sizes; None where one of them is undefined."""
-    values = {name: [row[name] for row in rows] for name in NUMBERS}
+    values = {name: [row[name] for row in rows] for name in COMPARED}
     return {
         name: None if None in of_sets or not of_sets else float(np.mean(of_sets)) for name, of_sets in values.items()
     }
+
+
+_EMPTY = "a set has no images or no scores"
+_STD = "population standard deviation over the runs, of the finished table"
+_METRICS = "OpenOOD 1.5, openood/evaluators/metrics.py"
+_share = partial(Measure, unit="share", ranked=True)
+_of_sets = partial(_share, source=_METRICS, undefined=_EMPTY)
+_COMPARED = (
+    _of_sets(
+        "AUROC",
+        "area under the ROC curve",
+        "P(s_id > s_ood) + P(s_id = s_ood) / 2 over all pairs of an ID and an OOD image; of a group the plain mean of "
+        "its sets, whatever their sizes",
+        better="higher",
+    ),
+    _of_sets(
+        "FPR95",
+        "false positive rate at 95 % true positives",
+        "as the variant says: which class is positive, and which threshold counts (`FPR95_ood_positive`, "
+        "`FPR95_ood_positive_openood_vertices`, `FPR95_first`, `FPR95_quantile_ninco`, `FPR95_rank_ssb`)",
+        better="lower",
+    ),
+    _of_sets(
+        "AUPR_IN",
+        "area under precision over recall, ID positive",
+        "trapezoids between all distinct scores, from recall 0 with precision 1; depends on the ratio of ID to OOD",
+        better="higher",
+    ),
+    _of_sets(
+        "AUPR_OUT",
+        "area under precision over recall, OOD positive",
+        "the same of negated scores with ID and OOD exchanged",
+        better="higher",
+    ),
+)  # fmt: skip
+_ACCURACY = _share(
+    "ACC",
+    "accuracy on ID images",
+    "ID images whose prediction is their label / ID images; with covariate-shifted sets as ID, over all pooled",
+    better="higher", source="OpenOOD 1.5, openood/evaluation_api/evaluator.py",
+    undefined="predictions or labels are not told",
+)  # fmt: skip
+_SPREADS = tuple(
+    Measure(
+        f"{key}_std",
+        f"spread of {key} over runs",
+        _STD,
+        unit="share",
+        source="OpenOOD 1.5, scripts/eval_ood.py",
+        undefined="undefined for one of the runs",
+    )
+    for key in NUMBERS
+)
+MEASURES = (*_COMPARED, _ACCURACY, *_SPREADS)
+DEFINITIONS = definitions(MEASURES[: len(NUMBERS)])
+
+_MOST_SHOWN = 20
+"""Of the sets of a group: a terminal does not show each of many classes."""
+
+
+def _tables(result: Result) -> Iterator[Table]:
+    data = result.data
+    inputs = [
+        (run, name, *row[2:])
+        for run, files in data["inputs"].items()
+        for name, file in files.items()
+        for row in input_rows({run: {name: file}}, None)
+    ]
+    inputs += [("", *row[1:]) for row in input_rows({}, data["manifest"])]
+    columns = (Column("run"), Column("set"), Column("file"), Column("digest", "digest"), Column("reported"))
+    yield Table("inputs", columns, inputs, title="Inputs")
+    variants = [(name, one["meaning"], one["FPR95"], one["rule"]) for name, one in data["variants"].items()]
+    heads = (Column("variant"), Column("meaning"), Column("FPR95"), Column("rule", text=False))
+    yield Table("variants", heads, variants, title="Variants")
+    if len(data["lists"]) > 1:
+        yield _lists(data)
+    yield _numbers(result)
+    yield from _intervals(result)
+
+
+def _lists(data: Data) -> Table:
+    """Return what each list leaves out of each set."""
+    rows = [
+        (which, name, n, told["left_out"].get(name, 0), told["judged"].get(name))
+        for which, told in data["lists"].items()
+        for name, n in told["images"].items()
+    ]
+    columns = (Column("list"), Column("set"), Column("images", "count"), Column("left_out", "count", "left out"),
+               Column("judged", "count"))  # fmt: skip
+    title = "Images left out; unjudged is not clean" if any(row[4] for row in rows) else "Images left out"
+    return Table("lists", columns, rows, title=title, printed=[row for row in rows if row[3] or row[4]], file=True)
+
+
+def _is_shown(data: Data, row: str) -> bool:
+    members = [one for names in data["groups"].values() for one in names]
+    return len(members) <= _MOST_SHOWN or row not in members
+
+
+def _numbers(result: Result) -> Table:
+    """Return a row a set and group, with a column a measure."""
+    rows: list[tuple[Any, ...]] = []
+    for one in result.scored:
+        found = {} if one.found is None else {value.measure: value for value in one.found.values}
+        numbers = [found[key].value if key in found else None for key in (*NUMBERS, *(one.key for one in _SPREADS))]
+        sizes = found["AUPR_IN"].n, found["AUROC"].n
+        rows.append((one.method, one.split or "published", one.task, one.variant, one.part, *sizes, *numbers))
+    several = len(result.data["inputs"]) > 1
+    columns = (Column("run", text=several), Column("list"), Column("id", head="ID"), Column("variant"), Column("set"),
+               Column("n_id", "count", "n ID"), Column("n_ood", "count", "n OOD"),
+               *(Column(key, "share") for key in NUMBERS),
+               *(Column(f"{key}_std", "share", f"± {key}", text=several) for key in NUMBERS))  # fmt: skip
+    printed = [row for row in rows if _is_shown(result.data, row[4])]
+    title = "Numbers; of several runs mean and population standard deviation" if several else "Numbers"
+    return Table("ood", columns, rows, title=title, printed=printed, file=True)
+
+
+def _intervals(result: Result) -> Iterator[Table]:
+    bootstrap = result.data["bootstrap"]
+    if bootstrap is None:
+        return
+    (whole,) = (one.table(result.scored, result.report.places) for one in result.report.tidy)
+    percent = f"{100 * float(bootstrap['confidence']):g} %"
+    title = f"{percent} intervals over images, {bootstrap['replicates']} replicates, seed {bootstrap['seed']}"
+    names = [one.name for one in whole.columns]
+    case, measure = names.index("case"), names.index("measure")
+    printed = [row for row in whole.all_rows() if _is_shown(result.data, row[case]) and row[measure] in COMPARED[:2]]
+    yield Table(whole.name, whole.columns, whole.rows, title, printed=printed, file=True)
+
+
+INTERVALS = Tidy("intervals", (
+    Column("compared_with", head="less"), Column("measure"),
+    *(Column(one, "share") for one in ("estimate", "low", "high")), Column("undefined", "count", text=False),
+))  # fmt: skip
+"""Of numbers, and with ``compared_with`` of their difference to those of another list."""
+
+
+def report_as(protocol: str, *, algorithm: int = 1) -> Report:
+    """Return how the results of image-level OOD detection show themselves, under the name of a benchmark."""
+    return Report(
+        protocol,
+        MEASURES,
+        tables=_tables,
+        algorithm=algorithm,
+        files=("ood", "lists", "intervals"),
+        tidy=(INTERVALS,),
+        places=("method", "split", "task", "variant", "case"),
+    )

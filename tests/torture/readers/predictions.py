@@ -132,17 +132,12 @@ def targets() -> list[Target]:
             reads("evaluation.score_files:read_scores", "s.parquet"),
         ),
         Target(
-            "image scores, csv", {"s.csv": _IMAGE_CSV}, reads("evaluation.image_ood.scores:read_image_scores", "s.csv")
-        ),
-        Target(
-            "image scores, json",
-            {"s.json": json_bytes({"scores": [0.5, -1], "images": ["a", "b"], "labels": [0, 1]})},
-            reads("evaluation.image_ood.scores:read_image_scores", "s.json"),
+            "image scores, csv", {"s.csv": _IMAGE_CSV}, reads("evaluation.image_ood.images:read_image_scores", "s.csv")
         ),
         Target(
             "image scores, npz",
             {"s.npz": npz(conf=np.array([0.5, 1.0]), pred=np.array([0, 1]), label=np.array([0, -1]))},
-            reads("evaluation.image_ood.scores:read_image_scores", "s.npz"),
+            reads("evaluation.image_ood.images:read_image_scores", "s.npz"),
         ),
         Target(
             "post-hoc inputs",
@@ -172,11 +167,6 @@ def targets() -> list[Target]:
                 )
             },
             reads("baselines.score_vectors:read_score_vectors", "v.json"),
-        ),
-        Target(
-            "confidence epochs",
-            {"e.csv": b"epoch,gamma_plus,gamma_minus\n1,0.5,0.25\n2,0.75,0.5\n"},
-            reads("evaluation.confidence:read_epochs", "e.csv"),
         ),
         Target(
             "similar sets",
