@@ -148,7 +148,7 @@ def read_tasks(text: str) -> tuple[TaskClasses, ...]:
         return tasks_of_header(read_manifest(find_manifest(text)).header)
     except CurationError as error:
         raise UsageError(
-            "There are no such tasks",
+            "Unknown tasks",
             where=f"--tasks {text[:200]}",
             expected=f"{', '.join(BENCHMARKS)}, a .json or .toml file, or a manifest with tasks",
             found=error.what,
@@ -203,7 +203,7 @@ def _of_file(path: Path) -> tuple[TaskClasses, ...]:
     ]
     if not named or len({task.name for task in named}) < len(named):
         raise UsageError(
-            "The task file names no task, or one twice",
+            "No task, or a task named twice",
             where=str(path),
             expected=_EXAMPLE,
             found=", ".join(task.name for task in named)[:200] or "none",
@@ -218,7 +218,7 @@ def _introduced(task: _Task, path: Path) -> tuple[str, ...]:
     stated = [names for names in (task.introduced, task.classes) if names is not None]
     if len(stated) != 1:
         raise UsageError(
-            "A task does not say once which classes it introduces",
+            "A task must state once which classes it introduces",
             where=f"{path}: {task.name[:80]}",
             expected=_EXAMPLE,
         )

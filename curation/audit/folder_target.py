@@ -83,16 +83,16 @@ def guess_roles(name: str, n_lines: int, n_tasks: int, names: Sequence[str] = ()
     """
     stem = name.rpartition("/")[2].lower()
     if len(_folders_with_roles(names)) > 1:
-        return [_none("several folders hold lists of one name: audit one of them")]
+        return [_none("several folders hold lists of the same name: audit one at a time")]
     if "with_unk" in stem:
-        return [_none("train images with images of later tasks, for ORE's energy model")]
+        return [_none("train images mixed with images of later tasks, for ORE's energy model")]
     if _WILDERNESS.fullmatch(stem):
-        return [_none("a wilderness list, for the wilderness impact alone")]
+        return [_none("a wilderness list, for the wilderness impact only")]
     if (match := _OF_ONE_TASK.fullmatch(stem)) and (role := _role_said(match[2])):
         return [_of_one_task(role, int(match[1]), match[2], n_tasks, names)]
     if match := _OF_ALL_TASKS.fullmatch(stem):
         return _of_all_tasks(_role_said(match[1]), n_lines, n_tasks)
-    return [_none("the name says no role")]
+    return [_none("the name states no role")]
 
 
 def _role_said(word: str) -> ListRole:
@@ -127,9 +127,9 @@ def _none(why: str) -> RoleOfList:
 def _of_one_task(role: ListRole, task: int, word: str, n_tasks: int, names: Sequence[str]) -> RoleOfList:
     whole = [other for other in names if other.rpartition("/")[2] in ("all_task_test", "test")]
     if word == "known_test" and whole:
-        return _none(f"its images are a part of {whole[0]}")
+        return _none(f"its images are part of {whole[0]}")
     if n_tasks and task > n_tasks:
-        return _none(f"the name says task {task}, of {n_tasks} tasks")
+        return _none(f"the name says task {task}, but there are {n_tasks} tasks")
     return RoleOfList(role, task, "guessed from the name")
 
 
@@ -138,12 +138,12 @@ _SEGMENT = 1000
 
 def _of_all_tasks(role: ListRole, n_lines: int, n_tasks: int) -> list[RoleOfList]:
     if role == "val" and n_tasks > 1 and n_lines == _SEGMENT * n_tasks:
-        why = f"guessed from the name: {n_tasks} segments of {_SEGMENT:,} lines, one a task"
+        why = f"guessed from the name: {n_tasks} segments of {_SEGMENT:,} lines, one per task"
         return [
             RoleOfList(role, task, why, (_SEGMENT * (task - 1) + 1, _SEGMENT * task)) for task in range(1, n_tasks + 1)
         ]
     if role == "train" and n_tasks > 1:
-        return [_none("the name does not say which task is trained on it")]
+        return [_none("the name does not say which task it trains")]
     return [RoleOfList(role, ALL_TASKS, "guessed from the name: one list for all tasks")]
 
 
@@ -160,7 +160,7 @@ def role_option(text: str, task_names: Sequence[str], option: str) -> RoleOfList
         return _none("said with --role")
     if role not in LIST_ROLES:
         expected = f"{', '.join(LIST_ROLES)} or none, then :TASK"
-        raise UsageError("There is no such role", where=option, expected=expected, found=role[:80])
+        raise UsageError("Unknown role", where=option, expected=expected, found=role[:80])
     number = _task_number(task, task_names, option) if task and task != "all" else ALL_TASKS
     if role == "train" and number == ALL_TASKS and len(task_names) > 1:
         raise UsageError(
@@ -178,7 +178,7 @@ def _task_number(text: str, names: Sequence[str], option: str) -> int:
     if text.isascii() and text.isdigit() and 1 <= int(text) <= (len(names) or 99):
         return int(text)
     raise UsageError(
-        "There is no such task",
+        "Unknown task",
         where=option,
         expected=", ".join(names) or "a number from 1, and --tasks",
         found=text[:80],
@@ -207,7 +207,7 @@ def read_view(text: str, option: str) -> LabelView:
         return msgspec.convert(pairs(text.split(","), option), LabelView)
     except (UsageError, msgspec.ValidationError):
         raise UsageError(
-            "There is no such label view",
+            "Unknown label view",
             where=option,
             expected=f"one of {', '.join(PRINCIPLE)}; or pairs such as known=keep,previous=drop,unknown=drop, "
             f"of {', '.join(LabelView.__struct_fields__)} with {', '.join(get_args(Treatment))}",
@@ -382,13 +382,13 @@ def _require_lists(options: FolderOptions, lists: ListSet) -> None:
             name, lines = _named(key if option == "--role" else key.partition(":")[0], sizes)
             if not name:
                 raise UsageError(
-                    "There is no such list in the folder",
+                    "Unknown list",
                     where=f"{option} {key[:120]}",
                     expected=", ".join(sizes)[:400],
                 )
             if lines and not 1 <= lines[0] <= lines[1] <= sizes[name]:
                 raise UsageError(
-                    "The list has no such lines",
+                    "Lines out of range",
                     where=f"{option} {key[:120]}",
                     expected=f"first and last of 1 to {sizes[name]}",
                 )
@@ -426,7 +426,7 @@ def _labels(
         chosen = [number for number in numbers if not task or task in (tasks[number].name, str(number + 1))]
         if len(chosen) != 1:
             raise UsageError(
-                "A label file holds the labels of one task",
+                "A label file belongs to one task",
                 where=f"--labels {key[:120]}",
                 expected=f"{text}:TASK, of {', '.join(tasks[number].name for number in numbers) or '--tasks'}",
             )

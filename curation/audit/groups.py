@@ -221,7 +221,7 @@ class Groups:
         present = sorted({name for one in images.lists for name in one.columns})
         if column and self.column not in set(map(_column, present)):
             raise UsageError(
-                "No list has a column of this name",
+                "Unknown column",
                 where=f"--group column={column[:80]}",
                 expected=", ".join(present)[:400] or "a table with columns beside its images",
             )
@@ -317,9 +317,9 @@ class Groups:
         if pattern.in_folders and not above[0] & above[1]:
             return "the folders of the two lists differ"
         if found.both and pattern.in_folders and self._numbered_anew(sides, pair):
-            return "names below the folders of train and test are numbered anew"
+            return "names are numbered from scratch below the folders of train and test"
         if not pattern.sure and 2 * present > counts.sum():
-            return f"{present:,} groups of {counts.sum():,} lines: hardly any holds two"
+            return f"{present:,} groups of {counts.sum():,} lines: almost none holds two"
         if not pattern.few and (present < LEAST_GROUPS or counts.max() > LARGEST_GROUP * counts.sum()):
             return f"the groups may be classes: {present:,}, the largest of {counts.max():,} of {counts.sum():,} lines"
         if not pattern.few and False not in follows and 2 * found.both > present:
@@ -374,18 +374,18 @@ def _checked(pattern: str) -> str:
 
     where, expected = f"--group {pattern[:80]}", r"a regular expression with a group, such as (patient\d+)"
     if len(pattern) > LONGEST_PATTERN:
-        raise UsageError("A pattern is too long", where=where, expected=f"at most {LONGEST_PATTERN:,} characters")
+        raise UsageError("The pattern is too long", where=where, expected=f"at most {LONGEST_PATTERN:,} characters")
     try:
         compute.match_substring_regex(pa.array([""]), pattern)
     except pa.ArrowInvalid as error:
         raise UsageError(
-            "A pattern is no regular expression that is searched for in bounded time", where=where, expected=expected,
-            found=str(error)[:200], hint="it cannot look ahead, look behind or refer back to a group",
+            "Unsupported regular expression", where=where, expected=expected,
+            found=str(error)[:200], hint="lookahead, lookbehind and backreferences are not supported",
         ) from None  # fmt: skip
     try:
         compute.replace_substring_regex(pa.array([""]), pattern, r"\1")
     except pa.ArrowInvalid:
-        raise UsageError("A pattern has no capture group", where=where, expected=expected) from None
+        raise UsageError("The pattern has no capture group", where=where, expected=expected) from None
     return pattern
 
 

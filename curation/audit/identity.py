@@ -88,7 +88,7 @@ class Shared:
     examples : tuple of Example
         The first few by line of the second list.
     why : str
-        Of *likely* and *hint*: what agrees, ``the last 2 folders and the name``, ``without leading zeros``.
+        Of *likely* and *hint*: how names agree: ``with the last folder``, ``apart from leading zeros``.
     """
 
     strength: Strength
@@ -122,17 +122,17 @@ class _Sign:
     once: bool = False
 
 
-_LIKELY = _Sign("likely", "the file name alone", rf"^.*/|{IMAGE_SUFFIX}", share=0.9, once=True)
+_LIKELY = _Sign("likely", "by file name alone", rf"^.*/|{IMAGE_SUFFIX}", share=0.9, once=True)
 _TAILS = tuple(
     _Sign("hint", why, rf"^(?:.*/)?((?:[^/]+/){{{folders}}}[^/]+)$", r"\1", share=0.5, once=True)
     for folders, why in (
-        (3, "the last 3 folders and the name"),
-        (1, "the last folder and the name"),
+        (3, "with the last 3 folders"),
+        (1, "with the last folder"),
     )
 )
 _OTHER_HINTS = (
-    _Sign("hint", "without leading zeros", r"(^|[^0-9])0+([0-9])", r"\1\2"),
-    _Sign("hint", "another suffix", IMAGE_SUFFIX),
+    _Sign("hint", "apart from leading zeros", r"(^|[^0-9])0+([0-9])", r"\1\2"),
+    _Sign("hint", "apart from the suffix", IMAGE_SUFFIX),
 )
 
 
@@ -197,7 +197,7 @@ class Images:
         return shared
 
     def texts(self, rows: Int32s | Int64s | Sequence[int]) -> list[str]:
-        """Return images as they are told to the user: the path below `root`, or the id with its dataset."""
+        """Return images as they are shown to the user: the path below `root`, or the id with its dataset."""
         return self.vocabulary.ids(rows)
 
     def exact(self, a: int, b: int, shown: int = 3) -> Shared:

@@ -12,19 +12,20 @@ from curation.audit.rule import Finding, Outcome, Rule, joined, not_applicable, 
 from curation.audit.target import AuditedList, AuditTarget
 from curation.manifest.header import LabelView
 from curation.sources.source import Bools, Int64s
+from curation.wording import counted
 
 TASKS = "the classes of each task: --tasks reowod|ore|s-owodb, or a file that lists them"
 ROLES = "the role of the lists: --role LIST=train, =val, =test; of tasks =train:1, =finetune:2"
 SOURCES = "the raw annotations of these images: --source NAME=PATH"
-BOXES = "an annotation file with boxes in place of a table of image and class: --source NAME=PATH"
+BOXES = "an annotation file with boxes instead of a table of image and class: --source NAME=PATH"
 COMPLETE = (
-    "an annotation file in place of a table of image and class, which may miss classes: --source NAME=PATH; "
-    "--exhaustive NAME where the table misses none"
+    "an annotation file instead of a table of image and class, which may miss classes: --source NAME=PATH; "
+    "--exhaustive NAME if the table misses none"
 )
 EXHAUSTIVE = "whether every object of every class is annotated on every image of the source: --exhaustive NAME"
 VIEWS = (
-    "the labels that these lists carry: --labels LIST=FILE.json for what was written out, "
-    "or --view ROLE=VIEW for the rule"
+    "the labels that these lists carry: --labels LIST=FILE.json for published labels, "
+    "or --view ROLE=VIEW for the rule behind them"
 )
 LABELS = "a label file that holds all images of the list: --labels LIST=FILE.json"
 LISTS = "the id lists of these parts: `curation import` or `curation build` completes the manifest"
@@ -33,7 +34,7 @@ LISTS = "the id lists of these parts: `curation import` or `curation build` comp
 def judged(rule: Rule, target: AuditTarget) -> Outcome:
     """Return what a rule says of a target; without the tasks or the lists that it needs, that they are missing."""
     if rule.of_published_lists and target.published is None:
-        return not_applicable("the benchmark is no folder of lists")
+        return not_applicable("the benchmark is not a folder of lists")
     if rule.tasks and not target.tasks:
         if not target.expects_tasks:
             return not_applicable("the benchmark has no tasks")
@@ -57,7 +58,7 @@ def unlocated_finding(target: AuditTarget, one: AuditedList, need: str = SOURCES
     if not one.available:
         return missing_lists([one])
     count = len(target.unlocated(one)) - (len(target.absent(one)) if one.role == "test" else 0)
-    text = f"{count:,} of its {len(one.unique):,} images are in no source at hand"
+    text = f"no available source holds {count:,} of its {counted(len(one.unique), 'image')}"
     return [undecidable(one.name, need, text)] if count else []
 
 
@@ -72,14 +73,15 @@ def uncovered_finding(target: AuditTarget, one: AuditedList, task: int) -> list[
     if not len(images):
         return []
     name, count, size = one.labels[task].name, len(images), len(one.unique)
-    text = f"{count:,} of its {size:,} images are not in label file {name}"
+    text = f"label file {name} lacks {count:,} of its {counted(size, 'image')}"
     if count == size:
-        text = f"label file {name} holds none of its {count:,} images; it may be another list's"
+        every = f"all of its {size:,} images" if size > 1 else "its only image"
+        text = f"label file {name} lacks {every}; it may belong to another list"
     return [undecidable(of_task(target, one, task), LABELS, text, target.examples(images, [one]))]
 
 
 def label_warnings(target: AuditTarget) -> list[str]:
-    """Return what is odd about label files: each that lacks images of its list, with the first few of them."""
+    """Return the label files that lack images of their list, each with the first few of these images."""
     return [
         f"{found.about}: {found.text}: {'; '.join(found.examples)}"
         for one in target.lists
@@ -148,20 +150,22 @@ def forbidden_labels(target: AuditTarget, one: AuditedList, task: int, forbidden
     if len(rows):
         names = list(dict.fromkeys(label_text(target, label) for label in labels.label[rows].tolist()))
         least = "at least " if len(unsure(target, one, task)) else ""
-        text = f"{least}{len(rows):,} {labels.unit} labelled {joined(names)} by {labels.origin}"
+        text = f"{least}{labels.counted(len(rows))} labelled {joined(names)} in {labels.origin}"
         found = [Finding("fail", about, len(rows), text, _examples(target, one, labels, rows))]
         return found + uncovered_finding(target, one, task)
     if task in one.labels:
         missing = uncovered_finding(target, one, task)
         covered = len(one.unique) - len(uncovered(target, one, task))
-        text = f"none among {len(labels):,} boxes of {labels.origin} on {covered:,} images"
+        text = f"none among {labels.counted()} of {labels.origin} on {counted(covered, 'image')}"
         if covered and not len(labels):
             return [undecidable(about, LABELS, text), *missing]
         return ([Finding("pass", about, text=text)] if covered else []) + missing
     held = target.held(one)
     if not len(held):
-        return [Finding("fail", about, text="the declared view lets such labels through; no box was at hand to count")]
-    text = f"none among {len(labels):,} {labels.unit}"
+        return [
+            Finding("fail", about, text="the declared view lets such labels through; no boxes were available to count")
+        ]
+    text = f"none among {labels.counted()}"
     if target.incomplete(held).any():
         return [undecidable(about, COMPLETE, text)]
     return unlocated_finding(target, one) or [Finding("pass", about, text=text)]

@@ -14,6 +14,7 @@ from curation.manifest.header import UNKNOWN_ID, ClassEntry, ClassRole, LabelVie
 from curation.manifest.views import PartImages, select_objects
 from curation.short_repr import short_repr
 from curation.sources.source import Bools, Floats, Int32s
+from curation.wording import counted
 
 _RAW = -1
 DECIMALS = 2
@@ -52,6 +53,11 @@ class Labels:
 
     def __len__(self) -> int:
         return len(self.image)
+
+    def counted(self, number: int | None = None) -> str:
+        """Return how many labels, all or some: ``1 box``, ``2 boxes``."""
+        one = "box" if self.unit == "boxes" else self.unit.removesuffix("s")
+        return counted(len(self) if number is None else number, one, self.unit)
 
 
 def raw_labels(target: AuditTarget, one: AuditedList) -> Labels:

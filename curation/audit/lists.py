@@ -19,6 +19,7 @@ from curation.sources.entries import CLASS_FILE, EmptyListError, PublishedFile, 
 from curation.sources.published_list import YAML_NAMES, first_line, list_files, read_published
 from curation.sources.source import Int32s
 from curation.storage import inside
+from curation.wording import counted
 
 MAX_FILE_BYTES = 512 << 20
 MAX_BYTES = 2 << 30
@@ -159,9 +160,7 @@ def read_lists(place: Path | Sequence[Path], *, namespace: str = "", but: Sequen
     read = _read_all(root, [path for path in paths if path.resolve() not in others])
     if not read.found and not any(one.form in ("class roles", "class names", "map") for one in read.files.values()):
         reasons = "; ".join(f"{name}: {why}" for name, why in list(read.skipped.items())[:3])
-        raise UsageError(
-            "There is no list of images", where=str(root), expected=EXPECTED, found=reasons or "no such file"
-        )
+        raise UsageError("No list of images found", where=str(root), expected=EXPECTED, found=reasons or "no such file")
     names = sorted(read.found)
     images = images_of([read.found[name][1] for name in names], namespace)
     lists = tuple(
@@ -208,7 +207,7 @@ def _read_all(root: Path, paths: Sequence[Path]) -> _Found:
         named.update(published.named_files)
         if published.form == "class names" and not CLASS_FILE.search(path.stem):
             names = published.classes[""]
-            read.skipped[file] = f"its {len(names):,} lines are words, as names of classes, and no files"
+            read.skipped[file] = f"words such as class names on its {counted(len(names), 'line')}, not files"
             read.first_lines[file] = names[0][:80]
         for key, one in lists:
             name = relative.with_suffix("").as_posix() + (f"/{key}" if key else "")
@@ -220,7 +219,7 @@ def _read_all(root: Path, paths: Sequence[Path]) -> _Found:
             name = file + (f"/{key}" if key else "") if name in read.found else name
             read.found[name] = file, one
         if len(read.found) > MAX_LISTS:
-            raise UsageError("There are too many lists to compare", where=str(root), expected=f"at most {MAX_LISTS:,}")
+            raise UsageError("Too many lists to compare", where=str(root), expected=f"at most {MAX_LISTS:,}")
     return read
 
 
@@ -244,7 +243,7 @@ def _named_lists(published: PublishedFile) -> Iterator[tuple[str, PublishedList]
     """Yield the lists of a file under the names that reports give them: ``val.txt`` in a JSON object is ``val``."""
     lists = {one.name: one for one in published.lists}
     if bad := [key for key in lists if key and (not key.isprintable() or len(key) > _LONGEST_KEY)]:
-        raise AnnotationFormatError("The name of a list in it is no name", found=repr(bad[0][:40]))
+        raise AnnotationFormatError("A list in it has no valid name", found=repr(bad[0][:40]))
     for key in sorted(lists):
         short = key.removesuffix(".txt")
         yield key if short in lists or not short else short, lists[key]
@@ -255,7 +254,7 @@ def _files(place: Path | Sequence[Path]) -> tuple[Path, list[Path]]:
     if not isinstance(place, Path):
         given = [Path(os.path.abspath(one)) for one in place]  # noqa: PTH100 - links stay as they are named
         if not given:
-            raise UsageError("No list is given")
+            raise UsageError("No list given")
         if missing := [one for one in given if not one.is_file()]:
             raise MissingFileError("The list does not exist", where=str(missing[0]))
         root = Path(os.path.commonpath([one.parent for one in given]))
@@ -278,7 +277,7 @@ def _require_room(path: Path, room: int) -> int:
     limit = min(MAX_FILE_BYTES, room)
     if (size := path.stat().st_size) > limit:
         raise UsageError(
-            "A file is too large to be a list" if size > MAX_FILE_BYTES else "The lists are too large together",
+            "A file is too large to be a list" if size > MAX_FILE_BYTES else "The lists are too large in total",
             where=str(path),
             expected=f"at most {MAX_FILE_BYTES if size > MAX_FILE_BYTES else MAX_BYTES:,} bytes",
             found=f"{size:,}",

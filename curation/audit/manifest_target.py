@@ -119,7 +119,7 @@ def _role(part: PartEntry, header: Header) -> ListRole:
 def _played(part: PartEntry, header: Header) -> PartPlayed:
     if role := _role(part, header):
         return PartPlayed(part.name, f"{role} of {part.task or 'all'}", "", "the manifest says so")
-    why = f"beside {part.task}-{part.role}, which is the {part.role} list of {part.task}"
+    why = f"{part.task}-{part.role} is the {part.role} list of {part.task}"
     return PartPlayed(part.name, "", "", why)
 
 
@@ -153,7 +153,7 @@ def _require_parts(header: Header, labels: Mapping[str, Source]) -> None:
     parts = [part.name for part in header.parts]
     if wrong := [name for name in labels if name not in parts]:
         raise UsageError(
-            "There is no such part to give label files for",
+            "Unknown part",
             where=f"--labels {wrong[0][:80]}",
             expected=", ".join(parts),
         )

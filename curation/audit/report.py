@@ -1,16 +1,16 @@
-"""`Report`: what every rule found, as statements, tables, plain data and one HTML page; what each task consists of."""
+"""`Report`: what every rule found, as statements, plain data and one HTML page; what each task consists of."""
 
 from __future__ import annotations
 
 import json
 import os
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,19 +19,15 @@ from curation.audit.labels import hidden_unknowns
 from curation.audit.rule import VERDICTS, Severity, joined
 from curation.audit.statement import RuleResult, Statement, Sums, by_need, statements, sums_of
 from curation.audit.target import AuditedList, AuditTarget
-from curation.csv_table import as_csv
 from curation.pages import page
-from curation.short_repr import cut
+from curation.short_repr import cut, html_table
 from curation.storage import publishing_folder
 from curation.wording import counted
 
 if TYPE_CHECKING:
     import pandas as pd
 
-TableName = Literal["rules", "findings", "tasks"]
-
 _ROLES = ("train", "finetune", "val", "test")
-_RULE_COLUMNS = ("rule", "severity", "verdict", "count", "definition", "examples", "missing", "fix")
 _FINDING_COLUMNS = ("rule", "verdict", "about", "count", "text", "examples", "missing")
 _SHOWN_SUBJECTS = 6
 
@@ -98,8 +94,9 @@ class Report:
 
     def _repr_html_(self) -> str:
         """Return the rules and their verdicts as a small table for a notebook."""
-        shown = self.to_frame("rules")[["rule", "verdict", "count", "definition"]]
-        return str(shown.to_html(index=False, max_rows=None))
+        columns = ("rule", "verdict", "count", "definition")
+        rows = [[str(one[name]) for name in columns] for one in map(_rule_data, self.results)]
+        return html_table(columns, rows, caption=cut(self.target.name, 60))
 
     @cached_property
     def statements(self) -> tuple[Statement, ...]:
@@ -147,7 +144,7 @@ class Report:
         if not sums.decided:
             text = "nothing could be checked"
         if missing:
-            text += f"; not decidable: {joined(missing, _SHOWN_SUBJECTS)}"
+            text += f"; undecidable: {joined(missing, _SHOWN_SUBJECTS)}"
         return text + (f"; {counted(len(self.damaged), 'list')} could not be read" if self.damaged else "")
 
     @property
@@ -175,8 +172,15 @@ class Report:
 
     @property
     def findings(self) -> pd.DataFrame:
-        """One row a finding (see `to_frame`)."""
-        return self.to_frame()
+        """One row for each finding: rule, verdict, what it is about, count, text, examples, missing data."""
+        import pandas as pd
+
+        rules = map(_rule_data, self.results)
+        rows = [{"rule": one["rule"], **finding} for one in rules for finding in one["findings"]]
+        cells = [
+            ["; ".join(row[name]) if name == "examples" else row[name] for name in _FINDING_COLUMNS] for row in rows
+        ]
+        return pd.DataFrame(cells, columns=list(_FINDING_COLUMNS))
 
     def verdict(self, name: str) -> str:
         """Return the verdict of a rule."""
@@ -186,34 +190,6 @@ class Report:
         """Return how many rules came to each verdict, strongest first, absent ones left out."""
         counts = Counter(one.outcome.verdict for one in self.results)
         return {verdict: counts[verdict] for verdict in VERDICTS if counts[verdict]}
-
-    def to_frame(self, table: TableName = "findings") -> pd.DataFrame:
-        """Return a table.
-
-        Parameters
-        ----------
-        table : {"findings", "rules", "tasks"}
-            ``findings``: rule, verdict, what it is about, count, text, examples, missing data. ``rules``: name,
-            severity, verdict, count, definition, examples, missing data, how to fix. ``tasks``: see `TaskComposition`.
-        """
-        import pandas as pd
-
-        columns, rows = self._table(table)
-        return pd.DataFrame(list(rows), columns=list(columns))
-
-    def to_csv(self, table: TableName = "findings") -> str:
-        """Return a table as CSV text; an empty cell where a number is not known."""
-        return as_csv(*self._table(table))
-
-    def _table(self, table: TableName) -> tuple[Sequence[str], Iterable[Sequence[Any]]]:
-        if table == "tasks":
-            tasks = task_composition(self.target)
-            return TaskComposition.__slots__, [[getattr(one, name) for name in one.__slots__] for one in tasks]
-        rules = [_rule_data(one) for one in self.results]
-        if table == "rules":
-            return _RULE_COLUMNS, [_cells(one, _RULE_COLUMNS) for one in rules]
-        findings = [{"rule": one["rule"], **finding} for one in rules for finding in one["findings"]]
-        return _FINDING_COLUMNS, [_cells(one, _FINDING_COLUMNS) for one in findings]
 
     def data(self) -> dict[str, Any]:
         """Return plain data for JSON: what was judged, from which files, and what every rule found."""
@@ -286,7 +262,7 @@ class Report:
         )
 
     def save(self, folder: str | PathLike[str]) -> None:
-        """Write ``report.html``, ``audit.json`` and the tables as CSV into a new folder.
+        """Write ``report.html`` and ``audit.json`` into a new folder.
 
         Raises
         ------
@@ -297,8 +273,6 @@ class Report:
             (new / "report.html").write_text(self.html(), encoding="utf-8")
             text = json.dumps(self.data(), indent=1, ensure_ascii=False, allow_nan=False)
             (new / "audit.json").write_text(text + "\n", encoding="utf-8")
-            for table in ("rules", "findings", "tasks"):
-                (new / f"{table}.csv").write_text(self.to_csv(table), encoding="utf-8")
 
 
 def task_composition(target: AuditTarget) -> list[TaskComposition]:
@@ -333,10 +307,6 @@ def _composition(target: AuditTarget, number: int) -> TaskComposition:
         hiding=len(np.unique(shown)) if located else None,
         hiding_at_least=bool(located and task.unknown and silent.any()),
     )
-
-
-def _cells(row: Mapping[str, Any], columns: Sequence[str]) -> list[Any]:
-    return ["; ".join(cell) if isinstance(cell := row[name], list) else cell for name in columns]
 
 
 def _list_data(target: AuditTarget, one: AuditedList) -> dict[str, Any]:

@@ -144,7 +144,7 @@ def read_role(path: str) -> RoleGuess:
     guess = RoleGuess(path, (), parts[0].left, folder, parts[0].said, "no name says train, val or test")
     if parts[0].said and not parts[0].roles:
         both = " and ".join(f'"{word}"' for word in dict.fromkeys(parts[0].said))
-        return replace(guess, why=f"the name says {both}: say which with --role")
+        return replace(guess, why=f"the name says {both}: choose with --role")
     for place, part in enumerate(parts):
         if part.roles:
             unlabelled = any(word.lower().startswith("unl") for word in part.said)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -57,7 +56,7 @@ class Finding:
     pairs : tuple of (str, str)
         Those of the pairs.
     asked : int
-        Questions that the finding answers, or cannot: a rule and a list or pair each. 0 for what is merely told.
+        Questions that the finding answers, or cannot: a rule and a list or pair each. 0 for mere notes.
     like : str
         What findings of many lists have in common: three and more of one text are one statement.
     brief : str
@@ -82,23 +81,6 @@ class Finding:
     brief: str = ""
     hint: str = ""
     reason: str = ""
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "text", _ONE.sub(_singular, self.text))
-
-
-_ONE = re.compile(
-    r"(?<![\w.,])(?<!of )1 "
-    r"(annotation|box|categorie|class|file|group|id|image|line|list|name|note|object|pair|photo|value)e?s\b"
-    r"(?: (are|have|occur|repeat|share|show|agree|lack|lost)\b)?"
-)
-
-
-def _singular(match: re.Match[str]) -> str:
-    """Return ``1 line repeats`` for ``1 lines repeat``."""
-    noun, verb = match.groups()
-    verbs = {None: "", "are": " is", "have": " has", "lost": " lost"}
-    return f"1 {noun.replace('rie', 'ry')}{verbs.get(verb, f' {verb}s')}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,45 +62,45 @@ def audit(
     fail_on: Literal["error", "warning"] = "error",
     reading: Reading | None = None,
 ) -> Report:
-    """Return what the rules of a sound benchmark say of this one.
+    """Check lists against the rules of a sound benchmark.
 
     Parameters
     ----------
     target : Manifest, str or path
-        a manifest (folder or NAME@VERSION), or a folder of somebody's lists of images
+        a manifest (folder or NAME@VERSION), or a folder of lists of images
     sources : mapping of str to path or annotations, optional
-        of a folder's lists by any name, where one such as coco-train2017 or voc2007-test says what it is; rules without
-        the data that they need are undecidable
+        for a folder of lists any name; one such as coco-train2017 or voc2007-test says what it is. Rules without the
+        data they need are undecidable
     exhaustive : collection of str
-        this source misses no object of any of its classes (known of COCO and VOC annotation files; repeatable)
+        a source that annotates every object of its classes (known for COCO and VOC annotation files; repeatable)
     tasks : str or sequence of TaskClasses, optional
-        classes of each task of a folder's lists: reowod, ore (m-owodb), s-owodb, a .json or .toml file, or a manifest
+        classes of each task, for a folder of lists: reowod, ore (m-owodb), s-owodb, a .json or .toml file, a manifest
     namespace : str, optional
-        the dataset of ids whose form does not tell it (default: that of the sources, where they share one)
+        dataset of ids whose form does not reveal it (default: that of the sources, if they share one)
     roles : mapping of str to str, optional
-        what a list of a folder is: train, finetune, val, test, wilderness, or none; LIST[1-1000] for some lines
-        (default: guessed from its name; repeatable)
+        role of a list of a folder: train, finetune, val, test, wilderness, id, ood or none; LIST[1-1000] for some of
+        its lines (default: guessed from its name; repeatable)
     views : mapping of str to str or LabelView, optional
-        the labels that lists of a role carry: as the principle says for train, finetune, val or test, or
+        labels that lists of a role carry: train, finetune, val or test for what the principle requires, or
         known=keep,previous=drop,unknown=rename:unknown (repeatable)
     labels : mapping of str to path or annotations, optional
-        the labels as they were written out, COCO JSON, of a list or a part; of a folder whose tasks are known, that
-        beside a list of its name is read too (repeatable)
+        COCO JSON with the published labels of a list or part; with --tasks, a JSON beside a list and of its name is
+        read too (repeatable)
     photos : mapping of str to path, optional
         the photos of a source, for the rule DS3 (repeatable)
     leaks : path, optional
-        what curation similarity leaks wrote of this manifest, leaks.json or its folder: adds the rule LK1
+        output of curation similarity leaks for this manifest, leaks.json or its folder: adds the rule LK1
     exemplars : int
-        images of each known class in a finetuning list
+        images of each known class that a finetuning list should hold
     groups : sequence of str
-        what a group of images is, such as a patient: the first capture group, searched in the path; before all patterns
-        that names are looked through for (repeatable, tried in order)
+        pattern whose first capture group, searched in the path, names a group of images such as a patient; tried before
+        the built-in patterns (repeatable, in order)
     group_column : str
-        the column of a table that is such a group
+        table column that holds such a group
     rules : str, optional
         only these rules or principles, such as CO1,DS2 or DS
     fail_on : {"error", "warning"}
-        what makes the audit fail, and the exit status 1
+        weakest verdict that makes the audit fail, with exit status 1
     reading : Reading, optional
         How annotation files are read.
 
@@ -111,7 +111,7 @@ def audit(
     Raises
     ------
     UsageError
-        A list, part, source, role, task, view or rule is named that is not there.
+        An unknown list, part, source, role, task, view or rule.
     MissingFileError
         A file or folder does not exist.
 
@@ -132,7 +132,9 @@ def audit(
         said = {"tasks": tasks, "role": roles, "view": views, "namespace": namespace}
         for name, value in {**said, "group": groups, "group-column": group_column}.items():
             if value:
-                raise UsageError(f"A manifest says this itself, --{name} is for a folder of lists", where=f"--{name}")
+                raise UsageError(
+                    f"--{name} applies to a folder of lists; a manifest states this itself", where=f"--{name}"
+                )
         target_of_rules = manifest_target(
             subject,
             given,
@@ -145,7 +147,7 @@ def audit(
             target_of_rules = replace(target_of_rules, leaks=_leaks_of(subject, Path(leaks)))
         return replace(run_audit(target_of_rules, chosen), digest=subject.digest, fail_on=fail_on)
     if leaks is not None:
-        raise UsageError("A leak check is of a manifest, and not of a folder of lists", where=f"--leaks {leaks}")
+        raise UsageError("--leaks needs a manifest, not a folder of lists", where=f"--leaks {leaks}")
     # Bare ids are of the sources where these share a namespace; their form tells where not.
     spaces = {source.namespace for source in given.values()}
     own = [Path(tasks)] if isinstance(tasks, str) else []
@@ -233,7 +235,7 @@ def _leaks_of(manifest: Manifest, place: Path) -> LeakFile:
     found = read_leaks(place)
     if found.manifest.digest != manifest.digest:
         raise UsageError(
-            "The leak check is of another manifest",
+            "The leak check is for another manifest",
             where=f"--leaks {place}",
             expected=f"{manifest.header.name} {manifest.header.version}, {manifest.digest}",
             found=f"{found.manifest.name} {found.manifest.version}, {found.manifest.digest}"[:300],
@@ -247,7 +249,7 @@ def _require_names(exhaustive: Collection[str], photos: Collection[str], names: 
             # Photos of a folder's lists may be there without annotations: any name serves then.
             if name not in names and (names or option == "--exhaustive"):
                 raise UsageError(
-                    "There is no such source here",
+                    "Unknown source",
                     where=f"{option} {name[:80]}",
                     expected=", ".join(names) or "a name given with --source",
                 )

@@ -1,4 +1,4 @@
-"""``curation audit``: is this benchmark sound? Rules on a manifest, or on any folder of somebody's lists."""
+"""``curation audit``: is this benchmark sound? Rules on a manifest, or on any folder of lists."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from curation.wording import counted
 _TITLES: dict[Gravity, str] = {
     "error": "Errors",
     "warning": "Warnings",
-    "undecidable": "What could not be decided, and how to make it so",
+    "undecidable": "Undecidable, and what is missing",
     "note": "Notes",
-    "pass": "What was checked and is in order",
+    "pass": "Checks passed",
 }
 _SHOWN_LISTS = 20
 _SHOWN_STATEMENTS = 20
@@ -36,16 +36,15 @@ def run(
 ) -> Answer:
     """Check a manifest, or any folder of lists, against the rules of a sound benchmark.
 
-    The verdict first, then errors, warnings, and what could not be decided; with ``--all`` notes and what passed. 0
-    when no error is told, else 1; 2 where a list could not be read and no error is told of the others.
+    The verdict first, then errors, warnings, and what is undecidable; with ``--all`` notes and what passed. 0 when
+    there is no error, else 1; 2 where a list could not be read and the others have no error.
 
     Parameters
     ----------
     out
-        write audit.json, report.html and the tables as CSV into a new folder; or the report as one HTML page
-        (repeatable)
+        write audit.json and report.html into a new folder; or the report as one HTML page (repeatable)
     each
-        audit each folder below FOLDER, many at once, into shards of reports: ``audit --each --help`` tells its options
+        audit each folder below FOLDER, many at once, into shards of reports: see ``audit --each --help``
     """
     assert not each  # noqa: S101 - `curation.cli` hands over to `curation.cli.audits_verb`
     for path in out:
@@ -54,7 +53,7 @@ def run(
         else:
             made.save(path)
     for name, why in made.damaged.items():
-        warn(f"{name} cannot be read, and nothing of it was judged: {why}")
+        warn(f"{name} could not be read and was not checked: {why}")
     for text in label_warnings(made.target):
         warn(text)
     lines = [made.sums_text] if amount.quiet else [*report_lines(made, whole=amount.all), made.sums_text]
@@ -92,7 +91,7 @@ def _statement(one: Statement) -> Iterator[str]:
     for text in one.examples[:SHOWN_EXAMPLES]:
         yield f"         such as {text}"
     if one.hint:
-        yield f"       {'to decide it' if one.gravity == 'undecidable' else 'to mend it'}: {one.hint}"
+        yield f"       {'needed' if one.gravity == 'undecidable' else 'to fix it'}: {one.hint}"
     if one.limits and one.gravity in ("error", "warning"):
         yield f"       does not show: {one.limits}"
 
@@ -125,4 +124,4 @@ def _not_asked(names: Sequence[str]) -> str:
     others = [f"{name} on {what}" for name, what in about.items() if name in names]
     on_tasks = [name for name in names if name not in about]
     told = f"{len(on_tasks)} rules on tasks and labels (--tasks, --labels): {', '.join(on_tasks)}"
-    return "Not asked: " + "; ".join([*([told] if on_tasks else []), *others])
+    return "Not applied: " + "; ".join([*([told] if on_tasks else []), *others])

@@ -92,7 +92,6 @@ NAMES: Mapping[str, OptionName | None] = {
     "kin.images": OptionName("lists"),
     "id_photos": OptionName("photos", "id"),
     "against_embeddings": OptionName("embeddings", "against"),
-    "corpus_embeddings": OptionName("embeddings", "corpus"),
     "embeddings_id": OptionName("embeddings", "id"),
     "embeddings_ood": OptionName("embeddings"),
     "detector_categories": OptionName("detections", "categories"),

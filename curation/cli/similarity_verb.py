@@ -10,7 +10,7 @@ from curation.cli.outputs import OutputFolder, OwnFolder
 from curation.leaks.report import FILES, Leaks, summary_lines
 from curation.leaks.run import leaks as find_leaks
 from curation.similarity import from_files
-from curation.similarity.from_files import Duplicates, Embedded, Neighbors, SetComparison
+from curation.similarity.from_files import Embedded, Pairs, SetComparison
 
 _MOST_NEIGHBORS = 20
 _MOST_PAIRS = 30
@@ -25,7 +25,7 @@ def embed(*, out: Annotated[Path, OwnFolder(), "DIR"], made: Annotated[Embedded,
     Parameters
     ----------
     out
-        the store; one begun is gone on with
+        the store; an interrupted one is resumed
     """
     data = made.data()
     return Answer(data, _embedded(data))
@@ -39,7 +39,7 @@ def _embedded(data: dict[str, Any]) -> list[str]:
         ("vectors", f"{data['embedded']:,} of {data['dimension']} numbers"),
         (
             "computed",
-            f"{data['computed']:,}; found in the store {data['reused']:,}; let go {data['let_go']:,}",
+            f"{data['computed']:,}; reused {data['reused']:,}; dropped {data['dropped']:,}",
         ),
         (
             "left out",
@@ -50,12 +50,12 @@ def _embedded(data: dict[str, Any]) -> list[str]:
 
 
 def neighbors(
-    found: Annotated[Neighbors | SetComparison, from_files.neighbors],
+    found: Annotated[Pairs | SetComparison, from_files.neighbors],
     /,
     *,
     out: Annotated[Path | None, _NEIGHBOR_FILES, "DIR"] = None,
 ) -> Answer:
-    """Nearest images of a reference set, and how alike whole sets are.
+    """Nearest images of a reference set, and how similar whole sets are to it.
 
     Parameters
     ----------
@@ -63,11 +63,11 @@ def neighbors(
         write neighbors.csv or similarity.csv, and a figure
     """
     written = found.save(out) if out else []
-    lines = _nearest(found) if isinstance(found, Neighbors) else _sets(found.data())
+    lines = _nearest(found) if isinstance(found, Pairs) else _sets(found.data())
     return Answer(found.data(), [*lines, *(f"wrote {path}" for path in written)])
 
 
-def _nearest(found: Neighbors) -> list[str]:
+def _nearest(found: Pairs) -> list[str]:
     facts = found.facts
     table = Table(
         f"Nearest of {facts['references']:,}"
@@ -101,7 +101,7 @@ def _number(value: float | None) -> str:
 
 
 def duplicates(
-    found: Annotated[Duplicates, from_files.duplicates],
+    found: Annotated[Pairs, from_files.duplicates],
     /,
     *,
     out: Annotated[Path | None, OutputFolder(("duplicates.csv",)), "DIR"] = None,

@@ -12,9 +12,8 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from curation.leaks.evidence import KINDS
 from curation.leaks.fingerprints import WINDOW, pictures_of
-from curation.leaks.step import FindLeaks
+from curation.leaks.step import KINDS, FindLeaks
 from curation.sources.photos import BrokenPhotoError, read_photo
 
 if TYPE_CHECKING:

@@ -1,9 +1,12 @@
-"""`Leaks`: what a leak check found, as a `Result`; its evidence as CSV, and a page that shows the pairs."""
+"""`Leaks`: the outcome of a leak check as a `Result`, with its evidence as CSV and a page that shows the pairs."""
 
 from __future__ import annotations
 
 import json
+import tomllib
+from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
+from importlib.resources import files
 from pathlib import Path
 
 import msgspec
@@ -12,13 +15,14 @@ from curation.arguments import checked
 from curation.errors import UsageError
 from curation.evaluation.measures import Data, Measure, Scored
 from curation.evaluation.result import Column, Report, Result, Table
-from curation.leaks.evidence import KINDS, Evidence, thumbnail
+from curation.leaks.step import KINDS, Evidence, thumbnail
 from curation.pages import page
 from curation.sources.photos import BrokenPhotoError, read_photo
-from curation.storage import publishing_files, read_bytes, write_bytes, write_text
+from curation.storage import publishing_files, read_bytes, write_text
+from curation.wording import counted
 
-JSON, PAGE, THUMBNAILS, LEAKED = "leaks.json", "leaks.html", "thumbnails", "leaked.txt"
-FILES = (JSON, PAGE, LEAKED, "leaks.csv", "unreadable.csv", f"{THUMBNAILS}/*.jpg")
+JSON, PAGE, LEAKED = "leaks.json", "leaks.html", "leaked.txt"
+FILES = (JSON, PAGE, LEAKED, "leaks.csv", "unreadable.csv")
 """What `Leaks.save` writes."""
 PAIRS_SHOWN = 60
 """Pairs of a kind that the page shows, those in doubt first."""
@@ -26,113 +30,12 @@ WHOLE = "benchmark"
 """The name of all parts together among the parts."""
 _PROTOCOL = "leaks"
 _LARGEST = 1 << 30
-_OF_PART = (
-    Measure(
-        "leaked",
-        "images of the benchmark in the corpus",
-        "benchmark images with any evidence",
-        unit="count",
-        better="lower",
-        undefined="no photo of these images could be compared",
-        count=("compared",),
-        ranked=True,
-    ),
-    Measure(
-        "leaked_share",
-        "share of the benchmark in the corpus",
-        "leaked / compared images of the benchmark",
-        unit="share",
-        better="lower",
-        undefined="no photo of these images could be compared",
-        count=("compared",),
-        ranked=True,
-    ),
-    Measure(
-        "leaked_by@{kind}",
-        "images whose strongest evidence is of this kind",
-        "same pixels before the nearest perceptual or mirrored code before the embedding",
-        unit="count",
-        better="lower",
-        undefined="no photo of these images could be compared",
-        paths=(("leaked_by", "{kind}"),),
-        count=("compared",),
-    ),
-)
-_OF_CHECK = (
-    *(
-        Measure(
-            f"recall{end}@{{alteration}}",
-            f"{what}recall of planted copies",
-            f"found / planted copies of this alteration{rule}",
-            unit="share",
-            better="higher",
-            undefined="no copy was planted",
-            paths=(("planted", "alterations", "{alteration}", key),),
-            count=("planted", "images"),
-        )
-        for end, what, rule, key in (
-            ("", "", "", "recall"),
-            ("_low", "lower end of the ", ", Wilson's interval, 95 %", "low"),
-            ("_high", "upper end of the ", ", Wilson's interval, 95 %", "high"),
-        )
-    ),
-    Measure(
-        "taken_for_another",
-        "share of planted copies that are also taken for an unrelated benchmark image",
-        "copies with evidence for an image that the unaltered photo is not like / copies",
-        unit="share",
-        better="lower",
-        undefined="no copy was planted",
-        paths=(("planted", "share"),),
-        count=("planted", "copies"),
-    ),
-    Measure(
-        "by_chance",
-        "corpus images that are near a code by chance",
-        "corpus images near a decoy: as many codes as the benchmark has, each mixed of eight pictures",
-        unit="count",
-        better="lower",
-        source="decoys as in Elias and Gygi, Nature Methods 4, 2007",
-        undefined="the benchmark has fewer than eight pictures to make decoys of",
-        paths=(("decoys", "by_chance"),),
-        count=("corpus", "images"),
-    ),
-    Measure(
-        "by_chance_high",
-        "upper end of by_chance",
-        "Wilson's interval of its share of the corpus, 95 %",
-        unit="ratio",
-        better="lower",
-        undefined="the benchmark has fewer than eight pictures to make decoys of, or the corpus is empty",
-        paths=(("decoys", "by_chance_high"),),
-        count=("corpus", "images"),
-    ),
-    Measure(
-        "precision",
-        "estimated precision of perceptual and mirrored evidence",
-        "1 - by_chance / corpus images with such evidence, at least 0",
-        unit="share",
-        better="higher",
-        undefined="no corpus image has such evidence, or there are no decoys",
-        paths=(("decoys", "precision"),),
-        count=("decoys", "matched"),
-    ),
-    Measure(
-        "precision_low",
-        "lower end of precision",
-        "the same with by_chance_high",
-        unit="share",
-        better="higher",
-        undefined="no corpus image has such evidence, or there are no decoys",
-        paths=(("decoys", "precision_low"),),
-        count=("decoys", "matched"),
-    ),
-)
-MEASURES = (*_OF_PART, *_OF_CHECK)
+_FACTS = tomllib.loads(files(__package__).joinpath("facts.toml").read_text(encoding="utf-8"))
+MEASURES = tuple(msgspec.convert(one, Measure) for group in ("part", "check") for one in _FACTS[group])
 
 
 class Leaks(Result):
-    """What a leak check found: a `Result` that is also saved with its evidence and a page of pairs.
+    """The outcome of a leak check: a `Result` that is saved with its evidence and a page of pairs.
 
     Parameters
     ----------
@@ -170,44 +73,42 @@ class Leaks(Result):
 
     @checked
     def save(self, folder: Path | str, *, figures: bool = False) -> list[Path]:
-        """Write ``leaks.json``, ``leaks.csv``, ``leaked.txt``, ``unreadable.csv``, a page and its thumbnails, together.
+        """Write ``leaks.json``, ``leaks.csv``, ``leaked.txt``, ``unreadable.csv`` and a page of pairs, together.
 
         There are no `figures`.
 
         Returns
         -------
         list of Path
-            All files written but thumbnails, ``leaks.json`` last.
+            The files written, ``leaks.json`` last.
         """
         folder = Path(folder)
-        thumbnails = (folder / THUMBNAILS).glob("[0-9][0-9][0-9][0-9]-*.jpg")
-        with publishing_files(folder, [f"{THUMBNAILS}/{one.name}" for one in thumbnails]) as new:
+        with publishing_files(folder) as new:
             for table in self.tables:
                 if table.file:
                     write_text(new / f"{table.name}.csv", table.csv())
             write_text(new / LEAKED, "".join(f"{one}\n" for one in self.leaked))
-            self._write_page(new)
+            write_text(new / PAGE, self._page())
             content = json.dumps(self.json_data(), indent=1, ensure_ascii=False, allow_nan=False)
             write_text(new / JSON, content + "\n")
         return [folder / name for name in ("leaks.csv", "unreadable.csv", LEAKED, PAGE, JSON)]
 
-    def _write_page(self, folder: Path) -> None:
+    def _page(self) -> str:
         groups = []
-        number = 0
         for kind, chosen in shown_pairs(self.evidence).items():
-            pairs = []
-            for one in chosen:
-                number += 1
-                names = [f"{number:04d}-{side}.jpg" for side in ("benchmark", "corpus")]
-                data = _small(self._photos.get(one.benchmark)), self._thumbnails.get(one.corpus)
-                for name, picture in zip(names, data, strict=True):
-                    if picture:
-                        write_bytes(folder / THUMBNAILS / name, picture)
-                links = [f"{THUMBNAILS}/{name}" if picture else "" for name, picture in zip(names, data, strict=True)]
-                pairs.append({"evidence": one, "links": links, "value": _in_words(one)})
+            pairs = [
+                {
+                    "value": _in_words(one),
+                    "sides": [
+                        ("benchmark", one.benchmark, _link(_small(self._photos.get(one.benchmark)))),
+                        ("corpus", one.corpus, _link(self._thumbnails.get(one.corpus))),
+                    ],
+                }
+                for one in chosen
+            ]
             total = sum(item.kind == kind for item in self.evidence)
-            groups.append({"kind": kind, "title": TITLES[kind], "pairs": pairs, "total": total})
-        write_text(folder / PAGE, page("leaks.html", data=self.data, groups=groups, lines=summary_lines(self.data)))
+            groups.append({"title": TITLES[kind], "pairs": pairs, "total": total})
+        return page("leaks.html", data=self.data, groups=groups, lines=summary_lines(self.data))
 
 
 TITLES: Mapping[str, str] = {
@@ -238,9 +139,13 @@ def _small(path: Path | None) -> bytes | None:
         return None
 
 
+def _link(picture: bytes | None) -> str:
+    return f"data:image/jpeg;base64,{b64encode(picture).decode()}" if picture else ""
+
+
 def _in_words(one: Evidence) -> str:
     if one.kind == "same_pixels":
-        return "every pixel is equal"
+        return "all pixels equal"
     if one.kind == "embedding":
         return f"cosine {one.value:.4f}, bound {one.threshold:.4f}, {one.variant}"
     return f"{one.value:.0f} of 256 bits differ, bound {one.threshold:.0f}; {one.variant}"
@@ -251,15 +156,15 @@ def summary_lines(data: Data) -> list[str]:
     whole, corpus, planted, decoys = data["parts"][WHOLE], data["corpus"], data["planted"], data["decoys"]
     leaked = whole["leaked"]
     lines = [
-        "No photo of the benchmark could be compared: nothing is known of leaks."
+        "No photo of the benchmark could be compared: nothing is known about leaks."
         if leaked is None
         else f"{leaked:,} of {whole['compared']:,} benchmark images are in the corpus ({whole['leaked_share']:.2%}); "
-        f"{whole['images'] - whole['compared']:,} were not compared, for want of a readable photo.",
-        f"{corpus['images']:,} images of the corpus were read; {corpus['unreadable']:,} more could not be, and "
-        f"{corpus['plain']:,} show so little that only their pixels were compared.",
+        f"{whole['images'] - whole['compared']:,} without a readable photo were not compared.",
+        f"{counted(corpus['images'], 'image')} of the corpus read, {corpus['unreadable']:,} unreadable; "
+        f"{corpus['plain']:,} too plain for a perceptual code: compared by pixels only.",
     ]
     if planted is None:
-        lines.append("No copy was planted: nothing is known of what this check misses.")
+        lines.append("No copies were planted: what this check misses is unknown.")
     else:
         counts = ", ".join(
             f"{name} {one['found']} of {one['planted']} ({one['low']:.1%} to {one['high']:.1%})"
@@ -268,14 +173,14 @@ def summary_lines(data: Data) -> list[str]:
         )
         lines.append(
             f"Planted copies found, with 95 % intervals: {counts}; {planted['taken_for_another']} of "
-            f"{planted['copies']:,} were taken for another image too."
+            f"{planted['copies']:,} were also mistaken for another image."
         )
     if decoys["by_chance"] is None:
-        lines.append("The benchmark has fewer than eight pictures: chance was not estimated.")
+        lines.append("The benchmark has fewer than eight pictures: chance matches were not estimated.")
     else:
         high = decoys["by_chance_high"]
         upper = "" if high is None else f" (at most {high:.1f}, 95 %)"
-        lines.append(f"Corpus images near a decoy, which is chance: {decoys['by_chance']:,}{upper}.")
+        lines.append(f"Corpus images that match a decoy, by chance: {decoys['by_chance']:,}{upper}.")
     return lines
 
 
@@ -372,17 +277,17 @@ class LeakFile(msgspec.Struct, frozen=True):
 
     @property
     def missed(self) -> str:
-        """What is known of leaks that the check does not find, to be put behind a sentence."""
+        """What is known about leaks that the check does not find, to be appended to a sentence."""
         if self.planted is None:
-            return "; no copy was planted, so that nothing is known of what was missed"
+            return "; no copies were planted, so what was missed is unknown"
         counts = [
             f"{name} {one.found} of {one.planted}" for name, one in self.planted.alterations.items() if one.planted
         ]
-        return f"; of planted copies were found: {', '.join(counts)}" if counts else ""
+        return f"; planted copies found: {', '.join(counts)}" if counts else ""
 
 
 def read_leaks(place: Path) -> LeakFile:
-    """Return what a leak check said, from its folder or its ``leaks.json``.
+    """Return the outcome of a leak check from its folder or its ``leaks.json``.
 
     Raises
     ------
@@ -396,7 +301,7 @@ def read_leaks(place: Path) -> LeakFile:
     try:
         found = msgspec.json.decode(read_bytes(path, kind="leak check", most=_LARGEST), type=LeakFile)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise UsageError("This is no leak check", where=str(path), found=str(error)[:200], hint=hint) from None
+        raise UsageError("Not the output of a leak check", where=str(path), found=str(error)[:200], hint=hint) from None
     if found.protocol != _PROTOCOL or WHOLE not in found.parts:
-        raise UsageError("This is no leak check", where=str(path), found=found.protocol[:80], hint=hint)
+        raise UsageError("Not the output of a leak check", where=str(path), found=found.protocol[:80], hint=hint)
     return found

@@ -1,4 +1,4 @@
-"""`leaks`: is any image of a benchmark in a corpus? The benchmark is held whole, the corpus goes by."""
+"""`leaks`: is any image of a benchmark in a corpus? The benchmark is held in memory, the corpus is streamed."""
 
 from __future__ import annotations
 
@@ -17,21 +17,18 @@ from curation.arguments import Workers, checked
 from curation.engines.running import EngineName, run_step
 from curation.engines.shards import Shards
 from curation.errors import MissingFileError, UsageError
-from curation.leaks.evidence import KINDS, Evidence
 from curation.leaks.fingerprints import fingerprints, pictures_of
-from curation.leaks.image_similarity import MARGIN, FindAlike, Look
 from curation.leaks.recall_probe import planted, wilson
 from curation.leaks.report import WHOLE, Leaks, shown_pairs
-from curation.leaks.step import RADIUS, FindLeaks, Known
+from curation.leaks.step import KINDS, MARGIN, RADIUS, Evidence, FindLeaks, Known
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
-from curation.similarity.corpus_neighbors import reference_blocks
 from curation.similarity.embed import quiet, usual_threads
-from curation.similarity.embeddings import Embeddings, open_embeddings
 from curation.similarity.encoder import Encoder
 from curation.similarity.from_files import EncoderOptions
 from curation.sources.corpus import corpus_blocks
 from curation.sources.photos import BrokenPhotoError, PhotoFolder, read_photo
+from curation.wording import counted
 
 PLANTED = 100
 MOST_PAIRS = 2_000_000
@@ -50,8 +47,6 @@ def leaks(
     part: Sequence[str] | str = (),
     radius: Annotated[int, Meta(ge=0), "BITS"] = RADIUS,
     encoder: EncoderOptions | None = None,
-    embeddings: Annotated[Path | None, "STORE"] = None,
-    corpus_embeddings: Annotated[Path | None, "DIR"] = None,
     margin: Annotated[float, Meta(gt=0, le=1), "SHARE"] = MARGIN,
     plant: Annotated[int, Meta(ge=0, le=1 << 20)] = PLANTED,
     engine: EngineName = "local",
@@ -68,30 +63,26 @@ def leaks(
         tar shards of WebDataset, Parquet files with a column path or url, or folders of either or of photos; paths, or
         addresses such as s3://… (repeatable)
     root : str, optional
-        what the paths of Parquet files are below of (default: the folder of the file)
+        base folder of the paths in Parquet files (default: the folder of the file)
     photos : Path, or mapping of str to Path
         the benchmark's photos: a folder, or one by the namespace of ids (repeatable)
     part : str or sequence of str
-        only these parts of the benchmark (default: every part whose list is there; repeatable)
+        only these parts of the benchmark (default: every part whose list is available; repeatable)
     radius : int
-        bits of 256 in which perceptual hashes of a photo and its copy differ at most
-    embeddings : Path, optional
-        the benchmark's images as curation similarity embed made them, to be held against --embeddings corpus=…
-    corpus_embeddings : Path, optional
-        the corpus as curation similarity embed --corpus made it, by the same encoder, or a store
+        most bits of 256 in which perceptual hashes of a photo and its copy differ
     margin : float
-        by look, with --encoder, --model or --embeddings: how far on the way from the most similar other benchmark image
-        to itself a corpus image must be
+        with --encoder or --model: how far a corpus image must be from the cosine of the most similar other benchmark
+        image (0) to identity (1)
     plant : int
-        benchmark images that are resized, re-encoded, cropped and mirrored, and looked for, to state what is missed
+        benchmark images to resize, re-encode, crop and mirror and then look for, to measure what is missed
     engine : {"local", "ray"}
-        what computes: processes of this machine, or Ray (RAY_ADDRESS names a cluster); the same evidence
+        processes of this machine, or Ray (RAY_ADDRESS names a cluster); the same evidence
     workers : int, optional
-        of the engine (one a core)
+        of the engine (one per core)
     evidence : Path, optional
-        keep what was found in each block: the same command goes on where it was interrupted
+        keep what was found in each block: the same command resumes an interrupted run
     encoder : EncoderOptions, optional
-        By look too, where an encoder is named.
+        Also compare embeddings, by this encoder.
 
     Returns
     -------
@@ -100,9 +91,9 @@ def leaks(
     Raises
     ------
     UsageError
-        A part is not there, a number is out of range, or more than two million pairs are found.
+        An unknown part, a number out of range, or more than two million pairs.
     MissingListError, MissingFileError
-        A list or a folder is not there, or no readable photo of the benchmark: then nothing would be compared.
+        A list or a folder is missing, or no photo of the benchmark can be read: nothing would be compared.
     EngineError
         See `curation.engines.running.run_step`.
 
@@ -123,58 +114,48 @@ def leaks(
         encoder.check()
     look = encoder if encoder is not None and (encoder.encoder or encoder.model) else None
     images = {one for ids in lists.values() for one in ids}
-    embedded = _embedded(embeddings, corpus_embeddings, look, images)
     places = [corpus] if isinstance(corpus, str | Path) else list(corpus)
     blocks = chain.from_iterable(corpus_blocks(place, root=root) for place in places)
     # A missing corpus is reported before the benchmark is read.
     first = list(islice(blocks, 1))
     paths = _paths(sorted(images), photos)
     found, broken = _read(paths, look.open() if look else None)
-    if not found and embedded is None:
+    if not found:
         raise MissingFileError(
-            "No image of the benchmark could be compared: nothing is known of leaks",
+            "No image of the benchmark could be compared: nothing is known about leaks",
             where=", ".join(map(str, photos.values() if isinstance(photos, Mapping) else [photos]))[:300],
             expected=f"photos of {len(images):,} images, such as {min(images, default='none')}",
-            found=f"{len(broken):,} photos, none readable: {next(iter(broken.values()))}"
+            found=f"{counted(len(broken), 'photo')}, none readable: {next(iter(broken.values()))}"
             if broken
-            else "no photo of one",
-            hint="give the folder of the benchmark's photos as --photos",
+            else "no photos",
+            hint="--photos DIR is the folder of the benchmark's photos",
         )
     step = FindLeaks.of(found, radius=radius, margin=margin, encoder=look)
     with TemporaryDirectory(prefix="curation-leaks-") if evidence is None else nullcontext(evidence) as folder:
         shards = run_step(step, chain(first, blocks), out=Path(folder) / "blocks", engine=engine, workers=workers)
         seen = _Findings()
         seen.add(shards)
-        digests = {"evidence": shards.digest}
-        if embedded is not None and corpus_embeddings is not None:
-            alike = FindAlike(embedded.ids, Look.of(embedded.vectors, len(embedded), margin))
-            vectors = reference_blocks(corpus_embeddings, embedded.encoder.digest)
-            by_look = run_step(alike, vectors, out=Path(folder) / "alike", engine=engine, workers=workers)
-            seen.add(by_look)
-            digests["embeddings"] = by_look.digest
         thumbnails = _thumbnails(shards, seen.evidence)
-    if seen.images == seen.n_unreadable and not seen.embedded:
+    if seen.images == seen.n_unreadable:
         raise MissingFileError(
-            "No image of the corpus could be compared: nothing is known of leaks",
+            "No image of the corpus could be compared: nothing is known about leaks",
             where=_name(places),
             expected="images that can be read",
-            found=f"{seen.images:,} images, {seen.n_unreadable:,} of them cannot be read",
+            found=f"{counted(seen.images, 'image')}, none readable",
             hint="; ".join(f"{name}: {why}" for name, why in seen.unreadable[:_EXAMPLES]) or None,
         )
     readable = {one.id: paths[one.id] for one in found}
-    compared = {*readable, *(embedded.ids if embedded else ())}
-    encoder_digest = look.open().identity.digest if look else embedded.encoder.digest if embedded else None
+    encoder_digest = look.open().identity.digest if look else None
     about = {
         "manifest": {"name": loaded.header.name, "version": loaded.header.version, "digest": loaded.digest},
         "inputs": {
             "corpus": {
-                kind: {
+                "evidence": {
                     "name": _name(places),
-                    "sha256": digest,
-                    "rows": seen.images if kind == "evidence" else seen.embedded,
-                    "reported": {"unreadable": seen.n_unreadable, "plain": seen.plain} if kind == "evidence" else {},
+                    "sha256": shards.digest,
+                    "rows": seen.images,
+                    "reported": {"unreadable": seen.n_unreadable, "plain": seen.plain},
                 }
-                for kind, digest in digests.items()
             }
         },
         "thresholds": {
@@ -185,14 +166,14 @@ def leaks(
     sections = {
         "corpus": {
             "name": _name(places), "images": seen.images - seen.n_unreadable, "unreadable": seen.n_unreadable,
-            "plain": seen.plain, "embedded": seen.embedded,
+            "plain": seen.plain,
         },
         "benchmark": {
             "without_photo": len(images - set(paths)),
             "unreadable": len(broken),
             "plain": sum(all(one.found.plain) for one in found),
         },
-        "parts": _by_part(lists, compared, seen.evidence),
+        "parts": _by_part(lists, readable, seen.evidence),
         "planted": planted(step, readable, plant) if plant and readable else None,
         "decoys": _decoys(step, seen),
     }  # fmt: skip
@@ -203,39 +184,12 @@ def leaks(
     )  # fmt: skip
 
 
-def _embedded(
-    store: Path | None, corpus: Path | None, encoder: EncoderOptions | None, images: Collection[str]
-) -> Embeddings | None:
-    """Return the embeddings of the benchmark's images, where both sides are given."""
-    if store is None and corpus is None:
-        return None
-    if store is None or corpus is None or encoder is not None:
-        raise UsageError(
-            "Embeddings are held against embeddings",
-            expected="--embeddings STORE --embeddings corpus=DIR, or an encoder that embeds both: --encoder, --model",
-            found="an encoder beside them" if encoder is not None else "one of them alone",
-        )
-    found = open_embeddings(store)
-    rows = [row for row, name in enumerate(found.ids) if name in images]
-    if not rows:
-        raise UsageError(
-            "The embeddings are of other images than the benchmark's",
-            where=str(store),
-            expected=next(iter(sorted(images)), "an image"),
-            found=found.ids[0] if found.ids else "none",
-            hint="curation similarity embed --photos DIR --namespace NAME",
-        )
-    return found.take(rows)
-
-
 def _lists(manifest: Manifest, parts: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """Return the ids of each part that is asked for, or of each whose list is there."""
     if missing := [name for name in parts if name not in manifest.parts]:
-        raise UsageError(
-            "There is no such part", where=f"--part {missing[0][:80]}", expected=", ".join(manifest.parts)[:400]
-        )
+        raise UsageError("Unknown part", where=f"--part {missing[0][:80]}", expected=", ".join(manifest.parts)[:400])
     names = parts or [name for name in manifest.parts if name in manifest.lists]
-    # Asking for a list that is not there says how it is got.
+    # Requesting a list that is absent raises the error that says how to get it.
     return {name: tuple(manifest.ids(name)) for name in names or manifest.parts}
 
 
@@ -253,7 +207,7 @@ def _paths(ids: Sequence[str], photos: Mapping[str, Path] | Path) -> dict[str, P
 
 
 def _read(paths: Mapping[str, Path], encoder: Encoder | None) -> tuple[list[Known], dict[str, str]]:
-    """Return what the benchmark's photos are recognised by, and why the others cannot be."""
+    """Return what the benchmark's photos are recognised by, and why others cannot be read."""
     from PIL import ImageOps
     from tqdm import tqdm
 
@@ -277,10 +231,10 @@ def _read(paths: Mapping[str, Path], encoder: Encoder | None) -> tuple[list[Know
 
 
 class _Findings:
-    """What the shards of evidence say, thumbnails aside."""
+    """The evidence in shards, without thumbnails."""
 
     def __init__(self) -> None:
-        self.images = self.embedded = self.plain = self.n_unreadable = self.matched = self.by_chance = 0
+        self.images = self.plain = self.n_unreadable = self.matched = self.by_chance = 0
         self.evidence: list[Evidence] = []
         self.unreadable: list[tuple[str, str]] = []
 
@@ -296,8 +250,6 @@ class _Findings:
             kind = row["kind"]
             if kind == "read":
                 self.images += int(row["value"])
-            elif kind == "embedded":
-                self.embedded += int(row["value"])
             elif kind == "plain":
                 self.plain += 1
             elif kind == "decoy":
@@ -316,9 +268,9 @@ class _Findings:
         self.matched += len(matched)
         if len(self.evidence) > MOST_PAIRS:
             raise UsageError(
-                "Too many pairs are found to be listed",
+                "Too many pairs to list",
                 expected=f"at most {MOST_PAIRS:,}",
-                hint="use a smaller --set radius=…, or leave drawings and forms out of the benchmark",
+                hint="a smaller --set radius=…, or leave drawings and forms out of the benchmark",
             )
 
 
@@ -360,7 +312,7 @@ def _by_part(
 
 
 def _decoys(step: FindLeaks, seen: _Findings) -> dict[str, Any]:
-    """Return how many corpus images are near a code by chance, and what that leaves of those that were found."""
+    """Return how many corpus images match a decoy, and the precision that follows for those that were found."""
     by_chance = seen.by_chance if step.has_decoys else None
     images = seen.images - seen.n_unreadable
     high = None if by_chance is None or not images else wilson(by_chance, images)[1] * images
@@ -376,18 +328,15 @@ def _decoys(step: FindLeaks, seen: _Findings) -> dict[str, Any]:
 def _notes(sections: Mapping[str, Any], broken: Mapping[str, str]) -> list[str]:
     notes = []
     benchmark, corpus = sections["benchmark"], sections["corpus"]
-    if benchmark["without_photo"]:
-        only = "only their embeddings are compared, if any" if corpus["embedded"] else "nothing is known of them"
-        notes.append(f"{benchmark['without_photo']:,} images of the benchmark have no photo: {only}")
+    if absent := benchmark["without_photo"]:
+        notes.append(f"{counted(absent, 'benchmark image')} without a photo: not compared")
     if broken:
         first = next(iter(broken))
-        notes.append(f"{len(broken):,} photos of the benchmark cannot be read, such as {first}: {broken[first]}")
-    if benchmark["plain"]:
-        notes.append(
-            f"{benchmark['plain']:,} photos of the benchmark show so little that only their pixels are compared"
-        )
-    if corpus["unreadable"]:
-        notes.append(f"{corpus['unreadable']:,} images of the corpus cannot be read: unreadable.csv names them")
+        notes.append(f"{counted(len(broken), 'benchmark photo')} cannot be read, such as {first}: {broken[first]}")
+    if plain := benchmark["plain"]:
+        notes.append(f"{counted(plain, 'benchmark photo')} too plain for a perceptual code: compared by pixels only")
+    if unreadable := corpus["unreadable"]:
+        notes.append(f"{counted(unreadable, 'image')} of the corpus cannot be read, listed in unreadable.csv")
     return notes
 
 

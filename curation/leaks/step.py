@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
 from curation.engines.step import Step
 from curation.errors import UsageError
-from curation.leaks.evidence import KINDS, as_table, thumbnail
 from curation.leaks.fingerprints import (
     BITS,
     FIRST_BITS,
@@ -24,8 +24,8 @@ from curation.leaks.fingerprints import (
     fingerprints,
     pictures_of,
 )
-from curation.leaks.image_similarity import MARGIN, Look, Vectors
 from curation.similarity.embed import quiet
+from curation.similarity.embeddings import Vectors, unit_rows
 from curation.similarity.encoder import Encoder, Prepared
 from curation.similarity.from_files import EncoderOptions
 from curation.sources.corpus import Photo, photo_data
@@ -44,6 +44,140 @@ _BATCH = 16
 _AT_ONCE = 64
 """Photos whose bytes are held at a time."""
 _DECOY_PARTS = 8
+
+
+Kind = Literal["same_pixels", "perceptual", "mirrored", "embedding"]
+KINDS: tuple[Kind, ...] = ("same_pixels", "perceptual", "mirrored", "embedding")
+"""How a corpus image is found to be a benchmark image, strongest first."""
+_THUMBNAIL = 192
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """That a corpus image is a benchmark image.
+
+    Attributes
+    ----------
+    benchmark, corpus : str
+        Ids; that of a corpus image in a tar shard begins with the name of the shard.
+    kind : {"same_pixels", "perceptual", "mirrored", "embedding"}
+    variant : str
+        What of the benchmark image it is most like: ``whole``, ``crop 33``, ``mirrored`` …
+    value, threshold : float
+        Bits of 256 in which the codes differ, at most the threshold; of an embedding the cosine, at least that.
+    """
+
+    benchmark: str
+    corpus: str
+    kind: Kind
+    variant: str
+    value: float
+    threshold: float
+
+
+def thumbnail(data: bytes) -> bytes:
+    """Return a small JPEG of a photo file."""
+    small = pictures_of(data)[0]
+    small.thumbnail((_THUMBNAIL, _THUMBNAIL))
+    made = io.BytesIO()
+    small.save(made, "JPEG", quality=80)
+    return made.getvalue()
+
+
+def as_table(rows: Sequence[tuple[Any, ...]]) -> pyarrow.Table:
+    """Return rows of a step as a table: kind, benchmark, corpus, variant, value, threshold, thumbnail.
+
+    Beside the kinds of evidence there are: ``read``, whose value says how many images there were; ``unreadable``, whose
+    variant is the reason; ``plain``, an image that is compared by its pixels alone; ``decoy``, an image that is near a
+    code by chance.
+    """
+    import pyarrow
+
+    schema = pyarrow.schema(
+        [
+            *((name, pyarrow.string()) for name in ("kind", "benchmark", "corpus", "variant")),
+            ("value", pyarrow.float64()),
+            ("threshold", pyarrow.float64()),
+            ("thumbnail", pyarrow.binary()),
+        ]
+    )
+    columns = list(zip(*rows, strict=True)) if rows else [()] * len(schema)
+    arrays = [pyarrow.array(column, field.type) for column, field in zip(columns, schema, strict=True)]
+    return pyarrow.Table.from_arrays(arrays, schema=schema)
+
+
+MARGIN = 0.5
+"""How far from the most similar other benchmark image to the same one a cosine must be."""
+DECIMALS = 4
+"""Cosines are rounded to so many: the last bits of a product depend on how many were computed at once."""
+LOOKS = ("whole", "mirrored")
+_COSINES = 16
+
+
+class Near(NamedTuple):
+    """A row of vectors, the benchmark image that it is near to, which variant of that, the cosine and its bound."""
+
+    row: int
+    owner: int
+    variant: str
+    cosine: float
+    bound: float
+
+
+@dataclass(frozen=True, eq=False)
+class Look:
+    """What the images of a benchmark look like to an encoder.
+
+    Attributes
+    ----------
+    vectors : ndarray of float32, shape (n * variants, d)
+        Unit vectors: of each image whole and mirrored.
+    bounds : ndarray of float32, shape (n,)
+        The least cosine with each image that is reported.
+    """
+
+    vectors: Vectors
+    bounds: Vectors
+
+    @classmethod
+    def of(cls, vectors: Vectors, n: int, margin: float) -> Look:
+        """Return the look of n images, bounded by a share of the way from the most similar other image to itself.
+
+        How similar unrelated photos are depends on the encoder and on the photo; the benchmark's own images say it.
+
+        Raises
+        ------
+        UsageError
+            The margin is out of range.
+        """
+        if not 0 < margin <= 1:
+            raise UsageError(
+                "The margin of cosines is a share", where=f"--set margin={margin}", expected="above 0, at most 1"
+            )
+        vectors = unit_rows(vectors)
+        variants = len(vectors) // n if n else 1
+        nearest = np.zeros(n, np.float32)
+        whole = vectors[::variants]
+        for start in range(0, n, _COSINES):
+            cosines = (whole[start : start + _COSINES] @ vectors.T).reshape(-1, n, variants).max(axis=2)
+            here = np.arange(len(cosines))
+            cosines[here, start + here] = 0
+            nearest[start : start + _COSINES] = cosines.max(axis=1, initial=0)
+        bounds = np.round(nearest + np.float32(margin) * (1 - nearest), DECIMALS).astype(np.float32)
+        return cls(vectors, bounds)
+
+    def near(self, vectors: Vectors) -> Iterator[Near]:
+        """Yield the pairs at or above a bound, by row; the whole image goes first where both are as similar."""
+        n = len(self.bounds)
+        for start in range(0, len(vectors) if n else 0, _COSINES):
+            products = np.round(unit_rows(vectors[start : start + _COSINES]) @ self.vectors.T, DECIMALS)
+            cosines = products.reshape(len(products), n, -1)
+            variant = cosines.argmax(axis=2)
+            for row, owner in np.argwhere(cosines.max(axis=2) >= self.bounds).tolist():
+                chosen = int(variant[row, owner])
+                value, bound = cosines[row, owner, chosen], self.bounds[owner]
+                rounded = (round(float(one), DECIMALS) for one in (value, bound))
+                yield Near(start + row, owner, LOOKS[chosen], *rounded)
 
 
 class Known(NamedTuple):
@@ -135,7 +269,7 @@ class FindLeaks(Step):
         Returns
         -------
         pyarrow.Table
-            See `curation.leaks.evidence.as_table`.
+            See `as_table`.
         """
         rows: list[tuple[Any, ...]] = [("read", "", "", "", float(table.num_rows), 0.0, None)]
         photos = photo_data(table)

@@ -70,8 +70,7 @@ class NearestOf(Step):
         k = min(self.k, len(ids) - bool(own))
         places, scores = np.empty((len(self.queries), 0), np.int64), np.empty((len(self.queries), 0), np.float32)
         if k > 0:
-            # NumPy, and one core: the same products on every engine.
-            places, scores, _ = nearest_others(self.queries, references, k, engine="numpy")
+            places, scores, _ = nearest_others(self.queries, references, k)
         query = np.concatenate([np.repeat(np.arange(len(self.queries)), max(k, 0)), np.array(own, np.int64)])
         found = [*(ids[place] for place in places.ravel().tolist()), *(self.queries.ids[place] for place in own)]
         known = np.concatenate([np.zeros(scores.size, bool), np.ones(len(own), bool)])

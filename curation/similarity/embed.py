@@ -8,18 +8,18 @@ import os
 import shutil
 import time
 import warnings
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Literal
 
 import numpy as np
 
 from curation.canonical import sha256_of_bytes
-from curation.errors import CurationError, DuplicateIdError, EmbeddingError, EngineError
+from curation.errors import CurationError, DuplicateIdError, EmbeddingError
 from curation.ids import ImageId, native_of
 from curation.similarity.embeddings import (
     HEADER,
@@ -37,13 +37,13 @@ from curation.sources.source import Source
 from curation.storage import write_text
 
 BATCH = 32
-SHARD = 1024
-"""Pictures of a shard, about: no batch reaches beyond one."""
+SHARD = 256
+"""Pictures in a shard, about: no batch reaches beyond one, and those of two are in memory."""
 SECONDS = 5.0
-"""After so long what is encoded is written: what a kill costs at most, beside the batch at work."""
+"""After so long, encoded batches are written even before the end of the shard: what a kill costs at most."""
 REPORT = "report.json"
 """Beside the store: how many rows it has, and every picture that was left out, with the reason."""
-_MOST_THREADS, _HANDFUL = 16, 8
+_MOST_THREADS = 16
 _LONGEST_TEXT = 1000
 
 Broken = Literal["skip", "refuse"]
@@ -60,7 +60,7 @@ class Skipped:
 
 @dataclass(frozen=True)
 class EmbedResult:
-    """What became of the pictures or texts of one call.
+    """How many pictures or texts one call embedded.
 
     Attributes
     ----------
@@ -68,8 +68,8 @@ class EmbedResult:
         Rows of the finished store.
     computed, reused : int
         Of these, encoded now and found in the store.
-    let_go : int
-        Rows of the store before that are of nothing in the list any more, or of bytes that have changed.
+    dropped : int
+        Rows dropped from the store: of pictures no longer in the list, or of bytes that have changed.
     skipped : tuple of Skipped
         In the order of the list.
     """
@@ -77,7 +77,7 @@ class EmbedResult:
     embedded: int
     computed: int
     reused: int
-    let_go: int
+    dropped: int
     skipped: tuple[Skipped, ...] = ()
 
 
@@ -90,8 +90,8 @@ class Picture:
 
 
 @dataclass(slots=True)
-class Progress:
-    """What has become of the pictures so far."""
+class _Progress:
+    """The pictures so far."""
 
     rows: list[Row] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
@@ -112,10 +112,9 @@ def embed_photos(
     """Embed photos or boxes into a store, going on where an earlier call was interrupted.
 
     Every file is read and its digest taken, every time: that shows whether it has changed. Only what the store
-    does not hold is decoded and encoded. Batches never reach beyond a shard, what is found in the store takes no place
-    in them, and within a shard only whole batches are written, so an interrupted store that is resumed has the bytes of
-    one made in one go, with any number of threads and whenever it was written. Another batch size may change the last
-    bits of a vector; a store keeps to one.
+    does not hold is decoded and encoded. Batches never reach beyond a shard, skip what the store holds, and only whole
+    batches are written before a shard's end, so an interrupted store that is resumed has the bytes of one made in one
+    go, with any number of threads. Another batch size may change the last bits of a vector; a store keeps to one.
 
     A store that this call began and cannot finish because of an error in the input is removed; one that was there
     before stays as it was, and so does what a kill or Ctrl-C interrupted.
@@ -133,135 +132,80 @@ def embed_photos(
     batch = batch or batch_of(folder) or BATCH
     header = header_of(encoder.identity, encoder.dimension, kind=kind, batch=batch)
     threads = threads or usual_threads()
-    with begun(folder, header) as store:
-        total = sum(len(photo.pictures) for photo in photos)
-        before, progress = len(store), Progress()
-        with (
-            quiet(),
-            tqdm(total=total, desc=kind, unit=f" {kind}", disable=None) as bar,
-            one_core_each(encoder) as side_by_side,
-            _pool(threads) as pool,
-        ):
-            work = _Work(encoder, store, seconds, pool, threads if side_by_side else 0)
-            pictures = _ahead(photos, encoder, store, pool, threads, 2 * batch)
-            for size in shard_sizes(photos, batch, shard):
-                waiting: list[Picture] = []
-                for _ in range(size):
-                    done = next(pictures)
-                    sort_out(done, waiting, progress, broken)
-                    bar.update(len(done))
-                    while len(waiting) >= batch:
-                        work.encode(waiting[:batch])
-                        del waiting[:batch]
-                work.end_shard(waiting)
-            work.finish()
-            progress.computed = work.computed
-        return finished(store, progress, before, kind)
+    pool = ThreadPoolExecutor(threads)
+    total = sum(len(photo.pictures) for photo in photos)
+    with (
+        _begun(folder, header) as store,
+        quiet(),
+        tqdm(total=total, desc=kind, unit=f" {kind}", disable=None) as bar,
+        one_core_each(encoder) as side_by_side,
+        closing_now(pool),
+    ):
+        before, progress = len(store), _Progress()
+        shards = _shards(photos, batch, shard)
+
+        def prepared() -> Iterator[list[Picture | Skipped]] | None:
+            some = next(shards, None)
+            return None if some is None else pool.map(lambda photo: _pictures(photo, encoder, store), some)
+
+        pictures = prepared()
+        while pictures is not None:
+            waiting: list[Picture] = []
+            for done in pictures:
+                _sort_out(done, waiting, progress, broken)
+                bar.update(len(done))
+            batches = [waiting[start : start + batch] for start in range(0, len(waiting), batch)]
+            inputs = ([one.prepared for one in some if one.prepared is not None] for some in batches)
+            vectors = (pool.map if side_by_side else map)(encoder.encode_prepared, inputs)
+            # Threads decode the photos of the next shard while this one is encoded.
+            pictures = prepared()
+            _add(store, batches, vectors, seconds)
+            progress.computed += len(waiting)
+        return _finished(store, progress, before, kind)
 
 
 @contextmanager
-def _pool(threads: int) -> Iterator[ThreadPoolExecutor]:
-    """Yield threads that stop as soon as the work ends, however it ends."""
-    with ThreadPoolExecutor(threads) as pool:
-        try:
-            yield pool
-        finally:
-            pool.shutdown(wait=True, cancel_futures=True)
+def closing_now(pool: ThreadPoolExecutor) -> Iterator[None]:
+    """Stop threads as soon as the work ends, however it ends."""
+    try:
+        yield
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _add(store: EmbeddingStore, batches: Sequence[list[Picture]], encoded: Iterable[Vectors], seconds: float) -> None:
+    """Write the batches of a shard: all at its end, and whole ones before if encoding takes long.
+
+    Only the last batch of a shard may be short, so a resumed run forms the same batches of the rest.
+    """
+    rows: list[Row] = []
+    vectors: list[Vectors] = []
+    written = time.monotonic()
+    for number, (pictures, found) in enumerate(zip(batches, encoded, strict=True), start=1):
+        own = [picture.row for picture in pictures]
+        require_finite(found, [row.id for row in own])
+        rows += own
+        vectors.append(found)
+        if number == len(batches) or time.monotonic() - written >= seconds:
+            store.add(rows, np.concatenate(vectors))
+            rows, vectors, written = [], [], time.monotonic()
 
 
 @contextmanager
-def begun(folder: Path, header: StoreHeader) -> Iterator[EmbeddingStore]:
-    """Yield the store in a folder; one that is begun here goes again if an error in the input ends the work.
+def _begun(folder: Path, header: StoreHeader) -> Iterator[EmbeddingStore]:
+    """Yield the store in a folder; one that is begun here is removed if an error in the input ends the work.
 
-    Another program that embeds into the same folder waits until this one is done, and goes on with what it left.
+    Another program that embeds into the same folder waits until this one is done, and resumes what it left.
     """
     with alone(folder):
         is_new = not (folder / HEADER).is_file()
         store = EmbeddingStore(folder, header)
         try:
             yield store
-        except EngineError:
-            # What other workers have finished is kept.
-            raise
         except CurationError:
             if is_new:
                 shutil.rmtree(folder, ignore_errors=True)
             raise
-
-
-@dataclass(frozen=True, slots=True)
-class _Batch:
-    rows: list[Row]
-    vectors: Future[Vectors]
-    ends_shard: bool
-
-
-class _Work:
-    """Batches on their way into the store: those being encoded, in order, and vectors that are not written yet.
-
-    Parameters
-    ----------
-    ahead : int
-        How many batches the pool may encode at a time; 0: none, the caller's thread does.
-    """
-
-    def __init__(
-        self, encoder: Encoder, store: EmbeddingStore, seconds: float, pool: ThreadPoolExecutor, ahead: int
-    ) -> None:
-        self.computed = 0
-        self._encoder, self._store, self._seconds = encoder, store, seconds
-        self._pool, self._ahead = pool, ahead
-        self._encoding: deque[_Batch] = deque()
-        self._rows: list[Row] = []
-        self._vectors: list[Vectors] = []
-        self._written = time.monotonic()
-
-    def encode(self, pictures: list[Picture], *, ends_shard: bool = False) -> None:
-        """Have a batch encoded; write what is encoded so far at the end of a shard, and where it is time."""
-        rows = [picture.row for picture in pictures]
-        prepared = [picture.prepared for picture in pictures if picture.prepared is not None]
-        if self._ahead:
-            vectors = self._pool.submit(self._encoder.encode_prepared, prepared)
-        else:
-            vectors = Future()
-            vectors.set_result(self._encoder.encode_prepared(prepared))
-        self._encoding.append(_Batch(rows, vectors, ends_shard))
-        # One more than threads, so that none of them waits for this one.
-        while len(self._encoding) > (self._ahead and self._ahead + 1):
-            self._take_in()
-
-    def end_shard(self, rest: list[Picture]) -> None:
-        """Have the last batch of a shard encoded, which need not be full."""
-        if rest:
-            self.encode(rest, ends_shard=True)
-        elif self._encoding:
-            self._encoding[-1] = replace(self._encoding[-1], ends_shard=True)
-        else:
-            self._write()
-
-    def finish(self) -> None:
-        """Wait for all batches, and write them."""
-        while self._encoding:
-            self._take_in()
-        self._write()
-
-    def _take_in(self) -> None:
-        done = self._encoding.popleft()
-        vectors = done.vectors.result()
-        require_finite(vectors, [row.id for row in done.rows])
-        self._rows += done.rows
-        self._vectors.append(vectors)
-        self.computed += len(done.rows)
-        # Batches come in order, and only the last of a shard may be short: what is written are whole batches from the
-        # shard's beginning, or all of it, and a resumed run forms the same batches of the rest.
-        if done.ends_shard or time.monotonic() - self._written >= self._seconds:
-            self._write()
-
-    def _write(self) -> None:
-        if self._rows:
-            self._store.add(self._rows, np.concatenate(self._vectors))
-            self._rows, self._vectors = [], []
-        self._written = time.monotonic()
 
 
 def embed_texts(
@@ -292,7 +236,7 @@ def embed_texts(
     encoder.encode_texts(prompts[:1])
     batch = batch or batch_of(folder) or BATCH
     header = header_of(encoder.identity, encoder.dimension, kind="texts", batch=batch, template=template)
-    with begun(folder, header) as store:
+    with _begun(folder, header) as store:
         before = len(store)
         new = [place for place, row in enumerate(rows) if row not in store]
         for start in tqdm(range(0, len(new), batch), desc="texts", unit=" batches", disable=None):
@@ -300,10 +244,10 @@ def embed_texts(
             vectors = encoder.encode_texts([prompts[place] for place in places])
             require_finite(vectors, [texts[place] for place in places])
             store.add([rows[place] for place in places], vectors)
-        return finished(store, Progress(rows, computed=len(new)), before, "texts")
+        return _finished(store, _Progress(rows, computed=len(new)), before, "texts")
 
 
-def finished(store: EmbeddingStore, progress: Progress, before: int, kind: str) -> EmbedResult:
+def _finished(store: EmbeddingStore, progress: _Progress, before: int, kind: str) -> EmbedResult:
     """Join a store of what was embedded, write its report, and return what became of the pictures."""
     rows, computed = progress.rows, progress.computed
     if not rows:
@@ -320,7 +264,7 @@ def finished(store: EmbeddingStore, progress: Progress, before: int, kind: str) 
     return EmbedResult(len(rows), computed, reused, before - reused, tuple(progress.skipped))
 
 
-def sort_out(done: Sequence[Picture | Skipped], new: list[Picture], progress: Progress, broken: Broken) -> None:
+def _sort_out(done: Sequence[Picture | Skipped], new: list[Picture], progress: _Progress, broken: Broken) -> None:
     """Put the pictures of one photo where they belong: to be encoded, known, or left out."""
     for one in done:
         if isinstance(one, Picture):
@@ -338,54 +282,19 @@ def sort_out(done: Sequence[Picture | Skipped], new: list[Picture], progress: Pr
             progress.skipped.append(one)
 
 
-def shard_sizes(photos: Sequence[Photo], batch: int, shard: int) -> Iterator[int]:
-    """Yield how many photos make each shard: a whole number of batches of pictures, or the next photo's end."""
+def _shards(photos: Sequence[Photo], batch: int, shard: int) -> Iterator[list[Photo]]:
+    """Yield the photos of each shard: a whole number of batches of pictures, or up to the end of the next photo."""
     enough = batch * max(1, round(shard / batch))
-    photos_in, pictures_in = 0, 0
-    for photo in photos:
-        photos_in, pictures_in = photos_in + 1, pictures_in + len(photo.pictures)
-        if pictures_in >= enough:
-            yield photos_in
-            photos_in = pictures_in = 0
-    if photos_in:
-        yield photos_in
-
-
-def _ahead(
-    photos: Sequence[Photo],
-    encoder: Encoder,
-    store: EmbeddingStore,
-    pool: ThreadPoolExecutor,
-    threads: int,
-    pictures: int,
-) -> Iterator[list[Picture | Skipped]]:
-    """Yield the pictures of each photo in order, while threads make those of the next ones."""
-    # Bounded by pictures, not photos: a photo with a hundred boxes is a hundred pictures in memory.
-    waiting: deque[tuple[Future[list[list[Picture | Skipped]]], int]] = deque()
-    held = 0
-    for some, size in _handfuls(photos, max(1, min(_HANDFUL, len(photos) // (4 * threads)))):
-        while waiting and (held >= pictures and len(waiting) >= threads):
-            future, taken = waiting.popleft()
-            held -= taken
-            yield from future.result()
-        waiting.append((pool.submit(lambda some: [_pictures(one, encoder, store) for one in some], some), size))
-        held += size
-    while waiting:
-        yield from waiting.popleft()[0].result()
-
-
-def _handfuls(photos: Sequence[Photo], enough: int) -> Iterator[tuple[list[Photo], int]]:
-    """Yield some photos at a time, and how many pictures they are: a thread's errand, which takes time to hand over."""
     some: list[Photo] = []
-    size = 0
+    pictures = 0
     for photo in photos:
         some.append(photo)
-        size += len(photo.pictures)
-        if size >= enough:
-            yield some, size
-            some, size = [], 0
+        pictures += len(photo.pictures)
+        if pictures >= enough:
+            yield some
+            some, pictures = [], 0
     if some:
-        yield some, size
+        yield some
 
 
 def _pictures(photo: Photo, encoder: Encoder, store: EmbeddingStore) -> list[Picture | Skipped]:

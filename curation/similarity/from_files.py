@@ -1,4 +1,4 @@
-"""Similarity from files: photos, boxes or texts embedded, stores searched and compared, photos that are the same."""
+"""Similarity from files: embed photos, boxes or texts; search and compare stores; find duplicate photos."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
@@ -28,23 +28,22 @@ from curation.similarity.embed import (
     photos_of_folder,
     photos_of_sources,
 )
-from curation.similarity.embed_step import embed_corpus, embed_on_ray, import_ray_shards
+from curation.similarity.embed_step import embed_corpus
 from curation.similarity.embeddings import Embeddings, EncoderIdentity, open_embeddings
 from curation.similarity.encoder import ColourEncoder, Encoder
 from curation.similarity.near_duplicates import PhotoHashes, alike_photos, hash_photos, look_duplicates
-from curation.similarity.neighbors import Engine, nearest_others
 from curation.similarity.set_similarity import (
     SAMPLE_RULES,
     SampleRule,
     SetSimilarity,
     reference_statistics,
-    require_same_encoder,
     sample_rows,
     set_similarity,
 )
 from curation.sources.photos import PhotoFolder
 from curation.sources.source_specs import Reading, Sources, named_slots
 from curation.storage import publishing_files, write_text
+from curation.wording import counted
 
 _SHOWN = 5
 NOTHING: Mapping[str, Any] = {}
@@ -59,8 +58,7 @@ class EncoderOptions:
     encoder
         histograms of colours and edges: no weights, no torch, no texts (the default without --model)
     model
-        of open_clip: a name such as ViT-B-32, a configuration file (.json), local-dir:DIR,
-        hf-hub:ORG/NAME
+        of open_clip: a name such as ViT-B-32, local-dir:DIR, hf-hub:ORG/NAME
     pretrained
         weights: a tag of open_clip, or a file
     random_weights
@@ -83,19 +81,19 @@ class EncoderOptions:
     precision: Literal["auto", "float32", "float16", "bfloat16"] = "auto"
 
     def check(self) -> None:
-        """Refuse two encoders, and options of a model where there is none."""
+        """Refuse two encoders, and options of a model without --model."""
         if self.encoder and self.model:
             raise UsageError(
-                "Two encoders are given", expected="--model NAME --pretrained TAG_OR_FILE, or --encoder colour"
+                "Two encoders given", expected="--model NAME --pretrained TAG_OR_FILE, or --encoder colour"
             )
         for name in ("pretrained", "random_weights", "embedding", "precision"):
             if not self.model and getattr(self, name) not in ("", None, "projected", "auto"):
                 raise UsageError(
-                    f"{'--' if name == 'pretrained' else '--set '}{name} is for --model", where="--encoder colour"
+                    f"{'--' if name == 'pretrained' else '--set '}{name} requires --model", where="--encoder colour"
                 )
 
     def open(self) -> Encoder:
-        """Return the encoder; without a model that which needs no weights and runs anywhere."""
+        """Return the encoder; without a model the one that needs no weights."""
         if not self.model:
             return ColourEncoder()
         from curation.similarity.open_clip import open_clip_encoder
@@ -133,7 +131,7 @@ class Embedded:
             "embedded": self.result.embedded,
             "computed": self.result.computed,
             "reused": self.result.reused,
-            "let_go": self.result.let_go,
+            "dropped": self.result.dropped,
             "skipped": dict(sorted(reasons.items())),
         }
 
@@ -163,7 +161,7 @@ def embed(
     Parameters
     ----------
     sources
-        here NAME begins with its data set: coco, coco-val2017
+        NAME begins with its data set: coco, coco-val2017
     photos
         the photos of a source, or of all (default: the source's own root; repeatable); without a source every photo
         below a folder, without annotations
@@ -179,38 +177,38 @@ def embed(
     template
         prompt of a text ('a photo of a {}')
     boxes
-        every annotated box is an image of its own: ID#NUMBER
+        embed every annotated box as an image: ID#NUMBER
     out
-        the store; one begun is gone on with
+        the store; an interrupted one is resumed
     broken
-        photos that are missing or broken: left out, counted and listed in DIR/report.json, or the first
-        one ends the work and no new store stays
+        photos that are missing or broken: left out, counted and listed in DIR/report.json; or the first ends the
+        work, and no new store is left
     batch
         images encoded at a time (32)
     threads
-        that read, decode and, on a CPU, encode (one a core)
+        that read, decode and, on a CPU, encode (one per core)
     encoder, reading
         See `EncoderOptions` and `curation.sources.source_specs.Reading`.
     engine
-        this machine, or Ray (RAY_ADDRESS names a cluster); the same vectors
+        of --corpus: processes of this machine, or Ray (RAY_ADDRESS names a cluster); the same vectors
     workers
-        of ray, or of --corpus: processes with an encoder each (one a core)
+        of --corpus: processes with an encoder each (one per core)
 
     Raises
     ------
     UsageError
-        Nothing or several things are named, or options that go with another.
+        Nothing or several things are given to embed, or options that do not apply.
     """
     encoder = encoder or EncoderOptions()
     if isinstance(photos, Path) and not sources:
         images, photos = images or photos, NOTHING
     if photos and not sources:
-        raise UsageError("--photos NAME=DIR are those of a --source NAME; a folder alone is --photos DIR")
+        raise UsageError("--photos NAME=DIR requires --source NAME; for a folder alone: --photos DIR")
     given = (("source", sources), ("photos", images), ("corpus", corpus), ("texts", texts))
     wanted = [name for name, one in given if one]
     if len(wanted) != 1:
         raise UsageError(
-            "One thing is embedded at a time",
+            "Give exactly one thing to embed",
             expected="--source NAME=PATH …, --photos DIR, --corpus CORPUS or --texts FILE",
             found=", ".join(f"--{name}" for name in wanted) or "none",
         )
@@ -219,6 +217,8 @@ def embed(
     encoder.check()
     if corpus is not None:
         return _corpus(corpus, encoder, out, batch, engine, workers)
+    if workers or engine != "local":
+        raise UsageError("--engine and --workers apply to --corpus", hint="--set threads=N")
     if texts:
         found = _texts(texts)
         made = encoder.open()
@@ -231,11 +231,7 @@ def embed(
             else _photos(sources, photos, reading or Reading(), boxes=boxes)
         )
         made = encoder.open()
-        if engine == "ray":
-            result = embed_on_ray(listed, encoder, out, encoder=made, batch=batch, broken=broken, workers=workers)
-        else:
-            import_ray_shards(out, made)
-            result = embed_photos(listed, made, out, batch=batch, threads=threads, broken=broken)
+        result = embed_photos(listed, made, out, batch=batch, threads=threads, broken=broken)
     for reason, count in Counter(one.reason for one in result.skipped).most_common(_SHOWN):
         warnings.warn(f"{count:,} left out: {reason}", CurationWarning, stacklevel=3)
     kind = "texts" if texts else "boxes" if boxes else "images"
@@ -258,7 +254,7 @@ def _corpus(
 def _photos(
     given: Mapping[str, Any], photos: Mapping[str, Path] | Path, reading: Reading, *, boxes: bool
 ) -> list[Photo]:
-    """Return the photos of sources, from the folder given for each, or else the root of the source."""
+    """Return the photos of sources, from the folder given for each, or else from the root of the source."""
     # Loaded when it is used: the readers of all formats cost the help of a command 0.04 s.
     from curation.sources.coerce import open_slots
 
@@ -266,7 +262,7 @@ def _photos(
     folders = {name: PhotoFolder(path) for name, path in ({"": photos} if isinstance(photos, Path) else photos).items()}
     if strange := [name for name in folders if name and name not in sources]:
         raise UsageError(
-            "--photos names no source that is embedded",
+            "--photos names an unknown source",
             where=f"--photos {strange[0][:200]}",
             expected=", ".join(sources),
         )
@@ -281,30 +277,31 @@ def _texts(path: Path) -> list[str]:
     try:
         lines = read_plain(path, kind="file of texts").decode("utf-8-sig").splitlines()
     except UnicodeDecodeError as error:
-        raise UsageError("The texts are not UTF-8", where=str(path), found=str(error)[:200]) from None
+        raise UsageError("The file of texts is not UTF-8", where=str(path), found=str(error)[:200]) from None
     return [line.strip() for line in lines if line.strip()]
 
 
 @dataclass(frozen=True, slots=True)
-class Neighbors:
-    """The nearest images of each: rows of id, rank, neighbour and cosine, and facts about the search."""
+class Pairs:
+    """Pairs of images, neighbours or duplicates, as rows of a table; and facts about the search."""
 
-    rows: Sequence[tuple[str, int, str, float]]
+    name: str
+    columns: tuple[str, ...]
+    rows: Sequence[tuple[Any, ...]]
     facts: Mapping[str, Any]
 
     def data(self) -> dict[str, Any]:
         """Return it as plain data."""
-        columns = ("id", "rank", "neighbor", "similarity")
-        return {**self.facts, "neighbors": [dict(zip(columns, row, strict=True)) for row in self.rows]}
+        return {**self.facts, self.name: [dict(zip(self.columns, row, strict=True)) for row in self.rows]}
 
     def save(self, folder: Path) -> list[Path]:
-        """Write ``neighbors.csv``."""
-        return [_write_csv(folder, "neighbors", ("id", "rank", "neighbor", "similarity"), self.rows)]
+        """Write the table as CSV."""
+        return [_write_csv(folder, self.name, self.columns, self.rows)]
 
 
 @dataclass(frozen=True, slots=True)
 class SetComparison:
-    """How alike whole sets are to a sample of the references: each set's similarities, and the numbers of all."""
+    """How similar whole sets are to a sample of the references: the similarities of each set, and statistics."""
 
     sets: Mapping[str, SetSimilarity]
     facts: Mapping[str, Any] = field(repr=False)
@@ -340,29 +337,29 @@ def neighbors(
     queries: Annotated[Mapping[str, Path] | Path, "[NAME=]STORE"],
     references: Annotated[Path, "STORE"],
     k: Annotated[int, "K"] = 10,
-    engine: Literal["auto", "torch", "numpy", "local", "ray"] = "auto",
+    engine: EngineName = "local",
     workers: Workers | None = None,
     parts: Annotated[Path | None, "DIR"] = None,
     set_similarity: bool = False,
     sample: SampleRule = "hashrank",
     n_train: int | None = None,
-) -> Neighbors | SetComparison:
-    """Return the nearest images of a reference set, or how alike whole sets are.
+) -> Pairs | SetComparison:
+    """Return the nearest images of a reference set, or how similar whole sets are to it.
 
     Parameters
     ----------
     queries
-        what to look for: a store of curation similarity embed; several with --set-similarity
+        a store of curation similarity embed; several with --set-similarity
     references
-        where to look: a store, or what --corpus of curation similarity embed has made
+        a store, or the shards that curation similarity embed --corpus wrote
     k
-        neighbours of each, the image itself not among them
+        neighbours per image, the image itself not among them
     engine
-        all are exact; local and ray (RAY_ADDRESS names a cluster) stream the references through workers
+        processes of this machine, or Ray (RAY_ADDRESS names a cluster): the same neighbours
     workers
-        of local and ray (one a core)
+        of the engine (one per core)
     parts
-        of local and ray: keep what is found in each part, so that the same command goes on where it was interrupted
+        keep what is found in each part of the references: the same command resumes an interrupted search
     set_similarity
         compare whole sets: similarity of each image to its nearest in a sample of the references
     sample
@@ -372,76 +369,37 @@ def neighbors(
     """
     named = {queries.name: queries} if isinstance(queries, Path) else queries
     asked = {name: open_embeddings(path) for name, path in named.items()}
-    is_corpus = (references / SUMMARY).is_file()
-    if engine in ("local", "ray") or (is_corpus and engine == "auto" and not set_similarity):
-        if len(asked) > 1 or set_similarity:
-            raise UsageError("Workers list the neighbours of one set", expected="one --queries STORE")
-        (one,) = asked.values()
-        over: EngineName = "ray" if engine == "ray" else "local"
-        found, itself = nearest_in_corpus(one, references, k, engine=over, workers=workers, out=parts)
-        total = open_shards(references).rows if is_corpus else len(open_embeddings(references))
-        ranked = [
-            (name, rank, *row) for name, near in zip(one.ids, found, strict=True) for rank, row in enumerate(near, 1)
-        ]
-        return Neighbors(ranked, _facts(one, total, k, itself))
-    if workers or parts:
-        raise UsageError("--workers and --resume go with --engine local or ray")
-    known, search = open_embeddings(references), cast("Engine", engine)
     if set_similarity:
-        return _sets(asked, known, search, sample, n_train)
+        if engine != "local" or workers or parts:
+            raise UsageError("--engine, --workers and --resume do not apply to --set-similarity")
+        return _sets(asked, open_embeddings(references), sample, n_train)
     if len(asked) > 1:
         raise UsageError("Neighbours are listed for one set", expected="one --queries STORE, or --set-similarity")
     (one,) = asked.values()
-    require_same_encoder(one, known)
-    places, scores, itself = nearest_others(one, known, k, engine=search)
-    rows = [
-        (name, rank, known.ids[place], score)
-        for name, row, values in zip(one.ids, places.tolist(), scores.tolist(), strict=True)
-        for rank, (place, score) in enumerate(zip(row, values, strict=True), 1)
-    ]
-    return Neighbors(rows, _facts(one, len(known.ids), k, itself))
-
-
-def _facts(queries: Embeddings, references: int, k: int, itself: int) -> dict[str, Any]:
-    return {
-        "queries": len(queries.ids),
-        "references": references,
+    found, itself = nearest_in_corpus(one, references, k, engine=engine, workers=workers, out=parts)
+    is_corpus = (references / SUMMARY).is_file()
+    facts = {
+        "queries": len(one),
+        "references": open_shards(references).rows if is_corpus else len(open_embeddings(references)),
         "k": k,
         "queries_among_references": itself,
-        "encoder": queries.encoder.digest,
+        "encoder": one.encoder.digest,
     }
+    rows = [(name, rank, *row) for name, near in zip(one.ids, found, strict=True) for rank, row in enumerate(near, 1)]
+    return Pairs("neighbors", ("id", "rank", "neighbor", "similarity"), rows, facts)
 
 
-def _sets(
-    asked: Mapping[str, Embeddings], known: Embeddings, engine: Engine, rule: SampleRule, n_train: int | None
-) -> SetComparison:
+def _sets(asked: Mapping[str, Embeddings], known: Embeddings, rule: SampleRule, n_train: int | None) -> SetComparison:
     sample = known.take(sample_rows(known, rule, n_train=n_train).tolist())
-    found = {name: set_similarity(one, sample, engine=engine) for name, one in asked.items()}
+    found = {name: set_similarity(one, sample) for name, one in asked.items()}
     base = reference_statistics(sample)
     facts = {
         "encoder": known.encoder.digest,
-        "sample": {"rule": rule, "meaning": SAMPLE_RULES[rule], "n": len(sample.ids)},
-        "reference": {"n": base.n, "median": base.median, "sigma": base.sigma},
+        "sample": {"rule": rule, "meaning": SAMPLE_RULES[rule], "n": len(sample)},
+        "reference": asdict(base),
         "sets": {name: one.statistics() for name, one in found.items()},
     }
     return SetComparison(found, facts)
-
-
-@dataclass(frozen=True, slots=True)
-class Duplicates:
-    """Pairs of photos that are the same: rows of first, second, how, value; and facts about the comparison."""
-
-    rows: Sequence[tuple[str, str, str, float]]
-    facts: Mapping[str, Any]
-
-    def data(self) -> dict[str, Any]:
-        """Return it as plain data."""
-        columns = ("first", "second", "how", "value")
-        return {**self.facts, "pairs": [dict(zip(columns, row, strict=True)) for row in self.rows]}
-
-    def save(self, folder: Path) -> list[Path]:
-        """Write ``duplicates.csv``."""
-        return [_write_csv(folder, "duplicates", ("first", "second", "how", "value"), self.rows)]
 
 
 @checked
@@ -456,29 +414,29 @@ def duplicates(
     hashes: Annotated[Path | None, "DIR"] = None,
     engine: EngineName = "local",
     workers: Workers | None = None,
-) -> Duplicates:
-    """Return photos that are the same, or nearly, under different names.
+) -> Pairs:
+    """Return photos that are the same, or nearly the same, under different names.
 
     Parameters
     ----------
     images
-        every photo below a folder, in tar shards, or named by Parquet files; a path or an address
+        photos of a folder, in tar shards, or listed in Parquet files; a path or an address
     against
-        pairs of one photo here and one there alone
+        report only pairs of a photo here and a photo there
     distance
-        of perceptual hashes (of 64)
+        of perceptual hashes (of 64 bits)
     embeddings
-        by look, from a store of curation similarity embed
+        compare by embedding: a store of curation similarity embed
     against_embeddings
         the same for --against
     threshold
         of --embeddings
     hashes
-        keep what is computed of each photo: the same command goes on where it was interrupted
+        keep what is computed for each photo: the same command resumes an interrupted run
     engine
-        what computes hashes: processes of this machine, or Ray (RAY_ADDRESS names a cluster); the same hashes
+        for hashes: processes of this machine, or Ray (RAY_ADDRESS names a cluster); the same hashes
     workers
-        of the engine (one a core)
+        of the engine (one per core)
     """
     if (images is None) == (embeddings is None):
         raise UsageError("Nothing to compare", expected="--photos DIR, or --embeddings STORE")
@@ -499,7 +457,7 @@ def duplicates(
     return _by_pixels(found, distance)
 
 
-def _by_pixels(found: Sequence[PhotoHashes], distance: int) -> Duplicates:
+def _by_pixels(found: Sequence[PhotoHashes], distance: int) -> Pairs:
     """Return pairs of equal pixels, and of perceptual hashes that differ in a few bits; of two sets, one of each."""
     first = found[0]
     hashes = PhotoHashes(
@@ -511,7 +469,9 @@ def _by_pixels(found: Sequence[PhotoHashes], distance: int) -> Duplicates:
     unreadable = sum(len(one.failures) for one in found)
     if unreadable:
         name, why = next(iter(hashes.failures.items()))
-        warnings.warn(f"{unreadable} photos cannot be read, such as {name}: {why}", CurationWarning, stacklevel=4)
+        warnings.warn(
+            f"{counted(unreadable, 'photo')} cannot be read, such as {name}: {why}", CurationWarning, stacklevel=4
+        )
     alike = alike_photos(hashes, distance)
     rows: list[tuple[str, str, str, float]] = []
     for one, two, bits, same in zip(
@@ -524,16 +484,20 @@ def _by_pixels(found: Sequence[PhotoHashes], distance: int) -> Duplicates:
         if len(found) == 1 or one < len(first) <= two:
             how = "same pixels" if same else "perceptual hash, bits"
             rows.append((hashes.names[one], hashes.names[two], how, float(bits)))
-    return Duplicates(rows, {"images": len(hashes.names), "unreadable": unreadable})
+    return _duplicates(rows, {"images": len(hashes), "unreadable": unreadable})
 
 
-def _by_look(store: Path, against: Path | None, threshold: float) -> Duplicates:
+def _by_look(store: Path, against: Path | None, threshold: float) -> Pairs:
     one = open_embeddings(store)
     other: Embeddings | None = open_embeddings(against) if against else None
     found = look_duplicates(one, other, threshold)
-    count = len(one.ids) + (len(other.ids) if other is not None else 0)
+    count = len(one) + (len(other) if other is not None else 0)
     rows = [(first, second, "embedding, cosine", score) for first, second, score in found]
-    return Duplicates(rows, {"images": count, "encoder": one.encoder.digest, "threshold": threshold})
+    return _duplicates(rows, {"images": count, "encoder": one.encoder.digest, "threshold": threshold})
+
+
+def _duplicates(rows: Sequence[tuple[Any, ...]], facts: Mapping[str, Any]) -> Pairs:
+    return Pairs("duplicates", ("first", "second", "how", "value"), rows, facts)
 
 
 def _write_csv(folder: Path, stem: str, header: tuple[str, ...], rows: Sequence[tuple[Any, ...]]) -> Path:

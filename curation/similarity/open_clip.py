@@ -12,7 +12,6 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 import numpy as np
@@ -317,8 +316,8 @@ def load_model(model: str, pretrained: str = "", *, random_weights: int | None =
     Parameters
     ----------
     model : str
-        A name that open_clip knows (``ViT-B-32``); a configuration file (``.json``, open_clip's own format);
-        ``local-dir:DIR`` with ``open_clip_config.json`` and one weights file; or ``hf-hub:ORG/NAME``.
+        A name that open_clip knows (``ViT-B-32``); ``local-dir:DIR`` with ``open_clip_config.json``, and one weights
+        file unless `pretrained` names it; or ``hf-hub:ORG/NAME``.
     pretrained : str
         A tag that open_clip knows for the model (fetched by open_clip), or a weights file: a state dict (``.pt``), one
         under ``state_dict`` (names may begin with ``module.``), or ``.safetensors``. Files are read as weights only.
@@ -333,72 +332,52 @@ def load_model(model: str, pretrained: str = "", *, random_weights: int | None =
         The model is unknown, no weights are named, they cannot be fetched or read, or do not fit the model.
     """
     open_clip = import_open_clip()
-    if model.endswith(".json"):
-        return _of_config_file(open_clip, Path(model), pretrained, random_weights)
-    _require_known(open_clip, model)
-    return _load(open_clip, model, model.replace("/", "-") if ":" not in model else model, pretrained, random_weights)
-
-
-def _require_known(open_clip: Any, model: str) -> None:
-    if model.startswith(LOCAL_FOLDER):
-        _read_config(Path(model.removeprefix(LOCAL_FOLDER)) / _CONFIG_FILE)
-    elif not model.startswith(HUB) and model.replace("/", "-") not in open_clip.list_models():
-        near = difflib.get_close_matches(model, open_clip.list_models(), n=3, cutoff=0.4)
-        raise EncoderError(
-            "open_clip knows no such model",
-            where=f"--model {model[:120]}",
-            expected=f"one of its {len(open_clip.list_models())} names, a configuration file, local-dir:DIR, hf-hub:…",
-            hint=f"--model {near[0]}" if near else None,
-        )
-
-
-def _of_config_file(open_clip: Any, path: Path, pretrained: str, seed: int | None) -> LoadedModel:
-    config = _read_config(path)
-    data = json.dumps(config, sort_keys=True).encode()
-    # In a folder of its own: open_clip's register of names is shared by the whole process.
-    with TemporaryDirectory(prefix="open-clip-") as folder:
-        (Path(folder) / _CONFIG_FILE).write_bytes(data)
-        name = f"{path.stem}@{sha256_of_bytes(data)}"
-        loaded = _load(open_clip, f"{LOCAL_FOLDER}{folder}", name, pretrained, seed)
-        made: Any = None
-        if loaded.has_text:
-            with _silence():
-                made = loaded.tokenizer()
-    return LoadedModel(loaded.model, loaded.preprocess, lambda: made, loaded.name, loaded.weights, loaded.has_text)
-
-
-def _read_config(path: Path) -> dict[str, Any]:
-    """Return ``{"model_cfg", "preprocess_cfg"}`` of a configuration file, or of the model's part alone."""
-    try:
-        found = json.loads(read_bytes(path, kind="model configuration"))
-    except (ValueError, RecursionError) as error:
-        raise EncoderError(
-            "The model configuration is not valid JSON", where=str(path), found=str(error)[:200]
-        ) from None
-    if isinstance(found, dict) and "model_cfg" not in found:
-        found = {"model_cfg": found}
-    model = found.get("model_cfg") if isinstance(found, dict) else None
-    needed = ("embed_dim", "vision_cfg", "text_cfg")
-    if not isinstance(model, dict) or any(name not in model for name in needed):
-        raise EncoderError("The model configuration is not open_clip's", where=str(path), expected=", ".join(needed))
-    return {"model_cfg": model, "preprocess_cfg": found.get("preprocess_cfg") or {}}
-
-
-def _load(open_clip: Any, model: str, name: str, pretrained: str, seed: int | None) -> LoadedModel:
-    if pretrained and seed is not None:
-        raise EncoderError("Weights are named, and random ones asked for", where=f"--pretrained {pretrained}")
+    if pretrained and random_weights is not None:
+        raise EncoderError("Weights are named, and random ones requested", where=f"--pretrained {pretrained}")
+    name = _name_of(open_clip, model)
     tag = pretrained if ":" not in model and open_clip.get_pretrained_cfg(model, pretrained) else ""
     if tag:
         _require_same_activation(open_clip, model, tag)
-    path = None if seed is not None else _weights_file(open_clip, model, pretrained, tag)
-    built, preprocess = _built(open_clip, model, tag, seed)
+    path = None if random_weights is not None else _weights_file(open_clip, model, pretrained, tag)
+    built, preprocess = _built(open_clip, model, tag, random_weights)
     has_text = True
     if path is None:
-        weights = f"random:{seed}:{_digest_of_state(built)}"
+        weights = f"random:{random_weights}:{_digest_of_state(built)}"
     else:
         weights = sha256_of_file(path)
         has_text = _fill(open_clip, built, path)
     return LoadedModel(built.eval(), preprocess, lambda: open_clip.get_tokenizer(model), name, weights, has_text)
+
+
+def _name_of(open_clip: Any, model: str) -> str:
+    """Return the name of a model in an identity: of a folder its name and the digest of its configuration."""
+    if model.startswith(LOCAL_FOLDER):
+        folder = Path(model.removeprefix(LOCAL_FOLDER))
+        return f"{folder.absolute().name}@{_digest_of_config(folder / _CONFIG_FILE)}"
+    name = model if ":" in model else model.replace("/", "-")
+    if not model.startswith(HUB) and name not in open_clip.list_models():
+        near = difflib.get_close_matches(model, open_clip.list_models(), n=3, cutoff=0.4)
+        raise EncoderError(
+            "Unknown open_clip model",
+            where=f"--model {model[:120]}",
+            expected=f"one of its {len(open_clip.list_models())} names, local-dir:DIR, or hf-hub:ORG/NAME",
+            hint=f"--model {near[0]}" if near else None,
+        )
+    return name
+
+
+def _digest_of_config(path: Path) -> str:
+    try:
+        found = json.loads(read_bytes(path, kind="model configuration"))
+        model = found["model_cfg"]
+        missing = {"embed_dim", "vision_cfg", "text_cfg"} - model.keys()
+    except (ValueError, RecursionError, TypeError, KeyError, AttributeError) as error:
+        raise EncoderError("Malformed model configuration", where=str(path), found=repr(error)[:200]) from None
+    if missing:
+        raise EncoderError(
+            "Incomplete model configuration", where=str(path), expected="model_cfg with embed_dim, vision_cfg, text_cfg"
+        )
+    return sha256_of_bytes(json.dumps(found, sort_keys=True).encode())
 
 
 def _built(open_clip: Any, model: str, tag: str, seed: int | None) -> tuple[Any, Any]:

@@ -1,4 +1,4 @@
-"""How alike two sets of images are: each image's nearest neighbour in a sample of the ID set, and their histograms."""
+"""How similar sets of images are to the ID set: each image's nearest neighbour in a sample of it, and histograms."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from curation.figure_style import (
     small_multiples,
 )
 from curation.similarity.embeddings import Embeddings, Vectors
-from curation.similarity.neighbors import Engine, nearest
+from curation.similarity.neighbors import nearest
 from curation.sources.source import Int64s
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def sample_rows(
     """
     n = len(embeddings.ids)
     if rule not in SAMPLE_RULES:
-        raise UsageError("Unknown rule of the ID sample", expected=", ".join(SAMPLE_RULES), found=repr(rule)[:80])
+        raise UsageError("Unknown rule for the ID sample", expected=", ".join(SAMPLE_RULES), found=repr(rule)[:80])
     if rule == "all" or (rule == "hashrank" and n <= SAMPLE):
         return np.arange(n)
     if rule == "hashrank":
@@ -138,17 +138,13 @@ def sample_rows(
     return np.sort(generator.choice(n, min(SAMPLE, n), replace=False))
 
 
-def set_similarity(
-    embeddings: Embeddings, reference: Embeddings, rows: Int64s | None = None, *, engine: Engine = "auto"
-) -> SetSimilarity:
+def set_similarity(embeddings: Embeddings, reference: Embeddings) -> SetSimilarity:
     """Return the nearest ID image of each image of a set (FindMeIfYouCan, section 3.1 and Fig. 3).
 
     Parameters
     ----------
     reference : Embeddings
-        Of the ID set, by the same encoder.
-    rows : ndarray of int64, optional
-        The sample, from `sample_rows`; all by default.
+        Of the sample of the ID set (see `sample_rows`), by the same encoder.
 
     Raises
     ------
@@ -156,21 +152,16 @@ def set_similarity(
         The encoders differ, or the sample is empty.
     """
     require_same_encoder(embeddings, reference)
-    chosen = np.arange(len(reference.ids)) if rows is None else rows
-    if not len(chosen):
+    n = len(reference.ids)
+    if not n:
         raise SimilarityError("There is no ID image to compare with", expected="at least one embedding")
-    k = min(2, len(chosen))
-    places, scores = nearest(embeddings.normalised(), reference.normalised()[chosen], k, engine=engine)
-    margin = scores[:, 0] - scores[:, 1] if k == 2 else np.full(len(scores), np.nan, np.float32)
-    return SetSimilarity(
-        embeddings.ids,
-        tuple(reference.ids[row] for row in chosen[places[:, 0]].tolist()),
-        scores[:, 0].copy(),
-        margin.astype(np.float32),
-    )
+    places, scores = nearest(embeddings.normalised(), reference.normalised(), min(2, n))
+    margin = scores[:, 0] - scores[:, 1] if n > 1 else np.full(len(scores), np.nan, np.float32)
+    nearest_ids = tuple(reference.ids[row] for row in places[:, 0].tolist())
+    return SetSimilarity(embeddings.ids, nearest_ids, scores[:, 0].copy(), margin.astype(np.float32))
 
 
-def leave_one_out(embeddings: Embeddings, *, engine: Engine = "auto") -> Vectors:
+def leave_one_out(embeddings: Embeddings) -> Vectors:
     """Return the cosine of each embedding and the nearest one of another image, shape (n,)."""
     n = len(embeddings.ids)
     if n < 2:
@@ -179,8 +170,8 @@ def leave_one_out(embeddings: Embeddings, *, engine: Engine = "auto") -> Vectors
     _, image = np.unique([one.partition("#")[0] for one in embeddings.ids], return_inverse=True)
     if len(np.unique(image)) < n:
         return _leave_image_out(unit, image)
-    places, scores = nearest(unit, unit, 2, engine=engine)
-    # An exact copy with a smaller row may stand before the image itself.
+    places, scores = nearest(unit, unit, 2)
+    # An exact copy with a smaller row may rank before the image itself.
     itself = places[:, 0] == np.arange(n)
     similar: Vectors = np.where(itself, scores[:, 1], scores[:, 0])
     return similar
@@ -211,7 +202,7 @@ def require_same_encoder(first: Embeddings, second: Embeddings) -> None:
     one, two = first.encoder, second.encoder
     if one != two:
         raise SimilarityError(
-            "The embeddings are of different encoders",
+            "The embeddings were made by different encoders",
             expected=f"{one.model}, {one.embedding}, weights {one.weights[:19]}, {one.dtype}",
             found=f"{two.model}, {two.embedding}, weights {two.weights[:19]}, {two.dtype}",
             hint="embed both sets with the same --model, --pretrained and --set embedding=…",
@@ -261,7 +252,7 @@ def similarity_histograms(panels: Mapping[str, Mapping[str, Vectors]], stem: Pat
         # Sets of several sources have keys of their own: room for them above the steps.
         axes[0].set_ylim(0, axes[0].get_ylim()[1] * (1.1 + 0.1 * max(len(sets) for sets in panels.values())))
         label_outer(axes, "cosine similarity to the nearest ID image", "density")
-        set_title(figure, "How near the sets look to the ID images", "dashed: means")
+        set_title(figure, "Similarity of the sets to the ID images", "dashed: means")
         return figure
 
     rows = [

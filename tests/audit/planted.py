@@ -329,7 +329,7 @@ _plant(
     "bare names",
     "plain",
     copy(*ROWS, lambda rows: [row.rpartition("/")[2] for row in rows[:90]]),
-    "DS2 warning|note train,test 90 if the file name alone names the image",
+    "DS2 warning|note train,test 90 if the file name alone identifies the image",
 )
 BOTH = {"val": "id", "test": "ood", "train": "none"}
 _plant("in and out", "plain", put("val", "test", 4), "PL17 error|warning val,test 4", roles=BOTH)

@@ -52,11 +52,11 @@ def test_a_report_is_tables_and_shows_itself_shortly(folder: Path) -> None:
     (folder / "t1_train.txt").write_text("a1\na2\na3\nv3\n", encoding="utf-8")
     report = audit(folder, rules="DS")
     assert repr(report) == "Report('lists': 1 fail, 2 undecidable, 2 pass)"
-    assert list(report.to_frame("rules")["rule"]) == [rule.name for rule in RULES if rule.name[:2] == "DS"]
+    assert [one.rule.name for one in report.results] == [rule.name for rule in RULES if rule.name[:2] == "DS"]
     broken = report.findings[report.findings["verdict"] == "fail"]
     assert list(broken["about"]) == ["t3_val in t1_train"]
     assert list(broken["count"]) == [1]
-    assert len(report.to_frame("tasks")) == 0
+    assert report.data()["composition"] == []
     shown = report._repr_html_()
     assert shown.startswith("<table")
     assert "DS2" in shown
@@ -90,5 +90,5 @@ def test_wrong_use_is_told(folder: Path, wrong: dict[str, object]) -> None:
 
 
 def test_a_manifest_says_itself_what_its_tasks_are() -> None:
-    with pytest.raises(UsageError, match="A manifest says this itself"):
+    with pytest.raises(UsageError, match="a manifest states this itself"):
         audit(World().manifest, tasks="ore")

@@ -99,9 +99,9 @@ def test_a_test_list_of_which_a_table_shows_nothing_is_not_called_empty() -> Non
 def test_what_a_table_shows_is_told_as_a_bound() -> None:
     audit = run_audit(with_tables(World()))
     first, *_, last = findings(audit, "CO5")
-    assert first.text.startswith("at least 2 of 3 images show at least 2 image-class pairs")
+    assert first.text.startswith("at least 2 image-class pairs of classes still unknown, on at least 2 of 3 images")
     # Nothing is left for later: none can be hidden, whatever the table misses.
-    assert last.text.startswith("0 of 5 images show 0 ")
+    assert last.text.startswith("0 image-class pairs of classes still unknown, on 0 of 5")
     first, *_, last = findings(audit, "LI4")
     assert "at most 0 (0.0%) show no unknown box" in first.text
     assert "alone" not in first.text
@@ -116,11 +116,11 @@ def test_images_of_a_dataset_that_lacks_later_classes_may_hide_more_than_its_box
     world.exhaustive["train"] = ["person", "dog"]
     audit = run_audit(world.target())
     first, *_ = findings(audit, "CO5")
-    assert first.text.startswith("at least 2 of 3 images show at least 2 boxes")
+    assert first.text.startswith("at least 2 boxes of classes still unknown, on at least 2 of 3 images")
     assert task_composition(audit.target)[0].hiding_at_least
     world.exhaustive["train"] = list(world.order)
     exact, *_ = findings(run_audit(world.target()), "CO5")
-    assert exact.text.startswith("2 of 3 images show 2 boxes")
+    assert exact.text.startswith("2 boxes of classes still unknown, on 2 of 3 images")
 
 
 def test_an_image_of_a_list_that_is_not_at_hand_is_not_called_left_out() -> None:
@@ -170,9 +170,9 @@ def test_classes_of_which_no_box_is_seen_are_not_said_to_have_none(
     world = World()
     world.lists["t1-train"] = ["a2"]
     [finding] = [one for one in findings(run_audit(world.target()), "CO4") if one.verdict == "warn"]
-    assert finding.text == "1 class has no training box in t1: person"
+    assert finding.text == "1 class without a training box in t1: person"
     [finding] = [one for one in findings(run_audit(with_tables(world)), "CO4") if one.verdict == "undecidable"]
-    assert finding.text == "of 1 of 2 classes no training box in t1 is seen: person"
+    assert finding.text == "no training box in t1 seen for 1 of 2 classes: person"
 
 
 def test_a_train_file_that_lacks_images_says_nothing_of_what_they_show() -> None:
@@ -182,13 +182,13 @@ def test_a_train_file_that_lacks_images_says_nothing_of_what_they_show() -> None
     world.labels["t1-train"] = make_source({"a1": ["person"]}, dataset="labels")
     [first, *_] = findings(run_audit(world.target("train")), "TI3", "t1-train")
     assert first.verdict == "undecidable"
-    assert "2 of its 3 images are not in label file" in first.text
+    assert "lacks 2 of its 3 images" in first.text
 
 
 def test_train_images_in_no_source_are_not_said_to_show_nothing(tmp_path_factory: pytest.TempPathFactory) -> None:
     # Named like those of the source, which makes it no less unknown what they show.
     [finding] = findings(partly_unlocated(tmp_path_factory, ["a9"], 1), "TI3", "t1_train")
-    assert (finding.verdict, finding.text) == ("undecidable", "1 of its 4 images are in no source at hand")
+    assert (finding.verdict, finding.text) == ("undecidable", "no available source holds 1 of its 4 images")
 
 
 def never_introduced(world: World) -> None:

@@ -66,7 +66,7 @@ def test_what_is_shared_is_counted_in_lines_and_shown_with_both_lines(tmp_path: 
     assert [(one.texts, one.lines) for one in found.examples] == [(("a.jpg", "a.jpg"), (1, 2))]
     hint = shared(tmp_path, ["k/p.jpg", "k/q.jpg"], ["k/r.png", "k/q.png"])
     assert [(one.texts, one.lines) for one in hint.examples] == [(("q.jpg", "q.png"), (2, 2))]
-    assert hint.why == "another suffix"
+    assert hint.why == "apart from the suffix"
 
 
 @pytest.mark.parametrize(

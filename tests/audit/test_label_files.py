@@ -9,7 +9,6 @@ from curation.audit.report import Report
 from curation.audit.rule import Finding
 from curation.audit.run import run_audit
 from curation.sources.source import Source
-from curation.wording import counted
 from tests.audit.benchmark_world import LISTS, TASKS, TEST, TRAIN, World, labels_for_testing, make_source
 
 T1 = {"a1": ["person"], "a2": ["dog"], "a3": ["person", "dog"]}
@@ -63,9 +62,10 @@ def test_a_file_that_covers_no_image_of_its_list_decides_nothing(
     audit = written(part, images)
     assert audit.verdict(rule) == "undecidable"
     [finding] = [one for one in findings(audit, rule, part) if one.verdict == "undecidable"]
-    assert f"holds none of its {counted(len(LISTS[part]), 'image')}" in finding.text
+    every = "its only image" if len(LISTS[part]) == 1 else f"all of its {len(LISTS[part])} images"
+    assert f"labels.json lacks {every}; it may belong to another list" in finding.text
     [warning] = label_warnings(audit.target)
-    assert warning.startswith(f"{part}: label file labels.json holds none")
+    assert warning.startswith(f"{part}: label file labels.json lacks")
 
 
 @pytest.mark.parametrize("images", [{}, {"z1": ["person", "unknown"]}], ids=["empty", "of-another-list"])
@@ -86,7 +86,7 @@ def test_images_that_a_file_lacks_are_told_and_the_rest_is_judged() -> None:
     judged, rest = findings(audit, "CO2", "t1-train")
     assert (judged.verdict, rest.verdict) == ("pass", "undecidable")
     assert "4 boxes of label file labels.json on 3 images" in judged.text
-    assert "3 of its 6 images are not in label file labels.json" in rest.text
+    assert "label file labels.json lacks 3 of its 6 images" in rest.text
     assert [text.split()[0] for text in rest.examples] == ["toy:v1", "toy:v2", "toy:v3"]
     [warning] = label_warnings(target)
     assert "toy:v1 (t1-train line 4)" in warning
@@ -108,10 +108,10 @@ def test_a_file_without_a_label_on_its_images_is_no_evidence() -> None:
 @pytest.mark.parametrize(
     ("part", "change", "count", "word"),
     [
-        ("t1-train", {"a3": ["person"]}, 1, "1 raw boxes are not in"),
-        ("t1-train", {"a2": ["dog", "dog"]}, 1, "1 box of label file labels.json with no raw box of that label"),
+        ("t1-train", {"a3": ["person"]}, 1, "1 raw box missing from"),
+        ("t1-train", {"a2": ["dog", "dog"]}, 1, "1 box of label file labels.json without a raw box of that label"),
         ("t1-train", {"a1": ["dog"], "a2": ["person"]}, 2, "2 of them under the name of another class"),
-        ("t1-val", {"v1": []}, 1, "1 raw boxes are not in"),
+        ("t1-val", {"v1": []}, 1, "1 raw box missing from"),
         ("t1-val", {"v1": ["dog"]}, 1, "1 of them under the name of another class"),
         ("t2-finetune", {"b1": ["bench", "truck"]}, 2, "2 of them under the name of another class"),
     ],
@@ -133,7 +133,7 @@ def test_a_box_given_twice_in_a_file_is_said_to_stand_there_twice() -> None:
     world.labels["t1-train"] = make_source(T1 | {"a2": ["dog", "dog"]}, dataset="labels", boxes=same)
     [finding] = findings(run_audit(world.target()), "AS1", "t1-train: raw boxes")
     assert (finding.verdict, finding.count, finding.text) == (
-        "fail", 1, "1 box occurs in label file labels.json more often than among the raw boxes",
+        "fail", 1, "1 box more in label file labels.json than among the raw boxes",
     )  # fmt: skip
 
 

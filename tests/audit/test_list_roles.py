@@ -61,7 +61,7 @@ def test_several_benchmarks_in_one_folder_are_not_mixed() -> None:
     for name in names:
         [guess] = guess_roles(name, 10, 4, names)
         assert guess.role == ""
-        assert "audit one of them" in guess.said_by
+        assert "audit one at a time" in guess.said_by
 
 
 def test_a_train_list_without_a_number_is_that_of_the_only_task() -> None:

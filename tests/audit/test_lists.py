@@ -85,7 +85,7 @@ def test_files_are_named_below_the_folder_that_holds_them_all(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("name", "data", "reason"),
     [
-        ("words.txt", b"How to use\n", "words, as names of classes"),
+        ("words.txt", b"How to use\n", "words such as class names"),
         ("latin.txt", b"caf\xe9\n", "not UTF-8"),
         ("long.txt", b"x" * 300, "longer than 255"),
         ("steering.txt", b"a\x1b[31m\n", "control character"),
@@ -93,7 +93,7 @@ def test_files_are_named_below_the_folder_that_holds_them_all(tmp_path: Path) ->
         ("deep.json", b"[" * 100_000, "no known form"),
         ("other.json", b'{"a": 1}', "no known form"),
         ("float.json", b"[1.5]", "no known form"),
-        ("steering.json", b'{"a\\u001b": [1]}', "no name"),
+        ("steering.json", b'{"a\\u001b": [1]}', "no valid name"),
         ("break.json", b'["a\\nb"]', "not printable"),
     ],
 )
@@ -126,7 +126,7 @@ def test_every_list_of_a_json_object_keeps_a_name_of_its_own(tmp_path: Path) -> 
 
 
 def test_a_folder_without_lists_and_one_that_is_not_there_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="no list"):
+    with pytest.raises(UsageError, match="No list"):
         read_lists(tmp_path)
     with pytest.raises(UsageError, match="No list"):
         read_lists([])
@@ -154,11 +154,11 @@ def test_files_beyond_the_limits_are_refused_before_they_are_read(
     for name in ("a", "b"):
         (tmp_path / f"{name}.txt").write_text("12\n")
     monkeypatch.setattr(lists_module, "MAX_BYTES", 5)
-    with pytest.raises(UsageError, match="too large together"):
+    with pytest.raises(UsageError, match="too large in total"):
         read_lists(tmp_path)
     monkeypatch.setattr(lists_module, "MAX_BYTES", 1 << 20)
     monkeypatch.setattr(lists_module, "MAX_LISTS", 1)
-    with pytest.raises(UsageError, match="too many lists"):
+    with pytest.raises(UsageError, match="Too many lists"):
         read_lists(tmp_path)
 
 

@@ -53,17 +53,17 @@ def test_a_plain_folder_is_told_nothing_of_these_rules(tmp_path: Path) -> None:
 def test_what_a_finding_does_not_show_stands_in_data_and_page(tmp_path: Path) -> None:
     report = audit(laid(tmp_path, {"coco_500.txt": NUMBERS[:400]}))
     [told] = [one for one in report.data()["statements"] if one["rule"] == "PL1"]
-    assert told["limits"] == "what was intended: a number may mean something else"
+    assert told["limits"] == "what was intended: the number may mean something else"
     assert "What this does not show:" in report.html()
 
 
 @pytest.mark.parametrize(
     ("name", "lines", "verdict", "text"),
     [
-        ("voc_coco_500_test", NUMBERS[:500], "pass", "1 counts in names agree"),
-        ("voc_coco_500_test", [*NUMBERS[:500], "000001", "000002"], "pass", "1 counts in names agree"),
-        ("voc_coco_500_test", ["000001", "000002"], "fail", "no id is of coco, which it names"),
-        ("ood_500", NUMBERS[:400], "warn", "it is short by 100"),
+        ("voc_coco_500_test", NUMBERS[:500], "pass", "1 count in names"),
+        ("voc_coco_500_test", [*NUMBERS[:500], "000001", "000002"], "pass", "1 count in names"),
+        ("voc_coco_500_test", ["000001", "000002"], "fail", "it names coco, but no id is from there"),
+        ("ood_500", NUMBERS[:400], "warn", "100 are missing"),
         ("coco_2017", NUMBERS[:40], "", ""),
         ("coco_20_40", NUMBERS[:44], "", ""),
         ("imagenet200", NUMBERS[:44], "", ""),
@@ -79,7 +79,7 @@ def test_growing_lists_that_are_not_nested(tmp_path: Path) -> None:
     files = {"w_100.txt": NUMBERS[:100], "w_200.txt": NUMBERS[50:250], "w_400.txt": NUMBERS[:400]}
     [first, second] = told(tmp_path, "PL2", files)
     assert (first.verdict, first.count) == ("warn", 50)
-    assert first.text == "the lists are not nested: of 100 ids the larger one shares 50; it is short by 50"
+    assert first.text == "the lists are not nested: the larger one holds 50 of 100 ids; 50 are missing"
     assert second.verdict == "pass"
 
 
@@ -90,9 +90,9 @@ def test_train_lists_of_tasks_promise_no_nesting(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("known", "unknown", "verdict", "how"),
     [
-        (["cat", "dog"], ["dog"], "fail", "as it is written"),
-        (["cat", "dog"], ["Dog"], "fail", "in another case"),
-        (["hot dog"], ["hot-dog"], "warn", "with other blanks or hyphens"),
+        (["cat", "dog"], ["dog"], "fail", "with the same spelling"),
+        (["cat", "dog"], ["Dog"], "fail", "in another letter case"),
+        (["hot dog"], ["hot-dog"], "warn", "with other spacing or hyphens"),
         (["airplane"], ["aeroplane"], "warn", "under an alias"),
     ],
 )
@@ -124,9 +124,9 @@ def test_a_guess_is_no_role(tmp_path: Path) -> None:
     }
     report = audit(laid(tmp_path, files))
     [guess] = found(report, "PL3", "info", "fail", "warn")
-    assert (guess.verdict, "no role" in guess.text) == ("info", True)
+    assert (guess.verdict, "not a role" in guess.text) == ("info", True)
     [foreign] = found(report, "PL4", "warn")
-    assert foreign.text == "1 of 2 names are no class of classnames.txt: object"
+    assert foreign.text == "1 of 2 names not among the classes of classnames.txt: object"
     assert report.exit_status == 0
 
 
@@ -143,7 +143,7 @@ def test_a_list_against_the_json_of_its_name(tmp_path: Path) -> None:
     [finding] = told(tmp_path, "PL5", files)
     assert finding.verdict == "fail"
     assert finding.text == (
-        "they share 0 of 20 names of the list and 20 of the JSON; by the source photo before .rf. 20 of 20 and 20"
+        "they share 0 of 20 names of the list and 20 of the JSON; by the name before .rf. 20 of 20 and 20"
     )
     files = {"train.txt": photos[:19], "train.json": _coco([f"{one}.jpg" for one in photos], list(range(20)))}
     [finding] = told(tmp_path, "PL5", files)
@@ -153,7 +153,7 @@ def test_a_list_against_the_json_of_its_name(tmp_path: Path) -> None:
 def test_ids_that_repeat_in_a_json(tmp_path: Path) -> None:
     coco = _coco(["a1.jpg", "b1.jpg", "c1.jpg"], [1, 1, 2])
     [finding] = told(tmp_path, "PL6", {"train.json": coco})
-    assert finding.text == ("3 images have 2 ids: 1 id occurs twice or more, on 2 images with 2 of 3 annotations")
+    assert finding.text == ("3 images with 2 ids: 1 repeated id, on 2 images with 2 of 3 annotations")
     assert finding.examples == ("id 1: a1.jpg, b1.jpg",)
 
 
@@ -190,9 +190,9 @@ def test_labels_that_do_not_fit(tmp_path: Path) -> None:
     lines[13] = "c1/im0013.jpg 3"
     findings = told(tmp_path, "PL9", {"train.txt": lines, "all.txt": other}, "warn")
     assert [one.text for one in findings] == [
-        "the label of 2 of 100 entries differs from the others of their folder",
-        "the label of 1 of 200 entries differs from the others of their folder",
-        "100 images are in both, and the label of 3 differs",
+        "a label unlike the others of its folder for 2 of 100 entries",
+        "a label unlike the others of its folder for 1 of 200 entries",
+        "both hold 100 images, 3 of them with different labels",
     ]
     assert findings[1].examples == ("line 14: c1 has 1, here 3",)
     table = "image_location,decision\nx/a1.jpg,i\nx/a1.jpg,o\nx/b1.jpg,o\n"
@@ -245,7 +245,7 @@ def test_a_damaged_line_of_an_imglist_is_told_and_kept(tmp_path: Path) -> None:
     lines[16] = "x/im0016.jpg two"
     report = audit(laid(tmp_path, {"a.txt": lines}))
     [odd] = [one for one in report.statements if one.rule == "PL13"]
-    assert (odd.text, odd.gravity, odd.of) == ("1 line of a.txt is cut or lacks a column", "error", 41)
+    assert (odd.text, odd.gravity, odd.of) == ("1 line of a.txt truncated or without a column", "error", 41)
     assert odd.examples == ("line 17: it has no label: 'x/im0016.jpg two'",)
     assert (report.data()["lists"][0]["lines"], report.exit_status) == (40, 1)
 
@@ -263,7 +263,7 @@ HOSTILE: dict[str, bytes] = {
 
 @pytest.mark.parametrize("name", list(HOSTILE))
 def test_a_hostile_file_gets_one_clear_answer(tmp_path: Path, name: str) -> None:
-    with pytest.raises(UsageError, match="There is no list of images"):
+    with pytest.raises(UsageError, match="No list of images found"):
         audit(laid(tmp_path, {name: HOSTILE[name]}))
     lists = read_lists(laid(tmp_path, {"list.txt": NUMBERS[:3]}))
     assert list(lists.skipped) == [name]
@@ -293,7 +293,7 @@ def test_ten_million_lines_take_bounded_memory(tmp_path: Path) -> None:
 def test_five_thousand_files_are_one_error(tmp_path: Path) -> None:
     for place in range(5_000):
         (tmp_path / f"l{place}.txt").write_text(f"{place:012d}\n")
-    with pytest.raises(CurationError, match="too many lists"):
+    with pytest.raises(CurationError, match="Too many lists"):
         audit(tmp_path)
 
 

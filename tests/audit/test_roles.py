@@ -52,7 +52,7 @@ def test_a_path_says_role_and_family(path: str, roles: str, family: str, folder:
         ("photo_train.txt", ("train",), 'the name says "train"'),
         ("valid/list.txt", ("valid",), 'its folder says "valid"'),
         ("unlabeled.txt", ("unlabeled",), 'the name says "unlabeled": unlabelled training'),
-        ("test_of_train.txt", ("test", "train"), 'the name says "test" and "train": say which with --role'),
+        ("test_of_train.txt", ("test", "train"), 'the name says "test" and "train": choose with --role'),
         ("readme.txt", (), "no name says train, val or test"),
     ],
 )

@@ -331,7 +331,7 @@ def test_bare_names_that_count_below_folders_of_train_and_val_are_told_with_an_i
     assert {(rule, count) for rule, _, count in report.accused()} == {("DS4", 30)}
     [said] = [one for one in report.facts() if one.gravity in ACCUSING]
     assert said.gravity == "warning"
-    assert "if the file name alone names the image" in said.text
+    assert "if the file name alone identifies the image" in said.text
 
 
 @pytest.mark.parametrize("rare", [lambda video, frame: frame == 7, lambda video, frame: (video + (frame == 7)) % 2])
@@ -405,4 +405,4 @@ def test_a_number_of_the_row_is_no_fact_of_an_image(tmp_path: Path) -> None:
         (tmp_path / f"{name}.csv").write_text("\n".join(["index,path,colour", *rows]) + "\n")
     told = [one["text"] for one in curation.audit(tmp_path).data()["statements"] if one["rule"] == "PL16"]
     assert len(told) == 1
-    assert "the column colour gives 40 of 40 files another value" in told[0]
+    assert "the column colour differs for 40 of 40 files" in told[0]

@@ -64,7 +64,7 @@ def test_other_files_are_refused(tmp_path: Path, text: str) -> None:
 
 
 def test_an_unknown_name_is_refused() -> None:
-    with pytest.raises(UsageError, match="no such tasks"):
+    with pytest.raises(UsageError, match="Unknown tasks"):
         read_tasks("no-such-benchmark")
 
 

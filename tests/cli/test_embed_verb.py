@@ -82,14 +82,14 @@ def test_images_and_texts_of_one_model_can_be_compared(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--encoder", "colour"], "One thing is embedded at a time"),
-        (["--photos", "a", "--texts", "b", "--encoder", "colour"], "One thing is embedded at a time"),
+        (["--encoder", "colour"], "Give exactly one thing to embed"),
+        (["--photos", "a", "--texts", "b", "--encoder", "colour"], "Give exactly one thing to embed"),
         (["--photos", "nowhere"], "does not exist"),
         (["--photos", "a", "--encoder", "colour", "--model", "ViT-B-32"], "Two encoders"),
         (["--photos", "a", "--encoder", "colour", "--boxes"], "--boxes needs annotations"),
-        (["--photos", "a", "--encoder", "colour", "--photos", "c=b"], "are those of a --source"),
+        (["--photos", "a", "--encoder", "colour", "--photos", "c=b"], "requires --source NAME"),
         (["--photos", "a", "--encoder", "colour", "--set", "batch=0"], "at least 1, at most 65536"),
-        (["--photos", "a", "--encoder", "colour", "--set", "precision=float16"], "--set precision is for --model"),
+        (["--photos", "a", "--encoder", "colour", "--set", "precision=float16"], "--set precision requires --model"),
         (["--photos", "nowhere", "--encoder", "colour"], "does not exist"),
         (["--texts", "nowhere", "--encoder", "colour"], "does not exist"),
         (["--source", "coco=nowhere", "--encoder", "colour"], "does not exist"),
@@ -114,7 +114,7 @@ def test_photos_of_a_source_that_is_not_embedded_are_refused(
         str(tmp_path / "s"),
     ]
     assert main(["similarity", "embed", *source, "--photos", f"voc={coco}"]) == 2
-    assert "names no source" in capsys.readouterr().err
+    assert "names an unknown source" in capsys.readouterr().err
 
 
 @real_files("coco_table")

@@ -106,7 +106,7 @@ def test_set_similarity(photos: Path, tmp_path: Path, capsys: pytest.CaptureFixt
 
 def test_duplicates(photos: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     result = as_json(capsys, "similarity", "duplicates", "--photos", photos, "--out", tmp_path / "o")
-    pairs = {(row["first"], row["second"]): row["how"] for row in result["pairs"]}
+    pairs = {(row["first"], row["second"]): row["how"] for row in result["duplicates"]}
     assert pairs["0.png", "5.png"] == "same pixels"
     assert pairs["1.png", "4.png"].startswith("perceptual")
     assert len(pairs) == 2
@@ -114,11 +114,11 @@ def test_duplicates(photos: Path, tmp_path: Path, capsys: pytest.CaptureFixture[
     other = tmp_path / "other"
     other.mkdir()
     shutil.copy(photos / "2.png", other / "copy.png")
-    across = as_json(capsys, "similarity", "duplicates", "--photos", photos, "--against", other)["pairs"]
+    across = as_json(capsys, "similarity", "duplicates", "--photos", photos, "--against", other)["duplicates"]
     assert [(row["first"], row["second"]) for row in across] == [("2.png", "copy.png")]
     look = as_json(
         capsys, "similarity", "duplicates", "--embeddings", embed(photos, tmp_path / "s"), "--threshold", "0.99"
-    )["pairs"]
+    )["duplicates"]
     assert ("photos:0", "photos:5") in {(row["first"], row["second"]) for row in look}
 
 

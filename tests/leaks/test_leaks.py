@@ -1,8 +1,10 @@
 """The leak check: every kind of copy is found, nothing else is, and what could not be judged is said."""
 
+import base64
 import csv
 import io
 import json
+import re
 import struct
 import zlib
 from collections.abc import Mapping
@@ -169,40 +171,6 @@ def test_by_look_with_an_encoder_too(world: Path) -> None:
     assert some.data["planted"]["alterations"]["mirrored"]["embedding"] == 5
 
 
-def test_embeddings_of_both_sides_are_enough(world: Path, tmp_path: Path) -> None:
-    assert main(["similarity", "embed", "--photos", str(world / "photos"), "--namespace", "coco", "--encoder", "colour",
-                 "--out", str(tmp_path / "store")]) == 0  # fmt: skip
-    assert (
-        main(
-            [
-                "similarity",
-                "embed",
-                "--corpus",
-                str(world / "corpus"),
-                "--encoder",
-                "colour",
-                "--out",
-                str(tmp_path / "made"),
-            ]
-        )
-        == 0
-    )
-    given = {"embeddings": tmp_path / "store", "corpus_embeddings": tmp_path / "made"}
-    some = checked(world, **given)
-    seen = {(one.benchmark[5:], one.corpus) for one in some.evidence if one.kind == "embedding"}
-    assert seen >= {
-        (name.rpartition("-")[2].removesuffix(".jpg"), name) for name in _expected() if name.startswith(("same", "re-"))
-    }
-    assert some.data["corpus"]["embedded"] == LEAKED + UNRELATED
-    # Photos of the benchmark are not needed then, nor of those images whose photos are not there.
-    (tmp_path / "empty").mkdir()
-    alone = leaks(world / "manifest", corpus=world / "corpus", photos=tmp_path / "empty", plant=0, **given)
-    assert (alone["benchmark/leaked_by@same_pixels"], alone["benchmark/leaked_by@embedding"] > 7) == (0, True)
-    for wrong in ({"embeddings": tmp_path / "store"}, {**given, "encoder": EncoderOptions(encoder="colour")}):
-        with pytest.raises(UsageError, match="held against embeddings"):
-            checked(world, **wrong)
-
-
 def test_blank_photos_are_compared_by_pixels_alone(tmp_path: Path) -> None:
     manifest, _ = write_benchmark(tmp_path, 4)
     (tmp_path / "photos" / f"{0:012d}.jpg").write_bytes(BLANK)
@@ -273,11 +241,10 @@ def test_saved_files_can_be_used_and_looked_at(found: Leaks, tmp_path: Path) -> 
     assert set(without.removed.stems) == {one.partition(":")[2] for one in found.leaked}
     page = (tmp_path / "out" / "leaks.html").read_text()
     assert "<script" not in page
-    thumbnails = sorted((tmp_path / "out" / "thumbnails").glob("*.jpg"))
-    assert len(thumbnails) == 2 * len(found.evidence)
-    assert page.count('src="thumbnails/') == len(thumbnails)
-    for path in thumbnails:
-        Image.open(path).verify()
+    pictures = re.findall('src="data:image/jpeg;base64,([^"]+)"', page)
+    assert len(pictures) == 2 * len(found.evidence)
+    for data in pictures:
+        Image.open(io.BytesIO(base64.b64decode(data))).verify()
     assert [path.name for path in written][-1] == "leaks.json"
     before = {path: path.read_bytes() for path in (tmp_path / "out").rglob("*") if path.is_file()}
     found.save(tmp_path / "out")
@@ -299,11 +266,11 @@ def test_names_of_a_corpus_mean_nothing_to_a_browser_or_a_spreadsheet(tmp_path: 
 
 def test_wrong_inputs_are_one_error_each(world: Path, tmp_path: Path) -> None:
     for more, text in (
-        ({"part": "three"}, "no such part"),
+        ({"part": "three"}, "Unknown part"),
         ({"radius": 100}, "radius"),
         ({"margin": 2.0, "encoder": EncoderOptions(encoder="colour")}, "margin"),
         ({"plant": -1}, "value of plant"),
-        ({"encoder": EncoderOptions(pretrained="a.pt")}, "--pretrained is for --model"),
+        ({"encoder": EncoderOptions(pretrained="a.pt")}, "--pretrained requires --model"),
     ):
         with pytest.raises(UsageError, match=text):
             checked(world, **more)
@@ -315,21 +282,13 @@ def test_nothing_compared_is_an_error(world: Path, tmp_path: Path, capsys: pytes
     (tmp_path / "empty").mkdir()
     (tmp_path / "broken").mkdir()
     (tmp_path / "broken" / "000000000001.jpg").write_bytes(b"no photo")
-    for photos, found in (("empty", "no photo of one"), ("broken", "1 photos, none readable")):
-        with pytest.raises(MissingFileError, match="nothing is known of leaks") as error:
+    for photos, found in (("empty", "no photos"), ("broken", "1 photo, none readable")):
+        with pytest.raises(MissingFileError, match="nothing is known about leaks") as error:
             leaks(world / "manifest", corpus=world / "corpus", photos=tmp_path / photos)
         assert found in str(error.value.found)
     with pytest.raises(MissingFileError, match="No image of the corpus could be compared"):
         leaks(world / "manifest", corpus=tmp_path / "broken", photos=world / "photos")
-    words = [
-        "similarity",
-        "leaks",
-        str(world / "manifest"),
-        "--corpus",
-        str(world / "corpus"),
-        "--photos",
-        str(tmp_path / "empty"),
-    ]
+    words = f"similarity leaks {world}/manifest --corpus {world}/corpus --photos {tmp_path}/empty".split()
     assert main([*words, "--out", str(tmp_path / "out")]) == 2
     assert "No image of the benchmark could be compared" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
@@ -350,17 +309,7 @@ def test_the_command_and_the_audit_that_reads_it(
     world: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     manifest, out = str(world / "manifest"), tmp_path / "out"
-    words = [
-        "similarity",
-        "leaks",
-        manifest,
-        "--corpus",
-        str(world / "shards"),
-        "--photos",
-        str(world / "photos"),
-        "--set",
-        "plant=4",
-    ]
+    words = f"similarity leaks {manifest} --corpus {world}/shards --photos {world}/photos --set plant=4".split()
     assert main([*words, "--out", str(out)]) == 1
     told = capsys.readouterr()
     assert "20 of 30 benchmark images are in the corpus" in told.out
@@ -374,30 +323,12 @@ def test_the_command_and_the_audit_that_reads_it(
     assert "15 of 15 images are in shards" in " ".join(capsys.readouterr().out.split())
     with pytest.raises(UsageError, match="another manifest"):
         audit("owod/reowod@1.0.0", leaks=out)
-    with pytest.raises(UsageError, match="no leak check"):
+    with pytest.raises(UsageError, match="Not the output of a leak check"):
         audit(manifest, leaks=world / "manifest" / "manifest.json")
     (tmp_path / "lists").mkdir()
     (tmp_path / "lists" / "a.txt").write_text("1\n")
     with pytest.raises(UsageError, match="of a manifest"):
         audit(tmp_path / "lists", leaks=out)
-
-
-def test_what_a_killed_run_left_half_written_is_no_file_of_somebody_else(world: Path, tmp_path: Path) -> None:
-    words = [
-        "similarity",
-        "leaks",
-        str(world / "manifest"),
-        "--corpus",
-        str(world / "corpus"),
-        "--photos",
-        str(world / "photos"),
-    ]
-    words += ["--set", "plant=0", "--workers", "1", "--resume", str(tmp_path / "kept"), "--out", str(tmp_path / "out")]
-    assert main(words) == 1
-    left = tmp_path / "out/thumbnails/.0001-corpus.partial-99999999-abc.jpg"
-    left.write_bytes(b"half")
-    assert main(words) == 1
-    assert not left.exists()
 
 
 def test_a_corpus_without_the_benchmark_passes(world: Path, tmp_path: Path) -> None:
@@ -408,7 +339,7 @@ def test_a_corpus_without_the_benchmark_passes(world: Path, tmp_path: Path) -> N
     found = curation.leaks(world / "manifest", corpus=corpus, photos=world / "photos", plant=3)
     assert not found.leaked
     found.save(tmp_path / "out")
-    assert "No pair was found" in (tmp_path / "out" / "leaks.html").read_text()
+    assert "No pairs found" in (tmp_path / "out" / "leaks.html").read_text()
     report = audit(str(world / "manifest"), leaks=tmp_path / "out" / "leaks.json", rules="LK")
     (rule,) = report.results
     assert {one.verdict for one in rule.outcome.findings} == {"pass"}

@@ -17,10 +17,12 @@ TINY = {
 }
 
 
-def write_config(folder: Path, **changes: Any) -> Path:
-    path = folder / "tiny.json"
-    path.write_text(json.dumps(TINY | changes))
-    return path
+def write_config(folder: Path, **changes: Any) -> str:
+    """Write the configuration of the tiny model into a folder, and return its name for ``--model``."""
+    folder.mkdir(parents=True, exist_ok=True)
+    text = json.dumps({"model_cfg": TINY | changes, "preprocess_cfg": {}})
+    (folder / "open_clip_config.json").write_text(text)
+    return f"local-dir:{folder}"
 
 
 def picture(number: int, size: tuple[int, int] = (40, 30)) -> np.ndarray:

@@ -13,7 +13,7 @@ from curation.similarity import corpus_neighbors
 from curation.similarity.corpus_neighbors import nearest_in_corpus
 from curation.similarity.embeddings import EmbeddingStore, Row, header_of, open_embeddings
 from curation.similarity.encoder import ColourEncoder
-from curation.similarity.from_files import Neighbors, embed, neighbors
+from curation.similarity.from_files import Pairs, embed, neighbors
 from curation.similarity.neighbors import nearest_others
 from tests.rounding import cosine_error
 from tests.similarity.clip_world import write_photos
@@ -37,11 +37,11 @@ def test_a_store_in_parts_gives_what_one_search_gives(
 ) -> None:
     if engine == "ray":
         request.getfixturevalue("ray_session")
-    monkeypatch.setattr(corpus_neighbors, "PART", 100)
-    references = store(tmp_path / "r", 450, 1)
-    queries = open_embeddings(store(tmp_path / "q", 40, 2))
-    for asked in (queries, open_embeddings(references).take(range(5, 300, 9))):
-        places, scores, itself = nearest_others(asked, open_embeddings(references), 7, engine="numpy")
+    monkeypatch.setattr(corpus_neighbors, "PART", 60)
+    references = store(tmp_path / "r", 130, 1)
+    queries = open_embeddings(store(tmp_path / "q", 20, 2))
+    for asked in (queries, open_embeddings(references).take(range(5, 120, 9))):
+        places, scores, itself = nearest_others(asked, open_embeddings(references), 7)
         found, own = nearest_in_corpus(asked, references, 7, engine=engine, out=tmp_path / f"{len(asked)}")
         assert own == itself
         # Products of parts of other sizes may be rounded otherwise, so equal ones need not be in one order.
@@ -60,16 +60,16 @@ def test_neighbours_in_an_embedded_corpus(tmp_path: Path) -> None:
     embed(images=tmp_path / "q", out=tmp_path / "queries")
     embed(corpus=tmp_path / "p", out=tmp_path / "corpus")
     made = neighbors(queries=tmp_path / "queries", references=tmp_path / "corpus", k=2)
-    assert isinstance(made, Neighbors)
+    assert isinstance(made, Pairs)
     assert made.rows[0][:3] == ("photos:x", 1, "003.png")
     assert made.facts["references"] == 12
     with pytest.raises(SimilarityError, match="Too few references"):
         neighbors(queries=tmp_path / "queries", references=tmp_path / "corpus", k=12)
     with pytest.raises(SimilarityError, match="not embedded by the encoder"):
         nearest_in_corpus(changed(open_embeddings(tmp_path / "queries")), tmp_path / "corpus", 1)
-    for wrong in ({"workers": 2}, {"parts": tmp_path / "x"}, {"engine": "ray", "set_similarity": True}):
-        with pytest.raises(UsageError):
-            neighbors(queries=tmp_path / "queries", references=tmp_path / "queries", k=1, **wrong)  # type: ignore[arg-type]
+    for wrong in ({"workers": 2}, {"parts": tmp_path / "x"}, {"engine": "ray"}):
+        with pytest.raises(UsageError, match="do not apply to --set-similarity"):
+            neighbors(queries=tmp_path / "queries", references=tmp_path / "queries", set_similarity=True, **wrong)  # type: ignore[arg-type]
 
 
 def changed(embeddings: Any) -> Any:

@@ -44,7 +44,7 @@ def test_every_picture_has_its_own_vector_in_order(tmp_path: Path, threads: int)
     means = np.stack([picture(number).reshape(-1, 3).mean(axis=0) for number in range(23)])
     np.testing.assert_array_equal(found.vectors, means.astype(np.float32))
     assert found.ids == tuple(f"toy:{number:03d}" for number in range(23))
-    assert (result.embedded, result.computed, result.reused, result.let_go) == (23, 23, 0, 0)
+    assert (result.embedded, result.computed, result.reused, result.dropped) == (23, 23, 0, 0)
     assert encoder.batches == [4, 4, 4, 4, 4, 3]
 
 
@@ -185,7 +185,7 @@ def test_changed_bytes_are_computed_again_and_nothing_else(tmp_path: Path) -> No
     os.utime(paths[3], ns=(times.st_atime_ns, times.st_mtime_ns))
     paths[8].unlink()
     third = embed_photos(photos_of(tmp_path / "p"), encoder, out, shard=4)
-    assert (third.embedded, third.computed, third.reused, third.let_go) == (9, 1, 8, 2)
+    assert (third.embedded, third.computed, third.reused, third.dropped) == (9, 1, 8, 2)
     fresh = embed_photos(photos_of(tmp_path / "p"), MeanEncoder(), tmp_path / "fresh", batch=2, shard=4)
     assert fresh.embedded == 9
     assert content(out) == content(tmp_path / "fresh")

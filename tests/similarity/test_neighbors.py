@@ -1,6 +1,5 @@
-"""Exact neighbours against a stable sort of all products; ties, blocks, engines."""
+"""Exact neighbours against a stable sort of all products; ties and blocks."""
 
-import importlib.util
 from typing import Any
 
 import numpy as np
@@ -8,12 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curation.errors import MissingExtraError, SimilarityError, UsageError
+from curation.errors import SimilarityError
 from curation.similarity import neighbors
 from curation.similarity.neighbors import nearest
 from tests.rounding import product_error
-
-ENGINES = [one for one in ("numpy", "torch") if one == "numpy" or importlib.util.find_spec(one)]
 
 
 def by_sorting(queries: Any, references: Any, k: int) -> tuple[Any, Any]:
@@ -22,36 +19,33 @@ def by_sorting(queries: Any, references: Any, k: int) -> tuple[Any, Any]:
     return order, np.take_along_axis(products, order, axis=1)
 
 
-@pytest.mark.parametrize("engine", ENGINES)
 @given(st.integers(1, 9), st.integers(1, 60), st.integers(1, 4), st.integers(0, 10**6))
-def test_whole_numbers_with_many_ties(engine: Any, q: int, r: int, d: int, seed: int) -> None:
+def test_whole_numbers_with_many_ties(q: int, r: int, d: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     queries = rng.integers(-2, 3, (q, d)).astype(np.float32)
     references = rng.integers(-2, 3, (r, d)).astype(np.float32)
     k = int(rng.integers(1, r + 1))
-    places, scores = nearest(queries, references, k, engine=engine, block=4)
+    places, scores = nearest(queries, references, k, block=4)
     expected, values = by_sorting(queries, references, k)
     assert (places == expected).all()
     assert (scores == values).all()
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_ties_across_blocks(engine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ties_across_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(neighbors, "REFERENCE_BLOCK", 8)
     rng = np.random.default_rng(0)
     for _ in range(30):
         queries = rng.integers(-1, 2, (7, 3)).astype(np.float32)
         references = rng.integers(-1, 2, (int(rng.integers(20, 120)), 3)).astype(np.float32)
         for k in (1, 5, 16):
-            places, scores = nearest(queries, references, k, engine=engine, block=3)
+            places, scores = nearest(queries, references, k, block=3)
             expected, values = by_sorting(queries, references, k)
             assert (places == expected).all()
             assert (scores == values).all()
 
 
-@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("order", ["rising", "falling", "equal"])
-def test_any_order_of_references(engine: Any, order: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_any_order_of_references(order: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rising: every reference is the best so far, and candidates are sorted out before the table of them overflows."""
     monkeypatch.setattr(neighbors, "REFERENCE_BLOCK", 64)
     monkeypatch.setattr(neighbors, "_MOST_PENDING", 500)
@@ -59,14 +53,13 @@ def test_any_order_of_references(engine: Any, order: str, monkeypatch: pytest.Mo
     references = {"rising": line, "falling": -line, "equal": 0 * line - 3}[order]
     queries = np.array([[1], [-1], [0], [-0.0], [2]], np.float32)
     for k in (1, 63, 64, 65, 700, 2000):
-        places, scores = nearest(queries, references, k, engine=engine, block=2)
+        places, scores = nearest(queries, references, k, block=2)
         expected, values = by_sorting(queries, references, k)
         assert (places == expected).all()
         assert (scores == values).all()
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_the_smallest_differences_count(engine: Any) -> None:
+def test_the_smallest_differences_count() -> None:
     """Neighbouring floats, of both signs and around zero, are told apart."""
     tiny = np.finfo(np.float32).smallest_normal
     steps = [np.float32(1)]
@@ -75,18 +68,17 @@ def test_the_smallest_differences_count(engine: Any) -> None:
     values = np.array([*steps, *(-one for one in steps), 0, -0.0, tiny, -tiny], np.float32)
     references = np.random.default_rng(5).permutation(np.tile(values, 3))[:, None]
     query = np.ones((1, 1), np.float32)
-    places, scores = nearest(query, references, len(references), engine=engine)
+    places, scores = nearest(query, references, len(references))
     expected, ordered = by_sorting(query, references, len(references))
     assert (places == expected).all()
     assert (scores == ordered).all()
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_real_numbers_and_blocks(engine: Any) -> None:
+def test_real_numbers_and_blocks() -> None:
     rng = np.random.default_rng(1)
     queries, references = (rng.normal(size=(n, 24)).astype(np.float32) for n in (40, 3000))
-    places, scores = nearest(queries, references, 20, engine=engine, block=7)
-    again, _ = nearest(queries, references, 20, engine=engine, block=40)
+    places, scores = nearest(queries, references, 20, block=7)
+    again, _ = nearest(queries, references, 20, block=40)
     exact = queries.astype(np.float64) @ references.astype(np.float64).T
     allowed = product_error(queries, references.T).max()
     assert np.abs(np.take_along_axis(exact, places, axis=1) - scores).max() <= allowed
@@ -97,20 +89,9 @@ def test_real_numbers_and_blocks(engine: Any) -> None:
         assert np.abs(best - np.take_along_axis(exact, found, axis=1)).max() <= 2 * allowed
 
 
-def _all_ways(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """Return each way in which torch finds candidates, bfloat16 also where the processor has no units for it."""
-    monkeypatch.setattr(neighbors, "_has_bfloat16", lambda: True)
-    every = neighbors._ways
-    return [lambda *given, one=one: every(*given)[one : one + 1] for one in (0, 1)]
-
-
-@pytest.mark.skipif("torch" not in ENGINES, reason="torch is not installed")
 @pytest.mark.parametrize("spread", [1.0, 0.02])
-def test_every_way_ranks_the_same(spread: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Products of float64 decide, whatever finds the candidates; near copies and exact ones are among the references.
-
-    Vectors that are close together have more candidates than it pays to take: the next way takes over.
-    """
+def test_products_of_float64_decide(spread: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Near copies and exact ones are among the references."""
     monkeypatch.setattr(neighbors, "REFERENCE_BLOCK", 256)
     rng = np.random.default_rng(6)
     middle = rng.normal(size=64)
@@ -120,28 +101,10 @@ def test_every_way_ranks_the_same(spread: float, monkeypatch: pytest.MonkeyPatch
     queries, references = (rows / np.linalg.norm(rows, axis=1, keepdims=True) for rows in (queries, references))
     exact = (queries.astype(np.float64) @ references.astype(np.float64).T).astype(np.float32)
     expected = np.argsort(-exact, axis=1, kind="stable")[:, :30]
-    scores = np.take_along_axis(exact, expected, axis=1)
-    found = [nearest(queries, references, 30, engine="numpy")]
-    for way in _all_ways(monkeypatch):
-        with monkeypatch.context() as patch:
-            patch.setattr(neighbors, "_ways", way)
-            found += [nearest(queries, references, 30, engine="torch", block=block) for block in (32, 90)]
-    for places, products in found:
+    for block in (32, 90):
+        places, products = nearest(queries, references, 30, block=block)
         np.testing.assert_array_equal(places, expected)
-        np.testing.assert_array_equal(products, scores)
-
-
-@pytest.mark.skipif("torch" not in ENGINES, reason="torch is not installed")
-def test_no_product_is_further_off_than_its_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    rng = np.random.default_rng(7)
-    queries, references = (rng.normal(size=(n, 40)).astype(np.float32) ** 3 for n in (20, 700))
-    exact = queries.astype(np.float64) @ references.astype(np.float64).T
-    for way in _all_ways(monkeypatch):
-        products = way(queries, references, 5)[0](queries)
-        products.multiply(0, 700)
-        off = np.abs(products._scores.float().numpy() - exact)
-        assert (off <= products.error[:, None]).all()
-        assert off.max() > products.error.max() / 2000
+        np.testing.assert_array_equal(products, np.take_along_axis(exact, expected, axis=1))
 
 
 def test_read_only_vectors_are_taken() -> None:
@@ -165,13 +128,3 @@ def test_read_only_vectors_are_taken() -> None:
 def test_what_is_refused(queries: Any, references: Any, k: int, words: str) -> None:
     with pytest.raises(SimilarityError, match=words):
         nearest(queries.astype(np.float32), references.astype(np.float32), k)
-
-
-def test_engines(monkeypatch: pytest.MonkeyPatch) -> None:
-    one = np.ones((1, 2), np.float32)
-    with pytest.raises(UsageError, match="engine"):
-        nearest(one, one, 1, engine="annoy")  # type: ignore[arg-type]
-    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
-    with pytest.raises(MissingExtraError):
-        nearest(one, one, 1, engine="torch")
-    assert nearest(one, one, 1)[0].tolist() == [[0]]

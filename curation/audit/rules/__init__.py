@@ -82,7 +82,7 @@ def chosen_rules(names: str) -> tuple[Rule, ...]:
             every = [rule.name for rule in _ALL]
             near = difflib.get_close_matches(name, every, cutoff=0.5)
             raise UsageError(
-                "There is no such rule",
+                "Unknown rule",
                 where=f"--rules {name[:40]}",
                 expected=", ".join(every),
                 hint=f"did you mean {near[0]}?" if near else None,

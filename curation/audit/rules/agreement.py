@@ -45,7 +45,7 @@ def labels_fit_each_other(target: AuditTarget) -> Iterator[Finding]:
         if min(pair.places) >= 0:
             yield from _shifted(*(lists.lists[place] for place in pair.places))
     if sound:
-        text = f"{counted(len(sound), 'list')} {'gives' if len(sound) == 1 else 'give'} each image one label"
+        text = f"{counted(len(sound), 'list')} with one label for each image"
         yield Finding("pass", "lists", text=text, lists=tuple(sound), asked=len(sound))
 
 
@@ -82,7 +82,7 @@ def _two_labels(lists: ListSet, one: IdList) -> Iterator[Finding]:
         "info" if by_design else "warn",
         one.name,
         len(conflict),
-        text + (": a line a label, it seems" if by_design else ""),
+        text + (": apparently one line per label" if by_design else ""),
         tuple(examples),
         of=len(one.unique),
         lists=(one.name,),
@@ -106,7 +106,7 @@ def _against_folders(one: IdList) -> Iterator[Finding]:
     # Folders of patients or videos share their few labels, and differ within.
     are_classes = len(np.unique(usual)) >= _MATCHED * len(names)
     if are_classes and 0 < len(odd) <= (1 - _MATCHED) * len(one):
-        text = f"the label of {len(odd):,} of {len(one):,} entries differs from the others of their folder"
+        text = f"a label unlike the others of its folder for {len(odd):,} of {counted(len(one), 'entry', 'entries')}"
         examples = tuple(
             f"line {one.read.lines[row]}: {names[folders[row]]} has {usual[folders[row]]}, here {one.read.labels[row]}"
             for row in odd[:SHOWN_EXAMPLES].tolist()
@@ -142,11 +142,11 @@ def _between(lists: ListSet, one: IdList, two: IdList) -> Iterator[Finding]:
     odd = np.flatnonzero((left != right) & given)
     about, names = f"{one.name} and {two.name}", (one.name, two.name)
     if not len(odd):
-        text = f"{len(shared):,} images are in both, each with one label"
-        like = "images that are in two lists have one label"
+        text = f"both hold {counted(len(shared), 'image')}, each with one label"
+        like = "images in both lists have one label"
         yield Finding("pass", about, text=text, lists=names, pairs=(names,), like=like)
     elif not are_versions(one.name, two.name):
-        text = f"{len(shared):,} images are in both, and the label of {len(odd):,} differs"
+        text = f"both hold {counted(len(shared), 'image')}, {len(odd):,} of them with different labels"
         yield _differing(lists, (one, two), text, odd, (left, right))
 
 
@@ -188,11 +188,11 @@ def _shifted(one: IdList, two: IdList) -> Iterator[Finding]:
         steps = {-1}
     else:
         return
-    text = f"the label of {len(moved):,} of {len(both):,} folders that both name differs"
+    text = f"different labels for {len(moved):,} of {len(both):,} folders that both name"
     if len(steps) == 1:
         text = (
             f"classes are numbered {sides[1].min()} to {sides[1].max()} in {two.name} and {sides[0].min()} to "
-            f"{sides[0].max()} in {one.name}: the label of one class differs by {min(steps):+d}"
+            f"{sides[0].max()} in {one.name}: labels of the same class differ by {min(steps):+d}"
         )
     names = (one.name, two.name)
     yield Finding(
@@ -227,10 +227,10 @@ def tables_fit_each_other(target: AuditTarget) -> Iterator[Finding]:
             left, right = (_cells(side, column, own) for side, own in zip((one, two), rows, strict=True))
             odd = np.flatnonzero((left != right) & (left != "") & (right != ""))
             if not len(odd):
-                text = f"the column {column} gives {len(shared):,} files one value in both"
+                text = f"the column {column} agrees for {counted(len(shared), 'file')}"
                 yield Finding("pass", f"{one.name} and {two.name}", text=text, lists=names, pairs=(names,))
                 continue
-            text = f"the column {column} gives {len(odd):,} of {len(shared):,} files another value in {two.name}"
+            text = f"the column {column} differs for {len(odd):,} of {counted(len(shared), 'file')}"
             yield _differing(lists, (one, two), text, odd, (left, right))
 
 

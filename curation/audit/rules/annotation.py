@@ -32,12 +32,13 @@ from curation.audit.labels import (
 from curation.audit.rule import Check, Finding, undecidable
 from curation.audit.target import AuditedList, AuditTarget
 from curation.sources.source import Bools, Int64s
+from curation.wording import counted
 
 
 def views_fit_their_purpose(target: AuditTarget) -> Iterator[Finding]:
     """AS1: train views hold no class of earlier tasks; what was written out is the raw boxes, unmoved, rightly named.
 
-    Labels of classes that are not known yet in train, finetune and val views are told by CO2 and AS2, each once.
+    Labels of classes that are not known yet in train, finetune and val views are reported by CO2 and AS2.
     """
     for one in target.with_role("train"):
         for task in one.tasks:
@@ -71,7 +72,7 @@ def _test_view(target: AuditTarget, one: AuditedList, task: int) -> list[Finding
 def _written_view(target: AuditTarget, one: AuditedList, task: int) -> list[Finding]:
     """Compare a label file of a train, finetune or val list with the raw boxes of the classes that it may label.
 
-    A box whose place holds a label that CO2, AS2 or the first half of AS1 forbids is told there.
+    A box whose place holds a label that CO2, AS2 or the first half of AS1 forbids is reported there.
     """
     about = f"{of_task(target, one, task)}: raw boxes"
     if missing := unseen_boxes(target, one, about):
@@ -154,17 +155,22 @@ def _compared(
     if not flagged:
         lost &= ~(expected.crowd | expected.difficult)
     if not (lost.any() or gained.any()):
-        return [Finding("pass", about, text=f"{len(expected):,} raw boxes, each once in {labels.origin}")]
+        return [
+            Finding(
+                "pass", about, text=f"{counted(len(expected), 'raw box', 'raw boxes')}, each once in {labels.origin}"
+            )
+        ]
     images = np.unique(np.concatenate([expected.image[lost], labels.image[gained]]))
     renamed = int((lost & at_places_of(expected, chosen(labels, gained))).sum())
     again = gained & np.isin(keys_of(labels, labels.label), keys_of(expected, expected.label))
-    told = {
-        f"raw boxes are not in {labels.origin} as they should be": int(lost.sum()),
-        f"boxes of {labels.origin} with no raw box of that label": int((gained & ~again).sum()),
-        f"boxes occur in {labels.origin} more often than among the raw boxes": int(again.sum()),
-        "of them under the name of another class": renamed,
-    }
-    text = "; ".join(f"{number:,} {text}" for text, number in told.items() if number)
+    boxes = ("box", "boxes")
+    told = [
+        (int(lost.sum()), ("raw box", "raw boxes"), f"missing from {labels.origin}"),
+        (int((gained & ~again).sum()), boxes, f"of {labels.origin} without a raw box of that label"),
+        (int(again.sum()), boxes, f"more in {labels.origin} than among the raw boxes"),
+    ]
+    parts = [f"{counted(number, *words)} {rest}" for number, words, rest in told if number]
+    text = "; ".join([*parts, *([f"{renamed:,} of them under the name of another class"] if renamed else [])])
     count = max(int(lost.sum()), int(gained.sum()))
     return [Finding("fail", about, count, text, target.examples(images, [one]))]
 
@@ -211,11 +217,16 @@ def flags_survive(target: AuditTarget, one: AuditedList, task: int) -> list[Find
     if not (raw.crowd | raw.difficult).any():
         return missing or [Finding("not applicable", about, text="no raw box of its images is flagged")]
     bare = _without_flag(raw, labels)
-    text = f"{len(bare):,} boxes of {labels.origin} lost the flag crowd or difficult"
+    boxes = counted(len(bare), "box", "boxes")
+    text = f"{boxes} of {labels.origin} without the flag crowd or difficult of the raw box"
     if len(bare):
         images = np.unique(labels.image[bare])
         return [Finding("warn", about, len(bare), text, target.examples(images, [one])), *missing]
-    return missing or [Finding("pass", about, text=f"{int((raw.crowd | raw.difficult).sum()):,} flagged raw boxes")]
+    return missing or [
+        Finding(
+            "pass", about, text=counted(int((raw.crowd | raw.difficult).sum()), "flagged raw box", "flagged raw boxes")
+        )
+    ]
 
 
 def _without_flag(raw: Labels, labels: Labels) -> Int64s:

@@ -14,6 +14,7 @@ from curation.audit.rules.published_lists import published_of
 from curation.audit.target import SHOWN_EXAMPLES, AuditTarget
 from curation.sources.datasets import COCO_CATEGORIES
 from curation.sources.entries import CLASS_FILE, PublishedFile
+from curation.wording import counted
 
 _UNKNOWN_FILE = re.compile(r"(?:^|[^a-z])(?:unknown|unseen|novel|ood)(?:[^a-z]|$)", re.IGNORECASE)
 _KNOWN_FILE = re.compile(r"(?:^|[^a-z])(?:known|seen|base|id)(?:[^a-z]|$)", re.IGNORECASE)
@@ -64,12 +65,12 @@ def no_class_is_known_and_unknown(target: AuditTarget) -> Iterator[Finding]:
                     yield told
         if known and unknown and not found:
             count = len({name for _, names in known for name in names})
-            text = f"{count:,} known classes, none of them unknown"
+            text = f"{counted(count, 'known class', 'known classes')}, none of them unknown"
             yield Finding("pass", scope if scope != "." else "classes", text=text)
 
 
 _SPELLINGS: tuple[tuple[str, Verdict], ...] = (
-    ("as it is written", "fail"), ("in another case", "fail"), ("with other blanks or hyphens", "warn"),
+    ("with the same spelling", "fail"), ("in another letter case", "fail"), ("with other spacing or hyphens", "warn"),
     ("under an alias", "warn"),
 )  # fmt: skip
 
@@ -87,9 +88,9 @@ def _alike(known: Sequence[str], unknown: Sequence[str], about: str, *, guess: b
         told |= {name for _, name in pairs}
         if pairs:
             examples = tuple(f"{one} and {two}" if one != two else one for one, two in pairs[:SHOWN_EXAMPLES])
-            text = f"the files share {len(pairs):,} classes {how}"
+            text = f"the files share {counted(len(pairs), 'class', 'classes')} {how}"
             if guess:
-                text += "; the second names guesses or prompts, which is no role"
+                text += "; the second lists guesses or prompts, which are not a role"
             yield Finding("info" if guess else verdict, about, len(pairs), text, examples)
 
 
@@ -111,13 +112,14 @@ def roles_name_classes_of_the_data(target: AuditTarget) -> Iterator[Finding]:
         for where, names in entries:
             foreign = [name for name in names if fold(name) not in everything]
             if foreign:
-                text = f"{len(foreign):,} of {len(names):,} names are no class of {of}: {joined(foreign)}"
+                named = f"{len(foreign):,} of {counted(len(names), 'name')}"
+                text = f"{named} not among the classes of {of}: {joined(foreign)}"
                 yield Finding("warn", where, len(foreign), text)
             else:
-                yield Finding("pass", where, text=f"{len(names):,} names are classes of {of}")
+                yield Finding("pass", where, text=f"{counted(len(names), 'name')}, all classes of {of}")
         rest = [name for name in classes if fold(name) not in {fold(other) for other in named}]
         if rest and of == "COCO":
-            text = f"{len(rest):,} classes of {of} have no role: {joined(rest, 20)}"
+            text = f"{counted(len(rest), 'class', 'classes')} of {of} without a role: {joined(rest, 20)}"
             yield Finding("info", scope if scope != "." else "classes", len(rest), text)
 
 

@@ -20,6 +20,7 @@ from curation.audit.labels import Labels, hidden_unknowns, raw_labels, uncovered
 from curation.audit.rule import Check, Finding, joined, undecidable
 from curation.audit.target import SHOWN_EXAMPLES, AuditedList, AuditTarget
 from curation.sources.source import Int32s
+from curation.wording import counted
 
 
 def known_and_unknown_are_apart(target: AuditTarget) -> list[Finding]:
@@ -29,7 +30,7 @@ def known_and_unknown_are_apart(target: AuditTarget) -> list[Finding]:
         for text in _overlap(target, task) + _called_unknown(task):
             violations.setdefault(text, []).append(task.name)
     if not violations:
-        return [Finding("pass", "tasks", text=f"{len(target.tasks)} tasks, {len(target.classes)} classes")]
+        return [Finding("pass", "tasks", text=f"{counted(len(target.tasks), 'task')}, {len(target.classes)} classes")]
     return [Finding("fail", joined(tasks), 1, text, (text,)) for text, tasks in violations.items()]
 
 
@@ -65,12 +66,12 @@ def tests_show_known_and_unknown(target: AuditTarget, one: AuditedList, task: in
         return missing
     silent = not is_file and bool(target.incomplete(one.unique).any())
     if not (len(labels) or is_file):
-        text = "the test view holds no box at all"
+        text = "the test view holds no boxes"
         return missing or [undecidable(about, COMPLETE, text) if silent else Finding("fail", about, 1, text)]
     least = "at least " if len(unsure(target, one, task)) else ""
     unknown = int((labels.label == target.unknown_label).sum())
     known = int(((labels.label >= 0) & (labels.label < target.unknown_label)).sum())
-    text = f"{least}{known:,} known and {least}{unknown:,} unknown {labels.unit} by {labels.origin}"
+    text = f"{least}{known:,} known and {least}{unknown:,} unknown {labels.unit} in {labels.origin}"
     if not target.tasks[task].unknown:
         if unknown:
             rows = np.unique(labels.image[labels.label == target.unknown_label])
@@ -119,13 +120,13 @@ def _boxes_of(
         counts += np.bincount(one.label + 1, minlength=len(target.classes) + 2)
     lacking = [target.classes[place].name for place in classes.tolist() if not counts[place + 1]]
     if not lacking:
-        return [Finding("pass", about, text=f"all {len(classes)} classes have a {what}")]
+        return [Finding("pass", about, text=f"{counted(len(classes), 'class', 'classes')}, each with a {what}")]
     if findings := missing_lists(lists):
         return findings
     if any(len(images) for images in silent):
-        text = f"of {len(lacking)} of {len(classes)} classes no {what} is seen: {joined(lacking)}"
+        text = f"no {what} seen for {len(lacking)} of {len(classes)} classes: {joined(lacking)}"
         return [undecidable(about, unlocated_need(target, lists), text)]
-    text = f"{len(lacking)} classes have no {what}: {joined(lacking)}"
+    text = f"{counted(len(lacking), 'class', 'classes')} without a {what}: {joined(lacking)}"
     return [Finding("warn", about, len(lacking), text, tuple(sorted(lacking)[:SHOWN_EXAMPLES]))]
 
 
@@ -139,8 +140,8 @@ def hidden_unknown_objects(target: AuditTarget, one: AuditedList, task: int) -> 
     silent = later.any() and target.unannotated(one.unique, later).any()
     least = "at least " if silent else ""
     text = (
-        f"{least}{len(images):,} of {len(one.unique):,} images show {least}{n_objects:,} "
-        f"{unit_of(target, one)} of classes that are still unknown"
+        f"{least}{n_objects:,} {unit_of(target, one)} of classes still unknown, on {least}{len(images):,} of "
+        f"{counted(len(one.unique), 'image')}"
     )
     return [Finding("info", of_task(target, one, task), len(images), text, target.examples(images, [one]))]
 

@@ -52,7 +52,7 @@ def _compared(one: IdList, file: PublishedFile, facts: CocoFacts, about: str) ->
     sources = [{_SOURCE_NAME.sub(b"", stem) for stem in side} for side in (mine, theirs)]
     if sources[0] != mine:
         both = len(sources[0] & sources[1])
-        text += f"; by the source photo before .rf. {both:,} of {len(sources[0]):,} and {len(sources[1]):,}"
+        text += f"; by the name before .rf. {both:,} of {len(sources[0]):,} and {len(sources[1]):,}"
     if mine == theirs:
         return Finding("pass", about, text=text, lists=(one.name,))
     missing = sorted(theirs - mine) if shared else sorted(mine)
@@ -68,8 +68,9 @@ def json_ids_are_unique(target: AuditTarget) -> Iterator[Finding]:
         concerned = sum(map(len, twice.values()))
         if twice:
             told.append(
-                f"{len(facts.images):,} images have {len(set(facts.images)):,} ids: {len(twice):,} ids occur twice or "
-                f"more, on {concerned:,} images with {facts.on_repeated:,} of {facts.annotations:,} annotations"
+                f"{len(facts.images):,} images with {counted(len(set(facts.images)), 'id')}: "
+                f"{counted(len(twice), 'repeated id')}, on {concerned:,} images with {facts.on_repeated:,} of "
+                f"{counted(facts.annotations, 'annotation')}"
             )
         examples = [f"id {key}: {joined(twice[key], 3)}" for key in sorted(twice, key=str)[:SHOWN_EXAMPLES]]
         for what, on, size, repeated in (
@@ -79,9 +80,8 @@ def json_ids_are_unique(target: AuditTarget) -> Iterator[Finding]:
             again = sum(len(own) - 1 for own in repeated.values())
             size += again if what == "category" else 0
             if repeated:
-                told.append(
-                    f"{size:,} {'categories' if what == 'category' else 'annotations'} have {size - again:,} ids"
-                )
+                several = "categories" if what == "category" else "annotations"
+                told.append(f"{size:,} {several} with {counted(size - again, 'id')}")
             examples += [
                 f"{what} {key} occurs {len(own)} times, {on} {joined(list(map(str, own)), 3)}"
                 for key, own in list(repeated.items())[:SHOWN_EXAMPLES]
@@ -90,7 +90,8 @@ def json_ids_are_unique(target: AuditTarget) -> Iterator[Finding]:
         if told:
             yield Finding("fail", name, concerned or 1, "; ".join(told), tuple(examples), lists=lists)
         else:
-            text = f"{len(facts.images):,} images and {facts.annotations:,} annotations, each with an id of its own"
+            counts = counted(len(facts.images), "image"), counted(facts.annotations, "annotation")
+            text = f"{' and '.join(counts)}, each with a unique id"
             yield Finding("pass", name, text=text, lists=lists)
 
 
@@ -103,8 +104,8 @@ def json_refers_to_what_it_holds(target: AuditTarget) -> Iterator[Finding]:
         yield from found
         if not found:
             text = (
-                f"{len(facts.images):,} images, {facts.annotations:,} annotations, {len(facts.categories):,} "
-                f"categories, {facts.used:,} of them with an annotation"
+                f"{counted(len(facts.images), 'image')}, {counted(facts.annotations, 'annotation')}, "
+                f"{counted(len(facts.categories), 'category', 'categories')}, {facts.used:,} with an annotation"
             )
             yield Finding("pass", name, text=text, lists=(_list(name),))
     for one, two in combinations(numbers, 2):
@@ -112,8 +113,8 @@ def json_refers_to_what_it_holds(target: AuditTarget) -> Iterator[Finding]:
             continue
         if told := _numbered_otherwise(numbers[one], numbers[two]):
             names = (_list(one), _list(two))
-            text = f"{counted(len(told), 'category')} have another number: a model trained on one names them otherwise"
-            text = text.replace("categorys", "categories")
+            categories = counted(len(told), "category", "categories")
+            text = f"{categories} with different numbers: a model trained on one mislabels the other"
             yield Finding(
                 "fail", f"{one} and {two}", len(told), text, tuple(told[:SHOWN_EXAMPLES]),
                 of=len(numbers[one].keys() | numbers[two].keys()), lists=names, pairs=(names,),
@@ -128,18 +129,18 @@ def _broken(name: str, facts: CocoFacts) -> Iterator[Finding]:
     of, lists = facts.annotations, (_list(name),)
     if facts.orphans:
         examples = [f"annotation {key}: image {image}" for key, image in facts.orphans[:SHOWN_EXAMPLES]]
-        text = f"{len(facts.orphans):,} of {of:,} annotations are of images that the file does not hold"
+        text = f"{len(facts.orphans):,} of {counted(of, 'annotation')} on images missing from the file"
         yield Finding("fail", name, len(facts.orphans), text, tuple(examples), of=of, lists=lists)
     if facts.undeclared and facts.categories:
         count = sum(facts.undeclared.values())
         examples = [f"category {key}: {n:,} annotations" for key, n in list(facts.undeclared.items())[:SHOWN_EXAMPLES]]
-        text = f"{count:,} of {of:,} annotations are of categories that it does not declare"
+        text = f"{count:,} of {counted(of, 'annotation')} of undeclared categories"
         yield Finding("fail", name, count, text, tuple(examples), of=of, lists=lists)
-    # An image of one number twice is told by PL6.
+    # An image that occurs twice under one id is reported by PL6.
     twice = {text: set(ids) for text, ids in facts.repeated_files.items() if len(set(ids)) > 1}
     if twice:
         examples = [f"{text}: ids {joined(sorted(map(str, twice[text])), 3)}" for text in list(twice)[:SHOWN_EXAMPLES]]
-        text = f"{counted(len(twice), 'file')} occur under two ids or more"
+        text = f"{counted(len(twice), 'file')} under two or more ids"
         yield Finding("fail", name, len(twice), text, tuple(examples), of=len(facts.images), lists=lists)
 
 

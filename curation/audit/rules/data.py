@@ -27,7 +27,7 @@ _GROUPS = ("train", "val", "test")
 _COUNTS = re.compile(r"[A-Za-z]{0,8}[ _-]?[0-9]{1,8}\.[A-Za-z]+")
 """Names such as ``0007.jpg`` and ``frame_12.png``, which many folders have."""
 _WHOLE_DOMAINS = (
-    "take one of them out; where whole domains are trained and tested on in turn nothing is wrong: say --role LIST=none"
+    "remove one of them; if whole domains are trained and tested on in turn, nothing is wrong: --role LIST=none"
 )
 _BOTH = "remove the shared images from the train and finetune lists"
 
@@ -39,7 +39,7 @@ def lists_name_images_once(target: AuditTarget) -> Iterator[Finding]:
     yield from missing_lists([one for one in target.files if not one.stated_repeats])
     for one in target.files:
         if one.stated_repeats and not one.available:
-            text = f"{one.stated_repeats:,} lines repeat an image, as the manifest says"
+            text = f"{counted(one.stated_repeats, 'repeated line')}, as the manifest states"
             yield Finding("fail", one.name, one.stated_repeats, text, lists=(one.name,))
     sound = []
     for one in (one for one in target.files if one.available):
@@ -48,7 +48,7 @@ def lists_name_images_once(target: AuditTarget) -> Iterator[Finding]:
         else:
             sound.append(one.name)
     if sound:
-        text = f"{counted(len(sound), 'list')} name every image once"
+        text = f"no repeated line in {counted(len(sound), 'list')}"
         yield Finding("pass", "lists", text=text, lists=tuple(sound), asked=len(sound))
 
 
@@ -69,14 +69,14 @@ def _repeated(target: AuditTarget, one: AuditedList) -> Finding | None:
     else:
         ids = np.flatnonzero(np.bincount(one.members) > 1)
     text = (
-        f"{repeats:,} lines repeat an image: {len(rows):,} lines, {len(one.unique):,} images, "
-        f"{len(ids):,} of them more than once (at most {int(np.bincount(one.members).max())} times)"
-    ) + (f"; {other:,} of these lines have another label" if other else "")
+        f"{counted(repeats, 'repeated line')}: {len(rows):,} lines, {counted(len(one.unique), 'image')}, "
+        f"{len(ids):,} of them more than once (up to {int(np.bincount(one.members).max())} times)"
+    ) + (f"; {other:,} of these lines with another label" if other else "")
     examples = []
     for image in target.first(ids):
         lines = lines_of(one, image)
         examples.append(f"{target.ids[image]} ({one.file} lines {', '.join(map(str, lines[:4]))})")
-    like = "lines repeat an image"
+    like = "lines are repeated"
     return Finding("fail", one.name, repeats, text, tuple(examples), of=len(rows), lists=(one.name,), like=like)
 
 
@@ -119,7 +119,7 @@ def _apart(target: AuditTarget, pairs: Sequence[ComparedPair]) -> Outcome:
         findings += [found] if found else []
     if sound:
         names = tuple(pair.names for pair in sound)
-        text = f"{counted(len(sound), 'pair')} of lists share no image"
+        text = f"no shared image in {counted(len(sound), 'pair')} of lists"
         findings.append(Finding("pass", "pairs of lists", text=text, pairs=names, asked=len(sound)))
     return Outcome(tuple(findings), int(anywhere.sum()) or None)
 
@@ -134,8 +134,8 @@ def _shared(target: AuditTarget, pair: ComparedPair, images: Int32s) -> Finding:
         "warn" if pair.unlabelled and pair.roles == ("train", "val") else "fail",
         pair.about,
         len(images),
-        f"{counted(len(images), 'image')} are in both, on {lines[0]:,} of {sizes[0]:,} lines and {lines[1]:,} of "
-        f"{sizes[1]:,}",
+        f"both hold {counted(len(images), 'image')}, on {lines[0]:,} of {sizes[0]:,} and {lines[1]:,} of "
+        f"{counted(sizes[1], 'line')}",
         target.examples(images, [one, two]),
         of=len(two.unique),
         lists=pair.names,
@@ -145,12 +145,16 @@ def _shared(target: AuditTarget, pair: ComparedPair, images: Int32s) -> Finding:
         hint=_BOTH,
     )
     if _counted_by_folder(target, pair, images):
-        text = f"if the file name alone names the image, {counted(len(images), 'image')} are in both"
-        hint = "say which images are meant: write them with the folders that the lists are in"
+        text = f"if the file name alone identifies the image, both hold {counted(len(images), 'image')}"
+        hint = "make clear which images are meant: include the folders of the lists in the paths"
         return replace(found, verdict="warn", text=text, like="", hint=hint)
     if len(images) == here[0] == here[1]:
         how = _equal(target, pair)
-        text = f"the same list twice ({sizes[1]:,} lines, {how})" if how else "the same images, with other repeats"
+        text = (
+            f"the same list twice ({counted(sizes[1], 'line')}, {how})"
+            if how
+            else "the same images, with other repeats"
+        )
         like = f"{one.role} and {two.role} are the same list twice, {how or 'with other repeats'}"
         return replace(found, text=text, like=like, hint=_WHOLE_DOMAINS)
     if len(images) == here[1] and one.role == "train":
@@ -161,7 +165,7 @@ def _shared(target: AuditTarget, pair: ComparedPair, images: Int32s) -> Finding:
             and np.isin(other.unique, one.unique).all()
             and not inside[other.unique].any()
         ]
-        text = f"all {here[1]:,} images of {two.name} are in {one.name}"
+        text = f"{one.name} holds all {counted(here[1], 'image')} of {two.name}"
         hint = f"train on {rest[0]}, which is {one.name} without {two.name}" if rest else _BOTH
         return replace(found, text=text, hint=hint)
     return found
@@ -203,9 +207,10 @@ def _perhaps(target: AuditTarget, pair: ComparedPair) -> Finding | None:
         for (one, two), lines in ((example.texts, example.lines) for example in found.examples)
     )
     if found.strength == "likely":
-        text = f"if the file name alone names the image, {found.images:,} images are in both"
+        text = f"if the file name alone identifies the image, both hold {counted(found.images, 'image')}"
     else:
-        text = f"{found.images:,} names agree in {found.why}: perhaps the same photos, which names do not tell"
+        names = counted(found.images, "common name")
+        text = f"{names}, {found.why}: perhaps the same photos, which names cannot prove"
     verdict: Verdict = "warn" if found.strength == "likely" else "info"
     asked = int(verdict == "warn")
     return Finding(
@@ -219,7 +224,7 @@ def _allowed(target: AuditTarget) -> list[Finding]:
     findings = []
     for first, second in combinations(target.with_role("train"), 2):
         if first.tasks != second.tasks and (count := len(target.shared(first, second))):
-            text = f"{count:,} images are in both train lists (allowed)"
+            text = f"both train lists hold {counted(count, 'image')} (allowed)"
             findings.append(Finding("pass", f"{second.name} and {first.name}", count, text, asked=0))
     return findings
 
@@ -234,7 +239,9 @@ def photos_are_distinct(target: AuditTarget) -> Outcome:
     findings = missing_lists(target.lists)
     without = len(used) - len(photos)
     if without:
-        findings.append(undecidable("photos", PHOTOS, f"{without:,} of {len(used):,} images have no photo at hand"))
+        findings.append(
+            undecidable("photos", PHOTOS, f"no photo available for {without:,} of {counted(len(used), 'image')}")
+        )
     if photos:
         hashes = hash_photos({str(image): path for image, path in photos.items()})
         findings += _unreadable(target, hashes)
@@ -283,7 +290,7 @@ def _unreadable(target: AuditTarget, hashes: PhotoHashes) -> list[Finding]:
     if not hashes.failures:
         return []
     examples = [f"{target.ids[int(name)]}: {why}" for name, why in list(hashes.failures.items())[:SHOWN_EXAMPLES]]
-    text = f"{len(hashes.failures):,} photos cannot be read: {'; '.join(examples[:2])}"
+    text = f"{counted(len(hashes.failures), 'unreadable photo')}: {'; '.join(examples[:2])}"
     return [undecidable("photos", "photos that can be decoded", text)]
 
 
@@ -300,7 +307,7 @@ def _alike(target: AuditTarget, hashes: PhotoHashes, alike: AlikePhotos, roles: 
             if len(rows):
                 findings.append(_pairs(target, about, first[rows], second[rows], alike.distance[rows], same))
     if not findings:
-        text = f"{len(hashes):,} photos, none alike in lists of different roles"
+        text = f"{counted(len(hashes), 'photo')}, no two alike in lists of different roles"
         findings.append(Finding("pass", "photos", text=text))
     return findings
 
@@ -314,8 +321,8 @@ def _pairs(target: AuditTarget, about: str, first: Int64s, second: Int64s, dista
         f"{one} and {two}" + ("" if same else f" (pHash differs in {bits} of 64 bits)")
         for bits, one, two in named[:SHOWN_EXAMPLES]
     )
-    what = "have the same pixels" if same else "are nearly the same"
-    text = f"{len(named):,} pairs of photos under different ids {what}"
+    what = "with the same pixels" if same else "that are nearly the same"
+    text = f"{counted(len(named), 'pair')} of photos under different ids {what}"
     return Finding("fail" if same else "warn", about, len(named), text, examples)
 
 
@@ -340,9 +347,9 @@ def ids_name_one_file(target: AuditTarget) -> list[Finding]:
     findings = list(_collisions(target))
     reached = int((target.home >= 0).sum())
     if reached < len(target.ids):
-        text = f"{len(target.ids) - reached:,} of {len(target.ids):,} ids are in no source at hand"
+        text = f"no available source holds {len(target.ids) - reached:,} of {counted(len(target.ids), 'id')}"
         findings.append(undecidable("ids", SOURCES, text))
-    return findings or [Finding("pass", "ids", text=f"{reached:,} ids, each of one dataset")]
+    return findings or [Finding("pass", "ids", text=f"{counted(reached, 'id')}, each of one dataset")]
 
 
 def _namespaced(target: AuditTarget) -> list[Finding]:
@@ -351,8 +358,8 @@ def _namespaced(target: AuditTarget) -> list[Finding]:
         datasets.setdefault(entry.namespace, set()).add(namespace_of(entry.dataset))
     mixed = sorted(space for space, names in datasets.items() if len(names) > 1)
     if not mixed:
-        return [Finding("pass", "ids", text="every namespace stands for one dataset")]
-    text = f"datasets of different ids share the namespace {', '.join(mixed)}"
+        return [Finding("pass", "ids", text="every namespace belongs to one dataset")]
+    text = f"datasets with different ids share the namespace {', '.join(mixed)}"
     return list(_collisions(target)) or [undecidable("ids", SOURCES, text)]
 
 
@@ -363,7 +370,7 @@ def _collisions(target: AuditTarget) -> Iterator[Finding]:
             continue
         images = np.flatnonzero((target.positions[one] >= 0) & (target.positions[two] >= 0))
         if len(images):
-            text = f"{len(images):,} ids name an image in either"
+            text = f"{counted(len(images), 'id')} with an image in each"
             about = f"{first.name} and {second.name}"
             yield Finding("fail", about, len(images), text, target.examples(images, target.files))
 

@@ -13,12 +13,13 @@ from curation.audit.rule import Check, Finding, Verdict, undecidable
 from curation.audit.target import SHOWN_EXAMPLES, AuditTarget
 from curation.hierarchy.class_lists import class_in
 from curation.hierarchy.related_classes import NOT_PROVEN, ClassKin, Relation, class_kin
+from curation.wording import counted
 
 CLASSES = "the wnids of known and of unknown classes; of a list of images: `curation hierarchy related LIST ilsvrc2012`"
 _VERDICTS: dict[Relation, Verdict] = {"same": "fail", "below": "warn", "above": "info"}
 _MEANINGS: dict[Relation, str] = {
     "same": "known classes themselves",
-    "below": "below a known class, whose images theirs are by definition,",
+    "below": "below a known class, so that their images are images of it,",
     "above": "above a known class, and their images may be of it,",
 }
 
@@ -55,15 +56,17 @@ def _findings(found: ClassKin) -> Iterator[Finding]:
         if names := found.of(relation):
             related = True
             count = found.images_of(names)
+            images = "" if count is None else f", {counted(count, 'image')},"
             text = (
                 f"{len(names):,} of {len(found.unknown.names):,} unknown classes"
-                f"{'' if count is None else f', {count:,} images,'} are {_MEANINGS[relation]} by {found.origin}; "
+                f"{images} are {_MEANINGS[relation]} by {found.origin}; "
                 f"{'; '.join(NOT_PROVEN)}"
             )
             yield Finding(verdict, found.name, len(names), text, _examples(found, names))
     absent = [*found.unknown.absent, *found.known.absent]
     if absent:
-        text = f"{len(absent):,} classes are not in the table of {found.origin}, which is not to have no kin"
+        classes = counted(len(absent), "class", "classes")
+        text = f"{classes} missing from the table of {found.origin}, which does not mean that they have no relatives"
         yield undecidable(found.name, CLASSES, text, tuple(sorted(absent)[:SHOWN_EXAMPLES]))
     elif not related:
         text = (

@@ -20,6 +20,7 @@ from curation.audit.labels import uncovered, view_labels
 from curation.audit.rule import Check, Finding, Outcome, Verdict, joined, undecidable
 from curation.audit.target import SHOWN_EXAMPLES, AuditedList, AuditedSource, AuditTarget
 from curation.sources.source import Bools, Int32s
+from curation.wording import counted
 
 SIZES = "the width and height of the images in the annotation file"
 _OUTSIDE = 1.0
@@ -44,14 +45,14 @@ def _exhaustive(
     target: AuditTarget, name: str, stated: Sequence[str], images: Int32s, tests: list[AuditedList]
 ) -> Finding:
     if not stated:
-        text = f"nothing is known of the {len(images):,} test images from {name}"
+        text = f"{counted(len(images), 'test image')} from {name}, of which nothing is known"
         return undecidable(name, EXHAUSTIVE, text)
     covered = {target.names.folded(one) for one in stated}
     lacking = [entry.name for entry in target.classes if target.names.folded(entry.name) not in covered]
     if not lacking:
-        return Finding("pass", name, text=f"{len(images):,} test images annotated with every class")
+        return Finding("pass", name, text=f"{counted(len(images), 'test image')}, annotated with every class")
     text = (
-        f"{len(images):,} test images come from a source that does not annotate {len(lacking)} of "
+        f"{counted(len(images), 'test image')} from a source that does not annotate {len(lacking)} of "
         f"{len(target.classes)} classes exhaustively: {joined(lacking)}"
     )
     return Finding("fail", name, len(images), text, target.examples(images, tests))
@@ -60,7 +61,7 @@ def _exhaustive(
 def _by_entries(target: AuditTarget, images: Int32s, tests: list[AuditedList]) -> list[Finding]:
     """Judge images of a manifest by what its header says of the sources of their namespace."""
     if target.kind == "folder":
-        return [undecidable("sources", SOURCES, f"{len(images):,} test images are in no source at hand")]
+        return [undecidable("sources", SOURCES, f"{counted(len(images), 'test image')} in no available source")]
     spaces = np.array([str(text).partition(":")[0] for text in target.ids[images].tolist()], object)
     findings = []
     drawn_from = {name for one in tests for name in one.sources}
@@ -69,11 +70,11 @@ def _by_entries(target: AuditTarget, images: Int32s, tests: list[AuditedList]) -
         entries = [one for one in target.entries if one.namespace == space and one.name in drawn_from]
         stated = [set(one.exhaustive) for one in entries]
         common = sorted(set.intersection(*stated)) if stated else []
-        name = joined([one.name for one in entries]) or "no source at hand"
+        name = joined([one.name for one in entries]) or "no available source"
         if entries:
             findings.append(_exhaustive(target, name, common, mine, tests))
         else:
-            findings.append(undecidable(name, SOURCES, f"{len(mine):,} test images are in no source at hand"))
+            findings.append(undecidable(name, SOURCES, f"{counted(len(mine), 'test image')} in no available source"))
     return findings
 
 
@@ -97,13 +98,13 @@ def tests_have_annotations(target: AuditTarget) -> Outcome:
 def _bare(target: AuditTarget, one: AuditedList, images: Int32s, bare: Int32s) -> Finding:
     proven = bare[~target.incomplete(bare)]
     if len(bare) and not len(proven):
-        text = f"of {len(bare):,} of {len(images):,} images the table names no class"
+        text = f"the table names no class for {len(bare):,} of {counted(len(images), 'image')}"
         return undecidable(one.name, COMPLETE, text, target.examples(bare, [one]))
     if len(proven):
-        text = f"{len(proven):,} of {len(images):,} images have no annotation"
+        text = f"no annotation on {len(proven):,} of {counted(len(images), 'image')}"
         return Finding("fail", one.name, len(proven), text, target.examples(proven, [one]))
     verdict: Verdict = "pass" if len(images) else "not applicable"
-    return Finding(verdict, one.name, text=f"{len(images):,} images, each with an annotation")
+    return Finding(verdict, one.name, text=f"{counted(len(images), 'image')}, each with an annotation")
 
 
 def _annotated(source: AuditedSource) -> Bools:
@@ -138,7 +139,7 @@ def _presence(target: AuditTarget, one: AuditedList) -> list[Finding]:
     absent = target.absent(one)
     findings = unlocated_finding(target, one)
     if len(absent):
-        text = f"{len(absent):,} images are not in the raw file"
+        text = f"{counted(len(absent), 'image')} missing from the raw file"
         findings.append(Finding("warn", one.name, len(absent), text, target.examples(absent, [one])))
     return findings or [Finding("pass", one.name, text="every image is in a raw file")]
 
@@ -153,7 +154,7 @@ def _raw_findings(target: AuditTarget, source: AuditedSource, rows: Int32s) -> I
     if source.has_boxes:
         yield from _boxes(source, wanted)
     else:
-        yield undecidable(source.name, BOXES, "a table says nothing of boxes")
+        yield undecidable(source.name, BOXES, "a table does not state boxes")
 
 
 def _foreign(target: AuditTarget, source: AuditedSource, category: Int32s, image: Int32s) -> Finding:
@@ -165,7 +166,7 @@ def _foreign(target: AuditTarget, source: AuditedSource, category: Int32s, image
     names = [source.raw.categories.names[place] for place in np.unique(category[foreign]).tolist()]
     if not names:
         return Finding("pass", source.name, text="every annotation is of a class of the benchmark")
-    text = f"{int(foreign.sum()):,} annotations are of classes outside the benchmark: {joined(names)}"
+    text = f"{counted(int(foreign.sum()), 'annotation')} of classes outside the benchmark: {joined(names)}"
     natives = np.sort(source.raw.images.native[np.unique(image[foreign])])[:SHOWN_EXAMPLES]
     return Finding("warn", source.name, int(foreign.sum()), text, tuple(natives.tolist()))
 
@@ -180,19 +181,23 @@ def _boxes(source: AuditedSource, wanted: Bools) -> list[Finding]:
     flat = (width <= 0) | (height <= 0)
     out = sized & ((np.minimum(x, y) < -_OUTSIDE) | (x + width > wide + _OUTSIDE) | (y + height > high + _OUTSIDE))
     findings = []
-    for bad, what in ((flat, "have no width or no height"), (out, "stick out of their image")):
+    for bad, what in ((flat, "without width or height"), (out, "beyond the edge of the image")):
         if bad.any():
             texts = (
                 f"{source.raw.images.native[image[row]]}: annotation {objects.numbers[rows[row]]}, "
                 f"bbox {objects.boxes[rows[row]].tolist()}"
                 for row in np.flatnonzero(bad)[:SHOWN_EXAMPLES].tolist()
             )
-            text = f"{int(bad.sum()):,} boxes {what}"
+            text = f"{counted(int(bad.sum()), 'box', 'boxes')} {what}"
             findings.append(Finding("warn", source.name, int(bad.sum()), text, tuple(sorted(texts))))
     if not sized.all():
-        text = f"of {int((~sized).sum()):,} boxes the size of the image is not stated"
+        text = f"the image size is not stated for {counted(int((~sized).sum()), 'box', 'boxes')}"
         findings.append(undecidable(source.name, SIZES, text))
-    return findings or [Finding("pass", source.name, text=f"{len(rows):,} boxes have size and lie inside")]
+    return findings or [
+        Finding(
+            "pass", source.name, text=f"{counted(len(rows), 'box', 'boxes')}, each with a size and inside its image"
+        )
+    ]
 
 
 def share_of_unknown(target: AuditTarget) -> Outcome:
@@ -214,14 +219,14 @@ def _shares(target: AuditTarget, one: AuditedList, task: int) -> list[Finding]:
     with_unknown, with_known = (target.where(labels.image[kind])[judged] for kind in (is_unknown, ~is_unknown))
     none, alone = int((~with_unknown).sum()), int((with_unknown & ~with_known).sum())
     left = len(one.unique) - len(judged)
-    rest = f"; of {left:,} more nothing is known" if left else ""
+    rest = f"; nothing is known about {left:,} more" if left else ""
     if not is_file and target.tasks[task].unknown and target.incomplete(judged).any():
         # A table may miss an unknown object as well as a known one: the first number is a bound, the second nothing.
-        text = f"of {len(judged):,} images at most {none:,} ({none / len(judged):.1%}) show no unknown box"
+        text = f"no unknown box on at most {none:,} of {counted(len(judged), 'image')} ({none / len(judged):.1%})"
         return [Finding("info", about, none, f"{text}, by a table of image and class{rest}")]
     text = (
-        f"of {len(judged):,} images {none:,} ({none / len(judged):.1%}) show no unknown box, "
-        f"{alone:,} ({alone / len(judged):.1%}) unknown boxes alone"
+        f"no unknown box on {none:,} of {counted(len(judged), 'image')} ({none / len(judged):.1%}), "
+        f"only unknown boxes on {alone:,} ({alone / len(judged):.1%})"
     )
     return [Finding("info", about, none, text + rest)]
 

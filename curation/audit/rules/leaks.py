@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from curation.audit.rule import Check, Finding, undecidable
 from curation.audit.target import AuditTarget
+from curation.wording import counted
 
 CHECK = "a leak check of the corpus: curation similarity leaks MANIFEST --corpus SHARDS --out DIR, then --leaks DIR"
 PHOTOS = "the photos of these images: curation similarity leaks … --photos DIR"
@@ -26,17 +27,20 @@ def no_image_is_in_the_corpus(target: AuditTarget) -> Iterator[Finding]:
     parts = {name: one for name, one in found.parts.items() if name != found.whole} or {"all lists": whole}
     for name, one in parts.items():
         if one.compared < one.images:
-            text = f"{one.images - one.compared:,} of {one.images:,} images had no readable photo in the leak check"
+            images = counted(one.images, "image")
+            text = f"no readable photo in the leak check for {one.images - one.compared:,} of {images}"
             yield undecidable(name, PHOTOS, text)
         if one.leaked:
             kinds = ", ".join(f"{count:,} {kind.replace('_', ' ')}" for kind, count in one.leaked_by.items() if count)
-            text = f"{one.leaked:,} of {one.compared:,} images are in {found.corpus.name} ({kinds})"
+            text = f"{found.corpus.name} holds {one.leaked:,} of {counted(one.compared, 'image')} ({kinds})"
             yield Finding("fail", name, one.leaked, text, one.examples)
         elif one.compared:
-            text = f"none of {one.compared:,} images is among {found.corpus.images:,} of {found.corpus.name}"
+            text = (
+                f"none of {counted(one.compared, 'image')} found among {found.corpus.images:,} of {found.corpus.name}"
+            )
             yield Finding("pass", name, text=text + found.missed)
     if found.corpus.unreadable:
-        text = f"{found.corpus.unreadable:,} images of {found.corpus.name} cannot be read"
+        text = f"{counted(found.corpus.unreadable, 'unreadable image')} in {found.corpus.name}"
         yield undecidable(found.corpus.name, READABLE, text)
 
 

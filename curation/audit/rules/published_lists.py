@@ -53,17 +53,17 @@ def names_agree_with_counts(target: AuditTarget) -> Iterator[Finding]:
             empty = [space for space in _spaces_named(_base(one.name)) if not counts.get(f"{space} ids", 0)]
             told = ", ".join(f"{count:,} {what}" for what, count in counts.items())
             short = number - max(count for count in counts.values() if count <= number) if len(one) else number
-            near = f"; it is short by {short:,}" if short > 0 and max(counts.values()) < number else ""
-            text = f"the name differs from the list: {number:,} is neither of {told}{near}"
+            near = f"; {short:,} are missing" if short > 0 and max(counts.values()) < number else ""
+            text = f"the name does not match the list: {number:,} is none of {told}{near}"
             spaces = {what for what in counts if what not in ("lines", "ids")}
             if empty := empty if sum(counts[space] for space in spaces) == counts["ids"] else []:
-                text += f"; no id is of {joined(empty)}, which it names"
+                text += f"; it names {joined(empty)}, but no id is from there"
             # Far from every count, a number is no count: 640 is a size.
             near_one = any(number <= 2 * count <= 4 * number for count in counts.values())
             verdict: Verdict = "fail" if empty else "warn" if near_one else "info"
             yield Finding(verdict, one.name, 1, text, lists=(one.name,))
     if agreed:
-        yield Finding("pass", "names", text=f"{agreed} counts in names agree with their lists", asked=agreed)
+        yield Finding("pass", "names", text=f"{counted(agreed, 'count')} in names, each that of its list", asked=agreed)
 
 
 def _counts_in(name: str) -> list[int]:
@@ -91,13 +91,15 @@ def growing_lists_are_nested(target: AuditTarget) -> Iterator[Finding]:
             one, two = lists.lists[small], lists.lists[large]
             shared = lists.shared(one, two)
             if shared == len(one.unique):
-                yield Finding("pass", f"{one.name} in {two.name}", text=f"all {shared:,} ids are in the larger list")
+                yield Finding(
+                    "pass", f"{one.name} in {two.name}", text=f"the larger list holds all {counted(shared, 'id')}"
+                )
                 continue
             missing = np.setdiff1d(one.unique, two.unique)[:SHOWN_EXAMPLES]
             datasets = _by_dataset(lists, one, two)
             text = (
-                f"the lists are not nested: of {len(one.unique):,} ids the larger one shares {shared:,}{datasets}; "
-                f"it is short by {len(one.unique) - shared:,}"
+                f"the lists are not nested: the larger one holds {shared:,} of {len(one.unique):,} ids{datasets}; "
+                f"{len(one.unique) - shared:,} are missing"
             )
             examples = tuple(lists.vocabulary.ids(missing))
             yield Finding("warn", f"{one.name} and {two.name}", len(one.unique) - shared, text, examples)
@@ -152,7 +154,7 @@ def sizes_are_stated(target: AuditTarget) -> Iterator[Finding]:
             yield Finding("info", listed.name, 0, told, lists=(listed.name,), asked=0)
         per = _per_class(listed, lists.files[listed.file].form)
         if per is not None and len(per) > 1:
-            text = f"{len(listed):,} images of {len(per):,} classes, {per.min():,} to {per.max():,} each"
+            text = f"{len(listed):,} images in {len(per):,} classes, {per.min():,} to {per.max():,} each"
             brief = f"{listed.name}: {len(per):,} classes of {per.min():,} to {per.max():,}"
             yield Finding(
                 "info", listed.name, len(listed), text, lists=(listed.name,), asked=0, like="sizes", brief=brief
@@ -164,14 +166,14 @@ def _beside(one: IdList) -> str:
     told, counts = list[str](), one.read.label_counts
     if counts is not None:
         several, none = int((counts > 1).sum()), int((counts == 0).sum())
-        told.append(f"of {len(one):,} images {several:,} have two labels or more and {none:,} none")
+        told.append(f"of {counted(len(one), 'image')}, {several:,} with two or more labels and {none:,} with none")
     for name, column in one.read.columns.items():
         # The values of a table that is split are those of all its parts.
         values, lacking = np.unique(column.of[column.of >= 0]), int((column.of < 0).sum())
         blank = int(np.isin(column.of, [row for row in values.tolist() if " " in column.values[row]]).sum())
-        more = f", {lacking:,} lines have none" if lacking else ""
-        more += f", that of {counted(blank, 'line')} holds a blank" if blank else ""
-        told.append(f"the column {name} has {len(values):,} values{more}")
+        more = f", missing on {counted(lacking, 'line')}" if lacking else ""
+        more += f", with a blank on {counted(blank, 'line')}" if blank else ""
+        told.append(f"the column {name} has {counted(len(values), 'value')}{more}")
     return "; ".join(told)
 
 
@@ -223,10 +225,10 @@ def named_lists_are_there(target: AuditTarget) -> Iterator[Finding]:
                 missing.setdefault(name, path.relative_to(root).as_posix())
     if missing:
         examples = tuple(f"{name} (in {where})" for name, where in list(missing.items())[:SHOWN_EXAMPLES])
-        text = f"the folder is short by {len(missing):,} lists that its code names"
+        text = f"the folder lacks {counted(len(missing), 'list')} that its code names"
         yield Finding("info", "lists", len(missing), text, examples)
     elif code:
-        yield Finding("pass", "lists", text=f"{len(code)} files of code name no list that is not there")
+        yield Finding("pass", "lists", text=f"every list that {counted(len(code), 'code file')} names is there")
 
 
 def lines_are_whole(target: AuditTarget) -> Iterator[Finding]:
@@ -235,14 +237,13 @@ def lines_are_whole(target: AuditTarget) -> Iterator[Finding]:
         read = one.read
         if short := max(read.short, read.unlabelled):
             lines = read.short_lines or tuple(odd for odd in read.odd_lines if "label" in odd.reason)
-            are = "is cut or lacks" if short == 1 else "are cut or lack"
-            text = f"{counted(short, 'line')} of {one.file} {are} a column"
-            yield _lines(one, "fail", short, text, lines, "lines are cut or lack a column")
+            text = f"{counted(short, 'line')} of {one.file} truncated or without a column"
+            yield _lines(one, "fail", short, text, lines, "lines are truncated or lack a column")
         short_of = {odd.line for odd in read.short_lines}
         other = [odd for odd in read.odd_lines if odd.line not in short_of and "label" not in odd.reason]
         left_out = read.odd - short
         if left_out > 0 and not all(odd.text.startswith("#") for odd in other):
-            text = f"{counted(left_out, 'line')} of {one.file} {'names' if left_out == 1 else 'name'} no image"
+            text = f"{counted(left_out, 'line')} of {one.file} without an image"
             yield _lines(one, "warn", left_out, text, other, "lines name no image")
 
 

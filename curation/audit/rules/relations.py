@@ -55,7 +55,7 @@ def _told_groups(pair: ComparedPair, found: GroupResult) -> Finding:
     if found.verdict == "undecidable":
         like, why = (
             "no group could be read from the names",
-            found.why or "none holds a patient, drive, video or the like",
+            found.why or "none mentions a patient, drive, video or the like",
         )
         tried = f"; tried: {joined(found.tried)}" if found.tried else ""
         need = "what a group of images is: --group REGEX, or --group column=NAME"
@@ -63,22 +63,20 @@ def _told_groups(pair: ComparedPair, found: GroupResult) -> Finding:
         brief, reason = pair.family.replace(" ", "_") or names[1], why.partition(":")[0]
         return replace(told, lists=names, pairs=(names,), like=like, brief=brief, reason=reason)
     several = f"{found.noun}s"
-    left_out = f"; {sum(found.without):,} lines name none" if sum(found.without) else ""
+    left_out = f"; {counted(sum(found.without), 'line')} without" if sum(found.without) else ""
     also = "".join(f"; {text}" for text in found.also)
     if found.verdict == "disjoint":
         one, two = found.groups
-        text = f"by {found.pattern}: {one:,} and {two:,} {several}, none on both sides{left_out}{also}"
+        text = f"by {found.pattern}: {one:,} and {counted(two, found.noun)}, none on both sides{left_out}{also}"
         return Finding("pass", about, text=text, lists=names, pairs=(names,))
     sides = " and ".join(
         f"{lines:,} of {of:,} lines of {name}" for lines, of, name in zip(found.lines, found.of, names, strict=True)
     )
     text = f"by {found.pattern}: {counted(found.both, found.noun)} on both sides, with {sides}{left_out}{also}"
     if found.is_view:
-        text += "; they are other views of the same instant, not the same images"
+        text += "; these are other views of the same instant, not the same images"
     examples = tuple(f"{one.name}: {one.lines[0]:,} and {one.lines[1]:,} lines" for one in found.examples[:_SHOWN])
-    hint = (
-        f"split by {found.noun}; the same {several} in another modality or view may be wanted: say so beside the lists"
-    )
+    hint = f"split by {found.noun}; if the same {several} in another modality or view are intended, document it"
     return Finding(
         "warn", about, found.both, text, examples, of=sum(found.groups) - found.both, lists=names, pairs=(names,),
         hint=hint,
@@ -103,12 +101,12 @@ def relations_are_told(target: AuditTarget) -> Iterator[Finding]:
     yield from _in_sources(target)
     numbers = any(one.read.are_stems and len(one) for one in lists.lists)
     if numbers and not lists.vocabulary.namespace and (lists.vocabulary.forms == TEXT).any():
-        text = "numbers are compared within this folder only: no name tells their dataset"
+        text = "numbers are compared within this folder only: no name reveals their dataset"
         yield _note(len(lists.vocabulary), text, ())
     if lists.images.root:
-        yield _note(0, f"paths are told below {lists.images.root}, with which all of them begin", ())
+        yield _note(0, f"paths are shown relative to {lists.images.root}, which all of them share", ())
     if lists.images.climbing:
-        yield _note(lists.images.climbing, f"{counted(lists.images.climbing, 'path')} hold ..", ())
+        yield _note(lists.images.climbing, f"{counted(lists.images.climbing, 'path')} with ..", ())
 
 
 def _note(count: int, text: str, lists: Sequence[str], of: int | None = None) -> Finding:
@@ -134,14 +132,14 @@ def _equal(lists: ListSet, judged: set[frozenset[int]]) -> Iterator[Told]:
             continue
         own = [lists.lists[place] for place in places]
         if len({one.sha256 for one in own}) == 1 and len({one.file for one in own}) == len(own):
-            how = "are the same bytes"
+            how = "are byte-identical"
         elif len({one.members.tobytes() for one in own}) == 1:
-            how = "hold the same images line by line in different bytes"
+            how = "hold the same images line by line, but differ in their bytes"
         else:
             how = "hold the same images in another order or with repeats"
         names = _names(lists, places)
         count = len(own[0].unique)
-        yield _note(count, f"{joined(names)} {how} ({count:,} images)", names), pairs
+        yield _note(count, f"{joined(names)} {how} ({counted(count, 'image')})", names), pairs
 
 
 def _inside(lists: ListSet, overlap: Int64s, told: set[frozenset[int]]) -> Iterator[Told]:
@@ -155,7 +153,7 @@ def _inside(lists: ListSet, overlap: Int64s, told: set[frozenset[int]]) -> Itera
         if chosen:
             names = _names(lists, [small, *chosen])
             count = int(sizes[small])
-            text = f"all {count:,} images of {names[0]} are in {joined(names[1:], _SHOWN)}"
+            text = f"{names[0]} ({counted(count, 'image')}) is contained in {joined(names[1:], _SHOWN)}"
             yield _note(count, text, names), {frozenset((small, place)) for place in larger}
 
 
@@ -192,13 +190,14 @@ def _between(target: AuditTarget, overlap: Int64s, told: set[frozenset[int]]) ->
         times = np.bincount(np.concatenate([lists.lists[place].unique for place in members]))
         count, names = int((times > 1).sum()), _names(lists, members)
         kinds = " or ".join(dict.fromkeys(role for role in (one, two) if role))
-        text = f"{count:,} images are in several of {len(members)} {kinds} lists: ".replace("  ", " ") + joined(names)
+        several = f"in several of {len(members)} {kinds} lists: ".replace("  ", " ")
+        text = f"{counted(count, 'image')} {several}{joined(names)}"
         yield _note(count, text, names, of=int((times > 0).sum()))
     sides = [[place for name, place in lists.place.items() if roles.get(name) == role] for role in ("train", "test")]
     if min(map(len, sides)) > 1 and not overlap[np.ix_(*sides)].any():
         counts = [len(np.unique(np.concatenate([lists.lists[place].unique for place in side]))) for side in sides]
         text = (
-            f"no image of the {len(sides[0])} train lists ({counts[0]:,} images) is in one of the "
+            f"no image of the {len(sides[0])} train lists ({counts[0]:,} images) is in any of the "
             f"{len(sides[1])} test lists ({counts[1]:,} images)"
         )
         yield _note(0, text, ())
@@ -209,7 +208,7 @@ def _shares(target: AuditTarget, overlap: Int64s, pair: ComparedPair, roles: Map
     trained = roles.get(two) == "train"
     first, second = (two, one) if trained else (one, two)
     count, of = int(overlap[pair.places]), len((pair.first if trained else pair.second).unique)
-    text = f"{first} holds {count:,} of the {of:,} images of {second}"
+    text = f"{first} holds {count:,} of the {counted(of, 'image')} of {second}"
     if roles.get(first) == "train" and roles.get(second) in ("val", "test"):
         text += ": do not train on one family and test on the other"
     images = target.shared(pair.first, pair.second)
@@ -241,7 +240,7 @@ def _numbers_of_two(lists: ListSet) -> Iterator[Finding]:
     for one, two in combinations([space for space in rows if len(rows[space])], 2):
         numbers = np.intersect1d(vocabulary.numbers[rows[one]], vocabulary.numbers[rows[two]], assume_unique=True)
         if len(numbers):
-            text = f"{len(numbers):,} numbers name an image in {one} and another in {two}: they are told apart"
+            text = f"{counted(len(numbers), 'number')} with an image in {one} and another in {two}: they are kept apart"
             yield _note(len(numbers), text, ())
 
 
@@ -251,8 +250,9 @@ def _in_sources(target: AuditTarget) -> Iterator[Finding]:
     for source, held in zip(target.sources, target.positions >= 0, strict=True):
         count = int((tests & held).sum())
         if count and "train" in source.raw.part:
-            text = f"a detector trained on {source.name} has seen {count:,} of the {int(tests.sum()):,} test images"
-            yield _note(count, text, [one.name for one in target.with_role("test")], of=int(tests.sum()))
+            of = int(tests.sum())
+            text = f"a detector trained on {source.name} has seen {count:,} of the {counted(of, 'test image')}"
+            yield _note(count, text, [one.name for one in target.with_role("test")], of=of)
 
 
 def known_and_unknown_images_are_apart(target: AuditTarget) -> Iterator[Finding]:
@@ -262,9 +262,11 @@ def known_and_unknown_images_are_apart(target: AuditTarget) -> Iterator[Finding]
         about = f"{outside.name} and {inside.name}"
         names = (outside.name, inside.name)
         if not len(images):
-            yield Finding("pass", about, text="no image is in and out of the distribution", lists=names, pairs=(names,))
+            yield Finding(
+                "pass", about, text="no image is both in and out of distribution", lists=names, pairs=(names,)
+            )
             continue
-        text = f"{counted(len(images), 'image')} of {len(outside.unique):,} out of the distribution are inside it too"
+        text = f"{len(images):,} of {counted(len(outside.unique), 'out-of-distribution image')} also in-distribution"
         examples = target.examples(images, [outside, inside])
         yield Finding(
             "fail", about, len(images), text, examples, of=len(outside.unique), lists=names, pairs=(names,),

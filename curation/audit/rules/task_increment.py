@@ -20,6 +20,7 @@ from curation.audit.labels import file_labels, raw_labels, uncovered
 from curation.audit.rule import Check, Finding, joined, undecidable
 from curation.audit.target import SHOWN_EXAMPLES, AuditedList, AuditTarget
 from curation.sources.source import Bools, Int32s, Int64s
+from curation.wording import counted
 
 
 def tasks_increase(target: AuditTarget) -> list[Finding]:
@@ -62,13 +63,13 @@ def _growth(target: AuditTarget) -> Iterator[tuple[str, str]]:
     for before, task in pairwise(target.tasks):
         gained, introduced = set(task.known) - set(before.known), set(task.introduced)
         if lost := sorted(set(before.known) - set(task.known)):
-            yield task.name, f"classes known before are known no more: {joined(lost)}"
+            yield task.name, f"classes known before are no longer known: {joined(lost)}"
         if other := sorted(gained - introduced):
             yield task.name, f"classes became known without being introduced: {joined(other)}"
         expected = set(before.unknown) - introduced
         if set(task.unknown) != expected:
             names = sorted(set(task.unknown) ^ expected)
-            yield task.name, f"unknown is not the unknown before less the introduced: {joined(names)}"
+            yield task.name, f"unknown is not the previous unknown minus the introduced: {joined(names)}"
 
 
 def class_indices_are_stable(target: AuditTarget) -> list[Finding]:
@@ -77,17 +78,18 @@ def class_indices_are_stable(target: AuditTarget) -> list[Finding]:
     for before, task in pairwise(target.tasks):
         moved = [(old, new) for old, new in zip(before.known, task.known, strict=False) if old != new]
         if moved or len(task.known) < len(before.known):
-            old, new = moved[0] if moved else (before.known[-1], "nothing")
-            violations.append((task.name, f"{new!r} stands where {old!r} stood in {before.name}"))
+            lost = f"{before.known[-1]!r} of {before.name} has lost its index"
+            told = "{1!r} has the index that {0!r} has in {2}".format(*moved[0], before.name) if moved else lost
+            violations.append((task.name, told))
     unknown = len(target.classes)
     for entry in target.classes:
         if entry.role == "known" and entry.index >= unknown:
-            text = f"index {entry.index} of {entry.name!r} is not below {unknown}, that of unknown"
+            text = f"index {entry.index} of {entry.name!r} is not below {unknown}, the index of unknown"
             violations.append(("classes", text))
     violations += _file_numbers(target)
     if not violations:
         known = sum(entry.role == "known" for entry in target.classes)
-        text = f"index 0 to {known - 1} in task order, unknown behind all classes"
+        text = f"indices 0 to {known - 1} in task order, unknown after all classes"
         return [Finding("pass", "tasks", text=text)]
     return _violated(violations)
 
@@ -101,7 +103,7 @@ def _file_numbers(target: AuditTarget) -> Iterator[tuple[str, str]]:
             label = target.label_of(name)
             first, where = number_of.setdefault(label, (number, file.name))
             if label >= 0 and first != number:
-                yield file.name, f"category id of {name!r} is {number}, in {where} it is {first}"
+                yield file.name, f"category id of {name!r} is {number}, but {first} in {where}"
 
 
 def train_images_show_their_task(target: AuditTarget, one: AuditedList, task: int) -> list[Finding]:
@@ -118,12 +120,12 @@ def train_images_show_their_task(target: AuditTarget, one: AuditedList, task: in
     silent = np.zeros(len(without), np.bool_) if is_file else target.incomplete(without)
     findings = uncovered_finding(target, one, task) if is_file else unlocated_finding(target, one)
     if len(proven := without[~silent]):
-        text = f"{len(proven):,} images show no class that {target.tasks[task].name} introduces"
+        text = f"{counted(len(proven), 'image')} without a class that {target.tasks[task].name} introduces"
         findings.append(Finding("fail", about, len(proven), text, target.examples(proven, [one])))
     if silent.any():
-        text = f"of {int(silent.sum()):,} of {len(one.unique):,} images the table names no class of the task"
+        text = f"the table names no class of the task for {int(silent.sum()):,} of {counted(len(one.unique), 'image')}"
         findings.append(undecidable(about, COMPLETE, text))
-    return findings or [Finding("pass", about, text=f"all {len(one.unique):,} images")]
+    return findings or [Finding("pass", about, text=f"all {counted(len(one.unique), 'image')}")]
 
 
 def selection_is_complete(target: AuditTarget) -> Iterator[Finding]:
@@ -144,13 +146,14 @@ def _left_out(target: AuditTarget, task: int, trains: list[AuditedList], held_ou
     given = {source.name for source in target.sources}
     named = sorted({name for one in trains for name in one.sources} - given)
     if named and not findings:
-        findings.append(undecidable(about, SOURCES, f"nothing is known of the images of {joined(named)}"))
+        findings.append(undecidable(about, SOURCES, f"nothing is known about the images of {joined(named)}"))
     for number in drawn_from:
         source = target.sources[number]
         missing = _showing_and_unlisted(target, task, number, listed)
         natives = np.sort(source.raw.images.native[missing])
         least = "" if source.complete else "at least "
-        text = f"{least}{len(natives):,} images of {source.name} show a class of the task and are in no list"
+        images = counted(len(natives), "image")
+        text = f"{least}{images} of {source.name} with a class of the task but in no list"
         if len(natives) and (absent := missing_lists(held_out)):
             findings += absent
         elif len(natives):
@@ -195,15 +198,15 @@ def _inside(target: AuditTarget, one: AuditedList, task: int, earlier: list[Audi
     about = f"{of_task(target, one, task)}: subset"
     outside = one.unique[~target.mask(earlier)[one.unique]]
     lacking = _tasks_without_train_list(target, task)
-    text = f"{len(outside):,} of {len(one.unique):,} images are in no train list of these tasks"
+    text = f"the train lists of these tasks lack {len(outside):,} of {counted(len(one.unique), 'image')}"
     if len(outside) and (findings := missing_lists(earlier)):
         return findings
     if len(outside) and lacking:
-        text = f"{len(outside):,} of {len(one.unique):,} images are in no train list at hand"
+        text = f"the available train lists lack {len(outside):,} of {counted(len(one.unique), 'image')}"
         return [undecidable(about, f"the train lists of {joined(lacking)}", text)]
     if len(outside):
         return [Finding("fail", about, len(outside), text, target.examples(outside, [one]))]
-    return [Finding("pass", about, text=f"all {len(one.unique):,} images are in train lists up to this task")]
+    return [Finding("pass", about, text=f"train lists up to this task hold all {counted(len(one.unique), 'image')}")]
 
 
 def _tasks_without_train_list(target: AuditTarget, task: int) -> list[str]:
@@ -225,21 +228,21 @@ def _exemplars(target: AuditTarget, one: AuditedList, task: int, earlier: list[A
     findings = []
     if few.any():
         text = (
-            f"{int(few.sum())} of {int(known.sum())} known classes have fewer images than the train lists offer, up to "
-            f"{target.exemplars}"
+            f"fewer images than the train lists offer, up to {target.exemplars}, for {int(few.sum())} of "
+            f"{counted(int(known.sum()), 'known class', 'known classes')}"
         )
         names = _exemplar_counts(target, few, held, most)
         findings.append(Finding("warn", about, int(few.sum()), text, names))
     if (open_classes := known & ~enough & ~few).any():
         silent = int(target.incomplete(one.unique).sum())
         text = (
-            f"of {int(open_classes.sum())} of {int(known.sum())} known classes fewer than {target.exemplars} images "
-            f"are seen, but {silent:,} of its {len(one.unique):,} images, and those of the train lists, may show more"
+            f"fewer than {target.exemplars} images seen for {int(open_classes.sum())} of {int(known.sum())} known "
+            f"classes, but {silent:,} of its {len(one.unique):,} images, and those of the train lists, may show more"
         )
         names = _exemplar_counts(target, open_classes, held, most)
         findings.append(undecidable(about, unlocated_need(target, [one, *earlier]), text, names))
     smallest = int(held[known].min()) if known.any() else 0
-    passed = Finding("pass", about, text=f"every known class has {smallest} images or more")
+    passed = Finding("pass", about, text=f"every known class has at least {counted(smallest, 'image')}")
     return findings or [passed]
 
 

@@ -76,15 +76,6 @@ def _seal_publication(files: Files) -> Files:
     return {"publication.json": publication.record_bytes(made)}
 
 
-def _paper(path: Path) -> object:
-    """Read a paper whose every text is the file's."""
-    from curation.manifest.header import Paper
-    from curation.publishing.papers import reference
-
-    text = path.read_bytes().decode("utf-8", "replace")
-    return reference(Paper(title=text, authors=text, year=2020, venue=text, bibtex=text))
-
-
 def targets() -> list[Target]:
     """Return the targets of this module."""
     coco = json_bytes(COCO)
@@ -136,11 +127,6 @@ def targets() -> list[Target]:
                 (f / "overlay.jsonl").read_bytes(), where="overlay"
             ),
             weight=3,
-        ),
-        Target(
-            "paper",
-            {"p.bib": b'@a{k, author={G{\\"u}nther, M and B, A}, doi={10.1109/x.1}, eprint={2207.09775}}'},
-            lambda f: _paper(f / "p.bib"),
         ),
         Target(
             "statements",
