@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from curation.cli.option_names import Help
-from curation.cli.output import emit, printable, stage, warn
+from curation.cli.output import emit, stage, warn
 from curation.cli.outputs import AppendedFile, OutputResult
 from curation.cli.signature import add_arguments as declare_options
 from curation.cli.signature import call, option_words, summary_of, variants_of
@@ -113,4 +113,4 @@ def _append(result: Result, options: argparse.Namespace) -> list[str]:
     recovered = append_rows(options.append, rows)
     mended = ["took away a line that an earlier run had not finished"] if recovered else []
     count = "1 row" if len(rows) == 1 else f"{len(rows)} rows"
-    return [*mended, f"appended {count} to {printable(str(options.append))}"]
+    return [*mended, f"appended {count} to {options.append}"]
