@@ -72,11 +72,11 @@ def audit(
         of a folder's lists by any name, where one such as coco-train2017 or voc2007-test says what it is; rules without
         the data that they need are undecidable
     exhaustive : collection of str
-        this source misses no object of any of its classes (known of COCO and VOC annotation files; repeatable)
+        every object of this source's classes is annotated (known of COCO and VOC annotation files; repeatable)
     tasks : str or sequence of TaskClasses, optional
         classes of each task of a folder's lists: reowod, ore (m-owodb), s-owodb, a .json or .toml file, or a manifest
     namespace : str, optional
-        the dataset of ids whose form does not tell it (default: that of the sources, where they share one)
+        the dataset of ids that do not name one (default: that of the sources, where they share one)
     roles : mapping of str to str, optional
         what a list of a folder is: train, finetune, val, test, wilderness, or none; LIST[1-1000] for some lines
         (default: guessed from its name; repeatable)
@@ -93,8 +93,8 @@ def audit(
     exemplars : int
         images of each known class in a finetuning list
     groups : sequence of str
-        what a group of images is, such as a patient: the first capture group, searched in the path; before all patterns
-        that names are looked through for (repeatable, tried in order)
+        what a group of images is, such as a patient: a pattern whose first capture group is searched for in the path,
+        before the built-in patterns (repeatable, tried in order)
     group_column : str
         the column of a table that is such a group
     rules : str, optional

@@ -89,7 +89,7 @@ def leaks(
     workers : int, optional
         of the engine (one a core)
     evidence : Path, optional
-        keep what was found in each block: the same command goes on where it was interrupted
+        keep what was found in each block: the same command resumes after an interruption
     encoder : EncoderOptions, optional
         By look too, where an encoder is named.
 

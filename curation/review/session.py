@@ -116,8 +116,8 @@ def review_from_files(
     embeddings
         from `curation similarity embed`, to sort by similarity and to group near-duplicates
     decode_photos
-        decode every photo (about 10 ms each): to group near-duplicates by perceptual hash, and to find what breaks in
-        the middle
+        decode every photo (about 10 ms each): to group near-duplicates by perceptual hash, and to find
+        truncated files
     skip_missing
         leave out images whose photo is missing, which are otherwise reviewed by a card; `review status` names them
     stage

@@ -69,7 +69,7 @@ class EncoderOptions:
         projected: the space of images and texts; pooled: the class token before projection, as in
         FindMeIfYouCan
     device
-        (auto)
+        where to compute (auto: on a GPU where there is one)
     precision
         auto: float32 on a CPU, float16 on a GPU; images and texts to be compared need the same
     """
@@ -177,11 +177,11 @@ def embed(
     texts
         texts, one a line; ids are the texts
     template
-        prompt of a text ('a photo of a {}')
+        prompt that each text is put into
     boxes
         every annotated box is an image of its own: ID#NUMBER
     out
-        the store; one begun is gone on with
+        the store; an interrupted one is continued
     broken
         photos that are missing or broken: left out, counted and listed in DIR/report.json, or the first
         one ends the work and no new store stays
@@ -362,7 +362,7 @@ def neighbors(
     workers
         of local and ray (one a core)
     parts
-        of local and ray: keep what is found in each part, so that the same command goes on where it was interrupted
+        of local and ray: keep what is found in each part, so that the same command resumes after an interruption
     set_similarity
         compare whole sets: similarity of each image to its nearest in a sample of the references
     sample
@@ -464,17 +464,17 @@ def duplicates(
     images
         every photo below a folder, in tar shards, or named by Parquet files; a path or an address
     against
-        pairs of one photo here and one there alone
+        only pairs of a photo of --photos and one of this corpus
     distance
         of perceptual hashes (of 64)
     embeddings
-        by look, from a store of curation similarity embed
+        in place of --photos: compare the embeddings of this store of curation similarity embed
     against_embeddings
         the same for --against
     threshold
         of --embeddings
     hashes
-        keep what is computed of each photo: the same command goes on where it was interrupted
+        keep what is computed of each photo: the same command resumes after an interruption
     engine
         what computes hashes: processes of this machine, or Ray (RAY_ADDRESS names a cluster); the same hashes
     workers

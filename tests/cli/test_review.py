@@ -14,7 +14,6 @@ from curation.cli.outputs import (
     NewFolder,
     OutputFile,
     OutputFolder,
-    OutputResult,
     OwnFolder,
 )
 from curation.decisions.files import read_decisions
@@ -168,7 +167,7 @@ def test_no_output_is_a_file_of_a_review(
 OUTPUTS = (
     OutputFile(),
     OutputFolder(("*.csv",)),
-    OutputResult("voc"),
+    OutputFolder(benchmark="voc"),
     NewFolder(),
     FileOrNewFolder(),
     AppendedFile(),

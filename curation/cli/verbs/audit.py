@@ -39,7 +39,7 @@ def run(
     """Check a manifest, or any folder of lists, against the rules of a sound benchmark.
 
     The verdict first, then errors, warnings, and what could not be decided; with ``--all`` notes and what passed. 0
-    when no error is told, else 1; 2 where a list could not be read and no error is told of the others.
+    where no error is found, else 1; 2 where a list could not be read and the others show no error.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def run(
         write audit.json, report.html and the tables as CSV into a new folder; or the report as one HTML page
         (repeatable)
     each
-        audit each folder below FOLDER, many at once, into shards of reports: ``audit --each --help`` tells its options
+        audit each folder below FOLDER, many at once, into shards of reports: see ``audit --each --help``
     """
     for path in out:
         if path.suffix.lower() == ".html":
@@ -74,7 +74,7 @@ def run_each(
     each
         audit each folder below FOLDER
     out
-        shards of a report a folder (JSON); the same command goes on where it was interrupted
+        shards of a report a folder (JSON); the same command resumes after an interruption
     """
     data = found.data()
     bad = [(name, verdict) for name, verdict in found.verdicts.items() if verdict != "pass"]

@@ -33,7 +33,13 @@ def show(found: Annotated[Subtree, subtree], /, *, view: View) -> Answer:
 
 
 def find(word: str, /, *, of: Hierarchy) -> Answer:
-    """Print the nodes that a word may mean."""
+    """Find the nodes that a word may mean.
+
+    Parameters
+    ----------
+    word
+        a name or a lemma, such as 'hunting dog'
+    """
     data = nodes_of(word, of=of)
     columns = ("id", "name", "lemmas", "parents")
     rows = tuple(tuple(one[name] for name in columns) for one in data[:_SHOWN])

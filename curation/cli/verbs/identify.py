@@ -20,9 +20,9 @@ class Options:
     files
         lists of any published form, or folders of them
     lists
-        a folder of lists that are known beside the index, with which shared images are counted (repeatable)
+        a folder of more known lists, beside those of the index; shared images are counted with these (repeatable)
     index
-        an index made by --make-index, in place of the one that comes with this package
+        an index made by --make-index (default: the one that comes with curation)
     make_index
         make an index of the lists below this folder
     declaration

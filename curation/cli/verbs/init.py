@@ -24,16 +24,16 @@ def run(
     out: Annotated[Path, OutputFile()] = Path("tasks.toml"),
     text: Annotated[str, start_tasks],
 ) -> Answer:
-    """Write a task file to begin with, from annotations of one's own.
+    """Write a first task file from your own annotations.
 
-    One that somebody edited is not replaced (see `curation.ledger`).
+    A file that was edited since is not replaced (see `curation.ledger`).
 
     Parameters
     ----------
     what
         a task file for `curation build owod`
     source
-        your annotations, such as a COCO JSON; train= or test= before it says what it is for (train;
+        your annotations, such as a COCO JSON; begin with train= or test= to say what they are for (default: train;
         repeatable)
     out
         the new file

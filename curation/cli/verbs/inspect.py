@@ -38,7 +38,7 @@ def run(
         write which image shows which class into shards: image, class, boxes; the same command resumes after an
         interruption
     renumber
-        write the file with new ids of images and annotations, where files were joined without
+        write the file with new ids of images and annotations: mends files that were joined with repeated ids
     engine
         of --presence: processes of this machine, or Ray (RAY_ADDRESS names a cluster); the same digest
     workers

@@ -25,7 +25,7 @@ def embed(*, out: Annotated[Path, OwnFolder(), "DIR"], made: Annotated[Embedded,
     Parameters
     ----------
     out
-        the store; one begun is gone on with
+        the store; an interrupted one is continued
     """
     data = made.data()
     return Answer(data, _embedded(data))

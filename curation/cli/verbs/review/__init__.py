@@ -118,7 +118,7 @@ def _serve(started: Started, address: str | None, port: str | None, *, remote: b
 
 
 def status(*, folder: Folder, also: tuple[Path, ...] = ()) -> Answer:
-    """Tell progress and agreement, without a database.
+    """Show progress and agreement; needs no database.
 
     Parameters
     ----------
@@ -172,7 +172,7 @@ def _status_lines(progress: Progress) -> list[Line]:
 
 
 def export(*, folder: Folder, out: Annotated[Path, OutputFile()]) -> Answer:
-    """Write the standing decisions as a file.
+    """Write the current decisions to a file.
 
     Parameters
     ----------
