@@ -15,6 +15,7 @@ from curation.errors import MissingFileError
 from curation.hierarchy.noun_table import find_dict
 from tests import unpainted
 from tests.fake_hub import WRITER, FakeHub, serving
+from tests.shell import Shell
 
 # A loaded machine is slow, not wrong; and the same examples on every run, so that a failure can be met again.
 settings.register_profile("curation", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
@@ -41,6 +42,12 @@ def wordnet_folder() -> Path:
         except MissingFileError:
             continue
     pytest.skip("WordNet is not available: install wordnet-base, or set CURATION_WORDNET to its folder")
+
+
+@pytest.fixture
+def shell(capsys: pytest.CaptureFixture[str]) -> Shell:
+    """Commands of ``curation``, and what they print."""
+    return Shell(capsys)
 
 
 @pytest.fixture

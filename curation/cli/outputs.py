@@ -76,7 +76,8 @@ class OutputFolder(Output):
             from curation.evaluation.protocols import report_of
 
             report = report_of(self.benchmark)
-            files, figures = ("results.json", *(f"{stem}.csv" for stem in report.files)), report.figures
+            files = ("results.json", "measures.csv", *(f"{stem}.csv" for stem in report.files))
+            figures = report.figures
         return (*files, *(f"{stem}{suffix}" for stem in figures for suffix in FIGURE_SUFFIXES))
 
     def check(self, path: Path) -> None:

@@ -11,6 +11,7 @@ import curation
 from curation.cli import main
 from curation.manifest.manifest import write_manifest
 from tests.audit.benchmark_world import LISTS, TASKS, TEST, TRAIN, World
+from tests.shell import Shell
 from tests.worlds.coco_file import coco_content, write_json
 
 NUMBERS = {name: number for number, name in enumerate([n for names in TASKS.values() for n in names], start=1)}
@@ -44,12 +45,7 @@ def folder(tmp_path: Path) -> Path:
 def arguments(folder: Path, *more: str) -> list[str]:
     beside = folder.parent
     given = ["audit", str(folder), "--tasks", str(beside / "tasks.json"), "--no-cache", "--set", "exemplars=1"]
-    given += [
-        "--source",
-        f"mine-train={beside / 'train.json'}",
-        "--source",
-        f"mine-test={beside / 'test.json'}",
-    ]
+    given += ["--source", f"mine-train={beside / 'train.json'}", "--source", f"mine-test={beside / 'test.json'}"]
     given += ["--exhaustive", "mine-train", "--exhaustive", "mine-test"]
     return [*given, *more]
 
@@ -59,18 +55,16 @@ def verdicts(text: str) -> dict[str, str]:
     return {one["rule"]: one["gravity"] for one in reversed(json.loads(text)["statements"])}
 
 
-def test_a_sound_folder_passes(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_sound_folder_passes(folder: Path, shell: Shell) -> None:
     declared = [text for role in ("train", "finetune", "val", "test") for text in ("--view", f"{role}={role}")]
-    assert main(arguments(folder, *declared, "--json")) == 0
-    found = verdicts(capsys.readouterr().out)
+    found = verdicts(shell.out(*arguments(folder, *declared, "--json")))
     assert {name for name, verdict in found.items() if verdict == "undecidable"} == {"DS3", "PL7"}
     assert not {"error", "warning"} & set(found.values())
 
 
-def test_a_breach_fails_and_is_told_with_its_place(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_breach_fails_and_is_told_with_its_place(folder: Path, shell: Shell) -> None:
     (folder / "t1_train.txt").write_text("a1\na2\na3\nv3\n")
-    assert main(arguments(folder)) == 1
-    text = capsys.readouterr().out
+    text = shell.out(*arguments(folder), status=1)
     assert "t3_val in t1_train" in text
     assert "v3 (t1_train line 4; t3_val line 1)" in text
     assert "remove the shared images" in text
@@ -110,15 +104,11 @@ def test_only_asked_rules_are_run_and_warnings_fail_on_request(folder: Path) -> 
     assert main(arguments(folder, "--rules", "TI4,nothing")) == 2
 
 
-def test_a_folder_alone_is_undecidable_and_says_what_is_needed(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["audit", str(folder)]) == 0
-    text = capsys.readouterr().out
+def test_a_folder_alone_is_undecidable_and_says_what_is_needed(folder: Path, shell: Shell) -> None:
+    text = shell.out("audit", folder)
     assert "--tasks reowod|ore|s-owodb" in text
     assert re.search(r"t1_train +3 +train of task 1 +guessed from the name", text)
-    assert main(["audit", str(folder), "--json"]) == 0
-    found = verdicts(capsys.readouterr().out)
+    found = verdicts(shell.out("audit", folder, "--json"))
     assert {name for name, verdict in found.items() if verdict in ("pass", "note") and name[:2] == "DS"} == {
         "DS1",
         "DS2",
@@ -126,14 +116,13 @@ def test_a_folder_alone_is_undecidable_and_says_what_is_needed(
     }
 
 
-def test_label_files_beside_the_lists_are_read(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_label_files_beside_the_lists_are_read(folder: Path, shell: Shell) -> None:
     coco(folder / "t1_train.json", {native: TRAIN[native] for native in LISTS["t1-train"]})
-    assert main(arguments(folder, "--json")) == 1
-    found = verdicts(capsys.readouterr().out)
+    found = verdicts(shell.out(*arguments(folder, "--json"), status=1))
     assert found["CO2"] == "error"
 
 
-def test_reports_are_written_whole(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_reports_are_written_whole(folder: Path, tmp_path: Path, shell: Shell) -> None:
     page, out = tmp_path / "page.html", tmp_path / "out"
     assert main(arguments(folder, "--out", str(page), "--out", str(out))) == 0
     assert {path.name for path in out.iterdir()} >= {"audit.json", "report.html", "rules.csv", "findings.csv"}
@@ -141,19 +130,15 @@ def test_reports_are_written_whole(folder: Path, tmp_path: Path, capsys: pytest.
     data = json.loads((out / "audit.json").read_text())
     rows = list(csv.DictReader((out / "rules.csv").read_text(encoding="utf-8").splitlines()))
     assert {row["rule"] for row in rows} >= {one["rule"] for one in data["statements"]}
-    capsys.readouterr()
-    assert main(arguments(folder, "--out", str(out))) == 2
-    assert "exists already" in capsys.readouterr().err
+    assert "exists already" in shell.err(*arguments(folder, "--out", str(out)))
 
 
-def test_a_manifest_is_audited_by_what_it_says_itself(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_manifest_is_audited_by_what_it_says_itself(tmp_path: Path, shell: Shell) -> None:
     world = World()
     write_manifest(world.manifest, tmp_path / "manifest")
-    assert main(["audit", str(tmp_path / "manifest"), "--json"]) == 0
-    data = json.loads(capsys.readouterr().out)
+    data = shell.data("audit", tmp_path / "manifest", "--json")
     assert data["digest"] == world.manifest.digest
-    assert main(["audit", str(tmp_path / "manifest"), "--tasks", "ore"]) == 2
-    assert "A manifest says this itself" in capsys.readouterr().err
+    assert "A manifest says this itself" in shell.err("audit", tmp_path / "manifest", "--tasks", "ore")
 
 
 @pytest.mark.parametrize(
@@ -171,47 +156,41 @@ def test_a_manifest_is_audited_by_what_it_says_itself(tmp_path: Path, capsys: py
         ["--source", "Mine=/no/such/file.json"],
     ],
 )
-def test_wrong_use_is_told(folder: Path, more: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(arguments(folder, *more)) == 2
-    assert capsys.readouterr().err.startswith("error: ")
+def test_wrong_use_is_told(folder: Path, more: list[str], shell: Shell) -> None:
+    assert shell.err(*arguments(folder, *more)).startswith("error: ")
 
 
-def test_hostile_file_names_do_not_steer_the_terminal(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_hostile_file_names_do_not_steer_the_terminal(folder: Path, shell: Shell) -> None:
     (folder / "a\x1b[31m.txt").write_text("1\n1\n")
-    assert main(["audit", str(folder)]) == 1
-    assert "\x1b" not in capsys.readouterr().out
+    assert "\x1b" not in shell.out("audit", folder, status=1)
 
 
-def test_a_label_file_of_another_list_is_warned_of(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_label_file_of_another_list_is_warned_of(
+    folder: Path, capsys: pytest.CaptureFixture[str], shell: Shell
+) -> None:
     other = folder.parent / "other.json"
     coco(other, {native: TRAIN[native] for native in LISTS["t3-train"]})
     assert main(arguments(folder, "--labels", f"t1_val={other}")) == 0
     said = capsys.readouterr()
     assert "warning: t1_val: label file other.json holds none of its 1 image;" in said.err
     assert "holds none of its 1 image;" in said.out
-    assert main(arguments(folder, "--labels", f"t1_val={other}", "--json")) == 0
-    data = json.loads(capsys.readouterr().out)
+    data = shell.data(*arguments(folder, "--labels", f"t1_val={other}", "--json"))
     assert verdicts(json.dumps(data))["AS2"] == "undecidable"
     assert len(data["warnings"]) == 1
 
 
-def test_what_needs_attention_is_printed_and_the_rest_is_counted(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_needs_attention_is_printed_and_the_rest_is_counted(folder: Path, shell: Shell) -> None:
     (folder / "t2_train.txt").write_text("a1\nb1\nb2\n")
-    assert main(arguments(folder)) == 0
-    short = capsys.readouterr().out
+    short = shell.out(*arguments(folder))
     shown = [line for line in short.splitlines() if re.match(r"  [A-Z]{2}[0-9]", line)]
     rules = {name for line in shown for name in re.findall(r"\b[A-Z]{2}[0-9]+\b", line)}
     assert {"TI4", "DS3"} <= rules
     assert not {"CO1", "DS1", "LI1", "CO5"} & rules
     assert short.splitlines()[0].startswith("lists: 0 errors, 1 warning on ")
     assert "questions could be decided: 0 errors, 1 warning, " in short.splitlines()[-1]
-    assert main(arguments(folder, "--all")) == 0
-    whole = capsys.readouterr().out
+    whole = shell.out(*arguments(folder, "--all"))
     assert len(whole.splitlines()) > len(short.splitlines())
     assert {"CO1", "DS1", "LI1", "CO5"} <= {line.split()[0] for line in whole.splitlines() if line.split()}
-    assert main(arguments(folder, "--quiet")) == 0
-    assert capsys.readouterr().out.splitlines() == [short.splitlines()[-1]]
+    assert shell.out(*arguments(folder, "--quiet")).splitlines() == [short.splitlines()[-1]]
     with pytest.raises(SystemExit):
         main(arguments(folder, "--quiet", "--all"))

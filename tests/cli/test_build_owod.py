@@ -10,6 +10,7 @@ import pytest
 from curation.cli import main
 from curation.manifest.manifest import read_manifest
 from tests.evaluation.open_world_rows import of_result
+from tests.shell import Shell
 
 TASKS = """
 name = "mylab/shapes"
@@ -79,7 +80,7 @@ SETTINGS = ["--set", "val_size=10", "--set", "exemplars=5"]
 BUILD = ["build", "owod", "--tasks", "tasks.toml", *SOURCES, *SETTINGS, "--out", "m"]
 
 
-def test_from_task_file_to_scores(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_from_task_file_to_scores(folder: Path, shell: Shell) -> None:
     assert main(BUILD) == 0
     manifest = read_manifest(folder / "m")
     assert manifest.header.name == "mylab/shapes"
@@ -91,7 +92,6 @@ def test_from_task_file_to_scores(folder: Path, capsys: pytest.CaptureFixture[st
     assert manifest.lists["t1-test"][0].startswith("shapes:test_")
     assert main(["verify", "m", *SOURCES, "--rebuild", "--strict"]) == 0
     assert main(["show", "m", "--composition", *SOURCES]) == 0
-    capsys.readouterr()
     assert main(["export", "m", "--part", "t2-test", "--format", "coco", "--out", "t2.json", *SOURCES]) == 0
     exported = json.loads((folder / "t2.json").read_text())
     assert [(one["id"], one["name"]) for one in exported["categories"]] == [
@@ -105,14 +105,12 @@ def test_from_task_file_to_scores(folder: Path, capsys: pytest.CaptureFixture[st
         for row in exported["annotations"]
     ]
     (folder / "detections.json").write_text(json.dumps(detections))
-    capsys.readouterr()
     command = ["evaluate", "owod", "--truth", "t2.json", "--detections", "detections.json", "--json"]
-    assert main([*command, "--manifest", "m", "--task", "t2"]) == 0
-    section = of_result(json.loads(capsys.readouterr().out))["t2/clean"]
+    section = of_result(shell.data(*command, "--manifest", "m", "--task", "t2"))["t2/clean"]
     assert (section["UR"], section["mAP_both"], section["A_OSE_detections"]) == (100.0, 100.0, 0)
 
 
-def test_a_detector_trained_on_ones_own_files_is_read_right(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_detector_trained_on_ones_own_files_is_read_right(folder: Path, shell: Shell) -> None:
     """Raw ids 1 to 5 against an export: no class is read as another, and indices never pass for raw ids."""
     assert main(BUILD) == 0
     given = ["--part", "t2-test", "--format", "coco", *SOURCES]
@@ -136,11 +134,9 @@ def test_a_detector_trained_on_ones_own_files_is_read_right(folder: Path, capsys
     changed = [{**row, "category_id": indices[row["category_id"]]} for row in rows]
     (folder / "indices.json").write_text(json.dumps(changed))
     scored = ["evaluate", "owod", "--manifest", "m", "--task", "t2", "--json"]
-    capsys.readouterr()
 
     def full(*given: str) -> None:
-        assert main([*scored, *given]) == 0
-        section = of_result(json.loads(capsys.readouterr().out))["t2/clean"]
+        section = of_result(shell.data(*scored, *given))["t2/clean"]
         assert (section["UR"], section["mAP_both"]) == (100.0, 100.0), given
 
     full("--truth", "t2.json", "--detections", "raw.json")
@@ -149,13 +145,10 @@ def test_a_detector_trained_on_ones_own_files_is_read_right(folder: Path, capsys
     for truth, detections in (("t2.json", "indices.json"), ("index.json", "raw.json")):
         for stray in ("error", "drop"):
             command = [*scored, "--truth", truth, "--detections", detections, "--on-error", f"stray={stray}"]
-            assert main(command) == 2
-            assert ("--category-ids manifest" in capsys.readouterr().err) == (truth == "t2.json")
+            assert ("--category-ids manifest" in shell.err(*command)) == (truth == "t2.json")
 
 
-def test_files_that_number_their_images_alike_keep_their_category_ids(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_files_that_number_their_images_alike_keep_their_category_ids(folder: Path, shell: Shell) -> None:
     """Two names keep the images apart; a detector trained on the one file is read by the ids of the other."""
     write_coco(folder / "train.json", "x", 40, 1)
     write_coco(folder / "test.json", "x", 40, 2)
@@ -171,54 +164,37 @@ def test_files_that_number_their_images_alike_keep_their_category_ids(
         "triangle": 4,
         "unknown": -1,
     }
-    capsys.readouterr()
     # What only one of the files is known of has the indices, and says why.
-    assert main([*given, *SOURCES[2:], "--out", "index.json"]) == 0
-    assert "and train is not given" in capsys.readouterr().err
+    assert "and train is not given" in shell.err(*given, *SOURCES[2:], "--out", "index.json", status=0)
     assert json.loads((folder / "index.json").read_text())["info"]["category_ids"] == "manifest"
     content = json.loads((folder / "train.json").read_text())
     content["categories"][0]["id"], content["categories"][1]["id"] = 2, 1
     (folder / "train.json").write_text(json.dumps(content))
-    assert main([*given, *SOURCES, "--category-ids", "dataset", "--out", "x.json"]) == 2
-    assert "they number their classes differently" in capsys.readouterr().err
+    assert "they number their classes differently" in shell.err(
+        *given, *SOURCES, "--category-ids", "dataset", "--out", "x.json"
+    )
 
 
-def test_files_that_number_classes_differently_are_told(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(BUILD) == 0
-    assert "category id" not in capsys.readouterr().err
+def test_files_that_number_classes_differently_are_told(folder: Path, shell: Shell) -> None:
+    assert "category id" not in shell.err(*BUILD, status=0)
     content = json.loads((folder / "test.json").read_text())
     for one in content["categories"]:
         one["id"] = 6 - one["id"]
     for one in content["annotations"]:
         one["category_id"] = 6 - one["category_id"]
     (folder / "test.json").write_text(json.dumps(content))
-    assert main([*BUILD[:-1], "n"]) == 0
-    error = capsys.readouterr().err
+    error = shell.err(*BUILD[:-1], "n", status=0)
     assert "class 'star' has the category id 1 in source train and 5 in test" in error
     assert "--category-ids manifest" in error
 
 
-def test_audit_of_ones_own_benchmark(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_audit_of_ones_own_benchmark(folder: Path, shell: Shell) -> None:
     assert main(BUILD) == 0
-    capsys.readouterr()
-    assert main(["audit", "m", *SOURCES, "--set", "exemplars=5", "--json"]) == 0
-    verdicts = {one["rule"]: one["verdict"] for one in json.loads(capsys.readouterr().out)["rules"]}
-    passed = {
-        "CO1",
-        "CO2",
-        "CO3",
-        "TI1",
-        "TI2",
-        "TI3",
-        "AS1",
-        "AS2",
-        "LI1",
-        "LI2",
-        "DS1",
-        "DS2",
-        "DS4",
-        "DS5",
+    verdicts = {
+        one["rule"]: one["verdict"]
+        for one in shell.data("audit", "m", *SOURCES, "--set", "exemplars=5", "--json")["rules"]
     }
+    passed = {"CO1", "CO2", "CO3", "TI1", "TI2", "TI3", "AS1", "AS2", "LI1", "LI2", "DS1", "DS2", "DS4", "DS5"}
     assert {rule for rule in passed if verdicts[rule] != "pass"} == set()
 
 
@@ -290,12 +266,9 @@ def test_sizes_of_the_task_file_yield_to_the_command_line(folder: Path) -> None:
         assert main(["verify", name, *SOURCES, "--rebuild", "--strict"]) == 0
 
 
-def test_a_class_of_no_task_is_offered_the_lists_of_unknown_and_ignored_classes(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_class_of_no_task_is_offered_the_lists_of_unknown_and_ignored_classes(folder: Path, shell: Shell) -> None:
     (folder / "tasks.toml").write_text(TASKS.replace('ignored = ["blob"]', ""))
-    assert main(BUILD) == 2
-    said = capsys.readouterr().err
+    said = shell.err(*BUILD)
     offered = next(line for line in said.splitlines() if line.startswith("  try: "))
     assert 'unknown = ["blob"] where their objects stay unknown' in offered
     # What it offers works.
@@ -304,18 +277,14 @@ def test_a_class_of_no_task_is_offered_the_lists_of_unknown_and_ignored_classes(
 
 
 @pytest.mark.parametrize("role", ["ignored", "unknown"])
-def test_what_is_exported_is_what_the_audit_asks_for(
-    role: str, folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_is_exported_is_what_the_audit_asks_for(role: str, folder: Path, shell: Shell) -> None:
     """Classes that no task introduces break no rule, nor do the label files of any part."""
     (folder / "tasks.toml").write_text(TASKS.replace('ignored = ["blob"]', f'{role} = ["blob"]'))
     assert main(BUILD) == 0
     assert main(["export", "m", "--part", "t*", "--each", "--format", "coco", *SOURCES, "--out", "views"]) == 0
     parts = [part.name for part in read_manifest(folder / "m").header.parts]
     labels = [text for part in parts for text in ("--labels", f"{part}=views/{part}.json")]
-    capsys.readouterr()
-    assert main(["audit", "m", *SOURCES, "--set", "exemplars=5", *labels, "--json"]) == 0
-    data = json.loads(capsys.readouterr().out)
+    data = shell.data("audit", "m", *SOURCES, "--set", "exemplars=5", *labels, "--json")
     assert {one["rule"] for one in data["rules"] if one["verdict"] in ("fail", "warn")} == set()
     assert {one["rule"] for one in data["rules"] if one["verdict"] == "undecidable"} == {"DS3"}
     assert data["warnings"] == []

@@ -7,17 +7,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from curation.cli import main
 from curation.similarity.embeddings import open_embeddings
 from tests.real_files import real_files
+from tests.shell import Shell
 from tests.similarity.clip_world import write_config, write_photos
 
 pytest.importorskip("PIL.Image")
 
 
-def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> dict[str, Any]:
-    assert main(["similarity", "embed", *map(str, arguments), "--json"]) == 0
-    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+def run(shell: Shell, *arguments: object) -> dict[str, Any]:
+    found: dict[str, Any] = shell.data("similarity", "embed", *map(str, arguments), "--json")
     return found
 
 
@@ -39,38 +38,32 @@ def coco(tmp_path: Path) -> Path:
     return root
 
 
-def test_a_root_holds_its_photos(coco: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_root_holds_its_photos(coco: Path, tmp_path: Path, shell: Shell) -> None:
     out = tmp_path / "s"
     arguments = ["--source", f"coco@val2017={coco}", "--encoder", "colour", "--out", out, "--no-cache"]
-    data = run(capsys, *arguments)
+    data = run(shell, *arguments)
     assert (data["embedded"], data["computed"], data["skipped"]) == (3, 3, {"no photo of it is available": 1})
     assert open_embeddings(out).ids == tuple(f"coco:{n:012d}" for n in (1, 2, 3))
     assert data["encoder"]["digest"] == open_embeddings(out).encoder.digest
-    assert run(capsys, *arguments)["reused"] == 3
-    assert main(["similarity", "embed", *map(str, arguments), "--on-error", "photos=refuse"]) == 2
-    assert "coco:000000000004" in capsys.readouterr().err
+    assert run(shell, *arguments)["reused"] == 3
+    assert "coco:000000000004" in shell.err("similarity", "embed", *map(str, arguments), "--on-error", "photos=refuse")
 
 
-def test_boxes_of_an_annotation_file_with_photos_elsewhere(
-    coco: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_boxes_of_an_annotation_file_with_photos_elsewhere(coco: Path, tmp_path: Path, shell: Shell) -> None:
     source = f"coco-val2017={coco / 'annotations' / 'instances_val2017.json'}"
     arguments = ["--source", source, "--boxes", "--encoder", "colour", "--no-cache", "--out", tmp_path / "s"]
-    assert main(["similarity", "embed", *map(str, arguments)]) == 2
-    assert "--photos coco-val2017=DIR" in capsys.readouterr().err
-    data = run(capsys, *arguments, "--photos", f"coco-val2017={coco / 'val2017'}")
+    assert "--photos coco-val2017=DIR" in shell.err("similarity", "embed", *map(str, arguments))
+    data = run(shell, *arguments, "--photos", f"coco-val2017={coco / 'val2017'}")
     assert (data["kind"], data["embedded"]) == ("boxes", 5)
     assert open_embeddings(tmp_path / "s").ids[:2] == ("coco:000000000001#0", "coco:000000000001#1")
 
 
-def test_images_and_texts_of_one_model_can_be_compared(
-    coco: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_images_and_texts_of_one_model_can_be_compared(coco: Path, tmp_path: Path, shell: Shell) -> None:
     pytest.importorskip("torch")
     model = ["--model", write_config(tmp_path), "--set", f"random_weights={1}"]
     (tmp_path / "names.txt").write_text("cat\n\n  zebra \n")
-    run(capsys, "--photos", coco, "--namespace", "mine", *model, "--out", tmp_path / "i")
-    run(capsys, "--texts", tmp_path / "names.txt", *model, "--out", tmp_path / "t")
+    run(shell, "--photos", coco, "--namespace", "mine", *model, "--out", tmp_path / "i")
+    run(shell, "--texts", tmp_path / "names.txt", *model, "--out", tmp_path / "t")
     images, texts = open_embeddings(tmp_path / "i"), open_embeddings(tmp_path / "t")
     assert images.ids[0] == "mine:val2017/000000000001"
     assert texts.ids == ("cat", "zebra")
@@ -95,41 +88,20 @@ def test_images_and_texts_of_one_model_can_be_compared(
         (["--source", "coco=nowhere", "--encoder", "colour"], "does not exist"),
     ],
 )
-def test_wrong_use_is_told(arguments: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["similarity", "embed", *arguments, "--out", str(tmp_path / "s")]) == 2
-    assert said in capsys.readouterr().err
+def test_wrong_use_is_told(arguments: list[str], said: str, tmp_path: Path, shell: Shell) -> None:
+    assert said in shell.err("similarity", "embed", *arguments, "--out", tmp_path / "s")
     assert not (tmp_path / "s").exists()
 
 
-def test_photos_of_a_source_that_is_not_embedded_are_refused(
-    coco: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    source = [
-        "--source",
-        f"coco@val2017={coco}",
-        "--encoder",
-        "colour",
-        "--no-cache",
-        "--out",
-        str(tmp_path / "s"),
-    ]
-    assert main(["similarity", "embed", *source, "--photos", f"voc={coco}"]) == 2
-    assert "names no source" in capsys.readouterr().err
+def test_photos_of_a_source_that_is_not_embedded_are_refused(coco: Path, tmp_path: Path, shell: Shell) -> None:
+    source = ["--source", f"coco@val2017={coco}", "--encoder", "colour", "--no-cache", "--out", str(tmp_path / "s")]
+    assert "names no source" in shell.err("similarity", "embed", *source, "--photos", f"voc={coco}")
 
 
 @real_files("coco_table")
-def check_real_photos_of_coco(shared: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def check_real_photos_of_coco(shared: Path, tmp_path: Path, shell: Shell) -> None:
     root = shared / "data" / "coco" / "mini"
-    data = run(
-        capsys,
-        "--source",
-        f"coco@val2017={root}",
-        "--encoder",
-        "colour",
-        "--out",
-        tmp_path / "s",
-        "--no-cache",
-    )
+    data = run(shell, "--source", f"coco@val2017={root}", "--encoder", "colour", "--out", tmp_path / "s", "--no-cache")
     assert (data["embedded"], data["skipped"]) == (79, {})
     like = open_embeddings(tmp_path / "s").normalised()
     like = like @ like.T - np.eye(79, dtype=np.float32) * 2

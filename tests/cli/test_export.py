@@ -21,6 +21,7 @@ from curation.manifest.manifest import Manifest, read_manifest, write_manifest
 from curation.sources.coco import read_coco
 from curation.sources.voc import read_voc
 from tests.real_files import real_files
+from tests.shell import Shell
 from tests.small_world import SmallWorld, write_elephant, write_small_world
 
 PARAMETERS = {"ratios": ("1",), "orders": ("cpython_set", "hash"), "salt": "test"}
@@ -50,11 +51,10 @@ def arguments(world: SmallWorld, manifest: Path, form: str, *parts: str) -> list
 
 
 def test_coco_of_both_parts_has_unique_ids_and_read_coco_reads_it(
-    world: SmallWorld, manifest: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    world: SmallWorld, manifest: Path, tmp_path: Path, shell: Shell
 ) -> None:
     command = arguments(world, manifest, "coco", "closed", "wilderness")
-    assert main([*command, "--out", str(tmp_path / "out"), "--set", "renumber=always", "--json"]) == 0
-    summary = json.loads(capsys.readouterr().out)
+    summary = shell.data(*command, "--out", tmp_path / "out", "--set", "renumber=always", "--json")
     path = tmp_path / "out" / "closed+wilderness.json"
     data = json.loads(path.read_bytes())
     assert [one["id"] for one in data["images"]] == list(range(1, 101))
@@ -152,19 +152,13 @@ def test_one_file_and_lists_without_sources(world: SmallWorld, manifest: Path, t
     ],
 )
 def test_refusals_are_one_error_and_leave_nothing(
-    extra: list[str],
-    message: str,
-    world: SmallWorld,
-    manifest: Path,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    extra: list[str], message: str, world: SmallWorld, manifest: Path, tmp_path: Path, shell: Shell
 ) -> None:
     usual = [*arguments(world, manifest, "coco", "closed"), "--out", str(tmp_path / "out")]
     for option in {"--format", "--out"} & set(extra):
         place = usual.index(option)
         usual = usual[:place] + usual[place + 2 :]
-    assert main([*usual, *extra]) == 2
-    assert message in capsys.readouterr().err
+    assert message in shell.err(*usual, *extra)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -175,14 +169,13 @@ def test_existing_output_stays(world: SmallWorld, manifest: Path, tmp_path: Path
     assert out.read_text() == "mine"
 
 
-def test_a_missing_source_is_named(manifest: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_missing_source_is_named(manifest: Path, tmp_path: Path, shell: Shell) -> None:
     command = ["export", str(manifest), "--part", "wr1", "--format", "coco", "--out", str(tmp_path / "out")]
-    assert main(command) == 2
-    assert "--source coco=PATH" in capsys.readouterr().err
+    assert "--source coco=PATH" in shell.err(*command)
 
 
 def test_a_part_made_from_lists_states_no_file_to_differ_from(
-    world: SmallWorld, manifest: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    world: SmallWorld, manifest: Path, tmp_path: Path, shell: Shell
 ) -> None:
     whole = read_manifest(manifest)
     # As in elephant/train2017: the list of wr1 is here, and COCO's file was never read.
@@ -196,43 +189,38 @@ def test_a_part_made_from_lists_states_no_file_to_differ_from(
     )
     write_manifest(Manifest(header=header, lists={"wr1": whole.ids("wr1")}), tmp_path / "m")
     command = arguments(world, tmp_path / "m", "coco", "wr1")
-    assert main([*command, "--out", str(tmp_path / "out")]) == 0
-    assert "very file" not in capsys.readouterr().err
+    assert "very file" not in shell.err(*command, "--out", tmp_path / "out", status=0)
     command = arguments(world, tmp_path / "m", "elephant-json", "wr1")
-    assert main([*command, "--out", str(tmp_path / "authors")]) == 2
-    assert "curation build elephant/custom@1.0.0" in capsys.readouterr().err
+    assert "curation build elephant/custom@1.0.0" in shell.err(*command, "--out", tmp_path / "authors")
 
 
 def test_absent_ids_are_counted_and_other_bytes_noted(
-    world: SmallWorld, manifest: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    world: SmallWorld, manifest: Path, tmp_path: Path, shell: Shell
 ) -> None:
     data = json.loads(world.coco_json.read_bytes())
     other = tmp_path / "instances_train2017.json"
     other.write_text(json.dumps(data, indent=1))
     command = ["export", str(manifest), "--part", "wilderness", "--format", "coco"]
-    assert main([*command, "--source", f"coco={other}", "--out", str(tmp_path / "whole")]) == 0
-    assert "not the very file" in capsys.readouterr().err
+    assert "not the very file" in shell.err(
+        *command, "--source", f"coco={other}", "--out", tmp_path / "whole", status=0
+    )
     gone = set(sorted(world.wilderness)[:2])
     data["images"] = [one for one in data["images"] if one["id"] not in gone]
     data["annotations"] = [one for one in data["annotations"] if one["image_id"] not in gone]
     other.write_text(json.dumps(data))
-    assert main([*command, "--source", f"coco={other}", "--out", str(tmp_path / "less")]) == 2
-    error = capsys.readouterr().err
+    error = shell.err(*command, "--source", f"coco={other}", "--out", tmp_path / "less")
     assert "2 of the 60 images" in error
     assert f"coco:{min(gone):012d}" in error
     assert not (tmp_path / "less").exists()
 
 
-def test_a_declared_part_names_the_command_that_completes_it(
-    world: SmallWorld, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_declared_part_names_the_command_that_completes_it(world: SmallWorld, tmp_path: Path, shell: Shell) -> None:
     declared = elephant.declare(
         {"voc2007-test": read_voc(world.voc_root, "voc2007", "test")}, read_parameters(BENCHMARK, {})
     )
     write_manifest(declared, tmp_path / "declared")
     command = arguments(world, tmp_path / "declared", "coco", "wr1")
-    assert main([*command, "--out", str(tmp_path / "out")]) == 2
-    assert "curation build elephant" in capsys.readouterr().err
+    assert "curation build elephant" in shell.err(*command, "--out", tmp_path / "out")
 
 
 @pytest.mark.parametrize("form", ["coco", "voc", "yolo", "txt", "elephant-json"])
@@ -259,16 +247,7 @@ def check_real_closed_part_and_val2017_wilderness(shared: Path, tmp_path: Path) 
     }
     built = elephant.build(sources, {**PARAMETERS, "ratios": ("0.1",)})
     write_manifest(built, tmp_path / "manifest")
-    command = [
-        "export",
-        str(tmp_path / "manifest"),
-        "--format",
-        "coco",
-        "--part",
-        "closed",
-        "--part",
-        "wilderness",
-    ]
+    command = ["export", str(tmp_path / "manifest"), "--format", "coco", "--part", "closed", "--part", "wilderness"]
     given = ["--source", f"voc2007-test={voc}", "--source", f"coco={coco}"]
     assert main([*command, *given, "--out", str(tmp_path / "both.json")]) == 0
     data = json.loads((tmp_path / "both.json").read_bytes())
@@ -278,10 +257,7 @@ def check_real_closed_part_and_val2017_wilderness(shared: Path, tmp_path: Path) 
     # Spec 1.1: 14976 objects; the wilderness' boxes are counted in the raw file.
     raw = json.loads(coco.read_bytes())
     numbers = {int(image.partition(":")[2]) for image in built.ids("wilderness")}
-    assert counts == {
-        "closed": 14976,
-        "wilderness": sum(one["image_id"] in numbers for one in raw["annotations"]),
-    }
+    assert counts == {"closed": 14976, "wilderness": sum(one["image_id"] in numbers for one in raw["annotations"])}
     assert len({one["id"] for one in data["annotations"]}) == len(data["annotations"])
     assert sum(one["difficult"] for one in data["annotations"]) == 2944
 

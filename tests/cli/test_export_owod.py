@@ -26,6 +26,7 @@ from curation.sources.datasets import COCO_CATEGORIES, COCO_NAMES_OF_VOC
 from curation.sources.voc import read_voc
 from tests.evaluation.open_world_rows import of_result
 from tests.real_files import real_files
+from tests.shell import Shell
 from tests.task_world import TASKS, TaskWorld, make_task_manifest, write_task_world
 
 
@@ -55,16 +56,7 @@ def command(world: TaskWorld, folder: Path, form: str, *more: str) -> list[str]:
 def test_each_part_of_a_pattern_is_a_file_of_its_own(
     world: TaskWorld, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    more = [
-        "--part",
-        "t*-test",
-        "--part",
-        "t1-*",
-        "--each",
-        "--json",
-        "--out",
-        str(tmp_path / "o"),
-    ]
+    more = ["--part", "t*-test", "--part", "t1-*", "--each", "--json", "--out", str(tmp_path / "o")]
     assert main([*command(world, folder, "coco"), *more]) == 0
     captured = capsys.readouterr()
     summary = json.loads(captured.out)
@@ -85,7 +77,7 @@ def test_each_part_is_a_folder_of_its_own(form: str, world: TaskWorld, folder: P
     more = ["--part", "t*-train", "--each", "--out", str(tmp_path / "out")]
     assert main([*command(world, folder, form), *more]) == 0
     assert sorted(path.name for path in (tmp_path / "out").iterdir() if path.is_dir()) == [
-        *("t1-train", "t2-train", "t3-train"),
+        *("t1-train", "t2-train", "t3-train")
     ]
     alone = [*command(world, folder, form), "--part", "t2-train", "--out", str(tmp_path / "alone")]
     assert main(alone) == 0
@@ -124,7 +116,7 @@ def test_the_truth_of_an_evaluation_is_the_view(world: TaskWorld, folder: Path, 
 
 
 def test_perfect_detections_of_an_exported_view_score_full(
-    world: TaskWorld, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    world: TaskWorld, folder: Path, tmp_path: Path, shell: Shell
 ) -> None:
     truth = tmp_path / "t1-test.json"
     assert main([*command(world, folder, "coco"), "--part", "t1-test", "--out", str(truth)]) == 0
@@ -136,13 +128,11 @@ def test_perfect_detections_of_an_exported_view_score_full(
     ]
     assert any(one["category_id"] == -1 for one in detections)
     (tmp_path / "d.json").write_text(json.dumps(detections))
-    capsys.readouterr()
     files = ["--truth", str(truth), "--detections", str(tmp_path / "d.json")]
     score = ["evaluate", "owod", *files, "--task", "t1", "--variant", "clean", "--json"]
     # The truth alone says enough: its categories are the known classes and unknown, under COCO's own ids.
     for more in (["--manifest", str(folder)], []):
-        assert main([*score, *more]) == 0
-        result = of_result(json.loads(capsys.readouterr().out))["t1/clean"]
+        result = of_result(shell.data(*score, *more))["t1/clean"]
         assert (result["UR"], result["mAP_both"], result["A_OSE_detections"]) == (100.0, 100.0, 0)
 
 
@@ -178,14 +168,13 @@ def test_refusals_are_one_error_and_leave_nothing(
     world: TaskWorld,
     folder: Path,
     tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    shell: Shell,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     form, *more = extra
     out = [] if "--out" in more else ["--out", "out"]
-    assert main([*command(world, folder, form), *out, *more]) == 2
-    assert message in capsys.readouterr().err
+    assert message in shell.err(*command(world, folder, form), *out, *more)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -18,6 +18,7 @@ from tests.evaluation.open_world_rows import of_result
 from tests.evaluation.oscr_cases import LABELS, SOFTMAX, table
 from tests.evaluation.osod3_world import write_world
 from tests.evaluation.owod_files import truth_file
+from tests.shell import Shell
 
 Numbers = dict[str, Any]
 
@@ -109,11 +110,7 @@ def command(protocol: str, folder: Path) -> list[str]:
     """Write small files of a protocol, and return the command that evaluates them."""
     if protocol == "findmeifyoucan":
         files = example_files(folder)
-        given = [
-            ("--truth", files["truth"]),
-            ("--detections", files["detections"]),
-            ("--scores", files["id"]),
-        ]
+        given = [("--truth", files["truth"]), ("--detections", files["detections"]), ("--scores", files["id"])]
     elif protocol == "osod3":
         world = write_world(folder)
         given = [(f"--{one}", world[key]) for one, key in OSOD3_FILES.items()]
@@ -141,13 +138,12 @@ def lines_of(path: Path) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("protocol", CASES)
 def test_rows_hold_the_headline_numbers_of_the_result(
-    protocol: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    protocol: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], shell: Shell
 ) -> None:
     more, expected = CASES[protocol]
     rows = tmp_path / "rows.jsonl"
     given = [*command(protocol, tmp_path), *more, "--append", str(rows)]
-    assert main([*given, "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = shell.data(*given, "--json")
     numbers = {
         row["profile"]: {name: metric["value"] for name, metric in row["metrics"].items()} for row in lines_of(rows)
     }
@@ -160,13 +156,12 @@ def test_rows_hold_the_headline_numbers_of_the_result(
     assert rows.read_bytes().startswith(before)
     renamed = [row | {"name": "again"} for row in lines_of(rows)[: len(numbers)]]
     assert lines_of(rows)[len(numbers) :] == renamed
-    assert main(["leaderboard", str(rows), "--json"]) == 0
-    groups = json.loads(capsys.readouterr().out)["groups"]
+    groups = shell.data("leaderboard", rows, "--json")["groups"]
     assert len(groups) == len(numbers)
     assert all([row["rank"] for row in group["rows"]] == [1, 1] for group in groups)
 
 
-def test_a_manifest_pins_the_ground(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_manifest_pins_the_ground(tmp_path: Path) -> None:
     from tests.small_world import write_detections, write_small_world
 
     world = write_small_world(tmp_path)
@@ -189,7 +184,6 @@ def test_a_manifest_pins_the_ground(tmp_path: Path, capsys: pytest.CaptureFixtur
     known = [one["name"] for one in header["classes"] if one["role"] == "known"]
     (tmp_path / "classes.json").write_text(json.dumps({"known": known}))
     assert main([*given, "--append", str(rows), "--classes", str(tmp_path / "classes.json")]) == 0
-    capsys.readouterr()
     first, second, other_classes = lines_of(rows)
     assert not other_classes["pinned"]
     assert first["manifest"]["digest"] == second["manifest"]["digest"] == header["digest"]
@@ -197,9 +191,7 @@ def test_a_manifest_pins_the_ground(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert first["pinned"]
 
 
-def test_nothing_is_evaluated_when_the_rows_could_not_be_appended(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_nothing_is_evaluated_when_the_rows_could_not_be_appended(tmp_path: Path, shell: Shell) -> None:
     given = [*command("voc", tmp_path), "--out", str(tmp_path / "out")]
     other = tmp_path / "verdicts.jsonl"
     other.write_text('{"image_id": "coco:1"}\n')
@@ -209,8 +201,7 @@ def test_nothing_is_evaluated_when_the_rows_could_not_be_appended(
         (["--name", "mine"], "--append"),
         (["--append", str(tmp_path / "new.jsonl"), "--name", "a\nb"], "method name"),
     ):
-        assert main([*given, *more]) == 2
-        assert message in capsys.readouterr().err
+        assert message in shell.err(*given, *more)
         assert not (tmp_path / "out").exists()
     assert other.read_text() == '{"image_id": "coco:1"}\n'
 
@@ -241,45 +232,37 @@ def test_the_table_and_the_page(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert page.read_text().startswith("<!doctype html>")
 
 
-def test_rows_of_one_name_are_told_apart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_rows_of_one_name_are_told_apart(tmp_path: Path, shell: Shell) -> None:
     rows = [row_data("a", value, operating_point={"t_star": point}) for value, point in ((1, "0.05"), (2, "0.1"))]
-    assert main(["leaderboard", str(write_rows(tmp_path / "rows.jsonl", *rows))]) == 0
-    told = capsys.readouterr().out
+    told = shell.out("leaderboard", write_rows(tmp_path / "rows.jsonl", *rows))
     assert all(f"t_star {point}" in told for point in ("0.05", "0.1"))
-    assert main(["leaderboard", str(write_rows(tmp_path / "rows.jsonl", rows[0], row_data("b")))]) == 0
-    assert "t_star" not in capsys.readouterr().out
+    assert "t_star" not in shell.out("leaderboard", write_rows(tmp_path / "rows.jsonl", rows[0], row_data("b")))
 
 
 def test_the_page_does_not_take_the_place_of_the_rows(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rows = write_rows(tmp_path / "rows.jsonl", row_data("a"))
     before = rows.read_bytes()
     monkeypatch.chdir(tmp_path)
-    assert main(["leaderboard", str(rows), "--out", "rows.jsonl"]) == 2
-    assert "input of the same command" in capsys.readouterr().err
+    assert "input of the same command" in shell.err("leaderboard", rows, "--out", "rows.jsonl")
     assert rows.read_bytes() == before
 
 
-def test_no_single_ranking_of_rows_that_differ(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_single_ranking_of_rows_that_differ(tmp_path: Path, shell: Shell) -> None:
     path = write_rows(tmp_path / "rows.jsonl", row_data("a"), row_data("b", profile="official"))
-    assert main(["leaderboard", str(path), "--group", "2"]) == 0
-    shown = capsys.readouterr().out
+    shown = shell.out("leaderboard", path, "--group", "2")
     assert "Group 2" in shown
     assert "Group 1" not in shown
     page = tmp_path / "page.html"
     for group in ("all", "1,2"):
-        assert main(["leaderboard", str(path), "--group", group, "--out", str(page)]) == 2
-        assert "profile: official / paper" in capsys.readouterr().err
+        assert "profile: official / paper" in shell.err("leaderboard", path, "--group", group, "--out", page)
     assert not page.exists()
     for group in ("", "x", "1,", "-1", "3", "²"):
-        assert main(["leaderboard", str(path), f"--group={group}"]) == 2
-        assert "--group" in capsys.readouterr().err
+        assert "--group" in shell.err("leaderboard", path, f"--group={group}")
 
 
-def test_an_empty_file_and_a_missing_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_empty_file_and_a_missing_one(tmp_path: Path, shell: Shell) -> None:
     (tmp_path / "rows.jsonl").write_bytes(b"")
-    assert main(["leaderboard", str(tmp_path / "rows.jsonl")]) == 0
-    assert "no row" in capsys.readouterr().out
-    assert main(["leaderboard", str(tmp_path / "none.jsonl")]) == 2
-    assert "does not exist" in capsys.readouterr().err
+    assert "no row" in shell.out("leaderboard", tmp_path / "rows.jsonl")
+    assert "does not exist" in shell.err("leaderboard", tmp_path / "none.jsonl")

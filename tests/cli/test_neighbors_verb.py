@@ -1,9 +1,7 @@
 """``curation similarity neighbors`` and ``duplicates`` on stores and photos that are made on the spot."""
 
-import json
 import shutil
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +11,7 @@ from curation.cli import main
 from curation.ledger import LEDGER
 from curation.similarity.near_duplicates import look_duplicates
 from tests.rounding import cosine_error
+from tests.shell import Shell
 from tests.similarity.vectors import embedded, random_set
 
 
@@ -37,16 +36,20 @@ def embed(photos: Path, out: Path) -> Path:
     return out
 
 
-def as_json(capsys: pytest.CaptureFixture[str], *arguments: Any) -> dict[str, Any]:
-    capsys.readouterr()
-    assert main([*map(str, arguments), "--json"]) == 0
-    return json.loads(capsys.readouterr().out)  # type: ignore[no-any-return]
-
-
-def test_neighbors_of_photos(photos: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_neighbors_of_photos(photos: Path, tmp_path: Path, shell: Shell) -> None:
     store = embed(photos, tmp_path / "store")
-    result = as_json(
-        capsys, "similarity", "neighbors", "--queries", store, "--references", store, "-k", "2", "--out", tmp_path / "o"
+    result = shell.data(
+        "similarity",
+        "neighbors",
+        "--queries",
+        store,
+        "--references",
+        store,
+        "-k",
+        "2",
+        "--out",
+        tmp_path / "o",
+        "--json",
     )
     assert result["queries_among_references"] == 6
     assert [row["rank"] for row in result["neighbors"]] == [1, 2] * 6
@@ -56,20 +59,17 @@ def test_neighbors_of_photos(photos: Path, tmp_path: Path, capsys: pytest.Captur
     assert (near["5"], near["0"], near["4"], near["1"]) == ("0", "5", "1", "4")
     assert (tmp_path / "o/neighbors.csv").read_text().splitlines()[0] == "id,rank,neighbor,similarity"
     # Six photos have five others each.
-    assert main(["similarity", "neighbors", "--queries", str(store), "--references", str(store), "-k", "6"]) == 2
-    assert "1 to 5" in capsys.readouterr().err
+    assert "1 to 5" in shell.err("similarity", "neighbors", "--queries", store, "--references", store, "-k", "6")
 
 
-def test_other_images_of_the_same_name_are_neighbours(
-    photos: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_other_images_of_the_same_name_are_neighbours(photos: Path, tmp_path: Path, shell: Shell) -> None:
     # A second folder of the same name: its 2.png is another photo, its 3.png the same one.
     other = tmp_path / "second" / "photos"
     other.mkdir(parents=True)
     shutil.copy(photos / "0.png", other / "2.png")
     shutil.copy(photos / "3.png", other / "3.png")
     given = ("--queries", embed(other, tmp_path / "q"), "--references", embed(photos, tmp_path / "r"))
-    result = as_json(capsys, "similarity", "neighbors", *given, "-k", "5")
+    result = shell.data("similarity", "neighbors", *given, "-k", "5", "--json")
     assert result["queries_among_references"] == 1
     found: dict[str, list[str]] = {}
     for row in result["neighbors"]:
@@ -79,7 +79,7 @@ def test_other_images_of_the_same_name_are_neighbours(
     assert set(found["photos:3"]) == {f"photos:{k}" for k in (0, 1, 2, 4, 5)}
 
 
-def test_set_similarity(photos: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_set_similarity(photos: Path, tmp_path: Path, shell: Shell) -> None:
     store = embed(photos, tmp_path / "store")
     given = (
         "similarity",
@@ -91,21 +91,15 @@ def test_set_similarity(photos: Path, tmp_path: Path, capsys: pytest.CaptureFixt
         "--references",
         store,
     )
-    result = as_json(capsys, *given, "--set-similarity", "--out", tmp_path / "o")
+    result = shell.data(*given, "--set-similarity", "--out", tmp_path / "o", "--json")
     assert result["sets"]["near"]["mean"] == pytest.approx(1, rel=0, abs=cosine_error(352))
     assert result["reference"]["n"] == 6
     names = {path.name for path in (tmp_path / "o").iterdir()} - {LEDGER}
-    assert names == {
-        "similarity.csv",
-        "statistics.json",
-        "histograms.png",
-        "histograms.svg",
-        "histograms.csv",
-    }
+    assert names == {"similarity.csv", "statistics.json", "histograms.png", "histograms.svg", "histograms.csv"}
 
 
-def test_duplicates(photos: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    result = as_json(capsys, "similarity", "duplicates", "--photos", photos, "--out", tmp_path / "o")
+def test_duplicates(photos: Path, tmp_path: Path, shell: Shell) -> None:
+    result = shell.data("similarity", "duplicates", "--photos", photos, "--out", tmp_path / "o", "--json")
     pairs = {(row["first"], row["second"]): row["how"] for row in result["pairs"]}
     assert pairs["0.png", "5.png"] == "same pixels"
     assert pairs["1.png", "4.png"].startswith("perceptual")
@@ -114,10 +108,10 @@ def test_duplicates(photos: Path, tmp_path: Path, capsys: pytest.CaptureFixture[
     other = tmp_path / "other"
     other.mkdir()
     shutil.copy(photos / "2.png", other / "copy.png")
-    across = as_json(capsys, "similarity", "duplicates", "--photos", photos, "--against", other)["pairs"]
+    across = shell.data("similarity", "duplicates", "--photos", photos, "--against", other, "--json")["pairs"]
     assert [(row["first"], row["second"]) for row in across] == [("2.png", "copy.png")]
-    look = as_json(
-        capsys, "similarity", "duplicates", "--embeddings", embed(photos, tmp_path / "s"), "--threshold", "0.99"
+    look = shell.data(
+        "similarity", "duplicates", "--embeddings", embed(photos, tmp_path / "s"), "--threshold", "0.99", "--json"
     )["pairs"]
     assert ("photos:0", "photos:5") in {(row["first"], row["second"]) for row in look}
 
@@ -150,11 +144,7 @@ def test_look_duplicates_are_all_pairs_above_the_threshold() -> None:
         (("duplicates", "--embeddings", "{store}", "--threshold", "3"), "cosine"),
     ],
 )  # fmt: skip
-def test_wrong_use(
-    photos: Path, tmp_path: Path, arguments: tuple[str, ...], words: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_wrong_use(photos: Path, tmp_path: Path, arguments: tuple[str, ...], words: str, shell: Shell) -> None:
     store = embed(photos, tmp_path / "store")
-    capsys.readouterr()
     given = [one.format(store=store, photos=photos, none=tmp_path / "none") for one in arguments]
-    assert main(["similarity", *given]) == 2
-    assert words in capsys.readouterr().err
+    assert words in shell.err("similarity", *given)
