@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, settings
 from tests import unpainted
 from tests.fake_hub import WRITER, FakeHub, serving
 from tests.hierarchy.generate_wordnet import find_dict
+from tests.shell import Shell
 
 # A loaded machine is slow, not wrong; and the same examples on every run, so that a failure can be met again.
 settings.register_profile("curation", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
@@ -37,6 +38,12 @@ def wordnet_folder() -> Path:
         if named and (found := find_dict(Path(named))):
             return found
     pytest.skip("WordNet is not available: install wordnet-base, or set CURATION_WORDNET to its folder")
+
+
+@pytest.fixture
+def shell(capsys: pytest.CaptureFixture[str]) -> Shell:
+    """Commands of ``curation``, and what they print."""
+    return Shell(capsys)
 
 
 @pytest.fixture

@@ -122,10 +122,7 @@ class _Handler(BaseHTTPRequestHandler):
                 self.hub.requests.append(name)
                 if name == self.hub.break_at and self.hub.breaks and not self.hub.break_after:
                     return self._break()
-                action(
-                    self,
-                    **{key: unquote(value) for key, value in match.groupdict().items() if value is not None},
-                )
+                action(self, **{key: unquote(value) for key, value in match.groupdict().items() if value is not None})
                 return None
         self._send(404, {"error": f"no route {method} {parts.path}"})
         return None
@@ -281,8 +278,7 @@ class _Handler(BaseHTTPRequestHandler):
         oid = sha1(self.body + str(len(repository.commits)).encode())
         repository.commits.append((oid, files))
         return self._send(
-            200,
-            {"success": True, "commitOid": oid, "commitUrl": f"{self.hub.url}/datasets/{repo}/commit/{oid}"},
+            200, {"success": True, "commitOid": oid, "commitUrl": f"{self.hub.url}/datasets/{repo}/commit/{oid}"}
         )
 
     def _tag(self, repo: str, revision: str) -> None:

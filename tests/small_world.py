@@ -14,16 +14,7 @@ from curation.sources.voc import read_voc
 
 KNOWN = {"aeroplane": 5, "bird": 16, "cat": 17, "dog": 18, "person": 1}
 UNKNOWN = {"elephant": 22, "zebra": 24, "pizza": 59}
-COCO_NAMES = {
-    5: "airplane",
-    16: "bird",
-    17: "cat",
-    18: "dog",
-    1: "person",
-    22: "elephant",
-    24: "zebra",
-    59: "pizza",
-}
+COCO_NAMES = {5: "airplane", 16: "bird", 17: "cat", 18: "dog", 1: "person", 22: "elephant", 24: "zebra", 59: "pizza"}
 SIZE = 320
 
 

@@ -10,16 +10,7 @@ from typing import Any
 
 from curation.benchmarks.parts import source_entry
 from curation.canonical import sha256_of_lines
-from curation.manifest.header import (
-    SCHEMA_VERSION,
-    ClassEntry,
-    Header,
-    LabelView,
-    Paper,
-    PartEntry,
-    Rule,
-    TaskEntry,
-)
+from curation.manifest.header import SCHEMA_VERSION, ClassEntry, Header, LabelView, Paper, PartEntry, Rule, TaskEntry
 from curation.manifest.manifest import Manifest
 from curation.sources.coco import read_coco
 from curation.sources.source import Source
@@ -91,12 +82,7 @@ def make_task_manifest(sources: dict[str, Source], lists: dict[str, tuple[str, .
             "taxonomy": "OWOD",
             "origin": "regenerated",
             "classes": tuple(
-                ClassEntry(
-                    name=name,
-                    role="known",
-                    index=index,
-                    aliases=("aeroplane",) if name == "airplane" else (),
-                )
+                ClassEntry(name=name, role="known", index=index, aliases=("aeroplane",) if name == "airplane" else ())
                 for index, name in enumerate(names)
             ),
             "parts": tuple(parts),

@@ -20,8 +20,7 @@ def test_the_peak_of_a_part_is_its_own(tmp_path: Path) -> None:
     assert peak_gib() > 400 / 1024
     small = spent_by("start = clocks(); spent, count = clocks() - start, 7", tmp_path)
     large = spent_by(
-        "start = clocks(); held = numpy.ones(200 << 20, numpy.uint8); spent, count = clocks() - start, 7",
-        tmp_path,
+        "start = clocks(); held = numpy.ones(200 << 20, numpy.uint8); spent, count = clocks() - start, 7", tmp_path
     )
     assert held.any()
     assert (small.count, large.count) == (7, 7)

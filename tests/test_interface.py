@@ -18,7 +18,7 @@ import pytest
 import curation
 from curation.arguments import checked
 from curation.benchmarks.registry import evaluation_of, protocols
-from curation.cli.signature import _parameter_texts
+from curation.cli.signature import parameter_texts
 from curation.errors import UsageError
 from curation.evaluation.inputs import Reading
 from curation.interface import _with_variants
@@ -66,7 +66,7 @@ def test_every_benchmark_is_a_function_whose_arguments_are_all_named() -> None:
         function = getattr(curation.evaluate, name)
         assert name in (inspect.getdoc(type(curation.evaluate)) or "")
         signature = inspect.signature(function)
-        told = set(_parameter_texts(function))
+        told = set(parameter_texts(function))
         assert {one for one in signature.parameters if one != "variants"} <= told, name
         assert not {"reading", "policy", "options"} & signature.parameters.keys()
     assert {"bad_boxes", "recalls", "variants"} <= inspect.signature(curation.evaluate.elephant).parameters.keys()
@@ -119,7 +119,7 @@ def test_the_example_of_every_function_runs(name: str) -> None:
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_every_parameter_is_explained(name: str) -> None:
     function = implementation(name)
-    told = _parameter_texts(function)
+    told = parameter_texts(function)
     named = {one.lstrip("*") for one in told}
     missing = [one for one in inspect.signature(function).parameters if one not in named]
     assert not missing or name == "diff"

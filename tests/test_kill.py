@@ -58,13 +58,7 @@ def is_killed_after(arguments: list[str], cache: Path, delay: float) -> bool:
 
 
 def kill_many_times(
-    arguments: list[str],
-    cache: Path,
-    whole: float,
-    check: Callable[[], None],
-    *,
-    seed: int,
-    late: float = 0.0,
+    arguments: list[str], cache: Path, whole: float, check: Callable[[], None], *, seed: int, late: float = 0.0
 ) -> None:
     """Kill a command at moments spread over its whole run until `KILLS` of them hit it; check after each attempt.
 

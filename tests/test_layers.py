@@ -49,16 +49,7 @@ ALLOWED = {
     "publishing": GROUND | {"sources", "manifest", "decisions", "figure_style"},
     "evaluation": GROUND | {"sources", "manifest", "decisions", "hierarchy", "figure_style"},
     "benchmarks": GROUND
-    | {
-        "sources",
-        "manifest",
-        "hierarchy",
-        "decisions",
-        "cooccurrence",
-        "publishing",
-        "evaluation",
-        "figure_style",
-    },
+    | {"sources", "manifest", "hierarchy", "decisions", "cooccurrence", "publishing", "evaluation", "figure_style"},
     "review": GROUND | {"sources", "manifest", "similarity", "decisions", "proposals", "publishing"},
     "identify": GROUND | {"sources", "manifest"},
     "leaks": GROUND | {"sources", "similarity", "manifest", "evaluation"},

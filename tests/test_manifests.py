@@ -10,13 +10,11 @@ from curation.cli import main
 from curation.manifest.locate import INDEX_FILE, index_text, load_manifest, manifest_folders, manifest_index
 from curation.manifest.manifest import read_manifest
 from tests.real_files import real_files
+from tests.shell import Shell
 
 ROOT = Path(__file__).parents[1] / "manifests"
 FOLDERS = manifest_folders([ROOT])
-SOURCES = {
-    "voc2007-test": "data/voc2007/test_with_difficult.json",
-    "coco": "data/coco/instances_val2017_rebuilt.json",
-}
+SOURCES = {"voc2007-test": "data/voc2007/test_with_difficult.json", "coco": "data/coco/instances_val2017_rebuilt.json"}
 
 
 @pytest.mark.parametrize("name", FOLDERS)
@@ -38,9 +36,8 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("name", FOLDERS)
-def test_each_verifies(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["verify", str(FOLDERS[name])]) == 0
-    assert capsys.readouterr().out.endswith("verified\n")
+def test_each_verifies(name: str, shell: Shell) -> None:
+    assert shell.out("verify", FOLDERS[name]).endswith("verified\n")
 
 
 @pytest.mark.parametrize("name", FOLDERS)
@@ -129,11 +126,10 @@ def test_no_full_wilderness_of_train2017_is_here(version: str, lists: set[str]) 
     assert (figures["wilderness.images"], figures["wr1.images"]) == (23008, 4952)
 
 
-def test_wr1_is_a_minor_step(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wr1_is_a_minor_step(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT.parent)
     old, new = (FOLDERS[f"elephant/train2017@{version}"] for version in ("1.0.0", "1.1.0"))
-    assert main(["diff", str(old), str(new), "--json"]) == 0
-    said = json.loads(capsys.readouterr().out)
+    said = shell.data("diff", old, new, "--json")
     assert (said["verdict"], said["stated_step"]) == ("minor", "minor")
     link = read_manifest(new).header.supersedes
     assert link is not None

@@ -14,6 +14,7 @@ from tests.docs.pages import blocks_of, commands_of
 from tests.docs.worlds import data_of, draw_detections, lay
 from tests.evaluation.open_world_rows import of_result
 from tests.review.conftest import database_uri, fiftyone, review_environment  # noqa: F401  (fixtures)
+from tests.shell import Shell
 
 DECLARED = "curation build elephant/train2017"
 
@@ -38,11 +39,10 @@ def test_init_writes_the_task_file_that_the_page_prints(data: Path) -> None:
     assert read_task_file(data / "tasks.toml") == read_task_file(data / "printed.toml")
 
 
-def test_completing_the_declared_manifest_refuses_other_data(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_completing_the_declared_manifest_refuses_other_data(data: Path, shell: Shell) -> None:
     # The small world is not train2017: the command must run, say which figures differ, and write nothing.
     (line,) = [line for line in commands() if line.startswith(DECLARED)]
-    assert main(shlex.split(line)[1:]) == 1
-    assert "23,008" in capsys.readouterr().out
+    assert "23,008" in shell.out(*shlex.split(line)[1:], status=1)
     assert not (data / shlex.split(line)[-1]).exists()
 
 

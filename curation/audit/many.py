@@ -102,7 +102,7 @@ def audits(
     folder
         whose folders hold the lists, one benchmark each
     out
-        shards of a report a folder (JSON); the same command goes on where it was interrupted
+        shards of a report a folder (JSON); the same command resumes after an interruption
     rules
         only these rules or principles, such as CO1,DS2 or DS
     fail_on

@@ -72,11 +72,11 @@ def audit(
         for a folder of lists any name; one such as coco-train2017 or voc2007-test says what it is. Rules without the
         data they need are undecidable
     exhaustive : collection of str
-        a source that annotates every object of its classes (known for COCO and VOC annotation files; repeatable)
+        every object of this source's classes is annotated (known of COCO and VOC annotation files; repeatable)
     tasks : str or sequence of TaskClasses, optional
         classes of each task, for a folder of lists: reowod, ore (m-owodb), s-owodb, a .json or .toml file, a manifest
     namespace : str, optional
-        dataset of ids whose form does not reveal it (default: that of the sources, if they share one)
+        the dataset of ids that do not name one (default: that of the sources, where they share one)
     roles : mapping of str to str, optional
         role of a list of a folder: train, finetune, val, test, wilderness, id, ood or none; LIST[1-1000] for some of
         its lines (default: guessed from its name; repeatable)
@@ -93,8 +93,8 @@ def audit(
     exemplars : int
         images of each known class that a finetuning list should hold
     groups : sequence of str
-        pattern whose first capture group, searched in the path, names a group of images such as a patient; tried before
-        the built-in patterns (repeatable, in order)
+        what a group of images is, such as a patient: a pattern whose first capture group is searched for in the path,
+        before the built-in patterns (repeatable, tried in order)
     group_column : str
         table column that holds such a group
     rules : str, optional

@@ -61,14 +61,14 @@ def build(
     sources : mapping of str to path or annotations
         ``curation list BENCHMARK`` names those of a benchmark
     parameters : mapping of str to str
-        a parameter of the protocol (repeatable)
+        a parameter of the benchmark (repeatable)
     tasks : Path or str, optional
         TOML or JSON: your own tasks (owod)
     wordnet : str, optional
         a WordNet of NLTK's data in place of the built-in WordNet 3.0, as --set wordnet=… (imagenet,
         findmeifyoucan)
     decisions : Path or str, optional
-        recorded decisions to replay: jsonl, csv, or the authors' manual_selection (protocol findmeifyoucan)
+        recorded decisions to replay: jsonl, csv, or the authors' manual_selection (findmeifyoucan)
     allow_conflicts : bool
         replay all verdicts of --decisions that contradict each other, as the authors' code does
     name : str
@@ -80,7 +80,7 @@ def build(
     source_notes : mapping of str to str, optional
         a note on one source (repeatable)
     declare : bool
-        write the paper's own version with the available lists, the rest declared
+        write the paper's own version with the lists at hand, the rest header-only
     overlay : Path or str, optional
         boxes that reviewers added to the annotations, overlay.jsonl of another manifest: the lists are those of the
         rule, the truth has these boxes too

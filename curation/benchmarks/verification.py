@@ -120,7 +120,7 @@ def verify(
     manifest : Manifest, str or Path
         a folder, or NAME@VERSION of an available manifest
     sources : mapping of str to path or annotations, optional
-        every count is made again from it
+        every count is recomputed from it
     strict : bool
         other bytes of a source file are a failure, not a note
     rebuild : bool

@@ -7,6 +7,7 @@ import importlib
 import json
 import sys
 from collections.abc import Sequence
+from keyword import iskeyword
 from pathlib import Path
 from typing import Any
 
@@ -96,7 +97,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status (see `curation.edge.outcome`)."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     verb, command = [*(word for word in given if not word.startswith("-")), "", ""][:2]
-    parser = _parser(f"{verb} --each" if "--each" in given else verb, command)
+    parser = _parser(verb, command, each="--each" in given)
     if (answer := _gone(parser, given, verb, command)) is not None:
         print(f"error: {answer}", file=sys.stderr)
         return 2
@@ -157,7 +158,7 @@ def _run(options: argparse.Namespace) -> int:
     return answer.status
 
 
-def _parser(verb: str | None, command: str = "", *, every: bool = False) -> argparse.ArgumentParser:
+def _parser(verb: str | None, command: str = "", *, every: bool = False, each: bool = False) -> argparse.ArgumentParser:
     """Return the parser; only the module of the verb, and of the command in use, is imported: help stays instant."""
     listed = "\n".join(
         f"{title}\n" + "\n".join(f"  {name:<13}{summary}" for name, summary in verbs.items())
@@ -184,10 +185,9 @@ def _parser(verb: str | None, command: str = "", *, every: bool = False) -> argp
         subparser = below.add_parser(
             name, help=summary, description=_sentence(summary), formatter_class=Help, allow_abbrev=False
         )
-        if every or name == (verb or "").partition(" ")[0]:
-            # `audit --each` is a program of its own behind the same word.
-            module = "audits" if verb == "audit --each" else name
-            _declare(subparser, importlib.import_module(f"curation.cli.{module}_verb"), command)
+        if every or name == verb:
+            module = importlib.import_module(f"curation.cli.verbs.{name}{'_' * iskeyword(name)}")
+            _declare(subparser, module, command, each=each)
             outputs.add_force(subparser)
     return parser
 
@@ -233,7 +233,7 @@ def _complete_files(parser: argparse.ArgumentParser) -> None:
             action.complete = _FILES  # type: ignore[attr-defined]
 
 
-def _declare(parser: argparse.ArgumentParser, module: Any, command: str) -> None:
+def _declare(parser: argparse.ArgumentParser, module: Any, command: str, *, each: bool) -> None:
     """Declare the options of a verb: those of its function ``run``, or of each of its ``COMMANDS``.
 
     A command is a function that returns an `Answer`.
@@ -247,8 +247,10 @@ def _declare(parser: argparse.ArgumentParser, module: Any, command: str) -> None
     if hasattr(module, "COMMANDS"):
         add_commands(parser, module.COMMANDS, module.METAVAR)
     else:
-        add_arguments(parser, module.run)
-        parser.set_defaults(command=module.run)
+        # `audit --each` has options of its own.
+        run = module.run_each if each and hasattr(module, "run_each") else module.run
+        add_arguments(parser, run)
+        parser.set_defaults(command=run)
     _add_json(parser)
 
 

@@ -18,11 +18,11 @@ from curation.text_table import Table, printable, table_lines
 __all__ = [
     "Amount",
     "Answer",
+    "Line",
     "Table",
     "counted_examples",
     "emit",
     "note",
-    "printable",
     "stage",
     "steps",
     "table_lines",
@@ -32,6 +32,8 @@ __all__ = [
 
 
 Data = Mapping[str, Any] | Sequence[Any]
+Line = str | Table
+"""What is printed for people: a line, in which no character steers the terminal, or a table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +44,8 @@ class Answer:
     ----------
     data : mapping or sequence, or a function that makes it
         What ``--json`` prints; made only then.
-    lines : iterable of str
-        What is printed else.
+    lines : iterable of str or Table
+        What is printed else; a table as its lines.
     status : int
         The exit status: 0 done, 1 the check failed.
     then : callable, optional
@@ -51,7 +53,7 @@ class Answer:
     """
 
     data: Data | Callable[[], Data]
-    lines: Iterable[str]
+    lines: Iterable[Line]
     status: int = 0
     then: Callable[[], None] | None = None
 
@@ -72,7 +74,7 @@ class Amount:
     quiet: Annotated[bool, OneOf("amount")] = False
 
 
-def emit(data: Data | Callable[[], Data], lines: Iterable[str], *, as_json: bool) -> None:
+def emit(data: Data | Callable[[], Data], lines: Iterable[Line], *, as_json: bool) -> None:
     """Print a result: the data as JSON, or the lines."""
     if as_json:
         # An escape of JSON where the encoding lacks a character: that of the stream would be none.
@@ -80,7 +82,7 @@ def emit(data: Data | Callable[[], Data], lines: Iterable[str], *, as_json: bool
         print(json.dumps(data() if callable(data) else data, indent=1, ensure_ascii=escaped, allow_nan=False))
         return
     for line in lines:
-        print(line)
+        print(*(table_lines(line) if isinstance(line, Table) else [printable(line)]), sep="\n")
 
 
 def warn(text: str) -> None:

@@ -8,9 +8,9 @@ wherever there is an output.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -22,14 +22,23 @@ FIGURE_SUFFIXES = (".png", ".svg", ".csv")
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """The type of an option that names an output: the path of its text."""
+    """The type of an option that names an output: the path of its text.
+
+    Attributes
+    ----------
+    replaces : bool
+        Whether files may be replaced there, so that ``--force`` is offered.
+    """
+
+    replaces: bool = field(default=True, kw_only=True)
 
     def __call__(self, text: str) -> Path:
         """Return the path that an argument names."""
         return Path(text)
 
     def check(self, path: Path) -> None:
-        """Raise an error of the tree where the output may not be written."""
+        """Raise a `curation.errors.CurationError` where the output may not be written."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,15 +60,25 @@ class OutputFolder(Output):
         What may be written there, as patterns of file names.
     figures : tuple of str
         Likewise, patterns of figures: each stands for three files.
+    benchmark : str
+        The report of this benchmark says what may be written there; it is read only when that is needed.
     """
 
-    files: tuple[str, ...]
+    files: tuple[str, ...] = ()
     figures: tuple[str, ...] = ()
+    benchmark: str = ""
 
     @property
     def patterns(self) -> tuple[str, ...]:
         """Return the patterns of all file names."""
-        return (*self.files, *(f"{stem}{suffix}" for stem in self.figures for suffix in FIGURE_SUFFIXES))
+        files, figures = self.files, self.figures
+        if self.benchmark:
+            from curation.benchmarks.registry import report_of
+
+            report = report_of(self.benchmark)
+            files = ("results.json", "measures.csv", *(f"{stem}.csv" for stem in report.files))
+            figures = report.figures
+        return (*files, *(f"{stem}{suffix}" for stem in figures for suffix in FIGURE_SUFFIXES))
 
     def check(self, path: Path) -> None:
         """Check that it can be a folder, and each file there whose name is one that may be written."""
@@ -71,36 +90,6 @@ class OutputFolder(Output):
                 # What a killed run left half written has a hidden name: it is removed when the file is written.
                 if not file.name.startswith("."):
                     ledger.check_output(file)
-
-
-@dataclass(frozen=True, slots=True)
-class OutputResult(Output):
-    """A folder that a result of one protocol is written to; it may hold other files.
-
-    Attributes
-    ----------
-    protocol : str
-        Its report says what may be written there; it is read only when that is needed.
-    """
-
-    protocol: str
-
-    @property
-    def folder(self) -> OutputFolder:
-        """Return what may be written there."""
-        from curation.benchmarks.registry import report_of
-
-        report = report_of(self.protocol)
-        return OutputFolder(("results.json", *(f"{stem}.csv" for stem in report.files)), report.figures)
-
-    @property
-    def patterns(self) -> tuple[str, ...]:
-        """Return the patterns of all file names."""
-        return self.folder.patterns
-
-    def check(self, path: Path) -> None:
-        """Check each file there whose name is one that may be written."""
-        self.folder.check(path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,16 +115,15 @@ class FileOrNewFolder(Output):
     """One file, or a folder that appears whole."""
 
     def check(self, path: Path) -> None:
-        """Check what stands there."""
-        if path.is_dir():
-            ledger.require_new_folder(path)
-        else:
-            ledger.check_output(path)
+        """Check the file or folder that is there."""
+        (ledger.require_new_folder if path.is_dir() else ledger.check_output)(path)
 
 
 @dataclass(frozen=True, slots=True)
 class AppendedFile(Output):
     """A file that lines are added to: it is kept, but may not be an input."""
+
+    replaces: bool = field(default=False, kw_only=True)
 
     def check(self, path: Path) -> None:
         """Check that the command does not read it."""
@@ -147,34 +135,28 @@ class AppendedFile(Output):
 class OwnFolder(Output):
     """A folder that the verb keeps for itself and recognises: embeddings, a review, manifests with their index."""
 
+    replaces: bool = field(default=False, kw_only=True)
+
     def check(self, path: Path) -> None:
         """Check that no review keeps it for itself."""
         ledger.refuse_review(path)
 
 
-@dataclass(frozen=True, slots=True)
-class IndexedFolder(OwnFolder):
-    """A folder of manifests whose index is written anew."""
-
-
-_REPLACING = (IndexedFolder, OutputFile, OutputFolder, OutputResult, NewFolder, FileOrNewFolder)
-
 NEW_MANIFEST = NewFolder(unless="manifest.json")
-"""A manifest that stands there already is accepted where it is the very same."""
+"""A manifest that is there already is accepted where it is the very same."""
 
 
 def add_force(parser: argparse.ArgumentParser) -> None:
     """Add ``--force`` to a verb, or to each of its sub-commands, that has an output."""
-    actions = list(parser._actions)
-    for action in actions:
+    for action in list(parser._actions):
         if isinstance(action, argparse._SubParsersAction):
             for command in dict.fromkeys(action.choices.values()):
                 add_force(command)
-    if any(isinstance(action.type, _REPLACING) for action in actions):
+    if any(isinstance(action.type, Output) and action.type.replaces for action in parser._actions):
         parser.add_argument(
             "--force",
             action="store_true",
-            help="replace files that this tool did not write; never an input of the command, never a whole folder",
+            help="replace files that curation did not write; never an input of the command, never a whole folder",
         )
 
 
@@ -189,12 +171,12 @@ def guarded(parser: argparse.ArgumentParser, options: argparse.Namespace) -> Ite
     MissingFileError
         An input is a pipe, a device or a socket.
     """
-    actions = list(_chosen_actions(parser, options))
     inputs = [
         path
-        for action in actions
+        for action in _chosen_actions(parser, options)
         if not isinstance(action.type, Output) and action.choices is None
-        for path in _paths(_given(action, options))
+        if (value := getattr(options, action.dest, None)) != action.default
+        for path in _paths(value)
     ]
     with ledger.command(inputs=inputs, force=getattr(options, "force", False)):
         for action, path in outputs_of(parser, options):
@@ -223,20 +205,12 @@ def _chosen_actions(parser: argparse.ArgumentParser, options: argparse.Namespace
             yield action
 
 
-def _given(action: argparse.Action, options: argparse.Namespace) -> Any:
-    """Return the value of an option, None where it has its default."""
-    value = getattr(options, action.dest, None)
-    return None if value == action.default else value
-
-
 def _paths(value: Any) -> Iterator[Path]:
-    """Yield every path that a value may name: a text itself, and what stands behind each ``=`` of ``NAME=PATH``."""
+    """Yield every path that a value may name: a text itself, and what follows each ``=`` of ``NAME=PATH``."""
     if isinstance(value, list | tuple):
         for one in value:
             yield from _paths(one)
-    elif isinstance(value, Path):
-        yield from _paths(str(value))
-    elif isinstance(value, str):
-        pieces = value.split("=")
-        texts: Iterable[str] = ("=".join(pieces[place:]) for place in range(len(pieces)))
+    elif isinstance(value, str | Path):
+        pieces = str(value).split("=")
+        texts = ("=".join(pieces[start:]) for start in range(len(pieces)))
         yield from (Path(text) for text in texts if text and "\0" not in text)

@@ -74,10 +74,9 @@ _KEY = re.compile(r"[\w.-]+")
 
 @dataclass(frozen=True, slots=True)
 class OneOf:
-    """At most one of the options that name the same choice may be given; exactly one where that is `required`."""
+    """At most one of the options that name the same choice may be given."""
 
     choice: str
-    required: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +84,7 @@ class _Option:
     """One parameter as the command line knows it."""
 
     parameter: str
+    called: OptionName
     kind: Literal["flag", "one", "many", "pairs"]
     word: Any
     default: Any
@@ -93,27 +93,34 @@ class _Option:
     choices: tuple[str, ...] | None
     group: OneOf | None
     help: str
-    bare: bool = False
-    name: str = ""
-    key: str = ""
-    words: tuple[str, str] = ("no", "yes")
+    bare: bool
+
+    @property
+    def key(self) -> str:
+        """Return the key of a shared option that gives this parameter."""
+        return self.called.key
 
     @property
     def dest(self) -> str:
         """Return the name in the namespace."""
-        return self.name.replace("-", "_")
+        return self.called.option.replace("-", "_")
 
     @property
     def flag(self) -> str:
         """Return the option as it is typed."""
-        return f"--{'no-' * (self.default is True)}{self.name}"
+        return f"--{'no-' * (self.default is True)}{self.called.option}"
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Return what may stand for it: of one letter, also that after a single hyphen."""
+        """Return the words that argparse knows it by: an option of one letter also follows a single hyphen."""
         if self.positional:
             return (self.dest,)
         return (f"-{self.dest}", self.flag) if len(self.dest) == 1 else (self.flag,)
+
+    @property
+    def said(self) -> str:
+        """Return what messages call it."""
+        return self.dest.upper() if self.positional else f"{self.flag} {self.key}".rstrip()
 
     @property
     def required(self) -> bool:
@@ -123,7 +130,21 @@ class _Option:
     @property
     def accepted(self) -> tuple[str, ...] | None:
         """Return the words that the value of a key may be, None for any."""
-        return self.words if self.kind == "flag" else self.choices
+        return self.called.words if self.kind == "flag" else self.choices
+
+    @property
+    def value_text(self) -> str:
+        """Return what stands for the value of a key in the help."""
+        if self.accepted:
+            return "|".join(self.accepted)
+        return (self.metavar or "VALUE").replace("[", "").replace("]", "").rpartition("=")[2]
+
+    @property
+    def default_text(self) -> str:
+        """Return the words about a default that the help itself does not state."""
+        value = self.default
+        unsaid = self.kind != "one" or value in (_EMPTY, None, False, "", ())
+        return "" if unsaid or "default" in self.help or f"({value}" in self.help else f" (default: {value})"
 
     def after_key(self, text: str) -> str | None:
         """Return the value that a text gives to the key, None where it has another; of pairs KEY:NAME=VALUE too."""
@@ -138,7 +159,7 @@ def add_arguments(parser: argparse.ArgumentParser, function: Callable[..., Any])
     """Declare the parameters of a function as arguments and options."""
     groups: dict[str, argparse._MutuallyExclusiveGroup] = {}
     declared: dict[str, dict[str, _Option]] = {}
-    for option in _options(function):
+    for option in options_of(function):
         members = declared.setdefault(option.dest, {})
         first = members.setdefault(option.key, option)
         members[option.key] = first if first.help else dataclasses.replace(first, help=option.help)
@@ -149,20 +170,19 @@ def add_arguments(parser: argparse.ArgumentParser, function: Callable[..., Any])
             _declare_shared(parser, shared[dest])
             continue
         option = members[""]
-        place: Any = parser
+        holder: Any = parser
         if option.group is not None:
-            place = groups.get(option.group.choice) or groups.setdefault(
-                option.group.choice, parser.add_mutually_exclusive_group(required=option.group.required)
-            )
-        _declare(place, option)
+            choice = option.group.choice
+            holder = groups.get(choice) or groups.setdefault(choice, parser.add_mutually_exclusive_group())
+        _declare(holder, option)
 
 
 def _declare_shared(parser: argparse.ArgumentParser, members: Sequence[_Option]) -> None:
     """Declare an option that several parameters share, each with a key but for one."""
     main = next((option for option in members if not option.key), None)
     keyed = [option for option in members if option.key]
-    lines = [f"{option.key}={_value_told(option)}: {option.help}{_default_told(option)}" for option in keyed]
-    head = main.help + _default_told(main) if main else ABOUT.get(members[0].name, "repeatable")
+    lines = [f"{option.key}={option.value_text}: {option.help}{option.default_text}" for option in keyed]
+    head = main.help + main.default_text if main else ABOUT.get(members[0].called.option, "repeatable")
 
     def text_of(text: str) -> str:
         for option in keyed:
@@ -170,31 +190,25 @@ def _declare_shared(parser: argparse.ArgumentParser, members: Sequence[_Option])
             if value is not None and (value in option.accepted if option.accepted else value):
                 return text
             if value is not None:
-                raise argparse.ArgumentTypeError(f"{text[:200]!r}: expected {option.key}={_value_told(option)}")
+                raise argparse.ArgumentTypeError(f"{text[:200]!r}: expected {option.key}={option.value_text}")
         if main is None:
             known = ", ".join(option.key for option in keyed)
             raise argparse.ArgumentTypeError(f"{text[:200]!r}: expected KEY=VALUE with a key of {known}")
         return text
 
     words = [f"{option.key}={word}" for option in keyed for word in option.accepted or ()]
-    told: dict[str, Any] = {"choices": words} if main is None and all(option.accepted for option in keyed) else {}
+    closed = main is None and all(option.accepted for option in keyed)
     parser.add_argument(
-        *members[0].names if main is None else main.names,
+        *(main or members[0]).names,
         action="append",
         type=text_of,
         default=[],
         dest=members[0].dest,
         required=main is not None and main.required,
-        metavar="KEY=VALUE" if main is None else (main.choices and "|".join(main.choices)) or _metavar(main),
-        help="\n".join([head.replace("%", "%%"), *lines]),
-        **told,
+        choices=words if closed else None,
+        metavar="KEY=VALUE" if main is None else "|".join(main.choices or ()) or main.metavar,
+        help="\n".join([head, *lines]).replace("%", "%%"),
     )
-
-
-def _value_told(option: _Option) -> str:
-    if option.accepted:
-        return "|".join(option.accepted)
-    return (_metavar(option) or "VALUE").replace("[", "").replace("]", "").rpartition("=")[2]
 
 
 def add_commands(parser: argparse.ArgumentParser, commands: Mapping[str, Callable[..., Any]], metavar: str) -> None:
@@ -202,13 +216,15 @@ def add_commands(parser: argparse.ArgumentParser, commands: Mapping[str, Callabl
     below = parser.add_subparsers(dest=metavar.lower(), metavar=metavar, required=True)
     for name, function in commands.items():
         summary = summary_of(function)
-        command = below.add_parser(name, help=summary, description=summary, formatter_class=Help, allow_abbrev=False)
+        command = below.add_parser(
+            name, help=summary, description=f"{summary}.", formatter_class=Help, allow_abbrev=False
+        )
         add_arguments(command, function)
         command.set_defaults(command=function)
 
 
-def arguments(function: Callable[..., Any], options: argparse.Namespace) -> tuple[list[Any], dict[str, Any]]:
-    """Return what a function is called with for parsed options: positional and keyword arguments.
+def call(function: Callable[..., Any], options: argparse.Namespace) -> Any:
+    """Call a function with what its parameters were given on the command line.
 
     Raises
     ------
@@ -217,38 +233,20 @@ def arguments(function: Callable[..., Any], options: argparse.Namespace) -> tupl
         `curation.arguments.checked`).
     """
     positional, named = [], {}
-    hints = _hints(function)
+    hints = annotations_of(function, extras=True)
     for name, parameter in _parameters(function):
-        group = _group_in(hints[name])
-        option = None if group else _option(function, parameter, hints[name], {})
-        if group:
+        if group := _group_in(hints[name]):
             value = call(group, options)
-        elif option is None:
-            continue
+        elif option := _option(function, parameter, hints[name], ""):
+            value = _value(option, options)
+            value = fitted(value, option.said, hints[name], "The command", "--help", parameter.default)
         else:
-            word = option.dest.upper() if option.positional else f"{option.flag} {option.key}".rstrip()
-            value = fitted(_value(option, options), word, hints[name], "The command", "--help", parameter.default)
+            continue
         if parameter.kind is inspect.Parameter.POSITIONAL_ONLY:
             positional.append(value)
         else:
             named[name] = value
-    return positional, named
-
-
-def call(function: Callable[..., Any], options: argparse.Namespace) -> Any:
-    """Call a function with what its parameters were given on the command line."""
-    positional, named = arguments(function, options)
     return function(*positional, **named)
-
-
-def option_words(function: Callable[..., Any]) -> tuple[str, ...]:
-    """Return the options of a function and their keys, by which functions that share a parser are known."""
-    return tuple(f"{option.flag} {option.key}" for option in _options(function))
-
-
-def variants_of(function: Callable[..., Any]) -> tuple[str, ...]:
-    """Return the words of ``--variant``."""
-    return next((option.choices or () for option in _options(function) if option.name == "variant"), ())
 
 
 def summary_of(function: Callable[..., Any]) -> str:
@@ -256,14 +254,14 @@ def summary_of(function: Callable[..., Any]) -> str:
     return (inspect.getdoc(function) or "").partition("\n")[0].removesuffix(".").replace("%", "%%")
 
 
-def _options(function: Callable[..., Any]) -> Iterator[_Option]:
-    texts = _parameter_texts(function)
-    hints = _hints(function)
+def options_of(function: Callable[..., Any]) -> Iterator[_Option]:
+    """Yield the options of a function, those of the records and functions that it is annotated with included."""
+    texts = parameter_texts(function)
+    hints = annotations_of(function, extras=True)
     for name, parameter in _parameters(function):
-        group = _group_in(hints[name])
-        if group is not None:
-            yield from _options(group)
-        elif (option := _option(function, parameter, hints[name], texts)) is not None:
+        if group := _group_in(hints[name]):
+            yield from options_of(group)
+        elif option := _option(function, parameter, hints[name], texts.get(name, "")):
             yield option
 
 
@@ -273,23 +271,16 @@ def _parameters(function: Callable[..., Any]) -> list[tuple[str, inspect.Paramet
     return [(name, one) for name, one in given if one.kind is not inspect.Parameter.VAR_KEYWORD]
 
 
-def _hints(function: Callable[..., Any]) -> dict[str, Any]:
-    """Return the types of the parameters, or of the fields of a record."""
-    return annotations_of(function, extras=True)
-
-
 def _group_in(hint: Any) -> Callable[..., Any] | None:
     """Return what stands for several options: a dataclass, or the function whose result is meant."""
     extras = get_args(hint)[1:] if get_origin(hint) is typing.Annotated else ()
     if made := next((one for one in extras if inspect.isfunction(one)), None):
         return made
-    kinds = [one for one in alternatives(hint) if one is not type(None)]
+    kinds = [kind for kind in alternatives(hint) if kind is not type(None)]
     return kinds[0] if len(kinds) == 1 and isinstance(kinds[0], type) and dataclasses.is_dataclass(kinds[0]) else None
 
 
-def _option(
-    function: Callable[..., Any], parameter: inspect.Parameter, hint: Any, texts: Mapping[str, str]
-) -> _Option | None:
+def _option(function: Callable[..., Any], parameter: inspect.Parameter, hint: Any, text: str) -> _Option | None:
     """Return a parameter as the command line knows it; None where Python alone knows it."""
     extras: list[Any] = []
     kind: Literal["flag", "one", "many", "pairs"] = "one"
@@ -298,36 +289,36 @@ def _option(
         kind, hint = "many", _plain(get_args(hint)[0], extras)
     elif get_origin(hint) is Mapping:
         kind, hint = "pairs", _plain(get_args(hint)[1], extras)
-    word = next((one for one in extras if isinstance(one, type | Output)), hint)
+    word = next((extra for extra in extras if isinstance(extra, type | Output)), hint)
     choices = get_args(hint) if get_origin(hint) is Literal else None
     if word is bool and kind == "one":
         kind = "flag"
-    texts_told = [one for one in extras if isinstance(one, str)]
-    metavar = texts_told[0] if texts_told else None
+    metavar, *more = [extra for extra in extras if isinstance(extra, str)] or [""]
     flag = ""
-    if metavar is not None and metavar.startswith("--"):
+    if metavar.startswith("--"):
         flag, _, metavar = metavar.partition(" ")
     positional = parameter.kind is not inspect.Parameter.KEYWORD_ONLY and not flag
     said = flag[2:].replace("-", "_") or parameter.name.rstrip("_")
-    name = OptionName(said) if positional else name_of(function.__name__, said)
-    if name is None:
+    called = OptionName(said) if positional else name_of(function.__name__, said)
+    if called is None:
         return None
     if not isinstance(word, Output) and choices is None and word not in _WORDS:
         raise TypeError(f"{function.__qualname__}: no word of a command line is a {hint} ({parameter.name})")
+    if not metavar and not choices:
+        usual = "FILE" if isinstance(word, Output) else _METAVARS.get(word, called.option.replace("-", "_").upper())
+        metavar = usual if kind != "pairs" else "NAME=PATH" if word is Path else "NAME=VALUE"
     return _Option(
         parameter=parameter.name,
+        called=called,
         kind=kind,
         word=str if choices else word,
         default=parameter.default,
         positional=positional,
         metavar=metavar or None,
         choices=choices,
-        group=next((one for one in extras if isinstance(one, OneOf)), None),
-        help="; ".join(filter(None, (*texts_told[1:], texts.get(parameter.name, "")))),
+        group=next((extra for extra in extras if isinstance(extra, OneOf)), None),
+        help="; ".join(filter(None, (*more, text))),
         bare=_BARE in extras,
-        name=name.option,
-        key=name.key,
-        words=name.words,
     )
 
 
@@ -346,32 +337,30 @@ def _plain(hint: Any, extras: list[Any]) -> Any:
     return hint
 
 
-def _declare(place: Any, option: _Option) -> None:
-    text = option.help.replace("%", "%%")
+def _declare(holder: Any, option: _Option) -> None:
+    text = (option.help + option.default_text).replace("%", "%%")
     if option.kind == "flag":
         action = "store_false" if option.default is True else "store_true"
-        place.add_argument(*option.names, action=action, dest=option.dest, help=text)
+        holder.add_argument(*option.names, action=action, dest=option.dest, help=text)
         return
-    optional = not option.required
-    told = {} if option.choices else {"type": option.word}
-    told |= {"choices": option.choices} if option.choices else {}
-    if (metavar := _metavar(option)) is not None:
-        told["metavar"] = metavar
     several = option.kind in ("many", "pairs")
-    if option.positional:
-        told["nargs"] = ("*" if optional else "+") if several else ("?" if optional else None)
-    elif several:
-        told["action"] = "append"
-        if (metavar or "").startswith("[[") and (metavar or "").endswith("]"):
-            told |= {"nargs": "?", "const": "", "metavar": (metavar or "")[1:-1]}
+    more: dict[str, Any] = {"choices": option.choices} if option.choices else {"type": option.word}
     if option.kind == "pairs":
-        told["type"] = str
-    if not option.positional:
-        told["required"] = not optional
-        if option.word is Path and not optional and not several:
-            told["action"] = _Once
+        more["type"] = str
+    if option.positional:
+        more["nargs"] = ("+" if option.required else "*") if several else (None if option.required else "?")
+    else:
+        more["required"] = option.required
+        if several:
+            more["action"] = "append"
+        elif option.required and option.word is Path:
+            more["action"] = _Once
+    metavar = option.metavar
+    if several and metavar and metavar.startswith("[[") and metavar.endswith("]"):
+        more |= {"nargs": "?", "const": ""}
+        metavar = metavar[1:-1]
     default = [] if several else None if option.default is _EMPTY else option.default
-    place.add_argument(*option.names, default=default, help=text + _default_told(option), **told)
+    holder.add_argument(*option.names, default=default, metavar=metavar, help=text, **more)
 
 
 class _Once(argparse.Action):
@@ -387,26 +376,6 @@ class _Once(argparse.Action):
         if getattr(namespace, self.dest, None) is not None:
             raise argparse.ArgumentError(self, f"is given twice: {str(values)[:200]}")
         setattr(namespace, self.dest, values)
-
-
-def _metavar(option: _Option) -> str | None:
-    if option.metavar is not None or option.choices:
-        return option.metavar
-    if option.kind == "pairs":
-        return "NAME=PATH" if option.word is Path else "NAME=VALUE"
-    if isinstance(option.word, Output):
-        return "FILE"
-    return _METAVARS.get(option.word, option.dest.upper())
-
-
-def _default_told(option: _Option) -> str:
-    """Return the words about a default that the text itself does not state."""
-    value = option.default
-    if option.kind in ("many", "pairs"):
-        return ""
-    if value in (_EMPTY, None, False, "", ()) or "default" in option.help or f"({value}" in option.help:
-        return ""
-    return f" (default: {value})".replace("%", "%%")
 
 
 def _value(option: _Option, options: argparse.Namespace) -> Any:
@@ -434,16 +403,15 @@ def _own_texts(option: _Option, members: Sequence[_Option], texts: Sequence[str]
 
 def _only_value(option: _Option, texts: Sequence[str]) -> Any:
     """Return the one value among some texts, or the default."""
-    said = f"{option.flag} {option.key}".rstrip()
     if len(texts) > 1:
-        raise UsageError(f"{said} is given twice", found=", ".join(texts)[:200])
+        raise UsageError(f"{option.said} is given twice", found=", ".join(texts)[:200])
     if not texts:
         if option.required:
-            raise UsageError(f"{said} is missing", hint="--help")
+            raise UsageError(f"{option.said} is missing", hint="--help")
         return option.default
     (text,) = texts
     if option.kind == "flag":
-        return text == option.words[1]
+        return text == option.called.words[1]
     try:
         return option.word(text)
     except ValueError:
@@ -464,7 +432,7 @@ def _bare_key(texts: Sequence[str], option: _Option) -> tuple[str | Callable[[st
     return (lambda text: Path(text).stem if stem else Path(text).name) if several else "", known
 
 
-def _parameter_texts(function: Callable[..., Any]) -> dict[str, str]:
+def parameter_texts(function: Callable[..., Any]) -> dict[str, str]:
     """Return what the docstring says of each parameter, in one line; a dataclass inherits what its bases say."""
     bases = function.__mro__[:0:-1] if isinstance(function, type) else ()
     texts: dict[str, str] = {}

@@ -107,7 +107,7 @@ def evaluate(
     engine : {"hotcoco", "pycocotools", "both"}, optional
         default: hotcoco where installed
     against : Path, mapping or sequence, optional
-        numbers of another evaluator, told beside ours: what torchmetrics' compute() returns as JSON, an object of our
+        numbers of another evaluator, shown beside ours: what torchmetrics' compute() returns as JSON, an object of our
         names, or COCOeval.stats; -1 in it is undefined
 
     Raises

@@ -546,7 +546,7 @@ def evaluation_as(report: Report, variants: Iterable[Rules], notes: tuple[str, .
             of the detections: those of the manifest's classes or those of the ground truth; to be chosen where the two
             differ
         task : sequence of str
-            score this task; by default all that have detections; may be repeated
+            score this task (default: all that have detections; repeatable)
         part : str, optional
             image list of the manifest, for one task (default: TASK-test)
         classes : Path, optional

@@ -39,7 +39,7 @@ class Hierarchy:
     edges
         another hierarchy: parent and child on each line
     names
-        its names: id, tab, names
+        names of its nodes: id, tab, names
     edits
         TOML or JSON: other parents for some nodes
     """
@@ -208,6 +208,11 @@ class Nearness:
 @checked
 def nearness(first: Annotated[str, "A"], second: Annotated[str, "B"], /, *, of: Hierarchy | None = None) -> Nearness:
     """Return how near two nodes are, as NLTK defines it.
+
+    Parameters
+    ----------
+    first, second
+        an id such as n02087122, or a name such as 'hunting dog'
 
     Examples
     --------

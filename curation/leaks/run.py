@@ -80,7 +80,7 @@ def leaks(
     workers : int, optional
         of the engine (one per core)
     evidence : Path, optional
-        keep what was found in each block: the same command resumes an interrupted run
+        keep what was found in each block: the same command resumes after an interruption
     encoder : EncoderOptions, optional
         Also compare embeddings, by this encoder.
 

@@ -88,7 +88,7 @@ def propose_from_files(
         in place of WordNet 3.0's nouns, which are built in: nltk[:CORPUS[:LANGUAGE]], a WordNet of NLTK's data;
         recorded among the inputs
     bad_boxes
-        what to do with boxes that are not finite, negative or beyond any image (dropped ones are counted)
+        boxes that are not finite, negative or outside any image: refuse, or drop and count
     no_cache
         parse annotation files again, and store nothing
 

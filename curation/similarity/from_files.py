@@ -67,7 +67,7 @@ class EncoderOptions:
         projected: the space of images and texts; pooled: the class token before projection, as in
         FindMeIfYouCan
     device
-        (auto)
+        where to compute (auto: on a GPU where there is one)
     precision
         auto: float32 on a CPU, float16 on a GPU; images and texts to be compared need the same
     """
@@ -175,11 +175,11 @@ def embed(
     texts
         texts, one a line; ids are the texts
     template
-        prompt of a text ('a photo of a {}')
+        prompt that each text is put into
     boxes
         embed every annotated box as an image: ID#NUMBER
     out
-        the store; an interrupted one is resumed
+        the store; an interrupted one is continued
     broken
         photos that are missing or broken: left out, counted and listed in DIR/report.json; or the first ends the
         work, and no new store is left
@@ -359,7 +359,7 @@ def neighbors(
     workers
         of the engine (one per core)
     parts
-        keep what is found in each part of the references: the same command resumes an interrupted search
+        of local and ray: keep what is found in each part, so that the same command resumes after an interruption
     set_similarity
         compare whole sets: similarity of each image to its nearest in a sample of the references
     sample
@@ -422,17 +422,17 @@ def duplicates(
     images
         photos of a folder, in tar shards, or listed in Parquet files; a path or an address
     against
-        report only pairs of a photo here and a photo there
+        only pairs of a photo of --photos and one of this corpus
     distance
         of perceptual hashes (of 64 bits)
     embeddings
-        compare by embedding: a store of curation similarity embed
+        in place of --photos: compare the embeddings of this store of curation similarity embed
     against_embeddings
         the same for --against
     threshold
         of --embeddings
     hashes
-        keep what is computed for each photo: the same command resumes an interrupted run
+        keep what is computed of each photo: the same command resumes after an interruption
     engine
         for hashes: processes of this machine, or Ray (RAY_ADDRESS names a cluster); the same hashes
     workers

@@ -53,11 +53,11 @@ class Reading:
     Attributes
     ----------
     cache
-        parsed annotation files are kept, and read from there (--no-cache: parse them again, and store nothing)
+        keep parsed annotation files for later runs; --no-cache parses them again and stores nothing
     bad_boxes
-        what to do with boxes that are not finite, negative or beyond any image (dropped ones are counted)
+        boxes that are not finite, negative or outside any image: refuse, or drop and count
     seam
-        what becomes of MTSD's signs across the seam of a panorama: left out, two objects, the wider of the two
+        MTSD's signs across the seam of a panorama: left out, split into two objects, or the wider part kept
     """
 
     cache: bool | Path = True

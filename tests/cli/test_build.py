@@ -10,6 +10,7 @@ import pytest
 
 from curation.cli import main
 from curation.manifest.manifest import read_manifest
+from tests.shell import Shell
 from tests.small_world import SmallWorld, write_small_world
 
 
@@ -33,9 +34,8 @@ def files_of(folder: Path) -> dict[str, bytes]:
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def test_lists_are_those_of_the_world(world: SmallWorld, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(arguments(world, tmp_path / "m", "--set", "ratios=1.0,0.5")) == 0
-    printed = capsys.readouterr().out
+def test_lists_are_those_of_the_world(world: SmallWorld, tmp_path: Path, shell: Shell) -> None:
+    printed = shell.out(*arguments(world, tmp_path / "m", "--set", "ratios=1.0,0.5"))
     assert "written to" in printed
     assert "curation verify" in printed
     manifest = read_manifest(tmp_path / "m")
@@ -46,9 +46,8 @@ def test_lists_are_those_of_the_world(world: SmallWorld, tmp_path: Path, capsys:
     assert set(manifest.ids("wr0.5")) < set(manifest.ids("wr1")) < set(manifest.ids("wilderness"))
 
 
-def test_json_is_the_header(world: SmallWorld, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(arguments(world, tmp_path / "m", "--json", "--name", "my/small", "--version", "2.1.0")) == 0
-    data = json.loads(capsys.readouterr().out)
+def test_json_is_the_header(world: SmallWorld, tmp_path: Path, shell: Shell) -> None:
+    data = shell.data(*arguments(world, tmp_path / "m", "--json", "--name", "my/small", "--version", "2.1.0"))
     assert data["digest"] == read_manifest(tmp_path / "m").digest
     assert (data["name"], data["version"], data["folder"]) == ("my/small", "2.1.0", str(tmp_path / "m"))
 
@@ -67,18 +66,8 @@ def test_the_same_bytes_with_and_without_cache_and_hash_seeds(world: SmallWorld,
     assert main(arguments(world, tmp_path / "cached")) == 0
     assert main(arguments(world, tmp_path / "uncached", "--no-cache")) == 0
     for seed in ("1", "2"):
-        command = [
-            sys.executable,
-            "-m",
-            "curation",
-            *arguments(world, tmp_path / f"seed{seed}", "--no-cache"),
-        ]
-        environment = {
-            **os.environ,
-            "PYTHONHASHSEED": seed,
-            "OMP_NUM_THREADS": seed,
-            "OPENBLAS_NUM_THREADS": seed,
-        }
+        command = [sys.executable, "-m", "curation", *arguments(world, tmp_path / f"seed{seed}", "--no-cache")]
+        environment = {**os.environ, "PYTHONHASHSEED": seed, "OMP_NUM_THREADS": seed, "OPENBLAS_NUM_THREADS": seed}
         subprocess.run(command, env=environment, check=True, capture_output=True, timeout=120)
     expected = files_of(tmp_path / "first")
     for name in ("cached", "uncached", "seed1", "seed2"):
@@ -101,14 +90,11 @@ def test_shuffled_input_gives_the_same_lists(world: SmallWorld, tmp_path: Path) 
     assert one.header.classes == two.header.classes
 
 
-def test_the_same_again_is_done_and_another_is_refused(
-    world: SmallWorld, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_same_again_is_done_and_another_is_refused(world: SmallWorld, tmp_path: Path, shell: Shell) -> None:
     assert main(arguments(world, tmp_path / "m")) == 0
     assert main(arguments(world, tmp_path / "m")) == 0
     before = files_of(tmp_path / "m")
-    assert main(arguments(world, tmp_path / "m", "--set", "ratios=0.5")) == 2
-    assert "never edited" in capsys.readouterr().err
+    assert "never edited" in shell.err(*arguments(world, tmp_path / "m", "--set", "ratios=0.5"))
     assert files_of(tmp_path / "m") == before
 
 
@@ -132,20 +118,18 @@ def test_a_root_stands_for_the_parts_it_offers(world: SmallWorld, tmp_path: Path
         (["elephant", "--version", "1"], "inconsistent"),
     ],
 )
-def test_wrong_use(
-    world: SmallWorld, tmp_path: Path, capsys: pytest.CaptureFixture[str], change: list[str], message: str
-) -> None:
+def test_wrong_use(world: SmallWorld, tmp_path: Path, shell: Shell, change: list[str], message: str) -> None:
     given = arguments(world, tmp_path / "m", *change[1:])
     given[1] = change[0]
-    assert main(given) == 2
-    assert message in capsys.readouterr().err
+    assert message in shell.err(*given)
     assert not (tmp_path / "m").exists()
 
 
-def test_missing_and_swapped_sources(world: SmallWorld, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_and_swapped_sources(
+    world: SmallWorld, tmp_path: Path, capsys: pytest.CaptureFixture[str], shell: Shell
+) -> None:
     out = ["--out", str(tmp_path / "m")]
-    assert main(["build", "elephant", "--source", f"voc2007-test={world.voc_root}", *out]) == 2
-    assert "--source coco=PATH" in capsys.readouterr().err
+    assert "--source coco=PATH" in shell.err("build", "elephant", "--source", f"voc2007-test={world.voc_root}", *out)
     swapped = ["--source", f"voc2007-test={world.coco_json}", "--source", f"coco={world.coco_json}"]
     assert main(["build", "elephant", *swapped, *out, "--json"]) == 2
     captured = capsys.readouterr()
@@ -154,7 +138,7 @@ def test_missing_and_swapped_sources(world: SmallWorld, tmp_path: Path, capsys: 
     assert not (tmp_path / "m").exists()
 
 
-def test_declare_and_complete(world: SmallWorld, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_declare_and_complete(world: SmallWorld, tmp_path: Path, shell: Shell) -> None:
     declared = tmp_path / "declared"
     closed = ["--source", f"voc2007-test={world.voc_root}"]
     assert main(["build", "elephant", "--header-only", *closed, "--out", str(declared)]) == 0
@@ -162,29 +146,16 @@ def test_declare_and_complete(world: SmallWorld, tmp_path: Path, capsys: pytest.
     assert manifest.header.origin == "declared"
     assert set(manifest.lists) == {"closed"}
     # The small world is not COCO train2017: nothing is written, and the figures that are missed are told.
-    capsys.readouterr()
-    complete = [
-        "build",
-        str(declared),
-        *closed,
-        "--source",
-        f"coco={world.coco_json}",
-        "--out",
-        str(tmp_path / "m"),
-    ]
-    assert main([*complete, "--json"]) == 1
-    missed = {one["figure"]: one for one in json.loads(capsys.readouterr().out)["missed"]}
+    complete = ["build", str(declared), *closed, "--source", f"coco={world.coco_json}", "--out", str(tmp_path / "m")]
+    missed = {one["figure"]: one for one in shell.data(*complete, "--json", status=1)["missed"]}
     assert (missed["wilderness.images"]["paper"], missed["wilderness.images"]["obtained"]) == (23008, 60)
     assert not (tmp_path / "m").exists()
     assert main([*complete, "--set", "ratios=1"]) == 2
     assert main(arguments(world, tmp_path / "whole")) == 0
-    assert main(["build", str(tmp_path / "whole"), *complete[2:]]) == 2
-    assert "verify" in capsys.readouterr().err
+    assert "verify" in shell.err("build", tmp_path / "whole", *complete[2:])
 
 
-def test_an_approximate_list_is_warned_of(
-    world: SmallWorld, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_approximate_list_is_warned_of(world: SmallWorld, tmp_path: Path, shell: Shell) -> None:
     content = json.loads(world.coco_json.read_text(encoding="utf-8"))
     names = {category["id"]: category["name"] for category in content["categories"]}
     lines = {image["id"]: set() for image in content["images"]}
@@ -194,8 +165,7 @@ def test_an_approximate_list_is_warned_of(
     rows = [f"{image},{';'.join(sorted(shown))}" for image, shown in lines.items() if shown]
     table.write_text("image,classes\n" + "\n".join(rows) + "\n")
     world = SmallWorld(world.voc_root, table, world.closed, world.wilderness, world.with_known)
-    assert main(arguments(world, tmp_path / "m")) == 0
-    assert "approximate" in capsys.readouterr().err
+    assert "approximate" in shell.err(*arguments(world, tmp_path / "m"), status=0)
     manifest = read_manifest(tmp_path / "m")
     assert manifest.header.notes[0].startswith("APPROXIMATE")
     assert len(manifest.ids("wilderness")) < len(world.wilderness)
@@ -224,18 +194,12 @@ MANIFESTS = Path(__file__).parents[2] / "manifests"
     ],
 )
 def test_unmet_figures_of_a_header_say_which_source_is_missing(
-    name: str,
-    given: list[str],
-    waits: dict[str, str],
-    world: SmallWorld,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    name: str, given: list[str], waits: dict[str, str], world: SmallWorld, tmp_path: Path, shell: Shell
 ) -> None:
     paths = {"coco-val2017": world.coco_json, "voc2007-test": world.voc_root}
     sources = [text for one in given for text in ("--source", f"{one}={paths[one]}")]
     command = ["build", str(MANIFESTS / name), *sources, "--no-cache", "--json", "--out", str(tmp_path / "m")]
-    assert main(command) == 1
-    missed = {one["figure"]: one["explanation"] for one in json.loads(capsys.readouterr().out)["missed"]}
+    missed = {one["figure"]: one["explanation"] for one in shell.data(*command, status=1)["missed"]}
     for figure, needed in waits.items():
         assert missed[figure].startswith(f"needs {needed}, not given: --source "), figure
     assert not any(text in ("not computed", "no such part") for text in missed.values())
@@ -246,8 +210,9 @@ def test_unmet_figures_of_a_header_say_which_source_is_missing(
 
 
 def test_a_wordnet_that_nltk_lacks_is_named_with_the_command_that_installs_it(
-    nltk_corpora: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    nltk_corpora: Path, tmp_path: Path, shell: Shell
 ) -> None:
     given = ["build", "imagenet", "--set", "wordnet=nltk:wordnet31", "--set", "hierarchy=dag"]
-    assert main([*given, "--source", f"imagenet-train={tmp_path}", "--out", str(tmp_path / "out")]) == 2
-    assert "python -m nltk.downloader wordnet31" in capsys.readouterr().err
+    assert "python -m nltk.downloader wordnet31" in shell.err(
+        *given, "--source", f"imagenet-train={tmp_path}", "--out", tmp_path / "out"
+    )

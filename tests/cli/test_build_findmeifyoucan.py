@@ -9,6 +9,7 @@ import pytest
 from curation.cli import main
 from curation.manifest.manifest import read_manifest
 from curation.sources.datasets import COCO_CATEGORIES
+from tests.shell import Shell
 from tests.worlds.coco_file import coco_content, write_json
 
 NUMBERS = {name: number for number, name, _ in COCO_CATEGORIES}
@@ -40,30 +41,17 @@ def given(tmp_path: Path) -> dict[str, Any]:
     }
 
 
-def test_build_verify_and_export(given: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_build_verify_and_export(given: dict[str, Any], tmp_path: Path) -> None:
     out = tmp_path / "m"
     sources = [*given["sources"], given["list"], "--no-cache"]
     assert (
-        main(
-            [
-                "build",
-                "findmeifyoucan",
-                *sources,
-                given["decisions"],
-                "--set",
-                "pools=coco",
-                "--out",
-                str(out),
-            ]
-        )
-        == 0
+        main(["build", "findmeifyoucan", *sources, given["decisions"], "--set", "pools=coco", "--out", str(out)]) == 0
     )
     manifest = read_manifest(out)
     assert manifest.header.origin == "reviewed"
     assert manifest.ids("coco-near") == ("coco:000000000002",)
     assert manifest.ids("coco-far") == ("coco:000000000001", "coco:000000000101")
     assert main(["verify", str(out), *sources, "--rebuild", "--strict"]) == 0
-    capsys.readouterr()
     files = tmp_path / "files"
     assert main(["export", str(out), "--format", "findmeifyoucan", *sources, "--out", str(files)]) == 0
     far = json.loads((files / "far_coco_wrt_voc.json").read_text())
@@ -84,7 +72,7 @@ CONTRADICTORY = [
 
 
 def test_contradictory_verdicts_are_refused_or_replayed_and_told_in_every_format(
-    given: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    given: dict[str, Any], tmp_path: Path, shell: Shell
 ) -> None:
     log, resolved = tmp_path / "log.jsonl", tmp_path / "resolved.jsonl"
     rows = [
@@ -100,21 +88,19 @@ def test_contradictory_verdicts_are_refused_or_replayed_and_told_in_every_format
     )  # fmt: skip
     assert main(["review", "summary", str(log), "--on-error", "conflicts=keep", "--out", str(resolved)]) == 0
     build = ["build", "findmeifyoucan", *given["sources"], given["list"], "--no-cache", "--set", "pools=coco"]
-    capsys.readouterr()
-    assert main([*build, "--decisions", str(resolved), "--out", str(tmp_path / "x")]) == 2
-    assert "--on-error", "conflicts=keep" in " ".join(capsys.readouterr().err.split())
+    assert "--on-error", "conflicts=keep" in " ".join(
+        shell.err(*build, "--decisions", resolved, "--out", tmp_path / "x").split()
+    )
     built = []
     keep = ["--on-error", "conflicts=keep"]
     for name, more in (("resolved.jsonl", keep), ("log.jsonl", keep), ("selection.json", [])):
         out = tmp_path / f"m-{name}"
-        assert main([*build, "--decisions", str(tmp_path / name), *more, "--out", str(out)]) == 0
-        told = " ".join(capsys.readouterr().err.split())
+        told = " ".join(shell.err(*build, "--decisions", tmp_path / name, *more, "--out", out, status=0).split())
         assert "warning: decisions contradict each other on 2 images, and all are replayed" in told
         assert "coco:000000000001 (coco, manual): to_far and to_near" in told
         built.append(read_manifest(out))
         assert any("contradict each other on 2 images" in note for note in built[-1].header.notes)
         assert main(["verify", str(out), *given["sources"], given["list"], "--rebuild", "--no-cache"]) == 0
-        capsys.readouterr()
     assert len({one.digest for one in built}) == 1
     # By hand: pizza is removed by category, zebra near. 1 goes to near and back to far; 5 is in neither; 101 in both.
     assert built[0].ids("coco-near") == ("coco:000000000002", "coco:000000000101")
@@ -127,24 +113,14 @@ def test_allowing_conflicts_needs_decisions(given: dict[str, Any], tmp_path: Pat
 
 
 def test_a_declared_manifest_takes_the_decisions_and_refuses_other_figures(
-    given: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    given: dict[str, Any], tmp_path: Path, shell: Shell
 ) -> None:
     declared = tmp_path / "declared"
     assert (
         main(["build", "findmeifyoucan", "--header-only", *given["sources"], "--no-cache", "--out", str(declared)]) == 0
     )
-    capsys.readouterr()
-    command = [
-        "build",
-        str(declared),
-        *given["sources"],
-        given["list"],
-        given["decisions"],
-        "--no-cache",
-        "--json",
-    ]
-    assert main([*command, "--out", str(tmp_path / "x")]) == 1
-    missed = {one["figure"] for one in json.loads(capsys.readouterr().out)["missed"]}
+    command = ["build", str(declared), *given["sources"], given["list"], given["decisions"], "--no-cache", "--json"]
+    missed = {one["figure"] for one in shell.data(*command, "--out", tmp_path / "x", status=1)["missed"]}
     assert {"decisions", "coco-start.images", "coco-near.images"} <= missed
     assert not (tmp_path / "x").exists()
 

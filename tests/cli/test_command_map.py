@@ -5,8 +5,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from curation.cli import GONE, GROUPS, VERBS, main, whole_parser
+from curation.cli import GONE, GROUPS, VERBS, whole_parser
 from curation.cli.option_names import NAMES, renamed
+from tests.shell import Shell
 
 
 def leaves(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
@@ -26,12 +27,9 @@ def test_there_are_few_verbs_commands_and_options() -> None:
     assert len({name for name in options if name.startswith("--")}) <= 150
 
 
-def test_the_help_lists_the_verbs_in_groups_on_one_screen(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_help_lists_the_verbs_in_groups_on_one_screen(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    assert main([]) == 2
-    lines = capsys.readouterr().out.splitlines()
+    lines = shell.out(status=2).splitlines()
     assert len(lines) <= 40
     assert max(map(len, lines)) <= 80
     for title, verbs in GROUPS.items():
@@ -40,9 +38,8 @@ def test_the_help_lists_the_verbs_in_groups_on_one_screen(
 
 
 @pytest.mark.parametrize("old", [one for one in GONE if "--" not in one])
-def test_a_verb_of_an_earlier_version_names_the_new_one(old: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([*old.split(), "--out", "x"]) == 2
-    (line,) = capsys.readouterr().err.splitlines()
+def test_a_verb_of_an_earlier_version_names_the_new_one(old: str, shell: Shell) -> None:
+    (line,) = shell.err(*old.split(), "--out", "x").splitlines()
     assert line == f"error: `curation {old}` {GONE[old]}"
 
 
@@ -59,11 +56,8 @@ def test_a_verb_of_an_earlier_version_names_the_new_one(old: str, capsys: pytest
         ("review apply M --boxes b.jsonl", "--added-boxes"),
     ],
 )
-def test_an_option_of_an_earlier_version_names_the_new_one(
-    words: str, new: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(words.split()) == 2
-    (line,) = capsys.readouterr().err.splitlines()
+def test_an_option_of_an_earlier_version_names_the_new_one(words: str, new: str, shell: Shell) -> None:
+    (line,) = shell.err(*words.split()).splitlines()
     assert new in line
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from curation.cli import main
 from curation.ledger import LEDGER
+from tests.shell import Shell
 
 IMAGES = [("a", "b", "c")] * 4 + [("d", "e")] * 5 + [("d", "e", "f")] * 2 + [("g", "h")] * 6 + [("c", "d"), ("f", "g")]
 
@@ -15,13 +16,7 @@ IMAGES = [("a", "b", "c")] * 4 + [("d", "e")] * 5 + [("d", "e", "f")] * 2 + [("g
 def truth(tmp_path: Path) -> Path:
     names = "hgfedcba"
     annotations = [
-        {
-            "id": number,
-            "image_id": image,
-            "category_id": names.index(name) + 1,
-            "bbox": [1, 1, 5, 5],
-            "area": 25,
-        }
+        {"id": number, "image_id": image, "category_id": names.index(name) + 1, "bbox": [1, 1, 5, 5], "area": 25}
         for number, (image, name) in enumerate(
             [(image, name) for image, shown in enumerate(IMAGES, 1) for name in (*shown, shown[0])], 1
         )
@@ -33,10 +28,9 @@ def truth(tmp_path: Path) -> Path:
     return path
 
 
-def test_result_and_files(truth: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_result_and_files(truth: Path, tmp_path: Path, shell: Shell) -> None:
     command = ["cut", str(truth), "-k", "3", "--no-cache", "--out", str(tmp_path / "out"), "--json"]
-    assert main(command) == 0
-    result = json.loads(capsys.readouterr().out)
+    result = shell.data(*command)
     assert result["clusters"] == [["a", "b", "c"], ["d", "e", "f"], ["g", "h"]]
     assert result["ncut"] == pytest.approx(1 / 25 + 2 / 24 + 1 / 13, abs=1e-12)
     assert result["certificate"] == "exact"
@@ -49,9 +43,8 @@ def test_result_and_files(truth: Path, tmp_path: Path, capsys: pytest.CaptureFix
     assert {"matrix.png", "matrix.svg"} <= {path.name for path in (tmp_path / "out").iterdir()}
 
 
-def test_tables(truth: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["cut", str(truth), "-k", "2", "--no-cache"]) == 0
-    assert "every partition was looked at" in capsys.readouterr().out
+def test_tables(truth: Path, shell: Shell) -> None:
+    assert "every partition was looked at" in shell.out("cut", truth, "-k", "2", "--no-cache")
 
 
 @pytest.mark.parametrize(
@@ -66,13 +59,10 @@ def test_tables(truth: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (("-k", "2", "--classes", "{none}"), "exist"),
     ],
 )
-def test_wrong_use(
-    truth: Path, tmp_path: Path, arguments: tuple[str, ...], words: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_wrong_use(truth: Path, tmp_path: Path, arguments: tuple[str, ...], words: str, shell: Shell) -> None:
     for name, text in (("empty", "\n"), ("strange", "a\nzebra\n"), ("apart", "a\nb\ng\nh\n")):
         (tmp_path / name).write_text(text)
     given = [
         one.format(**{name: tmp_path / name for name in ("empty", "strange", "apart", "none")}) for one in arguments
     ]
-    assert main(["cut", str(truth), "--no-cache", *given]) == 2
-    assert words in capsys.readouterr().err
+    assert words in shell.err("cut", truth, "--no-cache", *given)

@@ -11,6 +11,7 @@ from curation.ledger import LEDGER, command
 from curation.manifest.manifest import read_manifest
 from curation.storage import write_text
 from tests.frozen.version_1 import of_json
+from tests.shell import Shell
 from tests.small_world import write_small_world
 from tests.worlds import elephant
 from tests.worlds.expected import committed
@@ -42,13 +43,7 @@ def truth(images: range, category: int, difficult: int = 0) -> dict[str, Any]:
 
 def results(images: Iterable[int], category: int = CAT) -> list[dict[str, Any]]:
     return [
-        {
-            "image_id": n,
-            "category_id": category,
-            "bbox": BOX,
-            "score": 1 / (1 + n),
-            "background_score": 0.0,
-        }
+        {"image_id": n, "category_id": category, "bbox": BOX, "score": 1 / (1 + n), "background_score": 0.0}
         for n in images
     ]
 
@@ -79,18 +74,8 @@ def write(path: Path, content: object) -> None:
     path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
 
 
-def refused(given: list[str], capsys: pytest.CaptureFixture[str]) -> str:
-    """Return the message of a command that must fail with status 2, without a traceback."""
-    assert main(given) == 2
-    error = capsys.readouterr().err
-    assert error.startswith("error: ")
-    assert "Traceback" not in error
-    return error
-
-
-def test_json_holds_digests_definitions_and_numbers(files: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(arguments(files, "--json")) == 0
-    found = json.loads(capsys.readouterr().out)
+def test_json_holds_digests_definitions_and_numbers(files: dict[str, Path], shell: Shell) -> None:
+    found = shell.data(*arguments(files, "--json"))
     assert found["protocol"] == "elephant"
     assert found["profile"] == "paper"
     for part in ("closed", "wilderness"):
@@ -103,19 +88,14 @@ def test_json_holds_digests_definitions_and_numbers(files: dict[str, Path], caps
     assert found["background_gap"]["cat"]["n"] == 10
 
 
-def test_the_table_names_the_profile_and_what_was_left_out(
-    files: dict[str, Path], capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(arguments(files)) == 0
-    shown = capsys.readouterr().out
+def test_the_table_names_the_profile_and_what_was_left_out(files: dict[str, Path], shell: Shell) -> None:
+    shown = shell.out(*arguments(files))
     assert "Profile paper" in shown
     assert "no ground truth: dog" in shown
 
 
 @pytest.mark.usefixtures("unpainted")
-def test_a_second_run_leaves_nothing_of_the_first(
-    files: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_second_run_leaves_nothing_of_the_first(files: dict[str, Path], tmp_path: Path) -> None:
     out = tmp_path / "scores"
     assert main(arguments(files, "--out", str(out), "--figures", "--variant", "all")) == 0
     (out / "wilderness_curve.png").rename(out / "kept-by-hand.png")
@@ -138,15 +118,11 @@ def test_a_second_run_leaves_nothing_of_the_first(
     (out / "results.json").write_text("[")
     assert main(arguments(files, "--out", str(out))) == 2
     assert main(arguments(files, "--out", str(out), "--force")) == 0
-    capsys.readouterr()
 
 
 @pytest.mark.usefixtures("unpainted")
-def test_tables_say_which_section_they_are_of(
-    files: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_tables_say_which_section_they_are_of(files: dict[str, Path], tmp_path: Path) -> None:
     assert main(arguments(files, "--out", str(tmp_path / "out"), "--variant", "all")) == 0
-    capsys.readouterr()
     for stem in ("average_precision", "wilderness_impact"):
         lines = (tmp_path / "out" / f"{stem}.csv").read_text().splitlines()
         assert lines[0].startswith("section,")
@@ -154,15 +130,14 @@ def test_tables_say_which_section_they_are_of(
 
 
 def test_out_holds_result_tables_and_figures_of_the_same_bytes_each_time(
-    files: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    files: dict[str, Path], tmp_path: Path, shell: Shell
 ) -> None:
     first, again = tmp_path / "first", tmp_path / "again"
     again.mkdir()
     # An earlier result in the folder is replaced where that is asked for.
     write(again / "results.json", "an earlier result")
     for out in (first, again):
-        assert main(arguments(files, "--out", str(out), "--bootstrap", "3", "--force", "--figures")) == 0
-        shown = capsys.readouterr().out
+        shown = shell.out(*arguments(files, "--out", str(out), "--bootstrap", "3", "--force", "--figures"))
         written = sorted(path for path in out.iterdir() if path.name != LEDGER)
         assert {path.suffix for path in written} == SUFFIXES
         assert all(f"wrote {path}" in shown for path in written)
@@ -174,14 +149,13 @@ def test_out_holds_result_tables_and_figures_of_the_same_bytes_each_time(
     assert [row["FP_o"] for row in rows if row["recall"] == "0.3"] == list("01233333333")
 
 
-def test_no_detections_and_no_wilderness(
-    files: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_no_detections_and_no_wilderness(files: dict[str, Path], tmp_path: Path, shell: Shell) -> None:
     for part in ("closed", "wilderness"):
         write(files[f"detections_{part}"], [])
     write(files["truth_wilderness"], {"images": [], "annotations": [], "categories": CATEGORIES})
-    assert main(arguments(files, "--json", "--variant", "all", "--bootstrap", "2", "--out", str(tmp_path / "out"))) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = shell.data(
+        *arguments(files, "--json", "--variant", "all", "--bootstrap", "2", "--out", str(tmp_path / "out"))
+    )
     assert found["paper"]["mAP11"] == [0.0]
     assert found["paper"]["WI"]["0.3"]["macro"] == [None]
     assert found["official"]["mAP"] == [None]
@@ -204,54 +178,46 @@ def test_no_detections_and_no_wilderness(
     ],
 )
 def test_bad_input_is_one_clear_error_and_writes_nothing(
-    files: dict[str, Path],
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    name: str,
-    content: object,
-    message: str,
+    files: dict[str, Path], tmp_path: Path, shell: Shell, name: str, content: object, message: str
 ) -> None:
     write(files[name], content)
-    error = refused(arguments(files, "--out", str(tmp_path / "out")), capsys)
+    error = shell.err(*arguments(files, "--out", str(tmp_path / "out")))
     assert message in error
     assert files[name].name in error
     assert not (tmp_path / "out").exists()
 
 
-def test_swapped_parts_are_told(files: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
+def test_swapped_parts_are_told(files: dict[str, Path], shell: Shell) -> None:
     swapped = {
         "truth_closed": files["truth_wilderness"],
         "truth_wilderness": files["truth_closed"],
         "detections_closed": files["detections_wilderness"],
         "detections_wilderness": files["detections_closed"],
     }
-    assert "swapped" in refused(arguments(swapped), capsys)
+    assert "swapped" in shell.err(*arguments(swapped))
 
 
 def test_detections_called_unknown_count_for_no_known_class(
-    files: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    files: dict[str, Path], tmp_path: Path, shell: Shell
 ) -> None:
-    assert main(arguments(files, "--bootstrap", "3", "--json")) == 0
-    expected = json.loads(capsys.readouterr().out)
+    expected = shell.data(*arguments(files, "--bootstrap", "3", "--json"))
     named = {"image_id": 1, "category": "unknown", "bbox": BOX, "score": 0.99, "background_score": 0.5}
     more = [*results(range(1, 4), UNKNOWN), named]
     for part, images in (("closed", 11), ("wilderness", 6)):
         rows = more + results(range(1, images))
         write(files[f"detections_{part}"], "".join(json.dumps(row) + "\n" for row in rows))
-    assert main(arguments(files, "--bootstrap", "3", "--json")) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = shell.data(*arguments(files, "--bootstrap", "3", "--json"))
     for part in ("closed", "wilderness"):
         assert found["inputs"][part]["detections"]["reported"] == {
             "left out: detections called unknown, which no measure of known classes counts": 4
         }
     assert {**found, "inputs": None} == {**expected, "inputs": None}
-    assert main(arguments(files)) == 0
-    assert "detections called unknown" in capsys.readouterr().out
+    assert "detections called unknown" in shell.out(*arguments(files))
 
 
 @pytest.mark.parametrize("protocol", ["voc", "coco"])
 def test_plain_precision_knows_unknown_only_where_it_is_listed(
-    files: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str], protocol: str
+    files: dict[str, Path], tmp_path: Path, shell: Shell, protocol: str
 ) -> None:
     truth_of_both = truth(range(1, 11), CAT)
     more = truth(range(11, 16), UNKNOWN)
@@ -264,31 +230,28 @@ def test_plain_precision_knows_unknown_only_where_it_is_listed(
     given = ["evaluate", protocol, "--no-cache", "--json", "--truth", str(files["truth_closed"])]
     given += ["--detections", str(files["detections_closed"])]
     per_class = "AP11" if protocol == "voc" else "per_class"
-    assert main(given) == 0
-    found = of_json(json.loads(capsys.readouterr().out))
+    found = of_json(shell.data(*given))
     assert list(found["inputs"]["test"]["detections"]["reported"].values()) == [5]
     assert found[per_class]["cat"] == pytest.approx(1.0)
     assert set(found[per_class]) == {"cat", "dog"}
     write(tmp_path / "classes.json", {"known": ["cat", "unknown"]})
-    assert main([*given, "--classes", str(tmp_path / "classes.json")]) == 0
-    found = of_json(json.loads(capsys.readouterr().out))
+    found = of_json(shell.data(*given, "--classes", tmp_path / "classes.json"))
     assert found["inputs"]["test"]["detections"]["reported"] == {}
     assert found[per_class] == {"cat": pytest.approx(1.0), "unknown": pytest.approx(1.0)}
 
 
-def test_a_results_folder_with_a_file_of_unknown_is_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_results_folder_with_a_file_of_unknown_is_read(tmp_path: Path, shell: Shell) -> None:
     write(tmp_path / "truth.json", truth(range(1, 3), CAT))
     (tmp_path / "results").mkdir()
     (tmp_path / "results" / "comp4_det_test_cat.txt").write_text("000001 0.9 11 11 50 50\n")
     (tmp_path / "results" / "comp4_det_test_unknown.txt").write_text("000002 0.9 11 11 50 50\n" * 3)
     given = ["evaluate", "voc", "--no-cache", "--json", "--on-error", "stray=error"]
     given += ["--truth", str(tmp_path / "truth.json"), "--detections", str(tmp_path / "results")]
-    assert main(given) == 0
-    reported = json.loads(capsys.readouterr().out)["inputs"]["test"]["detections"]["reported"]
+    reported = shell.data(*given)["inputs"]["test"]["detections"]["reported"]
     assert reported == {"left out: detections called unknown, which no measure of known classes counts": 3}
 
 
-def test_ids_are_those_of_a_truth_file_that_has_some(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_ids_are_those_of_a_truth_file_that_has_some(tmp_path: Path, shell: Shell) -> None:
     """A detector trained on a conversion with other ids than the manifest's is read by that conversion's ids."""
     from curation.benchmarks.parts import KNOWN_OF_VOC as KNOWN
 
@@ -323,25 +286,20 @@ def test_ids_are_those_of_a_truth_file_that_has_some(tmp_path: Path, capsys: pyt
     given += ["--truth", f"closed={tmp_path / 'other.json'}", "--truth", f"wilderness={world.coco_json}"]
     given += ["--detections", f"closed={tmp_path / 'rows.json'}"]
     given += ["--detections", f"wilderness={tmp_path / 'none.json'}"]
-    capsys.readouterr()
-    assert main(given) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = shell.data(*given)
     shown = [ap for ap in found["paper"]["AP_area"]["0.0"].values() if ap is not None]
     assert shown
     assert set(shown) == {1.0}
     assert found["category_ids"] == "truth"
-    message = refused([*given, "--category-ids", "manifest"], capsys)
+    message = shell.err(*given, "--category-ids", "manifest")
     assert "not known" in message
     assert "--category-ids truth" in message
 
 
-def test_stray_detections_may_be_dropped_and_are_reported(
-    files: dict[str, Path], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_stray_detections_may_be_dropped_and_are_reported(files: dict[str, Path], shell: Shell) -> None:
     write(files["detections_closed"], results(range(1, 14)))
-    assert "3 such detections" in refused(arguments(files), capsys)
-    assert main(arguments(files, "--on-error", "stray=drop", "--json")) == 0
-    found = json.loads(capsys.readouterr().out)
+    assert "3 such detections" in shell.err(*arguments(files))
+    found = shell.data(*arguments(files, "--on-error", "stray=drop", "--json"))
     assert list(found["inputs"]["closed"]["detections"]["reported"].values()) == [3]
 
 
@@ -360,53 +318,39 @@ def test_stray_detections_may_be_dropped_and_are_reported(
         (["--truth", "closed=x.json"], "twice"),
     ],
 )
-def test_options_that_cannot_work(
-    files: dict[str, Path], capsys: pytest.CaptureFixture[str], more: list[str], message: str
-) -> None:
-    assert message in refused(arguments(files, *more), capsys)
+def test_options_that_cannot_work(files: dict[str, Path], shell: Shell, more: list[str], message: str) -> None:
+    assert message in shell.err(*arguments(files, *more))
 
 
-def test_the_parts_must_be_named(files: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_parts_must_be_named(files: dict[str, Path], shell: Shell) -> None:
     given = ["evaluate", "elephant", "--truth", str(files["truth_closed"]), "--detections", "x.json"]
-    assert "closed=FILE" in refused(given, capsys)
+    assert "closed=FILE" in shell.err(*given)
 
 
-def test_voc_reads_a_results_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_voc_reads_a_results_folder(tmp_path: Path, shell: Shell) -> None:
     write(tmp_path / "truth.json", truth(range(1, 3), CAT))
     folder = tmp_path / "results"
     folder.mkdir()
     (folder / "comp4_det_test_cat.txt").write_text("000001 0.9 11 11 50 50\n000002 0.8 80 80 90 90\n000099 1 1 1 2 2\n")
-    given = [
-        "evaluate",
-        "voc",
-        "--no-cache",
-        "--truth",
-        str(tmp_path / "truth.json"),
-        "--detections",
-        str(folder),
-    ]
-    assert main([*given, "--json", "--out", str(tmp_path / "out")]) == 0
-    found = of_json(json.loads(capsys.readouterr().out))
+    given = ["evaluate", "voc", "--no-cache", "--truth", str(tmp_path / "truth.json"), "--detections", str(folder)]
+    found = of_json(shell.data(*given, "--json", "--out", tmp_path / "out"))
     assert found["mAP11"] == pytest.approx(6 / 11)
     assert found["mAP_area"] == 0.5
     assert list(found["inputs"]["test"]["detections"]["reported"].values()) == [1]
     assert {path.suffix for path in (tmp_path / "out").iterdir() if path.name != LEDGER} == {".csv", ".json"}
-    assert main(given) == 0
-    assert "54.55" in capsys.readouterr().out
+    assert "54.55" in shell.out(*given)
     assert main([*given, "--on-error", "stray=error"]) == 2
 
 
 @pytest.mark.parametrize("engine", ["pycocotools", "both"])
-def test_coco_engines(files: dict[str, Path], capsys: pytest.CaptureFixture[str], engine: str) -> None:
+def test_coco_engines(files: dict[str, Path], shell: Shell, engine: str) -> None:
     pytest.importorskip("hotcoco", reason="hotcoco is not installed")
     given = ["evaluate", "coco", "--no-cache", "--engine", engine]
     given += ["--truth", str(files["truth_closed"]), "--detections", str(files["detections_closed"])]
-    assert main([*given, "--json"]) == 0
-    found = of_json(json.loads(capsys.readouterr().out))
+    found = of_json(shell.data(*given, "--json"))
     assert found["AP"] == pytest.approx(1.0)
     assert found["per_class"] == {"cat": pytest.approx(1.0), "dog": None}
-    assert main(given) == 0
-    assert "AP50" in capsys.readouterr().out
+    assert "AP50" in shell.out(*given)
 
 
 def elephant_words(folder: Path) -> list[str]:
@@ -427,15 +371,14 @@ def test_the_figure_of_the_official_profile_says_so(tmp_path: Path) -> None:
     assert "macro" not in header
 
 
-def test_a_beta_of_many_digits_is_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_a_beta_of_many_digits_is_refused(shell: Shell, tmp_path: Path) -> None:
     given = [*elephant_words(tmp_path), "--set", "betas=1.123456789"]
-    assert "not a usable number" in refused(given, capsys)
+    assert "not a usable number" in shell.err(*given)
 
 
-def test_the_misprinted_f_beta_is_to_be_had_by_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_misprinted_f_beta_is_to_be_had_by_name(tmp_path: Path, shell: Shell) -> None:
     given = [*elephant_words(tmp_path), "--json"]
-    assert main([*given, "--set", "fbeta_formula=published"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = shell.data(*given, "--set", "fbeta_formula=published")
     point = found["fbeta"]["dog"]["0.0"]["0.5"]
     correct = committed("elephant")["fbeta"]["dog"]["0.0"]["0.5"]
     # Same operating point; F is (1 + b^2) P R.
@@ -446,9 +389,7 @@ def test_the_misprinted_f_beta_is_to_be_had_by_name(tmp_path: Path, capsys: pyte
     assert list(found["fbeta_formula"]) == ["published"]
 
 
-def test_a_manifest_chooses_images_and_classes_from_raw_files(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_manifest_chooses_images_and_classes_from_raw_files(tmp_path: Path, shell: Shell) -> None:
     world = write_small_world(tmp_path, n_closed=20, n_wilderness=40)
     sources = ["--source", f"voc2007-test={world.voc_root}", "--source", f"coco={world.coco_json}"]
     assert main(["build", "elephant", "--no-cache", *sources, "--out", str(tmp_path / "manifest")]) == 0
@@ -458,11 +399,9 @@ def test_a_manifest_chooses_images_and_classes_from_raw_files(
     for part, numbers in images.items():
         write(tmp_path / f"{part}.json", results(numbers, category=15))
         given += ["--detections", f"{part}={tmp_path / f'{part}.json'}"]
-    capsys.readouterr()
-    assert "objects of known classes" in refused(given, capsys)
+    assert "objects of known classes" in shell.err(*given)
 
-    assert main([*given, "--manifest", str(tmp_path / "manifest")]) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = shell.data(*given, "--manifest", tmp_path / "manifest")
     assert found["manifest"]["digest"] == read_manifest(tmp_path / "manifest").digest
     assert (found["n_closed"], found["n_wild"]) == (20, 40)
     assert len(found["classes"]) == 20
@@ -470,7 +409,6 @@ def test_a_manifest_chooses_images_and_classes_from_raw_files(
     # Every fifth wilderness image has no annotation: they are images all the same.
     assert found["images"]["wilderness"]["without_annotation"] == 8
 
-    assert main([*given, "--manifest", str(tmp_path / "manifest"), "--part", "wilderness=wr1"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = shell.data(*given, "--manifest", tmp_path / "manifest", "--part", "wilderness=wr1")
     assert (found["n_wild"], found["paper"]["levels"][-1]) == (20, "1.0")
     assert list(found["inputs"]["wilderness"]["detections"]["reported"].values()) == [20]

@@ -6,9 +6,7 @@ from typing import Any
 import pytest
 
 from curation.cli import main
-from curation.manifest.header import (
-    ClassEntry,
-)
+from curation.manifest.header import ClassEntry
 from tests.evaluation.ood_reference import EXAMPLE, EXPECTED
 from tests.evaluation.ood_worlds import (
     by_image,
@@ -19,6 +17,7 @@ from tests.evaluation.ood_worlds import (
     truth_content,
     write,
 )
+from tests.shell import Shell
 from tests.toy_manifests import write_toy
 
 
@@ -32,29 +31,18 @@ def arguments(files: dict[str, Path], *more: str) -> list[str]:
     return [*given, "--detections", str(files["detections"]), "--scores", str(files["id"]), *more]
 
 
-def result(capsys: pytest.CaptureFixture[str], given: list[str]) -> dict[str, Any]:
-    assert main([*given, "--json"]) == 0
-    found: dict[str, Any] = json.loads(capsys.readouterr().out)
-    return found
-
-
-def error(capsys: pytest.CaptureFixture[str], given: list[str]) -> str:
-    assert main(given) == 2
-    return capsys.readouterr().err
-
-
 @pytest.mark.parametrize("name", [plain, hexadecimal])
-def test_the_worked_example(tmp_path: Path, capsys: pytest.CaptureFixture[str], name: Any) -> None:
-    found = result(capsys, arguments(example_files(tmp_path, name)))
+def test_the_worked_example(tmp_path: Path, shell: Shell, name: Any) -> None:
+    found = shell.data(*arguments(example_files(tmp_path, name)), "--json")
     for profile, expected in EXPECTED.items():
         assert {key: found[profile][key] for key in expected} == pytest.approx(expected, abs=5e-4)
     assert found["pct_images_without_predictions"] == 16.67
     assert found["results"]["ood"]["paper"] == found["paper"]
 
 
-def test_a_result_says_what_it_rests_on(files: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
-    found = result(
-        capsys, arguments(files, "--set", "t_star=0.39", "--set", "threshold=quantile", "--set", "fpr=nearest")
+def test_a_result_says_what_it_rests_on(files: dict[str, Path], shell: Shell) -> None:
+    found = shell.data(
+        *arguments(files, "--set", "t_star=0.39", "--set", "threshold=quantile", "--set", "fpr=nearest"), "--json"
     )
     assert found["settings"]["t_star"] == "0.39"
     assert found["settings"]["threshold"]["rule"] == found["threshold_rule"] == "quantile"
@@ -62,18 +50,13 @@ def test_a_result_says_what_it_rests_on(files: dict[str, Path], capsys: pytest.C
     assert "ID" in found["settings"]["positive_class"]
     assert set(found["versions"]) == {"python", "numpy"}
     inputs = found["inputs"]["ood"]
-    digests = [
-        inputs["truth"]["files"][0]["sha256"],
-        inputs["detections"]["sha256"],
-        inputs["id_scores"]["sha256"],
-    ]
+    digests = [inputs["truth"]["files"][0]["sha256"], inputs["detections"]["sha256"], inputs["id_scores"]["sha256"]]
     assert len({digest for digest in digests if digest.startswith("sha256:")}) == 3
 
 
-def test_tables_and_files(files: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_tables_and_files(files: dict[str, Path], tmp_path: Path, shell: Shell) -> None:
     out = tmp_path / "out"
-    assert main(arguments(files, "--out", str(out), "--bootstrap", "20")) == 0
-    printed = capsys.readouterr().out
+    printed = shell.out(*arguments(files, "--out", str(out), "--bootstrap", "20"))
     for text in ("nOSE counts detections", "nOSE counts objects", "16.67 (1/6)", "AUROC", "bootstrap"):
         assert text in printed
     written = json.loads((out / "results.json").read_text(encoding="utf-8"))
@@ -87,7 +70,7 @@ def test_tables_and_files(files: dict[str, Path], tmp_path: Path, capsys: pytest
 
 
 @pytest.mark.usefixtures("unpainted")
-def test_several_splits_and_scores(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_several_splits_and_scores(tmp_path: Path, shell: Shell) -> None:
     rows = results_content(EXAMPLE)
     for row in rows:
         row["scores"] = {"energy": row.pop("ood_score"), "noise": 1.0}
@@ -96,58 +79,61 @@ def test_several_splits_and_scores(tmp_path: Path, capsys: pytest.CaptureFixture
     given = ["evaluate", "findmeifyoucan", "--no-cache", "--scores", str(ids)]
     for split in ("near", "far"):
         given += ["--truth", f"{split}={files['truth']}", "--detections", f"{split}={files['detections']}"]
-    found = result(capsys, given)
+    found = shell.data(*given, "--json")
     assert set(found["results"]) == {f"{split}/{score}" for split in ("near", "far") for score in ("energy", "noise")}
     assert "AUROC" not in found
     assert found["results"]["far/energy"]["paper"]["TP_U"] == 3
     assert found["results"]["near/noise"]["AUROC"] == 0.5
-    one = result(capsys, [*given, "--score", "energy", "--out", str(tmp_path / "out")])
+    one = shell.data(*given, "--score", "energy", "--out", tmp_path / "out", "--json")
     assert set(one["results"]) == {"near", "far"}
 
 
-def test_background_is_unknown_only_with_official_compat(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_background_is_unknown_only_with_official_compat(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], shell: Shell
+) -> None:
     rows = results_content(EXAMPLE)
     for row in rows:
         row["logits"] = [0.0, 1.0, 9.0 if row["ood_score"] == 9.0 else 0.5]
     files = {**example_files(tmp_path), "detections": write(tmp_path / "d.json", rows)}
-    clean = result(capsys, arguments(files, "--set", "id_classes=2"))
-    compat = result(capsys, arguments(files, "--set", "id_classes=2", "--set", "official_compat=yes"))
+    clean = shell.data(*arguments(files, "--set", "id_classes=2"), "--json")
+    compat = shell.data(*arguments(files, "--set", "id_classes=2", "--set", "official_compat=yes"), "--json")
     assert (clean["official"]["n_det_unknown"], compat["official"]["n_det_unknown"]) == (6, 7)
     assert compat["counts"]["background_taken_as_unknown"] == 1
     listed = write(tmp_path / "classes.json", {"known": ["a", "b"], "unknown": []})
-    assert result(capsys, arguments(files, "--classes", str(listed)))["settings"]["id_classes"] == 2
-    assert "disagree" in error(capsys, arguments(files, "--classes", str(listed), "--set", "id_classes=3"))
+    assert shell.data(*arguments(files, "--classes", str(listed)), "--json")["settings"]["id_classes"] == 2
+    assert "disagree" in shell.err(*arguments(files, "--classes", str(listed), "--set", "id_classes=3"))
     # Without K nothing says that the third column is the background: refused, or told.
-    assert "needs the number of ID classes" in error(capsys, arguments(files, "--set", "official_compat=yes"))
+    assert "needs the number of ID classes" in shell.err(*arguments(files, "--set", "official_compat=yes"))
     assert main(arguments(files)) == 0
     printed = capsys.readouterr()
     for stream in (printed.out, printed.err):
         assert "3 columns" in " ".join(stream.split())
 
 
-def test_without_objects_no_rate_is_a_number(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_objects_no_rate_is_a_number(tmp_path: Path, shell: Shell) -> None:
     files = example_files(tmp_path)
     truth = json.loads(files["truth"].read_text(encoding="utf-8"))
     files = {**files, "truth": write(tmp_path / "empty.json", {**truth, "annotations": []})}
-    found = result(capsys, arguments(files))
+    found = shell.data(*arguments(files), "--json")
     for profile in ("official", "paper"):
         assert {found[profile][rate] for rate in ("P_U", "R_U", "AP_U", "nOSE")} == {None}
         assert "N_U is 0" in found[profile]["undefined"]["P_U"]
         assert found[profile]["unrounded"]["P_U"] is None
 
 
-def test_a_t_star_leaves_out_and_is_told(files: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
-    found = result(capsys, arguments(files, "--set", "t_star=0.75"))
+def test_a_t_star_leaves_out_and_is_told(files: dict[str, Path], shell: Shell) -> None:
+    found = shell.data(*arguments(files, "--set", "t_star=0.75"), "--json")
     assert found["counts"]["ood_detections"] == 7
     assert sum(found["inputs"]["ood"]["detections"]["reported"].values()) == 2
     assert found["images_without_predictions"] == 2
 
 
-def test_shared_images_are_refused_or_told(files: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
+def test_shared_images_are_refused_or_told(files: dict[str, Path], shell: Shell) -> None:
     shared = write(files["id"], {"scores": EXAMPLE.ids, "image_ids": [1] * 20})
-    assert "share images" in error(capsys, arguments({**files, "id": shared}))
-    assert main(arguments({**files, "id": shared}, "--on-error", "shared-ids=report", "--json")) == 0
-    assert "share 1 image ids: 1" in capsys.readouterr().err
+    assert "share images" in shell.err(*arguments({**files, "id": shared}))
+    assert "share 1 image ids: 1" in shell.err(
+        *arguments({**files, "id": shared}, "--on-error", "shared-ids=report", "--json"), status=0
+    )
 
 
 @pytest.mark.parametrize(
@@ -158,11 +144,7 @@ def test_shared_images_are_refused_or_told(files: dict[str, Path], capsys: pytes
             [{"image_id": 77, "bbox": [1, 1, 2, 2], "score": 0.5, "ood_score": 1}],
             "not in the ground truth",
         ),
-        (
-            "detections",
-            '[{"image_id": 1, "bbox": [1, 1, 2, 2], "score": 0.5, "ood_score": NaN}]',
-            "cannot be read",
-        ),
+        ("detections", '[{"image_id": 1, "bbox": [1, 1, 2, 2], "score": 0.5, "ood_score": NaN}]', "cannot be read"),
         ("detections", [{"image_id": 1, "bbox": [1, 1, 2, 1e99], "score": 0.5, "ood_score": 1}], "impossible box"),
         ("detections", [{"image_id": 1, "bbox": [1, 1, 2, 2], "score": 0.5}], "no OOD score in common"),
         ("detections", truth_content(EXAMPLE), "ground-truth file"),
@@ -179,11 +161,9 @@ def test_shared_images_are_refused_or_told(files: dict[str, Path], capsys: pytes
         ),
     ],
 )
-def test_bad_files_are_told(
-    files: dict[str, Path], capsys: pytest.CaptureFixture[str], which: str, content: Any, told: str
-) -> None:
+def test_bad_files_are_told(files: dict[str, Path], shell: Shell, which: str, content: Any, told: str) -> None:
     write(files[which], content)
-    assert told in error(capsys, arguments(files))
+    assert told in shell.err(*arguments(files))
 
 
 @pytest.mark.parametrize(
@@ -199,35 +179,28 @@ def test_bad_files_are_told(
         ("--detections", "far=other.json"),
         ("--scores", "far=other.json"),
         ("--manifest", "no-such-manifest"),
-        (
-            "--set",
-            "official_compat=yes",
-        ),
+        ("--set", "official_compat=yes"),
     ],
 )
-def test_unusable_options_are_told(
-    files: dict[str, Path], capsys: pytest.CaptureFixture[str], more: tuple[str, ...]
-) -> None:
-    message = error(capsys, arguments(files, *more))
+def test_unusable_options_are_told(files: dict[str, Path], shell: Shell, more: tuple[str, ...]) -> None:
+    message = shell.err(*arguments(files, *more))
     assert message.startswith("error: ")
     assert "Traceback" not in message
 
 
-def test_nothing_is_written_when_an_input_is_bad(
-    files: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_nothing_is_written_when_an_input_is_bad(files: dict[str, Path], tmp_path: Path, shell: Shell) -> None:
     write(files["id"], "no scores")
-    assert error(capsys, arguments(files, "--out", str(tmp_path / "out")))
+    assert shell.err(*arguments(files, "--out", str(tmp_path / "out")))
     assert not (tmp_path / "out").exists()
 
 
-def test_empty_files_are_evaluated(files: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_empty_files_are_evaluated(files: dict[str, Path], tmp_path: Path, shell: Shell) -> None:
     write(files["detections"], [])
-    found = result(capsys, arguments(files, "--out", str(tmp_path / "out")))
+    found = shell.data(*arguments(files, "--out", str(tmp_path / "out")), "--json")
     assert found["AUROC"] is None
     assert found["pct_images_without_predictions"] == 100
     write(files["id"], {"scores": []})
-    assert result(capsys, arguments(files, "--out", str(tmp_path / "out")))["threshold"] is None
+    assert shell.data(*arguments(files, "--out", str(tmp_path / "out")), "--json")["threshold"] is None
 
 
 def manifest_of(folder: Path, lists: dict[str, tuple[str, ...]]) -> str:
@@ -236,27 +209,16 @@ def manifest_of(folder: Path, lists: dict[str, tuple[str, ...]]) -> str:
     return write_toy(folder, lists, [fox], name="findmeifyoucan/toy", taxonomy="OSOD-I")
 
 
-def test_a_manifest_names_splits_and_their_images(
-    files: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_manifest_names_splits_and_their_images(files: dict[str, Path], tmp_path: Path, shell: Shell) -> None:
     ids = {image: f"coco:{image:012d}" for image in EXAMPLE.objects}
-    lists = {
-        "near": tuple(ids[image] for image in (1, 2, 4)),
-        "far": tuple(ids[image] for image in (3, 5, 6)),
-    }
+    lists = {"near": tuple(ids[image] for image in (1, 2, 4)), "far": tuple(ids[image] for image in (3, 5, 6))}
     given = ["evaluate", "findmeifyoucan", "--no-cache", "--manifest", manifest_of(tmp_path / "toy", lists)]
     given += ["--truth", str(files["truth"]), "--scores", str(files["id"]), "--on-error", "stray=drop"]
-    both = [
-        *given,
-        "--detections",
-        f"near={files['detections']}",
-        "--detections",
-        f"far={files['detections']}",
-    ]
-    found = result(capsys, both)
+    both = [*given, "--detections", f"near={files['detections']}", "--detections", f"far={files['detections']}"]
+    found = shell.data(*both, "--json")
     assert found["manifest"]["parts"] == ["near", "far"]
     near, far = found["results"]["near"], found["results"]["far"]
     assert (near["images"], far["images"]) == (3, 3)
     assert near["paper"]["TP_U"] + far["paper"]["TP_U"] == 3
     assert near["pct_images_without_predictions"] == 33.33
-    assert "does not say which split" in error(capsys, [*given, "--detections", str(files["detections"])])
+    assert "does not say which split" in shell.err(*given, "--detections", files["detections"])

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from curation.cli import main
 from tests.evaluation import osod3_rows
+from tests.shell import Shell
 
 BOX, ASIDE = [10, 10, 40, 40], [200, 200, 40, 40]
 
@@ -62,7 +62,7 @@ SECTIONS = {
 }
 
 
-def evaluate(protocol: str, folder: Path, rows: Any, capsys: pytest.CaptureFixture[str]) -> tuple[list[Any], str]:
+def evaluate(protocol: str, folder: Path, rows: Any, shell: Shell) -> tuple[list[Any], str]:
     """Return what each section says of the order, and what is printed."""
     (folder / "d.json").write_text(json.dumps(rows))
     words = [
@@ -70,21 +70,19 @@ def evaluate(protocol: str, folder: Path, rows: Any, capsys: pytest.CaptureFixtu
         for word in COMMANDS[protocol].split()
     ]  # fmt: skip
     given = ["evaluate", protocol, *words, "--no-cache"]
-    assert main([*given, "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert main(given) == 0
-    return [section["decided_by_order"] for section in SECTIONS[protocol](found)], capsys.readouterr().out
+    found = shell.data(*given, "--json")
+    return [section["decided_by_order"] for section in SECTIONS[protocol](found)], shell.out(*given)
 
 
 @pytest.mark.parametrize("protocol", COMMANDS)
-def test_equal_scores_are_told(protocol: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    orders, printed = evaluate(protocol, folder, detections(0.5, 0.5, ood_score=1.0), capsys)
+def test_equal_scores_are_told(protocol: str, folder: Path, shell: Shell) -> None:
+    orders, printed = evaluate(protocol, folder, detections(0.5, 0.5, ood_score=1.0), shell)
     assert set(orders) == {1}
     assert "Decided by the order of the file" in printed
 
 
 @pytest.mark.parametrize("protocol", COMMANDS)
-def test_different_scores_are_not(protocol: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    orders, printed = evaluate(protocol, folder, detections(0.5, 0.4, ood_score=1.0), capsys)
+def test_different_scores_are_not(protocol: str, folder: Path, shell: Shell) -> None:
+    orders, printed = evaluate(protocol, folder, detections(0.5, 0.4, ood_score=1.0), shell)
     assert set(orders) == {0}
     assert "Decided by the order of the file" not in printed

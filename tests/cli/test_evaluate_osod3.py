@@ -1,8 +1,6 @@
 """``curation evaluate osod3`` from files, and wrong use."""
 
-import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -10,18 +8,14 @@ from curation.cli import main
 from curation.ledger import LEDGER
 from tests.evaluation import osod3_rows
 from tests.evaluation.osod3_world import write_world
+from tests.shell import Shell
 
 
-def as_json(capsys: pytest.CaptureFixture[str], *arguments: Any) -> dict[str, Any]:
-    assert main([*map(str, arguments), "--no-cache", "--json"]) == 0
-    return json.loads(capsys.readouterr().out)  # type: ignore[no-any-return]
-
-
-def test_one_case(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_one_case(tmp_path: Path, shell: Shell) -> None:
     paths = write_world(tmp_path)
     given = ("evaluate", "osod3", "--truth", paths["gt"], "--detections", paths["detections"], "--classes",
              paths["classes"], "--variant", "all", "--out", tmp_path / "out")  # fmt: skip
-    result = as_json(capsys, *given)
+    result = shell.data(*given, "--no-cache", "--json")
     assert osod3_rows.of_result(result)["test"]["AP_unk"] == pytest.approx(22.7228, abs=1e-4)
     written = {path.name for path in (tmp_path / "out").iterdir()} - {LEDGER}
     pictures = {f"open_set_error_{name}.csv" for name in ("clean", "voc")}
@@ -35,11 +29,11 @@ def test_one_case(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert result["inputs"]["test"]["detections"]["sha256"].startswith("sha256:")
 
 
-def test_cases_and_their_mean(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_cases_and_their_mean(tmp_path: Path, shell: Shell) -> None:
     paths = write_world(tmp_path)
     given = ("evaluate", "osod3", "--truth", paths["gt"], "--detections", f"t1={paths['detections']}",
              "--detections", f"t2={paths['detections']}", "--classes", paths["classes"])  # fmt: skip
-    result = as_json(capsys, *given)
+    result = shell.data(*given, "--no-cache", "--json")
     assert list(osod3_rows.of_result(result)) == ["t1", "t2"]
     assert result["over_cases"]["AP_unk"]["std_population"] == 0
     assert result["over_cases"]["AP_unk"]["n"] == 2

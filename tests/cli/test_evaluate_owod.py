@@ -7,12 +7,10 @@ import pytest
 
 from curation.cli import main
 from curation.ledger import LEDGER
-from curation.manifest.header import (
-    ClassEntry,
-    TaskEntry,
-)
+from curation.manifest.header import ClassEntry, TaskEntry
 from tests.evaluation.open_world_rows import of_result
 from tests.evaluation.owod_cases import EXAMPLE
+from tests.shell import Shell
 from tests.toy_manifests import listed_part, write_toy
 from tests.worlds.coco_file import coco_content
 
@@ -63,25 +61,15 @@ def arguments(files: dict[str, Path], *more: str) -> list[str]:
     return ["evaluate", "owod", "--no-cache", *given, *more]
 
 
-def evaluate(files: dict[str, Path], capsys: pytest.CaptureFixture[str], *more: str) -> dict[str, Any]:
-    assert main(arguments(files, "--json", *more)) == 0
-    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+def evaluate(files: dict[str, Path], shell: Shell, *more: str) -> dict[str, Any]:
+    found: dict[str, Any] = shell.data(*arguments(files, "--json", *more))
     return found | of_result(found)
 
 
-def refused(given: list[str], capsys: pytest.CaptureFixture[str]) -> str:
-    """Return the message of a command that must fail with status 2, without a traceback."""
-    assert main(given) == 2
-    error = capsys.readouterr().err
-    assert error.startswith("error: ")
-    assert "Traceback" not in error
-    return error
-
-
 def test_the_worked_example_by_ids_by_names_and_as_an_exported_view(
-    files: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    files: dict[str, Path], tmp_path: Path, shell: Shell
 ) -> None:
-    found = evaluate(files, capsys)
+    found = evaluate(files, shell)
     assert found["t1/clean"]["UDP"] == pytest.approx(60)
     assert found["inputs"]["t1"]["detections"]["sha256"].startswith("sha256:")
     assert found["option_files"]["classes"]["name"] == "classes.json"
@@ -89,25 +77,25 @@ def test_the_worked_example_by_ids_by_names_and_as_an_exported_view(
     assert set(found["t1/clean"]["unknown_per_class"]) == {"truck", "kite", "cup", "apple"}
 
     write(files["detections"], results(by_name=True))
-    assert evaluate(files, capsys)["t1/clean"] == found["t1/clean"]
+    assert evaluate(files, shell)["t1/clean"] == found["t1/clean"]
 
     write(files["truth"], truth(unknown=True))
     write(files["detections"], results(unknown=99))
-    same = evaluate(files, capsys)["t1/clean"]
+    same = evaluate(files, shell)["t1/clean"]
     assert same["unknown_per_class"] is None
     assert {k: v for k, v in same.items() if k != "unknown_per_class"} == {
         k: v for k, v in found["t1/clean"].items() if k != "unknown_per_class"
     }
     del files["classes"]
-    view = evaluate(files, capsys, "--variant", "ore")
+    view = evaluate(files, shell, "--variant", "ore")
     assert view["test/ore"]["mAP_cur"] == pytest.approx(50)
     assert view["test/ore"]["undefined"]["mAP_prev"]
 
 
 def test_voc_results_folders_are_read_with_their_unknown_class(
-    files: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    files: dict[str, Path], tmp_path: Path, shell: Shell
 ) -> None:
-    expected = evaluate(files, capsys, "--variant", "all")
+    expected = evaluate(files, shell, "--variant", "all")
     folder = tmp_path / "comp4"
     folder.mkdir()
     for name in ("person", "dog", "unknown"):
@@ -119,29 +107,27 @@ def test_voc_results_folders_are_read_with_their_unknown_class(
             for x, y, w, h in [numbers(box)]
         ]
         write(folder / f"comp4_det_test_{name}.txt", "\n".join(lines) + "\n")
-    found = evaluate({**files, "detections": folder}, capsys, "--variant", "all")
+    found = evaluate({**files, "detections": folder}, shell, "--variant", "all")
     for name in ("t1/clean", "t1/ore", "t1/owdetr"):
         assert found[name] == expected[name]
     write(folder / "comp4_det_test_truck.txt", "000000000001 0.5 1 1 9 9\n")
-    message = refused(arguments({**files, "detections": folder}), capsys)
+    message = shell.err(*arguments({**files, "detections": folder}))
     assert "no known class" in message
-    found = evaluate({**files, "detections": folder}, capsys, "--on-error", "stray=drop")
+    found = evaluate({**files, "detections": folder}, shell, "--on-error", "stray=drop")
     assert list(found["inputs"]["t1"]["detections"]["reported"].values()) == [1]
 
 
-def test_repeated_lines_are_refused_kept_or_dropped(
-    files: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_repeated_lines_are_refused_kept_or_dropped(files: dict[str, Path], tmp_path: Path, shell: Shell) -> None:
     ids = [f"{image:012d}" for image in EXAMPLE]
     lists = {"lists": write(tmp_path / "ids.txt", "\n".join(ids * 2) + "\n")}
-    message = refused(arguments(files | lists), capsys)
+    message = shell.err(*arguments(files | lists))
     assert "11 further lines" in message
     assert "--on-error repeats=keep" in message
-    once = evaluate(files, capsys)["t1/clean"]
-    dropped = evaluate(files | lists, capsys, "--on-error", "repeats=drop")
+    once = evaluate(files, shell)["t1/clean"]
+    dropped = evaluate(files | lists, shell, "--on-error", "repeats=drop")
     assert dropped["t1/clean"]["UDP"] == once["UDP"]
     assert dropped["inputs"]["t1"]["truth"]["repeated_lines"] == 11
-    kept = evaluate(files | lists, capsys, "--on-error", "repeats=keep")
+    kept = evaluate(files | lists, shell, "--on-error", "repeats=keep")
     assert kept["repeats"]["keep"]
     for name in ("UR", "UDR", "UDP", "mAP_cur"):
         assert kept["t1/clean"][name] < once[name]
@@ -151,46 +137,42 @@ def test_repeated_lines_are_refused_kept_or_dropped(
     # A detector that ran over the list line by line wrote everything twice: the same numbers either way.
     write(files["detections"], results() * 2)
     for repeats, expected in (("keep", kept), ("drop", dropped)):
-        again = evaluate(files | lists, capsys, "--on-error", f"repeats={repeats}")
+        again = evaluate(files | lists, shell, "--on-error", f"repeats={repeats}")
         assert "once a line" in again["inputs"]["t1"]["detections"]["repeated_images"]
         assert again["t1/clean"] == expected["t1/clean"]
 
 
-def test_an_image_list_chooses_images_and_strays_are_told(
-    files: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_image_list_chooses_images_and_strays_are_told(files: dict[str, Path], tmp_path: Path, shell: Shell) -> None:
     lists = {"lists": write(tmp_path / "ids.txt", "1\ncoco:000000000009\n\n")}
-    assert "not in the ground truth" in refused(arguments(files | lists), capsys)
-    found = evaluate(files | lists, capsys, "--on-error", "stray=drop")
+    assert "not in the ground truth" in shell.err(*arguments(files | lists))
+    found = evaluate(files | lists, shell, "--on-error", "stray=drop")
     counts = found["t1/clean"]["counts"]
     # Image 9 is in the list without any annotation: its detections are false positives.
     assert (counts["images"], counts["images_without_annotation"], counts["FP_u"]) == (2, 1, 1)
     assert sum(found["inputs"]["t1"]["detections"]["reported"].values()) == 14
     write(lists["lists"], "000000000077\n")
-    assert "lacks images" in refused(arguments(files | lists), capsys)
+    assert "lacks images" in shell.err(*arguments(files | lists))
     write(lists["lists"], "\n")
-    assert "names no image" in refused(arguments(files | lists), capsys)
+    assert "names no image" in shell.err(*arguments(files | lists))
 
 
 @pytest.mark.usefixtures("unpainted")
-def test_several_tasks_each_with_its_detections(
-    files: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_several_tasks_each_with_its_detections(files: dict[str, Path], tmp_path: Path, shell: Shell) -> None:
     write(files["classes"], {"tasks": [TASK, NEXT]})
-    assert "--detections t1=FILE" in refused(arguments(files), capsys)
-    assert "no such task" in refused(arguments(files, "--task", "t3"), capsys)
-    one = evaluate(files, capsys, "--task", "t2")
+    assert "--detections t1=FILE" in shell.err(*arguments(files))
+    assert "no such task" in shell.err(*arguments(files, "--task", "t3"))
+    one = evaluate(files, shell, "--task", "t2")
     # Trucks are known now: those detections called dog on a truck are no open-set errors.
     assert one["t2/clean"]["num_unknown_gt"] == 4
     assert one["t2/clean"]["mAP_prev"] is not None
     named = {name: path for name, path in files.items() if name != "detections"}
     per_task = [f"--detections=t{k}={files['detections']}" for k in (1, 2)]
     out = tmp_path / "out"
-    both = evaluate(named, capsys, *per_task, "--out", str(out))
+    both = evaluate(named, shell, *per_task, "--out", str(out))
     assert list(both["tasks"]) == ["t1", "t2"]
     assert both["t2/clean"] == one["t2/clean"]
-    assert "missing for task t2" in refused(arguments(named, per_task[0], "--task", "t2"), capsys)
-    assert "twice" in refused(arguments(named, per_task[0], per_task[0]), capsys)
+    assert "missing for task t2" in shell.err(*arguments(named, per_task[0], "--task", "t2"))
+    assert "twice" in shell.err(*arguments(named, per_task[0], per_task[0]))
     with (out / "measures.csv").open(encoding="utf-8") as stream:
         rows = {(row["task"], row["measure"]): row["value"] for row in csv.DictReader(stream)}
     assert float(rows["t1", "UR"]) == both["t1/clean"]["UR"]
@@ -198,12 +180,11 @@ def test_several_tasks_each_with_its_detections(
 
 
 def test_out_holds_figures_tables_and_the_result_of_the_same_bytes_each_time(
-    files: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    files: dict[str, Path], tmp_path: Path, shell: Shell
 ) -> None:
     outs = tmp_path / "first", tmp_path / "again"
     for out in outs:
-        assert main(arguments(files, "--out", str(out), "--figures")) == 0
-        shown = capsys.readouterr().out
+        shown = shell.out(*arguments(files, "--out", str(out), "--figures"))
         assert all(f"wrote {path}" in shown for path in out.iterdir() if path.name != LEDGER)
     one, two = ({path.name: path.read_bytes() for path in out.iterdir()} for out in outs)
     assert one == two
@@ -225,10 +206,10 @@ def test_the_tables_name_profiles_and_the_classes_that_never_reach_a_recall(
 
 
 def test_no_detections_and_no_unknown_objects(
-    files: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    files: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str], shell: Shell
 ) -> None:
     write(files["detections"], [])
-    found = evaluate(files, capsys, "--variant", "all", "--out", str(tmp_path / "out"))
+    found = evaluate(files, shell, "--variant", "all", "--out", str(tmp_path / "out"))
     assert {found[f"t1/{name}"]["UR"] for name in ("clean", "ore", "owdetr")} == {0}
     write(files["classes"], {"tasks": [{"name": "last", "prev": list(NAMES[:4]), "cur": list(NAMES[4:])}]})
     assert main(arguments(files, "--json", "--out", str(tmp_path / "last"))) == 0
@@ -237,12 +218,9 @@ def test_no_detections_and_no_unknown_objects(
     assert "no figures" in shown.err
 
 
-def test_detections_without_the_class_unknown_are_scored_and_warned_of(
-    files: dict[str, Path], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_detections_without_the_class_unknown_are_scored_and_warned_of(files: dict[str, Path], shell: Shell) -> None:
     write(files["detections"], [row for row in results() if row["category_id"] != -1])
-    assert main(arguments(files)) == 0
-    assert "no detection is called unknown" in capsys.readouterr().err
+    assert "no detection is called unknown" in shell.err(*arguments(files), status=0)
 
 
 @pytest.mark.parametrize(
@@ -250,11 +228,7 @@ def test_detections_without_the_class_unknown_are_scored_and_warned_of(
     [
         ("detections", "[", "cannot be read"),
         ("detections", truth(), "ground-truth file"),
-        (
-            "detections",
-            '[{"image_id": 1, "category_id": 10, "bbox": [0, 0, 1, NaN], "score": 1}]',
-            "cannot be read",
-        ),
+        ("detections", '[{"image_id": 1, "category_id": 10, "bbox": [0, 0, 1, NaN], "score": 1}]', "cannot be read"),
         ("detections", [{**results()[0], "category_id": 77}], "does not name"),
         ("detections", [{"image_id": 1, "bbox": [0, 0, 1, 1], "score": 1}], "does not name"),
         ("detections", [{**results()[0], "category": "dog"}], "different classes"),
@@ -269,15 +243,10 @@ def test_detections_without_the_class_unknown_are_scored_and_warned_of(
     ],
 )
 def test_bad_input_is_one_clear_error_and_writes_nothing(
-    files: dict[str, Path],
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    name: str,
-    content: object,
-    message: str,
+    files: dict[str, Path], tmp_path: Path, shell: Shell, name: str, content: object, message: str
 ) -> None:
     write(files[name], content)
-    assert message in refused(arguments(files, "--out", str(tmp_path / "out")), capsys)
+    assert message in shell.err(*arguments(files, "--out", str(tmp_path / "out")))
     assert not (tmp_path / "out").exists()
 
 
@@ -290,18 +259,16 @@ def test_bad_input_is_one_clear_error_and_writes_nothing(
         (["--truth", "other.json"], "given twice"),
     ],
 )
-def test_options_that_cannot_work(
-    files: dict[str, Path], capsys: pytest.CaptureFixture[str], more: list[str], message: str
-) -> None:
-    assert message in refused(arguments(files, *more), capsys)
+def test_options_that_cannot_work(files: dict[str, Path], shell: Shell, more: list[str], message: str) -> None:
+    assert message in shell.err(*arguments(files, *more))
 
 
-def test_classes_of_later_tasks_may_be_left_out(files: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
-    expected = evaluate(files, capsys)["t1/clean"]
+def test_classes_of_later_tasks_may_be_left_out(files: dict[str, Path], shell: Shell) -> None:
+    expected = evaluate(files, shell)["t1/clean"]
     row = {"image_id": 1, "category": "cup", "bbox": [0, 0, 9, 9], "score": 0.9}
     write(files["detections"], [*results(), row])
-    assert "--on-error stray=drop" in refused(arguments(files), capsys)
-    found = evaluate(files, capsys, "--on-error", "stray=drop")
+    assert "--on-error stray=drop" in shell.err(*arguments(files))
+    found = evaluate(files, shell, "--on-error", "stray=drop")
     assert found["t1/clean"] == expected
     assert found["inputs"]["t1"]["detections"]["reported"] == {
         "left out: detections of classes that are unknown in this task": 1
@@ -325,10 +292,8 @@ def manifest_of(folder: Path, lists: dict[str, tuple[str, ...]]) -> str:
     )
 
 
-def test_a_manifest_names_tasks_class_ids_and_images(
-    files: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    expected = evaluate(files, capsys)["t1/clean"]
+def test_a_manifest_names_tasks_class_ids_and_images(files: dict[str, Path], tmp_path: Path, shell: Shell) -> None:
+    expected = evaluate(files, shell)["t1/clean"]
     del files["classes"]
     ids = tuple(f"coco:{image:012d}" for image in EXAMPLE)
     manifest = manifest_of(tmp_path / "owod", {"t1": ids, "t2": ids * 2})
@@ -336,58 +301,54 @@ def test_a_manifest_names_tasks_class_ids_and_images(
     rows = [{**row, "category_id": row["category_id"] - 10 if row["category_id"] > 0 else 8} for row in results()]
     write(files["detections"], rows)
     by_index = "--category-ids", "manifest"
-    found = evaluate(files, capsys, "--manifest", manifest, "--task", "t1", *by_index)
+    found = evaluate(files, shell, "--manifest", manifest, "--task", "t1", *by_index)
     assert found["t1/clean"] == expected
     assert found["category_ids"] == "manifest"
     assert found["manifest"]["parts"] == ["t1-test"]
     assert found["manifest"]["digest"].startswith("sha256:")
-    assert "more than once" in refused(arguments(files, "--manifest", manifest, "--task", "t2"), capsys)
-    last = evaluate(files, capsys, "--manifest", manifest, "--task", "t2", "--on-error", "repeats=keep", *by_index)[
+    assert "more than once" in shell.err(*arguments(files, "--manifest", manifest, "--task", "t2"))
+    last = evaluate(files, shell, "--manifest", manifest, "--task", "t2", "--on-error", "repeats=keep", *by_index)[
         "t2/clean"
     ]
     assert (last["counts"]["lines"], last["num_unknown_gt"], last["UR"]) == (22, 0, None)
-    same = evaluate(files, capsys, "--manifest", manifest, "--task", "t2", "--part", "t1-test", *by_index)
+    same = evaluate(files, shell, "--manifest", manifest, "--task", "t2", "--part", "t1-test", *by_index)
     assert same["t2/clean"]["counts"]["lines"] == 11
-    assert "no such part" in refused(
-        arguments(files, "--manifest", manifest, "--task", "t1", "--part", "t9-test"), capsys
-    )
+    assert "no such part" in shell.err(*arguments(files, "--manifest", manifest, "--task", "t1", "--part", "t9-test"))
     write(files["detections"], [{**rows[0], "category_id": 90}])
-    assert "unknown (8 or -1 or unknown)" in refused(
-        arguments(files, "--manifest", manifest, "--task", "t1", *by_index), capsys
+    assert "unknown (8 or -1 or unknown)" in shell.err(
+        *arguments(files, "--manifest", manifest, "--task", "t1", *by_index)
     )
 
 
 def test_ids_are_those_of_the_truth_and_another_numbering_is_refused(
-    files: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    files: dict[str, Path], tmp_path: Path, shell: Shell
 ) -> None:
     """Detections under the dataset's own ids (10, 11, ...) are read right, those under indices (0, 1, ...) refused."""
-    expected = evaluate(files, capsys)["t1/clean"]
+    expected = evaluate(files, shell)["t1/clean"]
     del files["classes"]
     ids = tuple(f"coco:{image:012d}" for image in EXAMPLE)
     given = ["--manifest", manifest_of(tmp_path / "owod", {"t1": ids}), "--task", "t1"]
-    found = evaluate(files, capsys, *given)
+    found = evaluate(files, shell, *given)
     assert (found["t1/clean"], found["category_ids"]) == (expected, "truth")
-    assert evaluate(files, capsys, *given, "--category-ids", "truth")["t1/clean"] == expected
-    message = refused(arguments(files, *given, "--category-ids", "manifest"), capsys)
+    assert evaluate(files, shell, *given, "--category-ids", "truth")["t1/clean"] == expected
+    message = shell.err(*arguments(files, *given, "--category-ids", "manifest"))
     assert "does not name" in message
     assert "--category-ids truth" in message
 
     rows = [{**row, "category_id": row["category_id"] - 10 if row["category_id"] > 0 else 8} for row in results()]
     write(files["detections"], rows)
     for stray in ("error", "drop"):
-        message = refused(arguments(files, *given, "--on-error", f"stray={stray}"), capsys)
+        message = shell.err(*arguments(files, *given, "--on-error", f"stray={stray}"))
         assert "--category-ids manifest" in message
         assert "10 person" in message
     both = [{**row, "category": {0: "person", 1: "dog", 8: "unknown"}[row["category_id"]]} for row in rows]
     write(files["detections"], both)
-    message = refused(arguments(files, *given), capsys)
+    message = shell.err(*arguments(files, *given))
     assert "name different classes" in message
     assert "--category-ids manifest" in message
     write(files["detections"], [{**rows[0], "category_id": 5}])
-    assert "found: category_id 5;" in refused(arguments(files, *given), capsys)
+    assert "found: category_id 5;" in shell.err(*arguments(files, *given))
     write(files["detections"], [{**rows[0], "category_id": 77}])
-    assert "with names, --on-error stray=drop leaves detections of these out" in refused(
-        arguments(files, *given), capsys
-    )
+    assert "with names, --on-error stray=drop leaves detections of these out" in shell.err(*arguments(files, *given))
     alone = [text for text in arguments(files, "--category-ids", "truth") if text]
-    assert "--category-ids" in refused(alone, capsys)
+    assert "--category-ids" in shell.err(*alone)

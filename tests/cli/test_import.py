@@ -11,6 +11,7 @@ from curation.cli import main
 from curation.manifest.importing import list_slices
 from curation.manifest.manifest import read_manifest
 from tests.real_files import real_files
+from tests.shell import Shell
 
 NAME = "owod/s-owodb-published"
 
@@ -37,12 +38,11 @@ def header(lists: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path
     return folder
 
 
-def test_a_header_is_completed_by_name(
-    header: Path, lists: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_header_is_completed_by_name(header: Path, lists: Path, tmp_path: Path, shell: Shell) -> None:
     out = tmp_path / "out"
-    assert main(["import", f"{NAME}@1.0.0", "--lists", str(lists), "--out", str(out), "--json"]) == 0
-    data = json.loads(capsys.readouterr().out.partition("{")[2].join(["{", ""]))
+    data = json.loads(
+        shell.out("import", f"{NAME}@1.0.0", "--lists", lists, "--out", out, "--json").partition("{")[2].join(["{", ""])
+    )
     assert data["digest"] == read_manifest(header).digest == read_manifest(out).digest
     assert data["lists"] == len(data["parts"]) == 11
     assert read_manifest(out).part("t1-test").repeats == 1
@@ -58,7 +58,7 @@ def test_a_header_is_completed_by_path_and_again(header: Path, lists: Path, tmp_
 
 
 def test_lists_under_other_names_are_known_by_their_digests(
-    header: Path, lists: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    header: Path, lists: Path, tmp_path: Path, shell: Shell
 ) -> None:
     renamed = tmp_path / "renamed"
     renamed.mkdir()
@@ -69,48 +69,38 @@ def test_lists_under_other_names_are_known_by_their_digests(
     out = tmp_path / "out"
     assert main(["import", NAME, "--lists", str(renamed), "--out", str(out)]) == 0
     assert read_manifest(out).digest == read_manifest(header).digest
-    capsys.readouterr()
     (renamed / "list_0.lst").write_text("000000000001\n")
     (renamed / "t4_ft.txt").unlink()
-    assert main(["import", NAME, "--lists", str(renamed), "--out", str(tmp_path / "other")]) == 2
-    assert "1 of the" in capsys.readouterr().err
+    assert "1 of the" in shell.err("import", NAME, "--lists", renamed, "--out", tmp_path / "other")
 
 
-def test_the_report_tells_lines_and_repeats(lists: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_report_tells_lines_and_repeats(lists: Path, tmp_path: Path, shell: Shell) -> None:
     out = str(tmp_path / "out")
-    assert main(["import", NAME, "--lists", str(lists), "--header-only", "--out", out]) == 0
-    text = capsys.readouterr().out
+    text = shell.out("import", NAME, "--lists", lists, "--header-only", "--out", out)
     row = next(line.split() for line in text.splitlines() if line.split()[:1] == ["t1-test"])
     assert row[1:4] == ["test.txt", "4", "1"]
     assert "another length" in text  # the drawn lists do not have the paper's
 
 
-def test_a_wrong_list_writes_nothing(
-    header: Path, lists: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_wrong_list_writes_nothing(header: Path, lists: Path, tmp_path: Path, shell: Shell) -> None:
     shutil.copy(lists / "Main" / "t1_train.txt", lists / "Main" / "t2_train.txt")
-    assert main(["import", NAME, "--lists", str(lists), "--out", str(tmp_path / "out")]) == 1
-    error = capsys.readouterr().err
+    error = shell.err("import", NAME, "--lists", lists, "--out", tmp_path / "out", status=1)
     assert "This t2_train.txt is not the t2_train.txt" in error
     assert f"this is the t1_train.txt of {NAME} 1.0.0" in error
     assert not (tmp_path / "out").exists()
 
 
-def test_a_damaged_neighbour_does_not_hide_the_answer(
-    header: Path, lists: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_damaged_neighbour_does_not_hide_the_answer(header: Path, lists: Path, tmp_path: Path, shell: Shell) -> None:
     damaged = tmp_path / "at-hand" / "toy" / "1.0.0"
     damaged.mkdir(parents=True)
     (damaged / "manifest.json").write_text("{")
     (lists / "Main" / "test.txt").write_text("000000000001\n")
-    assert main(["import", NAME, "--lists", str(lists), "--out", str(tmp_path / "out")]) == 1
-    assert "This test.txt is not" in capsys.readouterr().err
+    assert "This test.txt is not" in shell.err("import", NAME, "--lists", lists, "--out", tmp_path / "out", status=1)
 
 
-def test_a_missing_list(header: Path, lists: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_missing_list(header: Path, lists: Path, tmp_path: Path, shell: Shell) -> None:
     (lists / "Main" / "t3_ft.txt").unlink()
-    assert main(["import", NAME, "--lists", str(lists), "--out", str(tmp_path / "out")]) == 2
-    assert "t3_ft.txt" in capsys.readouterr().err
+    assert "t3_ft.txt" in shell.err("import", NAME, "--lists", lists, "--out", tmp_path / "out")
 
 
 def test_the_output_folder_is_taken(header: Path, lists: Path, tmp_path: Path) -> None:
@@ -123,12 +113,13 @@ def test_the_output_folder_is_taken(header: Path, lists: Path, tmp_path: Path) -
 
 
 def test_the_header_that_comes_with_the_package_pins_the_authors_lists(
-    lists: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    lists: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shell: Shell
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("CURATION_MANIFESTS", raising=False)
-    assert main(["import", NAME, "--lists", str(lists), "--out", str(tmp_path / "out")]) == 1
-    assert f"is not the t1_train.txt of {NAME} 1.0.0" in capsys.readouterr().err
+    assert f"is not the t1_train.txt of {NAME} 1.0.0" in shell.err(
+        "import", NAME, "--lists", lists, "--out", tmp_path / "out", status=1
+    )
     assert not (tmp_path / "out").exists()
 
 
@@ -137,14 +128,13 @@ def test_an_unknown_recipe_is_an_error(lists: Path, tmp_path: Path) -> None:
     assert main(command) == 2
 
 
-def test_other_verbs_point_here(header: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_other_verbs_point_here(header: Path, tmp_path: Path, shell: Shell) -> None:
     out = str(tmp_path / "out")
-    assert main(["build", NAME, "--out", out]) == 2
-    assert f"curation import {NAME}" in capsys.readouterr().err
-    assert main(["export", NAME, "--part", "t1-test", "--format", "txt", "--out", out]) == 2
-    assert f"curation import {NAME}@1.0.0 --lists DIR" in capsys.readouterr().err
-    assert main(["verify", NAME, "--rebuild"]) == 0
-    assert "curation import" in capsys.readouterr().out
+    assert f"curation import {NAME}" in shell.err("build", NAME, "--out", out)
+    assert f"curation import {NAME}@1.0.0 --lists DIR" in shell.err(
+        "export", NAME, "--part", "t1-test", "--format", "txt", "--out", out
+    )
+    assert "curation import" in shell.out("verify", NAME, "--rebuild")
 
 
 @real_files("atlas_lists")

@@ -15,6 +15,7 @@ from curation.errors import ProtocolError
 from curation.manifest.manifest import read_manifest
 from tests.audit.benchmark_world import make_source
 from tests.cli.test_build_owod import NAMES, SETTINGS, SOURCES, write_coco
+from tests.shell import Shell
 
 
 @pytest.fixture
@@ -33,10 +34,9 @@ def written(path: Path = Path("tasks.toml")) -> dict[str, Any]:
 @pytest.mark.parametrize("words", [["init"], ["init", "tasks"]])
 @pytest.mark.parametrize("source", ["train.json", "train=train.json"])
 def test_every_class_is_in_it_once_and_it_builds_as_it_stands(
-    folder: Path, words: list[str], source: str, capsys: pytest.CaptureFixture[str]
+    folder: Path, words: list[str], source: str, shell: Shell
 ) -> None:
-    assert main([*words, "--source", source]) == 0
-    said = capsys.readouterr().out
+    said = shell.out(*words, "--source", source)
     assert "next: curation build owod --tasks tasks.toml --source train=train.json --source test=PATH" in said
     groups = [task["classes"] for task in written()["tasks"]]
     # Five classes in four tasks, in the order of the file.
@@ -54,10 +54,9 @@ def test_comments_count_what_the_file_holds(folder: Path) -> None:
         assert f'  "{name}",  # {len(mine):,} objects on {len(set(mine)):,} images\n' in text
 
 
-def test_a_file_that_exists_is_never_replaced(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_that_exists_is_never_replaced(folder: Path, shell: Shell) -> None:
     (folder / "tasks.toml").write_text("mine")
-    assert main(["init", "--source", "train.json"]) == 2
-    assert "did not write" in capsys.readouterr().err
+    assert "did not write" in shell.err("init", "--source", "train.json")
     assert (folder / "tasks.toml").read_text() == "mine"
     (folder / "link.toml").symlink_to(folder / "nowhere.toml")
     assert main(["init", "--source", "train.json", "--out", "link.toml"]) == 2
@@ -84,9 +83,10 @@ def test_wrong_use(folder: Path, more: list[str], message: str, capsys: pytest.C
     assert not list(folder.glob("tasks.*"))
 
 
-def test_fewer_tasks_than_were_asked_for_are_told(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["init", "--source", "train.json", "--n-tasks", "99"]) == 0
-    assert "5 tasks in place of 99: no more classes have an object" in capsys.readouterr().err
+def test_fewer_tasks_than_were_asked_for_are_told(folder: Path, shell: Shell) -> None:
+    assert "5 tasks in place of 99: no more classes have an object" in shell.err(
+        "init", "--source", "train.json", "--n-tasks", "99", status=0
+    )
     assert len(written()["tasks"]) == 5
 
 

@@ -10,20 +10,19 @@ import pytest
 from curation.cli import main
 from curation.manifest.header import Supersedes
 from curation.manifest.manifest import Manifest, read_manifest, write_manifest
+from tests.shell import Shell
 
 
-def test_protocols(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_protocols(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert main(["list", "--json"]) == 0
-    data = json.loads(capsys.readouterr().out)
+    data = shell.data("list", "--json")
     elephant = next(one for one in data["benchmarks"] if one["name"] == "elephant")
     assert elephant["paper"]["year"] == 2020
     assert [slot["name"] for slot in elephant["sources"] if slot["required"]] == ["voc2007-test", "coco"]
     assert {one["name"] for one in elephant["parameters"]} == {"ratios", "orders", "salt"}
     assert {one["name"] for one in data["manifests"]} >= {"elephant/val2017", "owod/reowod-published"}
     assert all(one["packaged"] for one in data["manifests"])
-    assert main(["list"]) == 0
-    text = capsys.readouterr().out
+    text = shell.out("list")
     assert "voc2007-test" in text
     assert "cpython_set" in text
     assert "comes with" in text
@@ -36,22 +35,9 @@ def test_manifests_at_hand_and_a_damaged_one(
 
     world = write_small_world(tmp_path)
     monkeypatch.chdir(tmp_path)
-    sources = [
-        "--source",
-        f"voc2007-test={world.voc_root}",
-        "--source",
-        f"coco={world.coco_json}",
-        "--no-cache",
-    ]
+    sources = ["--source", f"voc2007-test={world.voc_root}", "--source", f"coco={world.coco_json}", "--no-cache"]
     for version in ("1.0.0", "1.0.1"):
-        out = [
-            "--out",
-            f"manifests/elephant/small/{version}",
-            "--name",
-            "elephant/small",
-            "--version",
-            version,
-        ]
+        out = ["--out", f"manifests/elephant/small/{version}", "--name", "elephant/small", "--version", version]
         assert main(["build", "elephant", *sources, *out]) == 0
     (tmp_path / "manifests/elephant/small/1.0.1/ids/closed.txt").write_bytes(b"")
     capsys.readouterr()
@@ -83,34 +69,31 @@ def version(number: str, supersedes: Supersedes | None = None) -> Manifest:
     return Manifest(header, base.lists)
 
 
-def test_manifests_of_a_folder_with_the_versions_they_replace(house: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["list", "manifests", "--folder", "mine", "--json"]) == 0
-    first, second = listed(capsys.readouterr().out)
+def test_manifests_of_a_folder_with_the_versions_they_replace(house: Path, shell: Shell) -> None:
+    first, second = listed(shell.out("list", "manifests", "--folder", "mine", "--json"))
     assert second["supersedes"] == [{"version": "1.0.0", "digest": first["digest"], "at_hand": True}]
-    assert main(["list", "manifests", "--folder", "mine"]) == 0
-    shown = capsys.readouterr().out
+    shown = shell.out("list", "manifests", "--folder", "mine")
     assert second["digest"][7:19] in shown
     assert "supersedes" in shown
-    assert main(["list", "benchmarks", "--folder", "mine"]) == 0
-    assert "elephant/val2017" not in capsys.readouterr().out
+    assert "elephant/val2017" not in shell.out("list", "benchmarks", "--folder", "mine")
 
 
-def test_an_index_is_written_where_the_manifests_lie(house: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_index_is_written_where_the_manifests_lie(house: Path, shell: Shell) -> None:
     command = ["list", "manifests", "--folder", "mine", "--write-index"]
-    assert main(command) == 0
-    assert "2 manifests" in capsys.readouterr().out
+    assert "2 manifests" in shell.out(*command)
     written = (house / "mine" / "index.json").read_bytes()
     assert json.loads(written)["manifests"][1]["path"] == "elephant/val2017/1.0.1"
     assert main(command) == 0
     assert (house / "mine" / "index.json").read_bytes() == written
 
 
-def test_a_broken_chain_is_an_error_and_leaves_no_index(house: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_broken_chain_is_an_error_and_leaves_no_index(house: Path, shell: Shell) -> None:
     link = Supersedes(version="1.0.1", digest="sha256:" + "0" * 64, reason="by hand")
     write_manifest(version("1.0.2", link), house / "mine" / "elephant/val2017/1.0.2")
     for more in ([], ["--write-index"]):
-        assert main(["list", "manifests", "--folder", "mine", *more]) == 1
-        assert "a digest that is not that version's" in capsys.readouterr().err
+        assert "a digest that is not that version's" in shell.err(
+            "list", "manifests", "--folder", "mine", *more, status=1
+        )
     assert not (house / "mine" / "index.json").exists()
 
 
@@ -123,38 +106,31 @@ def test_a_broken_chain_is_an_error_and_leaves_no_index(house: Path, capsys: pyt
         ["manifests", "--folder", "mine/elephant/val2017/1.0.0/ids"],
     ],
 )
-def test_an_index_is_of_one_folder_that_holds_manifests(
-    house: Path, given: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["list", *given, "--write-index"]) == 2
-    assert "error:" in capsys.readouterr().err
+def test_an_index_is_of_one_folder_that_holds_manifests(house: Path, given: list[str], shell: Shell) -> None:
+    assert "error:" in shell.err("list", *given, "--write-index")
     assert not list(house.rglob("index.json"))
 
 
 def test_one_protocol_with_its_sources_parameters_parts_page_and_manifests(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(Path(__file__).parents[2])
-    assert main(["list", "owod"]) == 0
-    text = capsys.readouterr().out
+    text = shell.out("list", "owod")
     for said in ("coco-train2017", "--set KEY=VALUE", "val_size", "tN-finetune", "page: docs/owod.md"):
         assert said in text, said
     assert "owod/reowod-published" in text
     assert "elephant" not in text
-    assert main(["list", "owod", "--json"]) == 0
-    data = json.loads(capsys.readouterr().out)
+    data = shell.data("list", "owod", "--json")
     assert [one["name"] for one in data["benchmarks"]] == ["owod"]
     assert {one["protocol"] for one in data["manifests"]} == {"owod", "as_published"}
     assert "tN-test" in [one["name"] for one in data["benchmarks"][0]["parts"]]
 
 
-def test_a_name_that_is_no_protocol_is_told_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["list", "elefant"]) == 2
-    said = capsys.readouterr().err
+def test_a_name_that_is_no_protocol_is_told_the_nearest(shell: Shell) -> None:
+    said = shell.err("list", "elefant")
     assert "did you mean elephant?" in said
     assert "benchmarks, manifests, or a benchmark" in said
 
 
-def test_a_folder_that_is_not_there_is_not_passed_over(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["list", "manifests", "--folder", str(tmp_path / "nowhere")]) == 2
-    assert "does not exist" in capsys.readouterr().err
+def test_a_folder_that_is_not_there_is_not_passed_over(tmp_path: Path, shell: Shell) -> None:
+    assert "does not exist" in shell.err("list", "manifests", "--folder", tmp_path / "nowhere")

@@ -7,18 +7,9 @@ from pathlib import Path
 import pytest
 
 from curation.cli import VERBS, main
+from tests.shell import Shell
 
-HEAVY = (
-    "torch",
-    "fiftyone",
-    "sklearn",
-    "nltk",
-    "open_clip",
-    "matplotlib",
-    "pandas",
-    "pyarrow",
-    "numpy",
-)
+HEAVY = ("torch", "fiftyone", "sklearn", "nltk", "open_clip", "matplotlib", "pandas", "pyarrow", "numpy")
 
 
 def run_python(code: str) -> str:
@@ -73,15 +64,13 @@ def test_every_command_has_help(command: list[str], capsys: pytest.CaptureFixtur
 
 
 @pytest.mark.parametrize("more", [[], ["naive", "scores.json", "--gamma", "4"], ["--help"]])
-def test_a_verb_that_is_gone_names_the_new_way(more: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["baseline", *more]) == 2
-    (line,) = capsys.readouterr().err.splitlines()
+def test_a_verb_that_is_gone_names_the_new_way(more: list[str], shell: Shell) -> None:
+    (line,) = shell.err("baseline", *more).splitlines()
     assert line == "error: `curation baseline` is gone: use the functions of curation.baselines, docs/osod3.md"
 
 
-def test_no_verb_prints_help_and_exits_2(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([]) == 2
-    assert "VERB" in capsys.readouterr().out
+def test_no_verb_prints_help_and_exits_2(shell: Shell) -> None:
+    assert "VERB" in shell.out(status=2)
 
 
 def test_unknown_verb_exits_2(capsys: pytest.CaptureFixture[str]) -> None:
@@ -128,10 +117,9 @@ def test_an_option_that_there_is_not_is_told_with_the_usage_of_its_command(
     ],
 )
 def test_a_file_in_place_of_a_folder_is_called_one(
-    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shell: Shell
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "file.txt").write_text("mine")
-    assert main(words) == 2
-    assert "found: a file" in capsys.readouterr().err
+    assert "found: a file" in shell.err(*words)
     assert [one.name for one in tmp_path.iterdir()] == ["file.txt"]

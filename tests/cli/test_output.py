@@ -53,15 +53,7 @@ def test_tables_of_a_notebook_fit_its_column() -> None:
 
 def test_a_name_is_whole_where_the_line_has_room() -> None:
     name = "elephant/wr1-prob-published"
-    row = (
-        name,
-        "1.0.0",
-        "3b480da5e433",
-        "as_published",
-        "one, two, three, four, five, six, seven, eight",
-        "",
-        "here",
-    )
+    row = (name, "1.0.0", "3b480da5e433", "as_published", "one, two, three, four, five, six, seven, eight", "", "here")
     lines = table_lines(Table("T", ("name", "", "", "", "parts", "", ""), (row,)), width=100)
     assert any(line.startswith(f"  {name}  1.0.0") for line in lines)
     assert max(map(len, lines)) <= 100

@@ -39,7 +39,7 @@ def test_every_option_that_names_an_output_is_declared_as_one(verb: str) -> None
         options = {name: action for action in parser._actions for name in action.option_strings}
         for name in names & options.keys():
             assert isinstance(options[name].type, outputs.Output), f"{parser.prog} {name}"
-        writes = any(isinstance(one.type, outputs._REPLACING) for one in parser._actions)
+        writes = any(isinstance(one.type, outputs.Output) and one.type.replaces for one in parser._actions)
         assert not writes or "--force" in options, parser.prog
         for action in options.values():
             if isinstance(action.type, outputs.Output) or action.nargs == 0:

@@ -11,6 +11,7 @@ from curation.hierarchy import open_wordnet
 from curation.proposals.proposal import read_proposals
 from tests.hierarchy.drawn_wordnet import SMALL, database, written
 from tests.proposals.embedding_world import stored
+from tests.shell import Shell
 from tests.small_world import write_small_world
 from tests.worlds.coco_file import coco_content, write_json
 
@@ -44,9 +45,8 @@ def arguments(world: Path, *more: str) -> list[str]:
     return [*given, *more]
 
 
-def test_proposals_are_printed_and_written(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(arguments(world, "--out", str(world / "p.jsonl"))) == 0
-    printed = capsys.readouterr().out
+def test_proposals_are_printed_and_written(world: Path, shell: Shell) -> None:
+    printed = shell.out(*arguments(world, "--out", str(world / "p.jsonl")))
     assert "a proposal, not a decision" in printed
     assert "1 remove, 1 near, 1 far, 0 farther, 1 undecided" in printed
     made = read_proposals(world / "p.jsonl")
@@ -54,9 +54,8 @@ def test_proposals_are_printed_and_written(world: Path, capsys: pytest.CaptureFi
     assert made.digest in printed
 
 
-def test_json_holds_header_counts_and_digest_and_no_path(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(arguments(world, "--json", "--set", "near_wup=0.95")) == 0
-    text = capsys.readouterr().out
+def test_json_holds_header_counts_and_digest_and_no_path(world: Path, shell: Shell) -> None:
+    text = shell.out(*arguments(world, "--json", "--set", "near_wup=0.95"))
     data = json.loads(text)
     assert data["counts"]["near"] == 0
     assert data["thresholds"]["near_wup"] == "0.95"
@@ -103,12 +102,11 @@ def test_stores_of_embeddings_and_prompts_add_their_evidence(world: Path) -> Non
     assert not (world / "q.jsonl").exists()
 
 
-def test_a_manifest_gives_the_classes(tmp_path: Path, world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_manifest_gives_the_classes(tmp_path: Path, world: Path, shell: Shell) -> None:
     source = write_small_world(tmp_path, n_closed=3, n_wilderness=12).coco_json
     manifest = min(Path("manifests/elephant").rglob("manifest.json")).parent
     given = ["review", "propose", "--manifest", str(manifest), "--source", f"coco-val2017={source}", "--json"]
-    assert main([*given, "--no-cache"]) == 0
-    data = json.loads(capsys.readouterr().out)
+    data = shell.data(*given, "--no-cache")
     assert data["inputs"][0]["use"] == "manifest"
     assert sum(data["counts"].values()) == len(json.loads(source.read_text())["images"])
 
@@ -131,39 +129,27 @@ def test_a_manifest_gives_the_classes(tmp_path: Path, world: Path, capsys: pytes
         (("--source", "id=again.json"), "may not name"),
     ],
 )
-def test_wrong_use_is_told_and_nothing_is_written(
-    world: Path, capsys: pytest.CaptureFixture[str], more: tuple[str, ...], said: str
-) -> None:
-    assert main(arguments(world, *more, "--out", str(world / "p.jsonl"))) == 2
-    assert said in capsys.readouterr().err
+def test_wrong_use_is_told_and_nothing_is_written(world: Path, shell: Shell, more: tuple[str, ...], said: str) -> None:
+    assert said in shell.err(*arguments(world, *more, "--out", str(world / "p.jsonl")))
     assert not (world / "p.jsonl").exists()
 
 
-def test_out_never_overwrites_an_input(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_out_never_overwrites_an_input(world: Path, shell: Shell) -> None:
     names, source = world / "id.txt", world / "ood.json"
     for target in (names, source):
         before = target.read_bytes()
-        arguments = [
-            "review",
-            "propose",
-            "--classes",
-            str(names),
-            "--source",
-            f"coco={source}",
-            "--out",
-            str(target),
-        ]
-        assert main(arguments) == 2
-        assert "input of the same command" in capsys.readouterr().err
+        arguments = ["review", "propose", "--classes", str(names), "--source", f"coco={source}", "--out", str(target)]
+        assert "input of the same command" in shell.err(*arguments)
         assert target.read_bytes() == before
 
 
-def test_another_wordnet(world: Path, nltk_corpora: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_another_wordnet(world: Path, nltk_corpora: Path, shell: Shell, tmp_path: Path) -> None:
     written(nltk_corpora / "tiny", database(SMALL))
     (world / "id.txt").write_text("dog\n")
     out = tmp_path / "proposals.jsonl"
-    assert main(arguments(world, "--set", "wordnet=nltk:tiny", "--out", str(out))) == 0
-    assert capsys.readouterr().err.startswith("warning: WordNet 3.1 (NLTK's tiny): 8 nouns: it lacks")
+    assert shell.err(*arguments(world, "--set", "wordnet=nltk:tiny", "--out", str(out)), status=0).startswith(
+        "warning: WordNet 3.1 (NLTK's tiny): 8 nouns: it lacks"
+    )
     made = read_proposals(out)
     (entry,) = [one for one in made.inputs if one.use == "wordnet"]
     assert (entry.name, entry.sha256) == ("WordNet 3.1 (NLTK's tiny)", open_wordnet("nltk:tiny").digest)

@@ -20,6 +20,7 @@ from curation.sources.photos import PhotoFolder
 from tests.fake_hub import WRITER, FakeHub
 from tests.publishing.published_world import changed, files_below, tiny
 from tests.real_files import real_files
+from tests.shell import Shell
 from tests.small_world import SmallWorld, write_elephant, write_small_world
 
 pytest.importorskip("mlcroissant")
@@ -51,47 +52,35 @@ def given(world: SmallWorld) -> list[str]:
     return ["--source", f"voc2007-test={world.voc_root}", "--source", f"coco={world.coco_json}"]
 
 
-def failure(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
-    capsys.readouterr()
-    assert main(arguments) in (1, 2)
-    text = capsys.readouterr().err
-    assert "Traceback" not in text
-    return text
-
-
 def test_a_dry_run_is_what_is_pushed_and_what_is_pulled_byte_for_byte(
-    hub: FakeHub, world: SmallWorld, manifest: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    hub: FakeHub, world: SmallWorld, manifest: Path, tmp_path: Path, shell: Shell
 ) -> None:
     command = ["publish", str(manifest), "--repo", "lab/elephant", *given(world), "--json"]
     dry, pulled = tmp_path / "dry", tmp_path / "pulled"
-    assert main([*command, "--dry-run", str(dry)]) == 0
-    planned = json.loads(capsys.readouterr().out)
+    planned = shell.data(*command, "--dry-run", dry)
     assert hub.requests == []
-    assert main(command) == 0
-    pushed = json.loads(capsys.readouterr().out)
+    pushed = shell.data(*command)
     assert pushed["digest"] == planned["digest"]
     assert (pushed["new"], pushed["private"]) == (True, True)
     assert main(["pull", "lab/elephant@1.0.0", "--out", str(pulled), "--digest", pushed["digest"]]) == 0
     assert files_below(pulled) == files_below(dry)
-    capsys.readouterr()
-    assert main(command) == 0
-    assert json.loads(capsys.readouterr().out)["new"] is False
+    assert shell.data(*command)["new"] is False
 
 
 def test_a_missing_token_is_told_before_tables_are_written(
-    hub: FakeHub, manifest: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    hub: FakeHub, manifest: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def written_in_vain(*given: object) -> None:
         raise AssertionError("tables were written for nothing")
 
     monkeypatch.delenv("HF_TOKEN")
     monkeypatch.setattr("curation.publishing.repository.write_repository", written_in_vain)
-    assert "needs a hub token" in failure(["publish", str(manifest), "--repo", "lab/elephant"], capsys)
+    assert "needs a hub token" in shell.err("publish", manifest, "--repo", "lab/elephant")
     assert hub.requests == []
 
 
 def test_a_pulled_manifest_does_what_any_manifest_does(
-    hub: FakeHub, world: SmallWorld, manifest: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    hub: FakeHub, world: SmallWorld, manifest: Path, tmp_path: Path
 ) -> None:
     pulled = tmp_path / "pulled"
     assert main(["publish", str(manifest), "--repo", "lab/elephant"]) == 0
@@ -141,11 +130,11 @@ def test_every_committed_manifest_publishes(name: str, tmp_path: Path) -> None:
     assert all(f"`{figure.name}`" in card for figure in committed.header.figures)
 
 
-def test_all_committed_manifests_are_one_repository(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_all_committed_manifests_are_one_repository(tmp_path: Path, shell: Shell) -> None:
     names = [name for name in COMMITTED if not name.startswith("imagenet/")]
     folders = [str(COMMITTED[name]) for name in names]
     command = ["publish", *folders, "--repo", "lab/all", "--dry-run", str(tmp_path / "out")]
-    assert "--tag MAJOR.MINOR.PATCH" in failure(command, capsys)
+    assert "--tag MAJOR.MINOR.PATCH" in shell.err(*command)
     assert not (tmp_path / "out").exists()
     assert main([*command, "--tag", "7.0.0"]) == 0
     publication = verify_repository(tmp_path / "out")
@@ -167,63 +156,54 @@ def test_all_committed_manifests_are_one_repository(tmp_path: Path, capsys: pyte
     ],
 )
 def test_a_request_that_cannot_be_met_writes_nothing(
-    manifest: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], options: list[str], told: str
+    manifest: Path, tmp_path: Path, shell: Shell, options: list[str], told: str
 ) -> None:
     out = tmp_path / "out"
-    assert told in failure(["publish", str(manifest), *options, "--dry-run", str(out)], capsys)
+    assert told in shell.err("publish", manifest, *options, "--dry-run", out)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_folder_that_holds_something_is_left_alone(
-    hub: FakeHub, manifest: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    hub: FakeHub, manifest: Path, tmp_path: Path, shell: Shell
 ) -> None:
     (tmp_path / "mine").write_text("mine")
     told = "exists already"
-    assert told in failure(["publish", str(manifest), "--repo", "lab/x", "--dry-run", str(tmp_path)], capsys)
-    assert told in failure(["pull", "lab/x@1.0.0", "--out", str(tmp_path)], capsys)
+    assert told in shell.err("publish", manifest, "--repo", "lab/x", "--dry-run", tmp_path)
+    assert told in shell.err("pull", "lab/x@1.0.0", "--out", tmp_path)
     assert hub.requests == []
     assert [path.name for path in tmp_path.iterdir()] == ["mine"]
 
 
-def test_a_conflicting_version_and_a_missing_one_are_told(
-    hub: FakeHub, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_conflicting_version_and_a_missing_one_are_told(hub: FakeHub, tmp_path: Path, shell: Shell) -> None:
     for number, title in enumerate(("One", "Another")):
         write_manifest(changed(tiny()[0], title=title), tmp_path / str(number))
     assert main(["publish", str(tmp_path / "0"), "--repo", "lab/x"]) == 0
-    assert "a version is never edited" in failure(["publish", str(tmp_path / "1"), "--repo", "lab/x"], capsys)
-    assert "HTTP 404" in failure(["pull", "lab/x@2.0.0", "--out", str(tmp_path / "out")], capsys)
-    assert "Which version" in failure(["pull", "lab/x", "--out", str(tmp_path / "out")], capsys)
+    assert "a version is never edited" in shell.err("publish", tmp_path / "1", "--repo", "lab/x")
+    assert "HTTP 404" in shell.err("pull", "lab/x@2.0.0", "--out", tmp_path / "out")
+    assert "Which version" in shell.err("pull", "lab/x", "--out", tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
 def test_decisions_are_published_with_the_manifest_that_they_made(
-    world: SmallWorld, manifest: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    world: SmallWorld, manifest: Path, tmp_path: Path, shell: Shell
 ) -> None:
     image = read_manifest(manifest).ids("wilderness")[0]
     rows = tmp_path / "decisions.jsonl"
-    row = {
-        "image_id": image,
-        "dataset": "wilderness",
-        "stage": "manual",
-        "action": "remove",
-        "reviewer": "anna",
-    }
+    row = {"image_id": image, "dataset": "wilderness", "stage": "manual", "action": "remove", "reviewer": "anna"}
     rows.write_text(json.dumps(row) + "\n")
     reviewed, out = tmp_path / "reviewed", tmp_path / "out"
     decided = ["--decisions", str(rows)]
     assert main(["review", "apply", str(manifest), *decided, "--version", "2.0.0", "--out", str(reviewed)]) == 0
     command = ["publish", "--repo", "lab/x", *decided]
-    assert main([*command, str(reviewed), "--dry-run", str(out)]) == 0
-    assert "names of their reviewers" in capsys.readouterr().err
+    assert "names of their reviewers" in shell.err(*command, reviewed, "--dry-run", out, status=0)
     verify_repository(out)
     (found,) = [path for path in files_below(out) if path.endswith("decisions.jsonl")]
     assert json.loads((out / found).read_text()).items() >= row.items()
-    assert "not reviewed" in failure([*command, str(manifest), "--dry-run", str(tmp_path / "no")], capsys)
+    assert "not reviewed" in shell.err(*command, manifest, "--dry-run", tmp_path / "no")
 
 
 def test_where_a_package_is_missing_the_extra_is_named(
-    manifest: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    manifest: Path, tmp_path: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     dry = ["publish", str(manifest), "--repo", "lab/x", "--dry-run", str(tmp_path / "out")]
     for package, command in (
@@ -233,7 +213,7 @@ def test_where_a_package_is_missing_the_extra_is_named(
     ):
         with monkeypatch.context() as patch:
             patch.setitem(sys.modules, package, None)
-            assert "pip install 'curation[publish]'" in failure(command, capsys)
+            assert "pip install 'curation[publish]'" in shell.err(*command)
     assert list(tmp_path.iterdir()) == []
 
 

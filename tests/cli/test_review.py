@@ -8,15 +8,7 @@ import msgspec
 import pytest
 
 from curation.cli import main
-from curation.cli.outputs import (
-    AppendedFile,
-    FileOrNewFolder,
-    NewFolder,
-    OutputFile,
-    OutputFolder,
-    OutputResult,
-    OwnFolder,
-)
+from curation.cli.outputs import AppendedFile, FileOrNewFolder, NewFolder, OutputFile, OutputFolder, OwnFolder
 from curation.decisions.files import read_decisions
 from curation.errors import OverwriteError
 from curation.ledger import REVIEW_FILES
@@ -25,6 +17,7 @@ from curation.review.verdicts import VerdictBook
 from tests.decisions.box_logs import Scribe, write_log
 from tests.review.conftest import database_uri, review_environment  # noqa: F401  (fixtures)
 from tests.review.review_world import ReviewWorld, write_world
+from tests.shell import Shell
 
 
 @pytest.fixture
@@ -43,38 +36,33 @@ def folder(tmp_path: Path) -> Path:
     return path
 
 
-def test_status_needs_no_database(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["review", "status", "--folder", str(folder)]) == 0
-    text = capsys.readouterr().out
+def test_status_needs_no_database(folder: Path, shell: Shell) -> None:
+    text = shell.out("review", "status", "--folder", folder)
     assert "4 of 8 images decided: near 3, conflict 1" in text
     assert "0002   0 of 4" in text
     assert "anna, ben" in text
 
 
-def test_status_as_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["review", "status", "--folder", str(folder), "--json"]) == 0
-    data = json.loads(capsys.readouterr().out)
+def test_status_as_json(folder: Path, shell: Shell) -> None:
+    data = shell.data("review", "status", "--folder", folder, "--json")
     assert (data["images"], data["decided"], data["conflicts"]) == (8, 4, 1)
     assert data["batches"][1] == {"batch": "0002", "images": 4, "decided": 0, "conflicts": 0}
     assert data["agreement"][0]["images"] == 3
 
 
-def test_status_names_photos_that_cannot_be_looked_at(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_status_names_photos_that_cannot_be_looked_at(tmp_path: Path, shell: Shell) -> None:
     bad = {"missing": ["coco:000000000009"], "truncated": [f"coco:{number:012d}" for number in range(7)]}
     record = ReviewRecord(dataset="d", stage="manual", manifest="", inputs="", batches={"0001": 8}, bad_photos=bad)
     write_record(tmp_path, record)
-    assert main(["review", "status", "--folder", str(tmp_path)]) == 0
-    text = capsys.readouterr().out
+    text = shell.out("review", "status", "--folder", tmp_path)
     assert "Photos that cannot be looked at" in text
     assert re.search(r"missing +1 +coco:000000000009\n", text)
     assert re.search(r"truncated +7 +coco:000000000000, coco:000000000001, coco:000000000002, …", text)
-    assert main(["review", "status", "--folder", str(tmp_path), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["bad_photos"] == bad
+    assert shell.data("review", "status", "--folder", tmp_path, "--json")["bad_photos"] == bad
 
 
-def test_status_counts_drawn_boxes_and_what_is_not_shown(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["review", "status", "--folder", str(folder)]) == 0
-    assert "drawn" not in capsys.readouterr().out
+def test_status_counts_drawn_boxes_and_what_is_not_shown(folder: Path, shell: Shell) -> None:
+    assert "drawn" not in shell.out("review", "status", "--folder", folder)
     anna, ben = Scribe("anna"), Scribe("ben")
     anna.add("coco:000000000001", 1, "10 20 30 40")
     anna.add("coco:000000000001", 2, "10 20 30 40")
@@ -85,13 +73,11 @@ def test_status_counts_drawn_boxes_and_what_is_not_shown(folder: Path, capsys: p
     record = read_record(folder)
     left_out, bad = {"the photo is missing": 1}, {"missing, left out": ["coco:000000000009"]}
     write_record(folder, msgspec.structs.replace(record, left_out=left_out, bad_photos=bad))
-    assert main(["review", "status", "--folder", str(folder)]) == 0
-    text = capsys.readouterr().out
+    text = shell.out("review", "status", "--folder", folder)
     assert "3 missing boxes drawn on 1 image (anna 2, ben 1), 2 images declared complete\n" in text
     assert "1 image not shown: the photo is missing\n" in text
     assert re.search(r"missing, left out +1 +coco:000000000009\n", text)
-    assert main(["review", "status", "--folder", str(folder), "--json"]) == 0
-    data = json.loads(capsys.readouterr().out)
+    data = shell.data("review", "status", "--folder", folder, "--json")
     assert data["drawn"] == {"boxes": 3, "images": 1, "by_reviewer": {"anna": 2, "ben": 1}, "complete": 2}
     assert data["left_out"] == left_out
 
@@ -103,11 +89,10 @@ def test_a_record_of_the_version_before_is_read(tmp_path: Path) -> None:
     assert read_record(tmp_path) == record
 
 
-def test_another_reviewers_file_is_taken_in(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_another_reviewers_file_is_taken_in(folder: Path, tmp_path: Path, shell: Shell) -> None:
     other = VerdictBook(tmp_path / "eva.jsonl", stage="manual")
     other.record([(("pool", "coco:000000000003"), "0001")], "remove", reason="", reviewer="eva")
-    assert main(["review", "status", "--folder", str(folder), "--also", str(tmp_path / "eva.jsonl"), "--json"]) == 0
-    data = json.loads(capsys.readouterr().out)
+    data = shell.data("review", "status", "--folder", folder, "--also", tmp_path / "eva.jsonl", "--json")
     assert data["conflicts"] == 2
     assert data["fleiss"]["items"] == 4
     assert main(["review", "status", "--folder", str(folder), "--also", str(tmp_path / "none.jsonl")]) == 2
@@ -143,9 +128,7 @@ def test_export_writes_what_stands(folder: Path, tmp_path: Path, suffix: str) ->
 
 
 @pytest.mark.parametrize("name", sorted(REVIEW_FILES))
-def test_no_output_is_a_file_of_a_review(
-    folder: Path, tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_no_output_is_a_file_of_a_review(folder: Path, tmp_path: Path, name: str, shell: Shell) -> None:
     """Be it there or not, by its name or by a link, of any verb, --force or not; App and Python included."""
     before = contents(folder)
     link = tmp_path / "link.jsonl"
@@ -158,8 +141,7 @@ def test_no_output_is_a_file_of_a_review(
             ["review", "export", "--folder", str(folder)],
             ["review", "summary", str(folder / "decisions.jsonl")],
         ):
-            assert main([*verb, "--out", str(out), "--force"]) == 2
-            assert "a file of a review" in capsys.readouterr().err
+            assert "a file of a review" in shell.err(*verb, "--out", out, "--force")
     with pytest.raises(OverwriteError, match="file of a review"):
         export_decisions(folder / "decisions.jsonl", folder / "boxes.jsonl")
     assert contents(folder) == before
@@ -168,7 +150,7 @@ def test_no_output_is_a_file_of_a_review(
 OUTPUTS = (
     OutputFile(),
     OutputFolder(("*.csv",)),
-    OutputResult("voc"),
+    OutputFolder(benchmark="voc"),
     NewFolder(),
     FileOrNewFolder(),
     AppendedFile(),
@@ -194,12 +176,9 @@ def contents(folder: Path) -> dict[Path, bytes]:
         (["export", "--out", "x.jsonl"], "The folder holds no review"),
     ],
 )
-def test_wrong_use_is_told(
-    arguments: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_wrong_use_is_told(arguments: list[str], message: str, tmp_path: Path, shell: Shell) -> None:
     more = ["--reviewer", "anna", "--port", "0"] if arguments[0] == "start" else []
-    assert main(["review", *arguments, *more, "--folder", str(tmp_path / "r")]) == 2
-    assert message in capsys.readouterr().err
+    assert message in shell.err("review", *arguments, *more, "--folder", tmp_path / "r")
     assert not (tmp_path / "r").exists()
 
 
@@ -209,32 +188,15 @@ def test_start_without_app_then_again(tmp_path: Path, review_environment: dict[s
     world: ReviewWorld = write_world(tmp_path / "world")
 
     def start(*more: str) -> dict[str, object]:
-        command = [
-            sys.executable,
-            "-m",
-            "curation",
-            "review",
-            "start",
-            "--folder",
-            str(tmp_path / "cli-review"),
-        ]
+        command = [sys.executable, "-m", "curation", "review", "start", "--folder", str(tmp_path / "cli-review")]
         done = subprocess.run(
-            [*command, "--no-app", "--json", *more],
-            env=review_environment,
-            capture_output=True,
-            text=True,
-            check=True,
+            [*command, "--no-app", "--json", *more], env=review_environment, capture_output=True, text=True, check=True
         )
         found: dict[str, object] = json.loads(done.stdout)
         return found
 
     inputs = ("--source", f"coco={world.annotations}", "--photos", str(world.photos), "--no-cache")
     first = start(*inputs, "--set", "batch_size=5")
-    assert (first["images"], first["batches"], first["built"], first["dataset"]) == (
-        12,
-        3,
-        True,
-        "cli-review",
-    )
+    assert (first["images"], first["batches"], first["built"], first["dataset"]) == (12, 3, True, "cli-review")
     second = start()
     assert (second["built"], second["replayed"]) == (False, 0)

@@ -11,6 +11,7 @@ from curation.evaluation.post_hoc.methods import METHODS, compute
 from tests.evaluation.ood_reference import EXAMPLE
 from tests.evaluation.ood_worlds import by_image, example_files, results_content, write
 from tests.evaluation.post_hoc_cases import drawn
+from tests.shell import Shell
 
 
 @pytest.fixture
@@ -30,11 +31,8 @@ def arguments(arrays: dict[str, Path], out: Path, *more: str) -> list[str]:
     return given
 
 
-def test_every_method_that_the_files_allow(
-    arrays: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(arguments(arrays, tmp_path / "s.json")) == 0
-    assert "higher is more ID" in capsys.readouterr().out
+def test_every_method_that_the_files_allow(arrays: dict[str, Path], tmp_path: Path, shell: Shell) -> None:
+    assert "higher is more ID" in shell.out(*arguments(arrays, tmp_path / "s.json"))
     written = json.loads((tmp_path / "s.json").read_text(encoding="utf-8"))
     assert tuple(written["scores"]) == tuple(METHODS)
     assert written["scores"]["vim"] == pytest.approx(compute(drawn(9), "vim").tolist())
@@ -49,7 +47,7 @@ def test_every_method_that_the_files_allow(
 
 @pytest.mark.parametrize("form", [list, by_image])
 def test_scores_go_into_detections_and_from_there_into_the_evaluation(
-    arrays: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str], form: Any
+    arrays: dict[str, Path], tmp_path: Path, shell: Shell, form: Any
 ) -> None:
     (tmp_path / "example").mkdir()
     files = example_files(tmp_path / "example")
@@ -63,7 +61,6 @@ def test_scores_go_into_detections_and_from_there_into_the_evaluation(
     assert (
         main(arguments({**arrays, "test": tmp_path / "id.npz"}, ids, "--method", "knn", "--method", "mahalanobis")) == 0
     )
-    capsys.readouterr()
     evaluated = [
         "evaluate",
         "findmeifyoucan",
@@ -73,67 +70,51 @@ def test_scores_go_into_detections_and_from_there_into_the_evaluation(
         "--detections",
         str(scored),
     ]
-    assert main([*evaluated, "--scores", str(ids), "--json", "--score", "knn"]) == 0
-    result = json.loads(capsys.readouterr().out)
+    result = shell.data(*evaluated, "--scores", ids, "--json", "--score", "knn")
     assert result["method"] == "knn"
     assert result["counts"]["id_detections"] == 30
 
 
 @pytest.mark.parametrize(
-    "more",
-    [
-        ("--method", "odin"),
-        ("--k", "0"),
-        ("--k", "10000", "--method", "knn"),
-        ("--detections", "none.json"),
-    ],
+    "more", [("--method", "odin"), ("--k", "0"), ("--k", "10000", "--method", "knn"), ("--detections", "none.json")]
 )
 def test_unusable_requests_are_told_and_nothing_is_written(
-    arrays: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str], more: tuple[str, ...]
+    arrays: dict[str, Path], tmp_path: Path, shell: Shell, more: tuple[str, ...]
 ) -> None:
-    assert main(arguments(arrays, tmp_path / "s.json", *more)) == 2
-    assert capsys.readouterr().err.startswith("error: ")
+    assert shell.err(*arguments(arrays, tmp_path / "s.json", *more)).startswith("error: ")
     assert not (tmp_path / "s.json").exists()
 
 
-def test_an_input_is_never_overwritten(
-    arrays: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_input_is_never_overwritten(arrays: dict[str, Path], tmp_path: Path) -> None:
     given = write(tmp_path / "given.json", results_content(EXAMPLE))
     before = given.read_bytes()
     assert main(arguments(arrays, given, "--detections", str(given))) == 2
     assert main(arguments(arrays, tmp_path / "s.txt")) == 2
     assert given.read_bytes() == before
-    capsys.readouterr()
 
 
-def test_rows_must_be_those_of_the_detections(
-    arrays: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_rows_must_be_those_of_the_detections(arrays: dict[str, Path], tmp_path: Path, shell: Shell) -> None:
     given = write(tmp_path / "given.json", results_content(EXAMPLE)[1:])
-    assert main(arguments(arrays, tmp_path / "s.json", "--detections", str(given), "--method", "energy")) == 2
-    assert "not those of the detections file" in capsys.readouterr().err
+    assert "not those of the detections file" in shell.err(
+        *arguments(arrays, tmp_path / "s.json", "--detections", str(given), "--method", "energy")
+    )
 
 
-def test_features_alone_allow_no_score(
-    arrays: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(arguments({"test": arrays["test"]}, tmp_path / "s.json")) == 2
-    assert "No score can be computed" in capsys.readouterr().err
+def test_features_alone_allow_no_score(arrays: dict[str, Path], tmp_path: Path, shell: Shell) -> None:
+    assert "No score can be computed" in shell.err(*arguments({"test": arrays["test"]}, tmp_path / "s.json"))
 
 
 @pytest.mark.parametrize("option", ["--engine", "--class-weights", "--percentile=50"])
 def test_an_option_that_is_gone_names_the_new_way(
-    arrays: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str], option: str
+    arrays: dict[str, Path], tmp_path: Path, shell: Shell, option: str
 ) -> None:
-    assert main(arguments(arrays, tmp_path / "s.json", option)) == 2
-    (line,) = capsys.readouterr().err.splitlines()
+    (line,) = shell.err(*arguments(arrays, tmp_path / "s.json", option)).splitlines()
     assert line.startswith(f"error: {option.partition('=')[0]} of `curation scores` is gone: ")
     assert not (tmp_path / "s.json").exists()
 
 
 def test_an_impossible_method_leaves_the_others_standing(
-    arrays: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    arrays: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str], shell: Shell
 ) -> None:
     # Of 4 features 90 % are, rounded, all: ASH keeps none. kNN with more neighbours than the 150 training features.
     case, out = drawn(9), tmp_path / "s.json"
@@ -153,20 +134,20 @@ def test_an_impossible_method_leaves_the_others_standing(
     assert written["about"]["impossible"] == about["impossible"]
     # Asked for by name, what is missing is a failure, though the rest is written.
     both = ("--k", "151", "--method", "knn", "--method", "energy")
-    assert main(arguments(arrays, tmp_path / "t.json", *both)) == 1
-    assert "impossible: kNN needs" in " ".join(capsys.readouterr().out.split())
+    assert "impossible: kNN needs" in " ".join(
+        shell.out(*arguments(arrays, tmp_path / "t.json", *both), status=1).split()
+    )
     assert list(json.loads((tmp_path / "t.json").read_text(encoding="utf-8"))["scores"]) == ["energy"]
 
 
-def test_ddu_without_samples_for_its_covariances_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_ddu_without_samples_for_its_covariances_says_so(tmp_path: Path, shell: Shell) -> None:
     # 8 dimensions: a covariance of n samples has rank n - 1 at most, so nine are needed; class 1 has five.
     case = drawn(5)
     labels = np.array([0] * 9 + [1] * 5)
     np.savez(tmp_path / "test.npz", features=case.features)
     np.savez(tmp_path / "train.npz", features=np.asarray(case.train)[:14], labels=labels)
     given = {name: tmp_path / f"{name}.npz" for name in ("test", "train")}
-    assert main(arguments(given, tmp_path / "s.json", "--method", "ddu")) == 0
-    told = " ".join(capsys.readouterr().err.split())
+    told = " ".join(shell.err(*arguments(given, tmp_path / "s.json", "--method", "ddu"), status=0).split())
     assert "1 of 2 classes have too few training features for a covariance of full rank: 9 are needed" in told
     assert "label: number: 1: 5" in told
     doubts = json.loads((tmp_path / "s.json").read_text(encoding="utf-8"))["about"]["doubts"]

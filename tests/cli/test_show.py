@@ -7,6 +7,7 @@ import pytest
 
 from curation.cli import main
 from curation.manifest.manifest import read_manifest
+from tests.shell import Shell
 from tests.small_world import write_small_world
 
 
@@ -20,9 +21,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-def test_text(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["show", str(folder)]) == 0
-    text = capsys.readouterr().out
+def test_text(folder: Path, shell: Shell) -> None:
+    text = shell.out("show", folder)
     manifest = read_manifest(folder)
     assert manifest.digest in text
     for part in manifest.header.parts:
@@ -33,18 +33,15 @@ def test_text(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert all(len(line) <= 130 for line in text.splitlines())
 
 
-def test_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["show", str(folder), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+def test_json(folder: Path, shell: Shell) -> None:
+    assert shell.data("show", folder, "--json") == json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
 
 
-def test_by_name(folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_by_name(folder: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder.parents[3])
     for name in ("elephant/small@1.0.0", "elephant/small"):
-        assert main(["show", name, "--json"]) == 0
-        assert json.loads(capsys.readouterr().out)["name"] == "elephant/small"
-    assert main(["show", "elephant/smal"]) == 2
-    assert "did you mean elephant/small@1.0.0 or " in capsys.readouterr().err
+        assert shell.data("show", name, "--json")["name"] == "elephant/small"
+    assert "did you mean elephant/small@1.0.0 or " in shell.err("show", "elephant/smal")
 
 
 def test_a_changed_byte_exits_with_1_and_names_the_file(
@@ -60,9 +57,7 @@ def test_a_changed_byte_exits_with_1_and_names_the_file(
     assert str(lists) in capsys.readouterr().err
 
 
-def test_hostile_text_cannot_steer_the_terminal(
-    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_hostile_text_cannot_steer_the_terminal(folder: Path, tmp_path: Path, shell: Shell) -> None:
     import msgspec
 
     from curation.manifest.manifest import Manifest, write_manifest
@@ -70,8 +65,7 @@ def test_hostile_text_cannot_steer_the_terminal(
     manifest = read_manifest(folder)
     header = msgspec.structs.replace(manifest.header, notes=("\x1b[2Jgone\x07",))
     write_manifest(Manifest(header=header, lists=manifest.lists), tmp_path / "m")
-    assert main(["show", str(tmp_path / "m")]) == 0
-    text = capsys.readouterr().out
+    text = shell.out("show", tmp_path / "m")
     assert "gone" in text
     assert "\x1b" not in text
     assert "\x07" not in text

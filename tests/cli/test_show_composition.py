@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,7 @@ import pytest
 from curation.cli import main
 from curation.manifest.composition import compose
 from curation.manifest.manifest import write_manifest
+from tests.shell import Shell
 from tests.task_world import TaskWorld, write_task_world
 
 
@@ -26,11 +26,8 @@ def folder(world: TaskWorld) -> Path:
     return out
 
 
-def test_the_table_states_the_hidden_unknowns(
-    world: TaskWorld, folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["show", str(folder), "--composition", *world.arguments(), "--no-cache"]) == 0
-    lines = capsys.readouterr().out.splitlines()
+def test_the_table_states_the_hidden_unknowns(world: TaskWorld, folder: Path, shell: Shell) -> None:
+    lines = shell.out("show", folder, "--composition", *world.arguments(), "--no-cache").splitlines()
     heads = lines[1].split()
     assert heads == [
         *("part", "images", "annotated", "known", "previous", "unknown"),
@@ -49,11 +46,10 @@ def test_the_table_states_the_hidden_unknowns(
     assert all(len(line) <= 130 for line in lines)
 
 
-def test_json_and_csv(world: TaskWorld, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_and_csv(world: TaskWorld, folder: Path, tmp_path: Path, shell: Shell) -> None:
     command = ["show", str(folder), "--composition", *world.arguments(), "--no-cache", "--json"]
     table = tmp_path / "classes.csv"
-    assert main([*command, "--out", str(table)]) == 0
-    data = json.loads(capsys.readouterr().out)
+    data = shell.data(*command, "--out", table)
     assert data["digest"] == world.manifest.digest
     assert [Path(name).name for name in data["files"]] == ["classes.csv"]
     with table.open(encoding="utf-8") as stream:
@@ -68,13 +64,11 @@ def test_json_and_csv(world: TaskWorld, folder: Path, tmp_path: Path, capsys: py
         )
 
 
-def test_without_sources_nothing_is_invented(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["show", str(folder), "--composition", "--json"]) == 0
-    parts = json.loads(capsys.readouterr().out)["parts"]
+def test_without_sources_nothing_is_invented(folder: Path, tmp_path: Path, shell: Shell) -> None:
+    parts = shell.data("show", folder, "--composition", "--json")["parts"]
     assert {one["hidden_objects"] for one in parts} == {None}
     assert all("--source" in one["missing"] for one in parts)
-    assert main(["show", str(folder), "--composition"]) == 0
-    assert "Not counted" in capsys.readouterr().out
+    assert "Not counted" in shell.out("show", folder, "--composition")
     assert main(["show", str(folder), "--composition", "--out", str(tmp_path / "x.csv")]) == 2
     assert list(tmp_path.iterdir()) == []
 
@@ -88,6 +82,5 @@ def test_without_sources_nothing_is_invented(folder: Path, tmp_path: Path, capsy
         (["--composition", "--source", "trian=x"], "no such source"),
     ],
 )
-def test_refusals(extra: list[str], message: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["show", str(folder), *extra]) == 2
-    assert message in capsys.readouterr().err
+def test_refusals(extra: list[str], message: str, folder: Path, shell: Shell) -> None:
+    assert message in shell.err("show", folder, *extra)

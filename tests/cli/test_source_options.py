@@ -103,11 +103,7 @@ def test_a_table_of_several_parts_is_read_for_the_part_that_is_named(tmp_path: P
         opened(f"coco={table}")
     assert "--source NAME@PART=PATH" in str(caught.value)
     assert "split2017: train2017, val2017" in str(caught.value)
-    for part, native in (
-        ("train2017", "000000000009"),
-        ("val2017", "000000000025"),
-        ("val2014", "000000000025"),
-    ):
+    for part, native in (("train2017", "000000000009"), ("val2017", "000000000025"), ("val2014", "000000000025")):
         source = opened(f"coco@{part}={table}")["coco"]
         assert (source.part, source.images.native.tolist()) == (part, [native])
     with pytest.raises(UsageError, match="no rows of part 'test2017'"):
@@ -129,12 +125,7 @@ def test_wrong_use(given: list[str], message: str) -> None:
 
 
 def test_nothing_there(tmp_path: Path) -> None:
-    for text in (
-        f"coco={tmp_path / 'no'}",
-        f"coco={tmp_path}",
-        f"voc2007={tmp_path}",
-        f"voc2012-val={tmp_path}",
-    ):
+    for text in (f"coco={tmp_path / 'no'}", f"coco={tmp_path}", f"voc2007={tmp_path}", f"voc2012-val={tmp_path}"):
         with pytest.raises(MissingFileError):
             opened(text)
 

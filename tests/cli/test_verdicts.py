@@ -5,7 +5,6 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
@@ -17,6 +16,7 @@ from curation.decisions.files import read_decisions
 from curation.manifest.manifest import read_manifest
 from tests.evaluation.ood_reference import area_under_roc
 from tests.real_files import provided, real_files
+from tests.shell import Shell
 from tests.worlds.verdicts import TEXTURES, lay
 
 CODES = "o=keep,i=remove,I=remove,u=unsure,q=unsure,oo=unsure,lo=unsure,d=unsure,b=unsure"
@@ -33,15 +33,9 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def answer(capsys: pytest.CaptureFixture[str], *words: str) -> Any:
-    capsys.readouterr()
-    assert main([*words, "--json"]) == 0
-    return json.loads(capsys.readouterr().out)
-
-
-def test_a_table_is_told_row_by_row_and_matched_to_a_list(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_table_is_told_row_by_row_and_matched_to_a_list(world: Path, shell: Shell) -> None:
     command = ["review", "summary", "textures.csv", *READ, "--manifest", "lists/test_textures.txt"]
-    told = answer(capsys, *command)
+    told = shell.data(*command, "--json")
     (file,) = told["files"]
     assert {one["code"]: one["rows"] for one in file["codes"]} == {"o": 25, "i": 3, "u": 3, "": 1}
     (part,) = told["coverage"]["parts"]
@@ -51,12 +45,10 @@ def test_a_table_is_told_row_by_row_and_matched_to_a_list(world: Path, capsys: p
     }  # fmt: skip
     assert told["coverage"]["note"] == "Unjudged is not clean"
     assert told["staleness"]["gone"] == ["dtd:bubbly/bubbly_0001"]
-    assert main(command) == 0
-    shown = capsys.readouterr().out
+    shown = shell.out(*command)
     assert "Unjudged is not clean" in shown
     assert "(blank)" in shown
-    assert main(command[:-2]) == 0
-    assert "Unjudged is not clean" in capsys.readouterr().out
+    assert "Unjudged is not clean" in shell.out(*command[:-2])
     assert main([*command, "--strict"]) == 1
 
 
@@ -75,11 +67,9 @@ def test_a_count_of_judged_images_that_is_no_number_is_none(count: str) -> None:
         ("judged-keep-only", TEXTURES[2:22] + TEXTURES[25:30], "textures-ninco-judged-keep-25"),
     ],
 )
-def test_three_cleaned_lists(
-    world: Path, capsys: pytest.CaptureFixture[str], variant: str, left: Sequence[str], name: str
-) -> None:
+def test_three_cleaned_lists(world: Path, shell: Shell, variant: str, left: Sequence[str], name: str) -> None:
     command = ["review", "apply", "lists/test_textures.txt", "--decisions", "ninco.jsonl", "--cleaned", variant]
-    told = answer(capsys, *command, "--out", "made", "--lines", "made.txt")
+    told = shell.data(*command, "--out", "made", "--lines", "made.txt", "--json")
     made = read_manifest(world / "made")
     header = made.header
     assert (header.name, header.version, header.supersedes, told["name"]) == (name, "1.0.0", None, name)
@@ -92,26 +82,23 @@ def test_three_cleaned_lists(
     assert ("it is clean by these verdicts" in notes) == (variant == "judged-keep-only")
     assert ("not clean: what the verdicts remove" in notes) == (variant != "judged-keep-only")
     assert told["coverage"]["note"] == "Unjudged is not clean"
-    assert main([*command, "--out", "again"]) == 0
-    assert "Unjudged is not clean" in capsys.readouterr().out
+    assert "Unjudged is not clean" in shell.out(*command, "--out", "again")
     assert (world / "again/manifest.json").read_bytes() == (world / "made/manifest.json").read_bytes()
-    assert main(["show", "made"]) == 0
-    assert "Unjudged is not clean" in capsys.readouterr().out
-    assert main(["verify", "made", "--rebuild"]) == 0
-    assert "curation review apply --cleaned" in capsys.readouterr().out
+    assert "Unjudged is not clean" in shell.out("show", "made")
+    assert "curation review apply --cleaned" in shell.out("verify", "made", "--rebuild")
 
 
-def test_a_list_that_a_user_calls_otherwise_is_cleaned_as_well(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_list_that_a_user_calls_otherwise_is_cleaned_as_well(world: Path, shell: Shell) -> None:
     lines = [f"D:\\data\\{path.replace('/', chr(92))}" for path in TEXTURES]
     (world / "Our OOD.txt").write_bytes(b"\xef\xbb\xbf" + "\r\n".join(reversed(lines)).encode())
-    told = answer(
-        capsys, "review", "apply", "Our OOD.txt", "--decisions", "ninco.jsonl", "--out", "made", "--lines", "l.txt"
+    told = shell.data(
+        "review", "apply", "Our OOD.txt", "--decisions", "ninco.jsonl", "--out", "made", "--lines", "l.txt", "--json"
     )
     assert told["name"] == "our-ood-ninco-minus-2"
     assert (world / "l.txt").read_bytes() == "\r\n".join(lines[:1:-1]).encode() + b"\r\n"
 
 
-def test_undecided_images_are_unsure(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_undecided_images_are_unsure(world: Path, shell: Shell) -> None:
     """Two reviewers differ and the majority is none: the image is neither kept for certain nor removed."""
     rows = (world / "textures.csv").read_text().splitlines()
     (world / "ben.csv").write_text(f"{rows[0]}\n{rows[3][:-1]}i\n")
@@ -119,8 +106,7 @@ def test_undecided_images_are_unsure(world: Path, capsys: pytest.CaptureFixture[
     assert main(["review", "summary", "ben.csv", *READ[:-1], "Ben", "--dataset", "textures", "--out", "ben.jsonl"]) == 0
     counts = []
     for variant in ("minus-remove", "minus-remove-and-unsure", "judged-keep-only"):
-        told = answer(
-            capsys,
+        told = shell.data(
             "review",
             "apply",
             "lists/test_textures.txt",
@@ -131,6 +117,7 @@ def test_undecided_images_are_unsure(world: Path, capsys: pytest.CaptureFixture[
             variant,
             "--name",
             "mine",
+            "--json",
         )
         counts.append(len(read_manifest(world / variant).ids("textures")))
         assert told["name"] == "mine"
@@ -138,12 +125,12 @@ def test_undecided_images_are_unsure(world: Path, capsys: pytest.CaptureFixture[
     assert told["coverage"]["parts"][0]["unsure"] == 4
 
 
-def test_the_score_on_the_published_and_on_the_cleaned_list(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_score_on_the_published_and_on_the_cleaned_list(world: Path, shell: Shell) -> None:
     keep = ["review", "apply", "lists/test_textures.txt", "--decisions", "ninco.jsonl", "--cleaned", "judged-keep-only"]
     assert main([*keep, "--out", "kept"]) == 0
     command = ["evaluate", "openood", "--scores", "scores", "--lists", "lists", "--bootstrap", "200"]
     command += ["--without", "ninco=ninco.jsonl", "--without", "judged=kept"]
-    told = answer(capsys, *command)
+    told = shell.data(*command, "--json")
 
     def scores(name: str) -> dict[str, float]:
         rows = csv.DictReader((world / f"scores/{name}.csv").read_text().splitlines())
@@ -171,19 +158,15 @@ def test_the_score_on_the_published_and_on_the_cleaned_list(world: Path, capsys:
     }  # fmt: skip
     notes = " ".join(note for one in told["lists"].values() for note in one["notes"])
     assert notes.count("unjudged is not clean: 30 of 60 images of textures were judged") == 2
-    assert main([*command, "--out", "res"]) == 0
-    assert "unjudged is not clean" in capsys.readouterr().out
+    assert "unjudged is not clean" in shell.out(*command, "--out", "res")
 
 
-def test_verdicts_are_not_taken_for_a_list_of_images_to_leave_out(
-    world: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_verdicts_are_not_taken_for_a_list_of_images_to_leave_out(world: Path, shell: Shell) -> None:
     command = ["evaluate", "openood", "--scores", "scores", "--lists", "lists", "--without"]
-    assert main([*command, "raw=textures.csv"]) == 2
-    assert "curation review summary textures.csv --key" in capsys.readouterr().err
+    assert "curation review summary textures.csv --key" in shell.err(*command, "raw=textures.csv")
     table = ["review", "summary", "ninco.jsonl", "--out", "ninco.csv"]
     assert main(table) == 0
-    told = answer(capsys, *command, "table=ninco.csv")
+    told = shell.data(*command, "table=ninco.csv", "--json")
     assert told["lists"]["table"]["left_out"] == {"textures": 2}
 
 
@@ -219,7 +202,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("words", "told"), WRONG, ids=range(len(WRONG)))
-def test_wrong_uses_are_told(world: Path, capsys: pytest.CaptureFixture[str], words: list[str], told: str) -> None:
+def test_wrong_uses_are_told(world: Path, shell: Shell, words: list[str], told: str) -> None:
     assert main(["review", "apply", "lists/test_textures.txt", "--decisions", "ninco.jsonl", "--out", "made"]) == 0
     (world / "other.csv").write_text("image_location,decision\nplaces/sky/1.jpg,i\n")
     assert main(["review", "summary", "other.csv", *READ, "--dataset", "elsewhere", "--out", "other.jsonl"]) == 0
@@ -229,11 +212,8 @@ def test_wrong_uses_are_told(world: Path, capsys: pytest.CaptureFixture[str], wo
     (world / "odd.txt").write_text("\n".join([*good[:40], "banded/", *good[40:]]))
     (world / "climbs.txt").write_text("\n".join([good[0], "../a/b.jpg -1", *good]))
     out = [] if words[0] == "decisions" else ["--out", "out"]
-    capsys.readouterr()
-    assert main([*(word.replace("LIST", "lists/test_textures.txt") for word in words), *out]) == 2
-    error = capsys.readouterr().err
+    error = shell.err(*(word.replace("LIST", "lists/test_textures.txt") for word in words), *out)
     assert told in error
-    assert "Traceback" not in error
     assert not (world / "out").exists()
     assert not (world / "l.txt").exists()
 
@@ -245,7 +225,7 @@ def ninco(shared: Path) -> Path:
 
 
 @real_files("verdicts")
-def check_every_code_of_12050_rows(ninco: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def check_every_code_of_12050_rows(ninco: Path, shell: Shell, tmp_path: Path) -> None:
     """The code table of the specification, section (c): class files, subsamples, both."""
     files = {kind: sorted(map(str, (ninco / f"annotations_{kind}").glob("*.csv")))
              for kind in ("potential_OOD_classes", "subsampled_datasets")}  # fmt: skip
@@ -255,7 +235,7 @@ def check_every_code_of_12050_rows(ninco: Path, capsys: pytest.CaptureFixture[st
     }
     rows = 0
     for kind, paths in files.items():
-        told = answer(capsys, "review", "summary", *paths, *READ)
+        told = shell.data("review", "summary", *paths, *READ, "--json")
         found = Counter[str]()
         for one in told["files"]:
             found.update({code["code"]: code["rows"] for code in one["codes"]})
@@ -263,7 +243,9 @@ def check_every_code_of_12050_rows(ninco: Path, capsys: pytest.CaptureFixture[st
         rows += sum(one["rows"] for one in told["files"])
         assert sum(one["rows"] for one in told["files"]) == {4: 9640, 6: 2410}[6 if kind[0] == "s" else 4]
     assert rows == 12_050
-    told = answer(capsys, "review", "summary", *files["potential_OOD_classes"], *files["subsampled_datasets"], *READ)
+    told = shell.data(
+        "review", "summary", *files["potential_OOD_classes"], *files["subsampled_datasets"], *READ, "--json"
+    )
     assert len(told["files"]) == 52
     repeated = {one["name"]: one["repeated"] for one in told["files"] if one["repeated"]}
     assert {name: len(images) for name, images in repeated.items()} == {"OOD_Places_MOS.csv": 5}
@@ -308,9 +290,7 @@ LISTS = {
 
 @real_files("verdicts")
 @pytest.mark.parametrize("name", LISTS)
-def check_cleaned_lists_of_openood(
-    ninco: Path, shared: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path, name: str
-) -> None:
+def check_cleaned_lists_of_openood(ninco: Path, shared: Path, shell: Shell, tmp_path: Path, name: str) -> None:
     """The second table of section (c): of a bare list and the authors' file alone."""
     file, images, judged, said, left = LISTS[name]
     path = shared / f"data/atlas/openood/imagenet/{name}.txt"
@@ -323,7 +303,7 @@ def check_cleaned_lists_of_openood(
         "--manifest",
         str(path),
     ]
-    told = answer(capsys, *command, "--out", str(verdicts))
+    told = shell.data(*command, "--out", verdicts, "--json")
     (part,) = told["coverage"]["parts"]
     assert (part["images"], part["judged"], part["unjudged"]) == (images, judged, images - judged)
     assert (part["keep"], part["remove"], part["unsure"]) == said
@@ -333,7 +313,7 @@ def check_cleaned_lists_of_openood(
     for variant, count in zip(variants, left, strict=True):
         given = ["review", "apply", str(path), "--decisions", str(verdicts), "--cleaned", variant]
         made, written = tmp_path / variant, tmp_path / f"{variant}.txt"
-        told = answer(capsys, *given, "--out", str(made), "--lines", str(written))
+        told = shell.data(*given, "--out", made, "--lines", written, "--json")
         assert read_manifest(made).header.parts[0].images == count
         kept = written.read_bytes().split(b"\n")[:-1]
         assert (len(kept), set(kept) <= set(lines)) == (count, True)
@@ -346,19 +326,27 @@ def check_cleaned_lists_of_openood(
 
 
 @real_files("verdicts")
-def check_a_part_of_the_published_manifest(
-    ninco: Path, shared: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def check_a_part_of_the_published_manifest(ninco: Path, shared: Path, shell: Shell, tmp_path: Path) -> None:
     """The verdicts on one of eleven parts leave the others as they are."""
     folder = shared / "data/atlas/openood/imagenet"
     assert main(["import", "openood/imagenet-1k-published", "--lists", str(folder), "--out", str(tmp_path / "m")]) == 0
     verdicts = tmp_path / "ninco.jsonl"
     table = ninco / "annotations_subsampled_datasets/textures.csv"
     given = ["review", "summary", str(table), *READ, "--dataset", "textures", "--manifest", str(tmp_path / "m")]
-    told = answer(capsys, *given, "--out", str(verdicts))
+    told = shell.data(*given, "--out", verdicts, "--json")
     assert [one["judged"] for one in told["coverage"]["parts"]] == [373]
-    told = answer(capsys, "review", "apply", str(tmp_path / "m"), "--decisions", str(verdicts),
-                  "--cleaned", "minus-remove", "--out", str(tmp_path / "cleaned"))  # fmt: skip
+    told = shell.data(
+        "review",
+        "apply",
+        tmp_path / "m",
+        "--decisions",
+        verdicts,
+        "--cleaned",
+        "minus-remove",
+        "--out",
+        tmp_path / "cleaned",
+        "--json",
+    )
     assert told["name"] == "openood/imagenet-1k-published-ninco-minus-72"
     before, after = read_manifest(tmp_path / "m"), read_manifest(tmp_path / "cleaned")
     assert {name for name in before.lists if before.lists[name] != after.lists[name]} == {"textures"}

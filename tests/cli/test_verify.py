@@ -9,6 +9,7 @@ import pytest
 from curation.cli import main
 from curation.manifest.manifest import read_manifest
 from tests.real_files import real_files
+from tests.shell import Shell
 from tests.small_world import SmallWorld, write_small_world
 
 
@@ -34,12 +35,11 @@ def verified(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, 
     return status, json.loads(capsys.readouterr().out)
 
 
-def test_digests_alone(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_digests_alone(folder: Path, capsys: pytest.CaptureFixture[str], shell: Shell) -> None:
     status, data = verified(capsys, str(folder))
     assert (status, data["ok"]) == (0, True)
     assert {one["check"] for one in data["findings"]} == {"list"}
-    assert main(["verify", str(folder)]) == 0
-    assert capsys.readouterr().out.rstrip().endswith("verified")
+    assert shell.out("verify", folder).rstrip().endswith("verified")
 
 
 def test_sources_and_rebuild(world: SmallWorld, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -81,7 +81,9 @@ def test_other_content(world: SmallWorld, folder: Path, tmp_path: Path, capsys: 
     assert any(one["check"] == "rebuild" and one["outcome"] == "failure" for one in data["findings"])
 
 
-def test_published_lists(world: SmallWorld, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_published_lists(
+    world: SmallWorld, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], shell: Shell
+) -> None:
     published = tmp_path / "test.txt"
     published.write_text("".join(f"{stem}\n" for stem in world.closed))
     status, data = verified(capsys, str(folder), "--published", str(published), "--part", "closed")
@@ -94,8 +96,9 @@ def test_published_lists(world: SmallWorld, folder: Path, tmp_path: Path, capsys
     assert data["published"]["missing"] == [f"voc2007:{world.closed[0]}"]
     assert data["published"]["extra"] == ["voc2007:999999"]
     assert data["published"]["duplicates"] == [f"voc2007:{world.closed[5]}"]
-    assert main(["verify", str(folder), "--published", str(published), "--part", "closed"]) == 1
-    assert "the published list is not that of part closed: the check failed" in capsys.readouterr().out
+    assert "the published list is not that of part closed: the check failed" in shell.out(
+        "verify", folder, "--published", published, "--part", "closed", status=1
+    )
 
 
 def test_a_tampered_list(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -120,38 +123,33 @@ def test_a_tampered_list(folder: Path, tmp_path: Path, capsys: pytest.CaptureFix
         (["--rebuild"], "A source is missing"),
     ],
 )
-def test_wrong_use(folder: Path, capsys: pytest.CaptureFixture[str], more: list[str], message: str) -> None:
-    assert main(["verify", str(folder), *more]) == 2
-    assert message in capsys.readouterr().err
+def test_wrong_use(folder: Path, shell: Shell, more: list[str], message: str) -> None:
+    assert message in shell.err("verify", folder, *more)
 
 
 def test_what_passed_is_counted_in_one_line(
-    world: SmallWorld, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    world: SmallWorld, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], shell: Shell
 ) -> None:
     other = tmp_path / "instances_train2017.json"
     other.write_text(json.dumps(json.loads(world.coco_json.read_text(encoding="utf-8")), indent=1))
     given = ["verify", str(folder), "--source", f"coco={other}", "--no-cache"]
-    assert main([*given, "--json"]) == 0
-    outcomes = [one["outcome"] for one in json.loads(capsys.readouterr().out)["findings"]]
+    outcomes = [one["outcome"] for one in shell.data(*given, "--json")["findings"]]
     notes = outcomes.count("note")
     # The closed part needs VOC2007, which was not given: nobody may take it for checked.
     last = f"{notes} note, {outcomes.count('ok')} ok: verified but for 1 not checked"
-    assert main(given) == 0
-    short = capsys.readouterr().out.splitlines()
+    short = shell.out(*given).splitlines()
     assert sum(line.startswith("  note ") for line in short) == notes > 0
     assert not any(line.startswith("  ok ") for line in short)
     assert short[-1] == last
     assert main([*given, "--all"]) == 0
     assert sum(line.startswith("  ok ") for line in capsys.readouterr().out.splitlines()) == outcomes.count("ok")
-    assert main([*given, "--quiet"]) == 0
-    assert capsys.readouterr().out.splitlines() == [last]
+    assert shell.out(*given, "--quiet").splitlines() == [last]
 
 
 @real_files("owod_lists")
-def check_ids_that_a_published_list_repeats_are_counted(shared: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def check_ids_that_a_published_list_repeats_are_counted(shared: Path, shell: Shell) -> None:
     published = str(shared / "data/owod/published/ore/all_task_test.txt")
     command = ["verify", "owod/m-owodb", "--published", published, "--part", "t1-test"]
-    assert main(command) == 0
-    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    lines = [line.split() for line in shell.out(*command).splitlines()]
     assert next(line[3] for line in lines if line[:3] == ["named", "twice", "there"]) == "1035"
     assert ["more", "often", "than", "here", "0"] in lines

@@ -70,13 +70,7 @@ def arrows() -> list[tuple[Point, ...]]:
     """Return the arrows as corners from tail to head, all of them level or upright."""
     found: list[tuple[Point, ...]] = [
         (one.side("r"), other.side("l"))
-        for one, other in (
-            (SIGNALS, PROPOSE),
-            (PROPOSE, REVIEW),
-            (RAW, BUILD),
-            (AUTHORS, IMPORT),
-            (EXPORT, DETECTOR),
-        )
+        for one, other in ((SIGNALS, PROPOSE), (PROPOSE, REVIEW), (RAW, BUILD), (AUTHORS, IMPORT), (EXPORT, DETECTOR))
     ]
     found += [(one.side("b"), other.side("t")) for one, other in ((DETECTOR, EVALUATE), (EVALUATE, LEADERBOARD))]
     found += [(RAW.side("t"), SIGNALS.side("b"))]
@@ -84,14 +78,8 @@ def arrows() -> list[tuple[Point, ...]]:
     found += [((RIGHT, ROWS[one.row]), one.side("l")) for one in (EXPORT, EVALUATE)]
     found += [((LEFT, ROWS[3]), AUDIT.side("r"))]
     found += [(AUTHORS.side("b"), (COLUMNS[0], ROWS[3]), AUDIT.side("l"))]
-    found += [
-        ((COLUMNS[2] - 0.35, TOP), REVIEW.side("b", -0.35)),
-        (REVIEW.side("b", 0.35), (COLUMNS[2] + 0.35, TOP)),
-    ]
-    found += [
-        ((RIGHT, ROWS[3] + 0.14), PUBLISH.side("l", 0.14)),
-        (PUBLISH.side("l", -0.14), (RIGHT, ROWS[3] - 0.14)),
-    ]
+    found += [((COLUMNS[2] - 0.35, TOP), REVIEW.side("b", -0.35)), (REVIEW.side("b", 0.35), (COLUMNS[2] + 0.35, TOP))]
+    found += [((RIGHT, ROWS[3] + 0.14), PUBLISH.side("l", 0.14)), (PUBLISH.side("l", -0.14), (RIGHT, ROWS[3] - 0.14))]
     return found
 
 

@@ -158,13 +158,7 @@ def reviewed_manifest(folder: Path) -> None:
     images = [f"coco:{number:012d}" for number in sorted(world.wilderness)[:3]]
     for reviewer, chosen in (("anna", images), ("ben", images[:2])):
         rows = [
-            {
-                "image_id": image,
-                "dataset": "wilderness",
-                "stage": "manual",
-                "action": "remove",
-                "reviewer": reviewer,
-            }
+            {"image_id": image, "dataset": "wilderness", "stage": "manual", "action": "remove", "reviewer": reviewer}
             for image in chosen
         ]
         if reviewer == "anna":

@@ -3,12 +3,12 @@
 from collections.abc import Iterable, Iterator
 
 from curation.benchmarks.registry import evaluation_of
-from curation.cli.signature import _options
+from curation.cli.signature import options_of
 
 
 def python_words(benchmark: str, words: Iterable[object]) -> Iterator[str]:
     """Yield words of a command line with each option called as its parameter: ``--on-error boxes=drop`` as given."""
-    known = list(_options(evaluation_of(benchmark)))
+    known = list(options_of(evaluation_of(benchmark)))
     words = iter(map(str, words))
     for word in words:
         if word == "--no-cache":

@@ -121,7 +121,7 @@ def evaluate(
     wilderness_part: Annotated[str, "PART"] = "wilderness",
     options: ElephantOptions = OPTIONS,
 ) -> Result:
-    """Score a detector by wilderness impact and all else of the Elephant paper.
+    """Score a detector by wilderness impact and every other measure of the Elephant paper.
 
     Parameters
     ----------

@@ -142,7 +142,7 @@ def evaluate(
     manifest : str or Manifest, optional
         of each truth take the images of part SPLIT of this manifest
     score : sequence of str
-        evaluate this OOD score; may be repeated (default: ood_score, else all that both files give)
+        evaluate this OOD score (repeatable; default: ood_score, else all that both files give)
     id_classes : int, optional
         ID classes: logits of length K + 1 end with a background column
     official_compat : bool

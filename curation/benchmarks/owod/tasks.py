@@ -230,7 +230,7 @@ def start_tasks(
     exhaustive
         every object of every class is annotated on every image
     bad_boxes
-        what to do with boxes that are not finite, negative or beyond any image (dropped ones are counted)
+        boxes that are not finite, negative or outside any image: refuse, or drop and count
     no_cache
         parse annotation files again, and store nothing
     """

@@ -145,7 +145,7 @@ def evaluation_as(report: Report, benchmark: OodSets) -> Callable[..., Result]:
         lists : Path, optional
             folder of imglists, test_SET.txt or SET.txt: images and labels, in the order of rows without names
         variant : str or tuple of str
-            of the numbers, by name
+            variant of the measures
         without : mapping of str to Path or LeftOut
             the numbers once more without some images, under a name of your own: the OOD images of a list, those that
             decisions remove (.jsonl or .csv), or those that a cleaned manifest lacks

@@ -410,7 +410,7 @@ def leaderboard(
     path : Path or str
         a .jsonl file that `evaluate --append` wrote
     metric : str, optional
-        rank by this number (default: the first of the protocol's)
+        rank by this measure (default: the first of the benchmark's)
     groups : str, int or sequence of int, optional
         this group alone; N,N or all asks for one ranking of them, refused with what differs
 

@@ -351,7 +351,7 @@ def score_files(
     layer
         weight (K, D) and bias (K,) of the last layer
     method
-        msp, energy, gen, knn, mahalanobis, ddu, ash, dice, react, dice_react, vim; may be repeated (default: all that
+        msp, energy, gen, knn, mahalanobis, ddu, ash, dice, react, dice_react, vim (repeatable; default: all that
         the files allow; one that is impossible is reported and does not stop the others)
     detections
         put the scores into the records of this file, whose order is that of the rows

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from curation.benchmarks.building import FiguresNotMetError, build, is_approximate
-from curation.cli.output import Answer, table_lines, warn
+from curation.cli.output import Answer, Line, warn
 from curation.cli.outputs import NEW_MANIFEST
 from curation.manifest.header import Figure
 from curation.manifest.manifest import Manifest
@@ -50,7 +50,7 @@ def _refuse(missed: tuple[Figure, ...]) -> Answer:
             for one in missed
         ],
     }
-    return Answer(data, table_lines(table), 1)
+    return Answer(data, [table], 1)
 
 
 def _answer(manifest: Manifest, out: Path) -> Answer:
@@ -65,9 +65,9 @@ def _answer(manifest: Manifest, out: Path) -> Answer:
                 f"source {entry.name}: left out or changed: "
                 f"{', '.join(f'{n} {reason}' for reason, n in entry.dropped.items())}"
             )
-    lines = [f"{header.name} {header.version}  {manifest.digest}", ""]
-    lines += table_lines(part_table(header))
-    lines += table_lines(figure_table(header.figures)) if header.figures else []
+    lines: list[Line] = [f"{header.name} {header.version}  {manifest.digest}", ""]
+    lines += [part_table(header)]
+    lines += [figure_table(header.figures)] if header.figures else []
     verb = f"verify {out}"
     if header.origin == "declared":
         verb = f"build {out}"

@@ -8,11 +8,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from curation.cli.output import Answer, Table, table_lines, warn
+from curation.cli.output import Answer, Line, Table, warn
 from curation.cli.outputs import OutputFile, OwnFolder
-from curation.cli.review_apply import apply
-from curation.cli.review_propose import propose
-from curation.cli.review_summary import summary
+from curation.cli.verbs.review.apply import apply
+from curation.cli.verbs.review.propose import propose
+from curation.cli.verbs.review.summary import summary
 from curation.review.bad_photos import BAD_PHOTOS
 from curation.review.live_review import REVIEWER_VARIABLE
 from curation.review.session import Started, review_from_files
@@ -115,7 +115,7 @@ def _serve(started: Started, port: str | None, *, remote: bool) -> None:
 
 
 def status(*, folder: Folder, also: tuple[Path, ...] = ()) -> Answer:
-    """Tell progress and agreement, without a database.
+    """Show progress and agreement; needs no database.
 
     Parameters
     ----------
@@ -144,25 +144,23 @@ def status(*, folder: Folder, also: tuple[Path, ...] = ()) -> Answer:
     return Answer(data, [*lines, *([text] if (text := drawn.text()) else [])])
 
 
-def _bad_photo_lines(bad: dict[str, list[str]]) -> list[str]:
+def _bad_photo_lines(bad: dict[str, list[str]]) -> list[Line]:
     """Return a table of the photos that cannot be looked at, by what is wrong with them; ``--json`` names every one."""
     rows = tuple(
         (why, f"{len(ids):,}", ", ".join(ids[:_MOST_NAMED]) + (", …" if len(ids) > _MOST_NAMED else ""))
         for why, ids in bad.items()
     )
-    return (
-        table_lines(Table("Photos that cannot be looked at", ("what is wrong", "images", "ids"), rows)) if rows else []
-    )
+    return [Table("Photos that cannot be looked at", ("what is wrong", "images", "ids"), rows)] if rows else []
 
 
-def _status_lines(progress: Progress) -> list[str]:
+def _status_lines(progress: Progress) -> list[Line]:
     from curation.review.progress import kappa_text, progress_tables
 
     verdicts = ", ".join(f"{word} {count}" for word, count in progress.verdicts.items())
     decided = f"{progress.decided:,} of {progress.images:,} images decided"
-    lines = [f"{decided}{f': {verdicts}' if verdicts else ''}", ""]
+    lines: list[Line] = [f"{decided}{f': {verdicts}' if verdicts else ''}", ""]
     for table in progress_tables(progress):
-        lines += table_lines(table)
+        lines += [table]
     if progress.fleiss:
         lines.append(f"Fleiss' kappa of all reviewers: {kappa_text(progress.fleiss)}")
     if progress.strangers:
@@ -171,7 +169,7 @@ def _status_lines(progress: Progress) -> list[str]:
 
 
 def export(*, folder: Folder, out: Annotated[Path, OutputFile()]) -> Answer:
-    """Write the standing decisions as a file.
+    """Write the current decisions to a file.
 
     Parameters
     ----------

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from curation.cli.output import Answer, Table, printable, table_lines, warn
-from curation.cli.outputs import IndexedFolder
+from curation.cli.output import Answer, Line, Table, warn
+from curation.cli.outputs import OwnFolder
 from curation.errors import UsageError
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ def run(
     what: Annotated[str | None, "benchmarks | manifests | BENCHMARK"] = None,
     /,
     *,
-    folder: tuple[Annotated[Path, IndexedFolder(), "DIR"], ...] = (),
+    folder: tuple[Annotated[Path, OwnFolder(replaces=True), "DIR"], ...] = (),
     write_index: bool = False,
 ) -> Answer:
     """Benchmarks, their papers and sources, and the available manifests.
@@ -36,7 +36,7 @@ def run(
     from curation.manifest.locate import available_manifests
 
     data: dict[str, Any] = {}
-    lines: list[str] = []
+    lines: list[Line] = []
     one = _benchmark_named(what) if what not in (None, "benchmarks", "manifests") else None
     if what != "manifests":
         chosen = [one] if one else list(benchmarks().values())
@@ -65,25 +65,25 @@ def _benchmark_named(name: str) -> Benchmark:
         ) from None
 
 
-def _benchmark_lines(protocol: dict[str, Any], *, whole: bool) -> list[str]:
+def _benchmark_lines(protocol: dict[str, Any], *, whole: bool) -> list[Line]:
     paper = protocol["paper"]
     sources = tuple(
         (slot["name"], "required" if slot["required"] else "optional", slot["meaning"]) for slot in protocol["sources"]
     )
     parameters = tuple((one["name"], one["default"], one["meaning"]) for one in protocol["parameters"])
     parts = tuple((one["name"], one["meaning"]) for one in protocol["parts"])
-    more = [*table_lines(Table("  parts", ("", ""), parts)), f"  page: {protocol['page']}", ""]
+    more: list[Line] = [Table("  parts", ("", ""), parts), f"  page: {protocol['page']}", ""]
     return [
         f"{protocol['name']}: {protocol['summary']}",
         f"  {paper['title']}. {paper['authors']}. {paper['venue']} {paper['year']}",
         "",
-        *table_lines(Table("  sources (--source NAME=PATH)", ("", "", ""), sources)),
-        *table_lines(Table("  parameters (--set KEY=VALUE)", ("", "default", ""), parameters)),
+        Table("  sources (--source NAME=PATH)", ("", "", ""), sources),
+        Table("  parameters (--set KEY=VALUE)", ("", "default", ""), parameters),
         *(more if whole else []),
     ]
 
 
-def _index_written(what: str | None, folders: Sequence[Path]) -> list[str]:
+def _index_written(what: str | None, folders: Sequence[Path]) -> list[Line]:
     from curation.manifest.locate import write_index
 
     if what not in (None, "manifests") or len(folders) > 1:
@@ -92,10 +92,10 @@ def _index_written(what: str | None, folders: Sequence[Path]) -> list[str]:
             expected="curation list manifests [--folder DIR] --write-index",
         )
     file, n = write_index(folders[0] if folders else Path("manifests"))
-    return [f"wrote {printable(str(file))}: {n} manifests"]
+    return [f"wrote {file}: {n} manifests"]
 
 
-def _manifest_lines(manifests: Sequence[dict[str, Any]]) -> list[str]:
+def _manifest_lines(manifests: Sequence[dict[str, Any]]) -> list[Line]:
     rows = [
         {
             **{name: one[name] for name in ("name", "version")},
@@ -107,10 +107,10 @@ def _manifest_lines(manifests: Sequence[dict[str, Any]]) -> list[str]:
         for one in manifests
     ]
     if not rows:
-        return table_lines(Table("No manifests at hand", (), ()))
+        return [Table("No manifests at hand", (), ())]
     # A column without a word takes room from the folder, which people copy.
     columns = tuple(name for name in rows[0] if any(row[name] for row in rows))
-    return table_lines(Table("Manifests at hand", columns, tuple(tuple(row[name] for name in columns) for row in rows)))
+    return [Table("Manifests at hand", columns, tuple(tuple(row[name] for name in columns) for row in rows))]
 
 
 def _link(superseded: Mapping[str, Any]) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from curation.benchmarks.owod.tasks import start_tasks
-from curation.cli.output import Answer, printable
+from curation.cli.output import Answer
 from curation.cli.outputs import OutputFile
 from curation.errors import UsageError
 from curation.storage import write_text
@@ -24,16 +24,16 @@ def run(
     out: Annotated[Path, OutputFile()] = Path("tasks.toml"),
     text: Annotated[str, start_tasks],
 ) -> Answer:
-    """Write a task file to begin with, from annotations of one's own.
+    """Write a first task file from your own annotations.
 
-    One that somebody edited is not replaced (see `curation.ledger`).
+    A file that was edited since is not replaced (see `curation.ledger`).
 
     Parameters
     ----------
     what
         a task file for `curation build owod`
     source
-        your annotations, such as a COCO JSON; train= or test= before it says what it is for (train;
+        your annotations, such as a COCO JSON; begin with train= or test= to say what they are for (default: train;
         repeatable)
     out
         the new file
@@ -45,11 +45,11 @@ def run(
     paths = {"": source} if isinstance(source, Path) else source
     paths = {use or "train": path for use, path in paths.items()}
     given = " ".join(f"--source {name}={paths.get(name, 'PATH')}" for name in ("train", "test"))
-    lines = [f"{task['name']}: {printable(', '.join(task['classes']))}" for task in written["tasks"]]
+    lines = [f"{task['name']}: {', '.join(task['classes'])}" for task in written["tasks"]]
     if written["unknown"]:
-        lines.append(f"unknown: {printable(', '.join(written['unknown']))}")
+        lines.append(f"unknown: {', '.join(written['unknown'])}")
     lines += [
-        f"written to {printable(str(out))}: move each class to the task in which it becomes known",
+        f"written to {out}: move each class to the task in which it becomes known",
         f"next: curation build owod --tasks {out} {given} --out DIR",
     ]
     return Answer({"file": str(out), **written}, lines)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-from curation.cli.output import Answer, Table, printable, table_lines
+from curation.cli.output import Answer, Line, Table
 from curation.cli.outputs import OutputFile
 from curation.proposals.from_files import propose_from_files
 from curation.proposals.proposal import ProposalSet, write_proposals
@@ -35,14 +35,14 @@ def _data(made: ProposalSet) -> dict[str, Any]:
     return {**made.header(), "counts": made.counts(), "digest": made.digest}
 
 
-def _lines(made: ProposalSet, out: Path | None) -> list[str]:
+def _lines(made: ProposalSet, out: Path | None) -> list[Line]:
     """Return the lines that ``curation review propose`` prints; the last says that these are proposals."""
     tables = (_categories(made), _sets(made), _images(made))
-    lines = [line for table in tables if table.rows for line in table_lines(table)]
-    lines += [f"left out: {n} {printable(reason)}" for reason, n in made.left_out.items()]
+    lines: list[Line] = [table for table in tables if table.rows]
+    lines += [f"left out: {n} {reason}" for reason, n in made.left_out.items()]
     lines.append(", ".join(f"{n} {verdict}" for verdict, n in made.counts().items()))
     if out:
-        lines.append(f"wrote {printable(str(out))}: {made.digest}")
+        lines.append(f"wrote {out}: {made.digest}")
     return [*lines, f"Each is {made.note}."]
 
 

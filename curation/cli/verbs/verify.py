@@ -6,7 +6,7 @@ from collections import Counter
 from typing import Annotated
 
 from curation.benchmarks.verification import Verification, verify
-from curation.cli.output import Amount, Answer, Table, counted_examples, table_lines
+from curation.cli.output import Amount, Answer, Line, Table, counted_examples
 from curation.manifest.verify import Finding
 
 
@@ -18,7 +18,7 @@ def run(made: Annotated[Verification, verify], /, *, amount: Amount) -> Answer:
     return Answer(made.as_data(), _lines(made, amount), int(not made.ok))
 
 
-def _lines(made: Verification, amount: Amount) -> list[str]:
+def _lines(made: Verification, amount: Amount) -> list[Line]:
     manifest, findings, comparison = made.manifest, made.findings, made.comparison
     counts = Counter(one.outcome for one in findings)
     tallies = [f"{counts[name]} {name}" for name in ("failure", "note", "ok") if counts[name]]
@@ -34,7 +34,7 @@ def _lines(made: Verification, amount: Amount) -> list[str]:
     told = [one for one in findings if amount.all or one.outcome != "ok"]
     rows = tuple((one.outcome, one.check, one.subject, _remark(one)) for one in told)
     title = f"{manifest.header.name} {manifest.header.version}  {manifest.digest}"
-    lines = table_lines(Table(title, ("", "check", "of", "found") if rows else (), rows))
+    lines: list[Line] = [Table(title, ("", "check", "of", "found") if rows else (), rows)]
     if comparison is not None:
         published = (
             ("shared", str(comparison.shared)),
@@ -44,7 +44,7 @@ def _lines(made: Verification, amount: Amount) -> list[str]:
             ("more often than here", counted_examples(comparison.surplus)),
             ("same order", "yes" if comparison.same_order else "no"),
         )
-        lines += table_lines(Table(f"{made.file} against part {made.part}", ("", ""), published))
+        lines += [Table(f"{made.file} against part {made.part}", ("", ""), published)]
     return [*lines, last]
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
-from curation.cli.output import Answer, Table, printable, table_lines
+from curation.cli.output import Answer, Line, Table
 from curation.cli.outputs import OutputFile
 from curation.csv_table import as_csv
 from curation.errors import UsageError
@@ -29,16 +29,22 @@ def show(found: Annotated[Subtree, subtree], /, *, view: View) -> Answer:
         "descendants": found.descendants,
         "leaves": list(found.leaves),
     }
-    return Answer(data, [*map(printable, found.lines), "", f"{len(found.leaves)} leaves below"])
+    return Answer(data, [*found.lines, "", f"{len(found.leaves)} leaves below"])
 
 
 def find(word: str, /, *, of: Hierarchy) -> Answer:
-    """Print the nodes that a word may mean."""
+    """Find the nodes that a word may mean.
+
+    Parameters
+    ----------
+    word
+        a name or a lemma, such as 'hunting dog'
+    """
     data = nodes_of(word, of=of)
     columns = ("id", "name", "lemmas", "parents")
     rows = tuple(tuple(one[name] for name in columns) for one in data[:_SHOWN])
     more = [f"and {len(data) - _SHOWN} more: --json prints all"] if len(data) > _SHOWN else []
-    return Answer(data, [*table_lines(Table(f"{len(data)} nodes", columns, rows)), *more], 0 if data else 1)
+    return Answer(data, [Table(f"{len(data)} nodes", columns, rows), *more], 0 if data else 1)
 
 
 def similarity(found: Annotated[Nearness, nearness], /) -> Answer:
@@ -57,7 +63,7 @@ def similarity(found: Annotated[Nearness, nearness], /) -> Answer:
             for name, value in found.values.items()
         ),
     )
-    return Answer(data, table_lines(Table(" and ".join(found.labels), ("", ""), rows)))
+    return Answer(data, [Table(" and ".join(found.labels), ("", ""), rows)])
 
 
 def dropped(nodes: tuple[Annotated[str, "NODE"], ...] = (), /, *, view: View) -> Answer:
@@ -87,7 +93,7 @@ def dropped(nodes: tuple[Annotated[str, "NODE"], ...] = (), /, *, view: View) ->
     )
     title = f"Leaves that the tree '{view.tree}' loses, of {len(asked)} nodes"
     table = Table(title, ("node", "leaves", "lost", ""), rows)
-    return Answer({node: list(several) for node, several in found.lost.items()}, table_lines(table))
+    return Answer({node: list(several) for node, several in found.lost.items()}, [table])
 
 
 def related(
@@ -114,7 +120,7 @@ def related(
     return Answer(data, _related_lines(found), 1 if any(one.of("same") for one in found) else 0)
 
 
-def _related_lines(found: tuple[ClassKin, ...]) -> list[str]:
+def _related_lines(found: tuple[ClassKin, ...]) -> list[Line]:
     counts = [
         (
             one.name,
@@ -126,14 +132,14 @@ def _related_lines(found: tuple[ClassKin, ...]) -> list[str]:
         for one in found
     ]
     columns = ("set", "classes", "in K", "below (images)", "above (images)", "not in the table", "known (K)")
-    lines = table_lines(Table(f"Related by {found[0].origin if found else 'WordNet'}", columns, tuple(counts)))
+    lines: list[Line] = [Table(f"Related by {found[0].origin if found else 'WordNet'}", columns, tuple(counts))]
     for one in found:
         renamed = tuple((name, known, one.labels[name]) for name, known in one.renamed.items())
         title = f"{one.name}: {len(renamed)} known classes under another name"
-        lines += table_lines(Table(title, ("class", "known class", "synset"), renamed)) if renamed else []
+        lines += [Table(title, ("class", "known class", "synset"), renamed)] if renamed else []
         doubled = tuple((", ".join(names), one.labels[names[0]]) for names in one.one_synset)
         title = f"{one.name}: names of one list that are one synset"
-        lines += table_lines(Table(title, ("names", "synset"), doubled)) if doubled else []
+        lines += [Table(title, ("names", "synset"), doubled)] if doubled else []
         for relation, meaning in RELATIONS.items():
             told = [row for row in one.rows if row["relation"] == relation and row["class"] not in one.renamed]
             table = Table(
@@ -144,11 +150,11 @@ def _related_lines(found: tuple[ClassKin, ...]) -> list[str]:
                     for row in told[:_FIRST]
                 ),
             )
-            lines += table_lines(table) if told else []
+            lines += [table] if told else []
             lines += [f"and {len(told) - _FIRST} more: --json or --out FILE has all", ""] if told[_FIRST:] else []
         absent = [f"{name}: {why}" for name, why in (*one.unknown.absent.items(), *one.known.absent.items())]
         lines += [f"{one.name}: of {len(absent)} classes nothing is said, first {absent[0]}", ""] if absent else []
-    return [printable(line) for line in lines] + [f"note: {text}" for text in _notes(found)]
+    return [*lines, *(f"note: {text}" for text in _notes(found))]
 
 
 def _notes(found: tuple[ClassKin, ...]) -> Iterable[str]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from curation.cli.output import Answer, Table, counted_examples, table_lines
+from curation.cli.output import Answer, Line, Table, counted_examples
 from curation.cli.outputs import NEW_MANIFEST, OutputFile
-from curation.cli.review_summary import conflict_table, coverage_table, note_table
+from curation.cli.verbs.review.summary import conflict_table, coverage_table, note_table
 from curation.decisions.from_files import Replayed, apply_from_files
 from curation.manifest.manifest import write_manifest
 from curation.storage import write_bytes
@@ -36,7 +36,7 @@ def apply(
     return Answer({**replayed.data(), "out": str(out)}, _lines(replayed, out))
 
 
-def _lines(replayed: Replayed, out: Path) -> list[str]:
+def _lines(replayed: Replayed, out: Path) -> list[Line]:
     base, applied, resolution = replayed.base, replayed.applied, replayed.resolution
     made = applied.manifest
     before = {part.name: part.images for part in base.header.parts}
@@ -60,7 +60,7 @@ def _lines(replayed: Replayed, out: Path) -> list[str]:
         tables.append(note_table("Counts", [hint]))
     if applied.coverage:
         tables.append(coverage_table(applied.coverage))
-    lines = [line for table in tables if table.rows for line in table_lines(table)]
+    lines: list[Line] = [table for table in tables if table.rows]
     told = [f"decisions: {len(resolution.decisions)}, {resolution.digest}"] if resolution.decisions else []
     if (overlay := made.header.overlay) is not None and replayed.added is not None:
         told.append(f"boxes: {overlay.summary}, {overlay.sha256}")

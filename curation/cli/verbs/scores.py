@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from curation.cli.output import Answer, Table, table_lines, warn
+from curation.cli.output import Answer, Table, warn
 from curation.cli.outputs import OutputFile
 from curation.evaluation.post_hoc.methods import Scored, score_files
 
@@ -27,4 +27,4 @@ def run(*, out: Annotated[Path, OutputFile()], made: Annotated[Scored, score_fil
         warn(f"{name}: {doubt}")
     title = f"Scores of {about['detections']} detections, higher is more ID"
     table = Table(title, ("score", "", "lowest", "highest"), tuple(rows))
-    return Answer({**about, "written": str(out)}, [*table_lines(table), f"wrote {out}"], int(not made.complete))
+    return Answer({**about, "written": str(out)}, [table, f"wrote {out}"], int(not made.complete))

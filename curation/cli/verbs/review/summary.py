@@ -8,7 +8,7 @@ from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any
 
-from curation.cli.output import Answer, Table, counted_examples, printable, table_lines, warn
+from curation.cli.output import Answer, Line, Table, counted_examples, warn
 from curation.cli.outputs import OutputFile
 from curation.decisions.added_boxes import BoxReport, report_boxes
 from curation.decisions.agreement import Kappa, ListCount, StageAgreement
@@ -83,9 +83,9 @@ def _box_answer(report: BoxReport) -> Answer:
     )
     shares = ("F1", "Jaccard", "mean IoU")
     columns = ("reviewers", "complete by both", "boxes", f"IoU >= {report.iou}", *shares, "same label")
-    lines = table_lines(Table("Reviewers", ("reviewer", "images", "boxes", "declared complete"), people))
+    lines: list[Line] = [Table("Reviewers", ("reviewer", "images", "boxes", "declared complete"), people)]
     if pairs:
-        lines += table_lines(Table("Agreement on boxes", columns, pairs))
+        lines += [Table("Agreement on boxes", columns, pairs)]
     edits = report.replay
     pending = len(edits.pending)
     lines.append(f"{edits.refused} edits refused, {edits.unknown} lost in a kill, {pending} without an outcome")
@@ -94,7 +94,7 @@ def _box_answer(report: BoxReport) -> Answer:
     return Answer(report.data(), lines)
 
 
-def _lines(report: DecisionReport, problems: list[str], out: Path | None, *, refused: bool) -> list[str]:
+def _lines(report: DecisionReport, problems: list[str], out: Path | None, *, refused: bool) -> list[Line]:
     resolution = report.resolution
     tables = [_file_table(report.files)]
     if any(one.codes for one in report.files):
@@ -110,7 +110,7 @@ def _lines(report: DecisionReport, problems: list[str], out: Path | None, *, ref
     if problems:
         more = [f"and {len(problems) - MOST_SHOWN} more"] if len(problems) > MOST_SHOWN else []
         tables.append(note_table("Problems", [*problems[:MOST_SHOWN], *more]))
-    lines = [line for table in tables for line in table_lines(table)]
+    lines: list[Line] = [*tables]
     if report.staleness is not None and not report.staleness:
         lines.append("no decision is stale")
     lines.append(
@@ -120,7 +120,7 @@ def _lines(report: DecisionReport, problems: list[str], out: Path | None, *, ref
     )
     if refused:
         return [*lines, "refused: see the problems"]
-    return [*lines, f"wrote {printable(str(out))}"] if out else lines
+    return [*lines, f"wrote {out}"] if out else lines
 
 
 def _file_table(files: Sequence[DecisionFile]) -> Table:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from curation.cli.output import Answer, Table, table_lines, warn
+from curation.cli.output import Answer, Line, Table, warn
 from curation.cli.outputs import NewFolder
 from curation.publishing.hub import pull
 from curation.publishing.publication import Publication
@@ -44,7 +44,7 @@ def run(
     return Answer(data, _lines(made, out))
 
 
-def _lines(publication: Publication, out: Path) -> list[str]:
+def _lines(publication: Publication, out: Path) -> list[Line]:
     rows = tuple(
         (
             f"{one.name} {one.version}",
@@ -54,7 +54,7 @@ def _lines(publication: Publication, out: Path) -> list[str]:
         )
         for one in publication.manifests
     )
-    lines = table_lines(Table("Manifests", ("manifest", "parts with a table", "digest", "folder"), rows))
+    lines: list[Line] = [Table("Manifests", ("manifest", "parts with a table", "digest", "folder"), rows)]
     return [
         *lines,
         f"{publication.repository}@{publication.tag}  {publication.digest}",

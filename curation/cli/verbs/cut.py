@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
-from curation.cli.output import Answer, Table, table_lines
+from curation.cli.output import Answer, Line, Table
 from curation.cli.outputs import OutputFolder
 from curation.cooccurrence.from_file import ClassGroups, group_classes
 from curation.errors import UsageError
@@ -37,7 +37,7 @@ def run(
     return Answer(groups.facts, [*_lines(groups.facts), *(f"wrote {path}" for path in written)])
 
 
-def _lines(result: Mapping[str, Any]) -> list[str]:
+def _lines(result: Mapping[str, Any]) -> list[Line]:
     certificate = {
         "exact": "every partition was looked at: this is the lowest value",
         "bound": "the value meets the lower bound: this is the lowest value",
@@ -69,4 +69,4 @@ def _lines(result: Mapping[str, Any]) -> list[str]:
         ("cluster", *heads),
         tuple((head, *map(str, row)) for head, row in zip(heads, result["between"], strict=True)),
     )
-    return [line for table in (facts, clusters, between) for line in table_lines(table)]
+    return [facts, clusters, between]

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 from curation.arguments import Workers
-from curation.cli.output import Answer, Table, printable, table_lines
+from curation.cli.output import Answer, Table
 from curation.cli.outputs import OutputFile, OwnFolder
 from curation.cli.signature import OneOf
 from curation.engines.running import EngineName
@@ -38,7 +38,7 @@ def run(
         write which image shows which class into shards: image, class, boxes; the same command resumes after an
         interruption
     renumber
-        write the file with new ids of images and annotations, where files were joined without
+        write the file with new ids of images and annotations: mends files that were joined with repeated ids
     engine
         of --presence: processes of this machine, or Ray (RAY_ADDRESS names a cluster); the same digest
     workers
@@ -64,7 +64,7 @@ def _presence(files: str, out: Path, engine: EngineName, workers: int | None) ->
         tuple((name, f"{found.images[name]:,}", f"{found.boxes[name]:,}") for name in ranked[:_SHOWN]),
     )
     more = [f"… and {len(ranked) - _SHOWN:,} more: --json prints all"] if len(ranked) > _SHOWN else []
-    return Answer(data, [*table_lines(table), *more, data["digest"]])
+    return Answer(data, [table, *more, data["digest"]])
 
 
 def _renumbered(path: Path, out: Path) -> Answer:
@@ -77,6 +77,6 @@ def _renumbered(path: Path, out: Path) -> Answer:
         f"{counts['annotations_concerned']:,} of {counts['annotations']:,} annotations named such an id; "
         f"there were {counts['annotation_ids']:,} annotation ids",
         f"{file.runs} runs: every annotation names an image of its own run",
-        f"written to {printable(str(out))}",
+        f"written to {out}",
     ]
     return Answer({"file": str(out), "read": file.sha256, "runs": file.runs, **counts}, lines)

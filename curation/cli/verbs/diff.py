@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-from curation.cli.output import Answer, Table, counted_examples, table_lines
+from curation.cli.output import Answer, Line, Table, counted_examples
 
 if TYPE_CHECKING:
     from curation.manifest.diff import ManifestDiff
@@ -66,8 +66,8 @@ def _data(old: Manifest, new: Manifest, difference: ManifestDiff, *, with_ids: b
     }
 
 
-def _lines(old: Manifest, new: Manifest, difference: ManifestDiff) -> list[str]:
-    lines = [f"old  {' '.join(_identity(old).values())}", f"new  {' '.join(_identity(new).values())}", ""]
+def _lines(old: Manifest, new: Manifest, difference: ManifestDiff) -> list[Line]:
+    lines: list[Line] = [f"old  {' '.join(_identity(old).values())}", f"new  {' '.join(_identity(new).values())}", ""]
     changed = [part for part in difference.parts if part.added or part.removed or part.reordered]
     if changed:
         rows = tuple(
@@ -79,10 +79,10 @@ def _lines(old: Manifest, new: Manifest, difference: ManifestDiff) -> list[str]:
             )
             for part in changed
         )
-        lines += table_lines(Table("Lists", ("part", "added", "removed", "moved"), rows))
+        lines += [Table("Lists", ("part", "added", "removed", "moved"), rows)]
     if difference.changes:
         changes = tuple((one.step, one.subject, one.what) for one in difference.changes)
-        lines += table_lines(Table("Changes", ("step", "of", "what"), changes))
+        lines += [Table("Changes", ("step", "of", "what"), changes)]
     stated = f"; the version numbers say {difference.stated_step}" if difference.stated_step else ""
     return [*lines, f"verdict: {difference.verdict} ({difference.reason}){stated}"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-from curation.cli.output import Answer, Table, stage, table_lines, warn
+from curation.cli.output import Answer, Line, Table, stage, warn
 from curation.cli.outputs import OutputFolder, OwnFolder
 from curation.leaks.report import FILES, Leaks, summary_lines
 from curation.leaks.run import leaks as find_leaks
@@ -25,13 +25,13 @@ def embed(*, out: Annotated[Path, OwnFolder(), "DIR"], made: Annotated[Embedded,
     Parameters
     ----------
     out
-        the store; an interrupted one is resumed
+        the store; an interrupted one is continued
     """
     data = made.data()
     return Answer(data, _embedded(data))
 
 
-def _embedded(data: dict[str, Any]) -> list[str]:
+def _embedded(data: dict[str, Any]) -> list[Line]:
     encoder = data["encoder"]
     rows = [
         ("model", f"{encoder['model']} ({encoder['embedding']}, {encoder['dtype']})"),
@@ -46,7 +46,7 @@ def _embedded(data: dict[str, Any]) -> list[str]:
             f"{sum(data['skipped'].values()):,} (report.json lists them)" if data["skipped"] else "0",
         ),
     ]
-    return table_lines(Table(f"{data['store']}: {data['kind']}", ("", ""), tuple(rows)))
+    return [Table(f"{data['store']}: {data['kind']}", ("", ""), tuple(rows))]
 
 
 def neighbors(
@@ -67,7 +67,7 @@ def neighbors(
     return Answer(found.data(), [*lines, *(f"wrote {path}" for path in written)])
 
 
-def _nearest(found: Pairs) -> list[str]:
+def _nearest(found: Pairs) -> list[Line]:
     facts = found.facts
     table = Table(
         f"Nearest of {facts['references']:,}"
@@ -76,10 +76,10 @@ def _nearest(found: Pairs) -> list[str]:
         tuple((name, str(rank), other, f"{score:.4f}") for name, rank, other, score in found.rows[:_MOST_NEIGHBORS]),
     )
     more = len(found.rows) - _MOST_NEIGHBORS
-    return [*table_lines(table), *([f"… and {more:,} more rows: --out DIR writes all"] if more > 0 else [])]
+    return [table, *([f"… and {more:,} more rows: --out DIR writes all"] if more > 0 else [])]
 
 
-def _sets(data: dict[str, Any]) -> list[str]:
+def _sets(data: dict[str, Any]) -> list[Line]:
     base = data["reference"]
     table = Table(
         f"Cosine to the nearest of {data['sample']['n']:,} ID images",
@@ -87,7 +87,7 @@ def _sets(data: dict[str, Any]) -> list[str]:
         tuple(_statistics_row(name, one) for name, one in data["sets"].items()),
     )
     numbers = f"median {_number(base['median'])}, sigma {_number(base['sigma'])}"
-    return [*table_lines(table), f"ID images to each other, leave one out: {numbers}"]
+    return [table, f"ID images to each other, leave one out: {numbers}"]
 
 
 def _statistics_row(name: str, one: dict[str, Any]) -> tuple[str, ...]:
@@ -123,7 +123,7 @@ def duplicates(
         tuple((one, two, how, f"{value:g}") for one, two, how, value in rows[:_MOST_PAIRS]),
     )
     more = [f"… and {len(rows) - _MOST_PAIRS:,} more: --out DIR writes all"] if len(rows) > _MOST_PAIRS else []
-    return Answer(found.data(), [*table_lines(table), *more, *(f"wrote {path}" for path in written)])
+    return Answer(found.data(), [table, *more, *(f"wrote {path}" for path in written)])
 
 
 def leaks(

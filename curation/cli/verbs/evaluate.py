@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from curation.benchmarks.registry import evaluation_of, protocols
 from curation.cli.option_names import Help
-from curation.cli.output import emit, printable, stage, warn
-from curation.cli.outputs import AppendedFile, OutputResult
+from curation.cli.output import emit, stage, warn
+from curation.cli.outputs import AppendedFile, OutputFolder
 from curation.cli.signature import add_arguments as declare_options
-from curation.cli.signature import call, option_words, summary_of, variants_of
+from curation.cli.signature import call, options_of, summary_of
 from curation.errors import UsageError
 
 if TYPE_CHECKING:
@@ -31,7 +31,8 @@ def add_arguments(parser: argparse.ArgumentParser, chosen: str = "") -> None:
         return
     alike: dict[tuple[str, ...], list[str]] = {}
     for name in names:
-        alike.setdefault(option_words(evaluation_of(name)), []).append(name)
+        words = tuple(f"{option.flag} {option.key}" for option in options_of(evaluation_of(name)))
+        alike.setdefault(words, []).append(name)
     for several in alike.values():
         _add_command(commands, several)
 
@@ -43,12 +44,13 @@ def _add_command(commands: Any, names: Sequence[str], *, whole: bool = True) -> 
     functions = [evaluation_of(name) for name in names]
     summary = "; ".join(dict.fromkeys(map(summary_of, functions)))
     command = commands.add_parser(
-        names[0], aliases=names[1:], help=summary, description=summary, formatter_class=Help, allow_abbrev=False
+        names[0], aliases=names[1:], help=summary, description=f"{summary}.", formatter_class=Help, allow_abbrev=False
     )
     declare_options(command, functions[0])
-    variants = [action for action in command._actions if action.dest == "variant"]
-    for action in variants if len(names) > 1 else ():
-        action.choices = tuple(dict.fromkeys(word for one in functions for word in variants_of(one)))
+    options = [option for function in functions for option in options_of(function) if option.dest == "variant"]
+    for action in command._actions:
+        if action.dest == "variant":
+            action.choices = tuple(dict.fromkeys(word for option in options for word in option.choices or ()))
     _add_outputs(command, names[0])
 
 
@@ -60,12 +62,12 @@ def _add_outputs(command: argparse.ArgumentParser, protocol: str) -> None:
         help="add the ranked measures as rows to this .jsonl file, for `curation leaderboard`",
     )
     command.add_argument(
-        "--name", metavar="NAME", help="of the method, in those rows (default: by the file of predictions)"
+        "--name", metavar="NAME", help="name of the method in those rows (default: from the file of predictions)"
     )
     command.add_argument("--json", action="store_true", help="print the whole result as JSON")
     command.add_argument(
         "--out",
-        type=OutputResult(protocol),
+        type=OutputFolder(benchmark=protocol),
         metavar="DIR",
         help="write results.json and CSV files",
     )
@@ -113,4 +115,4 @@ def _append(result: Result, options: argparse.Namespace) -> list[str]:
     recovered = append_rows(options.append, rows)
     mended = ["took away a line that an earlier run had not finished"] if recovered else []
     count = "1 row" if len(rows) == 1 else f"{len(rows)} rows"
-    return [*mended, f"appended {count} to {printable(str(options.append))}"]
+    return [*mended, f"appended {count} to {options.append}"]

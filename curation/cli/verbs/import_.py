@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 from curation.benchmarks.building import import_lists
-from curation.cli.output import Answer, Table, table_lines
+from curation.cli.output import Answer, Line, Table
 from curation.cli.outputs import NEW_MANIFEST
 from curation.manifest.manifest import Manifest
 
@@ -36,9 +36,9 @@ def run(manifest: Annotated[Manifest, import_lists], /, *, out: Annotated[Path, 
         for part in header.parts
     )
     columns = ("part", "published list", "lines", "repeats", "digest")
-    lines = [f"{header.name} {header.version}  {manifest.digest}", ""]
-    lines += table_lines(Table("Lists", columns, rows))
-    lines += table_lines(figure_table(header.figures)) if header.figures else []
+    lines: list[Line] = [f"{header.name} {header.version}  {manifest.digest}", ""]
+    lines += [Table("Lists", columns, rows)]
+    lines += [figure_table(header.figures)] if header.figures else []
     what = "every file and every list is the one that the header pins" if manifest.lists else "the header alone"
     lines += [f"written to {out}: {what}", f"next: curation verify {out} --source NAME=PATH"]
     data = {"folder": str(out), "lists": len(manifest.lists), **manifest_data(manifest)}

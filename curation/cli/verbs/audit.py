@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Annotated
 
 from curation.audit.judgement import label_warnings
+from curation.audit.many import Audits, audits
 from curation.audit.report import Report
 from curation.audit.run import audit
 from curation.audit.statement import SHOWN_EXAMPLES, Gravity, Statement, by_need
-from curation.cli.output import Amount, Answer, Table, printable, table_lines, warn
-from curation.cli.outputs import FileOrNewFolder
+from curation.cli.output import Amount, Answer, Line, Table, warn
+from curation.cli.outputs import FileOrNewFolder, OwnFolder
 from curation.storage import write_text
 from curation.wording import counted
 
@@ -24,6 +25,7 @@ _TITLES: dict[Gravity, str] = {
 }
 _SHOWN_LISTS = 20
 _SHOWN_STATEMENTS = 20
+_SHOWN_FOLDERS = 50
 
 
 def run(
@@ -36,8 +38,8 @@ def run(
 ) -> Answer:
     """Check a manifest, or any folder of lists, against the rules of a sound benchmark.
 
-    The verdict first, then errors, warnings, and what is undecidable; with ``--all`` notes and what passed. 0 when
-    there is no error, else 1; 2 where a list could not be read and the others have no error.
+    The verdict first, then errors, warnings, and what could not be decided; with ``--all`` notes and what passed. 0
+    where no error is found, else 1; 2 where a list could not be read and the others show no error.
 
     Parameters
     ----------
@@ -46,7 +48,6 @@ def run(
     each
         audit each folder below FOLDER, many at once, into shards of reports: see ``audit --each --help``
     """
-    assert not each  # noqa: S101 - `curation.cli` hands over to `curation.cli.audits_verb`
     for path in out:
         if path.suffix.lower() == ".html":
             write_text(path, made.html())
@@ -60,7 +61,29 @@ def run(
     return Answer(made.data, lines, made.exit_status)
 
 
-def report_lines(made: Report, *, whole: bool = False) -> Iterator[str]:
+def run_each(
+    *, out: Annotated[Path, OwnFolder(), "DIR"], each: bool = False, found: Annotated[Audits, audits]
+) -> Answer:
+    """Audit every folder of lists below a folder, many at once.
+
+    0 when no rule is broken anywhere, else 1.
+
+    Parameters
+    ----------
+    each
+        audit each folder below FOLDER
+    out
+        shards of a report a folder (JSON); the same command resumes after an interruption
+    """
+    data = found.data()
+    bad = [(name, verdict) for name, verdict in found.verdicts.items() if verdict != "pass"]
+    counts = ", ".join(f"{count} {verdict}" for verdict, count in data["counts"].items())
+    table = Table(f"{len(found.verdicts)} folders: {counts}", ("folder", "verdict"), tuple(bad[:_SHOWN_FOLDERS]))
+    more = [f"… and {len(bad) - _SHOWN_FOLDERS} more: --json tells all"] if len(bad) > _SHOWN_FOLDERS else []
+    return Answer(data, [table, *more, data["digest"]], int(found.failed))
+
+
+def report_lines(made: Report, *, whole: bool = False) -> Iterator[Line]:
     """Yield the lines of a report but the last: verdict, statements by gravity, lists with their roles, what is hidden.
 
     Parameters
@@ -68,7 +91,7 @@ def report_lines(made: Report, *, whole: bool = False) -> Iterator[str]:
     whole : bool
         Whether notes, what passed, and all lists are told too.
     """
-    yield printable(made.verdict_text)
+    yield made.verdict_text
     for gravity, title in _TITLES.items():
         told = by_need(one for one in made.statements if one.gravity == gravity)
         if told and (whole or gravity not in ("note", "pass")):
@@ -86,7 +109,7 @@ def report_lines(made: Report, *, whole: bool = False) -> Iterator[str]:
         yield f"{counted(made.sums.notes, 'note')}: see --all"
 
 
-def _statement(one: Statement) -> Iterator[str]:
+def _statement(one: Statement) -> Iterator[Line]:
     yield f"  {one.rule:<4} {one.text}"
     for text in one.examples[:SHOWN_EXAMPLES]:
         yield f"         such as {text}"
@@ -96,7 +119,7 @@ def _statement(one: Statement) -> Iterator[str]:
         yield f"       does not show: {one.limits}"
 
 
-def _lists(made: Report, *, whole: bool) -> Iterator[str]:
+def _lists(made: Report, *, whole: bool) -> Iterator[Line]:
     """Yield the table of lists and roles: what each was guessed or said to be, and by what."""
     if made.target.kind == "manifest" and not whole:
         return
@@ -109,14 +132,14 @@ def _lists(made: Report, *, whole: bool) -> Iterator[str]:
         title = "Lists and their roles" + (f" in {made.folder}" if made.folder else "")
         table = Table(title, ("list", "lines", "role", "family", "known by"), tuple(shown))
         yield ""
-        yield from table_lines(table)
+        yield table
     if len(rows) > len(shown):
         yield f"and {len(rows) - len(shown)} more lists: see --all"
     found = made.target.published
     if found and found.skipped:
         skipped = tuple((name, found.first_lines.get(name, ""), why) for name, why in found.skipped.items())
         yield ""
-        yield from table_lines(Table("Files that were not read", ("file", "first line", "why"), skipped))
+        yield Table("Files that were not read", ("file", "first line", "why"), skipped)
 
 
 def _not_asked(names: Sequence[str]) -> str:

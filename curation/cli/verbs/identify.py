@@ -6,7 +6,7 @@ from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import Annotated
 
-from curation.cli.output import Answer, counted_examples, printable
+from curation.cli.output import Answer, counted_examples
 from curation.cli.outputs import OutputFile
 from curation.errors import UsageError
 
@@ -20,9 +20,9 @@ class Options:
     files
         lists of any published form, or folders of them
     lists
-        a folder of lists that are known beside the index, with which shared images are counted (repeatable)
+        a folder of more known lists, beside those of the index; shared images are counted with these (repeatable)
     index
-        an index made by --make-index, in place of the one that comes with this package
+        an index made by --make-index (default: the one that comes with curation)
     make_index
         make an index of the lists below this folder
     declaration
@@ -51,7 +51,7 @@ def run(options: Options) -> Answer:
     from curation.identify.run import identify
 
     answer = identify(*options.files, lists=options.lists, index=options.index)
-    return Answer(answer.data, map(printable, answer.text().split("\n")), int(not answer.ok))
+    return Answer(answer.data, answer.text().split("\n"), int(not answer.ok))
 
 
 def _made(options: Options, folder: Path) -> Answer:
@@ -76,4 +76,4 @@ def _made(options: Options, folder: Path) -> Answer:
     lines = [f"{len(made.index):,} lists, {sum(one.lines for one in made.index.lists):,} lines"]
     lines += [f"files that are not declared: {counted_examples(made.undeclared)}"] if made.undeclared else []
     lines += [f"passed over: {name}: {why}" for name, why in made.passed_over.items()]
-    return Answer(data, map(printable, lines))
+    return Answer(data, lines)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal
 
-from curation.cli.output import Answer, Table, printable, table_lines, warn
+from curation.cli.output import Answer, Table, table_lines, warn
 from curation.cli.outputs import OutputFile
 from curation.evaluation.leaderboard.board import Group, Leaderboard, leaderboard
 from curation.evaluation.leaderboard.exchange import FORMS, Origin
@@ -68,6 +68,6 @@ def _lines(group: Group) -> list[str]:
         # Only where a name alone does not tell rows apart: the column takes room from the numbers.
         heads = (*heads, "read at")
         rows = [(*row, one.point) for row, one in zip(rows, group.rows, strict=True)]
-    about = [f"  {name}: {printable(text)}" for name, text in facts if text]
+    about = [f"  {name}: {text}" for name, text in facts if text]
     table = table_lines(Table(f"Group {group.number}: {group.title}", heads, tuple(rows)))
     return [table[0], *about, *table[1:]]

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 from curation.benchmarks.publishing import Published, publish
-from curation.cli.output import Answer, Table, note, table_lines
+from curation.cli.output import Answer, Line, Table, note
 from curation.cli.outputs import NewFolder, OutputFile
 
 
@@ -22,10 +22,10 @@ def run(
     return Answer(made.as_data(), _lines(made))
 
 
-def _lines(made: Published) -> list[str]:
+def _lines(made: Published) -> list[Line]:
     publication, pushed = made.written.publication, made.pushed
     rows = tuple((path, f"{file.size:,}", file.sha256[:19]) for path, file in publication.files.items())
-    lines = table_lines(Table("Files", ("path", "bytes", "SHA-256"), rows))
+    lines: list[Line] = [Table("Files", ("path", "bytes", "SHA-256"), rows)]
     lines.append(f"{publication.repository}@{publication.tag}  {publication.digest}")
     if pushed is None:
         return [*lines, f"written to {made.folder}; nothing was pushed"]

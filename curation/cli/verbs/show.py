@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from curation.cli.output import Answer, table_lines
+from curation.cli.output import Answer
 from curation.cli.outputs import OutputFile
 from curation.errors import UsageError
 from curation.manifest.composition import Composition, compose
@@ -44,11 +44,11 @@ def run(
         raise UsageError(f"--{idle[0]} goes with --composition", hint="curation show MANIFEST --composition")
     loaded = load_manifest(manifest)
     if not composition:
-        lines = [line for table in manifest_tables(loaded) for line in table_lines(table)]
+        lines = [*manifest_tables(loaded)]
         return Answer(manifest_data(loaded), lines)
     made = Composition(loaded, compose(loaded, open_slots(sources, loaded.slots, reading) if sources else {}))
     if out:
         write_text(out, made.csv())
-    lines = [line for table in made.tables() for line in table_lines(table)]
+    lines = [*made.tables()]
     written = [str(out)] if out else []
     return Answer({**made.data(), "files": written}, [*lines, *(f"wrote {path}" for path in written)])

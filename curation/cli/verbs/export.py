@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
-from curation.cli.output import Answer, note, printable
+from curation.cli.output import Answer, note
 from curation.cli.outputs import FileOrNewFolder
 from curation.interface import export
 from curation.publishing.exporting import Exported
@@ -33,8 +33,7 @@ def _lines(exported: Exported) -> list[str]:
         lines = [f"{part}: {line}" for part, one in plan.by_part.items() for line in _count_lines(one)]
         lines += [("in all: " if plan.by_part else "") + line for line in _count_lines(plan)]
     lines += [
-        f"{printable(file.name)}  {file.sha256}" + (f"  {file.files} files" if file.files > 1 else "")
-        for file in exported.files
+        f"{file.name}  {file.sha256}" + (f"  {file.files} files" if file.files > 1 else "") for file in exported.files
     ]
     return [*lines, f"written to {exported.out}"]
 
