@@ -2,7 +2,8 @@
 
 ``[benchmark]`` says what a `Benchmark` needs; its ``code`` says where the rule has the other fields (``NAME``, or
 ``MODULE:NAME`` in a package). ``[evaluation]`` names its ``engine`` and declares variants; those of open-world
-detection, the engine by default, are changes of the rules that most code shares.
+detection, the engine by default, are changes of the rules that most code shares. With the engine ``own`` the functions
+are `evaluate` and `REPORT` of the benchmark's module.
 """
 
 from __future__ import annotations
@@ -100,6 +101,9 @@ def variants_of(name: str) -> tuple[Rules, ...]:
 def evaluation(name: str) -> Evaluation:
     """Return the evaluation that a file declares, of the engine that it names."""
     table = facts_of(_module(name))["evaluation"]
+    if table.get("engine") == "own":
+        own = import_module(_module(name))
+        return Evaluation(own.evaluate, own.REPORT)
     if "engine" in table:
         return Evaluation(*import_module(_ENGINES[table["engine"]]).declared(name, table))
     from curation.evaluation.open_world import end_measures, evaluation_as, report_as

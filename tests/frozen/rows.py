@@ -175,7 +175,10 @@ def main(words: list[str]) -> int:
         ROWS.write_bytes(gzip.compress(json.dumps(found, indent=0).encode(), mtime=0))
         return 0
     committed = json.loads(gzip.decompress(ROWS.read_bytes()))
-    before, after = indexed(row for row in committed if not wanted or row[0] in wanted), indexed(found)
+    committed = [row for row in committed if not wanted or row[0] in wanted]
+    before, after = (
+        indexed(row for row in made if (row[0], row[4]) not in version_1.ROUNDED) for made in (committed, found)
+    )
     told = [("gone", key) for key in before if key not in after] + [("new", key) for key in after if key not in before]
     told += [("differs", key) for key in before if key in after and differ(before[key], after[key])]
     for what, key in told[:200]:

@@ -10,9 +10,13 @@ OPEN_WORLD = ("owod", "rwd", "nuowodb")
 PLAIN = ("voc", "coco")
 IN_PERCENT = {
     "voc": ("mAP11", "mAP_area", "mAP11_ties_in_input_order"),
+    "ovcoco": ("AP50_novel", "AP50_base", "AP50_all"),
     "coco": ("AP", "AP50", "AP75", "APs", "APm", "APl", "AR1", "AR10", "AR100", "ARs", "ARm", "ARl"),
 }
 """Measures, and AP of classes with them, that are in percent today and were fractions of 1 in version 1."""
+ROUNDED = {("ovcoco", "table:average_precision.0.AP50")}
+"""Digests of columns that are in percent today: 100 x / 100 may differ from x in the last digit. The same numbers are
+compared one by one in the JSON."""
 TABLES = ("scored", "classes", "unknown_classes", "impact", "counts")
 METRICS = (
     "mAP_prev", "mAP_cur", "mAP_both", "num_unknown_gt", "TP_u", "FN_u", "UR", "A_OSE_objects", "FN_u_star", "UDR",
@@ -33,6 +37,8 @@ def of_json(data: dict[str, Any]) -> dict[str, Any]:
     data = data | {"schema": {"version": 1}}
     if data["protocol"] in PLAIN:
         return plain(data)
+    if data["protocol"] == "ovcoco":
+        return ovcoco(data)
     if data["protocol"] == "osod3":
         added = ("scored", "thresholds", "average_precision", "counts", "known_classes_from", "manifest",
                  "taxonomies", "outside", "variants")  # fmt: skip
@@ -42,6 +48,42 @@ def of_json(data: dict[str, Any]) -> dict[str, Any]:
         return data
     kept = {key: value for key, value in data.items() if key not in TABLES}
     return {**kept, **{name: open_world(section) for name, section in of_result(data).items()}}
+
+
+def ovcoco(data: dict[str, Any]) -> dict[str, Any]:
+    sections = {}
+    for one in data["scored"]:
+        measures, lists, classes = (
+            [row for row in data[name] if all(row[key] == one[key] for key in ("case", "variant"))]
+            for name in ("measures", "lists", "average_precision")
+        )
+        sections[f"{one['case']}/{one['variant']}"] = {
+            **{row["measure"]: fraction(row["value"]) for row in measures},
+            "AP50_per_class": {row["class"]: fraction(row["AP50"]) for row in classes},
+            "lists": {
+                row["list"]: {key: row[key] for key in ("images", "sha256", "objects", "crowd", "detections")}
+                for row in lists
+            },
+            "decided_by_order": [row["decided_by_order"] for row in lists],
+        }
+    kept = {key: value for key, value in data.items() if key not in ("scored", "lists", "average_precision")}
+    measures = [row | {"value": fraction(row["value"])} for row in data["measures"]]
+    return {**kept, **sections, "measures": measures}
+
+
+def ovcoco_tables(data: dict[str, Any]) -> Iterator[Frozen]:
+    first = data["scored"][0]["variant"]
+    lists, classes = ([row for row in data[name] if row["variant"] == first] for name in ("lists", "average_precision"))
+    columns = ("setting", "images", "n", "digest", "objects", "detections")
+    today = ("case", "list", "images", "sha256", "objects", "detections")
+    yield "lists", columns, [tuple(row[key] for key in today) for row in lists]
+    yield (
+        "average_precision",
+        ("setting", "class", "group", "AP50"),
+        [(row["case"], row["class"], row["group"], fraction(row["AP50"])) for row in classes],
+    )
+    orders = [(f"{row['case']} {row['list']}", row["decided_by_order"]) for row in lists if row["decided_by_order"]]
+    yield "decided_by_order", ("section", "decisions"), orders
 
 
 def osod3(data: dict[str, Any]) -> dict[str, Any]:
@@ -141,6 +183,9 @@ def tables(result: Any) -> Iterator[Frozen]:
     """Yield the tables of a result as they were."""
     if result.report.protocol == "osod3":
         yield from osod3_tables(osod3(result.json_data()))
+        return
+    if result.report.protocol == "ovcoco":
+        yield from ovcoco_tables(result.json_data())
         return
     own = result.report.protocol in OPEN_WORLD
     if result.report.protocol in PLAIN:
