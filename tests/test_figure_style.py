@@ -36,7 +36,7 @@ from curation.similarity.set_similarity import similarity_histograms
 from tests.evaluation.ood_reference import EXAMPLE, OodWorld
 from tests.evaluation.oscr_cases import LABELS, SOFTMAX, table
 from tests.evaluation.owod_cases import example, measured
-from tests.evaluation.test_figures import CURVES, DIAGNOSIS, GAP, INTERVALS, RESULT, VOC
+from tests.evaluation.test_figures import CURVES, DIAGNOSIS, GAPS, INTERVALS, RESULT, VOC, bins
 from tests.evaluation.test_ood_figures import section
 from tests.worlds.runs import elephant_run
 
@@ -97,7 +97,8 @@ def tasks(n: int) -> dict[str, Measured]:
 
 
 def gaps(n: int) -> Drawer:
-    return lambda folder: background_histogram(dict.fromkeys(NAMES[:n], GAP), folder / "gap")
+    found = [GAPS[0] | {"class": name} for name in NAMES[:n]]
+    return lambda folder: background_histogram(found, [row for name in NAMES[:n] for row in bins(name)], folder / "gap")
 
 
 def curves(n: int) -> Drawer:
@@ -124,7 +125,7 @@ EPOCHS = Epochs(tuple(range(1, 4)), (0.25, 0.5, 0.75), (0.75, 0.875, 0.25))
 LOOKS = RNG.uniform(0.3, 0.9, 60).astype(np.float32)
 FIGURES: dict[str, Drawer] = {
     "impact 1": lambda folder: wilderness_curve({"a": RESULT}, folder / "a", intervals={"a": INTERVALS}),
-    "impact 2": lambda folder: wilderness_curve({"a": RESULT, "b": RESULT}, folder / "b", note="profile paper"),
+    "impact 2": lambda folder: wilderness_curve({"a": RESULT, "b": RESULT}, folder / "b", note="variant paper"),
     "errors": lambda folder: error_bars({"a": DIAGNOSIS}, folder / "errors"),
     "confusion 2 x 3": confusion(2, 3),
     "confusion 20 x 80": confusion(20, 80),

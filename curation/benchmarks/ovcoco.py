@@ -1,4 +1,4 @@
-"""OV-COCO (OVR-CNN, CVPR 2021; classes of Bansal et al., ECCV 2018): which images show base and novel classes, and AP50.
+"""OV-COCO (OVR-CNN, CVPR 2021; classes of Bansal et al., ECCV 2018): images of base and novel classes, and AP50.
 
 The authors keep the annotations of the wanted classes, crowd included and nothing else asked, then the images that
 still have one (ipynb/001 and 003). Three files come of val2017: seen, unseen, and all, which is both together. AP50 is

@@ -1,10 +1,10 @@
 """Where the evaluation of each protocol is: found by name, so that no engine needs to know a paper.
 
 Plain detection has its modules here. A benchmark's room is ``curation.benchmarks.NAME``: its module ``evaluation`` has
-a function ``evaluate``, whose signature declares the options of the command line, and its module ``report`` has a
-`curation.evaluation.result.Report` named ``REPORT``. A benchmark of one
-file declares both in ``NAME.toml``. Another package's benchmark, offered under the entry point
-``curation.benchmarks`` as ``PACKAGE:BENCHMARK``, is evaluated where its package has the same two modules.
+a function ``evaluate``, whose signature declares the options of the command line, and a
+`curation.evaluation.result.Report` named ``REPORT``. A benchmark of one file declares both in ``NAME.toml``. Another
+package's benchmark, offered under the entry point ``curation.benchmarks`` as ``PACKAGE:BENCHMARK``, is evaluated where
+its package has such a module ``evaluation``.
 """
 
 from __future__ import annotations
@@ -36,22 +36,22 @@ def _own() -> tuple[str, ...]:
     return (*sorted([*(room.name for room in rooms), *_declared().names("evaluation")]), *_PLAIN)
 
 
-def _module(protocol: str, what: str) -> Any:
-    """Return the module that holds what is wanted of a protocol; None for one that is not known here."""
+def _module(protocol: str) -> Any:
+    """Return what holds ``evaluate`` and ``REPORT`` of a protocol; None for one that is not known here."""
     if protocol in _PLAIN:
         return import_module(_PLAIN[protocol])
     if protocol in _declared().names("evaluation"):
         return _declared().evaluation(protocol)
     if protocol in _own():
-        return import_module(f"{_ROOMS}.{protocol}.{what}")
+        return import_module(f"{_ROOMS}.{protocol}.evaluation")
     found = (one.module for one in metadata.entry_points(group=_ROOMS, name=protocol))
-    return next((import_module(f"{room}.{what}") for room in found if _has(room, what)), None)
+    return next((import_module(f"{room}.evaluation") for room in found if _evaluates(room)), None)
 
 
-def _has(room: str, what: str) -> bool:
-    """Return whether another package's room has a module; a package that cannot be imported has none."""
+def _evaluates(room: str) -> bool:
+    """Return whether another package's room has an evaluation; a package that cannot be imported has none."""
     try:
-        return util.find_spec(f"{room}.{what}") is not None
+        return util.find_spec(f"{room}.evaluation") is not None
     # Whatever another package raises while it is imported must not take the other protocols away.
     except Exception:
         return False
@@ -59,7 +59,7 @@ def _has(room: str, what: str) -> bool:
 
 def protocols() -> tuple[str, ...]:
     """Return the names of all protocols that evaluate: rooms of this package, plain detection, other packages'."""
-    offered = sorted(one.name for one in metadata.entry_points(group=_ROOMS) if _has(one.module, "evaluation"))
+    offered = sorted(one.name for one in metadata.entry_points(group=_ROOMS) if _evaluates(one.module))
     return (*_own(), *(name for name in offered if name not in _own()))
 
 
@@ -71,7 +71,7 @@ def evaluation_of(protocol: str) -> Callable[..., Any]:
     UsageError
         There is no such benchmark.
     """
-    evaluate = _known(protocol, "evaluation").evaluate
+    evaluate = _known(protocol).evaluate
     return checked(evaluate, called=f"The evaluation {protocol}", hint=f"curation evaluate {protocol} --help")
 
 
@@ -83,17 +83,17 @@ def report_of(protocol: str) -> Any:
     UsageError
         There is no such benchmark.
     """
-    return _known(protocol, "report").REPORT
+    return _known(protocol).REPORT
 
 
 def measures_of(protocol: str) -> Sequence[Measure]:
     """Return the ranked measures of a protocol; none for one that is not known here."""
-    module = _module(protocol, "report")
+    module = _module(protocol)
     return () if module is None else ranked(module.REPORT.measures)
 
 
-def _known(protocol: str, what: str) -> Any:
-    module = _module(protocol, what)
+def _known(protocol: str) -> Any:
+    module = _module(protocol)
     if module is None:
         near = get_close_matches(protocol, protocols(), 1)
         raise UsageError(

@@ -98,15 +98,15 @@ RECORD: dict[str, Any] = {
 
 def rows() -> list[dict[str, Any]]:
     return [
-        row_data("ours", 0.25, metrics=metrics(0.51, 0.25)),
-        row_data("100% of_theirs & more", 0.5, metrics=metrics(0.60, 0.5)),
-        row_data("nothing", None, metrics=metrics(0.60004, None)),
+        row_data("ours", 0.25, metrics=metrics(51, 0.25)),
+        row_data("100% of_theirs & more", 0.5, metrics=metrics(60, 0.5)),
+        row_data("nothing", None, metrics=metrics(60.004, None)),
     ]
 
 
-def metrics(share: float, ratio: float | None) -> dict[str, Any]:
+def metrics(percent: float, ratio: float | None) -> dict[str, Any]:
     return {
-        "mAP11": {"value": share, "unit": "share", "better": "higher"},
+        "mAP11": {"value": percent, "unit": "%", "better": "higher"},
         "AWI@0.3": {"value": ratio, "unit": "ratio", "better": "lower"},
     }
 
@@ -121,18 +121,18 @@ def test_csv_holds_every_digit_and_an_empty_cell_for_what_is_undefined(board: Le
     frame = pd.read_csv(tmp_path / "board.csv").set_index("method")
     assert frame.loc["ours", "AWI@0.3"] == 0.25
     assert pd.isna(frame.loc["nothing", "AWI@0.3"])
-    assert frame.loc["nothing", "mAP11"] == 0.60004
+    assert frame.loc["nothing", "mAP11"] == 60.004
     assert set(frame["data"]) == {" ".join(MANIFEST.values())}
 
 
 def test_the_best_is_bold_and_equal_digits_are_equally_good(board: Leaderboard) -> None:
     text = markdown(board)
-    assert text.count("**0.6000**") == 2
+    assert text.count("**60.00**") == 2
     assert "**0.2500**" in text
     assert "| rank | method |" in text
     tables = latex(board)
     assert r"100\% of\_theirs \& more" in tables
-    assert tables.count(r"\textbf{0.6000}") == 2
+    assert tables.count(r"\textbf{60.00}") == 2
     assert r"mAP11 $\uparrow$" in tables
     assert MANIFEST["digest"] in tables
     assert "|" not in re.search(r"begin\{tabular\}\{(.*)\}", tables)[1]  # type: ignore[index]

@@ -64,7 +64,7 @@ def damage(change: Callable[[dict[str, Any]], Any]) -> str:
             "not finite",
         ),
         (damage(lambda row: row["metrics"]["AWI@0.3"].update(better="higher")), "what the protocol defines"),
-        (damage(lambda row: row["metrics"]["mAP11"].update(unit="%")), "what the protocol defines"),
+        (damage(lambda row: row["metrics"]["mAP11"].update(unit="share")), "what the protocol defines"),
         (
             damage(lambda row: row["metrics"]["mAP11"].update(value=0)).replace(": 0,", f": 1{'0' * 400},"),
             "too large",

@@ -119,11 +119,11 @@ def of(result: Any, folder: Path) -> Iterator[tuple[str, str, object]]:
     """Yield variant, measure, value."""
     for one in result.measures.astype(object).where(lambda f: f.notna(), None).to_dict("records"):
         labels = [str(one.get(k) or "") for k in ("part", "task", "split", "case", "method", "score", "variant")]
-        value = one["value"]
-        if one["measure"] in version_1.IN_PERCENT.get(result.report.protocol, ()):
-            value = version_1.fraction(value)
-        yield "/".join(filter(None, labels)), f"{one['measure']}[{one['parameters']}]", value
-        yield "/".join(filter(None, labels)), f"{one['measure']}[{one['parameters']}].n", one["n"]
+        if result.report.protocol == "elephant" and one["measure"] in version_1.ADDED:
+            continue
+        old = version_1.old_measure(result.report.protocol, one)
+        yield "/".join(filter(None, labels)), f"{old['measure']}[{one['parameters']}]", old["value"]
+        yield "/".join(filter(None, labels)), f"{old['measure']}[{one['parameters']}].n", one["n"]
     for path, value in leaves(version_1.json_data(result)):
         yield "", f"json:{path}", value
     seen: dict[str, int] = {}
