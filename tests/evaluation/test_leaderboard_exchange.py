@@ -98,8 +98,8 @@ RECORD: dict[str, Any] = {
 
 def rows() -> list[dict[str, Any]]:
     return [
-        row_data("ours", 0.25, metrics=metrics(51, 0.25)),
-        row_data("100% of_theirs & more", 0.5, metrics=metrics(60, 0.5)),
+        row_data("ours", 0.25, metrics=metrics(51.0, 0.25)),
+        row_data("100% of_theirs & more", 0.5, metrics=metrics(60.0, 0.5)),
         row_data("nothing", None, metrics=metrics(60.004, None)),
     ]
 
@@ -185,14 +185,14 @@ def test_the_hub_gets_no_number_of_which_lower_is_better(board: Leaderboard, tmp
     one = leaderboard(write_rows(tmp_path / "one.jsonl", rows()[0]))
     (entry,) = hub_entries(one, ORIGIN)
     assert entry["dataset"] == {"id": "lab/open-set", "task_id": "elephant/closed + wilderness/paper/mAP11"}
-    assert (entry["value"], entry["date"]) == (0.51, "2026-01-02")
+    assert (entry["value"], entry["date"]) == (51.0, "2026-01-02")
     assert MANIFEST["digest"] in entry["notes"]
     with pytest.raises(UsageError, match="name a dataset"):
         hub_entries(one, Origin())
     hub = pytest.importorskip("huggingface_hub")
     if hasattr(hub, "parse_eval_result_entries"):
         (read,) = hub.parse_eval_result_entries([entry])
-        assert (read.dataset_id, read.value) == ("lab/open-set", 0.51)
+        assert (read.dataset_id, read.value) == ("lab/open-set", 51.0)
 
 
 @pytest.mark.parametrize(
@@ -212,7 +212,7 @@ def test_the_command_prints_or_writes_each_form(tmp_path: Path, capsys: pytest.C
         assert main(["leaderboard", str(file), "--format", form, "--out", str(tmp_path / form), *origin]) == 0
         assert (tmp_path / form).read_text(encoding="utf-8") == printed
         capsys.readouterr()
-    assert yaml.safe_load((tmp_path / "hub").read_text(encoding="utf-8"))[0]["value"] == 0.51
+    assert yaml.safe_load((tmp_path / "hub").read_text(encoding="utf-8"))[0]["value"] == 51.0
     assert main(["leaderboard", str(file), "--format", "eee", *origin]) == 2
     assert "--out FOLDER" in capsys.readouterr().err
     assert main(["leaderboard", str(file), "--format", "eee", "--out", str(tmp_path / "eee"), *origin]) == 0

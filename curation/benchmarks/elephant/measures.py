@@ -105,8 +105,7 @@ MEASURES = (
     _error(
         "AOSE@{recall}",
         "absolute open-set error at the threshold of a recall",
-        "detections of a known class with IoU > 0.5 to an unknown object (Miller et al., ICRA 2018); instances: "
-        "distinct unknown objects hit",
+        "detections of a known class with IoU > 0.5 to an unknown object (Miller et al., ICRA 2018)",
     ),
     _error(
         "AOSE_objects@{recall}",
