@@ -35,7 +35,7 @@ from curation.similarity.set_similarity import similarity_histograms
 from tests.evaluation.ood_reference import EXAMPLE, OodWorld
 from tests.evaluation.oscr_cases import LABELS, SOFTMAX, table
 from tests.evaluation.owod_cases import example, measured
-from tests.evaluation.test_figures import CURVES, DIAGNOSIS, GAP, INTERVALS, RESULT
+from tests.evaluation.test_figures import CURVES, DIAGNOSIS, GAPS, INTERVALS, RESULT, bins
 from tests.evaluation.test_ood_figures import section
 from tests.worlds.runs import elephant_run
 
@@ -96,7 +96,8 @@ def tasks(n: int) -> dict[str, Measured]:
 
 
 def gaps(n: int) -> Drawer:
-    return lambda folder: background_histogram(dict.fromkeys(NAMES[:n], GAP), folder / "gap")
+    found = [GAPS[0] | {"class": name} for name in NAMES[:n]]
+    return lambda folder: background_histogram(found, [row for name in NAMES[:n] for row in bins(name)], folder / "gap")
 
 
 def curves(n: int) -> Drawer:
@@ -122,7 +123,7 @@ SCORES = {f"split {k}": (RNG.normal(2, 1, 900), RNG.normal(0.3 * k, 1, 90)) for 
 LOOKS = RNG.uniform(0.3, 0.9, 60).astype(np.float32)
 FIGURES: dict[str, Drawer] = {
     "impact 1": lambda folder: wilderness_curve({"a": RESULT}, folder / "a", intervals={"a": INTERVALS}),
-    "impact 2": lambda folder: wilderness_curve({"a": RESULT, "b": RESULT}, folder / "b", note="profile paper"),
+    "impact 2": lambda folder: wilderness_curve({"a": RESULT, "b": RESULT}, folder / "b", note="variant paper"),
     "errors": lambda folder: error_bars({"a": DIAGNOSIS}, folder / "errors"),
     "confusion 2 x 3": confusion(2, 3),
     "confusion 20 x 80": confusion(20, 80),

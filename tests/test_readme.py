@@ -52,8 +52,8 @@ def test_results_of_the_readme_are_there(data: Path) -> None:
         if not line.startswith(DECLARED):
             assert main(shlex.split(line)[1:]) == 0
     result = json.loads((data / "scores" / "results.json").read_text())
-    assert result["profile"] == "paper"
-    assert result["n_closed"] == 30
+    assert result["variant"] == "paper"
+    assert result["images"][0]["images"] == 30
     section = of_result(json.loads((data / "scores-t2" / "results.json").read_text()))["t2/clean"]
     assert (section["UR"], section["mAP_both"]) == (100.0, 100.0)
 

@@ -65,7 +65,7 @@ class Benchmark:
     """A paper with its rule and what the rule needs; declared as ``BENCHMARK`` in the package of its room.
 
     Another package offers one by an entry point of the group ``curation.benchmarks``, under the benchmark's name. Its
-    evaluation, where it has one, is in the modules ``evaluation`` and ``report`` of the same package
+    evaluation, where it has one, is in the module ``evaluation`` of the same package
     (`curation.benchmarks.registry`). What is `Deferred` may be given as ``MODULE:NAME``, imported when it is used.
 
     Attributes

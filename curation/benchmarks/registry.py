@@ -4,9 +4,10 @@ A benchmark is declared by a file ``NAME.toml``, with its rule in ``NAME.py`` or
 or by a `Benchmark` named ``BENCHMARK`` in the package ``NAME``. In a file ``[benchmark]`` says what a `Benchmark`
 needs; its ``code`` says where the rule has the other fields (``NAME``, or ``MODULE:NAME`` in a package).
 ``[evaluation]`` names its ``engine`` and declares variants; those of open-world detection, the engine by default, are
-changes of the rules that most code shares. A package evaluates by its modules ``evaluation``, with a function
-``evaluate`` whose signature declares the options, and ``report``, with a `curation.evaluation.result.Report` named
-``REPORT``; so does another package's, offered under the entry point ``curation.benchmarks`` as ``PACKAGE:BENCHMARK``.
+changes of the rules that most code shares. A package evaluates by its module ``evaluation``, with a function
+``evaluate`` whose signature declares the options, and a `curation.evaluation.result.Report` named ``REPORT``; so does
+another package's, offered under the entry point ``curation.benchmarks`` as ``PACKAGE:BENCHMARK``. With the engine
+``own`` these are in the benchmark's module.
 """
 
 from __future__ import annotations
@@ -200,6 +201,9 @@ def variants_of(name: str) -> tuple[Rules, ...]:
 def evaluation(name: str) -> Evaluation:
     """Return the evaluation that a file declares, of the engine that it names."""
     table = facts_of(_module(name))["evaluation"]
+    if table.get("engine") == "own":
+        own = import_module(_module(name))
+        return Evaluation(own.evaluate, own.REPORT)
     if "engine" in table:
         return Evaluation(*import_module(_ENGINES[table["engine"]]).declared(name, table))
     from curation.evaluation.open_world import end_measures, evaluation_as, report_as
@@ -218,7 +222,7 @@ def _own() -> tuple[str, ...]:
 
 def protocols() -> tuple[str, ...]:
     """Return the names of all benchmarks that evaluate: this package's, plain detection, other packages'."""
-    offered = sorted(one.name for one in entry_points(group=GROUP) if _has(one.module, "evaluation"))
+    offered = sorted(one.name for one in entry_points(group=GROUP) if _evaluates(one.module))
     return (*_own(), *(name for name in offered if name not in _own()))
 
 
@@ -230,7 +234,7 @@ def evaluation_of(protocol: str) -> Callable[..., Any]:
     UsageError
         There is no such benchmark.
     """
-    evaluate = _known(protocol, "evaluation").evaluate
+    evaluate = _known(protocol).evaluate
     return checked(evaluate, called=f"The evaluation {protocol}", hint=f"curation evaluate {protocol} --help")
 
 
@@ -242,37 +246,37 @@ def report_of(protocol: str) -> Any:
     UsageError
         There is no such benchmark.
     """
-    return _known(protocol, "report").REPORT
+    return _known(protocol).REPORT
 
 
 def measures_of(protocol: str) -> Sequence[Measure]:
     """Return the ranked measures of a benchmark; none for one that is not known here."""
     from curation.evaluation.measures import ranked
 
-    found = _evaluates(protocol, "report")
+    found = _evaluation(protocol)
     return () if found is None else ranked(found.REPORT.measures)
 
 
-def _known(protocol: str, what: str) -> Any:
-    return _evaluates(protocol, what) or _refuse("benchmark", protocol, protocols(), "curation evaluate --help")
+def _known(protocol: str) -> Any:
+    return _evaluation(protocol) or _refuse("benchmark", protocol, protocols(), "curation evaluate --help")
 
 
-def _evaluates(protocol: str, what: str) -> Any:
-    """Return the module that holds what is wanted of a benchmark; None for one that is not known here."""
+def _evaluation(protocol: str) -> Any:
+    """Return what holds ``evaluate`` and ``REPORT`` of a benchmark; None for one that is not known here."""
     if protocol in _PLAIN:
         return import_module(_PLAIN[protocol])
     if protocol in names("evaluation"):
         return evaluation(protocol)
     if protocol in _own():
-        return import_module(f"{_module(protocol)}.{what}")
+        return import_module(f"{_module(protocol)}.evaluation")
     found = (one.module for one in entry_points(group=GROUP, name=protocol))
-    return next((import_module(f"{package}.{what}") for package in found if _has(package, what)), None)
+    return next((import_module(f"{package}.evaluation") for package in found if _evaluates(package)), None)
 
 
-def _has(package: str, what: str) -> bool:
-    """Return whether another package has a module; one that cannot be imported has none."""
+def _evaluates(package: str) -> bool:
+    """Return whether another package has an evaluation; one that cannot be imported has none."""
     try:
-        return util.find_spec(f"{package}.{what}") is not None
+        return util.find_spec(f"{package}.evaluation") is not None
     # Whatever another package raises while it is imported must not take the other benchmarks away.
     except Exception:
         return False

@@ -27,11 +27,10 @@ from curation.storage import make_folder, write_text
 Result = Mapping[str, Any]
 
 _NOTES = (
-    "mAP: 11-point, higher is better. Wilderness impact: closed precision / open precision - 1 at the threshold",
+    "mAP: 11-point, in %, higher is better. Wilderness impact: closed precision / open precision - 1 at the threshold",
     "of that recall, mean over classes, lower is better; its average is over the ratios above 0. Undefined: no",
     "class reaches the recall, or the wilderness has too few images.",
 )
-_EQUAL_SETS = "1.0"
 _TITLE_WIDTH = 45
 
 
@@ -41,42 +40,37 @@ def comparison_lines(results: Mapping[str, Result]) -> list[str]:
     Parameters
     ----------
     results : mapping of detector name to result
-        The ``paper`` section of ``curation evaluate elephant``, of each detector on the same images.
+        What ``curation evaluate elephant --json`` prints of each detector on the same images.
     """
-    first = next(iter(results.values()))
+    averages = {name: {row["ratio"]: row["mAP11"] for row in result["levels"]} for name, result in results.items()}
+    last = list(next(iter(averages.values())))[-1]
+    rows = {"mAP, closed set": [_text(one["0.0"], ".2f") for one in averages.values()]}
+    rows[f"mAP, wilderness ratio {last}"] = [_text(one[last], ".2f") for one in averages.values()]
+    impacts = {name: _impacts(result) for name, result in results.items()}
+    for title in next(iter(impacts.values())):
+        rows[title] = [_text(one[title], ".4f") for one in impacts.values()]
     lines = ["Detectors of different caution on the same images (variant paper)", ""]
-    lines.append(" " * _TITLE_WIDTH + "".join(f"{name:>12}" for name in results))
-    lines.append(_row("mAP, closed set", [result["mAP11"][0] for result in results.values()]))
-    lines.append(
-        _row(f"mAP, wilderness ratio {first['levels'][-1]}", [result["mAP11"][-1] for result in results.values()])
-    )
     lines += [
-        _row(f"{title}, recall {recall}", [reading(result, recall) for result in results.values()])
-        for title, reading in (
-            ("wilderness impact at ratio 1", _impact_at_equal_sets),
-            ("average wilderness impact", _average_impact),
-        )
-        for recall in first["WI"]
+        f"{title:{_TITLE_WIDTH}}" + "".join(f"{text:>12}" for text in texts)
+        for title, texts in ({"": list(results)} | rows).items()
     ]
     return [*lines, "", *_NOTES]
 
 
-def _impact_at_equal_sets(result: Result, recall: str) -> float | None:
-    """Return WI where the wilderness has as many images as the closed set; None where it has not that many."""
-    if _EQUAL_SETS not in result["levels"]:
-        return None
-    value: float | None = result["WI"][recall]["macro"][result["levels"].index(_EQUAL_SETS)]
-    return value
+def _impacts(result: Result) -> dict[str, float | None]:
+    """Return WI where the wilderness has as many images as the closed set, None where it has fewer; and the average."""
+    at_equal_sets = {
+        row["recall"]: row["WI"] for row in result["impact"] if (row["over_classes"], row["ratio"]) == ("macro", "1.0")
+    }
+    average = {row["recall"]: row["excl_level0"] for row in result["average_impact"] if row["over_classes"] == "macro"}
+    return {
+        **{f"wilderness impact at ratio 1, recall {recall}": at_equal_sets.get(recall) for recall in average},
+        **{f"average wilderness impact, recall {recall}": value for recall, value in average.items()},
+    }
 
 
-def _average_impact(result: Result, recall: str) -> float | None:
-    value: float | None = result["AWI"][recall]["macro"]["excl_level0"]
-    return value
-
-
-def _row(title: str, values: list[float | None]) -> str:
-    texts = ("undefined" if value is None else f"{value:.4f}" for value in values)
-    return f"{title:{_TITLE_WIDTH}}" + "".join(f"{text:>12}" for text in texts)
+def _text(value: float | None, form: str) -> str:
+    return "undefined" if value is None else format(value, form)
 
 
 DEFAULT_SIZES = (160, 140, 330)
@@ -177,8 +171,7 @@ def _compare(out: Path) -> None:
     from curation.benchmarks.elephant.figures import wilderness_curve
 
     results = {
-        name: json.loads((out / "scores" / name / "results.json").read_text(encoding="utf-8"))["paper"]
-        for name in DETECTORS
+        name: json.loads((out / "scores" / name / "results.json").read_text(encoding="utf-8")) for name in DETECTORS
     }
     print("\n" + "\n".join(comparison_lines(results)))
     paths = wilderness_curve(results, out / "scores" / "wilderness-curve", note="variant paper, drawn world")

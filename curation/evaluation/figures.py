@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +29,7 @@ def precision_recall_curves(
     curves: Mapping[str, Mapping[str, Result]],
     stem: Path,
     *,
-    thresholds: Mapping[str, Mapping[str, Mapping[str, Any]]] | None = None,
+    thresholds: Mapping[str, Sequence[Result]] | None = None,
     note: str = "",
 ) -> list[Path]:
     """Draw precision against recall, one panel a class, one line a detector.
@@ -38,8 +38,8 @@ def precision_recall_curves(
     ----------
     curves : mapping of detector name to mapping of class name to curve
         Each curve: ``recall``, ``precision``, ``score`` (equally long, by falling score).
-    thresholds : mapping of detector name to ``thresholds`` of its result, optional
-        ``thresholds[detector][recall][class]`` with ``threshold``, ``TP_c``, ``FP_c``, ``recall``: marked.
+    thresholds : mapping of detector name to rows, optional
+        Operating points to be marked: ``recall``, ``class``, ``threshold``, ``TP``, ``FP`` and the recall ``reached``.
     """
     require_content(curves, stem, "curves")
     classes = list(dict.fromkeys(name for by_class in curves.values() for name in by_class))
@@ -56,7 +56,7 @@ def precision_recall_curves(
         for axis, name in zip(axes, classes, strict=True):
             for number, (detector, by_class) in enumerate(curves.items()):
                 _draw_curve(axis, by_class.get(name), number, plain(detector))
-                _mark_thresholds(axis, (thresholds or {}).get(detector, {}), name, number)
+                _mark_thresholds(axis, (thresholds or {}).get(detector, ()), name, number)
             axis.set(xlim=(0, 1.02), ylim=(0, 1.04), title=plain(name, 17))
             axis.set_xticks((0, 0.5, 1), ("0", "0.5", "1"))
             axis.set_yticks((0, 0.5, 1), ("0", "0.5", "1"))
@@ -76,8 +76,8 @@ def require_content(content: Any, stem: Path, what: str) -> None:
         raise EvaluationError(f"A figure needs {what}, and there are none", where=str(stem))
 
 
-def _recalls(thresholds: Mapping[str, Mapping[str, Any]] | None) -> list[str]:
-    return list(dict.fromkeys(recall for by_recall in (thresholds or {}).values() for recall in by_recall))
+def _recalls(thresholds: Mapping[str, Sequence[Result]]) -> list[str]:
+    return list(dict.fromkeys(row["recall"] for rows in thresholds.values() for row in rows))
 
 
 def _draw_curve(axis: Axes, curve: Result | None, number: int, label: str) -> None:
@@ -86,13 +86,12 @@ def _draw_curve(axis: Axes, curve: Result | None, number: int, label: str) -> No
     axis.plot(recall, precision, color=SERIES[number % len(SERIES)], linewidth=1.4, label=label)
 
 
-def _mark_thresholds(axis: Axes, by_recall: Mapping[str, Mapping[str, Any]], name: str, number: int) -> None:
+def _mark_thresholds(axis: Axes, points: Sequence[Result], name: str, number: int) -> None:
     """Mark the operating points of one class on its curve."""
-    for by_class in by_recall.values():
-        point = by_class.get(name)
-        if point and point["threshold"] is not None and point["TP_c"]:
-            precision = point["TP_c"] / (point["TP_c"] + point["FP_c"])
+    for point in points:
+        if point["class"] == name and point["TP"]:
             axis.plot(
-                point["recall"], precision, MARKERS[number % len(MARKERS)], color=SERIES[number % len(SERIES)],
-                markeredgecolor="white", markeredgewidth=0.8, markersize=6, zorder=5,
+                point["reached"], point["TP"] / (point["TP"] + point["FP"]), MARKERS[number % len(MARKERS)],
+                color=SERIES[number % len(SERIES)], markeredgecolor="white", markeredgewidth=0.8, markersize=6,
+                zorder=5,
             )  # fmt: skip

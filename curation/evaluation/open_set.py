@@ -475,7 +475,7 @@ def _rates(counts: Mapping[str, int]) -> dict[str, float | None]:
 
 def wilderness_impact(
     classes: tuple[str, ...], matches: Matches, points: OperatingPoints, wilderness: Detections, levels: Levels
-) -> dict[str, Any]:
+) -> dict[str, list[dict[str, Any]]]:
     """Return wilderness impact ``FP_o / (TP_c + FP_c)`` per recall and level (Elephant paper, Fig. 5, Table 2).
 
     FP_o counts all detections of the class with score >= its threshold on the wilderness images of the level; the
@@ -485,47 +485,41 @@ def wilderness_impact(
     Returns
     -------
     dict
-        ``thresholds[recall][class]``: threshold, TP_c, FP_c, recall; None with a reason where unreachable.
-        ``WI[recall]``: ``per_class`` and ``fp_open`` (lists over levels by class), the three `READINGS` (lists over
-        levels, None where no class is left), ``classes_averaged``, ``classes_left_out`` with reasons.
-        ``AWI[recall][reading]``: ``excl_level0`` (mean over k >= 1, None where there is none) and ``incl_level0``.
+        Rows of tables: ``operating_points``, threshold, TP, FP and recall of each class, None with a reason where it is
+        left out; ``wilderness_impact``, FP_o and WI of each other class at each level; ``impact``, the three `READINGS`
+        at each level, None where no class is left; ``average_impact``, see `average_impact`.
     """
     opened = _open_false_positives(points, wilderness, levels, len(classes))
-    result: dict[str, Any] = {"thresholds": {}, "WI": {}, "AWI": {}}
+    names = ("operating_points", "wilderness_impact", "impact", "average_impact")
+    tables: dict[str, list[dict[str, Any]]] = {name: [] for name in names}
+    positives = matches.n_positive.tolist()
     for row, recall in enumerate(recall_names(points)):
-        tp, kept = points.tp[row], points.tp[row] + points.fp[row]
-        reached = ~np.isnan(points.threshold[row])
-        rows = list(zip(classes, reached.tolist(), matches.n_positive.tolist(), strict=True))
-        left_out = {
-            name: "never reaches this recall" if n else "no ground truth" for name, there, n in rows if not there
-        }
-        operating_points = {
-            name: {"threshold": float(limit), "TP_c": int(right), "FP_c": int(wrong), "recall": int(right) / n}
-            if there
-            else {"threshold": None, "TP_c": None, "FP_c": None, "recall": None, "reason": left_out[name]}
-            for (name, there, n), limit, right, wrong in zip(
-                rows, points.threshold[row], tp, points.fp[row], strict=True
-            )
-        }
+        tp, fp = points.tp[row], points.fp[row]
+        kept, reached = tp + fp, ~np.isnan(points.threshold[row])
+        for number, (name, n) in enumerate(zip(classes, positives, strict=True)):
+            at = {"recall": recall, "class": name}
+            if not reached[number]:
+                nothing = dict.fromkeys(("threshold", "TP", "FP", "reached"))
+                reason = "never reaches this recall" if n else "no ground truth"
+                tables["operating_points"].append(at | nothing | {"left_out": reason})
+                continue
+            right, wrong = int(tp[number]), int(fp[number])
+            point = {"threshold": float(points.threshold[row, number]), "TP": right, "FP": wrong, "reached": right / n}
+            tables["operating_points"].append(at | point | {"left_out": ""})
+            impact = (opened[row, number] / kept[number]).tolist()
+            tables["wilderness_impact"] += [
+                at | {"ratio": ratio, "FP_o": count, "WI": value}
+                for ratio, count, value in zip(levels.names, opened[row, number].tolist(), impact, strict=True)
+            ]
         averages = readings(tp[reached], kept[reached], opened[row][reached]) if reached.any() else None
-        impact: dict[str, Any] = {
-            "per_class": {
-                name: (opened[row, number] / kept[number]).tolist() if there else None
-                for number, (name, there, _) in enumerate(rows)
-            },
-            "fp_open": {
-                name: opened[row, number].tolist() if there else None for number, (name, there, _) in enumerate(rows)
-            },
-            **{one: averages[one].tolist() if averages else [None] * len(levels) for one in READINGS},
-            "classes_averaged": [name for name, there, _ in rows if there],
-            "classes_left_out": left_out,
-        }
-        if averages is None:
-            impact["reason"] = "no class reaches this recall on the closed set"
-        result["thresholds"][recall] = operating_points
-        result["WI"][recall] = impact
-        result["AWI"][recall] = {reading: average_impact(impact[reading]) for reading in READINGS}
-    return result
+        for reading in READINGS:
+            values: Values = averages[reading].tolist() if averages else [None] * len(levels)
+            at = {"recall": recall, "over_classes": reading}
+            tables["impact"] += [
+                at | {"ratio": ratio, "WI": value} for ratio, value in zip(levels.names, values, strict=True)
+            ]
+            tables["average_impact"].append(at | average_impact(values))
+    return tables
 
 
 def average_impact(values: Values) -> dict[str, float | None]:

@@ -19,6 +19,7 @@ from curation.errors import EvaluationError, UsageError
 from curation.evaluation.class_scores import GROUPS, ClassScores
 from curation.evaluation.curves import weighted_auroc
 from curation.evaluation.matching import Matches, positives, tenth_names
+from curation.evaluation.measures import percent
 from curation.evaluation.open_set import READINGS, readings
 from curation.evaluation.oscr import QUERIES, read_query
 from curation.evaluation.problem import Bools, Detections, Floats, GroundTruth, Int64s
@@ -189,11 +190,10 @@ def wilderness_intervals(
     Returns
     -------
     dict
-        ``WI[recall][reading]``: a list over the levels; ``AWI[recall][reading]["excl_level0" | "incl_level0"]``;
-        ``mAP11`` and ``mAP_area``, each with ``closed`` and ``wr1``. Every entry is ``{"estimate", "low", "high",
-        "undefined"}`` (and ``level``): `estimate` from the images as they are, `undefined` the number of replicates
-        left out; None where undefined, with a ``reason``. Also ``definition``, ``generator``, ``replicates``, ``seed``
-        and ``confidence``.
+        ``intervals``: a row each of WI (by recall, reading and level), AWI (by recall and reading, ``ratio`` being
+        ``excl_level0`` or ``incl_level0``), ``mAP11`` and ``mAP_area`` in % (``ratio`` being ``closed`` or ``wr1``).
+        ``estimate`` is from the images as they are, ``undefined`` the number of replicates left out; None where
+        undefined, with a ``reason``. Also ``definition``, ``generator``, ``replicates``, ``seed`` and ``confidence``.
 
     Raises
     ------
@@ -216,22 +216,45 @@ def wilderness_intervals(
         recalls=tuple(recalls_tenths),
     )
     found = resample(sampler.statistics, (closed.n_images, wilderness.n_images), replicates=replicates, seed=seed)
-    cells = {name: _explained(found.intervals(name, tail)) for name in found.estimate}
+    cells = {name: found.intervals(name, tail) for name in found.estimate}
     return {
         "definition": WILDERNESS_DEFINITION,
         "generator": GENERATOR.format("image count"),
         "replicates": replicates,
         "seed": seed,
         "confidence": confidence,
-        **_named(cells, list(levels), tenth_names(recalls_tenths)),
+        "intervals": list(_interval_rows(cells, list(levels), tenth_names(recalls_tenths))),
     }
 
 
-def _explained(cells: Any) -> Any:
-    for cell in cells.flat:
-        if cell["estimate"] is None or cell["low"] is None:
-            cell["reason"] = "no class reaches the recall, or there are fewer wilderness images than needed"
-    return cells
+def _interval_rows(cells: Mapping[str, Any], levels: Sequence[str], recalls: Sequence[str]) -> Iterator[dict[str, Any]]:
+    ratios = {"WI": levels, "AWI": ("excl_level0", "incl_level0")}
+    places = [
+        (name, recall, reading, ratio, cells[name][row, column, k])
+        for name in ratios
+        for row, recall in enumerate(recalls)
+        for column, reading in enumerate(READINGS)
+        for k, ratio in enumerate(ratios[name])
+    ]
+    places += [
+        (name, "", "", ratio, cells["mAP"][row, column])
+        for row, name in enumerate(("mAP11", "mAP_area"))
+        for column, ratio in enumerate(("closed", "wr1"))
+    ]
+    for name, recall, reading, ratio, cell in places:
+        missing = cell["estimate"] is None or cell["low"] is None
+        scaled = {key: percent(cell[key]) if recall == "" else cell[key] for key in ("estimate", "low", "high")}
+        yield {
+            "measure": name,
+            "recall": recall,
+            "over_classes": reading,
+            "ratio": ratio,
+            **scaled,
+            "undefined": cell["undefined"],
+            "reason": "no class reaches the recall, or there are fewer wilderness images than needed"
+            if missing
+            else "",
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -377,22 +400,6 @@ def _averages(impact: Floats, above: Bools) -> Floats:
     nothing = np.full(impact.shape[:2], np.nan)
     without = impact[:, :, above].mean(axis=2) if above.any() else nothing
     return np.stack([without, impact.mean(axis=2) if len(above) else nothing], axis=2)
-
-
-def _named(cells: Mapping[str, Any], levels: Sequence[str], recalls: Sequence[str]) -> dict[str, Any]:
-    named: dict[str, Any] = {"WI": {}, "AWI": {}}
-    for row, recall in enumerate(recalls):
-        named["WI"][recall] = {
-            reading: [{"level": level, **cells["WI"][row, column, k]} for k, level in enumerate(levels)]
-            for column, reading in enumerate(READINGS)
-        }
-        named["AWI"][recall] = {
-            reading: dict(zip(("excl_level0", "incl_level0"), cells["AWI"][row, column], strict=True))
-            for column, reading in enumerate(READINGS)
-        }
-    for row, flavour in enumerate(("mAP11", "mAP_area")):
-        named[flavour] = dict(zip(("closed", "wr1"), cells["mAP"][row], strict=True))
-    return named
 
 
 def _check_levels(levels: Mapping[str, int], n_wilderness: int) -> None:

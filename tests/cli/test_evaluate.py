@@ -1,5 +1,6 @@
 import csv
 import json
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from curation.cli import main
 from curation.ledger import LEDGER, command
 from curation.manifest.manifest import read_manifest
 from curation.storage import write_text
+from tests.evaluation import elephant_rows
 from tests.frozen.version_1 import of_json
 from tests.shell import Shell
 from tests.small_world import write_small_world
@@ -77,21 +79,22 @@ def write(path: Path, content: object) -> None:
 def test_json_holds_digests_definitions_and_numbers(files: dict[str, Path], shell: Shell) -> None:
     found = shell.data(*arguments(files, "--json"))
     assert found["protocol"] == "elephant"
-    assert found["profile"] == "paper"
+    assert found["variant"] == "paper"
     for part in ("closed", "wilderness"):
         assert found["inputs"][part]["detections"]["sha256"].startswith("sha256:")
         assert found["inputs"][part]["truth"]["files"][0]["sha256"].startswith("sha256:")
-        assert found["images"][part]["images"] == 10
+    assert [row["images"] for row in found["images"]] == [10, 10]
     assert found["definitions"]["WI"]
+    found = elephant_rows.of_json(found)
     assert found["paper"]["WI"]["0.3"]["fp_open"]["cat"] == [0, 1, 2, 3, 3, 3, 3, 3, 3, 3, 3]
     assert found["paper"]["classes_left_out"] == {"dog": "no ground truth"}
     assert found["background_gap"]["cat"]["n"] == 10
 
 
-def test_the_table_names_the_profile_and_what_was_left_out(files: dict[str, Path], shell: Shell) -> None:
+def test_the_table_names_the_variant_and_what_was_left_out(files: dict[str, Path], shell: Shell) -> None:
     shown = shell.out(*arguments(files))
-    assert "Profile paper" in shown
-    assert "no ground truth: dog" in shown
+    assert re.search(r"unit +paper\n", shown)
+    assert re.search(r"paper +0.1 +dog .* no ground truth\n", shown)
 
 
 @pytest.mark.usefixtures("unpainted")
@@ -121,11 +124,11 @@ def test_a_second_run_leaves_nothing_of_the_first(files: dict[str, Path], tmp_pa
 
 
 @pytest.mark.usefixtures("unpainted")
-def test_tables_say_which_section_they_are_of(files: dict[str, Path], tmp_path: Path) -> None:
+def test_tables_say_which_variant_they_are_of(files: dict[str, Path], tmp_path: Path) -> None:
     assert main(arguments(files, "--out", str(tmp_path / "out"), "--variant", "all")) == 0
     for stem in ("average_precision", "wilderness_impact"):
         lines = (tmp_path / "out" / f"{stem}.csv").read_text().splitlines()
-        assert lines[0].startswith("section,")
+        assert lines[0].startswith("variant,")
         assert {"paper", "paper_difficult_counted"} <= {line.partition(",")[0] for line in lines[1:]}
 
 
@@ -143,7 +146,7 @@ def test_out_holds_result_tables_and_figures_of_the_same_bytes_each_time(
         assert all(f"wrote {path}" in shown for path in written)
     one, two = ({path.name: path.read_bytes() for path in out.iterdir()} for out in (first, again))
     assert one == two
-    assert json.loads(one["results.json"])["n_wild"] == 10
+    assert json.loads(one["results.json"])["images"][1]["images"] == 10
     with (first / "wilderness_impact.csv").open(encoding="utf-8") as stream:
         rows = list(csv.DictReader(stream))
     assert [row["FP_o"] for row in rows if row["recall"] == "0.3"] == list("01233333333")
@@ -153,9 +156,8 @@ def test_no_detections_and_no_wilderness(files: dict[str, Path], tmp_path: Path,
     for part in ("closed", "wilderness"):
         write(files[f"detections_{part}"], [])
     write(files["truth_wilderness"], {"images": [], "annotations": [], "categories": CATEGORIES})
-    found = shell.data(
-        *arguments(files, "--json", "--variant", "all", "--bootstrap", "2", "--out", str(tmp_path / "out"))
-    )
+    given = arguments(files, "--json", "--variant", "all", "--bootstrap", "2", "--out", str(tmp_path / "out"))
+    found = elephant_rows.of_json(shell.data(*given))
     assert found["paper"]["mAP11"] == [0.0]
     assert found["paper"]["WI"]["0.3"]["macro"] == [None]
     assert found["official"]["mAP"] == [None]
@@ -211,6 +213,7 @@ def test_detections_called_unknown_count_for_no_known_class(
         assert found["inputs"][part]["detections"]["reported"] == {
             "left out: detections called unknown, which no measure of known classes counts": 4
         }
+    assert found["scored"][0].pop("predictions") != expected["scored"][0].pop("predictions")
     assert {**found, "inputs": None} == {**expected, "inputs": None}
     assert "detections called unknown" in shell.out(*arguments(files))
 
@@ -287,9 +290,7 @@ def test_ids_are_those_of_a_truth_file_that_has_some(tmp_path: Path, shell: Shel
     given += ["--detections", f"closed={tmp_path / 'rows.json'}"]
     given += ["--detections", f"wilderness={tmp_path / 'none.json'}"]
     found = shell.data(*given)
-    shown = [ap for ap in found["paper"]["AP_area"]["0.0"].values() if ap is not None]
-    assert shown
-    assert set(shown) == {1.0}
+    assert {row["AP_area"] for row in found["average_precision"] if row["ratio"] == "0.0"} == {None, 100.0}
     assert found["category_ids"] == "truth"
     message = shell.err(*given, "--category-ids", "manifest")
     assert "not known" in message
@@ -363,7 +364,7 @@ def elephant_words(folder: Path) -> list[str]:
     return words
 
 
-def test_the_figure_of_the_official_profile_says_so(tmp_path: Path) -> None:
+def test_the_figure_of_the_official_variant_says_so(tmp_path: Path) -> None:
     given = [*elephant_words(tmp_path), "--variant", "official", "--bootstrap", "5"]
     assert main([*given, "--out", str(tmp_path / "out")]) == 0
     header = (tmp_path / "out" / "wilderness_curve.csv").read_text().splitlines()[0]
@@ -379,7 +380,7 @@ def test_a_beta_of_many_digits_is_refused(shell: Shell, tmp_path: Path) -> None:
 def test_the_misprinted_f_beta_is_to_be_had_by_name(tmp_path: Path, shell: Shell) -> None:
     given = [*elephant_words(tmp_path), "--json"]
     found = shell.data(*given, "--set", "fbeta_formula=published")
-    point = found["fbeta"]["dog"]["0.0"]["0.5"]
+    point = elephant_rows.fbeta(found["fbeta"])["dog"]["0.0"]["0.5"]
     correct = committed("elephant")["fbeta"]["dog"]["0.0"]["0.5"]
     # Same operating point; F is (1 + b^2) P R.
     for key in ("threshold", "precision", "recall"):
@@ -403,12 +404,12 @@ def test_a_manifest_chooses_images_and_classes_from_raw_files(tmp_path: Path, sh
 
     found = shell.data(*given, "--manifest", tmp_path / "manifest")
     assert found["manifest"]["digest"] == read_manifest(tmp_path / "manifest").digest
-    assert (found["n_closed"], found["n_wild"]) == (20, 40)
-    assert len(found["classes"]) == 20
+    closed, wilderness = found["images"]
+    assert (closed["images"], wilderness["images"], len(found["classes"])) == (20, 40, 20)
     assert found["inputs"]["wilderness"]["truth"]["images_in_files"] == 60
     # Every fifth wilderness image has no annotation: they are images all the same.
-    assert found["images"]["wilderness"]["without_annotation"] == 8
+    assert wilderness["without_annotation"] == 8
 
     found = shell.data(*given, "--manifest", tmp_path / "manifest", "--part", "wilderness=wr1")
-    assert (found["n_wild"], found["paper"]["levels"][-1]) == (20, "1.0")
+    assert (found["images"][1]["images"], found["levels"][-1]["ratio"]) == (20, "1.0")
     assert list(found["inputs"]["wilderness"]["detections"]["reported"].values()) == [20]

@@ -167,8 +167,8 @@ def test_the_table_and_the_page(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert main(["leaderboard", str(path), "--metric", "AWI@0.3"]) == 0
     shown = capsys.readouterr()
     lines = [line.split() for line in shown.out.splitlines()]
-    assert ["1", "ours", "0.5000", "0.1250"] in lines
-    assert ["2", "theirs", "0.5000", "0.5000"] in lines
+    assert ["1", "ours", "0.50", "0.1250"] in lines
+    assert ["2", "theirs", "0.50", "0.5000"] in lines
     assert "line 3 says again what line 1 says" in shown.out
     assert "cut off" in shown.err
     assert main(["leaderboard", str(path), "--metric", "AWI@0.3", "--out", str(page)]) == 0

@@ -6,11 +6,11 @@ from curation.demo.run import comparison_lines
 
 
 def result(levels: list[str], impacts: list[float | None], average: float | None) -> dict[str, Any]:
+    reading = {"recall": "0.3", "over_classes": "macro"}
     return {
-        "levels": levels,
-        "mAP11": [0.8, *(0.8 - 0.1 * k for k in range(1, len(levels)))],
-        "WI": {"0.3": {"macro": impacts}},
-        "AWI": {"0.3": {"macro": {"excl_level0": average}}},
+        "levels": [{"ratio": ratio, "mAP11": 80.0 - 10 * k} for k, ratio in enumerate(levels)],
+        "impact": [reading | {"ratio": ratio, "WI": one} for ratio, one in zip(levels, impacts, strict=True)],
+        "average_impact": [reading | {"excl_level0": average}],
     }
 
 
@@ -22,8 +22,8 @@ def row(lines: list[str], title: str) -> list[str]:
 def test_impact_is_read_at_ratio_one_and_map_at_the_last() -> None:
     levels = ["0.0", "0.5", "1.0", "1.5"]
     lines = comparison_lines({"bold": result(levels, [0.0, 0.1, 0.25, 0.4], 0.25)})
-    assert row(lines, "mAP, closed set") == ["0.8000"]
-    assert row(lines, "mAP, wilderness ratio 1.5") == ["0.5000"]
+    assert row(lines, "mAP, closed set") == ["80.00"]
+    assert row(lines, "mAP, wilderness ratio 1.5") == ["50.00"]
     assert row(lines, "wilderness impact at ratio 1, recall 0.3") == ["0.2500"]
     assert row(lines, "average wilderness impact, recall 0.3") == ["0.2500"]
 

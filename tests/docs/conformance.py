@@ -95,12 +95,29 @@ def of_rows(result: Mapping[str, Any], scored: Scored) -> Mapping[str, Any]:
         run: Mapping[str, Any] = result["runs"][scored.method][scored.split or "published"]
         rows: Mapping[str, Any] = run[scored.task][scored.variant]
         return dict(rows[scored.case])
+    if "a_ose" in result:
+        return of_elephant(result, result[scored.label])
     if "cases" not in result:
         found: Mapping[str, Any] = result.get(scored.label, result)
         return found
     case = result["cases"][scored.case]
     points = case["curves"][scored.variant]
     return case | next(point for point in points if f"{point['theta']:g}" == scored.settings["theta"])
+
+
+def of_elephant(result: Mapping[str, Any], section: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the same of one variant of Elephant: its first level, and what all variants share."""
+    errors, owod = {key: one for key, one in result["a_ose"].items() if isinstance(one, dict)}, result["owod"]
+    averages = {recall: one.get("macro", one) for recall, one in section["AWI"].items()}
+    return {
+        **{name: found[0] for name, found in section.items() if name.startswith("mAP")},
+        "AWI": {recall: one["excl_level0"] for recall, one in averages.items()},
+        "AOSE": {recall: one["total"] for recall, one in errors.items()},
+        "AOSE_objects": {recall: one["instances"] for recall, one in errors.items()},
+        "WI_owod": owod["WI"],
+        "AOSE_owod": owod["AOSE_total"],
+        "AOSE_objects_owod": owod["AOSE_instances"],
+    }
 
 
 def columns_of(runs: Iterable[Run], columns: dict[str, Column]) -> list[Compared]:

@@ -25,7 +25,7 @@ def row_data(name: str, value: float | None = 0.5, **more: Any) -> dict[str, Any
         "evaluator": {"curation": "1.2.3", "algorithm": 1},
         "operating_point": {"recalls": "0.3"},
         "metrics": {
-            "mAP11": {"value": 0.5, "unit": "share", "better": "higher"},
+            "mAP11": {"value": 0.5, "unit": "%", "better": "higher"},
             "AWI@0.3": {"value": value, "unit": "ratio", "better": "lower"},
         },
         "predictions": "sha256:" + f"{name.encode().hex():0>64}"[-64:],

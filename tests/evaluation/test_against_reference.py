@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 
 from curation.benchmarks.elephant.evaluation import ElephantOptions, evaluate_elephant
-from curation.benchmarks.elephant.measures import official_profile, owod_metrics
+from curation.benchmarks.elephant.measures import official, owod
 from tests.evaluation import reference
+from tests.evaluation.elephant_rows import of_evaluated, of_measured, of_owod
 from tests.evaluation.reference import World
 from tests.evaluation.worlds import columns_of, match, worlds
 from tests.worlds.boxes import Guess, Thing
@@ -43,7 +44,8 @@ def test_match(difficult: Any, strict: bool, world: World) -> None:
 @settings(max_examples=60)
 @given(world=worlds())
 def test_profile_paper(difficult: Any, world: World) -> None:
-    ours = evaluate_elephant(columns_of(world), ElephantOptions(difficult=difficult, betas=("1.0",)))
+    options = ElephantOptions(difficult=difficult, betas=("1.0",))
+    ours = of_evaluated(evaluate_elephant(columns_of(world), options))
     section = ours["paper" if difficult == "ignore" else "paper_difficult_counted"]
     theirs: Any = reference.paper(world, difficult)
     assert section["n_wild_images"] == theirs["n_wild_images"]
@@ -61,7 +63,7 @@ def test_profile_paper(difficult: Any, world: World) -> None:
 @settings(max_examples=60)
 @given(world=worlds())
 def test_profile_official(world: World) -> None:
-    ours = official_profile(columns_of(world))
+    ours = of_measured(official(columns_of(world)))
     theirs: Any = reference.official(world)
     assert ours["n_wild_images"] == theirs["n_wild_images"]
     assert all_same(ours["mAP"], theirs["mAP"])
@@ -76,7 +78,7 @@ def test_profile_official(world: World) -> None:
 @given(world=worlds())
 def test_owod(world: World) -> None:
     closed, inside, wild, outside = columns_of(world)
-    ours = owod_metrics(((closed, inside), (wild, outside)))
+    ours = of_owod(owod(((closed, inside), (wild, outside))))
     theirs: Any = reference.owod(world)
     assert ours["AOSE_total"] == theirs["AOSE_total"] == sum(ours["AOSE_per_class"].values())
     assert ours["AOSE_instances"] == theirs["AOSE_instances"] <= ours["n_unknown"]
@@ -111,7 +113,7 @@ def test_the_reference_solves_the_worked_example_by_hand() -> None:
     found: Any = reference.paper(world)
     assert found["WI"]["0.3"]["opened"] == {0: [0, 1, 2, 2, 2, 3, 3, 3, 3, 3, 4], 1: [0] * 7 + [1] * 4}
     assert (found["WI"]["0.3"]["tp"], found["WI"]["0.3"]["fp"]) == ({0: 3, 1: 1}, {0: 1, 1: 0})
-    ours = evaluate_elephant(columns_of(world))["paper"]
+    ours = of_evaluated(evaluate_elephant(columns_of(world)))["paper"]
     assert ours["WI"]["0.3"]["fp_open"] == {"a": [0, 1, 2, 2, 2, 3, 3, 3, 3, 3, 4], "b": [0] * 7 + [1] * 4}
     assert ours["AWI"]["0.3"]["macro"]["excl_level0"] == pytest.approx(0.525, abs=1e-12)
     assert ours["AWI"]["0.3"]["pooled"]["excl_level0"] == pytest.approx(0.6, abs=1e-12)

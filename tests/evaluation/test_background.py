@@ -4,6 +4,7 @@ import json
 import statistics
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from curation.benchmarks.elephant.diagnosis import EDGES, background_gap, histogram
 from curation.evaluation.problem import Detections, GroundTruth
+from tests.evaluation import elephant_rows
 from tests.evaluation.worlds import match
 from tests.real_files import real_files
 
@@ -45,10 +47,14 @@ def case(
     return truth, detections
 
 
+def spread(truth: GroundTruth, detections: Detections) -> dict[str, Any]:
+    result = background_gap(truth, detections, match(truth, detections))
+    return elephant_rows.background_gap(result or {}) or {}
+
+
 def gaps_of(scores: list[float], background: list[float] | None, *, n_objects: int | None = None) -> dict[str, object]:
     truth, detections = case(scores, background, n_objects=n_objects)
-    result = background_gap(truth, detections, match(truth, detections))
-    assert result is not None
+    result = spread(truth, detections)
     cat: dict[str, object] = result["cat"]
     return cat
 
@@ -90,8 +96,7 @@ def test_missing_background_scores_are_counted_and_left_out() -> None:
 
 def test_nothing_to_spread_is_none_with_a_reason() -> None:
     truth, detections = case([0.9], [0.1])
-    result = background_gap(truth, detections, match(truth, detections))
-    assert result is not None
+    result = spread(truth, detections)
     dog = result["dog"]
     assert (dog["n"], dog["mean"], dog["std_population"], dog["std_sample"]) == (0, None, None, None)
     assert "no true positive" in dog["reason"]
@@ -134,8 +139,7 @@ def check_hand_checked_case(shared: Path) -> None:
         scores=np.array([row["score"] for row in found], float),
         background_scores=np.array([row["background_score"] for row in found], float),
     )
-    result = background_gap(truth, detections, match(truth, detections))
-    assert result is not None
+    result = spread(truth, detections)
     for name, values in expected.items():
         for key, value in values.items():
             wanted = pytest.approx(value, abs=1e-9) if isinstance(value, float) else value

@@ -9,14 +9,20 @@ import numpy as np
 import pytest
 
 from curation.errors import EvaluationError, UsageError
+from curation.evaluation import resample
 from curation.evaluation.open_set import READINGS
 from curation.evaluation.problem import Detections, GroundTruth
-from curation.evaluation.resample import draw_units, wilderness_intervals
+from curation.evaluation.resample import draw_units
+from tests.evaluation import elephant_rows
 from tests.evaluation.worlds import match
 
 CLASSES = ("a", "b", "c")
 SQUARE = [0.0, 0.0, 10.0, 10.0]
 LEVELS = {"0.0": 0, "0.5": 4, "1.0": 8, "1.4": 11}
+
+
+def wilderness_intervals(*parts: Any, **options: Any) -> dict[str, Any]:
+    return elephant_rows.bootstrap(resample.wilderness_intervals(*parts, **options))
 
 
 def random_part(rng: np.random.Generator, n_images: int, *, wild: bool) -> tuple[GroundTruth, Detections]:

@@ -10,10 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from curation.benchmarks.elephant.diagnosis import column_names, confusion, full_matrix
+from curation.benchmarks.elephant.diagnosis import column_names, diagnose, overlaps
+from curation.benchmarks.elephant.figures import confusion_matrix
 from curation.errors import UsageError
 from curation.evaluation.matching import OperatingPoints, thresholds
 from curation.evaluation.problem import Detections, GroundTruth, Scene
+from tests.evaluation import elephant_rows
 from tests.evaluation.worlds import match
 from tests.real_files import real_files
 
@@ -56,6 +58,11 @@ def points_at(*limits: float) -> OperatingPoints:
     return OperatingPoints((3,), np.array([limits]), zeros, zeros)
 
 
+def confusion(scene: Scene, points: OperatingPoints) -> dict[str, Any]:
+    rows = diagnose(scene, match(scene.closed, scene.inside), points, similar=[])
+    return elephant_rows.confusion(overlaps(scene, points), rows)
+
+
 CLOSED = truth_of([(0, 0, BOX, "", False), (1, 1, BOX, "", True)], 2)
 WILD = truth_of([(0, -1, BOX, "zebra", True), (0, -1, HALF, "bear", False), (1, -1, BOX, "", False)], 3)
 
@@ -77,13 +84,9 @@ def test_cells_by_hand() -> None:
 def test_full_matrix_has_every_row_and_column() -> None:
     columns = column_names(Scene(CLOSED, detections_of([]), WILD, detections_of([])))
     assert columns == ("cat", "dog", "bear", "unknown", "zebra")
-    result = confusion(Scene(CLOSED, detections_of([(0, 0, BOX, 0.9)]), WILD, detections_of([])), points_at(0.5, 0.5))
-    assert full_matrix(result["0.3"]["wr1"], CLASSES, columns) == {
-        "rows": ["cat", "dog"],
-        "columns": list(columns),
-        "counts": [[1, 0, 0, 0, 0], [0, 0, 0, 0, 0]],
-        "background": [0, 0],
-    }
+    rows = overlaps(Scene(CLOSED, detections_of([(0, 0, BOX, 0.9)]), WILD, detections_of([])), points_at(0.5, 0.5))
+    matrix = confusion_matrix([row for row in rows if row["part"] == "wr1"], CLASSES, columns)
+    assert matrix == {"rows": CLASSES, "columns": columns, "counts": [[1, 0, 0, 0, 0], [0, 0, 0, 0, 0]]}
 
 
 def test_unnamed_unknown_objects_are_unknown() -> None:
@@ -104,7 +107,7 @@ def test_class_without_threshold_keeps_nothing_and_small_wilderness_has_no_wr1()
 def test_overlap_out_of_range_is_refused() -> None:
     nothing = detections_of([])
     with pytest.raises(UsageError):
-        confusion(Scene(CLOSED, nothing, WILD, nothing), points_at(0.5, 0.5), minimum_iou=0.0)
+        overlaps(Scene(CLOSED, nothing, WILD, nothing), points_at(0.5, 0.5), minimum_iou=0.0)
 
 
 def slow_iou(one: Any, two: Any) -> float:

@@ -13,6 +13,7 @@ from curation.benchmarks.elephant.diagnosis import HOIEM_SIMILAR, KINDS, diagnos
 from curation.errors import CurationError, EvaluationError, MissingFileError, UsageError
 from curation.evaluation.matching import thresholds
 from curation.evaluation.problem import Detections, GroundTruth, Scene
+from tests.evaluation import elephant_rows
 from tests.evaluation.worlds import match
 from tests.real_files import real_files
 
@@ -55,7 +56,8 @@ def run(
     closed: GroundTruth, found: Detections, wilderness: GroundTruth, wild: Detections, **options: Any
 ) -> dict[str, Any]:
     matches = match(closed, found)
-    return diagnose(Scene(closed, found, wilderness, wild), matches, thresholds(matches, found), **options)
+    rows = diagnose(Scene(closed, found, wilderness, wild), matches, thresholds(matches, found), **options)
+    return elephant_rows.diagnosis(rows)
 
 
 def counted(**kinds: int) -> dict[str, int]:
@@ -109,7 +111,7 @@ def test_a_duplicate_is_a_localization_error() -> None:
     found = detections_of([(0, CAT, BOX, 0.9), (0, CAT, BOX, 0.8), (1, CAT, BOX, 0.7)])
     matches = match(closed, found)
     points = thresholds(matches, found, (10,))
-    result = diagnose(Scene(closed, found, *NOTHING_WILD), matches, points)
+    result = elephant_rows.diagnosis(diagnose(Scene(closed, found, *NOTHING_WILD), matches, points))
     assert result["1.0"]["closed"]["total"] == counted(correct=2, localization=1)
     assert result["1.0"]["wr1"] is None
 
@@ -244,7 +246,8 @@ def test_equals_a_plain_loop_and_shares_sum_to_1(
     closed, found = truth_of(objects, 4), detections_of(rows)
     matches = match(closed, found)
     points = thresholds(matches, found)
-    result = diagnose(Scene(closed, found, truth_of(unknowns, 6), detections_of(wild_rows)), matches, points)
+    scene = Scene(closed, found, truth_of(unknowns, 6), detections_of(wild_rows))
+    result = elephant_rows.diagnosis(diagnose(scene, matches, points))
     similar = {(CAT, DOG), (DOG, CAT)}
     for number, recall in enumerate(("0.1", "0.3", "0.5")):
         limit = points.threshold[number]

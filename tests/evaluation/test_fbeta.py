@@ -19,6 +19,7 @@ from curation.benchmarks.elephant.measures import (
 )
 from curation.errors import EvaluationError, UsageError
 from curation.evaluation.problem import Detections, GroundTruth, Scene
+from tests.evaluation import elephant_rows
 from tests.evaluation.worlds import match
 from tests.real_files import provided, real_files
 
@@ -54,7 +55,8 @@ def detections_of(rows: list[tuple[int, int, float]]) -> Detections:
 def points(
     closed: GroundTruth, found: Detections, wilderness: GroundTruth, wild: Detections, **options: Any
 ) -> dict[str, Any]:
-    return fbeta_operating_points(Scene(closed, found, wilderness, wild), match(closed, found), **options)
+    rows = fbeta_operating_points(Scene(closed, found, wilderness, wild), match(closed, found), **options)
+    return elephant_rows.fbeta(rows)
 
 
 @provided

@@ -1,7 +1,6 @@
 """Figures: same bytes on every run, a CSV that says what is drawn, hostile names, and nothing left on an error."""
 
 import csv
-import json
 import os
 import subprocess
 import sys
@@ -12,53 +11,67 @@ from xml.etree import ElementTree
 import pytest
 from PIL import Image
 
-from curation.benchmarks.elephant.diagnosis import KINDS
+from curation.benchmarks.elephant.diagnosis import ALL_CLASSES, KINDS
 from curation.benchmarks.elephant.figures import (
     background_histogram,
     confusion_figure,
     error_bars,
     wilderness_curve,
 )
+from curation.benchmarks.elephant.measures import INTERPOLATED
 from curation.csv_table import as_csv
 from curation.errors import EvaluationError
 from curation.evaluation.figures import precision_recall_curves
 from curation.figure_style import plain
-from tests.real_files import real_files
-from tests.worlds.expected import committed
 
-RESULT: dict[str, Any] = {
-    "levels": ["0.0", "0.1", "0.2"],
-    "WI": {
-        "0.1": {"macro": [0.0, 0.1, None], "pooled": [0.0, 0.2, 0.3]},
-        "0.3": {"macro": [0.0, 0.25, 1 / 3], "pooled": [0.0, 0.3, 0.4]},
-    },
-    "mAP11": [0.8, 0.7, 0.6],
-    "mAP_area": [0.81, 0.71, 0.61],
+RATIOS = ("0.0", "0.1", "0.2")
+IMPACTS = {
+    "0.1": {"macro": (0.0, 0.1, None), "pooled": (0.0, 0.2, 0.3)},
+    "0.3": {"macro": (0.0, 0.25, 1 / 3), "pooled": (0.0, 0.3, 0.4)},
 }
-BAND = [
-    {"level": "0.0", "low": 0.0, "high": 0.1},
-    {"level": "0.1", "low": None, "high": None},
-    {"level": "0.2", "low": 0.2, "high": 0.5},
+RESULT: dict[str, list[dict[str, Any]]] = {
+    "levels": [
+        {"ratio": ratio, "mAP11": 80 - 10 * k, "mAP_area": 81 - 10 * k, "mAP": None} for k, ratio in enumerate(RATIOS)
+    ],
+    "impact": [
+        {"recall": recall, "over_classes": reading, "ratio": ratio, "WI": value}
+        for recall, readings in IMPACTS.items()
+        for reading, values in readings.items()
+        for ratio, value in zip(RATIOS, values, strict=True)
+    ],
+}
+INTERVALS = [
+    {"measure": "WI", "recall": recall, "over_classes": "macro", "ratio": ratio, "low": low, "high": high}
+    for recall in IMPACTS
+    for ratio, low, high in (("0.0", 0.0, 0.1), ("0.1", None, None), ("0.2", 0.2, 0.5))
 ]
-INTERVALS = {"WI": {recall: {"macro": BAND} for recall in RESULT["WI"]}}
 COUNTS = dict.fromkeys(KINDS, 0) | {"correct": 5, "similar": 3, "unknown_unknown": 2}
-SECTION = {"per_class": {"cat": COUNTS, "dog": None}, "total": COUNTS}
-DIAGNOSIS = {"0.3": {"closed": SECTION, "wr1": SECTION}}
+DIAGNOSIS = [
+    {"recall": "0.3", "part": part, "class": name, **counts}
+    for part in ("closed", "wr1")
+    for name, counts in (("cat", COUNTS), ("dog", dict.fromkeys(KINDS)), (ALL_CLASSES, COUNTS))
+]
 MATRIX = {"rows": ["cat", "dog"], "columns": ["cat", "dog", "bear"], "counts": [[5, 0, 1], [1, 900, 0]]}
 CURVES = {"A": {"cat": {"recall": [0.5, 1.0], "precision": [1.0, 0.5], "score": [0.9, 0.1]}}}
-THRESHOLDS = {"A": {"0.3": {"cat": {"threshold": 0.9, "TP_c": 1, "FP_c": 0, "recall": 0.5}}}}
-GAP = {"n": 2, "mean": 0.5, "std_population": 0.1, "hist20": [0] * 15 + [2] + [0] * 4}
-GAPS = {"cat": GAP, "dog": {"n": 0, "mean": None, "std_population": None, "hist20": None}}
+THRESHOLDS = {"A": [{"recall": "0.3", "class": "cat", "threshold": 0.9, "TP": 1, "FP": 0, "reached": 0.5}]}
+GAPS = [
+    {"class": "cat", "n": 2, "mean": 0.5, "std_population": 0.1},
+    {"class": "dog", "n": 0, "mean": None, "std_population": None},
+]
+
+
+def bins(name: str) -> list[dict[str, Any]]:
+    return [{"class": name, "from": k / 10, "to": (k + 1) / 10, "true_positives": 2 * (k == 5)} for k in range(-10, 10)]
 
 
 def draw_all(folder: Path) -> list[Path]:
     return [
         *wilderness_curve({"A": RESULT}, folder / "one", intervals={"A": INTERVALS}),
-        *wilderness_curve({"A": RESULT, "B": RESULT}, folder / "two", reading="pooled", note="profile paper"),
+        *wilderness_curve({"A": RESULT, "B": RESULT}, folder / "two", reading="pooled", note="variant paper"),
         *error_bars({"A": DIAGNOSIS}, folder / "errors"),
         *confusion_figure(MATRIX, folder / "confusion"),
         *precision_recall_curves(CURVES, folder / "curves", thresholds=THRESHOLDS),
-        *background_histogram(GAPS, folder / "gap"),
+        *background_histogram(GAPS, bins("cat"), folder / "gap"),
     ]
 
 
@@ -113,7 +126,7 @@ def test_wilderness_csv_holds_every_level_and_leaves_undefined_empty(drawn: list
         "mAP11",
         "mAP_area",
     ]
-    assert rows[3] == ["A", "0.2", "", repr(1 / 3), "0.6", "0.61"]
+    assert rows[3] == ["A", "0.2", "", repr(1 / 3), "60", "61"]
     assert len(table(drawn, "two")) == 1 + 2 * 3
     assert table(drawn, "two")[3][2] == "0.3"
 
@@ -136,27 +149,27 @@ def test_other_csv_files_hold_what_is_drawn(drawn: list[Path]) -> None:
 
 
 def test_official_result_has_one_reading(tmp_path: Path) -> None:
-    official = {"levels": ["0.0", "0.1"], "WI": {"0.1": [0.0, 0.5]}, "mAP": [0.7, 0.6]}
+    values = (("0.0", 0.0, 70.0), ("0.1", 0.5, 60.0))
+    official = {
+        "levels": [{"ratio": ratio, "mAP": mean} for ratio, _, mean in values],
+        "impact": [{"recall": "0.1", "over_classes": INTERPOLATED, "ratio": at, "WI": one} for at, one, _ in values],
+    }
     paths = wilderness_curve({"A": official}, tmp_path / "official", reading="ratio_of_mean_precision")
-    assert table(paths, "official")[2] == ["A", "0.1", "0.5", "0.6"]
+    assert table(paths, "official")[2] == ["A", "0.1", "0.5", "60.0"]
 
 
-def test_small_wilderness_draws_the_closed_section_only(tmp_path: Path) -> None:
-    paths = error_bars({"A": {"0.3": {"closed": SECTION, "wr1": None}}}, tmp_path / "errors")
+def test_small_wilderness_draws_the_closed_part_only(tmp_path: Path) -> None:
+    paths = error_bars({"A": [row for row in DIAGNOSIS if row["part"] == "closed"]}, tmp_path / "errors")
     assert {row[1] for row in table(paths, "errors")[1:]} == {"closed"}
 
 
 def test_hostile_names_are_drawn_as_text(tmp_path: Path) -> None:
     name = r"$\frac{1}$_^\n" + "x" * 300 + "\x1b[31m\n=1+1"
-    result = dict(RESULT)
-    wilderness_curve({name: result, "B": result}, tmp_path / "curve", note=name)
+    wilderness_curve({name: RESULT, "B": RESULT}, tmp_path / "curve", note=name)
     confusion_figure({"rows": [name], "columns": [name], "counts": [[1]]}, tmp_path / "matrix", note=name)
-    error_bars(
-        {name: {"0.3": {"closed": {"per_class": {name: COUNTS}, "total": COUNTS}, "wr1": None}}},
-        tmp_path / "e",
-    )
+    error_bars({name: [{"recall": "0.3", "part": "closed", "class": name, **COUNTS}]}, tmp_path / "e")
     precision_recall_curves({name: {name: CURVES["A"]["cat"]}}, tmp_path / "pr", note=name)
-    background_histogram({name: GAP}, tmp_path / "gap")
+    background_histogram([GAPS[0] | {"class": name}], bins(name), tmp_path / "gap")
     assert len(list(tmp_path.glob("*.png"))) == 5
 
 
@@ -178,7 +191,7 @@ def test_csv_quotes_and_leaves_none_empty() -> None:
         lambda stem: confusion_figure({"rows": [], "columns": [], "counts": []}, stem),
         lambda stem: precision_recall_curves({}, stem),
         lambda stem: precision_recall_curves({"A": {}}, stem),
-        lambda stem: background_histogram({"cat": GAPS["dog"]}, stem),
+        lambda stem: background_histogram(GAPS, [], stem),
     ],
 )
 def test_nothing_to_draw_is_an_error_and_leaves_no_file(draw: Any, tmp_path: Path) -> None:
@@ -190,22 +203,3 @@ def test_nothing_to_draw_is_an_error_and_leaves_no_file(draw: Any, tmp_path: Pat
 def test_empty_matrix_of_zeros_is_drawn(tmp_path: Path) -> None:
     confusion_figure({"rows": ["a"], "columns": ["a", "b"], "counts": [[0, 0]]}, tmp_path / "zeros")
     assert (tmp_path / "zeros.png").exists()
-
-
-@real_files("held")
-def check_golden_result_can_be_drawn(shared: Path, tmp_path: Path) -> None:
-    path = shared / "golden/elephant/hand/expected.json"
-    draw_result(json.loads(path.read_text(encoding="utf-8")), tmp_path)
-
-
-def test_the_result_of_the_synthetic_world_can_be_drawn(tmp_path: Path) -> None:
-    draw_result(committed("elephant"), tmp_path)
-
-
-def draw_result(expected: dict[str, Any], tmp_path: Path) -> None:
-    wilderness_curve({"hand": expected["paper"]}, tmp_path / "paper")
-    wilderness_curve({"hand": expected["official"]}, tmp_path / "official")
-    error_bars({"hand": expected["diagnosis"]}, tmp_path / "errors")
-    background_histogram(expected["background_gap"], tmp_path / "gap")
-    rows = table([tmp_path / "paper.csv"], "paper")
-    assert [float(row[3]) for row in rows[1:]] == expected["paper"]["WI"]["0.3"]["macro"]

@@ -29,7 +29,7 @@ def test_lower_is_better_where_it_is_and_equal_numbers_share_a_rank(tmp_path: Pa
 
 def test_higher_is_better_where_it_is(tmp_path: Path) -> None:
     def row(name: str, value: float) -> dict[str, Any]:
-        metric = {"value": value, "unit": "share", "better": "higher"}
+        metric = {"value": value, "unit": "%", "better": "higher"}
         return row_data(name, metrics={"mAP11": metric})
 
     group = only(grouped(numbered(tmp_path, row("a", 0.1), row("b", 0.9), row("c", 0.4))))

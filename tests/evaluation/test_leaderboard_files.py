@@ -65,7 +65,7 @@ def damage(change: Callable[[dict[str, Any]], Any]) -> str:
             "outside the range",
         ),
         (damage(lambda row: row["metrics"]["AWI@0.3"].update(better="higher")), "what the benchmark defines"),
-        (damage(lambda row: row["metrics"]["mAP11"].update(unit="%")), "what the benchmark defines"),
+        (damage(lambda row: row["metrics"]["mAP11"].update(unit="share")), "what the benchmark defines"),
         (
             damage(lambda row: row["metrics"]["mAP11"].update(value=0)).replace(": 0,", f": 1{'0' * 400},"),
             "no row of a leaderboard",

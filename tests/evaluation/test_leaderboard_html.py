@@ -91,7 +91,7 @@ def test_rank_and_numbers_stand_in_the_row_of_their_method(tmp_path: Path) -> No
     texts = page(tmp_path, row_data("a", 0.25), row_data("b", None)).texts
     start = texts.index("a")
     assert texts[start - 1] == "1"
-    assert texts[start + 1 : start + 3] == ["0.5000", "0.2500"]
+    assert texts[start + 1 : start + 3] == ["0.50", "0.2500"]
     assert texts[texts.index("b") + 2] == "-"
 
 

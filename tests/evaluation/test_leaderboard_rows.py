@@ -93,9 +93,9 @@ def test_one_name_for_several_classifiers_is_refused() -> None:
         ("owod", "mAP_both", "%", "higher", 81.39, True),
         ("owod", "mAP_both", "%", "higher", 100.00000000000001, True),
         ("owod", "mAP_both", "%", "higher", -0.5, False),
-        ("elephant", "mAP11", "share", "higher", 81.39, False),
-        ("elephant", "mAP11", "share", "higher", 1.0000000000000002, True),
-        ("elephant", "mAP11", "share", "higher", -0.1, False),
+        ("elephant", "mAP11", "%", "higher", 8139, False),
+        ("elephant", "mAP11", "%", "higher", 100.00000000000001, True),
+        ("elephant", "mAP11", "%", "higher", -0.1, False),
         ("elephant", "AWI@0.3", "ratio", "lower", -1.5, False),
         ("elephant", "AWI@0.3", "ratio", "lower", 12.5, True),
         ("owod", "AOSE", "count", "lower", -3, False),
@@ -123,7 +123,7 @@ def test_a_number_outside_the_range_of_its_measure_is_refused(
 
 def test_minus_one_of_others_is_undefined_and_told(tmp_path: Path) -> None:
     """torchmetrics and pycocotools write -1 where nothing qualifies: it is no share, and ranks nobody."""
-    foreign = {"mAP11": {"value": -1.0, "unit": "share", "better": "higher"}}
+    foreign = {"mAP11": {"value": -1.0, "unit": "%", "better": "higher"}}
     # A ratio may be -1.
     foreign["AWI@0.3"] = {"value": -1, "unit": "ratio", "better": "lower"}
     path = write_rows(tmp_path / "rows.jsonl", row_data("ours"), row_data("theirs", metrics=foreign))

@@ -105,21 +105,6 @@ def test_the_place_of_a_classifiers_numbers() -> None:
     ]  # fmt: skip
 
 
-def test_the_numbers_of_both_variants_are_found_by_path_and_what_is_not_there_is_left_out() -> None:
-    paper = {
-        "mAP11": [0.5, 0.4],
-        "mAP_area": [],
-        "AWI": {"0.1": {"macro": {"excl_level0": None}}, "0.5": {"macro": {"excl_level0": 0.25}}},
-    }
-    assert numbers("elephant", paper) == {"mAP11": 0.5, "AWI@0.1": None, "AWI@0.5": 0.25}
-    official = {"mAP": [0.75], "AWI": {"0.3": {"excl_level0": 2.0, "incl_level0": 1.0}}}
-    assert numbers("elephant", official) == {"mAP": 0.75, "AWI@0.3": 2.0}
-
-
-def numbers(protocol: str, section: dict[str, Any]) -> dict[str, float | None]:
-    return {one.key_of(parameters): value for one in measures_of(protocol) for parameters, value in one.found(section)}
-
-
 def test_the_page_of_leaderboards_names_every_number_and_every_field_of_a_row() -> None:
     page = (Path(__file__).parents[2] / "docs/leaderboard.md").read_text(encoding="utf-8")
     rows = {line.split("|")[1].strip(" `"): line for line in page.split("\n") if line.startswith("| `")}

@@ -1,9 +1,12 @@
 """Where the official code departs from the paper's text (specification, section 2.3)."""
 
+from typing import Any
+
 import pytest
 
-from curation.benchmarks.elephant.measures import official_profile
+from curation.benchmarks.elephant.measures import official
 from curation.evaluation.problem import Scene
+from tests.evaluation.elephant_rows import of_measured
 from tests.evaluation.worlds import detections_of, truth_of
 from tests.worlds.boxes import Guess, Thing
 
@@ -11,16 +14,20 @@ BOX = (0, 0, 10, 10)
 NOTHING = detections_of([])
 
 
+def scored(scene: Scene) -> dict[str, Any]:
+    return of_measured(official(scene))
+
+
 def test_the_best_object_of_any_class_decides() -> None:
     # The dog lies nearer than the cat: by class it would be a true positive, here it is not.
     closed = truth_of([Thing(0, 0, (2, 0, 10, 10)), Thing(0, 1, BOX)], 1, 2)
-    found = official_profile(Scene(closed, detections_of([Guess(0, 0, BOX, 500)]), truth_of([], 0, 2), NOTHING))
+    found = scored(Scene(closed, detections_of([Guess(0, 0, BOX, 500)]), truth_of([], 0, 2), NOTHING))
     assert found["mAP"] == [0.0] * len(found["levels"])
 
 
 def test_of_two_detections_of_an_object_the_first_listed_is_right() -> None:
     closed = truth_of([Thing(0, 0, BOX)], 1, 1)
-    found = official_profile(
+    found = scored(
         Scene(closed, detections_of([Guess(0, 0, BOX, 300), Guess(0, 0, BOX, 900)]), truth_of([], 0, 1), NOTHING)
     )
     assert found["mAP"][0] == 0.5
@@ -29,7 +36,7 @@ def test_of_two_detections_of_an_object_the_first_listed_is_right() -> None:
 def test_difficult_objects_are_ordinary_and_crowd_only_counts_in_n() -> None:
     closed = truth_of([Thing(0, 0, BOX, difficult=True), Thing(0, 0, (50, 0, 9, 9), crowd=True)], 1, 1)
     guesses = [Guess(0, 0, BOX, 900), Guess(0, 0, (50, 0, 9, 9), 800)]
-    found = official_profile(Scene(closed, detections_of(guesses), truth_of([], 0, 1), NOTHING))
+    found = scored(Scene(closed, detections_of(guesses), truth_of([], 0, 1), NOTHING))
     assert found["npos"] == {"a": 2}
     # Recall 1/2 at precision 1: six of eleven points.
     assert found["mAP"][0] == pytest.approx(6 / 11)
@@ -38,7 +45,7 @@ def test_difficult_objects_are_ordinary_and_crowd_only_counts_in_n() -> None:
 def test_a_closed_image_without_annotation_is_the_first_wilderness_image() -> None:
     closed = truth_of([Thing(image, 0, BOX) for image in range(9)], 10, 1)
     inside = detections_of([*(Guess(image, 0, BOX, 500) for image in range(9)), Guess(9, 0, BOX, 900)])
-    found = official_profile(Scene(closed, inside, truth_of([], 1, 1), detections_of([Guess(0, 0, BOX, 900)])))
+    found = scored(Scene(closed, inside, truth_of([], 1, 1), detections_of([Guess(0, 0, BOX, 900)])))
     # It leaves the count N = 9 that levels refer to: floor(9 k / 10) images, not k.
     assert (found["n_closed_images"], found["n_closed_as_wilderness"]) == (9, 1)
     assert found["n_wild_images"] == [0, 0, 1, 2]
@@ -46,7 +53,7 @@ def test_a_closed_image_without_annotation_is_the_first_wilderness_image() -> No
 
 
 def test_without_an_image_that_stays_closed_there_is_level_0_alone() -> None:
-    found = official_profile(Scene(truth_of([], 2, 1), NOTHING, truth_of([], 3, 1), NOTHING))
+    found = scored(Scene(truth_of([], 2, 1), NOTHING, truth_of([], 3, 1), NOTHING))
     assert (found["n_closed_images"], found["levels"], found["n_wild_images"]) == (0, ["0.0"], [0])
     assert found["mAP"] == [None]
 
@@ -54,17 +61,17 @@ def test_without_an_image_that_stays_closed_there_is_level_0_alone() -> None:
 def test_a_class_without_objects_but_with_detections_enters_the_mean_as_zero() -> None:
     closed = truth_of([Thing(0, 0, BOX)], 1, 3)
     guesses = [Guess(0, 0, BOX, 500), Guess(0, 1, BOX, 500)]
-    found = official_profile(Scene(closed, detections_of(guesses), truth_of([], 0, 3), NOTHING))
+    found = scored(Scene(closed, detections_of(guesses), truth_of([], 0, 3), NOTHING))
     assert found["mAP"][0] == 0.5
     assert found["n_classes_with_detections"][0] == 2
 
 
 def test_undefined_values_are_null_with_a_reason() -> None:
     closed, wild = truth_of([Thing(0, 0, BOX)], 10, 1), truth_of([], 2, 1)
-    empty = official_profile(Scene(closed, NOTHING, wild, NOTHING))
+    empty = scored(Scene(closed, NOTHING, wild, NOTHING))
     assert empty["mAP"] == empty["WI"]["0.3"] == [None] * len(empty["levels"])
-    assert empty["undefined"]["WI at recall 0.3"]
-    wrong = official_profile(Scene(closed, detections_of([Guess(0, 0, (90, 0, 5, 5), 500)]), wild, NOTHING))
+    assert next(one.undefined for one in official(Scene(closed, NOTHING, wild, NOTHING)).values if one.parameters)
+    wrong = scored(Scene(closed, detections_of([Guess(0, 0, (90, 0, 5, 5), 500)]), wild, NOTHING))
     assert wrong["mAP"][0] == 0.0
     assert wrong["WI"]["0.3"][0] is None
 
@@ -74,5 +81,5 @@ def test_an_envelope_may_hide_open_set_errors() -> None:
     closed = truth_of([Thing(image, 0, BOX) for image in range(10)], 10, 1)
     inside = detections_of([Guess(0, 0, (90, 0, 5, 5), 999), *(Guess(i, 0, BOX, 900 - i) for i in range(10))])
     wild = truth_of([], 1, 1)
-    found = official_profile(Scene(closed, inside, wild, detections_of([Guess(0, 0, BOX, 1)])))
+    found = scored(Scene(closed, inside, wild, detections_of([Guess(0, 0, BOX, 1)])))
     assert found["WI"]["0.1"] == [0.0, 0.0]

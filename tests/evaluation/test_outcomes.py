@@ -18,7 +18,7 @@ from curation.evaluation.outcomes import (
 )
 from curation.evaluation.result import Result
 from curation.evaluation.voc import REPORT
-from tests.evaluation import osod3_rows
+from tests.evaluation import elephant_rows, osod3_rows
 from tests.evaluation.open_world_rows import of_result
 from tests.worlds import elephant, osod3, owod, voc
 
@@ -97,21 +97,22 @@ def test_kinds_sum_to_wilderness_impact_at_every_recall(tmp_path: Path) -> None:
     )
     closed, wilderness = result.outcomes()
     assert (closed.part, wilderness.part) == parts
-    assert closed.counts()["A-OSE"] + wilderness.counts()["A-OSE"] == result.data["a_ose"]["all"]["total"] > 0
-    section, n_wild = result.data["paper"], result.data["paper"]["n_wild_images"][-1]
+    found = elephant_rows.of_json(result.json_data())
+    assert closed.counts()["A-OSE"] + wilderness.counts()["A-OSE"] == result["AOSE@all"] > 0
+    section, n_wild = found["paper"], found["paper"]["n_wild_images"][-1]
     for recall, kept in closed.kept_at.items():
         points = section["thresholds"][recall].values()
         inside, outside = closed.frame()[kept], wilderness.frame()[wilderness.kept_at[recall]]
         assert (inside["outcome"] == TRUE_POSITIVE).sum() == sum(one["TP_c"] or 0 for one in points)
         assert inside["outcome"].isin(FALSE).sum() == sum(one["FP_c"] or 0 for one in points)
         on_unknown = inside["on_unknown"].sum() + outside["on_unknown"].sum()
-        assert on_unknown == result.data["a_ose"][recall]["total"]
+        assert on_unknown == result[f"AOSE@{recall}"]
         at_level = wilderness.detections.image[wilderness.kept_at[recall]] < n_wild
         opened = section["WI"][recall]["fp_open"].values()
         assert at_level.sum() == sum(levels[-1] for levels in opened if levels is not None)
         assert outside["outcome"].isin(FALSE).all()
     assert len(closed.frame()) + len(wilderness.frame()) == sum(
-        count for part in parts for count in result.data["n_detections"][part].values()
+        count for part in parts for count in found["n_detections"][part].values()
     )
 
 

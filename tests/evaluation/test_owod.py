@@ -3,9 +3,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curation.benchmarks.elephant.measures import open_set_errors, owod_metrics
+from curation.benchmarks.elephant.measures import open_set_errors, owod
 from curation.evaluation.matching import thresholds
 from curation.evaluation.variants import round_as_text, round_decimal
+from tests.evaluation.elephant_rows import of_errors, of_owod
 from tests.evaluation.reference import World
 from tests.evaluation.worlds import columns_of, detections_of, match, truth_of, worlds
 from tests.worlds.boxes import Guess, Thing
@@ -39,34 +40,33 @@ def test_equal_rounded_scores_keep_input_order() -> None:
     detections = detections_of([Guess(0, 0, (50, 0, 9, 9), 1), Guess(0, 0, BOX, 2)])
     detections.scores[:] = 0.8999, 0.9001
     truth = truth_of([Thing(0, 0, BOX), Thing(0, -1, (50, 0, 9, 9))], 1, 1)
-    assert owod_metrics(((truth, detections),))["WI"]["0.9"] == 0.5
+    assert of_owod(owod(((truth, detections),)))["WI"]["0.9"] == 0.5
 
 
 def test_every_detection_on_an_unknown_object_counts_and_difficult_crowd_ones_too() -> None:
     truth = truth_of([Thing(0, -1, BOX, difficult=True), Thing(0, -1, (100, 0, 10, 10), crowd=True)], 1, 1)
     guesses = [Guess(0, 0, BOX, 900), Guess(0, 0, BOX, 50), Guess(0, 0, (100, 0, 10, 10), 50)]
-    found = owod_metrics(((truth, detections_of(guesses)),))
+    found = of_owod(owod(((truth, detections_of(guesses)),)))
     assert (found["AOSE_total"], found["AOSE_instances"], found["n_unknown"]) == (3, 2, 2)
 
 
 def test_a_class_without_objects_is_left_out_of_wi_and_named() -> None:
     truth = truth_of([Thing(0, 0, BOX)], 1, 3)
-    found = owod_metrics(((truth, detections_of([Guess(0, 0, BOX, 900), Guess(0, 1, BOX, 900)])),))
+    found = of_owod(owod(((truth, detections_of([Guess(0, 0, BOX, 900), Guess(0, 1, BOX, 900)])),)))
     assert found["classes_left_out"] == {"b": "no ground truth", "c": "no ground truth"}
     assert found["WI"]["0.8"] == 0.0
 
 
-def test_without_detections_wi_is_undefined_with_a_reason() -> None:
-    found = owod_metrics(((truth_of([Thing(0, 0, BOX)], 1, 1), detections_of([])),))
+def test_without_detections_wi_is_undefined() -> None:
+    found = of_owod(owod(((truth_of([Thing(0, 0, BOX)], 1, 1), detections_of([])),)))
     assert set(found["WI"].values()) == {None}
-    assert found["reason"]
 
 
 @given(world=worlds())
 def test_a_ose_never_grows_with_the_threshold(world: World) -> None:
     closed, inside, wild, outside = columns_of(world)
     points = thresholds(match(closed, inside), inside)
-    found = open_set_errors(((closed, inside), (wild, outside)), points)
+    found = of_errors(open_set_errors(((closed, inside), (wild, outside)), points))
     assert found["all"]["total"] >= max(found[r]["total"] for r in ("0.1", "0.3", "0.5"))
     for number, name in enumerate(closed.classes):
         # A higher recall needs a lower threshold, which keeps more.

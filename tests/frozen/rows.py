@@ -119,11 +119,11 @@ def of(result: Any, folder: Path) -> Iterator[tuple[str, str, object]]:
     """Yield variant, measure, value."""
     for one in result.measures.astype(object).where(lambda f: f.notna(), None).to_dict("records"):
         labels = [str(one.get(k) or "") for k in ("part", "task", "split", "case", "method", "score", "variant")]
-        value, one["measure"] = one["value"], version_1.renamed(one["measure"], result.report.protocol)
-        if one["measure"] in version_1.IN_PERCENT.get(result.report.protocol, ()):
-            value = version_1.fraction(value)
-        yield "/".join(filter(None, labels)), f"{one['measure']}[{one['parameters']}]", value
-        yield "/".join(filter(None, labels)), f"{one['measure']}[{one['parameters']}].n", one["n"]
+        if result.report.protocol == "elephant" and one["measure"] in version_1.ADDED:
+            continue
+        old = version_1.old_measure(result.report.protocol, one)
+        yield "/".join(filter(None, labels)), f"{old['measure']}[{one['parameters']}]", old["value"]
+        yield "/".join(filter(None, labels)), f"{old['measure']}[{one['parameters']}].n", one["n"]
     for path, value in leaves(version_1.json_data(result)):
         yield "", f"json:{path}", value
     seen: dict[str, int] = {}
@@ -175,7 +175,10 @@ def main(words: list[str]) -> int:
         ROWS.write_bytes(gzip.compress(json.dumps(found, indent=0).encode(), mtime=0))
         return 0
     committed = json.loads(gzip.decompress(ROWS.read_bytes()))
-    before, after = indexed(row for row in committed if not wanted or row[0] in wanted), indexed(found)
+    committed = [row for row in committed if not wanted or row[0] in wanted]
+    before, after = (
+        indexed(row for row in made if (row[0], row[4]) not in version_1.ROUNDED) for made in (committed, found)
+    )
     told = [("gone", key) for key in before if key not in after] + [("new", key) for key in after if key not in before]
     told += [("differs", key) for key in before if key in after and differ(before[key], after[key])]
     for what, key in told[:200]:

@@ -3,7 +3,9 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from tests.evaluation import classification_rows, image_ood_rows, osod3_rows
+from curation.benchmarks.elephant.measures import SHARED
+from curation.benchmarks.elephant.measures import TABLES as ELEPHANT
+from tests.evaluation import classification_rows, elephant_rows, image_ood_rows, osod3_rows
 from tests.evaluation.open_world_rows import of_result
 
 OPEN_WORLD = ("owod", "rwd", "nuowodb")
@@ -11,10 +13,23 @@ PLAIN = ("voc", "coco")
 CLASSIFICATION = ("imagenet", "ssb")
 IMAGE_OOD = ("openood", "ninco", "imagenetood")
 IN_PERCENT = {
+    "elephant": ("mAP11", "mAP_area", "mAP", "mAP11_ties_in_input_order"),
     "voc": ("mAP11", "mAP_area", "mAP11_ties_in_input_order"),
+    "ovcoco": ("AP50_novel", "AP50_base", "AP50_all"),
     "coco": ("AP", "AP50", "AP75", "APs", "APm", "APl", "AR1", "AR10", "AR100", "ARs", "ARm", "ARl"),
 }
 """Measures, and AP of classes with them, that are in percent today and were fractions of 1 in version 1."""
+ROUNDED = {("ovcoco", "table:average_precision.0.AP50")} | {
+    ("elephant", f"table:{name}")
+    for name in (
+        "average_precision.0.AP11",
+        "average_precision.0.AP_area",
+        *(f"levels.{k}.{column}" for k in range(4) for column in ("mAP11", "mAP_area", "mAP")),
+        *(f"operating_points.{k}.AP11" for k in range(2)),
+    )
+}
+"""Digests of columns that are in percent today: 100 x / 100 may differ from x in the last digit. The same numbers are
+compared one by one in the JSON."""
 TABLES = ("scored", "classes", "unknown_classes", "impact", "counts")
 METRICS = (
     "mAP_prev", "mAP_cur", "mAP_both", "num_unknown_gt", "TP_u", "FN_u", "UR", "AOSE_objects", "FN_u_star", "UDR",
@@ -57,6 +72,10 @@ def of_json(data: dict[str, Any]) -> dict[str, Any]:
         return kept | classification_rows.of_result(data) | {"grids": data["variants"]}
     if data["protocol"] in IMAGE_OOD:
         return {key: value for key, value in data.items() if key != "scored"} | image_ood_rows.of_result(data)
+    if data["protocol"] == "ovcoco":
+        return ovcoco(data)
+    if data["protocol"] == "elephant":
+        return elephant(data)
     if data["protocol"] == "osod3":
         added = ("scored", "thresholds", "average_precision", "counts", "known_classes_from", "manifest",
                  "taxonomies", "outside", "variants")  # fmt: skip
@@ -66,6 +85,137 @@ def of_json(data: dict[str, Any]) -> dict[str, Any]:
         return data
     kept = {key: value for key, value in data.items() if key not in TABLES}
     return {**kept, **{name: open_world(section) for name, section in of_result(data).items()}}
+
+
+RENAMED = {"AOSE": "A_OSE", "AOSE_objects": "A_OSE_objects"}
+"""Measures of Elephant that had another key."""
+ADDED = ("AOSE_owod", "AOSE_objects_owod")
+"""Measures of Elephant that were numbers of a section."""
+
+
+def elephant(data: dict[str, Any]) -> dict[str, Any]:
+    gone = {one.name for one in (*ELEPHANT, *SHARED)} | {"scored", "decided_by_order"}
+    kept = {key: value for key, value in data.items() if key not in gone}
+    measures = [row | old_measure("elephant", row) for row in data["measures"] if row["measure"] not in ADDED]
+    return {**kept, **elephant_rows.of_json(data), "profile": data["variant"], "measures": measures}
+
+
+def old_measure(protocol: str, row: dict[str, Any]) -> dict[str, Any]:
+    """Return key and value of a row of measures as they were."""
+    measure, value = row["measure"], row["value"]
+    value = fraction(value) if measure in IN_PERCENT.get(protocol, ()) else value
+    was = RENAMED.get(measure, measure) if protocol == "elephant" else renamed(measure, protocol)
+    return {"measure": was, "value": value}
+
+
+def elephant_tables(data: dict[str, Any]) -> Iterator[Frozen]:
+    sections = {name: one for name, one in data.items() if isinstance(one, dict) and "n_wild_images" in one}
+    for one in sections.values():
+        flavours = [name for name in ("mAP11", "mAP_area", "mAP") if name in one]
+        impacts = [found["macro"] if isinstance(found, dict) else found for found in one["WI"].values()]
+        columns = [one[name] for name in ("levels", "n_wild_images", *flavours)]
+        heads = ("ratio", "n_wild_images", *flavours, *(f"WI@{recall}" for recall in one["WI"]))
+        yield "levels", heads, list(zip(*columns, *impacts, strict=True))
+        yield "average_impact", AVERAGES, list(elephant_averages(one))
+        if "thresholds" in one:
+            closed, points = one["AP11"][one["levels"][0]], one["thresholds"]
+            rows = [
+                (name, n, closed[name], *(elephant_point(of_recall[name]) for of_recall in points.values()))
+                for name, n in one["npos"].items()
+            ]
+            heads = ("class", "objects", "AP11", *(f"recall {recall}: threshold, TP, FP" for recall in points))
+            yield "operating_points", heads, rows
+    orders = {name.replace("_", " "): one["decided_by_order"] for name, one in sections.items()}
+    gaps = sum(gap["decided_by_input_order"] for gap in (data["background_gap"] or {}).values())
+    orders |= {"OWOD": data["owod"]["decided_by_order"], "background gap": gaps}
+    yield "decided_by_order", ("section", "decisions"), [row for row in orders.items() if row[1]]
+    points = ("F", "precision", "recall", "threshold", "TP", "FP", "n")
+    rows = [
+        (name, ratio, beta, *(point[key] for key in points))
+        for name, by_ratio in data["fbeta"].items()
+        for ratio, by_beta in by_ratio.items()
+        for beta, point in by_beta.items()
+    ]
+    yield "fbeta", ("class", "ratio", "beta", *points), rows
+    by_class = {name: one for name, one in sections.items() if "AP11" in one}
+    if by_class:
+        rows = [
+            (name, level, known, ap, one["AP_area"][level][known])
+            for name, one in by_class.items()
+            for level, of_level in one["AP11"].items()
+            for known, ap in of_level.items()
+        ]
+        yield "average_precision", ("section", "ratio", "class", "AP11", "AP_area"), rows
+        rows = [
+            (name, recall, known, *row)
+            for name, one in by_class.items()
+            for recall, impact in one["WI"].items()
+            for known, values in impact["per_class"].items()
+            if values is not None
+            for row in zip(one["levels"], impact["fp_open"][known], values, strict=True)
+        ]
+        yield "wilderness_impact", ("section", "recall", "class", "ratio", "FP_o", "WI"), rows
+
+
+AVERAGES = ("recall", "over_classes", "excl_level0", "incl_level0", "classes_left_out")
+
+
+def elephant_averages(section: dict[str, Any]) -> Iterator[tuple[Any, ...]]:
+    for recall, average in section["AWI"].items():
+        impact = section["WI"][recall]
+        missing = grouped(impact["classes_left_out"]) if isinstance(impact, dict) else ""
+        for reading, values in (average if "macro" in average else {"": average}).items():
+            yield recall, reading, values["excl_level0"], values["incl_level0"], missing
+            missing = ""
+
+
+def grouped(left_out: dict[str, str]) -> str:
+    by_reason: dict[str, list[str]] = {}
+    for known, reason in left_out.items():
+        by_reason.setdefault(reason, []).append(known)
+    return "; ".join(f"{reason}: {', '.join(names)}" for reason, names in by_reason.items()) or "none"
+
+
+def elephant_point(point: dict[str, Any]) -> str:
+    if point["threshold"] is None:
+        return f"- ({point['reason']})"
+    return f"{point['threshold']:.4g}, {point['TP_c']}, {point['FP_c']}"
+
+
+def ovcoco(data: dict[str, Any]) -> dict[str, Any]:
+    sections = {}
+    for one in data["scored"]:
+        measures, lists, classes = (
+            [row for row in data[name] if all(row[key] == one[key] for key in ("case", "variant"))]
+            for name in ("measures", "lists", "average_precision")
+        )
+        sections[f"{one['case']}/{one['variant']}"] = {
+            **{row["measure"]: fraction(row["value"]) for row in measures},
+            "AP50_per_class": {row["class"]: fraction(row["AP50"]) for row in classes},
+            "lists": {
+                row["list"]: {key: row[key] for key in ("images", "sha256", "objects", "crowd", "detections")}
+                for row in lists
+            },
+            "decided_by_order": [row["decided_by_order"] for row in lists],
+        }
+    kept = {key: value for key, value in data.items() if key not in ("scored", "lists", "average_precision")}
+    measures = [row | {"value": fraction(row["value"])} for row in data["measures"]]
+    return {**kept, **sections, "measures": measures}
+
+
+def ovcoco_tables(data: dict[str, Any]) -> Iterator[Frozen]:
+    first = data["scored"][0]["variant"]
+    lists, classes = ([row for row in data[name] if row["variant"] == first] for name in ("lists", "average_precision"))
+    columns = ("setting", "images", "n", "digest", "objects", "detections")
+    today = ("case", "list", "images", "sha256", "objects", "detections")
+    yield "lists", columns, [tuple(row[key] for key in today) for row in lists]
+    yield (
+        "average_precision",
+        ("setting", "class", "group", "AP50"),
+        [(row["case"], row["class"], row["group"], fraction(row["AP50"])) for row in classes],
+    )
+    orders = [(f"{row['case']} {row['list']}", row["decided_by_order"]) for row in lists if row["decided_by_order"]]
+    yield "decided_by_order", ("section", "decisions"), orders
 
 
 def osod3(data: dict[str, Any]) -> dict[str, Any]:
@@ -197,6 +347,12 @@ def _tables(result: Any) -> Iterator[Frozen]:
         return
     if result.report.protocol in IMAGE_OOD:
         yield from image_ood_tables(result)
+        return
+    if result.report.protocol == "elephant":
+        yield from elephant_tables(elephant(result.json_data()))
+        return
+    if result.report.protocol == "ovcoco":
+        yield from ovcoco_tables(result.json_data())
         return
     own = result.report.protocol in OPEN_WORLD
     if result.report.protocol in PLAIN:

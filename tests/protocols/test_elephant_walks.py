@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from curation.benchmarks.elephant.orders import walks_of
+from curation.benchmarks.elephant.lists import walks_of
 from curation.sources.source import Source
 
 Draw = Callable[..., Source]

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from curation.benchmarks.building import read_parameters
-from curation.benchmarks.ovcoco import BENCHMARK
-from curation.benchmarks.ovcoco.evaluation import OUTSIDE, evaluate
-from curation.benchmarks.ovcoco.lists import BASE, LEFT_OUT, NOVEL
+from curation.benchmarks.declared import declared
+from curation.benchmarks.ovcoco import BASE, LEFT_OUT, NOVEL, OUTSIDE, evaluate
 from curation.errors import EvaluationError, PredictionError, ProtocolError
 from curation.manifest.header import PartEntry
 from curation.manifest.manifest import Manifest
@@ -24,6 +23,7 @@ from tests.worlds.runs import ovcoco_run
 
 SHOWN = {1: ["toilet"], 2: ["cat"], 3: ["cat", "horse"], 4: ["wine glass"], 5: [], 6: ["dog"], 7: ["dog"]}
 CROWDED = 7
+BENCHMARK = declared("ovcoco")
 LISTS = {"seen": [1, 3], "unseen": [2, 3, 6, 7], "all": [1, 2, 3, 6, 7]}
 
 
@@ -104,7 +104,7 @@ def test_a_number_is_of_the_class_that_the_truth_gives_it_to(tmp_path: Path) -> 
     """Of a file with numbers of its own COCO's number for a class that it lacks is another class's, or nobody's."""
     paths = ovcoco.files(tmp_path)
     truth, found = (json.loads(paths[name].read_bytes()) for name in ("truth", "detections"))
-    expected = evaluate(truth=paths["truth"], detections=paths["detections"], variant="all").sections
+    expected = evaluate(truth=paths["truth"], detections=paths["detections"], variant="all")
     names = {one["id"]: one["name"] for one in truth["categories"]}
     number = {name: place for place, name in enumerate((*BASE, *NOVEL), 1)}
     truth["categories"] = [{"id": place, "name": name} for name, place in number.items()]
@@ -116,17 +116,16 @@ def test_a_number_is_of_the_class_that_the_truth_gives_it_to(tmp_path: Path) -> 
     found = [one | {"category_id": number[names[one["category_id"]]]} for one in found]
     assert {one["category_id"] for one in found} & {n for n, name, _ in COCO_CATEGORIES if name in LEFT_OUT}
     own = write_json(tmp_path / "own.json", truth)
-    sections = evaluate(truth=own, detections=write_json(tmp_path / "d.json", found), variant="all").sections
-    for name, section in expected.items():
-        assert section["AP50_per_class"] == sections[name]["AP50_per_class"], name
-        assert section["AP50_novel"] == sections[name]["AP50_novel"]
+    numbered = evaluate(truth=own, detections=write_json(tmp_path / "d.json", found), variant="all")
+    assert expected.table("average_precision").equals(numbered.table("average_precision"))
+    assert expected.numbers() == numbered.numbers()
     # A class without a number goes by its name; a number that the truth does not give is of no class, 90 of COCO's too.
     box = {"image_id": 1, "bbox": [1, 1, 5, 5], "score": 0.5}
     teddy = write_json(tmp_path / "teddy.json", [*found, box | {"category": "teddy bear"}])
     with pytest.raises(PredictionError, match="neither base nor novel"):
         evaluate(truth=own, detections=teddy)
     dropped = evaluate(truth=own, detections=teddy, outside="drop", variant="all")
-    assert dropped.sections["generalized/ovr-cnn"]["AP50_all"] == sections["generalized/ovr-cnn"]["AP50_all"]
+    assert dropped.numbers() == numbered.numbers()
     with pytest.raises(PredictionError, match="a category that is not known"):
         evaluate(truth=own, detections=write_json(tmp_path / "s.json", [box | {"category_id": 90}]), outside="drop")
 
@@ -151,21 +150,17 @@ def test_a_truth_of_one_group_alone_is_refused(tmp_path: Path) -> None:
 def test_the_means_of_detic_are_undefined_where_a_class_has_no_object(tmp_path: Path) -> None:
     paths = ovcoco.files(tmp_path)
     result = evaluate(truth=paths["truth"], detections=paths["detections"], variant="detic")
-    section = result.sections["generalized/detic"]
-    assert section["AP50_novel"] is None
-    assert "airplane" in section["undefined"]["AP50_novel"]
+    assert result["AP50_novel"] is None
+    assert "airplane" in result.measures.set_index("measure")["undefined"]["AP50_novel"]
 
 
 def test_a_result_names_the_lists_by_the_digests_of_the_manifest(tmp_path: Path) -> None:
     paths = ovcoco.files(tmp_path)
     result = evaluate(truth=paths["truth"], detections=paths["detections"], setting="all")
     manifest = built(val=read_coco(paths["truth"], dataset="coco", part="val2017"))
-    told = {
-        group: one["sha256"]
-        for setting in ("generalized", "constrained")
-        for group, one in result.sections[f"{setting}/ovr-cnn"]["lists"].items()
+    assert dict(result.table("lists")[["list", "sha256"]].to_numpy().tolist()) == {
+        part.name: part.sha256 for part in manifest.header.parts
     }
-    assert told == {part.name: part.sha256 for part in manifest.header.parts}
 
 
 @provided
@@ -221,12 +216,10 @@ def check_objects_as_detections_score_fully(val2017: Source, shared: Path, tmp_p
         if one["category_id"] not in left_out
     ]
     detections = write_json(tmp_path / "d.json", found)
-    sections = evaluate(truth=val2017, detections=detections, setting="all", variant="all").sections
-    for section in sections.values():
-        assert section["AP50_novel"] > 0.95
-        assert section["AP50_base"] > 0.95
+    result = evaluate(truth=val2017, detections=detections, setting="all", variant="all")
+    assert min(filter(None, result.numbers().values())) > 95
     for setting in ("generalized", "constrained"):
         # Every class has objects on val2017: the two means are one.
-        assert sections[f"{setting}/ovr-cnn"]["AP50_novel"] == sections[f"{setting}/detic"]["AP50_novel"]
-    images = {name: one["images"] for name, one in sections["constrained/detic"]["lists"].items()}
-    assert images == {"seen": 4533, "unseen": 2064}
+        assert result[f"{setting}/ovr-cnn/AP50_novel"] == result[f"{setting}/detic/AP50_novel"]
+    images = dict(result.table("lists")[["list", "images"]].to_numpy().tolist())
+    assert images == {"seen": 4533, "unseen": 2064, "all": 4836}

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from curation.benchmarks.elephant.orders import difference_order, walk_of_additions, walk_of_dict
+from curation.benchmarks.elephant.lists import difference_order, walk_of_additions, walk_of_dict
 from curation.errors import ProtocolError
 
 same_implementation = pytest.mark.skipif(

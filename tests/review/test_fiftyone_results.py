@@ -205,9 +205,9 @@ def test_sums_are_those_of_wilderness_impact(make: Any, tmp_path: Path) -> None:
     dataset = make(result)
     written = result.to_fiftyone(dataset)
     detections = outcomes_of(dataset, "elephant_paper")
-    assert written["AOSE"] == result.data["a_ose"]["all"]["total"] > 0
+    assert written["AOSE"] == result["AOSE@all"] > 0
     for recall in ("0.1", "0.3", "0.5"):
         kept = [one for one in detections if recall in one.kept_at]
-        points = result.data["paper"]["thresholds"][recall].values()
-        assert sum(one.outcome == "true positive" for one in kept) == sum(one["TP_c"] or 0 for one in points)
-        assert sum(one.on_unknown for one in kept) == result.data["a_ose"][recall]["total"]
+        points = result.table("operating_points").query("recall == @recall")
+        assert sum(one.outcome == "true positive" for one in kept) == points["TP"].sum()
+        assert sum(one.on_unknown for one in kept) == result[f"AOSE@{recall}"]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from curation.benchmarks.elephant.evaluation import PROFILES as ELEPHANT_PROFILES
+from curation.benchmarks.elephant.evaluation import VARIANTS as ELEPHANT_VARIANTS
 from curation.benchmarks.findmeifyoucan.measures import PROFILES as OOD_PROFILES
 from curation.benchmarks.osod3.evaluation import OUTSIDE
 from curation.benchmarks.osod3.evaluation import VARIANTS as OSOD3_PROFILES
@@ -46,7 +46,7 @@ def test_elephant_one_variant_alone(tmp_path: Path, options: tuple[str, ...], na
     run = elephant_run(tmp_path, *options)
     found, expected = run.result(), run.expected
     assert differences(found[name], expected[name]) == []
-    variants = {one for one in expected if one.startswith(tuple(ELEPHANT_PROFILES))}
+    variants = {one for one in expected if one.startswith(tuple(ELEPHANT_VARIANTS))}
     assert variants & set(found) == {name}
 
 

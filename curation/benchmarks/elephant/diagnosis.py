@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,9 @@ from curation.evaluation.matching import Matches, OperatingPoints, best_overlap,
 from curation.evaluation.problem import UNKNOWN, Bools, Detections, Floats, GroundTruth, Int32s, Int64s, Scene
 from curation.input_files import read_plain
 
+Record = dict[str, Any]
+"""A row of a table."""
+ALL_CLASSES = "all classes"
 KINDS: dict[str, str] = {
     "correct": "true positive",
     "localization": "closed image, IoU at or above the limit with an object of the same class (duplicates included)",
@@ -44,7 +47,7 @@ def diagnose(
     *,
     similar: SimilarSets | None = None,
     minimum_iou: float = 0.1,
-) -> dict[str, Any]:
+) -> list[Record]:
     """Return how many kept detections are of each kind, per recall, on the closed set and on closed set + WR1.
 
     Parameters
@@ -60,11 +63,10 @@ def diagnose(
 
     Returns
     -------
-    dict
-        ``result[recall][section]`` for the sections ``closed`` and ``wr1`` (with the first n_closed wilderness images
-        in ascending id order): ``per_class[class]`` and ``total``, counts by the keys of `KINDS`, None for a class
-        without threshold; ``shares`` with the same two keys, shares of all but the ignored, None where nothing is
-        kept; ``left_out``: the reason for each None. ``wr1`` is None when the wilderness is smaller than that.
+    list of dict
+        Rows of ``diagnosis``: of each recall, the parts ``closed`` and ``wr1`` (with the first n_closed wilderness
+        images in ascending id order; no rows where there are fewer), each class and `ALL_CLASSES`: counts by the keys
+        of `KINDS`, None for a class without threshold, which ``left_out`` says.
 
     Raises
     ------
@@ -78,10 +80,19 @@ def diagnose(
         _closed_kinds(scene.closed, scene.inside, matches.outcome[kept], table, minimum_iou),
         np.where(_objects_under(scene.wilderness, scene.outside, minimum_iou) >= 0, UNKNOWN_UNKNOWN, MIXED_UNKNOWN),
     )
-    return _by_section(scene, points, kinds, len(KINDS), _section)
+    rows = []
+    for recall, part, counts, limits in _by_part(scene, points, kinds, len(KINDS)):
+        at = {"recall": recall, "part": part}
+        for name, line, limit in zip(scene.closed.classes, counts.tolist(), limits, strict=True):
+            kept_none = bool(np.isnan(limit))
+            cells = dict.fromkeys(KINDS) if kept_none else dict(zip(KINDS, line, strict=True))
+            rows.append(at | {"class": name, **cells, "left_out": "the recall is never reached" if kept_none else ""})
+        total = dict(zip(KINDS, counts.sum(axis=0).tolist(), strict=True))
+        rows.append(at | {"class": ALL_CLASSES, **total, "left_out": ""})
+    return rows
 
 
-def confusion(scene: Scene, points: OperatingPoints, *, minimum_iou: float = 0.1) -> dict[str, Any]:
+def overlaps(scene: Scene, points: OperatingPoints, *, minimum_iou: float = 0.1) -> list[Record]:
     """Return what the kept detections of each class lie on, per recall, on the closed set and on closed set + WR1.
 
     Each kept detection goes to the object of highest IoU of any class, crowd and difficult ones included, when that
@@ -94,10 +105,10 @@ def confusion(scene: Scene, points: OperatingPoints, *, minimum_iou: float = 0.1
 
     Returns
     -------
-    dict
-        ``result[recall][section]`` for ``closed`` and ``wr1``: ``confusion[detected][true]`` with the counts above
-        zero, and ``background[detected]`` for every class. A true class is a known one or the original class of an
-        unknown object. ``wr1`` is None when there are fewer wilderness than closed images.
+    list of dict
+        Rows of ``overlaps``, with the counts above zero: of each recall and the parts ``closed`` and ``wr1`` (none
+        where there are fewer wilderness than closed images), the class detected and the true one, a known one or the
+        original class of an unknown object; ``""`` for the background.
     """
     _check_overlap(minimum_iou)
     scene, _ = _kept_at_any(scene, points)
@@ -109,16 +120,18 @@ def confusion(scene: Scene, points: OperatingPoints, *, minimum_iou: float = 0.1
         names = np.array([*(number[name] for name in _object_names(truth)), len(columns)], np.int64)
         return names[_objects_under(truth, detections, minimum_iou)]
 
-    def section(classes: Sequence[str], counts: Int64s, _: Floats) -> dict[str, Any]:
-        lines = {row: _named(columns, line[:-1]) for row, line in zip(classes, counts, strict=True)}
-        found = {row: {name: n for name, n in line.items() if n} for row, line in lines.items()}
-        return {
-            "confusion": {row: line for row, line in found.items() if line},
-            "background": _named(classes, counts[:, -1]),
-        }
-
     cells = [true_classes(*part) for part in scene.parts]
-    return _by_section(scene, points, cells, len(columns) + 1, section)
+    return [
+        {
+            "recall": recall,
+            "part": part,
+            "detected": scene.closed.classes[row],
+            "true": (*columns, "")[column],
+            "detections": int(counts[row, column]),
+        }
+        for recall, part, counts, _ in _by_part(scene, points, cells, len(columns) + 1)
+        for row, column in np.argwhere(counts).tolist()
+    ]
 
 
 def _kept_at_any(scene: Scene, points: OperatingPoints) -> tuple[Scene, Bools]:
@@ -131,24 +144,20 @@ def _kept_at_any(scene: Scene, points: OperatingPoints) -> tuple[Scene, Bools]:
     return scene._replace(inside=scene.inside.take(inside), outside=scene.outside.take(outside)), inside
 
 
-def _by_section(
-    scene: Scene, points: OperatingPoints, cells: Sequence[Int64s], width: int, section: Any
-) -> dict[str, Any]:
-    """Return ``result[recall]["closed" | "wr1"]``, made of the counts of kept detections, shape (K, width)."""
-    classes, n_closed = scene.closed.classes, scene.closed.n_images
-    result = {}
+def _by_part(
+    scene: Scene, points: OperatingPoints, cells: Sequence[Int64s], width: int
+) -> Iterator[tuple[str, str, Int64s, Floats]]:
+    """Yield recall, ``closed`` or ``wr1``, the counts of kept detections, shape (K, width), and the thresholds."""
+    n_classes, n_closed = len(scene.closed.classes), scene.closed.n_images
     for recall, limits in zip(recall_names(points), points.threshold, strict=True):
         counts = []
         for (_, detections), column in zip(scene.parts, cells, strict=True):
             kept = kept_in_wr1(detections, limits, n_closed)
             cell = detections.label[kept].astype(np.int64) * width + column[kept]
-            counts.append(np.bincount(cell, minlength=len(classes) * width).reshape(-1, width))
-        has_wr1 = scene.wilderness.n_images >= n_closed
-        result[recall] = {
-            "closed": section(classes, counts[0], limits),
-            "wr1": section(classes, counts[0] + counts[1], limits) if has_wr1 else None,
-        }
-    return result
+            counts.append(np.bincount(cell, minlength=n_classes * width).reshape(-1, width))
+        yield recall, "closed", counts[0], limits
+        if scene.wilderness.n_images >= n_closed:
+            yield recall, "wr1", counts[0] + counts[1], limits
 
 
 def kept_in_wr1(detections: Detections, limits: Floats, n_closed: int) -> Bools:
@@ -234,30 +243,6 @@ def _objects_under(truth: GroundTruth, detections: Detections, minimum_iou: floa
     return np.where(overlap >= minimum_iou, position.astype(np.int64), -1)
 
 
-def _section(classes: Sequence[str], counts: Int64s, limits: Floats) -> dict[str, Any]:
-    lines = zip(classes, counts, np.isnan(limits), strict=True)
-    per_class = {name: None if undefined else _named(KINDS, line) for name, line, undefined in lines}
-    total = _named(KINDS, counts.sum(axis=0))
-    return {
-        "per_class": per_class,
-        "total": total,
-        "shares": {
-            "per_class": {name: line and _shares(line) for name, line in per_class.items()},
-            "total": _shares(total),
-        },
-        "left_out": {name: "the recall is never reached" for name, line in per_class.items() if line is None},
-    }
-
-
-def _named(names: Sequence[str] | Mapping[str, str], counts: Int64s) -> dict[str, int]:
-    return dict(zip(names, counts.tolist(), strict=True))
-
-
-def _shares(counts: Mapping[str, int]) -> dict[str, float] | None:
-    total = sum(counts.values()) - counts["ignored"]
-    return {kind: n / total for kind, n in counts.items() if kind != "ignored"} if total else None
-
-
 def column_names(scene: Scene) -> tuple[str, ...]:
     """Return the true classes: the known ones in their order, then all others by code point."""
     others = {name for truth, _ in scene.parts for name in _object_names(truth)}
@@ -271,17 +256,6 @@ def _object_names(truth: GroundTruth) -> Iterator[str]:
         yield truth.classes[label] if label >= 0 else name or UNKNOWN
 
 
-def full_matrix(section: Mapping[str, Any], rows: Sequence[str], columns: Sequence[str]) -> dict[str, Any]:
-    """Return one section of `confusion` as a table: ``rows``, ``columns``, ``counts`` (R x C), ``background``."""
-    entries = section["confusion"]
-    return {
-        "rows": list(rows),
-        "columns": list(columns),
-        "counts": [[entries.get(row, {}).get(column, 0) for column in columns] for row in rows],
-        "background": [section["background"][row] for row in rows],
-    }
-
-
 BINS = 20
 EDGES: Floats = (np.arange(BINS + 1) - BINS // 2) / (BINS // 2)
 """Bin edges -1.0, -0.9, …, 1.0, each the float nearest to its decimal (``-1 + k * 0.1`` is not); last bin closed."""
@@ -289,7 +263,7 @@ EDGES: Floats = (np.arange(BINS + 1) - BINS // 2) / (BINS // 2)
 NO_BACKGROUND_SCORES = "the detections carry no background_score (only softmax detectors have one)"
 
 
-def background_gap(truth: GroundTruth, detections: Detections, matches: Matches) -> dict[str, Any] | None:
+def background_gap(truth: GroundTruth, detections: Detections, matches: Matches) -> dict[str, list[Record]] | None:
     """Return, per class, how the gap ``g = p_i - p_b`` spreads over all true positives of the closed set.
 
     ``p_i`` is the softmax score of the detected class, ``p_b`` that of the background. The supplement's table does not
@@ -299,22 +273,43 @@ def background_gap(truth: GroundTruth, detections: Detections, matches: Matches)
     Returns
     -------
     dict or None
-        ``result[class] = {"n", "mean", "std_population", "std_sample", "negative", "hist20", "missing"}``:
-        ``negative`` counts g < 0, ``hist20`` holds the counts in 20 bins on [-1, 1], ``missing`` the true positives
-        without a finite background score, ``decided_by_input_order`` the objects that two detections of equal score and
-        different background score claim. ``std_sample`` is None for n < 2; mean and deviations are None for n = 0
-        and ``reason`` says why. None when the detections carry no background scores at all;
-        `NO_BACKGROUND_SCORES` is the reason.
+        Rows of ``background_gaps``: ``negative`` counts gaps below 0, ``missing`` the true positives without a finite
+        background score, ``decided_by_order`` the objects that two detections of equal score and different background
+        score claim; ``std_sample`` is None for n < 2, mean and deviations for n = 0, and ``undefined`` says why. Rows
+        of ``background_histogram``: the counts in 20 bins on [-1, 1], for classes whose gaps all lie there. None when
+        the detections carry no background scores at all; `NO_BACKGROUND_SCORES` is the reason.
     """
     if detections.background_scores is None:
         return None
     gaps = detections.scores - detections.background_scores
     correct = matches.outcome == 1
     by_order = np.bincount(truth.label[_claimed_equally(gaps, detections, matches)], minlength=len(truth.classes))
-    return {
-        name: _spread(gaps[correct & (detections.label == number)]) | {"decided_by_input_order": int(by_order[number])}
-        for number, name in enumerate(truth.classes)
-    }
+    rows, bins = [], []
+    for number, (name, decided) in enumerate(zip(truth.classes, by_order.tolist(), strict=True)):
+        all_gaps = gaps[correct & (detections.label == number)]
+        known = all_gaps[np.isfinite(all_gaps)]
+        n = len(known)
+        softmax = not n or np.abs(known).max() <= 1
+        defined = n > 0 and softmax
+        nothing, outside = "no true positive has a background score", "a gap lies outside [-1, 1]"
+        reason = nothing if softmax else f"{outside}: the scores are not softmax probabilities"
+        rows.append(
+            {
+                "class": name,
+                "n": n,
+                "mean": float(known.mean()) if defined else None,
+                "std_population": float(known.std()) if defined else None,
+                "std_sample": float(known.std(ddof=1)) if defined and n > 1 else None,
+                "negative": int((known < 0).sum()),
+                "missing": len(all_gaps) - n,
+                "decided_by_order": decided,
+                "undefined": "" if defined else reason,
+            }
+        )
+        if softmax:
+            cells = zip(EDGES[:-1].tolist(), EDGES[1:].tolist(), histogram(known), strict=True)
+            bins += [{"class": name, "from": low, "to": high, "true_positives": count} for low, high, count in cells]
+    return {"background_gaps": rows, "background_histogram": bins}
 
 
 def _claimed_equally(gaps: Floats, detections: Detections, matches: Matches) -> Int32s:
@@ -326,26 +321,6 @@ def _claimed_equally(gaps: Floats, detections: Detections, matches: Matches) -> 
     held = holder[matches.claim[rivals]]
     same_gap = np.isclose(gaps[rivals], gaps[held], rtol=0, atol=0, equal_nan=True)
     return np.unique(matches.claim[rivals[(detections.scores[rivals] == detections.scores[held]) & ~same_gap]])
-
-
-def _spread(gaps: Floats) -> dict[str, Any]:
-    known = gaps[np.isfinite(gaps)]
-    n = len(known)
-    softmax = not n or np.abs(known).max() <= 1
-    defined = n > 0 and softmax
-    found = {
-        "n": n,
-        "mean": float(known.mean()) if defined else None,
-        "std_population": float(known.std()) if defined else None,
-        "std_sample": float(known.std(ddof=1)) if defined and n > 1 else None,
-        "negative": int((known < 0).sum()),
-        "hist20": histogram(known) if softmax else None,
-        "missing": len(gaps) - n,
-    }
-    if defined:
-        return found
-    nothing, outside = "no true positive has a background score", "a gap lies outside [-1, 1]"
-    return found | {"reason": nothing if softmax else f"{outside}: the scores are not softmax probabilities"}
 
 
 def histogram(gaps: Floats) -> list[int]:

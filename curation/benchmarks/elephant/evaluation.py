@@ -2,28 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 
 from curation.arguments import Replicates, Seed
-from curation.benchmarks.elephant import diagnosis, measures
-from curation.benchmarks.elephant.measures import OFFICIAL, OWOD, PAPER, TABLE_4_BETAS
-from curation.benchmarks.elephant.report import DEFINITIONS, REPORT
+from curation.benchmarks.elephant import diagnosis, figures, measures
+from curation.benchmarks.elephant.diagnosis import Record
+from curation.benchmarks.elephant.measures import OFFICIAL, OWOD, PAPER, SHARED, TABLE_4_BETAS, TABLES
 from curation.errors import EvaluationError, UsageError
 from curation.evaluation import inputs, open_set
-from curation.evaluation.curves import average_precision_by_level
 from curation.evaluation.inputs import POLICY, READING, CategoryIds, Policy, Reading, Truth
 from curation.evaluation.matching import Matches, OperatingPoints, assign, recall_names, tenth_names, thresholds
-from curation.evaluation.open_set import LEVEL_COUNTS, LevelCounts, Levels
+from curation.evaluation.measures import Measured
+from curation.evaluation.open_set import LEVEL_COUNTS, LevelCounts
 from curation.evaluation.outcomes import Outcomes
 from curation.evaluation.problem import MOST_LISTED, GroundTruth, Scene
 from curation.evaluation.resample import wilderness_intervals
-from curation.evaluation.result import Result
+from curation.evaluation.result import (
+    Report,
+    Result,
+    Scored,
+    Table,
+    order_table,
+    stem_of,
+    tidy_tables,
+    truth_digests,
+)
 from curation.evaluation.truth import check_closed, check_wilderness, ground_truth
 from curation.evaluation.variants import Difficult
 from curation.evaluation.voc import outcomes_by_class, precision_recall
@@ -31,12 +40,13 @@ from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
 from curation.progress import steps
 
-Profile = Literal["paper", "official", "all"]
-PROFILES: dict[str, str] = {
+Variant = Literal["paper", "official", "all"]
+VARIANTS: dict[str, str] = {
     PAPER.name: PAPER.meaning,
     OFFICIAL.name: OFFICIAL.meaning,
     "all": "both, difficult objects ignored and counted, integer and float32 level counts",
 }
+
 PARTS = ("closed", "wilderness")
 _TENTHS = dict(zip(tenth_names(range(1, 11)), range(1, 11), strict=True))
 _BETAS = ",".join(TABLE_4_BETAS)
@@ -73,7 +83,7 @@ class ElephantOptions:
         of the bootstrap
     """
 
-    variant: Profile = "paper"
+    variant: Variant = "paper"
     difficult: Difficult = "ignore"
     level_counts: LevelCounts = "integer"
     recalls: Annotated[Texts, "R,R"] = "0.1,0.3,0.5"
@@ -174,16 +184,32 @@ def evaluate(
     listed, unlisted = inputs.classes_listed([(parts[one], read[one]) for one in PARTS], most=_MOST_LISTED, named=kept)
     (closed, inside), (wilderness, outside) = ((part.truth, found.detections) for part, found in listed)
     scene = Scene(closed, inside, wilderness, outside)
-    told = inputs.about(
+    facts = inputs.about(
         known,
         {part: {"truth": parts[part].file, "detections": read[part].file} for part in PARTS},
         manifest=inputs.manifest_record(taken, wilderness_part=wilderness_part),
         option_files=option_files,
     )
+    found = evaluate_elephant(scene, options)
+    scored = [
+        Scored(
+            part="closed + " + ("wilderness" if taken is None else wilderness_part),
+            variant=variant,
+            method=stem_of(read["closed"].file),
+            truth=truth_digests(facts),
+            predictions={part: read[part].file for part in PARTS},
+            operating_point={"recalls": ", ".join(tenth_names(options.tenths))},
+            # A class file goes before the manifest's classes: its digest is part of the truth.
+            pinned=classes is None,
+            found=measured,
+        )
+        for variant, measured in found.variants.items()
+    ]
     return Result(
         REPORT,
-        told,
-        evaluate_elephant(scene, options),
+        {**facts, "variants": {name: VARIANTS[name.partition("_")[0]] for name in found.variants}},
+        found.shared,
+        scored=scored,
         columns=lambda: precision_recall(closed, inside, difficult=options.difficult),
         notes=[*(f"{part}: {note}" for part, (_, notes) in boxed.items() for note in notes), *unlisted],
         outcomes=lambda: {PAPER.name: single_outcomes(scene, options)},
@@ -209,24 +235,30 @@ def _lists(manifest: Manifest | None, wilderness_part: str, reading: Reading) ->
     return {"closed": closed, "wilderness": wilderness}
 
 
-def evaluate_elephant(scene: Scene, options: ElephantOptions = OPTIONS) -> dict[str, Any]:
-    """Return every number of the protocol, each beside what it refers to; undefined ones are None with a reason.
+class Evaluated(NamedTuple):
+    """What `evaluate_elephant` finds: of each variant, and what is the same under all of them."""
+
+    variants: dict[str, Measured]
+    shared: dict[str, Any]
+
+
+def evaluate_elephant(scene: Scene, options: ElephantOptions = OPTIONS) -> Evaluated:
+    """Return every number of the protocol as rows; undefined ones are None with a reason.
 
     Returns
     -------
-    dict
-        ``profile``, ``definitions``, ``classes``, ``true_classes``, ``n_closed``, ``n_wild``, ``wilderness_order``,
-        ``images``, ``n_detections``; one section a reading (``paper``, ``paper_difficult_counted``, ``official``,
-        ``official_float32_counts``, ``paper_float32_counts``, …); and ``owod``, ``a_ose``, ``diagnosis``, ``fbeta``,
-        ``background_gap``, ``bootstrap``.
+    Evaluated
+        Variants are ``paper``, ``paper_difficult_counted``, ``official``, ``official_float32_counts``,
+        ``paper_float32_counts``, …, as they were asked for. Shared are the rows of `measures.SHARED` and what they
+        rest on.
 
     Raises
     ------
     UsageError, EvaluationError
         Options that cannot work on these parts.
     """
-    if options.variant not in PROFILES:
-        raise UsageError("Unknown variant", expected=", ".join(PROFILES), found=repr(options.variant)[:80])
+    if options.variant not in VARIANTS:
+        raise UsageError("Unknown variant", expected=", ".join(VARIANTS), found=repr(options.variant)[:80])
     closed, wilderness = scene.closed, scene.wilderness
 
     @cache
@@ -236,43 +268,53 @@ def evaluate_elephant(scene: Scene, options: ElephantOptions = OPTIONS) -> dict[
 
     matches, points = matched(options.difficult)
     levels = open_set.wilderness_levels(closed.n_images, wilderness.n_images, counts=options.level_counts)
-    sections: dict[str, Callable[[], Any]] = {}
-    for name, profile, difficult, counts in _readings(options):
-        if profile == OFFICIAL.name:
-            tenths = options.tenths
-            sections[name] = partial(measures.official_profile, scene, recalls_tenths=tenths, counts=counts)
+    owod, errors = measures.owod(scene.parts), measures.open_set_errors(scene.parts, points)
+    found: dict[str, Measured] = {}
+    for name, variant, difficult, counts in steps(list(_variants(options)), "variants"):
+        if variant == OFFICIAL.name:
+            one = measures.official(scene, recalls_tenths=options.tenths, counts=counts)
         else:
-            sections[name] = partial(_paper, scene, difficult, *matched(difficult), levels)
-    sections |= {
-        "owod": lambda: measures.owod_metrics(scene.parts),
-        "a_ose": lambda: measures.open_set_errors(scene.parts, points),
-        "diagnosis": lambda: _diagnosis(scene, matches, points, options),
-        "fbeta": lambda: _fbeta(scene, matches, options),
-        "fbeta_formula": lambda: {options.fbeta_formula: measures.FORMULAS[options.fbeta_formula]},
-        "background_gap": lambda: diagnosis.background_gap(closed, scene.inside, matches),
-        "bootstrap": lambda: _bootstrap(scene, matches, levels, options) if options.bootstrap else None,
-    }
-    found = {name: section() for name, section in steps(sections.items(), "sections")}
-    lacks_background = found["background_gap"] is None
-    return {
-        "profile": options.variant,
-        "profile_meaning": PROFILES[options.variant],
-        "difficult": options.difficult,
-        "level_counts": options.level_counts,
-        "definitions": DEFINITIONS,
-        "classes": list(closed.classes),
-        "true_classes": list(diagnosis.column_names(scene)),
-        "n_closed": closed.n_images,
-        "n_wild": wilderness.n_images,
-        "wilderness_order": "ascending image id",
-        "images": {part: _image_counts(truth) for part, (truth, _) in zip(PARTS, scene.parts, strict=True)},
-        "n_detections": {
-            part: dict(zip(closed.classes, np.bincount(one.label, minlength=len(closed.classes)).tolist(), strict=True))
+            one = measures.paper(scene, *matched(difficult), levels)
+        found[name] = one._replace(values=[*one.values, *errors.values, *owod.values])
+    similar = None if isinstance(options.similar, Path) else options.similar
+    gaps = diagnosis.background_gap(closed, scene.inside, matches)
+    bootstrap = _bootstrap(scene, matches, levels, options) if options.bootstrap else {"intervals": []}
+    tables: dict[str, list[Record]] = {
+        "images": [{"part": part, **_image_counts(truth)} for part, (truth, _) in zip(PARTS, scene.parts, strict=True)],
+        "detections": [
+            {"part": part, "class": name, "detections": count}
             for part, (_, one) in zip(PARTS, scene.parts, strict=True)
-        },
-        **found,
-        "undefined": {"background_gap": diagnosis.NO_BACKGROUND_SCORES} if lacks_background else {},
+            for name, count in zip(
+                closed.classes, np.bincount(one.label, minlength=len(closed.classes)).tolist(), strict=True
+            )
+        ],
+        **errors.tables,
+        **owod.tables,
+        "diagnosis": diagnosis.diagnose(scene, matches, points, similar=similar),
+        "overlaps": diagnosis.overlaps(scene, points),
+        "fbeta": _fbeta(scene, matches, options),
+        **(gaps or {"background_gaps": [], "background_histogram": []}),
+        "intervals": bootstrap.pop("intervals"),
     }
+    return Evaluated(
+        found,
+        {
+            "variant": options.variant,
+            "difficult": options.difficult,
+            "level_counts": {options.level_counts: LEVEL_COUNTS[options.level_counts]},
+            "definitions": measures.DEFINITIONS,
+            "true_classes": list(diagnosis.column_names(scene)),
+            "wilderness_order": "ascending image id",
+            "fbeta_formula": {options.fbeta_formula: measures.FORMULAS[options.fbeta_formula]},
+            "bootstrap": bootstrap or None,
+            **tables,
+            "decided_by_order": {
+                "OWOD": owod.decided_by_order,
+                "background gap": sum(row["decided_by_order"] for row in tables["background_gaps"]),
+            },
+            "undefined": {} if gaps else {"background_gaps": diagnosis.NO_BACKGROUND_SCORES},
+        },
+    )
 
 
 def single_outcomes(scene: Scene, options: ElephantOptions = OPTIONS) -> tuple[Outcomes, ...]:
@@ -291,54 +333,23 @@ def single_outcomes(scene: Scene, options: ElephantOptions = OPTIONS) -> tuple[O
     return tuple(outcomes)
 
 
-def _readings(options: ElephantOptions) -> Iterator[tuple[str, str, Difficult, LevelCounts]]:
-    """Yield name, variant, treatment of difficult objects and rule for level counts of each section asked for."""
+def _variants(options: ElephantOptions) -> Iterator[tuple[str, str, Difficult, LevelCounts]]:
+    """Yield name, variant, treatment of difficult objects and rule for level counts of each one asked for."""
     given, counted = options.difficult, options.level_counts
-    readings: tuple[tuple[str, Difficult, LevelCounts], ...] = ((options.variant, given, counted),)
+    asked: tuple[tuple[str, Difficult, LevelCounts], ...] = ((options.variant, given, counted),)
     if options.variant == "all":
-        readings = (
+        asked = (
             ("paper", "ignore", counted),
             ("paper", "count", counted),
             ("official", given, "integer"),
             ("official", given, "float32"),
         )
-    for profile, difficult, counts in readings:
-        name = profile + ("_difficult_counted" if (profile, difficult) == ("paper", "count") else "")
-        yield name + ("_float32_counts" if counts == "float32" else ""), profile, difficult, counts
+    for variant, difficult, counts in asked:
+        name = variant + ("_difficult_counted" if (variant, difficult) == ("paper", "count") else "")
+        yield name + ("_float32_counts" if counts == "float32" else ""), variant, difficult, counts
 
 
-def _paper(
-    scene: Scene, difficult: Difficult, matches: Matches, points: OperatingPoints, levels: Levels
-) -> dict[str, Any]:
-    classes = scene.closed.classes
-    positives = dict(zip(classes, matches.n_positive.tolist(), strict=True))
-    by_level = np.bincount(levels.first_level(scene.outside.image), minlength=len(levels) + 1)
-    return {
-        "difficult": difficult,
-        "level_counts": levels.counts,
-        "level_counts_meaning": LEVEL_COUNTS[levels.counts],
-        "npos": positives,
-        "levels": list(levels.names),
-        "n_wild_images": levels.images.tolist(),
-        "n_wild_detections": by_level[:-1].cumsum().tolist(),
-        "classes_averaged": [name for name, n in positives.items() if n],
-        "classes_left_out": {name: "no ground truth" for name, n in positives.items() if not n},
-        **average_precision_by_level(classes, scene.inside, matches, scene.outside, levels),
-        **open_set.wilderness_impact(classes, matches, points, scene.outside, levels),
-    }
-
-
-def _diagnosis(scene: Scene, matches: Matches, points: OperatingPoints, options: ElephantOptions) -> dict[str, Any]:
-    similar = None if isinstance(options.similar, Path) else options.similar
-    kinds = diagnosis.diagnose(scene, matches, points, similar=similar)
-    overlaps = diagnosis.confusion(scene, points)
-    return {
-        recall: {name: found and {**found, **overlaps[recall][name]} for name, found in sections.items()}
-        for recall, sections in kinds.items()
-    }
-
-
-def _fbeta(scene: Scene, matches: Matches, options: ElephantOptions) -> dict[str, Any]:
+def _fbeta(scene: Scene, matches: Matches, options: ElephantOptions) -> list[Record]:
     if options.fbeta_ratios is None:
         ratios = measures.available_ratios(scene.closed.n_images, scene.wilderness.n_images)
     else:
@@ -347,7 +358,7 @@ def _fbeta(scene: Scene, matches: Matches, options: ElephantOptions) -> dict[str
     return measures.fbeta_operating_points(scene, matches, ratios=ratios, betas=betas, formula=formula)
 
 
-def _bootstrap(scene: Scene, matches: Matches, levels: Levels, options: ElephantOptions) -> dict[str, Any]:
+def _bootstrap(scene: Scene, matches: Matches, levels: open_set.Levels, options: ElephantOptions) -> dict[str, Any]:
     return wilderness_intervals(
         scene.closed,
         scene.inside,
@@ -372,3 +383,30 @@ def _image_counts(truth: GroundTruth) -> dict[str, int]:
         "difficult": int(truth.difficult.sum()),
         "crowd": int(truth.crowd.sum()),
     }
+
+
+def _tables(result: Result) -> Iterator[Table]:
+    yield from tidy_tables(result)
+    for one in SHARED:
+        names = [column.name for column in one.columns]
+        rows = [tuple(row[name] for name in names) for row in result.data[one.name]]
+        printed = [row for row in rows if one.printed(row)] if one.printed else None
+        title, file = one.title if rows else "", bool(rows) and one.name in REPORT.files
+        yield Table(one.name, one.columns, rows, title, printed, file=file)
+    yield order_table(result.data["decided_by_order"])
+
+
+REPORT = Report(
+    "elephant",
+    measures.MEASURES,
+    tables=_tables,
+    drawings=figures.drawings,
+    # 2: official: closed images without annotation leave N.
+    # 3: average precision is in %.
+    algorithm=3,
+    # Figures have CSV files of what is drawn of the others.
+    files=("measures", *(one.name for one in TABLES), "fbeta", "open_set_errors", "diagnosis", "background_gaps"),
+    figures=("wilderness_curve", "error_diagnosis", "confusion", "precision_recall", "background_gap"),
+    tidy=TABLES,
+    places=("variant",),
+)

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from curation import figure_style as style
-from curation.benchmarks.elephant.diagnosis import EDGES
-from curation.benchmarks.elephant.measures import impact_of
-from curation.evaluation.figures import Result, require_content
+from curation.benchmarks.elephant.diagnosis import ALL_CLASSES, KINDS, Record
+from curation.benchmarks.elephant.measures import INTERPOLATED, PAPER
+from curation.evaluation.figures import precision_recall_curves, require_content
+from curation.evaluation.result import Figure, Result
 from curation.figure_style import INK, MARKERS, MUTED, RECALL_COLOURS, SERIES, SMALL, plain, save_figure, set_title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure as Canvas
 
 _ERROR_COLOURS = {
     "localization": "#56B4E9",
@@ -26,30 +28,29 @@ _ERROR_COLOURS = {
     "mixed_unknown": "#B8B8B8",
     "unknown_unknown": "#D55E00",
 }
-_SECTION_TITLES = {"closed": "closed set", "wr1": "closed set + as many wilderness images"}
+_PART_TITLES = {"closed": "closed set", "wr1": "closed set + as many wilderness images"}
 _FLAVOURS = {"mAP11": "mAP (11-point)", "mAP_area": "mAP (area)", "mAP": "mAP (11-point, official)"}
 
 
 def wilderness_curve(
-    results: Mapping[str, Result],
+    results: Mapping[str, Mapping[str, Sequence[Record]]],
     stem: Path,
     *,
     reading: str = "macro",
-    intervals: Mapping[str, Result] | None = None,
+    intervals: Mapping[str, Sequence[Record]] | None = None,
     note: str = "",
 ) -> list[Path]:
     """Draw wilderness impact and mAP against the wilderness ratio (Elephant paper, Fig. 5).
 
     Parameters
     ----------
-    results : mapping of detector name to result
-        Each with ``levels`` (decimal texts), ``WI[recall][reading]`` (or ``WI[recall]``) and ``mAP11``, ``mAP_area`` or
-        ``mAP``: one number a level, None where undefined (a gap in the line).
+    results : mapping of detector name to rows of the tables ``levels`` and ``impact``
+        Of one variant; what is undefined is a gap in a line.
     stem : Path
         Path without suffix.
     reading : str
-        ``macro``, ``pooled`` or ``ratio_of_mean_precision``.
-    intervals : mapping of detector name to bootstrap result, optional
+        ``macro``, ``pooled`` or ``ratio_of_mean_precision``; the official code has but one.
+    intervals : mapping of detector name to rows of the table ``intervals``, optional
         Drawn as bands around WI.
     note : str
         Added to the title, such as the variant.
@@ -60,19 +61,29 @@ def wilderness_curve(
         PNG, SVG, CSV.
     """
     require_content(results, stem, "results")
-    recalls = list(dict.fromkeys(recall for result in results.values() for recall in result["WI"]))
-    if all(isinstance(impact, list) for result in results.values() for impact in result["WI"].values()):
-        # The official code has one reading, whatever is asked for.
-        reading = "mean_interpolated_precision"
-    flavours = [name for name in _FLAVOURS if any(name in result for result in results.values())]
+    recalls = list(dict.fromkeys(row["recall"] for result in results.values() for row in result["impact"]))
+    official = {name: result["impact"][0]["over_classes"] == INTERPOLATED for name, result in results.items()}
+    shown_reading = INTERPOLATED if all(official.values()) else reading
+    flavours = [one for one in _FLAVOURS if (one == "mAP") in official.values()]
+    levels = {name: [row["ratio"] for row in result["levels"]] for name, result in results.items()}
+    impacts = {
+        (name, recall): [
+            row["WI"]
+            for row in result["impact"]
+            if row["recall"] == recall and row["over_classes"] in (reading, INTERPOLATED)
+        ]
+        for name, result in results.items()
+        for recall in recalls
+    }
     rows = []
     for detector, result in results.items():
-        columns = [*(impact_of(result, recall, reading) for recall in recalls), *map(result.get, flavours)]
-        for k, level in enumerate(result["levels"]):
-            rows.append((detector, level, *(column and column[k] for column in columns)))
-    header = ("detector", "wilderness_ratio", *(f"WI_{reading}_recall_{r}" for r in recalls), *flavours)
+        columns = [impacts[detector, recall] for recall in recalls]
+        for k, row in enumerate(result["levels"]):
+            averages = (row.get(flavour) for flavour in flavours)
+            rows.append((detector, row["ratio"], *(column[k] if column else None for column in columns), *averages))
+    header = ("detector", "wilderness_ratio", *(f"WI_{shown_reading}_recall_{r}" for r in recalls), *flavours)
 
-    def draw() -> Figure:
+    def draw() -> Canvas:
         alone = len(results) == 1
         # One detector has a line a recall; several have a panel a recall.
         panels = [recalls] if alone else [[recall] for recall in recalls]
@@ -80,14 +91,18 @@ def wilderness_curve(
         for axis, shown in zip(axes[:-1], panels, strict=True):
             lines = [(recall, detector) for recall in shown for detector in results]
             for number, (recall, detector) in enumerate(lines):
-                result, band = results[detector], (intervals or {}).get(detector)
                 colour = SERIES[number % len(SERIES)]
                 colour = RECALL_COLOURS.get(recall, colour) if alone else colour
-                if recall in result["WI"]:
+                if impacts[detector, recall]:
                     label = f"recall {recall}" if alone else plain(detector)
-                    _draw_line(axis, result["levels"], impact_of(result, recall, reading), number, label, colour)
-                if band and recall in band["WI"]:
-                    _draw_band(axis, result["levels"], band["WI"][recall][reading], colour)
+                    _draw_line(axis, levels[detector], impacts[detector, recall], number, label, colour)
+                band = [
+                    row
+                    for row in (intervals or {}).get(detector, ())
+                    if (row["measure"], row["recall"], row["over_classes"]) == ("WI", recall, reading)
+                ]
+                if band:
+                    _draw_band(axis, levels[detector], band, colour)
             axis.set_title("Wilderness impact" if alone else f"Impact at recall {shown[0]}")
             axis.set_ylim(bottom=0)
         if alone:
@@ -97,26 +112,35 @@ def wilderness_curve(
             for axis in axes[:-1]:
                 axis.set_ylim(0, highest)
             style.add_key(figure, axes)
-        _draw_mean_precision(axes[-1], results, flavours[:2])
+        drawn = {
+            (detector, flavour): [row[flavour] for row in result["levels"]]
+            for detector, result in results.items()
+            for flavour in flavours[:2]
+            if (flavour == "mAP") == official[detector]
+        }
+        _draw_mean_precision(axes[-1], levels, drawn)
         style.label_outer(axes, "wilderness ratio", "wilderness impact")
-        axes[-1].set_ylabel("mAP")
-        set_title(figure, f"Wilderness impact ({reading.replace('_', ' ')}) and mAP", note)
+        axes[-1].set_ylabel("mAP (%)")
+        set_title(figure, f"Wilderness impact ({shown_reading.replace('_', ' ')}) and mAP", note)
         return figure
 
     return save_figure(draw, stem, header, rows)
 
 
-def _draw_mean_precision(axis: Axes, results: Mapping[str, Result], flavours: Sequence[str]) -> None:
-    """Draw mAP against the wilderness ratio: the first flavour solid, area AP dashed."""
-    alone = len(results) == 1
-    for number, (detector, result) in enumerate(results.items()):
-        for flavour in (one for one in flavours if one in result):
+def _draw_mean_precision(
+    axis: Axes, levels: Mapping[str, Sequence[str]], averages: Mapping[tuple[str, str], Sequence[float | None]]
+) -> None:
+    """Draw mAP against the wilderness ratio, by detector and flavour: the first flavour solid, area AP dashed."""
+    alone = len(levels) == 1
+    for number, detector in enumerate(levels):
+        for flavour in (flavour for name, flavour in averages if name == detector):
             dashed = flavour == "mAP_area"
             label = _FLAVOURS[flavour] if alone else "_hidden" if dashed else plain(detector)
-            line = _draw_line(axis, result["levels"], result[flavour], number, label)
+            line = _draw_line(axis, levels[detector], averages[detector, flavour], number, label)
             if dashed:
                 line.set(linestyle="--", marker="")
-    axis.set_title("mAP (dashed: area)" if not alone and len(flavours) > 1 else "mAP")
+    several = len({flavour for _, flavour in averages}) > 1
+    axis.set_title("mAP (dashed: area)" if not alone and several else "mAP")
     if alone:
         axis.legend(loc="best")
 
@@ -131,46 +155,56 @@ def _draw_line(
     return line
 
 
-def _draw_band(axis: Axes, levels: Sequence[str], interval: Sequence[Result], colour: str) -> None:
-    band = [one for one in interval if one["low"] is not None and one["level"] in levels]
-    x, low, high = ([float(one[side]) for one in band] for side in ("level", "low", "high"))
+def _draw_band(axis: Axes, levels: Sequence[str], interval: Sequence[Record], colour: str) -> None:
+    band = [one for one in interval if one["low"] is not None and one["ratio"] in levels]
+    x, low, high = ([float(one[side]) for one in band] for side in ("ratio", "low", "high"))
     label = "bootstrap interval"
-    told = label in axis.get_legend_handles_labels()[1]
-    axis.fill_between(x, low, high, color=colour, alpha=0.18, linewidth=0, label="" if told else label)
+    is_named = label in axis.get_legend_handles_labels()[1]
+    axis.fill_between(x, low, high, color=colour, alpha=0.18, linewidth=0, label="" if is_named else label)
 
 
-def error_bars(diagnoses: Mapping[str, Result], stem: Path, *, recall: str = "0.3", note: str = "") -> list[Path]:
+def error_bars(
+    diagnoses: Mapping[str, Sequence[Record]], stem: Path, *, recall: str = "0.3", note: str = ""
+) -> list[Path]:
     """Draw the shares of each kind of error among the kept detections, per class (Elephant paper, Fig. 3).
 
     Parameters
     ----------
-    diagnoses : mapping of detector name to the result of `curation.benchmarks.elephant.diagnosis.diagnose`
+    diagnoses : mapping of detector name to rows of the table ``diagnosis``
+        A class without a threshold has no bar.
     stem : Path
     recall : str
-        The operating point, a key of each diagnosis.
+        The operating point.
     """
     require_content(diagnoses, stem, "diagnoses")
-    kinds = ("correct", *_ERROR_COLOURS, "ignored")
-    sections = [name for name in _SECTION_TITLES if all(d[recall][name] is not None for d in diagnoses.values())]
-    bars = {name: {one: list(_bars(d[recall][one])) for one in sections} for name, d in diagnoses.items()}
+    bars = {
+        name: {
+            part: [(row["class"], row) for row in rows if (row["recall"], row["part"]) == (recall, part)
+                   and row["correct"] is not None]
+            for part in _PART_TITLES
+        }
+        for name, rows in diagnoses.items()
+    }  # fmt: skip
+    parts = [part for part in _PART_TITLES if all(by_part[part] for by_part in bars.values())]
+    bars = {name: {part: by_part[part] for part in parts} for name, by_part in bars.items()}
     rows = [
-        (detector, section, name, recall, *(counts[kind] for kind in kinds))
-        for detector, by_section in bars.items()
-        for section, shown in by_section.items()
+        (detector, part, name, recall, *(counts[kind] for kind in KINDS))
+        for detector, by_part in bars.items()
+        for part, shown in by_part.items()
         for name, counts in shown
     ]
 
-    def draw() -> Figure:
-        heights = [len(by_section["closed"]) for by_section in bars.values()]
+    def draw() -> Canvas:
+        heights = [len(by_part["closed"]) for by_part in bars.values()]
         figure = style.new_figure(style.PAGE, sum(0.17 * height + 0.7 for height in heights) + 0.6)
         grid = {"height_ratios": heights}
-        axes = figure.subplots(len(bars), len(sections), squeeze=False, sharex=True, gridspec_kw=grid)
+        axes = figure.subplots(len(bars), len(parts), squeeze=False, sharex=True, gridspec_kw=grid)
         longest = 0.01
-        for line, (detector, by_section) in zip(axes, bars.items(), strict=True):
+        for line, (detector, by_part) in zip(axes, bars.items(), strict=True):
             prefix = f"{plain(detector)}: " if len(bars) > 1 else ""
-            for axis, (section, shown) in zip(line, by_section.items(), strict=True):
+            for axis, (part, shown) in zip(line, by_part.items(), strict=True):
                 longest = max(longest, _draw_error_bars(axis, shown, labelled=axis is line[0]))
-                axis.set_title(prefix + _SECTION_TITLES[section])
+                axis.set_title(prefix + _PART_TITLES[part])
         for axis in axes[-1]:
             # Room for the count beside the longest bar.
             axis.set(xlabel="share of kept detections", xlim=(0, longest * 1.25))
@@ -178,16 +212,10 @@ def error_bars(diagnoses: Mapping[str, Result], stem: Path, *, recall: str = "0.
         set_title(figure, f"Errors at the threshold of recall {recall}", note)
         return figure
 
-    return save_figure(draw, stem, ("detector", "section", "class", "recall", *kinds), rows)
+    return save_figure(draw, stem, ("detector", "section", "class", "recall", *KINDS), rows)
 
 
-def _bars(section: Result) -> Iterator[tuple[str, Mapping[str, int]]]:
-    """Yield the classes with a threshold, then all together."""
-    yield from ((name, counts) for name, counts in section["per_class"].items() if counts is not None)
-    yield "all classes", section["total"]
-
-
-def _draw_error_bars(axis: Axes, bars: Sequence[tuple[str, Mapping[str, int]]], *, labelled: bool) -> float:
+def _draw_error_bars(axis: Axes, bars: Sequence[tuple[str, Record]], *, labelled: bool) -> float:
     """Draw one stacked bar a class, the shares of each kind of error, and return the longest."""
     positions = np.arange(len(bars))[::-1]
     totals = np.array([sum(counts[kind] for kind in ("correct", *_ERROR_COLOURS)) for _, counts in bars])
@@ -207,21 +235,30 @@ def _draw_error_bars(axis: Axes, bars: Sequence[tuple[str, Mapping[str, int]]], 
     return float(left.max())
 
 
-def confusion_figure(matrix: Result, stem: Path, *, title: str = "", note: str = "") -> list[Path]:
+def confusion_matrix(overlaps: Sequence[Record], detected: Sequence[str], true: Sequence[str]) -> Record:
+    """Return rows of the table ``overlaps``, of one recall and part, as a matrix without the background."""
+    counts = np.zeros((len(detected), len(true)), np.int64)
+    for row in overlaps:
+        if row["true"]:
+            counts[detected.index(row["detected"]), true.index(row["true"])] = row["detections"]
+    return {"rows": detected, "columns": true, "counts": counts.tolist()}
+
+
+def confusion_figure(matrix: Record, stem: Path, *, title: str = "", note: str = "") -> list[Path]:
     """Draw what the detections of each known class lie on (Elephant paper, Fig. 4): log colour, zero white.
 
     Parameters
     ----------
     matrix : dict
         ``rows`` (predicted classes), ``columns`` (true classes) and ``counts``, shape (rows, columns), as
-        `curation.benchmarks.elephant.diagnosis.full_matrix` returns them.
+        `confusion_matrix` returns them.
     """
     detected, true = matrix["rows"], matrix["columns"]
     require_content(true if detected else (), stem, "confusion matrix")
     counts = np.asarray(matrix["counts"], np.int64).reshape(len(detected), len(true))
     has_unknown = len(true) > len(detected)
 
-    def draw() -> Figure:
+    def draw() -> Canvas:
         from matplotlib.colors import LogNorm
 
         most = max(int(counts.max()), 10)
@@ -237,40 +274,38 @@ def confusion_figure(matrix: Result, stem: Path, *, title: str = "", note: str =
             axis.axhline(len(detected) - 0.5, color=INK, linewidth=1.2)
         axis.set_ylabel("true class: the object of highest IoU")
         style.add_scale(figure, axis, image, "detections")
-        told = "; ".join(filter(None, [note, "below the line: unknown classes" if has_unknown else ""]))
-        set_title(figure, title or "Confusion of true and detected classes", told)
+        notes = "; ".join(filter(None, [note, "below the line: unknown classes" if has_unknown else ""]))
+        set_title(figure, title or "Confusion of true and detected classes", notes)
         return figure
 
     rows = [(name, *line) for name, line in zip(detected, counts.tolist(), strict=True)]
     return save_figure(draw, stem, ("detected", *true), rows)
 
 
-def background_histogram(gaps: Result, stem: Path, *, note: str = "") -> list[Path]:
+def background_histogram(gaps: Sequence[Record], bins: Sequence[Record], stem: Path, *, note: str = "") -> list[Path]:
     """Draw how far correct detections stand above the background score, one panel a class (Elephant paper, Fig. 8).
 
     A class without correct detections has no panel; the table lists it.
 
     Parameters
     ----------
-    gaps : dict
-        What `curation.benchmarks.elephant.diagnosis.background_gap` returns.
+    gaps, bins : rows of the tables ``background_gaps`` and ``background_histogram``
     """
-    shown = {name: gap for name, gap in gaps.items() if gap["hist20"] is not None}
-    require_content(shown, stem, "background scores")
-    edges = EDGES.tolist()
-    rows = [
-        (name, *bin_) for name, gap in shown.items() for bin_ in zip(edges[:-1], edges[1:], gap["hist20"], strict=True)
-    ]
-    drawn = {name: gap for name, gap in shown.items() if gap["n"]} or shown
+    require_content(bins, stem, "background scores")
+    names = dict.fromkeys(row["class"] for row in bins)
+    shown = [row for row in gaps if row["class"] in names]
+    drawn = [row for row in shown if row["n"]] or shown
 
-    def draw() -> Figure:
+    def draw() -> Canvas:
         figure, axes = style.small_multiples(len(drawn), most=5, height=1.45)
         look: dict[str, Any] = {"color": SERIES[0], "edgecolor": "white", "linewidth": 0.6}
-        for axis, (name, gap) in zip(axes, drawn.items(), strict=True):
-            axis.bar(EDGES[:-1], gap["hist20"], width=0.1, align="edge", **look)
+        for axis, gap in zip(axes, drawn, strict=True):
+            own = [row for row in bins if row["class"] == gap["class"]]
+            counts = [row["true_positives"] for row in own]
+            axis.bar([row["from"] for row in own], counts, width=0.1, align="edge", **look)
             axis.axvline(0, color=INK, linewidth=0.8)
-            axis.set(xlim=(-1, 1), xticks=(-1, 0, 1), title=plain(name, 17))
-            axis.set_ylim(0, max(*gap["hist20"], 1) * 1.65)
+            axis.set(xlim=(-1, 1), xticks=(-1, 0, 1), title=plain(gap["class"], 17))
+            axis.set_ylim(0, max(*counts, 1) * 1.65)
             axis.grid(visible=False)
             style.whole_numbers(axis, most=3)
             spread = "n = {n}\nmean {mean:.2f}\nstd {std_population:.2f}".format_map(gap) if gap["n"] else "n = 0"
@@ -280,4 +315,40 @@ def background_histogram(gaps: Result, stem: Path, *, note: str = "") -> list[Pa
         set_title(figure, "Background gap of correct detections", f"{meaning}; {note}" if note else meaning)
         return figure
 
-    return save_figure(draw, stem, ("class", "from", "to", "true_positives"), rows)
+    return save_figure(draw, stem, ("class", "from", "to", "true_positives"), [tuple(row.values()) for row in bins])
+
+
+def drawings(result: Result) -> Iterator[Figure]:
+    """Yield the figures of a result: those of its first variant, and those of its closed matching."""
+    data, first = result.data, result.scored[0]
+    method, tables = first.method, first.found.tables if first.found else {}
+    by_name = {
+        name: [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
+        for name, table in tables.items()
+    }
+    recalls = dict.fromkeys(row["recall"] for row in data["diagnosis"])
+    recall = "0.3" if "0.3" in recalls else next(iter(recalls))
+    overlaps = [row for row in data["overlaps"] if row["recall"] == recall]
+    part = "wr1" if any(row["part"] == "wr1" for row in data["diagnosis"]) else "closed"
+    matrix = confusion_matrix(
+        [row for row in overlaps if row["part"] == part], [row["class"] for row in by_name["classes"]],
+        data["true_classes"],
+    )  # fmt: skip
+    # The intervals are those of the paper's variant: they are not drawn around another.
+    bands = {method: data["intervals"]} if first.variant.startswith(PAPER.name) else None
+    marks = {method: by_name["operating_points"]} if "operating_points" in by_name else None
+    has_errors = any(
+        row["correct"] is not None and row["class"] != ALL_CLASSES
+        for row in data["diagnosis"]
+        if row["recall"] == recall
+    )
+    note = f"variant {first.variant.replace('_', ' ')}"
+    curve = partial(wilderness_curve, {method: by_name}, intervals=bands, note=note)
+    bars = partial(error_bars, {method: data["diagnosis"]}, recall=recall)
+    curves = partial(precision_recall_curves, {method: result.columns}, thresholds=marks, note="closed set")
+    gaps = partial(background_histogram, data["background_gaps"], data["background_histogram"])
+    yield Figure("wilderness_curve", curve)
+    yield Figure("error_diagnosis", bars if has_errors else None)
+    yield Figure("confusion", partial(confusion_figure, matrix, note=f"recall {recall}"))
+    yield Figure("precision_recall", curves if result.columns else None)
+    yield Figure("background_gap", gaps if data["background_histogram"] else None)

@@ -13,8 +13,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from curation.benchmarks.elephant.lists import known_images
-from curation.benchmarks.elephant.orders import difference_order, image_numbers
+from curation.benchmarks.elephant.lists import difference_order, image_numbers, known_images
 from curation.canonical import sha256_of_bytes
 from curation.errors import ExportError
 from curation.ids import native_number

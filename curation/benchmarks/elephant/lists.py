@@ -3,6 +3,11 @@
 A detector that knows the 20 VOC classes is tested on VOC2007 test (closed set) and on COCO train2017 images that show
 none of the 20 (the *wilderness*). The paper gives 23,008 such images; its subset WR1 holds as many as the closed set,
 4,952. Its rule is the notebook ``Protocol_Creator.ipynb`` of Vastlab/Elephant-of-object-detection, commit 645a4c3.
+
+The notebook takes ``list(set(coco.imgs) - known)[:n]``: no seed and no shuffle, but the order in which
+CPython 3.7 to 3.13 walks a set of ints (``Objects/setobject.c``). That order is a fact about one implementation, so
+nothing here relies on the interpreter at hand: `difference_order` is the hash table itself, and its tests hold it
+against the real one. ``hash(n) == n`` for every number admitted here.
 """
 
 from __future__ import annotations
@@ -17,16 +22,16 @@ import msgspec
 import numpy as np
 
 from curation.benchmarks import parts
-from curation.benchmarks.elephant.orders import walks_of
 from curation.benchmarks.facts import fact, facts_of
 from curation.benchmarks.parameters import salt, several
 from curation.benchmarks.parts import Part, Selection, all_images, compared, source_entry, voc_classes
 from curation.benchmarks.published import drafts
+from curation.benchmarks.selection import hash_rank
 from curation.errors import ProtocolError, UsageError
 from curation.manifest.header import ClassEntry, Figure, LabelView, Paper, PartEntry, Supersedes
 from curation.manifest.manifest import Manifest
 from curation.manifest.views import class_positions
-from curation.sources.source import Bools, Source
+from curation.sources.source import Bools, Int64s, Source
 
 _FACTS = facts_of(__package__)
 PAPER = fact(__package__, "paper", Paper)
@@ -385,3 +390,193 @@ def _wilderness_reason(name: str, obtained: int | None, coco: Source) -> str:
     if name.startswith("wr1") or name.endswith("levels"):
         return "follows from the wilderness or the closed part, which differ from the paper's"
     return "the source is not the official instances_train2017.json"
+
+
+_MIXER = np.uint64(0x9E3779B97F4A7C15)
+"""An odd number: multiples of it modulo 2^64 put image numbers into an order that has nothing to do with theirs."""
+
+
+def walks_of(
+    coco: Source, shows_known: Bools, parameters: Mapping[str, Any], sizes: Sequence[int]
+) -> tuple[dict[str, Int64s], bool]:
+    """Return the wilderness images in each order, as positions, and whether the order of filling has a say.
+
+    The notebook's set is filled in the order of images in the JSON. Collisions in the hash table only permute
+    neighbours, so the first n are the same images from any filling order unless the cut falls among such neighbours.
+    ``cpython_set`` fills it in ascending order, so that no shuffled file changes a list; ``cpython_set_as_listed``
+    takes the file at its word.
+
+    Whether the order of filling has a say is a question about every order there is. It is tried on two that follow
+    from the numbers alone, so that the answer is the same for every shuffled file: descending, which exchanges any two
+    images that collide, and a scrambled one. ``cpython_set_as_listed``, where asked for, is held against it too.
+    True is proved: the set, filled in another order of the same images, begins with other images. False is evidence.
+    """
+    walks: dict[str, Int64s] = {}
+    wilderness = np.flatnonzero(~shows_known)
+    native = coco.images.native[wilderness]
+    if "hash" in parameters["orders"]:
+        ids = np.strings.add(f"{coco.namespace}:", native).tolist()
+        walks["hash"] = wilderness[hash_rank(ids, parameters["salt"])]
+    if "id" in parameters["orders"]:
+        walks["id"] = wilderness[np.argsort(native, kind="stable")]
+    if not {"cpython_set", "cpython_set_as_listed"} & set(parameters["orders"]):
+        return walks, False
+    numbers = image_numbers(coco)
+    ascending = np.argsort(numbers, kind="stable")
+    fillings = [ascending[::-1], np.argsort(numbers.astype(np.uint64) * _MIXER, kind="stable")]
+    walks["cpython_set"] = walk = _set_walk(numbers, shows_known, ascending)
+    if "cpython_set_as_listed" in parameters["orders"]:
+        fillings.append(np.arange(len(numbers)))
+        walks["cpython_set_as_listed"] = difference_order(numbers, shows_known)
+    others = (_set_walk(numbers, shows_known, filling) for filling in fillings)
+    return walks, any(
+        not np.array_equal(np.sort(walk[:size]), np.sort(other[:size])) for other in others for size in sizes
+    )
+
+
+def _set_walk(numbers: Int64s, shows_known: Bools, filling: Int64s) -> Int64s:
+    """Return the walk through the notebook's set when its numbers enter in the order of `filling`."""
+    return filling[difference_order(numbers[filling], shows_known[filling])]
+
+
+def image_numbers(coco: Source) -> Int64s:
+    """Return the integer ids that the notebook's set held; text ids must be decimal numbers.
+
+    Raises
+    ------
+    ProtocolError
+        An id is not a number, so there is no set of ints.
+    """
+    numbers = coco.images.numbers
+    if len(numbers) and not np.array_equal(numbers, np.arange(len(numbers))):
+        return numbers
+    # A reader numbers images 0..n-1 where the file's ids are texts.
+    try:
+        return coco.images.native.astype(np.int64)
+    except (ValueError, OverflowError):
+        raise ProtocolError(
+            "CPython's set order needs image ids that are numbers",
+            where=f"source coco: {coco.files[0].name if coco.files else coco.dataset}",
+            found=repr(coco.images.native[0])[:80],
+            hint="--set orders=hash",
+        ) from None
+
+
+_SMALLEST_TABLE = 8
+_LINEAR_PROBES = 9
+_PERTURB_SHIFT = 5
+_LARGE_SET = 50_000
+_LARGEST_PLAIN_HASH = 2**61 - 2
+
+
+def difference_order(numbers: Int64s, removed: Bools) -> Int64s:
+    """Return where the elements of ``set(dict.fromkeys(numbers)) - set(numbers[removed])`` stand, in its order.
+
+    Parameters
+    ----------
+    numbers : ndarray of int64, shape (n,)
+        Keys of the dict that the left set is made from (``coco.imgs``), in insertion order; unique, 0 to 2^61 - 2.
+    removed : ndarray of bool, shape (n,)
+        Which of them the right set holds; its own order has no influence.
+
+    Returns
+    -------
+    ndarray of int64
+        Positions in `numbers`: ``numbers[result]`` is the list that CPython makes.
+
+    Raises
+    ------
+    ProtocolError
+        A number is negative, or so large that its hash is another number.
+    """
+    walk = walk_of_dict(numbers)
+    remaining = walk[~removed[walk]]
+    # CPython copies the left set and deletes from the copy when the right one has fewer than a quarter of its
+    # elements. The copy has the same slots, and so few deletions never make it shrink: the order stays.
+    if len(numbers) >> 2 > int(removed.sum()):
+        return remaining
+    return remaining[walk_of_additions(numbers[remaining])]
+
+
+def walk_of_dict(numbers: Int64s) -> Int64s:
+    """Return the positions of a dict's keys in the order of ``set(d)``, whose table is sized once, above twice n."""
+    _check(numbers)
+    presized = len(numbers) * 5 >= (_SMALLEST_TABLE - 1) * 3
+    return _walk(numbers, _size_above(2 * len(numbers)) if presized else _SMALLEST_TABLE)
+
+
+def walk_of_additions(numbers: Int64s) -> Int64s:
+    """Return the positions of numbers in the order of a set to which they were added one by one."""
+    _check(numbers)
+    size = _SMALLEST_TABLE
+    limit = _fill_limit(size)
+    arrivals = np.arange(min(limit, len(numbers)))
+    walk = arrivals[_walk(numbers[arrivals], size)]
+    while len(numbers) >= limit:
+        # The grown table receives what the old one held, in slot order, and then the next additions.
+        size = _size_above(limit * 2 if limit > _LARGE_SET else limit * 4)
+        arrivals = np.concatenate([walk, np.arange(limit, min(_fill_limit(size), len(numbers)))])
+        walk = arrivals[_walk(numbers[arrivals], size)]
+        limit = _fill_limit(size)
+    return walk
+
+
+def _fill_limit(size: int) -> int:
+    """Return the number of elements whose arrival makes a table grow: the least with ``fill * 5 >= mask * 3``."""
+    return -(-3 * (size - 1) // 5)
+
+
+def _size_above(least: int) -> int:
+    size = _SMALLEST_TABLE
+    while size <= least:
+        size *= 2
+    return size
+
+
+def _walk(numbers: Int64s, size: int) -> Int64s:
+    """Return the arrivals 0..n-1 in slot order after they entered a table of this size one after the other.
+
+    Entering one by one, each taking the first free slot of its probe sequence, gives the same table as all proposing at
+    once, each slot keeping its earliest arrival and turning the others away to their next probe: deferred acceptance
+    with one priority common to all slots has one outcome. That form needs a few dozen array operations instead of a
+    loop over images.
+    """
+    empty = len(numbers)
+    table = np.full(size, empty, np.int64)
+    start = numbers & (size - 1)
+    probe = np.zeros(len(numbers), np.int64)
+    perturb = numbers.copy()
+    pending = np.arange(len(numbers))
+    while len(pending):
+        slot = start[pending] + probe[pending]
+        holder = table[slot]
+        earlier = pending < holder
+        # Repeated slots keep the value assigned last: the earliest arrival, since `pending` ascends.
+        table[slot[earlier][::-1]] = pending[earlier][::-1]
+        waiting = np.zeros(empty + 1, np.bool_)
+        waiting[holder[earlier]] = True
+        waiting[pending] = table[slot] != pending
+        pending = np.flatnonzero(waiting[:empty])
+        _advance(pending, start, probe, perturb, size - 1)
+    return table[table < empty]
+
+
+def _advance(pending: Int64s, start: Int64s, probe: Int64s, perturb: Int64s, mask: int) -> None:
+    """Move some arrivals to the next slot of their probe sequence: nine linear probes where they fit, then a jump."""
+    last_probe = np.where(start[pending] + _LINEAR_PROBES <= mask, _LINEAR_PROBES, 0)
+    jump = probe[pending] >= last_probe
+    probe[pending] += 1
+    jumping = pending[jump]
+    perturb[jumping] >>= _PERTURB_SHIFT
+    start[jumping] = (start[jumping] * 5 + 1 + perturb[jumping]) & mask
+    probe[jumping] = 0
+
+
+def _check(numbers: Int64s) -> None:
+    if len(numbers) and not (numbers.min() >= 0 and numbers.max() <= _LARGEST_PLAIN_HASH):
+        raise ProtocolError(
+            "CPython's set order is only defined here for image numbers that are their own hash",
+            expected=f"0 to {_LARGEST_PLAIN_HASH}",
+            found=f"{numbers.min()} to {numbers.max()}",
+            hint="--set orders=hash",
+        )

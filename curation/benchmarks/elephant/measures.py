@@ -1,23 +1,39 @@
-"""What the Elephant paper and the codes around it measure beside what the engines offer.
+"""What the Elephant paper and the codes around it measure, declared and computed as rows.
 
-The rules by which each variant assigns detections to objects; wilderness impact and mAP as the paper's own code
-computes them; wilderness impact and A-OSE as the OWOD code does; F-beta operating points (Table 4).
+The rules by which each variant assigns detections to objects; wilderness impact and mAP as the paper says and as its
+own code computes them; wilderness impact and A-OSE as the OWOD code does; F-beta operating points (Table 4).
+
+To add a measure, declare it in `MEASURES` and yield its `Value` where the numbers of its variant are made. A table is
+declared in `TABLES`, where each variant has rows of its own, or in `SHARED`; its rows are records by the names of its
+columns.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
-from typing import Any, Literal
+from functools import partial
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from curation.benchmarks.elephant.diagnosis import ALL_CLASSES, KINDS, Record
 from curation.errors import EvaluationError, UsageError
 from curation.evaluation import input_order, matching, open_set
-from curation.evaluation.curves import Pool, Ranking, distinct_points, eleven_point, precision_at_recall
-from curation.evaluation.matching import Matches, OperatingPoints, assign
-from curation.evaluation.problem import Bools, Detections, Floats, GroundTruth, Scene
+from curation.evaluation.curves import (
+    Pool,
+    Ranking,
+    average_precision_by_level,
+    distinct_points,
+    eleven_point,
+    precision_at_recall,
+)
+from curation.evaluation.matching import Matches, OperatingPoints, assign, recall_names
+from curation.evaluation.measures import Measure, Measured, Value, formulas, percent
+from curation.evaluation.open_set import Levels
+from curation.evaluation.problem import Bools, Detections, Floats, GroundTruth, Int64s, Scene
+from curation.evaluation.result import Column, Tidy
 from curation.evaluation.variants import IOU, Rules, round_as_text
 
 PAPER = Rules(
@@ -43,11 +59,222 @@ OWOD = Rules(
     text=True,
 )
 Part = tuple[GroundTruth, Detections]
+INTERPOLATED = "mean_interpolated_precision"
+"""How the official code averages wilderness impact over classes: precision first, then one ratio."""
+_PAPER = "Dhamija et al., WACV 2020"
+_CODE = "the paper's eval.py and WIC.py"
+
+_precision = partial(Measure, unit="%", better="higher", undefined="no class has objects", ranked=True)
+_error = partial(Measure, unit="count", better="lower", source="Miller et al., ICRA 2018")
+MEASURES = (
+    _precision(
+        "mAP11",
+        "mean average precision of the closed set, 11 points",
+        "mean over classes with objects of the 11-point AP (VOC2007); equal scores make one point of the curve",
+        source="Everingham et al., IJCV 2010 (the rule of VOC2007)",
+    ),
+    _precision(
+        "mAP_area",
+        "mean average precision of the closed set, area",
+        "mean over classes with objects of the area under the precision envelope (VOC2010)",
+        source="VOC2010 development kit",
+    ),
+    _precision(
+        "mAP",
+        "mean average precision of the official code",
+        "mean of the 11-point AP over classes with a detection on the images of the level",
+        source=_CODE,
+        undefined="no class has a detection",
+    ),
+    Measure(
+        "AWI@{recall}",
+        "average wilderness impact at a recall",
+        "mean of WI over the levels k >= 1 (excl_level0) or k >= 0 (incl_level0) (paper, Table 2)",
+        unit="ratio",
+        better="lower",
+        source=f"{_PAPER}, Table 2",
+        undefined="no level has wilderness images, or no class reaches the recall",
+        ranked=True,
+    ),
+    _precision(
+        "mAP11_ties_in_input_order",
+        "mean average precision of the closed set, 11 points, equal scores in input order",
+        "the same, with a point of the curve after each detection",
+        ranked=False,
+    ),
+    _error(
+        "AOSE@{recall}",
+        "absolute open-set error at the threshold of a recall",
+        "detections of a known class with IoU > 0.5 to an unknown object (Miller et al., ICRA 2018)",
+    ),
+    _error(
+        "AOSE_objects@{recall}",
+        "unknown objects called known at the threshold of a recall",
+        "distinct unknown objects with a detection of a known class of IoU > 0.5",
+    ),
+    Measure(
+        "WI_owod@{recall}",
+        "wilderness impact of OWOD's code",
+        "mean over classes of detections on unknown objects / mean of TP + FP, at the index of nearest recall",
+        unit="ratio",
+        better="lower",
+        source="code of ORE",
+        undefined="no class has both objects and detections, or none of theirs is right or wrong so far",
+    ),
+    _error(
+        "AOSE_owod",
+        "absolute open-set error of OWOD's code",
+        "detections of any score with IoU > 0.5 to an unknown object, difficult and crowd ones included; scores to 3 "
+        "and corners to 1 decimal",
+        source="code of ORE",
+    ),
+    _error(
+        "AOSE_objects_owod",
+        "unknown objects called known, by OWOD's code",
+        "distinct unknown objects hit by the detections of AOSE_owod",
+        source="code of ORE",
+    ),
+)
 
 
-def official_profile(
+def _columns(names: str, unit: str = "") -> tuple[Column, ...]:
+    return tuple(Column(name, unit) for name in names.split())
+
+
+TABLES = (
+    Tidy("levels", (
+        Column("ratio"), Column("n_wild_images", "count", "wilderness images"),
+        Column("n_wild_detections", "count", text=False), Column("n_classes_with_detections", "count", text=False),
+        *_columns("mAP11 mAP_area", "%"), Column("mAP11_ties_in_input_order", "%", text=False), Column("mAP", "%"),
+    ), title="Levels of wilderness", printed=lambda row: row[0].endswith(".0")),
+    Tidy("impact", (
+        *_columns("recall over_classes ratio"), Column("WI", "ratio"),
+        Column("mean_interp_precision", "ratio", text=False),
+    ), title="Wilderness impact", printed=lambda row: row[1] in ("macro", INTERPOLATED) and row[2].endswith(".0")),
+    Tidy("average_impact", (
+        Column("recall"), Column("over_classes", head="over classes"),
+        Column("excl_level0", "ratio", "levels above 0"), Column("incl_level0", "ratio", "with level 0"),
+    ), title="Average wilderness impact"),
+    Tidy("operating_points", (
+        *_columns("recall class"), Column("threshold", "score"), *_columns("TP FP", "count"),
+        Column("reached", "ratio", "recall"), Column("left_out", head="left out"),
+    ), title="Operating points on the closed set"),
+    Tidy("average_precision", (*_columns("ratio class"), *_columns("AP11 AP_area", "%"))),
+    Tidy("wilderness_impact", (*_columns("recall class ratio"), Column("FP_o", "count"), Column("WI", "ratio"))),
+    Tidy("classes", (Column("class"), Column("objects", "count"), Column("left_out", head="left out"))),
+    Tidy("counts", _columns("count value")),
+)  # fmt: skip
+"""What each variant has beside its measures."""
+SHARED = (
+    Tidy("images", (
+        Column("part"), *_columns("images without_annotation objects known unknown difficult crowd", "count"),
+    )),
+    Tidy("detections", (*_columns("part class"), Column("detections", "count"))),
+    Tidy("open_set_errors", (*_columns("recall class"), Column("AOSE", "count"))),
+    Tidy("owod_classes", (Column("class"), Column("AOSE", "count"), Column("left_out"))),
+    Tidy("nearest_recalls", (*_columns("recall class"), Column("nearest_recall", "ratio"))),
+    Tidy("diagnosis", (*_columns("recall part class"), *_columns(" ".join(KINDS), "count"), Column("left_out")),
+         title="What is kept at a recall", printed=lambda row: row[2] == ALL_CLASSES),
+    Tidy("overlaps", (*_columns("recall part detected true"), Column("detections", "count"))),
+    Tidy("fbeta", (
+        *_columns("class ratio beta"), *_columns("F precision recall", "share"), Column("threshold", "score"),
+        *_columns("TP FP n", "count"), Column("undefined"),
+    )),
+    Tidy("background_gaps", (
+        Column("class"), Column("n", "count"), *_columns("mean std_population std_sample", "ratio"),
+        *_columns("negative missing decided_by_order", "count"), Column("undefined"),
+    ), title="Background gap of correct detections"),
+    Tidy("background_histogram", (*_columns("class from to"), Column("true_positives", "count"))),
+    Tidy("intervals", _columns("measure recall over_classes ratio estimate low high undefined reason")),
+)  # fmt: skip
+"""What is of the detector on the closed matching, whatever the variant."""
+DEFINITIONS: dict[str, str] = {
+    "matching": "paper: per class, by falling score, ties in input order, IoU >= 0.5 with the object of highest IoU "
+    "of the class; taken already: false positive; difficult (unless counted) and crowd: neither (VOC's rule)",
+    "threshold": "score of the first true positive at which TP * 10 >= r * 10 * n on the closed set; kept are all "
+    "detections with score >= it (paper: the confidence at which 10, 30, 50 % of the known objects are found)",
+    "WI": "closed precision / open precision - 1 = FP_o / (TP_c + FP_c) at the threshold of the closed set; FP_o: all "
+    "detections of the class at or above it on the wilderness images of the level (paper, Fig. 5)",
+    **{f"WI.{name}": text for name, text in open_set.READINGS.items()},
+    **formulas(MEASURES, "AWI"),
+    "levels": "wilderness ratio k/10: the first n_k wilderness images by ascending image id (paper, Fig. 5)",
+    **formulas(MEASURES, "mAP11", "mAP11_ties_in_input_order", "mAP_area"),
+    "official": "eval.py and WIC.py: best object of any class at float32 IoU >= 0.5, difficult ordinary, 11-point AP, "
+    "mean over classes with a detection on the images of the level, WI from interpolated precision, images "
+    "without annotation always wilderness, a closed one too, which then leaves N; of two right detections of an object "
+    "the first listed counts, and equal scores keep input order",
+    "owod": "OWOD voc_eval: IoU > 0.5, scores to 3 and corners to 1 decimal, WI at the index of nearest recall",
+    **formulas(MEASURES, "AOSE"),
+    "diagnosis": "kinds of kept detections (paper, section 4.1, Fig. 3 and 9) and what they lie on (Fig. 4); wr1: "
+    "closed set and the first n_closed images of the wilderness given, by id: the paper's WR1 if that is its part wr1",
+    "fbeta": "(1 + b^2) TP / ((TP + FP) + b^2 n), threshold of highest F, ties to the highest (paper, Table 4)",
+    "background_gap": "score of the class - background score, true positives of the closed set (paper, Fig. 8)",
+}
+
+
+def paper(scene: Scene, matches: Matches, points: OperatingPoints, levels: Levels) -> Measured:
+    """Return mAP and wilderness impact at each level as the paper's text says.
+
+    AP is of all images of a level (`curation.evaluation.curves.average_precision_by_level`), in %; wilderness impact
+    of the threshold of the closed set (`curation.evaluation.open_set.wilderness_impact`).
+
+    Parameters
+    ----------
+    matches : Matches
+        Outcome of each closed detection.
+    points : OperatingPoints
+        Thresholds of the closed set.
+    levels : Levels
+        Of the wilderness.
+    """
+    classes = scene.closed.classes
+    precision = average_precision_by_level(classes, scene.inside, matches, scene.outside, levels)
+    tables = open_set.wilderness_impact(classes, matches, points, scene.outside, levels)
+    first_level = levels.first_level(scene.outside.image)
+    n_detections = np.bincount(first_level, minlength=len(levels) + 1)[:-1].cumsum().tolist()
+    flavours = ("mAP11", "mAP_area", "mAP11_ties_in_input_order")
+    means = {name: list(map(percent, precision[name])) for name in flavours}
+    tables["levels"] = [
+        {
+            "ratio": ratio,
+            "n_wild_images": images,
+            "n_wild_detections": found,
+            **{name: means[name][k] for name in means},
+        }
+        for k, (ratio, images, found) in enumerate(zip(levels.names, levels.images.tolist(), n_detections, strict=True))
+    ]
+    tables["average_precision"] = [
+        {"ratio": ratio, "class": name} | {key: percent(precision[key][ratio][name]) for key in ("AP11", "AP_area")}
+        for ratio in levels.names
+        for name in classes
+    ]
+    tables["classes"] = [
+        {"class": name, "objects": n, "left_out": "" if n else "no ground truth"}
+        for name, n in zip(classes, matches.n_positive.tolist(), strict=True)
+    ]
+    values = [
+        *(Value(name, means[name][0]) for name in flavours),
+        *(
+            Value("AWI", row["excl_level0"], {"recall": row["recall"]})
+            for row in tables["average_impact"]
+            if row["over_classes"] == "macro"
+        ),
+    ]
+    return Measured(values, _tables(tables), decided_by_order=precision["decided_by_order"])
+
+
+def _tables(rows: Mapping[str, Sequence[Record]]) -> dict[str, dict[str, list[Any]]]:
+    """Return the tables of a variant as columns; what a row lacks is None."""
+    return {
+        one.name: {column.name: [row.get(column.name) for row in rows[one.name]] for column in one.columns}
+        for one in TABLES
+        if one.name in rows
+    }
+
+
+def official(
     scene: Scene, *, recalls_tenths: Sequence[int] = (1, 3, 5), counts: open_set.LevelCounts = "integer"
-) -> dict[str, Any]:
+) -> Measured:
     """Return mAP and wilderness impact at each level as the paper's own code (``eval.py``, ``WIC.py``) computes them.
 
     The code differs from the paper's text: matching against objects of any class, float32 IoU, difficult objects
@@ -59,13 +286,6 @@ def official_profile(
     images of the level; a class without ground truth counts as 0. Two faults of the code are not imitated: it breaks
     off on empty detections, and a crowd region shifts the list of objects it matches against (here crowd only counts
     in the number of positives).
-
-    Returns
-    -------
-    dict
-        ``levels``, ``n_closed_images`` (N), ``n_closed_as_wilderness``, ``n_wild_images``, ``npos``, ``mAP``,
-        ``WI[recall]``, ``mean_interp_precision[recall]`` (lists over levels, None where undefined, the reason under
-        ``undefined``), ``AWI[recall]``, ``n_classes_with_detections``, ``decided_by_order``.
     """
     closed, inside, wilderness, outside = scene
     wild = ~np.isin(np.arange(closed.n_images), closed.image)
@@ -88,28 +308,37 @@ def official_profile(
         detected[:, number] = ranking.level.min(initial=len(levels)) <= np.arange(len(levels))
         for recall, tenths in zip(recalls, recalls_tenths, strict=True):
             precision[recall][:, number] = precision_at_recall(curve, tenths)
-    means = {recall: _means(table, detected) for recall, table in precision.items()}
-    impacts = {recall: [_impact(values[0], value) for value in values] for recall, values in means.items()}
-    undefined = {} if detected.all(axis=0).any() else {"level 0.0": "no class has a detection on the closed images"}
-    for recall in (recall for recall, impact in impacts.items() if None in impact):
-        undefined[f"WI at recall {recall}"] = "the mean interpolated precision is 0 or has no class"
-    return {
-        "levels": list(levels.names),
-        "level_counts": levels.counts,
-        "level_counts_meaning": open_set.LEVEL_COUNTS[levels.counts],
-        "n_closed_images": n_known,
-        "n_closed_as_wilderness": n_wild,
-        "n_wild_images": levels.images.tolist(),
-        "npos": dict(zip(closed.classes, pool.n_positive.tolist(), strict=True)),
-        "n_classes_with_detections": detected.sum(axis=1).tolist(),
-        "mAP": _means(average, detected),
-        "WI": impacts,
-        "AWI": {recall: open_set.average_impact(impact) for recall, impact in impacts.items()},
-        "mean_interp_precision": means,
-        "undefined": undefined,
-        # Objects go to the detection that is listed first, ranks of equal scores too.
-        "decided_by_order": _to_first_listed(matches, inside.scores) + pool.decided_by_order(),
+    mean_average = list(map(percent, _means(average, detected)))
+    by_level = zip(levels.names, levels.images.tolist(), detected.sum(axis=1).tolist(), mean_average, strict=True)
+    names = ("ratio", "n_wild_images", "n_classes_with_detections", "mAP")
+    rows: dict[str, list[Record]] = {
+        "levels": [dict(zip(names, row, strict=True)) for row in by_level],
+        "impact": [],
+        "average_impact": [],
+        "classes": [
+            {"class": name, "objects": n, "left_out": ""}
+            for name, n in zip(closed.classes, pool.n_positive.tolist(), strict=True)
+        ],
+        "counts": [
+            {"count": "n_closed_images", "value": n_known},
+            {"count": "n_closed_as_wilderness", "value": n_wild},
+        ],
     }
+    values = [Value("mAP", mean_average[0], undefined="no class has a detection on the closed images")]
+    for recall, table in precision.items():
+        mean = _means(table, detected)
+        impact = [mean[0] / one - 1 if mean[0] and one else None for one in mean]
+        reading = {"recall": recall, "over_classes": INTERPOLATED}
+        rows["impact"] += [
+            reading | {"ratio": ratio, "WI": value, "mean_interp_precision": one}
+            for ratio, value, one in zip(levels.names, impact, mean, strict=True)
+        ]
+        rows["average_impact"].append(reading | open_set.average_impact(impact))
+        reason = "the mean interpolated precision is 0 or has no class" if None in impact else ""
+        values.append(Value("AWI", rows["average_impact"][-1]["excl_level0"], {"recall": recall}, undefined=reason))
+    # Objects go to the detection that is listed first, ranks of equal scores too.
+    by_order = _to_first_listed(matches, inside.scores) + pool.decided_by_order()
+    return Measured(values, _tables(rows), decided_by_order=by_order)
 
 
 def _to_first_listed(matches: Matches, scores: Floats) -> int:
@@ -120,80 +349,86 @@ def _to_first_listed(matches: Matches, scores: Floats) -> int:
     return int((scores[found] < highest[matches.claim[found]]).sum())
 
 
-def _impact(at_home: float | None, mean: float | None) -> float | None:
-    return at_home / mean - 1 if at_home and mean else None
-
-
 def _means(table: Floats, detected: Bools) -> open_set.Values:
     """Return the mean at each level over the classes with a detection there."""
     return [float(row[some].mean()) if some.any() else None for row, some in zip(table, detected, strict=True)]
 
 
-def owod_metrics(parts: tuple[Part, ...]) -> dict[str, Any]:
+class Shared(NamedTuple):
+    """Numbers of a detector that are the same under every variant, rows of `SHARED`, and what rests on equal scores."""
+
+    values: Sequence[Value]
+    tables: dict[str, list[Record]]
+    decided_by_order: int = 0
+
+
+def owod(parts: tuple[Part, ...]) -> Shared:
     """Return wilderness impact at recalls 0.1 to 0.9 and A-OSE as ``voc_eval`` of OWOD, over all parts together.
 
     As in the official text files, scores are rounded to 3 decimals and corners to 1. Equal scores keep input order
-    (the official sort is unstable). A class without ground truth is left out of wilderness impact and listed.
-
-    Returns
-    -------
-    dict
-        ``WI[recall]``: mean over classes of detections on an unknown object / mean of TP + FP, each at the index whose
-        recall is nearest; None with ``reason`` where no class has detections and ground truth. ``nearest_recall``:
-        the recall found, by class. ``AOSE_total``, ``AOSE_per_class``: detections of any score with IoU > 0.5 to an
-        unknown object, difficult and crowd ones included. ``AOSE_instances``: distinct unknown objects hit.
-        ``n_unknown``: unknown objects. ``classes_left_out`` with reasons. ``decided_by_order``.
+    (the official sort is unstable). A class without ground truth is left out of wilderness impact and listed. Impact is
+    the mean over classes of detections on an unknown object / mean of TP + FP, each at the index whose recall is
+    nearest (``nearest_recalls``). A-OSE is of detections of any score, difficult and crowd objects included.
     """
     classes = parts[0][0].classes
     rounded = tuple((truth, round_as_text(detections)) for truth, detections in parts)
     hits = _hits(rounded)
     found = _outcomes(rounded, hits)
-    detected = np.bincount(found.label, minlength=len(classes))
+    detected = np.bincount(found.label, minlength=len(classes)).tolist()
     by_class = open_set.recall_points(found, len(classes))
+    impact = open_set.impact_at_recalls(by_class, classes)["WI"][9:90:10]
     recalls = [tenths / 10 for tenths in open_set.TENTHS]
-    impact = dict(zip(map(str, recalls), open_set.impact_at_recalls(by_class, classes)["WI"][9:90:10], strict=True))
-    errors = _errors(classes, hits, np.full(len(classes), -np.inf))
-    result: dict[str, Any] = {
-        "WI": impact,
-        "nearest_recall": {
-            str(recall): {classes[number]: float(one.recall[one.nearest(recall)]) for number, one in by_class.items()}
-            for recall in recalls
+    counts, objects = _errors(classes, hits, np.full(len(classes), -np.inf))
+    n = int(found.target.sum())
+    lines = zip(classes, counts.tolist(), found.n_positive.tolist(), detected, strict=True)
+    return Shared(
+        [
+            *(Value("WI_owod", value, {"recall": str(one)}) for one, value in zip(recalls, impact, strict=True)),
+            Value("AOSE_owod", int(counts.sum()), n=n),
+            Value("AOSE_objects_owod", objects, n=n),
+        ],
+        {
+            "owod_classes": [
+                {
+                    "class": name,
+                    "AOSE": count,
+                    "left_out": "no ground truth" if not positive else "" if some else "no detections",
+                }
+                for name, count, positive, some in lines
+            ],
+            "nearest_recalls": [
+                {
+                    "recall": str(recall),
+                    "class": classes[number],
+                    "nearest_recall": float(one.recall[one.nearest(recall)]),
+                }
+                for recall in recalls
+                for number, one in by_class.items()
+            ],
         },
-        "classes_left_out": {
-            name: "no detections" if found.n_positive[number] else "no ground truth"
-            for number, name in enumerate(classes)
-            if not found.n_positive[number] or not detected[number]
-        },
-        "AOSE_total": errors["total"],
-        "AOSE_per_class": errors["per_class"],
-        "AOSE_instances": errors["instances"],
-        "n_unknown": int(found.target.sum()),
-        "decided_by_order": found.decided_by_order,
-    }
-    if None in impact.values():
-        result["reason"] = "no class has both ground truth and detections, or none is right or wrong so far"
-    return result
+        found.decided_by_order,
+    )
 
 
-def open_set_errors(parts: tuple[Part, ...], points: OperatingPoints) -> dict[str, Any]:
+def open_set_errors(parts: tuple[Part, ...], points: OperatingPoints) -> Shared:
     """Return A-OSE at all scores and at each operating point: detections of a known class on an unknown object.
 
     Boxes and scores as they are, IoU > 0.5 (Miller et al., ICRA 2018, count at an operating point; OWOD at all
-    scores).
-
-    Returns
-    -------
-    dict
-        ``all`` and each recall: ``total``, ``per_class`` (None for a class without threshold), ``instances``:
-        distinct unknown objects hit; also ``n_unknown``.
+    scores). Of a class without threshold there is no count.
     """
     classes, hits = parts[0][0].classes, _hits(parts)
+    n = sum(int((truth.label < 0).sum()) for truth, _ in parts)
     everything = np.full(len(classes), -np.inf)
-    limits = zip(("all", *matching.recall_names(points)), (everything, *points.threshold), strict=True)
-    return {
-        "n_unknown": sum(int((truth.label < 0).sum()) for truth, _ in parts),
-        **{name: _errors(classes, hits, limit) for name, limit in limits},
-    }
+    values, rows = [], []
+    for recall, limits in zip(("all", *recall_names(points)), (everything, *points.threshold), strict=True):
+        counts, objects = _errors(classes, hits, limits)
+        at = {"recall": recall}
+        values += [Value("AOSE", int(counts.sum()), at, n), Value("AOSE_objects", objects, at, n)]
+        rows += [
+            {"recall": recall, "class": name, "AOSE": None if undefined else count}
+            for name, count, undefined in zip(classes, counts.tolist(), np.isnan(limits), strict=True)
+        ]
+    return Shared(values, {"open_set_errors": rows})
 
 
 Hits = list[tuple[Detections, matching.OverlappingPairs]]
@@ -207,16 +442,14 @@ def _hits(parts: tuple[Part, ...]) -> Hits:
     ]
 
 
-def _errors(classes: Sequence[str], hits: Hits, limit: Floats) -> dict[str, Any]:
-    """Return A-OSE of the detections at or above the limit of their class."""
-    counts, instances = np.zeros(len(classes), np.int64), 0
+def _errors(classes: Sequence[str], hits: Hits, limit: Floats) -> tuple[Int64s, int]:
+    """Return A-OSE by class of the detections at or above its limit, and how many unknown objects these lie on."""
+    counts, objects = np.zeros(len(classes), np.int64), 0
     for detections, pairs in hits:
         kept = detections.scores[pairs.row] >= limit[detections.label[pairs.row]]
         counts += np.bincount(detections.label[np.unique(pairs.row[kept])], minlength=len(classes))
-        instances += len(np.unique(pairs.position[kept]))
-    lines = zip(classes, counts.tolist(), np.isnan(limit), strict=True)
-    per_class = {name: None if undefined else count for name, count, undefined in lines}
-    return {"total": int(counts.sum()), "per_class": per_class, "instances": instances}
+        objects += len(np.unique(pairs.position[kept]))
+    return counts, objects
 
 
 def _outcomes(parts: tuple[Part, ...], hits: Hits) -> open_set.Outcomes:
@@ -292,7 +525,7 @@ def fbeta_operating_points(
     ratios: Sequence[str] = TABLE_4_RATIOS,
     betas: Sequence[str] = TABLE_4_BETAS,
     formula: Formula = "correct",
-) -> dict[str, Any]:
+) -> list[Record]:
     """Return the threshold of highest F-beta per class, wilderness ratio and beta.
 
     Candidates are the distinct scores of the class on the closed images and on the first ``floor(ratio * n_closed)``
@@ -305,13 +538,13 @@ def fbeta_operating_points(
     matches : Matches
         Outcome of each closed detection; ignored ones count nowhere.
     ratios, betas : sequence of str
-        Decimal texts; they become the keys of the result as they stand.
+        Decimal texts; they stand in the rows as they are.
 
     Returns
     -------
-    dict
-        ``result[class][ratio][beta] = {"F", "precision", "recall", "threshold", "TP", "FP", "n"}``; where F is
-        undefined these are None (the counts 0) and ``reason`` says why.
+    list of dict
+        Rows of ``fbeta``. Where F is undefined, so are precision, recall and threshold, the counts are 0, and
+        ``undefined`` says why.
 
     Raises
     ------
@@ -329,27 +562,30 @@ def fbeta_operating_points(
     # A wilderness image is a level of its own: a ratio takes those below its size.
     enters = np.append(np.full(len(inside), -1), outside.image)
     rankings = Pool.of(inside, matches, outside).rankings(enters, 1, empty=True)
-    return {
-        closed.classes[number]: {ratio: _best_points(ranking, size, betas, formula) for ratio, size in sizes.items()}
+    return [
+        {"class": closed.classes[number], "ratio": ratio, **point}
         for number, ranking in rankings
-    }
+        for ratio, size in sizes.items()
+        for point in _best_points(ranking, size, betas, formula)
+    ]
 
 
-def _best_points(ranking: Ranking, size: int, betas: Sequence[str], formula: Formula) -> dict[str, Any]:
-    """Return the operating point of highest F for each beta, with the first `size` wilderness images."""
+def _best_points(ranking: Ranking, size: int, betas: Sequence[str], formula: Formula) -> Iterator[Record]:
+    """Yield the operating point of highest F for each beta, with the first `size` wilderness images."""
     n, entered = int(ranking.n_positive), ranking.level < size
     if not n or not entered.any():
         reason = "the class has no detections" if n else "the class has no ground truth"
         nothing = dict.fromkeys(("F", "precision", "recall", "threshold"))
-        return {beta: {**nothing, "TP": 0, "FP": 0, "n": n, "reason": reason} for beta in betas}
+        yield from ({"beta": beta, **nothing, "TP": 0, "FP": 0, "n": n, "undefined": reason} for beta in betas)
+        return
     scores, tps, kept = distinct_points(ranking.scores[entered], ranking.correct[entered])
-    points = {}
     for beta in betas:
         p, q = (Fraction(beta) ** 2).as_integer_ratio()
         # Integers below 2^53 make numerator and denominator exact, so equal F are equal floats.
         best = int(np.argmax(((p + q) * tps) / (q * kept + p * n)))
         tp, tp_fp = int(tps[best]), int(kept[best])
-        points[beta] = {
+        yield {
+            "beta": beta,
             "F": f_beta(tp, tp_fp, n, beta, formula=formula),
             "precision": tp / tp_fp,
             "recall": tp / n,
@@ -357,8 +593,8 @@ def _best_points(ranking: Ranking, size: int, betas: Sequence[str], formula: For
             "TP": tp,
             "FP": tp_fp - tp,
             "n": n,
+            "undefined": "",
         }
-    return points
 
 
 def _checked_size(ratio: str, n_closed: int, n_wilderness: int) -> int:
@@ -382,9 +618,3 @@ def _decimal(text: str, what: str, *, positive: bool = False) -> Fraction:
     if positive and Fraction(text) == 0:
         raise UsageError(f"The {what} must be positive", found=text[:40])
     return Fraction(text)
-
-
-def impact_of(section: Mapping[str, Any], recall: str, reading: str = "macro") -> Any:
-    """Return WI over the levels in one reading; the official code has only one."""
-    impact = section["WI"].get(recall)
-    return impact[reading] if isinstance(impact, Mapping) else impact
