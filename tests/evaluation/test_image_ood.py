@@ -285,12 +285,6 @@ def test_verdicts_say_that_unjudged_is_not_clean(tmp_path: Path) -> None:
     )
 
 
-def test_a_list_in_memory(tmp_path: Path) -> None:
-    left = LeftOut("kin", Images(("three/000.jpg",)))
-    result = SCORE(scores=folder(tmp_path / "run"), without={"kin": left})
-    assert result.data["lists"]["kin"]["left_out"]["three"] == 1
-
-
 def test_imglists_name_rows_and_tell_labels(tmp_path: Path) -> None:
     run, lists = tmp_path / "run", tmp_path / "lists"
     run.mkdir()
