@@ -378,6 +378,10 @@ def test_requests_that_cannot_work(tmp_path: Path) -> None:
     run = folder(tmp_path / "run")
     with pytest.raises(UsageError, match="Unknown variant"):
         SCORE(scores=run, variant="none")
+    (run / "four.json").write_text("[1, 2]", encoding="utf-8")
+    with pytest.raises(PredictionError, match="Unsupported extension"):
+        SCORE(scores=run)
+    (run / "four.json").unlink()
     with pytest.raises(UsageError, match="One file of all sets"):
         SCORE(scores=run / "one.csv")
     SCORE(scores=run).save(run)

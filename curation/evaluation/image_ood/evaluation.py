@@ -317,8 +317,9 @@ class _Reader:
             )
         paths: dict[str, Path] = {}
         for path in sorted(folder.iterdir()):
-            # Scores for the choice of hyper-parameters take no part.
-            if path.suffix.lower() not in SUFFIXES or path.stem == "val" or path.name.startswith("val_"):
+            # Scores for the choice of hyper-parameters take no part; tables of another kind are refused below.
+            is_table = path.suffix.lower() in (*SUFFIXES, ".json", ".parquet")
+            if not is_table or path.stem == "val" or path.name.startswith("val_"):
                 continue
             name = path.stem.removeprefix("test_")
             if name in paths:
