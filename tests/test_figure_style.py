@@ -29,7 +29,7 @@ from curation.evaluation.class_scores import class_scores
 from curation.evaluation.figures import precision_recall_curves
 from curation.evaluation.measures import Measured
 from curation.evaluation.open_world_figures import impact_figure, unknown_figure
-from curation.evaluation.oscr_figures import oscr_figure, score_histograms
+from curation.evaluation.oscr import oscr_figure, score_histograms
 from curation.figure_style import PAGE, SMALL, small_multiples
 from curation.similarity.set_similarity import similarity_histograms
 from tests.evaluation.ood_reference import EXAMPLE, OodWorld

@@ -9,7 +9,6 @@ and the rest: which images are which, only the lists for that choice say, and wi
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,23 +22,24 @@ from curation.manifest.header import ClassEntry, Figure, LabelView, Order, Paper
 from curation.manifest.manifest import Manifest
 from curation.manifest.views import locate_images
 from curation.publishing.exporting import Format
-from curation.publishing.formats.plan import Plan, PlannedFile
+from curation.publishing.formats.plan import Plan, PlannedFile, lines
 from curation.sources.imagenet import class_of_images
 from curation.sources.source import Source
 from curation.sources.source_specs import SourceSlot
 from curation.sources.stems import stems
 
-SLOTS = (
-    SourceSlot("imagenet-val", "imagenet", "val", False, "ILSVRC-2012 validation images with their classes"),
-    SourceSlot("val_imagenet", "imagenet", "val", False, "OpenOOD's val_imagenet.txt: the rest is imagenet"),
-    SourceSlot("ssb", "imagenet21k", "winter21", False, "SSB's imagenet_21k_val_files.json"),
-    SourceSlot("ninco", "ninco", "classes", False, "NINCO_OOD_classes.csv"),
-    SourceSlot("inaturalist", "inat_mos", "images", False, "MOS's names: OOD_iNaturalist_MOS_labels.csv of NINCO"),
-    SourceSlot("textures", "dtd", "images", False, "ViM's texture.txt"),
-    SourceSlot("openimage_o", "openimages", "test", False, "ViM's openimage_o.txt"),
-    SourceSlot(
-        "val_openimage_o", "openimages", "test", False, "OpenOOD's val_openimage_o.txt: the rest is openimage_o"
-    ),
+SLOTS = tuple(
+    SourceSlot(name, dataset, part, False, meaning)
+    for name, dataset, part, meaning in (
+        ("imagenet-val", "imagenet", "val", "ILSVRC-2012 validation images with their classes"),
+        ("val_imagenet", "imagenet", "val", "OpenOOD's val_imagenet.txt: the rest is imagenet"),
+        ("ssb", "imagenet21k", "winter21", "SSB's imagenet_21k_val_files.json"),
+        ("ninco", "ninco", "classes", "NINCO_OOD_classes.csv"),
+        ("inaturalist", "inat_mos", "images", "MOS's names: OOD_iNaturalist_MOS_labels.csv of NINCO"),
+        ("textures", "dtd", "images", "ViM's texture.txt"),
+        ("openimage_o", "openimages", "test", "ViM's openimage_o.txt"),
+        ("val_openimage_o", "openimages", "test", "OpenOOD's val_openimage_o.txt: the rest is openimage_o"),
+    )
 )
 _CUT = {"imagenet": ("imagenet-val", "val_imagenet"), "openimage_o": ("openimage_o", "val_openimage_o")}
 """The source of a set and of what is cut off from it."""
@@ -147,7 +147,6 @@ def _parts(sources: Mapping[str, Source], classes: tuple[ClassEntry, ...]) -> It
 
 FOLDERS = fact(__name__, "imglists", dict[str, str])
 """Where OpenOOD keeps the images of each part."""
-_LINES = 10_000
 
 
 def plan_imglists(manifest: Manifest, parts: Sequence[str], sources: Mapping[str, Source]) -> Plan:
@@ -163,10 +162,10 @@ def plan_imglists(manifest: Manifest, parts: Sequence[str], sources: Mapping[str
     texts = {part: _lines(manifest, part, sources) for part in parts}
     return Plan(
         files=[
-            PlannedFile(f"{part if part.startswith('val_') else f'test_{part}'}.txt", partial(_chunks, lines))
-            for part, lines in texts.items()
+            PlannedFile(f"{part if part.startswith('val_') else f'test_{part}'}.txt", lines(own))
+            for part, own in texts.items()
         ],
-        records=sum(-(-len(lines) // _LINES) for lines in texts.values()),
+        records=sum(map(len, texts.values())),
         counts={"lines": sum(map(len, texts.values()))},
     )
 
@@ -187,7 +186,7 @@ def _lines(manifest: Manifest, part: str, sources: Mapping[str, Source]) -> list
     suffixes = [_suffix(name) for name in source.images.file_names[located.position].tolist()]
     labels = _labels(part, natives, source, located.position)
     return [
-        f"{folder}/{native}{suffix} {label}\n"
+        f"{folder}/{native}{suffix} {label}"
         for folder, native, suffix, label in zip(folders, natives, suffixes, labels, strict=True)
     ]
 
@@ -205,11 +204,6 @@ def _labels(part: str, natives: Sequence[str], source: Source, positions: Any) -
 def _suffix(path: str) -> str:
     name = path.rpartition("/")[2]
     return name[len(stems(f"{name}\n".encode()).decode()) - 1 :]
-
-
-def _chunks(lines: Sequence[str]) -> Iterator[bytes]:
-    for start in range(0, len(lines), _LINES):
-        yield "".join(lines[start : start + _LINES]).encode("utf-8")
 
 
 FORMATS = (Format("openood-imglist", lambda one: plan_imglists(one.manifest, one.parts, one.sources)),)

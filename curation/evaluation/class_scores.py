@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -34,6 +34,7 @@ Background = Literal["none", "last", "removed"]
 
 ROW_SUM_TOLERANCE = 0.01
 _ROWS = 4096
+"""A chunk, which bounds the memory of a float64 copy."""
 _FLOATS = (np.float16, np.float32, np.float64)
 
 Table = npt.NDArray[np.floating[Any]]
@@ -219,18 +220,12 @@ def _require_scores(table: Table, columns: dict[str, Floats], kind: Kind, backgr
     if endless.any():
         _refuse("The highest score of a sample is infinite", endless, where, "a finite number", "infinity")
     if kind == "real":
-        _require_range(columns, where)
+        beyond = np.any([(np.abs(one) > LARGEST_SCORE) & (one != -np.inf) for one in columns.values()], axis=0)
+        if beyond.any():
+            hint = "minus infinity says that a class is out of the question"
+            _refuse("A score is too large", beyond, where, f"-{LARGEST_SCORE:g} to {LARGEST_SCORE:g}", "more", hint)
     if kind == "probabilities":
         _require_probabilities(table, columns, background, where)
-
-
-def _require_range(columns: dict[str, Floats], where: str) -> None:
-    beyond = np.zeros(len(columns["highest"]), np.bool_)
-    for column in columns.values():
-        beyond |= (np.abs(column) > LARGEST_SCORE) & (column != -np.inf)
-    if beyond.any():
-        hint = "minus infinity says that a class is out of the question"
-        _refuse("A score is too large", beyond, where, f"-{LARGEST_SCORE:g} to {LARGEST_SCORE:g}", "more", hint)
 
 
 def _require_probabilities(table: Table, columns: dict[str, Floats], background: Background, where: str) -> None:
@@ -267,15 +262,10 @@ def _softmax(table: Table, columns: dict[str, Floats]) -> dict[str, Floats]:
     total = np.empty(len(table))
     # A gap beyond the largest float is minus infinity, whose exponential is the 0 that it should be.
     with np.errstate(over="ignore"):
-        for rows in _slices(len(table)):
+        for start in range(0, len(table), _ROWS):
+            rows = slice(start, start + _ROWS)
             total[rows] = np.exp(table[rows].astype(np.float64) - peak[rows, None]).sum(axis=1)
         return {name: np.exp(column - peak) / total for name, column in columns.items()}
-
-
-def _slices(n: int) -> Iterator[slice]:
-    """Yield row ranges that bound the memory of a float64 copy."""
-    for start in range(0, n, _ROWS):
-        yield slice(start, min(start + _ROWS, n))
 
 
 @dataclass(frozen=True, slots=True)

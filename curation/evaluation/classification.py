@@ -32,15 +32,18 @@ from curation.evaluation.oscr import (
     Rule,
     Variant,
     auroc_of,
+    curve_of,
     openset_accuracy,
     oscr,
+    oscr_figure,
     read_query,
+    score_histograms,
     shares_by_class,
 )
 from curation.evaluation.related_classes import classifiers_without_kin
 from curation.evaluation.resample import class_bootstrap
 from curation.evaluation.result import Column, Figure, Report, Result, Table, Tidy, across, tidy_tables
-from curation.evaluation.score_files import Keys, ScoreOptions, read_scores
+from curation.evaluation.score_files import Keys, read_scores
 from curation.evaluation.variants import select
 from curation.hierarchy.related_classes import Kin
 from curation.manifest.locate import load_manifest
@@ -255,7 +258,10 @@ def evaluation_as(report: Report) -> Callable[..., Result]:
             what: {
                 name: read_scores(
                     path,
-                    ScoreOptions(kinds[name], places[name], keys, stray),
+                    kind=kinds[name],
+                    background=places[name],
+                    keys=keys,
+                    stray=stray,
                     labels=apart.get(name),
                     classes=classes,
                     part=samples,
@@ -571,8 +577,6 @@ def _interval(measure: str, found: Mapping[str, Any]) -> str:
 
 
 def _drawings(result: Result) -> Iterator[Figure]:
-    from curation.evaluation.oscr_figures import curve_of, oscr_figure, score_histograms
-
     scores = result.columns["scores"]
     drawable = any(one.known.any() and not one.known.all() for one in scores.values())
     if not drawable:

@@ -29,20 +29,25 @@ def confidence(data: ClassScores, group: str) -> dict[str, Any]:
         ``gamma_plus``, ``gamma_minus``, ``gamma``, ``gamma_minus_table2``, ``gamma_table2``. Undefined is None, with
         ``reason``. With C = K, gamma- lies between 1/K and 1; with a background class between 0 and 1.
     """
-    if data.kind == "real":
-        return _named(None, None, None, "the scores are no probabilities")
-    known, other = data.known, data.group(group)
-    plus = float(data.target[known].mean()) if known.any() else None
-    if not other.any():
-        return _named(plus, None, None, f"no {group} sample")
-    beyond = float((1 - data.highest[other]).mean())
-    if not data.sums_to_one:
-        return _named(plus, beyond, beyond, None if known.any() else "no sample of a known class")
-    if not known.any():
+    known, other, is_real = data.known, data.group(group), data.kind == "real"
+    plus = float(data.target[known].mean()) if known.any() and not is_real else None
+    minus = official = beyond = float((1 - data.highest[other]).mean()) if other.any() and not is_real else None
+    if beyond is not None and data.sums_to_one:
+        minus = beyond + 1 / len(data.classes)
         # The official offset needs a label; that of the definition does not.
-        return _named(None, beyond + 1 / len(data.classes), None, "no sample of a known class")
-    official = beyond + 1 / (int(data.labels.max()) + 1)
-    return _named(plus, beyond + 1 / len(data.classes), official, None)
+        official = None if plus is None else beyond + 1 / (int(data.labels.max()) + 1)
+    result: dict[str, Any] = {
+        "gamma_plus": plus,
+        "gamma_minus": minus,
+        "gamma": None if plus is None or minus is None else (plus + minus) / 2,
+        "gamma_minus_table2": official,
+        "gamma_table2": None if plus is None or official is None else (plus + official) / 2,
+    }
+    if is_real:
+        result["reason"] = "the scores are no probabilities"
+    elif beyond is None or plus is None:
+        result["reason"] = f"no {group} sample" if beyond is None else "no sample of a known class"
+    return result
 
 
 def best_epoch(values: Sequence[tuple[float, float]]) -> int | None:
@@ -59,18 +64,3 @@ def best_epoch(values: Sequence[tuple[float, float]]) -> int | None:
     """
     sums = [plus + minus for plus, minus in values]
     return sums.index(max(sums)) if max(sums, default=0) > 0 else None
-
-
-def _named(plus: float | None, minus: float | None, official: float | None, reason: str | None) -> dict[str, Any]:
-    result: dict[str, Any] = {
-        "gamma_plus": plus,
-        "gamma_minus": minus,
-        "gamma": _half(plus, minus),
-        "gamma_minus_table2": official,
-        "gamma_table2": _half(plus, official),
-    }
-    return result | ({} if reason is None else {"reason": reason})
-
-
-def _half(plus: float | None, minus: float | None) -> float | None:
-    return None if plus is None or minus is None else (plus + minus) / 2

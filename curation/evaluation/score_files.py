@@ -14,7 +14,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -67,6 +67,7 @@ class Keys(NamedTuple):
     images: str | None = None
 
 
+USUAL = Keys()
 LABELS = ("label", "labels", "gt", "target", "targets")
 IMAGES = ("image", "images", "image_id", "image_ids", "path", "paths", "file_name", "image_location")
 """Usual names of arrays and columns."""
@@ -442,29 +443,6 @@ def _no_column(what: str, columns: Columns, path: Path) -> PredictionError:
 
 
 @dataclass(frozen=True, slots=True)
-class ScoreOptions:
-    """How to read score files.
-
-    Attributes
-    ----------
-    kind : {"auto", "logits", "probabilities", "real"}
-        ``auto``: what the array's or column's name says (``logits``, ``logit_0``, ``probabilities``); probabilities
-        where every row lies in [0, 1] and sums to 1; else an error that asks.
-    background : {"none", "last", "removed"}
-        A table's column called ``background`` says ``last`` by itself.
-    keys : Keys
-        Names of arrays or columns, where they are not the usual ones.
-    stray : {"error", "drop"}
-        For images that the part does not list.
-    """
-
-    kind: Kind | Literal["auto"] = "auto"
-    background: Background = "none"
-    keys: Keys = field(default_factory=Keys)
-    stray: Stray = "error"
-
-
-@dataclass(frozen=True, slots=True)
 class ReadScores:
     """Scores of one classifier on one part, with what is to be told about their file."""
 
@@ -492,8 +470,11 @@ class ReadScores:
 
 def read_scores(
     path: Path,
-    options: ScoreOptions | None = None,
     *,
+    kind: Kind | Literal["auto"] = "auto",
+    background: Background = "none",
+    keys: Keys = USUAL,
+    stray: Stray = "error",
     labels: Path | None = None,
     classes: ProtocolClasses | None = None,
     part: PartSamples | None = None,
@@ -506,6 +487,15 @@ def read_scores(
         ``.npz`` with arrays ``gt`` and ``scores`` or ``logits``, as openset-imagenet writes them, and where
         there is ``origin``, each sample's original class; ``.npy``; ``.csv`` or ``.parquet`` (see
         `curation.evaluation.score_files.read_score_table`).
+    kind : {"auto", "logits", "probabilities", "real"}
+        ``auto``: what the array's or column's name says (``logits``, ``logit_0``, ``probabilities``); probabilities
+        where every row lies in [0, 1] and sums to 1; else an error that asks.
+    background : {"none", "last", "removed"}
+        A table's column called ``background`` says ``last`` by itself.
+    keys : Keys
+        Names of arrays or columns, where they are not the usual ones.
+    stray : {"error", "drop"}
+        For images that the part does not list.
     labels : Path, optional
         ``.npy`` of labels, in place of those in the file.
     classes : ProtocolClasses, optional
@@ -523,9 +513,8 @@ def read_scores(
     UsageError
         There are no labels.
     """
-    options = options or ScoreOptions()
     classes = classes or (None if part is None else part.classes)
-    raw = read_score_table(path, options.keys, None if classes is None else classes.known)
+    raw = read_score_table(path, keys, None if classes is None else classes.known)
     if labels is not None:
         raw = replace(raw, labels=read_npy(labels))
     where = str(path)
@@ -539,14 +528,14 @@ def read_scores(
     _require_lengths(raw, where)
     rows, unmatched = (np.arange(len(raw.scores)), 0)
     if part is not None:
-        rows, unmatched = rows_of_part(raw.images, len(raw.scores), part, where, options.stray)
+        rows, unmatched = rows_of_part(raw.images, len(raw.scores), part, where, stray)
     table = raw.scores if np.array_equal(rows, np.arange(len(raw.scores))) else raw.scores[rows]
     numbers, origin, told_by = _labels(raw, rows, classes, part, where)
     scores = class_scores(
         numbers,
         table,
-        kind=_kind(options.kind, raw, where),
-        background="last" if raw.has_background else options.background,
+        kind=_kind(kind, raw, where),
+        background="last" if raw.has_background else background,
         classes=None if classes is None else classes.known,
         origin=origin,
         where=where,

@@ -14,6 +14,7 @@ from curation.cli import main
 from curation.decisions.cleaned_lists import judged_counts
 from curation.decisions.files import read_decisions
 from curation.manifest.manifest import read_manifest
+from tests.evaluation.image_ood_rows import of_result
 from tests.evaluation.ood_reference import area_under_roc
 from tests.real_files import provided, real_files
 from tests.shell import Shell
@@ -131,6 +132,7 @@ def test_the_score_on_the_published_and_on_the_cleaned_list(world: Path, shell: 
     command = ["evaluate", "openood", "--scores", "scores", "--lists", "lists", "--bootstrap", "200"]
     command += ["--without", "ninco=ninco.jsonl", "--without", "judged=kept"]
     told = shell.data(*command, "--json")
+    rows = of_result(told)
 
     def scores(name: str) -> dict[str, float]:
         rows = csv.DictReader((world / f"scores/{name}.csv").read_text().splitlines())
@@ -140,10 +142,10 @@ def test_the_score_on_the_published_and_on_the_cleaned_list(world: Path, shell: 
     chosen = {"published": TEXTURES, "ninco": TEXTURES[2:], "judged": TEXTURES[2:22] + TEXTURES[25:30]}
     area = {name: float(area_under_roc(ids, [oods[f"texture/{path}"] for path in paths]))
             for name, paths in chosen.items()}  # fmt: skip
-    found = {name: told["runs"]["scores"][name]["ood"]["exact"]["textures"] for name in chosen}
+    found = {name: rows["runs"]["scores"][name]["ood"]["exact"]["textures"] for name in chosen}
     assert {name: one["AUROC"] for name, one in found.items()} == pytest.approx(area, abs=1e-12)
     assert {name: one["n"]["ood"] for name, one in found.items()} == {"published": 60, "ninco": 58, "judged": 25}
-    drawn = told["bootstrap"]["runs"]["scores"]
+    drawn = rows["bootstrap"]["runs"]["scores"]
     for name in ("ninco", "judged"):
         cell = drawn["differences"][name]["ood"]["exact"]["textures"]["AUROC"]
         assert cell["estimate"] == pytest.approx(area[name] - area["published"], abs=1e-12)

@@ -285,12 +285,6 @@ def test_verdicts_say_that_unjudged_is_not_clean(tmp_path: Path) -> None:
     )
 
 
-def test_a_list_in_memory(tmp_path: Path) -> None:
-    left = LeftOut("kin", Images(("three/000.jpg",)))
-    result = SCORE(scores=folder(tmp_path / "run"), without={"kin": left})
-    assert result.data["lists"]["kin"]["left_out"]["three"] == 1
-
-
 def test_imglists_name_rows_and_tell_labels(tmp_path: Path) -> None:
     run, lists = tmp_path / "run", tmp_path / "lists"
     run.mkdir()
@@ -384,6 +378,10 @@ def test_requests_that_cannot_work(tmp_path: Path) -> None:
     run = folder(tmp_path / "run")
     with pytest.raises(UsageError, match="Unknown variant"):
         SCORE(scores=run, variant="none")
+    (run / "four.json").write_text("[1, 2]", encoding="utf-8")
+    with pytest.raises(PredictionError, match="Unsupported extension"):
+        SCORE(scores=run)
+    (run / "four.json").unlink()
     with pytest.raises(UsageError, match="One file of all sets"):
         SCORE(scores=run / "one.csv")
     SCORE(scores=run).save(run)

@@ -6,7 +6,7 @@ import pytest
 
 from curation.errors import EvaluationError
 from curation.evaluation.class_scores import class_scores
-from curation.evaluation.oscr_figures import oscr_figure, score_histograms
+from curation.evaluation.oscr import oscr_figure, score_histograms
 from tests.evaluation.oscr_cases import LABELS, SOFTMAX, table
 
 SOFT = class_scores(LABELS, table(SOFTMAX), kind="probabilities")

@@ -17,7 +17,7 @@ from curation.evaluation.ood.detections import method_scores, read_records
 from curation.evaluation.ood.id_scores import read_id_scores
 from curation.evaluation.post_hoc.methods import read_inputs
 from curation.evaluation.precision import unlike_precision
-from curation.evaluation.score_files import ScoreOptions, read_scores
+from curation.evaluation.score_files import read_scores
 from tests.worlds import findmeifyoucan
 
 TWO = 2**53
@@ -43,7 +43,7 @@ def of_images(path: Path) -> Any:
 
 
 def of_classes(path: Path) -> Any:
-    return read_scores(path, ScoreOptions(kind="real")).scores.highest
+    return read_scores(path, kind="real").scores.highest
 
 
 def of_ids(path: Path) -> Any:

@@ -10,7 +10,7 @@ from pyarrow import parquet
 from curation.canonical import sha256_of_file
 from curation.errors import MissingFileError, PredictionError, UsageError
 from curation.evaluation.class_scores import part_samples, protocol_classes
-from curation.evaluation.score_files import Keys, ScoreOptions, read_npy, read_scores
+from curation.evaluation.score_files import Keys, read_npy, read_scores
 from tests.evaluation.open_set_manifests import (
     LISTS,
     TEST_CLASSES,
@@ -68,9 +68,9 @@ def test_the_kind_is_told_by_name_or_asked_for(tmp_path: Path) -> None:
     with pytest.raises(PredictionError, match="what kind") as caught:
         read_scores(npz(tmp_path / "b.npz", gt=labels, scores=SCORES * 3))
     assert "--kind" in str(caught.value.expected)
-    assert read_scores(tmp_path / "b.npz", ScoreOptions(kind="real")).scores.highest.max() == 3
-    chosen = ScoreOptions(keys=Keys("mine", "y"))
-    read = read_scores(npz(tmp_path / "c.npz", y=labels, mine=SCORES, gt=labels * 0, scores=SCORES * 0), chosen)
+    assert read_scores(tmp_path / "b.npz", kind="real").scores.highest.max() == 3
+    chosen = Keys("mine", "y")
+    read = read_scores(npz(tmp_path / "c.npz", y=labels, mine=SCORES, gt=labels * 0, scores=SCORES * 0), keys=chosen)
     assert read.scores.labels.tolist() == list(TEST_LABELS)
 
 
@@ -127,7 +127,7 @@ def test_strangers_are_dropped_and_counted_when_asked(tmp_path: Path) -> None:
     path = npz(tmp_path / "a.npz", scores=np.vstack([SCORES[:1], SCORES, SCORES[:1]]), images=images)
     with pytest.raises(PredictionError, match="not in the list"):
         read_scores(path, part=part)
-    read = read_scores(path, ScoreOptions(stray="drop"), part=part)
+    read = read_scores(path, stray="drop", part=part)
     assert len(read.scores) == 6
     assert list(read.reported.values()) == [2]
 
@@ -188,7 +188,7 @@ def test_keys_that_are_not_there(tmp_path: Path) -> None:
     path = npz(tmp_path / "a.npz", scores=SCORES, gt=np.array(TEST_LABELS))
     for keys in (Keys("x"), Keys(None, "x"), Keys(None, None, "x")):
         with pytest.raises(PredictionError) as caught:
-            read_scores(path, ScoreOptions(keys=keys))
+            read_scores(path, keys=keys)
         assert caught.value.found == "gt, scores"
 
 

@@ -2,8 +2,6 @@
 
 import json
 import random
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -204,28 +202,6 @@ def test_superclasses_that_the_published_tree_emptied_are_refused(tmp_path: Path
     with pytest.raises(ProtocolError, match=f"below the {role} superclasses"):
         class_partition(parameters(protocol=path))
     assert getattr(class_partition(parameters(protocol=path, hierarchy="dag")), role)
-
-
-def test_nothing_depends_on_the_hash_seed(tmp_path: Path) -> None:
-    (tmp_path / "train.json").write_text(json.dumps(p2_names(6)))
-    code = (
-        "import sys; from pathlib import Path; from curation.benchmarks.imagenet.lists import *;"
-        "from curation.benchmarks.registry import declared; B = declared('imagenet');"
-        "from curation.sources.imagenet import read_imagenet;"
-        "values = {one.name: one.read('p2' if one.name == 'protocol' else one.default) for one in B.parameters};"
-        "print(build({TRAIN: read_imagenet(Path(sys.argv[1]), part='train')}, values).digest)"
-    )
-    digests = {
-        subprocess.run(
-            [sys.executable, "-c", code, str(tmp_path / "train.json")],
-            env={"PYTHONHASHSEED": seed, "PYTHONPATH": str(Path(__file__).parents[2]), "LC_ALL": locale},
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        for seed, locale in (("1", "C"), ("77", "C.UTF-8"))
-    }
-    assert len(digests) == 1
 
 
 @real_files("imagenet")

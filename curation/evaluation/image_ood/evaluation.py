@@ -113,6 +113,11 @@ class Run:
         """Return which images of each set a list leaves."""
         return [left.kept_rows(one, is_ood=one.name in self.oods) for one in self.all]
 
+    def notes(self, rules: Sequence[OodRules]) -> list[str]:
+        """Return what must be said of scores that are not finite, or are stored with unlike digits."""
+        stored = {one.name: (one.file["stored"], one.scores) for one in self.all}
+        return list(filter(None, [*(require_usable(one, rules) for one in self.all), unlike_precision(stored)]))
+
 
 def evaluation_as(report: Report, benchmark: OodSets) -> Callable[..., Result]:
     """Return the function that scores OOD detection for a benchmark; its signature declares the options."""
@@ -173,7 +178,8 @@ def evaluation_as(report: Report, benchmark: OodSets) -> Callable[..., Result]:
         taken = load_manifest(manifest) if isinstance(manifest, str) else manifest
         reader = _Reader(benchmark, taken, lists, Keys(score_key, label_key, image_key), stray)
         with stage("reading scores"):
-            runs = {name: reader.run(path) for name, path in _named(scores).items()}
+            given = scores if isinstance(scores, Mapping) else {"": scores}
+            runs = {name or path.stem: reader.run(path) for name, path in given.items()}
             _require_same_sets(runs)
         sets = {one.name for run in runs.values() for one in run.all}
         if PUBLISHED in without:
@@ -182,15 +188,7 @@ def evaluation_as(report: Report, benchmark: OodSets) -> Callable[..., Result]:
         if without_kin is not None:
             left_out |= _kin_left_out(benchmark, taken, runs, without_kin, left_out)
         notes = [
-            f"{name}: {note}" if len(runs) > 1 else note
-            for name, run in runs.items()
-            for one in run.all
-            if (note := require_usable(one, rules))
-        ]
-        notes += [
-            f"{name}: {note}" if len(runs) > 1 else note
-            for name, run in runs.items()
-            if (note := unlike_precision({one.name: (one.file["stored"], one.scores) for one in run.all}))
+            f"{name}: {note}" if len(runs) > 1 else note for name, run in runs.items() for note in run.notes(rules)
         ]
         measured = {name: _Measured(run, benchmark, rules, left_out) for name, run in runs.items()}
         first = next(iter(runs.values()))
@@ -218,7 +216,7 @@ def evaluation_as(report: Report, benchmark: OodSets) -> Callable[..., Result]:
             },
         }
         with stage("evaluating"):
-            scored = _scored(measured, about)
+            scored = list(_scored(measured, about))
         return Result(report, about, scored=scored, notes=notes)
 
     # The variants of a benchmark are data, and the words of an option at once.
@@ -254,11 +252,6 @@ def _kin_left_out(
     if not known and benchmark.known:
         known = [name for one in read_classes(benchmark.known) for name in one.classes]
     return {NAMES[which]: kin_left_out([one for run in runs.values() for one in run.oods.values()], known, which)}
-
-
-def _named(scores: Mapping[str, Path] | Path) -> dict[str, Path]:
-    given = scores if isinstance(scores, Mapping) else {"": scores}
-    return {name or path.stem: path for name, path in given.items()}
 
 
 def _require_same_sets(runs: Mapping[str, Run]) -> None:
@@ -324,8 +317,9 @@ class _Reader:
             )
         paths: dict[str, Path] = {}
         for path in sorted(folder.iterdir()):
-            # Scores for the choice of hyper-parameters take no part.
-            if path.suffix.lower() not in SUFFIXES or path.stem == "val" or path.name.startswith("val_"):
+            # Scores for the choice of hyper-parameters take no part; tables of another kind are refused below.
+            is_table = path.suffix.lower() in (*SUFFIXES, ".json", ".parquet")
+            if not is_table or path.stem == "val" or path.name.startswith("val_"):
                 continue
             name = path.stem.removeprefix("test_")
             if name in paths:
