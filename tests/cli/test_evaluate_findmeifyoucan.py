@@ -19,6 +19,7 @@ from tests.evaluation.ood_worlds import (
     truth_content,
     write,
 )
+from tests.frozen.version_1 import of_json
 from tests.toy_manifests import write_toy
 
 
@@ -34,7 +35,7 @@ def arguments(files: dict[str, Path], *more: str) -> list[str]:
 
 def result(capsys: pytest.CaptureFixture[str], given: list[str]) -> dict[str, Any]:
     assert main([*given, "--json"]) == 0
-    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    found: dict[str, Any] = of_json(json.loads(capsys.readouterr().out))
     return found
 
 
@@ -74,14 +75,14 @@ def test_tables_and_files(files: dict[str, Path], tmp_path: Path, capsys: pytest
     out = tmp_path / "out"
     assert main(arguments(files, "--out", str(out), "--bootstrap", "20")) == 0
     printed = capsys.readouterr().out
-    for text in ("nOSE counts detections", "nOSE counts objects", "16.67 (1/6)", "AUROC", "bootstrap"):
+    for text in ("ood/official", "pct_images_without_predictions  16.67", "AUROC", "bootstrap"):
         assert text in printed
     written = json.loads((out / "results.json").read_text(encoding="utf-8"))
     names = {"metric_bars", "scores_ood_score"}
-    expected = {f"{name}.csv" for name in names} | {"metrics.csv"}
+    expected = {f"{name}.csv" for name in (*names, "measures", "details", "intervals")}
     assert set(written["written"]) == expected
-    with (out / "metrics.csv").open(encoding="utf-8") as stream:
-        cells = {(row["profile"], row["metric"]): row["value"] for row in csv.DictReader(stream)}
+    with (out / "measures.csv").open(encoding="utf-8") as stream:
+        cells = {(row["variant"], row["measure"]): row["value"] for row in csv.DictReader(stream)}
     assert float(cells["official", "nOSE"]) == 50
     assert float(cells["paper", "P_U"]) == 50
 
@@ -120,9 +121,7 @@ def test_background_is_unknown_only_with_official_compat(tmp_path: Path, capsys:
     # Without K nothing says that the third column is the background: refused, or told.
     assert "needs the number of ID classes" in error(capsys, arguments(files, "--set", "official_compat=yes"))
     assert main(arguments(files)) == 0
-    printed = capsys.readouterr()
-    for stream in (printed.out, printed.err):
-        assert "3 columns" in " ".join(stream.split())
+    assert "3 columns" in " ".join(capsys.readouterr().err.split())
 
 
 def test_without_objects_no_rate_is_a_number(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -58,7 +58,7 @@ SECTIONS = {
     "elephant": lambda found: [found[name] for name in ("paper", "official", "owod")],
     "owod": lambda found: found["scored"],
     "osod3": lambda found: [{"decided_by_order": osod3_rows.of_result(found)["test"]["decided_by_order"]["AP"]}],
-    "findmeifyoucan": lambda found: [found[name] for name in ("official", "paper")],
+    "findmeifyoucan": lambda found: found["scored"],
 }
 
 

@@ -18,6 +18,7 @@ from tests.evaluation.open_world_rows import of_result
 from tests.evaluation.oscr_cases import LABELS, SOFTMAX, table
 from tests.evaluation.osod3_world import write_world
 from tests.evaluation.owod_files import truth_file
+from tests.frozen.version_1 import of_json
 
 Numbers = dict[str, Any]
 
@@ -73,10 +74,10 @@ CASES: dict[str, tuple[list[str], Callable[[Numbers], dict[str, Numbers]]]] = {
         ["--set", "fpr=nearest"],
         lambda found: {
             profile: {
-                "AUROC": found["AUROC"],
-                "AUPR_trapezoid": found["AUPR_trapezoid"],
-                "FPR95": found["FPR95_nearest_vos"],
-                **{name: found[profile][name] for name in ("nOSE", "AOSE", "AP_U", "P_U", "R_U")},
+                "AUROC": of_json(found)["AUROC"],
+                "AUPR_trapezoid": of_json(found)["AUPR_trapezoid"],
+                "FPR95": of_json(found)["FPR95_nearest_vos"],
+                **{name: of_json(found)[profile][name] for name in ("nOSE", "AOSE", "AP_U", "P_U", "R_U")},
             }
             for profile in ("official", "paper")
         },

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from tests.evaluation import osod3_rows
+from tests.evaluation import findmeifyoucan_rows, osod3_rows
 from tests.evaluation.open_world_rows import of_result
 
 OPEN_WORLD = ("owod", "rwd", "nuowodb")
@@ -38,10 +38,33 @@ def of_json(data: dict[str, Any]) -> dict[str, Any]:
                  "taxonomies", "outside", "variants")  # fmt: skip
         kept = {key: value for key, value in data.items() if key not in added}
         return {**kept, "cases": osod3(data), "profiles": data["variants"]}
+    if data["protocol"] == "findmeifyoucan":
+        return findmeifyoucan(data)
     if data["protocol"] not in OPEN_WORLD:
         return data
     kept = {key: value for key, value in data.items() if key not in TABLES}
     return {**kept, **{name: open_world(section) for name, section in of_result(data).items()}}
+
+
+def findmeifyoucan(data: dict[str, Any]) -> dict[str, Any]:
+    added = ("scored", "details", "intervals", "known_classes_from", "variants", "bootstrap")
+    kept = {key: value for key, value in data.items() if key not in added}
+    sections = findmeifyoucan_rows.of_result(data)
+    return {**kept, **(next(iter(sections.values())) if len(sections) == 1 else {}), "results": sections}
+
+
+def findmeifyoucan_tables(data: dict[str, Any]) -> Iterator[Frozen]:
+    sections = findmeifyoucan_rows.of_result(data)
+    orders = [
+        (f"{name}, {variant}", one[variant]["decided_by_order"])
+        for name, one in sections.items()
+        for variant in ("official", "paper")
+        if one.get(variant) and one[variant]["decided_by_order"]
+    ]
+    yield "decided_by_order", ("section", "decisions"), orders
+    yield "notes", ("result", "note"), [(name, note) for name in sections for note in data["scored"][0]["notes"]]
+    columns = ("split", "score", "profile", "metric", "value")
+    yield "metrics", columns, list(findmeifyoucan_rows.metrics(sections))
 
 
 def osod3(data: dict[str, Any]) -> dict[str, Any]:
@@ -141,6 +164,9 @@ def tables(result: Any) -> Iterator[Frozen]:
     """Yield the tables of a result as they were."""
     if result.report.protocol == "osod3":
         yield from osod3_tables(osod3(result.json_data()))
+        return
+    if result.report.protocol == "findmeifyoucan":
+        yield from findmeifyoucan_tables(result.json_data())
         return
     own = result.report.protocol in OPEN_WORLD
     if result.report.protocol in PLAIN:
