@@ -19,7 +19,7 @@ from curation.evaluation.ood.detections import (
     logits_of,
     method_scores,
     read_classes,
-    records_of,
+    read_records,
 )
 from curation.evaluation.precision import Number, doubles
 from curation.evaluation.problem import LARGEST_SCORE, Floats
@@ -130,7 +130,7 @@ def _from_table(given: InputFile, path: Path) -> IdScores:
     if not all(names) or not names:
         raise _unreadable(path, f"columns {', '.join(columns.names)}")
     read = columns.read(names, texts)
-    images = list(map(cell_text, read["image_id"])) if texts else None
+    images: list[int | str] | None = list(map(cell_text, read["image_id"])) if texts else None
     if columns.kind != "alone":
         return _from_columns({name: read[name] for name in names}, images, given, path)
     array = read["scores"]
@@ -177,17 +177,15 @@ def _from_json(given: InputFile, path: Path, t_star: float | None, classes: Clas
 
 
 def _from_detections(given: InputFile, path: Path, t_star: float | None, classes: ClassReading) -> IdScores:
-    file = records_of(given, path)
-    scores = method_scores(file)
+    file = read_records(path, given)
+    logits = logits_of(file)
+    scores = method_scores(file, logits)
     keys = [image_key("" if record.image_id is None else record.image_id) for record in file.records]
     kept, reported = np.arange(len(keys)), dict[str, int]()
-    logits = logits_of(file)
     confident = logits is not None or all(record.score is not None for record in file.records)
     if t_star is not None and keys and confident:
-        if logits is None:
-            # The quirk of official-compat is one of logits.
-            classes = ClassReading()
-        confidence = read_classes(file, classes).confidence
+        # The quirk of official-compat is one of logits.
+        confidence = read_classes(file, logits, ClassReading() if logits is None else classes).confidence
         kept = np.flatnonzero(confidence >= t_star)
         if len(kept) < len(keys):
             reported["left out: detections of confidence below t*"] = len(keys) - len(kept)

@@ -16,7 +16,7 @@ from curation.arguments import checked
 from curation.canonical import sha256_of_file
 from curation.csv_table import as_csv
 from curation.errors import CurationError, EvaluationError, PredictionError, UsageError
-from curation.evaluation.ood.detections import records_of
+from curation.evaluation.ood.detections import read_records
 from curation.evaluation.post_hoc import scores as formulas
 from curation.evaluation.post_hoc.scores import LastLayer
 from curation.evaluation.precision import doubles
@@ -412,7 +412,7 @@ def score_files(
 def _with_scores(path: Path, scores: Mapping[str, list[float]], n: int) -> Any:
     """Return the content of a detections file with the scores in its records, everything else as it was."""
     given = InputFile(path, kind="detections file")
-    found = len(records_of(given, path).records)
+    found = len(read_records(path, given).records)
     if found != n:
         raise PredictionError(
             "The rows of the arrays are not those of the detections file",
