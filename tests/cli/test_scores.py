@@ -75,8 +75,8 @@ def test_scores_go_into_detections_and_from_there_into_the_evaluation(
     ]
     assert main([*evaluated, "--scores", str(ids), "--json", "--score", "knn"]) == 0
     result = json.loads(capsys.readouterr().out)
-    assert result["method"] == "knn"
-    assert result["counts"]["id_detections"] == 30
+    assert {one["score"] for one in result["scored"]} == {"knn"}
+    assert {row["value"] for row in result["details"] if row["detail"] == "id_detections"} == {30}
 
 
 @pytest.mark.parametrize(

@@ -29,12 +29,6 @@ def test_the_zscore_is_that_of_exact_sums(ids: list[float]) -> None:
     assert zscore_threshold(np.array(ids)) == pytest.approx(reference.zscore(ids), rel=1e-9, abs=1e-6)
 
 
-def test_only_the_quantile_follows_a_monotone_change_of_the_score() -> None:
-    ids = np.arange(1.0, 101.0)
-    assert quantile_threshold(ids**2) == quantile_threshold(ids) ** 2  # type: ignore[operator]
-    assert zscore_threshold(ids**2) != pytest.approx(zscore_threshold(ids) ** 2)  # type: ignore[operator]
-
-
 def test_only_a_number_is_a_threshold_without_scores() -> None:
     found = [threshold_of(np.empty(0), rule) for rule in ("2.5", "zscore", "quantile")]
     assert found == [2.5, None, None]
