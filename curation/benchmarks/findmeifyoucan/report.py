@@ -169,7 +169,9 @@ def detail(found: Measured | None, name: str) -> float | None:
 
 def _drawings(result: Result) -> Iterator[Figure]:
     # The paper's rules are drawn as bars, what the official code says otherwise as lines on them.
-    yield Figure("metric_bars", partial(metric_bars, sorted(result.scored, key=lambda one: one.variant != "paper")))
+    places = list(dict.fromkeys((one.split, one.score) for one in result.scored))
+    bars = sorted(result.scored, key=lambda one: (places.index((one.split, one.score)), one.variant != "paper"))
+    yield Figure("metric_bars", partial(metric_bars, bars))
     for number, (method, by_split) in enumerate(result.columns.items()):
         is_drawn = any(all(map(len, pair)) for pair in by_split.values())
         thresholds = {
