@@ -31,6 +31,8 @@ class _Row(msgspec.Struct, gc=False):
     bbox: tuple[_Corner, _Corner, _Size, _Size]
     scores: tuple[_Score, ...]
     background_score: _Score | None = None
+    objectness: float | None = None
+    region: Int64 | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,9 @@ class ScoreVectors:
     scores : ndarray of float64, shape (n, K)
         Without the background.
     background : ndarray of float64, shape (n,), or None
+    objectness : ndarray of float64, shape (n,), or None
+    region : ndarray of int64, shape (n,), or None
+        Region of interest that a box of a stochastic pass belongs to.
     name, sha256 : str
         Of the file.
     """
@@ -57,6 +62,8 @@ class ScoreVectors:
     boxes: Floats
     scores: Floats
     background: Floats | None
+    objectness: Floats | None
+    region: Int64s | None
     name: str
     sha256: str
 
@@ -88,7 +95,7 @@ def read_score_vectors(path: Path, *, n_classes: int | None = None) -> ScoreVect
     Parameters
     ----------
     path : Path
-        A list of ``image_id, bbox, scores`` records, and optional ``background_score``.
+        A list of ``image_id, bbox, scores`` records, and optional ``background_score``, ``objectness``, ``region``.
     n_classes : int, optional
         How many scores each record must have; by default as many as the first.
 
@@ -112,17 +119,14 @@ def read_score_vectors(path: Path, *, n_classes: int | None = None) -> ScoreVect
                 found=str(len(row.scores)),
             )
     ids = tuple(row.image_id for row in rows)
-    background = [row.background_score for row in rows]
-    if None in background and any(score is not None for score in background):
-        where = f"{path}: record {background.index(None)}"
-        expected = "a number in every record, or in none"
-        raise PredictionError("Some records lack background_score", where=where, expected=expected)
     return ScoreVectors(
         ids,
         image_positions(ids),
         np.array([row.bbox for row in rows], np.float64).reshape(len(rows), 4),
         np.array([row.scores for row in rows], np.float64).reshape(len(rows), width),
-        None if None in background else np.array(background, np.float64),
+        _column([row.background_score for row in rows], path, "background_score"),
+        _column([row.objectness for row in rows], path, "objectness"),
+        _column([row.region for row in rows], path, "region", np.int64),
         path.name,
         given.sha256,
     )
@@ -134,6 +138,16 @@ def image_positions(ids: Sequence[int | str]) -> Int64s:
     return np.array([number[image] for image in ids], np.int64)
 
 
+def _column(values: Sequence[float | None], path: Path, name: str, dtype: type = np.float64) -> Any:
+    """Return what every record says, shape (n,), None where no record says it."""
+    if all(value is None for value in values):
+        return None
+    if None in values:
+        where = f"{path}: record {values.index(None)}"
+        raise PredictionError(f"Some records lack {name}", where=where, expected="a number in every record, or in none")
+    return np.array(values, dtype)
+
+
 def write_results(
     vectors: ScoreVectors,
     found: Labelled,
@@ -141,6 +155,7 @@ def write_results(
     path: Path,
     *,
     ids: Mapping[str, int] | None = None,
+    columns: Mapping[str, Sequence[Any]] | None = None,
 ) -> None:
     """Write COCO results: ``image_id, category_id, category, bbox, score``, in the order of `found`.
 
@@ -150,6 +165,8 @@ def write_results(
         Names of the known classes; a label of K is ``unknown``.
     ids : mapping of str to int, optional
         Category id of every known class and of ``unknown``; without it records name their class alone.
+    columns : mapping of str to sequence of length n, optional
+        What else to say of each box.
     """
     names = (*known, UNKNOWN)
     rows: list[dict[str, Any]] = [
@@ -159,6 +176,7 @@ def write_results(
             "category": names[label],
             "bbox": vectors.boxes[row].tolist(),
             "score": score,
+            **{name: values[row] for name, values in (columns or {}).items()},
         }
         for row, label, score in zip(found.row.tolist(), found.label.tolist(), found.scores.tolist(), strict=True)
     ]
@@ -208,5 +226,5 @@ def read_labelled(
         )
     image_ids = tuple(row.image_id for row in rows)
     positions, nothing = image_positions(image_ids), np.empty((len(rows), 0))
-    vectors = ScoreVectors(image_ids, positions, boxes, nothing, None, path.name, given.sha256)
+    vectors = ScoreVectors(image_ids, positions, boxes, nothing, None, None, None, path.name, given.sha256)
     return vectors, Labelled(np.arange(len(rows)), np.array(labels, np.int64), scores)

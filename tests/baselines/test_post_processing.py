@@ -10,17 +10,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from curation.baselines.score_vectors import ScoreVectors, read_score_vectors
-from curation.baselines.suppression import keep_across_kinds, keep_within_labels
-from curation.baselines.unknown_boxes import NaiveOptions, naive_unknown
+from curation.baselines.suppression import detections_of, keep_across_kinds, keep_within_labels, merge_passes
+from curation.baselines.unknown_boxes import (
+    ClassThresholds,
+    NaiveOptions,
+    calibrate,
+    confirm,
+    expel,
+    naive_unknown,
+)
 from curation.errors import PredictionError, UsageError
+from curation.evaluation.problem import GroundTruth
 
 
-def vectors(scores: Any, boxes: Any = None, images: Any = None) -> ScoreVectors:
+def vectors(scores: Any, boxes: Any = None, images: Any = None, **more: Any) -> ScoreVectors:
     table = np.array(scores, np.float64)
     n = len(table)
     image = np.zeros(n, np.int64) if images is None else np.array(images, np.int64)
     given_boxes = np.array([[50.0 * k, 0, 40, 40] for k in range(n)] if boxes is None else boxes, np.float64)
-    return ScoreVectors(tuple(image.tolist()), image, given_boxes, table, None, name="x", sha256="")
+    columns = {"background": None, "objectness": None, "region": None} | more
+    return ScoreVectors(tuple(image.tolist()), image, given_boxes, table, **columns, name="x", sha256="")
 
 
 def random_vectors(seed: int, n: int = 12, k: int = 4) -> ScoreVectors:
@@ -100,6 +109,135 @@ def test_suppression_within_labels() -> None:
     assert kept.tolist() == [False, True, False, True]
 
 
+def truth(boxes: Any, labels: Any, k: int) -> GroundTruth:
+    m = len(labels)
+    off = np.zeros(m, np.bool_)
+    return GroundTruth(
+        np.arange(1),
+        tuple(f"c{place}" for place in range(k)),
+        tuple(range(k)),
+        np.zeros(m, np.int32),
+        np.array(labels, np.int32),
+        np.array(boxes, np.float64).reshape(m, 4),
+        off,
+        off,
+        np.ones(m),
+    )
+
+
+def test_expelling_by_hand() -> None:
+    train = vectors([[0.8, 0.1], [0.6, 0.2], [0.3, 0.4]], [[0, 0, 10, 10], [0, 0, 10, 10], [50, 0, 10, 10]])
+    found = calibrate(train, truth([[0, 0, 10, 10]], [0], 2))
+    assert found.means.tolist() == [pytest.approx(0.7), 0.0]
+    assert found.pairs.tolist() == [2, 0]
+    assert found.uncalibrated == ("c1",)
+    both = ClassThresholds(np.array([0.7, 0.5]), np.array([2, 1]), ())
+    judged = vectors([[0.4, 0.3], [0.3, 0.26], [0.35, 0.25]])
+    expelled = expel(judged, both)
+    # Thresholds 0.35 and 0.25: equal is expelled.
+    assert expelled.label.tolist() == [0, 1, 2]
+    assert expelled.scores.tolist() == [0.4, 0.26, 1.0]
+    assert expel(judged, both, unknown="max_score").scores.tolist() == [0.4, 0.26, 0.35]
+
+
+@given(st.integers(0, 200))
+def test_raising_alpha_never_makes_an_unknown_known(seed: int) -> None:
+    one = random_vectors(seed)
+    thresholds = ClassThresholds(np.full(4, 0.5), np.ones(4, np.int64), ())
+    assert (expel(one, thresholds, alpha=0).label == one.scores.argmax(axis=1)).all()
+    last = np.zeros(len(one), np.bool_)
+    for alpha in (0.0, 0.5, 1.0, 1.5):
+        unknown = expel(one, thresholds, alpha=alpha).label == 4
+        assert (last <= unknown).all()
+        last = unknown
+
+
+@pytest.mark.parametrize("alpha", [-0.1, float("inf"), float("nan")])
+def test_expelling_refuses(alpha: float) -> None:
+    with pytest.raises(UsageError, match="alpha"):
+        expel(
+            vectors([[0.8, 0.1]]),
+            ClassThresholds(np.array([0.7, 0.0]), np.array([2, 0]), ("c1",)),
+            alpha=alpha,
+        )
+
+
+def test_calibration_refuses() -> None:
+    train = vectors([[0.8, 0.1]])
+    with pytest.raises(PredictionError, match="unknown classes"):
+        calibrate(train, truth([[0, 0, 1, 1]], [-1], 2))
+    with pytest.raises(PredictionError, match="not in the training truth"):
+        calibrate(vectors([[0.8, 0.1]], images=[7]), truth([[0, 0, 1, 1]], [0], 2))
+    with pytest.raises(PredictionError, match="number of classes"):
+        calibrate(train, truth([[0, 0, 1, 1]], [0], 3))
+
+
+def test_confirmation_by_hand() -> None:
+    image, boxes = np.zeros(3, np.int64), np.array([[0, 0, 10, 10], [50, 0, 10, 10], [0, 50, 10, 10]], float)
+    score, other = np.array([0.9, 0.8, 0.7]), np.array([[0.0, 0, 10, 8], [50, 0, 10, 6]])
+    zero = np.zeros(2, np.int64)
+    assert confirm(image, boxes, score, zero, other).tolist() == [0]
+    assert confirm(image, boxes, score, zero, other, theta=0).tolist() == [0, 1]
+    twice = np.concatenate([other, other])
+    assert confirm(image, boxes, score, np.zeros(4, np.int64), twice).tolist() == [0]
+    assert confirm(image, boxes, score, zero, other, theta=0, top=1).tolist() == [0]
+    # Repeats do not use up the places of other auxiliary boxes.
+    assert confirm(image, boxes, score, zero, other, theta=0, top=2).tolist() == [0, 1]
+    three = np.concatenate([other[:1], other[:1], other])
+    assert confirm(image, boxes, score, np.zeros(4, np.int64), three, theta=0, top=2).tolist() == [0, 1]
+    ranked = np.array([0.1, 0.9, 0.5, 0.8])
+    assert confirm(image, boxes, score, np.zeros(4, np.int64), three, ranked, theta=0, top=1).tolist() == [0]
+    assert confirm(image, boxes, score, np.ones(2, np.int64), other).tolist() == []
+
+
+@given(st.integers(0, 100))
+def test_dropout_merge(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    one = random_vectors(seed, 6)
+    with_regions = [
+        vectors(rng.dirichlet(np.ones(4), 6), one.boxes + rng.integers(0, 3, (6, 4)), one.image,
+                region=np.arange(6))
+        for _ in range(3)
+    ]  # fmt: skip
+    forwards, backwards = merge_passes(with_regions), merge_passes(with_regions[::-1])
+    assert (forwards.vectors.scores == backwards.vectors.scores).all()
+    assert (forwards.vectors.boxes == backwards.vectors.boxes).all()
+    same = merge_passes([with_regions[0]] * 4)
+    assert same.vectors.scores == pytest.approx(with_regions[0].scores)
+    assert same.passes.tolist() == [4] * 6
+
+
+def test_the_order_of_passes_decides_no_tie() -> None:
+    # Two regions of equal score overlap: suppression keeps the same one, whichever a pass names first.
+    one = vectors([[0.5, 0.2], [0.5, 0.2]], [[0, 0, 10, 10], [1, 0, 10, 10]], [3, 3], region=np.array([1, 2]))
+    other = vectors([[0.5, 0.2], [0.5, 0.2]], [[1, 0, 10, 10], [0, 0, 10, 10]], [3, 3], region=np.array([2, 1]))
+    for passes in ([one, other], [other, one]):
+        merged = merge_passes(passes)
+        assert merged.vectors.region is not None
+        assert merged.vectors.region.tolist() == [1, 2]
+        assert merged.vectors.boxes[detections_of(merged).row].tolist() == [[0, 0, 10, 10]] * 2
+
+
+def test_a_region_missing_from_a_pass() -> None:
+    full = vectors([[0.2, 0.8], [0.5, 0.5]], region=np.array([7, 8]))
+    part = vectors([[0.6, 0.4]], region=np.array([7]))
+    merged = merge_passes([full, part])
+    assert merged.vectors.scores.tolist() == [[pytest.approx(0.4), pytest.approx(0.6)], [0.5, 0.5]]
+    assert merged.passes.tolist() == [2, 1]
+    assert merged.entropy[1] == pytest.approx(np.log(2))
+    with pytest.raises(PredictionError, match="twice"):
+        merge_passes([vectors([[0.5, 0.5], [0.5, 0.5]], region=np.array([1, 1]))])
+    with pytest.raises(PredictionError, match="which region"):
+        merge_passes([vectors([[0.5, 0.5]])])
+
+
+@pytest.mark.parametrize("setting", [{"floor": float("nan")}, {"iou": 1.5}, {"iou": -0.1}])
+def test_merged_boxes_are_not_labelled_by_nonsense(setting: dict[str, float]) -> None:
+    merged = merge_passes([vectors([[0.2, 0.8]], region=np.array([7]))])
+    with pytest.raises(UsageError, match="cannot be labelled"):
+        detections_of(merged, **setting)
+
+
 @pytest.mark.parametrize(
     ("rows", "words"),
     [
@@ -107,8 +245,8 @@ def test_suppression_within_labels() -> None:
         ([{"image_id": 1, "bbox": [1, 2, -3, 4], "scores": [1]}], "cannot be read"),
         ([{"image_id": 1, "bbox": [1, 2, 3, 4], "scores": [1]}, {"image_id": 1, "bbox": [1, 2, 3, 4], "scores": []}],
          "Wrong number"),
-        ([{"image_id": 1, "bbox": [1, 2, 3, 4], "scores": [1], "background_score": 1},
-          {"image_id": 1, "bbox": [1, 2, 3, 4], "scores": [1]}], "background_score"),
+        ([{"image_id": 1, "bbox": [1, 2, 3, 4], "scores": [1], "region": 1},
+          {"image_id": 1, "bbox": [1, 2, 3, 4], "scores": [1]}], "region"),
         ([{"image_id": 1, "bbox": [1, 2, 3, 4], "scores": [1e308, 1e308]}], "cannot be read"),
         ([{"image_id": 1, "bbox": [1, 2, 3, 4], "scores": [1], "background_score": 1e308}], "cannot be read"),
         ({"a": 1}, "cannot be read"),
