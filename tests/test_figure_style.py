@@ -36,7 +36,7 @@ from tests.evaluation.ood_reference import EXAMPLE, OodWorld
 from tests.evaluation.oscr_cases import LABELS, SOFTMAX, table
 from tests.evaluation.owod_cases import example, measured
 from tests.evaluation.test_figures import CURVES, DIAGNOSIS, GAPS, INTERVALS, RESULT, bins
-from tests.evaluation.test_ood_figures import section
+from tests.evaluation.test_ood_figures import scored
 from tests.worlds.runs import elephant_run
 
 Drawer = Callable[[Path], Any]
@@ -75,9 +75,14 @@ def cut_figures(n: int) -> Drawer:
     return draw
 
 
-def bars(splits: int, methods: int, *profiles: str, world: OodWorld = EXAMPLE) -> Drawer:
-    sections = [{**section(f"split-{a}", world), "method": f"score {b}"} for a in range(splits) for b in range(methods)]
-    return lambda folder: metric_bars(sections, profiles, folder / "bars")
+def bars(splits: int, methods: int, *variants: str, world: OodWorld = EXAMPLE) -> Drawer:
+    found = [
+        one
+        for a in range(splits)
+        for b in range(methods)
+        for one in scored(f"split-{a}", *variants, score=f"score {b}", world=world)
+    ]
+    return lambda folder: metric_bars(found, folder / "bars")
 
 
 def confusion(detected: int, true: int) -> Drawer:

@@ -34,7 +34,7 @@ def run(out: Path) -> list[dict[str, Any]]:
     rows += _against_sklearn(ids, oods, ours, value, note)
     truth, detections, id_scores = _split(rng)
     seconds, _ = best(lambda: evaluate_split(truth, detections, id_scores, "energy"))
-    split_note = f"{IMAGES:,} images, {OBJECTS:,} objects, {DETECTIONS:,} detections, both profiles, from arrays"
+    split_note = f"{IMAGES:,} images, {OBJECTS:,} objects, {DETECTIONS:,} detections, both variants, from arrays"
     return [*rows, measured("one split", seconds, note=split_note)]
 
 

@@ -71,8 +71,8 @@ def test_scores_go_into_detections_and_from_there_into_the_evaluation(
         str(scored),
     ]
     result = shell.data(*evaluated, "--scores", ids, "--json", "--score", "knn")
-    assert result["method"] == "knn"
-    assert result["counts"]["id_detections"] == 30
+    assert {one["score"] for one in result["scored"]} == {"knn"}
+    assert {row["value"] for row in result["details"] if row["detail"] == "id_detections"} == {30}
 
 
 @pytest.mark.parametrize(

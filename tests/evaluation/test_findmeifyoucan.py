@@ -1,20 +1,22 @@
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
+from curation.benchmarks.findmeifyoucan import evaluation
 from curation.benchmarks.findmeifyoucan.evaluation import (
+    OPTIONS,
     OodOptions,
     check_apart,
     choose_methods,
-    evaluate_split,
-    images_without_predictions,
     paired,
 )
 from curation.errors import EvaluationError, UsageError
 from curation.evaluation.ood.detections import OodDetections, ReadOodDetections
 from curation.evaluation.ood.id_scores import IdScores
-from curation.evaluation.problem import Floats
+from curation.evaluation.problem import Floats, GroundTruth
+from tests.evaluation.findmeifyoucan_rows import of_measured
 from tests.evaluation.ood_reference import EXAMPLE, EXPECTED, OodWorld
 from tests.evaluation.ood_worlds import columns
 
@@ -28,6 +30,12 @@ def read(detections: OodDetections, images: frozenset[str] = frozenset({"1"})) -
     return ReadOodDetections(detections, "d.json", "sha256:2", len(detections), {}, images, None)
 
 
+def evaluate_split(
+    truth: GroundTruth, detections: OodDetections, scores: IdScores, options: OodOptions = OPTIONS
+) -> dict[str, Any]:
+    return of_measured(evaluation.evaluate_split(truth, detections, scores, "s", options))
+
+
 def only(**scores: Floats) -> ReadOodDetections:
     return read(replace(columns(EXAMPLE)[1], scores=scores))
 
@@ -35,7 +43,7 @@ def only(**scores: Floats) -> ReadOodDetections:
 @pytest.mark.parametrize("rule", ["zscore", "quantile", "5"])
 def test_the_worked_example_in_both_readings(rule: str) -> None:
     truth, detections = columns(EXAMPLE)
-    found = evaluate_split(truth, detections, ids(), "s", OodOptions(threshold=rule))
+    found = evaluate_split(truth, detections, ids(), OodOptions(threshold=rule))
     for profile, expected in EXPECTED.items():
         section = found[profile]
         assert {name: section[name] for name in expected} == pytest.approx(expected, abs=5e-4)
@@ -49,28 +57,28 @@ def test_the_worked_example_in_both_readings(rule: str) -> None:
 
 
 @pytest.mark.parametrize(("rule", "key"), [("nearest", "FPR95_nearest_vos"), ("ood_positive", "FPR95_ood_positive")])
-def test_the_chosen_rule_is_named(rule: str, key: str) -> None:
+def test_a_rule_is_chosen(rule: str, key: str) -> None:
     truth, detections = columns(EXAMPLE)
-    found = evaluate_split(truth, detections, ids(), "s", OodOptions(fpr=rule, variant="paper"))
-    assert (found["FPR95"]["rule"], found["FPR95"]["value"]) == (rule, found[key])
+    found = evaluate_split(truth, detections, ids(), OodOptions(fpr=rule, variant="paper"))
+    assert found["FPR95"]["value"] == found[key]
     assert "official" not in found
 
 
 def test_without_id_scores_all_that_rests_on_them_is_undefined() -> None:
     truth, detections = columns(EXAMPLE)
-    found = evaluate_split(truth, detections, ids(np.empty(0)), "s")
+    found = evaluate_split(truth, detections, ids(np.empty(0)))
     assert found["AUROC"] is found["threshold"] is found["official"] is found["paper"] is None
     assert "no ID" in found["undefined"]["AUROC"]
     assert "no threshold" in found["undefined"]["paper"]
     assert found["pct_images_without_predictions"] == 16.67
     # A threshold of one's own needs no ID scores.
-    given = evaluate_split(truth, detections, ids(np.empty(0)), "s", OodOptions(threshold="5"))
+    given = evaluate_split(truth, detections, ids(np.empty(0)), OodOptions(threshold="5"))
     assert given["paper"]["TP_U"] == 3
 
 
 def test_without_detections_rates_are_zero_and_auroc_undefined() -> None:
     truth, detections = columns(OodWorld(EXAMPLE.objects, {}))
-    found = evaluate_split(truth, detections, ids(), "s")
+    found = evaluate_split(truth, detections, ids())
     assert found["AUROC"] is None
     assert (found["paper"]["P_U"], found["paper"]["R_U"], found["paper"]["nOSE"]) == (0, 0, 0)
     assert found["pct_images_without_predictions"] == 100
@@ -80,13 +88,11 @@ def test_without_detections_rates_are_zero_and_auroc_undefined() -> None:
 def test_shares_of_published_counts(without: int, images: int, share: float) -> None:
     # Table 1 of the paper prints these shares for the counts that they stand for.
     world = OodWorld({k: [] for k in range(images)}, {})
-    truth, empty = columns(world)
-    some = replace(
-        empty,
-        image=np.arange(without, images, dtype=np.int32),
-        confidence=np.ones(images - without),
+    n = images - without
+    some = OodDetections(
+        np.arange(without, images, dtype=np.int32), np.zeros((n, 4)), np.ones(n), np.zeros(n, bool), {"s": np.ones(n)}
     )
-    found = images_without_predictions(truth, some)
+    found = evaluate_split(columns(world)[0], some, ids())
     assert (found["images_without_predictions"], found["pct_images_without_predictions"]) == (without, share)
 
 
@@ -123,11 +129,9 @@ def test_id_and_ood_must_be_apart() -> None:
         check_apart(replace(read(detections), logits_length=5), replace(ids(), logits_length=6))
 
 
-def test_unknown_rules_are_refused() -> None:
-    truth, detections = columns(EXAMPLE)
-    for options in (OodOptions(fpr="best"), OodOptions(threshold="best"), OodOptions(variant="best")):
-        with pytest.raises(UsageError):
-            evaluate_split(truth, detections, ids(), "s", options)
+def test_an_unknown_variant_is_refused() -> None:
+    with pytest.raises(UsageError, match="Unknown variant"):
+        evaluate_split(*columns(EXAMPLE), ids(), OodOptions(variant="best"))
 
 
 def test_a_monotone_change_of_the_score_moves_the_zscore_alone() -> None:
@@ -135,7 +139,7 @@ def test_a_monotone_change_of_the_score_moves_the_zscore_alone() -> None:
     changed = replace(detections, scores={"s": detections.scores["s"] ** 3})
     for rule, same in (("quantile", True), ("zscore", False)):
         options = OodOptions(threshold=rule)
-        before = evaluate_split(truth, detections, ids(), "s", options)
-        after = evaluate_split(truth, changed, ids(np.array(EXAMPLE.ids) ** 3), "s", options)
+        before = evaluate_split(truth, detections, ids(), options)
+        after = evaluate_split(truth, changed, ids(np.array(EXAMPLE.ids) ** 3), options)
         assert after["AUROC"] == before["AUROC"]
         assert (after["paper"]["n_det_unknown"] == before["paper"]["n_det_unknown"]) == same

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from curation.cli import main
+from tests.frozen.version_1 import of_json
 from tests.real_files import provided, real_files
 
 
@@ -19,7 +20,7 @@ def evaluate(golden: Path, capsys: pytest.CaptureFixture[str], *more: str) -> di
     given = ["evaluate", "findmeifyoucan", "--json", "--no-cache", "--truth", str(golden / "gt.json")]
     given += ["--detections", str(golden / "detections.json"), "--scores", str(golden / "id_scores.json")]
     assert main([*given, *more]) == 0
-    result: dict[str, Any] = json.loads(capsys.readouterr().out)
+    result: dict[str, Any] = of_json(json.loads(capsys.readouterr().out))
     return result
 
 

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 
 from curation.benchmarks.findmeifyoucan.measures import (
-    PROFILES,
+    VARIANTS,
     ImageSample,
     bootstrap_intervals,
-    open_set_metrics,
     open_set_outcomes,
+    open_set_rates,
     unknown_detections,
 )
 from curation.evaluation.ood.id_scores import IdScores
@@ -19,13 +19,15 @@ from curation.evaluation.ood.separability import RankedScores, auroc, fpr95_firs
 from tests.evaluation.ood_reference import EXAMPLE, OodWorld
 from tests.evaluation.ood_worlds import columns, ood_worlds
 
-BOTH = tuple(PROFILES.values())
+BOTH = tuple(VARIANTS.values())
 
 
 def sample(world: OodWorld, images: tuple[str, ...] | None = None, threshold: float = 0.5) -> ImageSample:
     truth, detections = columns(world)
     ids = IdScores({"s": np.array(world.ids)}, images, "id", "sha256:1", {})
-    return ImageSample.of(truth, detections, ids, "s", threshold, BOTH)
+    unknown = unknown_detections(detections, "s", threshold)
+    outcomes = [open_set_outcomes(truth, detections, unknown, one) for one in BOTH]
+    return ImageSample.of(truth, detections, ids, "s", outcomes)
 
 
 @settings(max_examples=60)
@@ -38,11 +40,11 @@ def test_unit_weights_give_the_numbers_of_the_data(world: OodWorld) -> None:
         ranked = RankedScores.of(np.array(world.ids), detections.scores["s"])
         assert found["AUROC"] == auroc(ranked)
         assert found["FPR95_first"] == pytest.approx(fpr95_first(ranked), abs=1e-15)
-    for profile in BOTH:
-        outcomes = open_set_outcomes(truth, detections, unknown_detections(detections, "s", 0.5), profile)
-        rates = open_set_metrics(outcomes, profile)["unrounded"]
+    for variant in BOTH:
+        outcomes = open_set_outcomes(truth, detections, unknown_detections(detections, "s", 0.5), variant)
+        rates = open_set_rates(outcomes)
         for name in ("nOSE", "P_U", "R_U"):
-            value = found[f"{profile.name}.{name}"]
+            value = found[f"{variant.name}.{name}"]
             assert (rates[name] is None and math.isnan(value)) or value == pytest.approx(rates[name])
 
 
@@ -72,16 +74,16 @@ def test_intervals_hold_the_estimate_and_come_again_with_the_seed() -> None:
     assert one.n_id_images == 10
     first, again, other = (bootstrap_intervals(one, replicates=50, seed=seed) for seed in (1, 1, 2))
     assert first == again
-    assert first["metrics"] != other["metrics"]
-    for name, cell in first["metrics"].items():
+    assert first != other
+    for name, cell in first.items():
         assert cell["low"] <= cell["estimate"] <= cell["high"], name
         assert cell["undefined"] == 0
-    assert first["metrics"]["paper.P_U"]["estimate"] == 50
+    assert first["paper.P_U"]["estimate"] == 50
 
 
 def test_fewer_replicates_are_the_first_of_more() -> None:
     def drawn(n: int) -> dict[str, Any]:
-        return bootstrap_intervals(sample(EXAMPLE, threshold=5.0), replicates=n, seed=3)["metrics"]["AUROC"]
+        return bootstrap_intervals(sample(EXAMPLE, threshold=5.0), replicates=n, seed=3)["AUROC"]
 
     assert drawn(1)["low"] == drawn(1)["high"]
     assert drawn(40) != drawn(1)
@@ -90,6 +92,6 @@ def test_fewer_replicates_are_the_first_of_more() -> None:
 def test_what_is_undefined_in_a_replicate_is_counted() -> None:
     # One image of five has objects: in some replicates it is not drawn, and N_U is 0.
     world = replace(EXAMPLE, objects={k: [(0, 0, 5, 5)] if k == 1 else [] for k in range(1, 6)}, found={})
-    cells = bootstrap_intervals(sample(world), replicates=40, seed=1)["metrics"]
+    cells = bootstrap_intervals(sample(world), replicates=40, seed=1)
     assert 0 < cells["paper.R_U"]["undefined"] < 40
     assert cells["AUROC"] == {"estimate": None, "low": None, "high": None, "undefined": 40}

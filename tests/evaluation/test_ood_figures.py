@@ -8,6 +8,7 @@ import pytest
 
 from curation.benchmarks.findmeifyoucan.evaluation import evaluate_split
 from curation.benchmarks.findmeifyoucan.report import metric_bars, score_histograms
+from curation.evaluation.measures import Scored
 from curation.evaluation.ood.id_scores import IdScores
 from tests.evaluation.ood_reference import EXAMPLE, OodWorld
 from tests.evaluation.ood_worlds import columns
@@ -20,13 +21,18 @@ def rows(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(stream))
 
 
-def section(split: str, world: OodWorld = EXAMPLE) -> dict[str, Any]:
+def scored(split: str, *variants: str, score: str = "s", world: OodWorld = EXAMPLE) -> list[Scored]:
     truth, detections = columns(world)
-    return {"split": split, **evaluate_split(truth, detections, IdScores({"s": IDS}, None, "", "", {}), "s")}
+    found = evaluate_split(truth, detections, IdScores({"s": IDS}, None, "", "", {}), "s")
+    about: dict[str, Any] = {"split": split, "score": score, "settings": {"fpr": "first"}}
+    return [
+        Scored(variant=one, found=found[one], method="d", truth={}, predictions={}, **about)
+        for one in variants or ("paper",)
+    ]
 
 
 def test_the_table_beside_the_bars_holds_their_heights(tmp_path: Path) -> None:
-    paths = metric_bars([section("near"), section("far $x")], ["paper"], tmp_path / "bars")
+    paths = metric_bars([*scored("near"), *scored("far $x")], tmp_path / "bars")
     assert [path.suffix for path in paths] == [".png", ".svg", ".csv"]
     found = {(row["split"], row["metric"]): row["value"] for row in rows(paths[-1])}
     assert float(found["near", "P_U"]) == 50
@@ -35,7 +41,7 @@ def test_the_table_beside_the_bars_holds_their_heights(tmp_path: Path) -> None:
 
 
 def test_undefined_bars_are_empty_cells_with_a_reason(tmp_path: Path) -> None:
-    paths = metric_bars([section("none", OodWorld({1: []}, {}))], ["official"], tmp_path / "bars")
+    paths = metric_bars(scored("none", "official", world=OodWorld({1: []}, {})), tmp_path / "bars")
     found = {row["metric"]: (row["value"], row["undefined"]) for row in rows(paths[-1])}
     assert found["AUROC"] == found["FPR95"] == ("", "there are no OOD detections")
     assert found["R_U"] == ("", "N_U is 0: the split has no objects")
@@ -65,7 +71,5 @@ def test_equal_scores_can_be_drawn(tmp_path: Path) -> None:
 
 
 def test_figures_are_the_same_bytes_each_time(tmp_path: Path) -> None:
-    first, again = (
-        metric_bars([section("a")], ["paper", "official"], tmp_path / name / "bars") for name in ("one", "two")
-    )
+    first, again = (metric_bars(scored("a", "paper", "official"), tmp_path / name / "bars") for name in ("one", "two"))
     assert [path.read_bytes() for path in first] == [path.read_bytes() for path in again]

@@ -9,7 +9,8 @@ from curation.evaluation.ood.detections import (
     ClassReading,
     ReadClasses,
     RecordFile,
-    logit_scores,
+    logits_of,
+    method_scores,
     read_classes,
     read_records,
 )
@@ -24,7 +25,8 @@ def file(folder: Path, *rows: dict[str, Any]) -> RecordFile:
 
 
 def read(folder: Path, *rows: dict[str, Any], **reading: Any) -> ReadClasses:
-    return read_classes(file(folder, *rows), ClassReading(**reading))
+    records = file(folder, *rows)
+    return read_classes(records, logits_of(records), ClassReading(**reading))
 
 
 def test_confidence_is_the_softmax_of_the_class(tmp_path: Path) -> None:
@@ -63,11 +65,11 @@ def test_a_stated_score_wins_except_in_the_code(tmp_path: Path) -> None:
 
 
 def test_scores_of_logits(tmp_path: Path) -> None:
-    found = logit_scores(file(tmp_path, {"logits": [0.0, 0.0]}))
+    records = file(tmp_path, {"logits": [0.0, 0.0]})
+    found = method_scores(records, logits_of(records))
     assert found["msp"][0] == 0.5
     assert found["energy"][0] == pytest.approx(math.log(2))
     assert found["gen"][0] == pytest.approx(-2 * 0.25**0.1)
-    assert logit_scores(file(tmp_path, {"score": 0.5})) == {}
 
 
 @pytest.mark.parametrize(

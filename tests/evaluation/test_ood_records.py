@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from curation.errors import MissingFileError, PredictionError
-from curation.evaluation.ood.detections import image_key, methods_of, named_scores, read_records
+from curation.evaluation.ood.detections import image_key, method_scores, read_records
 from tests.evaluation.ood_reference import EXAMPLE
 from tests.evaluation.ood_worlds import by_image, results_content, write
 
@@ -23,8 +23,8 @@ def test_both_forms_of_file_hold_the_same_records(tmp_path: Path) -> None:
 def test_scores_have_the_names_of_their_methods(tmp_path: Path) -> None:
     row = {**ROW, "scores": {"energy": 2.0, "msp": 0.5}}
     file = read_records(write(tmp_path / "d.json", [row]))
-    assert named_scores(file.records[0]) == {"energy": 2.0, "msp": 0.5, "ood_score": 1.0}
-    assert methods_of(file) == ("energy", "msp", "ood_score")
+    found = {name: values.tolist() for name, values in method_scores(file, None).items()}
+    assert found == {"energy": [2.0], "msp": [0.5], "ood_score": [1.0]}
 
 
 @pytest.mark.parametrize(
@@ -66,14 +66,14 @@ def test_records_must_agree_on_their_scores(tmp_path: Path) -> None:
     other = {"image_id": 7, "bbox": [1, 2, 3, 4], "score": 0.5, "scores": {"energy": 1.0}}
     file = read_records(write(tmp_path / "d.json", [ROW, other]))
     with pytest.raises(PredictionError, match="different OOD scores") as caught:
-        methods_of(file)
+        method_scores(file, None)
     assert "record 1 (image 7)" in str(caught.value)
 
 
 def test_a_flood_of_methods_is_refused(tmp_path: Path) -> None:
     row = {**ROW, "scores": {f"m{k}": 0.0 for k in range(100)}}
     with pytest.raises(PredictionError, match="too many"):
-        methods_of(read_records(write(tmp_path / "d.json", [row])))
+        method_scores(read_records(write(tmp_path / "d.json", [row])), None)
 
 
 def test_an_absent_file_is_said_to_be_absent(tmp_path: Path) -> None:

@@ -11,6 +11,8 @@ import curation
 from curation.benchmarks.registry import report_of
 from curation.errors import CurationError
 from curation.evaluation.result import Scored
+from tests.evaluation.ood_reference import EXAMPLE
+from tests.evaluation.ood_worlds import example_files, write
 from tests.worlds import owod
 
 DIGEST = "sha256:" + "a" * 64
@@ -51,36 +53,20 @@ def test_each_task_and_profile_of_owod_is_one_record_on_the_part_that_was_scored
     assert all(one.truth["task"]["unknown"] == list(rest) for one in found)
 
 
-def test_each_score_of_a_split_is_a_variant_and_both_files_are_its_predictions() -> None:
-    section = {
-        "threshold_rule": "zscore",
-        "threshold": 0.5,
-        "official": {"AOSE": 3},
-        "paper": None,
-        "AUROC": 0.5,
-    }
-    inputs = {"truth": truth("b"), "detections": file("model"), "id_scores": file("id")}
-    found = list(
-        measured(
-            {
-                "protocol": "findmeifyoucan",
-                "manifest": {**MANIFEST, "parts": ["near"]},
-                "option_files": {},
-                "settings": {
-                    "profiles": {"official": "", "paper": ""}, "fpr": {"rule": "first"}, "official_compat": True,
-                    "t_star": None,
-                },
-                "inputs": {"near": inputs},
-                "results": {
-                    "near/ood_score": {"split": "near", "method": "ood_score", **section},
-                    "near/energy": {"split": "near", "method": "energy", **section},
-                },
-            }
-        )
-    )  # fmt: skip
-    assert [(one.score, one.variant) for one in found] == [
-        ("", "official"), ("", "paper"), ("energy", "official"), ("energy", "paper"),
-    ]  # fmt: skip
-    assert found[0].settings == {"threshold": "zscore", "fpr": "first", "official_compat": "true"}
+def test_each_score_of_a_split_has_its_variants_and_both_files_are_its_predictions(tmp_path: Path) -> None:
+    files = example_files(tmp_path)
+    rows = [{**row, "scores": {"energy": 1.0}} for row in json.loads(files["detections"].read_bytes())]
+    ids = dict.fromkeys(("ood_score", "energy"), EXAMPLE.ids)
+    found = curation.evaluate(
+        "findmeifyoucan",
+        truth=files["truth"],
+        detections={"near": write(tmp_path / "d.json", rows)},
+        id_scores=write(files["id"], {"scores": ids}),
+        score=("ood_score", "energy"),
+        classes=write(tmp_path / "k.json", {"known": ["a", "b"], "unknown": []}),
+    ).scored
+    assert [(one.split, one.score, one.variant) for one in found] == [
+        ("near", score, variant) for score in ("", "energy") for variant in ("official", "paper")
+    ]
+    assert found[0].settings == {"threshold": "zscore", "fpr": "first", "official_compat": "false"}
     assert set(found[0].predictions) == {"detections", "id_scores"}
-    assert (found[0].numbers["AOSE"], "AOSE" in found[1].numbers) == (3, False)

@@ -5,7 +5,7 @@ from typing import Any
 
 from curation.benchmarks.elephant.measures import SHARED
 from curation.benchmarks.elephant.measures import TABLES as ELEPHANT
-from tests.evaluation import classification_rows, elephant_rows, image_ood_rows, osod3_rows
+from tests.evaluation import classification_rows, elephant_rows, findmeifyoucan_rows, image_ood_rows, osod3_rows
 from tests.evaluation.open_world_rows import of_result
 
 OPEN_WORLD = ("owod", "rwd", "nuowodb")
@@ -81,6 +81,8 @@ def of_json(data: dict[str, Any]) -> dict[str, Any]:
                  "taxonomies", "outside", "variants")  # fmt: skip
         kept = {key: value for key, value in data.items() if key not in added}
         return {**kept, "cases": osod3(data), "profiles": data["variants"]}
+    if data["protocol"] == "findmeifyoucan":
+        return findmeifyoucan(data)
     if data["protocol"] not in OPEN_WORLD:
         return data
     kept = {key: value for key, value in data.items() if key not in TABLES}
@@ -216,6 +218,25 @@ def ovcoco_tables(data: dict[str, Any]) -> Iterator[Frozen]:
     )
     orders = [(f"{row['case']} {row['list']}", row["decided_by_order"]) for row in lists if row["decided_by_order"]]
     yield "decided_by_order", ("section", "decisions"), orders
+def findmeifyoucan(data: dict[str, Any]) -> dict[str, Any]:
+    added = ("scored", "details", "intervals", "known_classes_from", "variants", "bootstrap")
+    kept = {key: value for key, value in data.items() if key not in added}
+    sections = findmeifyoucan_rows.of_result(data)
+    return {**kept, **(next(iter(sections.values())) if len(sections) == 1 else {}), "results": sections}
+
+
+def findmeifyoucan_tables(data: dict[str, Any]) -> Iterator[Frozen]:
+    sections = findmeifyoucan_rows.of_result(data)
+    orders = [
+        (f"{name}, {variant}", one[variant]["decided_by_order"])
+        for name, one in sections.items()
+        for variant in ("official", "paper")
+        if one.get(variant) and one[variant]["decided_by_order"]
+    ]
+    yield "decided_by_order", ("section", "decisions"), orders
+    yield "notes", ("result", "note"), [(name, note) for name in sections for note in data["scored"][0]["notes"]]
+    columns = ("split", "score", "profile", "metric", "value")
+    yield "metrics", columns, list(findmeifyoucan_rows.metrics(sections))
 
 
 def osod3(data: dict[str, Any]) -> dict[str, Any]:
@@ -353,6 +374,9 @@ def _tables(result: Any) -> Iterator[Frozen]:
         return
     if result.report.protocol == "ovcoco":
         yield from ovcoco_tables(result.json_data())
+        return
+    if result.report.protocol == "findmeifyoucan":
+        yield from findmeifyoucan_tables(result.json_data())
         return
     own = result.report.protocol in OPEN_WORLD
     if result.report.protocol in PLAIN:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from curation.benchmarks.findmeifyoucan.category_lists import CategoryLists, check_categories, read_category_lists
+from curation.benchmarks.findmeifyoucan.pairs import CategoryLists, check_categories, read_category_lists
 from curation.errors import DecisionError, MissingFileError
 from tests.real_files import real_files
 

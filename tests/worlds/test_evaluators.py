@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from curation.benchmarks.elephant.evaluation import VARIANTS as ELEPHANT_VARIANTS
-from curation.benchmarks.findmeifyoucan.measures import PROFILES as OOD_PROFILES
+from curation.benchmarks.findmeifyoucan.measures import VARIANTS as OOD_VARIANTS
 from curation.benchmarks.osod3.evaluation import OUTSIDE
 from curation.benchmarks.osod3.evaluation import VARIANTS as OSOD3_PROFILES
 from curation.benchmarks.registry import variants_of
@@ -163,7 +163,7 @@ def test_the_imagenet_world_tells_the_grids_apart() -> None:
 
 
 @pytest.mark.parametrize("rule", findmeifyoucan.THRESHOLDS)
-@pytest.mark.parametrize("profile", [*OOD_PROFILES, "all"])
+@pytest.mark.parametrize("profile", [*OOD_VARIANTS, "all"])
 def test_findmeifyoucan(tmp_path: Path, profile: str, rule: str) -> None:
     run = findmeifyoucan_run(tmp_path, profile, rule)
     others = set(findmeifyoucan.MODES) - {profile} if profile != "all" else set()

@@ -14,22 +14,23 @@ from msgspec import Meta
 
 from curation.arguments import Replicates, Seed
 from curation.benchmarks.findmeifyoucan.measures import (
+    DEFINITION,
     FPR_KEYS,
-    FPR_RULES,
     THRESHOLD_RULES,
-    UNKNOWN_IF,
+    VARIANTS,
     ImageSample,
     bootstrap_intervals,
-    open_set_metrics,
+    open_set_counts,
     open_set_outcomes,
-    profiles_of,
+    open_set_rates,
     quantile_threshold,
     separability,
     threshold_of,
     unknown_detections,
+    why_zero,
     zscore_threshold,
 )
-from curation.benchmarks.findmeifyoucan.report import DEFINITIONS, REPORT
+from curation.benchmarks.findmeifyoucan.report import DEFINITIONS, MEASURES, REPORT, UNKNOWN_IF, detail
 from curation.errors import EvaluationError, UsageError
 from curation.evaluation.inputs import (
     POLICY,
@@ -41,6 +42,7 @@ from curation.evaluation.inputs import (
     file_records,
     manifest_record,
 )
+from curation.evaluation.measures import Measured, Value
 from curation.evaluation.ood.detections import (
     UNNAMED,
     ClassReading,
@@ -51,8 +53,10 @@ from curation.evaluation.ood.detections import (
 from curation.evaluation.ood.id_scores import IdScores, read_id_scores
 from curation.evaluation.precision import unlike_precision
 from curation.evaluation.problem import Floats, GroundTruth, KnownClasses, class_names
-from curation.evaluation.result import Result
+from curation.evaluation.resample import GENERATOR
+from curation.evaluation.result import Result, Scored, stem_of, truth_digests
 from curation.evaluation.truth import Part, ground_truth
+from curation.evaluation.variants import select
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
 from curation.progress import steps
@@ -60,6 +64,9 @@ from curation.progress import steps
 NO_KNOWN = KnownClasses((), (), "none: every object of an OOD split is unknown")
 
 
+PLACES = 3
+"""Decimals of rates in a result: the code prints as many."""
+NO_OBJECTS = "N_U is 0: the split has no objects"
 ONLY = "ood"
 """Name of a split that nothing names."""
 
@@ -156,8 +163,6 @@ def evaluate(
     UsageError, MissingFileError, EvaluationError, PredictionError
         Options do not fit together; a file is not there, or does not hold what it should.
     """
-    if options.bootstrap < 0:
-        raise UsageError("--bootstrap is negative", expected="0 or more", found=str(options.bootstrap))
     taken = load_manifest(manifest) if isinstance(manifest, str) else manifest
     parts = () if taken is None else tuple(part.name for part in taken.header.parts)
     files: dict[str, Path] = by_name(detections, "--detections", "split", parts, unnamed=ONLY)
@@ -178,36 +183,48 @@ def evaluate(
             files[name], part.truth, reading.policy_of(policy), classes=class_reading, t_star=t_star
         )
         read, ids = paired(read, read_id_scores(id_files[name], t_star=t_star, classes=class_reading))
-        told = check_apart(read, ids, shared=shared_ids)
+        remarks += check_apart(read, ids, shared=shared_ids)
         methods = choose_methods(read, ids, score or None)
-        told += _unlike(read, ids, methods)
-        splits[name] = _Split(part, read, ids, methods, (*remarks, *read.notes, *ids.notes, *told))
-    results: dict[str, Any] = {}
-    for name, split in splits.items():
-        for method in steps(split.methods, f"evaluating {name}"):
-            key = name if len(split.methods) == 1 else f"{name}/{method}"
-            section = evaluate_split(split.part.truth, split.read.detections, split.id_scores, method, options)
-            results[key] = {"split": name, **section, "notes": list(split.notes)}
-    settings = {
-        "id_classes": class_reading.n_classes,
-        "official_compat": official_compat,
-        "ties": "equal confidence: by image id, then file order",
-        "shared_ids": shared_ids,
-    }
+        remarks += _unlike(read, ids, methods)
+        splits[name] = _Split(part, read, ids, methods, (*read.notes, *ids.notes, *remarks))
+    about = _about(taken, splits, options, classes, class_reading, shared_ids)
+    scored = [
+        Scored(
+            part=name,
+            split=name,
+            variant=variant,
+            method=stem_of(split.read.file),
+            score="" if method == UNNAMED else method,
+            truth=truth_digests(about, name),
+            predictions={"detections": split.read.file, "id_scores": split.id_scores.file},
+            settings={
+                "threshold": about["settings"]["threshold"]["rule"],
+                "fpr": options.fpr,
+                "official_compat": str(official_compat).lower(),
+            },
+            operating_point={"t_star": str(options.t_star or None), "threshold": str(detail(found, "threshold"))},
+            found=found._replace(notes=(*split.notes, *found.notes)),
+        )
+        for name, split in splits.items()
+        for method in steps(split.methods, f"evaluating {name}")
+        for variant, found in evaluate_split(
+            split.part.truth, split.read.detections, split.id_scores, method, options
+        ).items()
+    ]
+    names_of_scores = dict.fromkeys(method for split in splits.values() for method in split.methods)
     return Result(
         REPORT,
-        _about(taken, splits, options, settings, {"classes": classes}),
-        # One file in, one flat result out: the numbers of the only result stand at the top level too.
-        {**(next(iter(results.values())) if len(results) == 1 else {}), "results": results},
+        about,
+        scored=scored,
         columns={
             method: {
                 name: (split.id_scores.scores[method], split.read.detections.scores[method])
                 for name, split in splits.items()
                 if method in split.methods
             }
-            for method in dict.fromkeys(method for split in splits.values() for method in split.methods)
+            for method in names_of_scores
         },
-        notes=[note for split in splits.values() for note in split.notes],
+        notes=[note for one in scored if one.found for note in one.found.notes],
     )
 
 
@@ -236,42 +253,46 @@ def _about(
     manifest: Manifest | None,
     splits: Mapping[str, _Split],
     options: OodOptions,
-    settings: Mapping[str, Any],
-    option_files: Mapping[str, Path | None],
+    classes: Path | None,
+    reading: ClassReading,
+    shared_ids: str,
 ) -> dict[str, Any]:
     """Return what the numbers rest on: versions, rules, digests of all inputs, and what was left out."""
     rule = options.threshold if options.threshold in THRESHOLD_RULES else "given"
     return {
         "versions": {"python": platform.python_version(), "numpy": np.__version__},
+        "known_classes_from": NO_KNOWN.origin,
         "manifest": manifest_record(manifest, parts=list(splits)),
-        "option_files": file_records(option_files),
+        "option_files": file_records({"classes": classes}),
         "inputs": {name: split.file for name, split in splits.items()},
+        "variants": {one.name: one.meaning for one in select(VARIANTS, options.variant)},
         "settings": {
-            "profiles": {one.name: one.meaning for one in profiles_of(options.variant)},
             "positive_class": "ID (higher score = ID), except in FPR95_ood_positive",
-            "threshold": {
-                "rule": rule, "meaning": THRESHOLD_RULES[rule], "unknown": UNKNOWN_IF,
-            },
-            "fpr": {"rule": options.fpr, "meaning": FPR_RULES[options.fpr]},
+            "threshold": {"rule": rule, "meaning": THRESHOLD_RULES[rule], "unknown": UNKNOWN_IF},
+            "fpr": {"rule": options.fpr, "meaning": DEFINITIONS[FPR_KEYS[options.fpr]]},
             "t_star": options.t_star or None,
             "t_star_reason": None if options.t_star else "not stated: the files are taken as cut already",
-            **settings,
+            "id_classes": reading.n_classes,
+            "official_compat": reading.official_compat,
+            "ties": "equal confidence: by image id, then file order",
+            "shared_ids": shared_ids,
+        },
+        "bootstrap": None
+        if not options.bootstrap
+        else {
+            "definition": DEFINITION,
+            "generator": GENERATOR.format("image count"),
+            "replicates": options.bootstrap,
+            "seed": options.seed,
         },
         "definitions": DEFINITIONS,
-    }  # fmt: skip
+    }
 
 
 def evaluate_split(
-    truth: GroundTruth,
-    detections: OodDetections,
-    id_scores: IdScores,
-    method: str,
-    options: OodOptions | None = None,
-) -> dict[str, Any]:
-    """Return every number of one split under one score; undefined ones are None, with the reason under ``undefined``.
-
-    ``AUROC``, ``AUPR_…`` and ``FPR95_…`` are shares in [0, 1]; ``official`` and ``paper`` hold the open-set metrics
-    (`curation.benchmarks.findmeifyoucan.measures.open_set_metrics`), None where there is no threshold.
+    truth: GroundTruth, detections: OodDetections, id_scores: IdScores, method: str, options: OodOptions = OPTIONS
+) -> dict[str, Measured]:
+    """Return what each variant measures of one split under one score, by its name; separability is the same in all.
 
     Parameters
     ----------
@@ -283,54 +304,87 @@ def evaluate_split(
     Raises
     ------
     UsageError
-        An option has no such value.
+        There is no such threshold or variant.
     """
-    options = options or OodOptions()
-    if options.fpr not in FPR_KEYS:
-        raise UsageError("Unknown FPR rule", expected=", ".join(FPR_KEYS), found=repr(options.fpr)[:80])
     ids, oods = id_scores.scores[method], detections.scores[method]
-    found = separability(ids, oods)
-    undefined: dict[str, str] = dict(found.pop("undefined"))
     threshold = threshold_of(ids, options.threshold)
-    sections: dict[str, Any] = {}
-    for profile in profiles_of(options.variant):
-        if threshold.value is None:
-            sections[profile.name] = None
-            undefined[profile.name] = "there are no ID scores, hence no threshold"
-            continue
-        unknown = unknown_detections(detections, method, threshold.value)
-        outcomes = open_set_outcomes(truth, detections, unknown, profile)
-        sections[profile.name] = {"meaning": profile.meaning, **open_set_metrics(outcomes, profile)}
+    separated = separability(ids, oods)
+    missing = [name for name, values in (("ID", ids), ("OOD", oods)) if not len(values)]
+    values = [
+        Value(name, value, n=n, undefined=f"there are no {' and no '.join(missing)} detections" if missing else "")
+        for name, value, n in (
+            *((name, value, len(detections)) for name, value in separated.items()),
+            ("FPR95", separated[FPR_KEYS[options.fpr]], None),
+        )
+    ]
+    details = _details(truth, detections, ids, oods, threshold)
+    rules = select(VARIANTS, options.variant)
+    if threshold is None:
+        reason = "there are no ID scores, hence no threshold"
+        values += [Value(one.key, None, undefined=reason) for one in MEASURES if one.unit in ("%", "count")]
+        return {one.name: Measured(values, {"details": _table(details)}) for one in rules}
+    unknown = unknown_detections(detections, method, threshold)
+    outcomes = [open_set_outcomes(truth, detections, unknown, one) for one in rules]
+    intervals = {}
+    if options.bootstrap:
+        sample = ImageSample.of(truth, detections, id_scores, method, outcomes)
+        intervals = bootstrap_intervals(sample, replicates=options.bootstrap, seed=options.seed)
+    found = {}
+    for one in outcomes:
+        rates = open_set_rates(one)
+        rounded = {name: None if rate is None else round(rate, PLACES) for name, rate in rates.items()}
+        open_set = [
+            Value(name, value, n=one.n_objects, undefined="" if one.n_objects else NO_OBJECTS)
+            for name, value in {**rounded, **open_set_counts(one)}.items()
+        ]
+        own = {"unknown_detections": int(unknown.sum()), **{f"{name}_unrounded": rate for name, rate in rates.items()}}
+        tables = {"details": _table(details | own)}
+        if intervals:
+            tables["intervals"] = _intervals(intervals, one.rules.name)
+        found[one.rules.name] = Measured([*values, *open_set], tables, why_zero(one), one.decided_by_order)
+    return found
+
+
+def _details(
+    truth: GroundTruth, detections: OodDetections, ids: Floats, oods: Floats, threshold: float | None
+) -> dict[str, float | None]:
+    """Return thresholds and counts that are the same in all variants.
+
+    ``threshold_margin`` is the distance of the nearest OOD score: how far the threshold may move before a detection
+    becomes known or unknown. ``pct_images_without_predictions`` has 2 decimals (Table 1 of the paper).
+    """
+    n, without = truth.n_images, truth.n_images - len(np.unique(detections.image))
     return {
-        "method": method,
-        "threshold": threshold.value,
-        "threshold_rule": threshold.rule,
-        "threshold_margin": threshold.margin(oods),
+        "threshold": threshold,
+        "threshold_margin": None if threshold is None or not len(oods) else float(np.abs(oods - threshold).min()),
         "threshold_zscore": zscore_threshold(ids),
         "threshold_quantile": quantile_threshold(ids),
-        "id_share_at_least_threshold": _share_at_least(ids, threshold.value),
-        **found,
-        "FPR95": {
-            "rule": options.fpr,
-            "meaning": FPR_RULES[options.fpr],
-            "value": found[FPR_KEYS[options.fpr]],
-        },
-        **images_without_predictions(truth, detections),
-        **sections,
-        "counts": _counts(truth, detections, ids, method, threshold.value),
-        "intervals": _intervals(truth, detections, id_scores, method, threshold.value, options),
-        "undefined": undefined,
-    }
-
-
-def images_without_predictions(truth: GroundTruth, detections: OodDetections) -> dict[str, Any]:
-    """Return how many images have no detection, and their share in per cent, 2 decimals (Table 1)."""
-    without = truth.n_images - len(np.unique(detections.image))
-    return {
-        "images": truth.n_images,
+        "id_share_at_least_threshold": None if threshold is None or not len(ids) else float((ids >= threshold).mean()),
+        "images": n,
         "images_without_predictions": without,
-        "pct_images_without_predictions": round(100 * without / truth.n_images, 2) if truth.n_images else None,
+        "pct_images_without_predictions": round(100 * without / n, 2) if n else None,
+        "images_without_annotation": n - len(np.unique(truth.image)),
+        "crowd": int(truth.crowd.sum()),
+        "id_detections": len(ids),
+        "ood_detections": len(detections),
+        "ood_detections_below_threshold": None if threshold is None else int((oods < threshold).sum()),
+        "background_taken_as_unknown": int(detections.background.sum()),
     }
+
+
+def _table(details: Mapping[str, Any]) -> dict[str, list[Any]]:
+    return {"detail": list(details), "value": list(details.values())}
+
+
+def _intervals(intervals: Mapping[str, Mapping[str, Any]], variant: str) -> dict[str, list[Any]]:
+    """Return the intervals of the scores and of one variant's rates, as columns."""
+    own = {
+        name.removeprefix(f"{variant}."): cell
+        for name, cell in intervals.items()
+        if "." not in name or name.startswith(f"{variant}.")
+    }
+    keys = ("estimate", "low", "high", "undefined")
+    return {"measure": list(own), **{key: [cell[key] for cell in own.values()] for key in keys}}
 
 
 def choose_methods(
@@ -428,38 +482,3 @@ def check_apart(read: ReadOodDetections, id_scores: IdScores, *, shared: str = "
             hint="where equal numbers mean different images (VOC 000009 and COCO 9): --on-error shared-ids=report",
         )
     return [told]
-
-
-def _share_at_least(ids: Floats, threshold: float | None) -> float | None:
-    return None if threshold is None or not len(ids) else float((ids >= threshold).mean())
-
-
-def _counts(
-    truth: GroundTruth, detections: OodDetections, ids: Floats, method: str, threshold: float | None
-) -> dict[str, Any]:
-    return {
-        "id_detections": len(ids),
-        "ood_detections": len(detections),
-        "ood_detections_below_threshold": None
-        if threshold is None
-        else int((detections.scores[method] < threshold).sum()),
-        "background_taken_as_unknown": int(detections.background.sum()),
-        "objects": len(truth.image),
-        "crowd": int(truth.crowd.sum()),
-        "images_with_objects": len(np.unique(truth.image)),
-        "images_without_annotation": truth.n_images - len(np.unique(truth.image)),
-    }
-
-
-def _intervals(
-    truth: GroundTruth,
-    detections: OodDetections,
-    id_scores: IdScores,
-    method: str,
-    threshold: float | None,
-    options: OodOptions,
-) -> dict[str, Any] | None:
-    if not options.bootstrap or threshold is None:
-        return None
-    sample = ImageSample.of(truth, detections, id_scores, method, threshold, profiles_of(options.variant))
-    return bootstrap_intervals(sample, replicates=options.bootstrap, seed=options.seed)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,29 +25,16 @@ from curation.evaluation.ood.separability import (
     fpr95_ood_positive,
 )
 from curation.evaluation.problem import LARGEST_SCORE, Bools, Detections, Floats, GroundTruth, Int32s, Int64s
-from curation.evaluation.resample import GENERATOR, resample, weights_of
-from curation.evaluation.variants import Rules, round_decimal, select
+from curation.evaluation.resample import resample, weights_of
+from curation.evaluation.variants import Rules, round_decimal
 
-FPR_RULES: dict[str, str] = {
-    "first": "ID positive: share of OOD scores >= tau, tau the largest score with 20 * TP >= 19 * n_id (FMIYC's code)",
-    "nearest": "ID positive: share of OOD scores >= tau, tau the score whose TPR is nearest to 0.95, be it below; of "
-    "equal TPR the lowest (VOS's code)",
-    "ood_positive": "OOD positive: share of ID scores <= tau, tau the smallest score with 20 * (OOD scores <= tau) >= "
-    "19 * n_ood (OpenOOD, pytorch-ood)",
-}
 FPR_KEYS: dict[str, str] = {
     "first": "FPR95_first",
     "nearest": "FPR95_nearest_vos",
     "ood_positive": "FPR95_ood_positive",
 }
-SEPARABILITY: dict[str, str] = {
-    "AUROC": "P(s_id > s_ood) + P(s_id = s_ood) / 2 over all pairs; ID positive; never inverted",
-    "AUPR_trapezoid": "area by trapezoids under precision over recall, ID positive, from (0, 1); one point a distinct "
-    "score (torchmetrics 0.10 with sklearn's auc, which FMIYC logs)",
-    "AUPR_step": "average precision: sum of recall gained * precision, one point a distinct score, ID positive",
-    **{key: FPR_RULES[rule] for rule, key in FPR_KEYS.items()},
-}
-_FUNCTIONS: dict[str, Callable[[RankedScores], float]] = {
+"""The measure behind FPR95 by the rule that an evaluation is asked for."""
+SEPARABILITY: dict[str, Callable[[RankedScores], float]] = {
     "AUROC": auroc,
     "AUPR_trapezoid": aupr_trapezoid,
     "AUPR_step": aupr_step,
@@ -57,20 +44,18 @@ _FUNCTIONS: dict[str, Callable[[RankedScores], float]] = {
 }
 
 
-def separability(id_scores: Floats, ood_scores: Floats) -> dict[str, Any]:
-    """Return every number of `SEPARABILITY`, None where ID or OOD has no scores, and ``undefined`` with the reason.
+def separability(id_scores: Floats, ood_scores: Floats) -> dict[str, float | None]:
+    """Return every number of `SEPARABILITY`, None where ID or OOD has no scores.
 
     Parameters
     ----------
     id_scores, ood_scores : ndarray, shapes (n_id,) and (n_ood,)
         Finite; higher is more ID.
     """
-    missing = [name for name, values in (("ID", id_scores), ("OOD", ood_scores)) if not len(values)]
-    if missing:
-        reason = f"there are no {' and no '.join(missing)} detections"
-        return {**dict.fromkeys(SEPARABILITY), "undefined": dict.fromkeys(SEPARABILITY, reason)}
+    if not len(id_scores) or not len(ood_scores):
+        return dict.fromkeys(SEPARABILITY)
     ranked = RankedScores.of(id_scores, ood_scores)
-    return {**{name: function(ranked) for name, function in _FUNCTIONS.items()}, "undefined": {}}
+    return {name: function(ranked) for name, function in SEPARABILITY.items()}
 
 
 THRESHOLD_RULES: dict[str, str] = {
@@ -80,28 +65,6 @@ THRESHOLD_RULES: dict[str, str] = {
     "(the paper's text)",
     "given": "a number given by the user",
 }
-UNKNOWN_IF = "score < threshold (strict)"
-
-
-@dataclass(frozen=True, slots=True)
-class Threshold:
-    """The threshold of a score, with the rule that made it.
-
-    Attributes
-    ----------
-    rule : {"zscore", "quantile", "given"}
-    value : float or None
-        None where there are no ID scores.
-    """
-
-    rule: str
-    value: float | None
-
-    def margin(self, scores: Floats) -> float | None:
-        """Return the distance of the nearest score: how far the threshold may move before a verdict changes."""
-        if self.value is None or not len(scores):
-            return None
-        return float(np.abs(scores - self.value).min())
 
 
 def zscore_threshold(id_scores: Floats) -> float | None:
@@ -117,8 +80,13 @@ def quantile_threshold(id_scores: Floats) -> float | None:
     return float(np.partition(id_scores, rank)[rank])
 
 
-def threshold_of(id_scores: Floats, rule: str) -> Threshold:
+def threshold_of(id_scores: Floats, rule: str) -> float | None:
     """Return the threshold of a rule: ``zscore``, ``quantile``, or a decimal number as text.
+
+    Returns
+    -------
+    float or None
+        None where the rule needs ID scores and there are none.
 
     Raises
     ------
@@ -126,9 +94,9 @@ def threshold_of(id_scores: Floats, rule: str) -> Threshold:
         The text is neither a rule nor a finite number.
     """
     if rule == "zscore":
-        return Threshold(rule, zscore_threshold(id_scores))
+        return zscore_threshold(id_scores)
     if rule == "quantile":
-        return Threshold(rule, quantile_threshold(id_scores))
+        return quantile_threshold(id_scores)
     try:
         value = float(rule) if len(rule) <= 40 else math.nan
     except ValueError:
@@ -139,13 +107,10 @@ def threshold_of(id_scores: Floats, rule: str) -> Threshold:
             expected="zscore, quantile, or a finite number",
             found=repr(rule)[:80],
         )
-    return Threshold("given", value)
+    return value
 
 
-PLACES = 3
-"""Decimals of rates in a result: the code prints as many."""
-
-PROFILES: dict[str, Rules] = {
+VARIANTS: dict[str, Rules] = {
     one.name: one
     for one in (
         Rules(
@@ -174,12 +139,17 @@ PROFILES: dict[str, Rules] = {
 }
 
 
+RATES = ("nOSE", "AP_U", "P_U", "R_U")
+
+
 @dataclass(frozen=True, slots=True)
 class OpenSetOutcomes:
     """What became of each detection and object under one variant and threshold.
 
     Attributes
     ----------
+    rules : Rules
+        Of the variant.
     unknown : ndarray of bool, shape (d,)
         Detections called unknown.
     counted : ndarray of bool, shape (d,)
@@ -198,6 +168,7 @@ class OpenSetOutcomes:
         How many decisions rest on the order of equal confidences.
     """
 
+    rules: Rules
     unknown: Bools
     counted: Bools
     correct: Bools
@@ -214,11 +185,6 @@ class OpenSetOutcomes:
     def misclassified(self) -> Bools:
         """Return which objects no unknown detection found and a known one lies on, shape (N_U,)."""
         return _marked(self.target[self.on_object], self.n_objects) & ~self.found()
-
-
-def profiles_of(name: str) -> tuple[Rules, ...]:
-    """Return the variants that a name stands for: one, or both for ``all``."""
-    return select(PROFILES, name)
 
 
 def unknown_detections(detections: OodDetections, method: str, threshold: float) -> Bools:
@@ -246,58 +212,54 @@ def open_set_outcomes(truth: GroundTruth, detections: OodDetections, unknown: Bo
     on_object = matches.claim >= 0
     counted = unknown & (matches.truth >= 0) if rules.text else unknown
     by_order = count_tie_sensitive(columns, correct.astype(np.int8), counted=counted, claim=matches.claim)
+    known = on_object & ~unknown
     return OpenSetOutcomes(
-        unknown, counted, correct, on_object & ~unknown, matches.truth, confidence, len(truth.image), by_order
+        rules, unknown, counted, correct, known, matches.truth, confidence, len(truth.image), by_order
     )
 
 
-def open_set_metrics(one: OpenSetOutcomes, rules: Rules) -> dict[str, Any]:
-    """Return counts, rates in per cent rounded to 3 decimals, and under ``unrounded`` the rates with all digits.
+def open_set_rates(one: OpenSetOutcomes) -> dict[str, float | None]:
+    """Return nOSE, AP_U, P_U and R_U in percent, with all digits.
 
-    Keys: ``n_unknown_gt`` (N_U), ``n_det``, ``n_det_unknown``, ``n_det_known``, ``TP_U``, ``FP_U``, ``AOSE``
-    (detections in both variants), ``objects_misclassified``, ``objects_ignored``, ``nOSE``, ``AP_U``, ``P_U``, ``R_U``,
-    ``undefined`` (reasons of rates that are None), ``decided_by_order`` and ``notes``. Without unknown detections P_U,
-    R_U and AP_U are 0 by convention; without objects (N_U = 0) all rates are None.
+    Without unknown detections P_U, R_U and AP_U are 0 by convention; without objects (N_U = 0) all are None.
     """
-    tp, counted = int(one.correct.sum()), int(one.counted.sum())
-    n, misclassified, aose = one.n_objects, int(one.misclassified().sum()), int(one.on_object.sum())
-    n_unknown = int(one.unknown.sum())
-    ap = average_precision(one.confidence[one.counted], one.correct[one.counted], n, rules)
-    rates: dict[str, float | None] = {
-        "nOSE": 100 * (misclassified if rules.errors == "objects" else aose) / n if n else None,
-        "AP_U": 100 * ap if n else None,
-        "P_U": (100 * tp / counted if counted else 0.0) if n else None,
-        "R_U": 100 * tp / n if n else None,
-    }
+    n, counted = one.n_objects, int(one.counted.sum())
+    if not n:
+        return dict.fromkeys(RATES)
+    errors = one.misclassified() if one.rules.errors == "objects" else one.on_object
+    tp = int(one.correct.sum())
     return {
-        "n_unknown_gt": n,
-        "n_det": len(one.unknown),
-        "n_det_unknown": n_unknown,
-        "n_det_known": len(one.unknown) - n_unknown,
-        "TP_U": tp,
-        "FP_U": counted - tp,
-        "AOSE": aose,
-        "objects_misclassified": misclassified,
-        "objects_ignored": n - tp - misclassified,
-        **{name: None if value is None else round(value, PLACES) for name, value in rates.items()},
-        "unrounded": rates,
-        "undefined": {name: "N_U is 0: the split has no objects" for name, value in rates.items() if value is None},
-        "decided_by_order": one.decided_by_order,
-        "notes": _why_zero(one, n_unknown, counted, tp),
+        "nOSE": 100 * int(errors.sum()) / n,
+        "AP_U": 100 * average_precision(one.confidence[one.counted], one.correct[one.counted], n, one.rules),
+        "P_U": 100 * tp / counted if counted else 0.0,
+        "R_U": 100 * tp / n,
     }
 
 
-def _why_zero(one: OpenSetOutcomes, n_unknown: int, counted: int, tp: int) -> list[str]:
+def open_set_counts(one: OpenSetOutcomes) -> dict[str, int]:
+    """Return how many objects were found, called known (AOSE counts detections) and ignored."""
+    tp, misclassified = int(one.correct.sum()), int(one.misclassified().sum())
+    return {
+        "n_unknown_gt": one.n_objects,
+        "TP_U": tp,
+        "FP_U": int(one.counted.sum()) - tp,
+        "AOSE": int(one.on_object.sum()),
+        "objects_misclassified": misclassified,
+        "objects_ignored": one.n_objects - tp - misclassified,
+    }
+
+
+def why_zero(one: OpenSetOutcomes) -> list[str]:
     """Return why a rate is 0, for 0 says nothing by itself."""
     if not one.n_objects:
         return ["the split has no objects: N_U = 0"]
     if not len(one.unknown):
         return ["there are no detections: P_U, R_U and AP_U are 0 by convention"]
-    if not n_unknown:
+    if not one.unknown.any():
         return ["no detection is called unknown: P_U, R_U and AP_U are 0 by convention"]
-    if not counted:
+    if not one.counted.any():
         return ["all unknown detections lie on images without annotation, which this variant leaves out: P_U is 0"]
-    return [] if tp else ["no unknown detection matches an object: P_U, R_U and AP_U are 0"]
+    return [] if one.correct.any() else ["no unknown detection matches an object: P_U, R_U and AP_U are 0"]
 
 
 def _boxes(truth: GroundTruth, detections: OodDetections, rules: Rules) -> tuple[GroundTruth, Floats]:
@@ -327,8 +289,7 @@ DEFINITION = (
 _TAIL = 0.025
 
 
-@dataclass(frozen=True, slots=True)
-class _Rates:
+class _Rates(NamedTuple):
     """Counts of one variant by image, shape (images,) each."""
 
     tp: Int64s
@@ -366,15 +327,13 @@ class ImageSample:
         detections: OodDetections,
         id_scores: IdScores,
         method: str,
-        threshold: float,
-        profiles: tuple[Rules, ...],
+        outcomes: Iterable[OpenSetOutcomes],
     ) -> ImageSample:
-        """Return the sample of one split and one score."""
+        """Return the sample of one split and one score, with the outcomes of some variants."""
         oods, ids = detections.scores[method], id_scores.scores[method]
         named = range(len(ids)) if id_scores.images is None else id_scores.images
         id_names, id_image = np.unique(np.array(named), return_inverse=True)
         order, id_order = np.argsort(oods, kind="stable"), np.argsort(ids, kind="stable")
-        unknown = unknown_detections(detections, method, threshold)
         return cls(
             oods[order],
             detections.image[order].astype(np.int64),
@@ -382,10 +341,7 @@ class ImageSample:
             id_image[id_order].astype(np.int64),
             truth.n_images,
             len(id_names),
-            {
-                one.name: _rates(truth, detections, open_set_outcomes(truth, detections, unknown, one), one)
-                for one in profiles
-            },
+            {one.rules.name: _rates(truth, detections, one) for one in outcomes},
         )
 
     def statistics(self, weights: Int64s, id_weights: Int64s) -> dict[str, float]:
@@ -393,24 +349,18 @@ class ImageSample:
         return {
             **_separability(self.id_scores, id_weights[self.id_image], self.scores, weights[self.image]),
             **{
-                f"{profile}.{name}": value
-                for profile, rates in self.rates.items()
+                f"{variant}.{name}": value
+                for variant, rates in self.rates.items()
                 for name, value in _open_set(rates, weights).items()
             },
         }
 
 
-def bootstrap_intervals(sample: ImageSample, *, replicates: int, seed: int = 0) -> dict[str, Any]:
+def bootstrap_intervals(sample: ImageSample, *, replicates: int, seed: int = 0) -> dict[str, dict[str, Any]]:
     """Return 95 % intervals: ``{"estimate", "low", "high", "undefined"}`` by metric; `DEFINITION` says what is drawn.
 
-    The same seed gives the same intervals on every machine; replicate i is the same whatever their number.
-
-    Parameters
-    ----------
-    replicates : int
-        At least 1.
-    seed : int
-        0 to 2**64 - 1.
+    Metrics of a variant are called ``variant.nOSE``. The same seed gives the same intervals on every machine; replicate
+    i is the same whatever their number.
 
     Raises
     ------
@@ -424,16 +374,10 @@ def bootstrap_intervals(sample: ImageSample, *, replicates: int, seed: int = 0) 
         )
 
     found = resample(statistics, (sample.n_images, sample.n_id_images), replicates=replicates, seed=seed)
-    return {
-        "definition": DEFINITION,
-        "generator": GENERATOR.format("image count"),
-        "replicates": replicates,
-        "seed": seed,
-        "metrics": {name: found.intervals(name, _TAIL) for name in found.estimate},
-    }
+    return {name: found.intervals(name, _TAIL) for name in found.estimate}
 
 
-def _rates(truth: GroundTruth, detections: OodDetections, one: OpenSetOutcomes, rules: Rules) -> _Rates:
+def _rates(truth: GroundTruth, detections: OodDetections, one: OpenSetOutcomes) -> _Rates:
     def by_image(chosen: Bools) -> Int64s:
         return np.bincount(detections.image[chosen], minlength=truth.n_images)
 
@@ -443,7 +387,7 @@ def _rates(truth: GroundTruth, detections: OodDetections, one: OpenSetOutcomes, 
     return _Rates(
         tp=by_image(one.correct),
         counted=by_image(one.counted),
-        misclassified=objects(one.misclassified()) if rules.errors == "objects" else by_image(one.on_object),
+        misclassified=objects(one.misclassified()) if one.rules.errors == "objects" else by_image(one.on_object),
         objects=objects(np.ones(len(truth.image), bool)),
     )
 

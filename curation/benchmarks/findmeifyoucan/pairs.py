@@ -1,6 +1,6 @@
-"""A pair of ID classes and OOD sources: what is ID, what is near, what is removed; the paper's two, or one's own.
+"""A pair of ID classes and OOD sources: what is ID, what is near, what is removed; the paper's two, or your own.
 
-The linter of overlaps says which ID classes are called near, or annotated in an OOD split, by name, alias or kinship.
+Checks say which ID classes are called near, here or in the authors' lists of categories, or annotated in an OOD split.
 """
 
 from __future__ import annotations
@@ -9,16 +9,19 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from pathlib import Path
+from typing import Any, Literal
 
 import msgspec
 
 from curation.benchmarks.facts import facts_of
 from curation.benchmarks.parameters import declared
-from curation.errors import CurationError, ProtocolError
+from curation.decisions.authors_files import as_form, parse_tree
+from curation.errors import CurationError, DecisionError, ProtocolError
 from curation.hierarchy import Wordnet, open_wordnet
 from curation.hierarchy.hierarchy import descendants
 from curation.hierarchy.synset_maps import DATASETS, synset_map
+from curation.input_files import read_plain
 from curation.manifest.header import NAME
 from curation.sources.datasets import family, namespace_of
 from curation.sources.source_specs import SourceSlot
@@ -221,7 +224,7 @@ def pair_of(text: str) -> Pair:
 
 
 def _with_sources(pair: Pair) -> Pair:
-    """Return a pair of one's own whose pools name their sources: NAME, NAME-candidates, NAME-list."""
+    """Return a declared pair whose pools name their sources: NAME, NAME-candidates, NAME-list."""
     return msgspec.structs.replace(
         pair,
         pools=tuple(
@@ -388,3 +391,71 @@ def _kinds(pair: Pair, pool: Pool, wordnet: Wordnet) -> dict[str, str]:
             if synset in below:
                 kinds.setdefault(category, name)
     return kinds
+
+
+@dataclass(frozen=True, slots=True)
+class CategoryLists:
+    """Category names by data set: those of ID classes, those that remove an image, those that make it near."""
+
+    id_names: Mapping[str, list[str]]
+    removed: Mapping[str, list[str]]
+    near: Mapping[str, list[str]]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class CategoryFinding:
+    """A category in the wrong list.
+
+    Attributes
+    ----------
+    problem : {"id_class_is_near", "removed_and_near"}
+        An ID class in the near list: such images show what the detector knows. Or a category in both lists: removal
+        wins, so that it is near only where an override keeps the image.
+    """
+
+    problem: str
+    dataset: str
+    name: str
+
+    def text(self) -> str:
+        """Return this as one sentence."""
+        if self.problem == "id_class_is_near":
+            return f"{self.dataset}: the near list names {self.name!r}, an ID class."
+        return f"{self.dataset}: {self.name!r} is to be removed and near; removal wins."
+
+
+def read_category_lists(path: Path) -> CategoryLists:
+    """Return the category lists of a ``.yaml`` or ``.json`` file of the authors; other keys are ignored.
+
+    Raises
+    ------
+    MissingFileError
+        There is no such file.
+    DecisionError
+        It is not such a file.
+    """
+    layout = "VOC_CLASSES or BDD_CLASSES, CATS_TO_REMOVE, CATS_TO_NEAR_OOD: each by data set, then names"
+    tree = parse_tree(read_plain(path, kind="file of category lists"), path.name)
+    lists = as_form(tree, dict[str, Any], path.name, layout)
+    id_lists = [value for key, value in lists.items() if key.endswith("_CLASSES")]
+    if len(id_lists) != 1:
+        raise DecisionError("No category lists in the file", where=path.name, expected=layout)
+    several = (id_lists[0], lists.get("CATS_TO_REMOVE", {}), lists.get("CATS_TO_NEAR_OOD", {}))
+    found = [as_form(value, dict[str, list[str]], path.name, layout) for value in several]
+    if not all(name.isprintable() for names in found for listed in names.values() for name in listed):
+        raise DecisionError("A category is not a line of text", where=path.name, expected=layout)
+    return CategoryLists(*found)
+
+
+def check_categories(lists: CategoryLists) -> tuple[CategoryFinding, ...]:
+    """Return what is odd about category lists, sorted by data set and name; case does not count."""
+    others = {"id_class_is_near": lists.id_names, "removed_and_near": lists.removed}
+    return tuple(
+        sorted(
+            CategoryFinding(problem, dataset, name)
+            for dataset, near in lists.near.items()
+            for name in near
+            for problem, names in others.items()
+            if name.casefold() in {one.casefold() for one in names.get(dataset, ())}
+        )
+    )

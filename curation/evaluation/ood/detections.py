@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -13,7 +13,7 @@ import numpy as np
 from curation.errors import PredictionError, UsageError
 from curation.evaluation.post_hoc.scores import energy, generalized_entropy, max_softmax, softmax
 from curation.evaluation.precision import Number
-from curation.evaluation.problem import LARGEST_SCORE, Bools, Floats, GroundTruth, Int32s, Int64s
+from curation.evaluation.problem import LARGEST_SCORE, Bools, Floats, GroundTruth, Int32s
 from curation.evaluation.readers import (
     Policy,
     RawColumns,
@@ -54,8 +54,7 @@ class _ByImage(msgspec.Struct):
     images: dict[str, list[Record]]
 
 
-@dataclass(frozen=True, slots=True)
-class RecordFile:
+class RecordFile(NamedTuple):
     """The records of a file before they are held against any ground truth.
 
     Attributes
@@ -76,14 +75,25 @@ class RecordFile:
         """Return what to call a record in a message; rows are counted over the whole file, from 0."""
         return f"{self.where}: record {row} (image {self.records[row].image_id!s:.80})"
 
+    def require_usable(self, values: Floats, what: str, expected: str = "a finite number") -> None:
+        """Refuse numbers, a record each, that are not finite or beyond any scale."""
+        usable = (np.abs(values) <= LARGEST_SCORE).reshape(len(values), -1).all(axis=1)
+        if not usable.all():
+            row = int(np.argmin(usable))
+            raise PredictionError(
+                f"{what} is not finite, or beyond any scale",
+                where=self.place(row),
+                expected=f"{expected} of at most {LARGEST_SCORE:g}",
+                found=str(values[row].tolist())[:80],
+            )
 
-def read_records(path: Path) -> RecordFile:
-    """Return the records of a detections file in either form (see `read_ood_detections` for the errors)."""
-    return records_of(InputFile(path, kind="detections file"), path)
 
+def read_records(path: Path, given: InputFile | None = None) -> RecordFile:
+    """Return the records of a detections file in either form; `given` is the file in memory.
 
-def records_of(given: InputFile, path: Path) -> RecordFile:
-    """Return the records of a detections file in memory; `path` is for messages."""
+    See `read_ood_detections` for the form and the errors.
+    """
+    given = given or InputFile(path, kind="detections file")
     data = given.data
     with decoding(given, path, _FORM):
         if data.lstrip()[:1] == b"{" and not is_json_lines(data):
@@ -105,41 +115,6 @@ def image_key(identity: int | str) -> str:
     """
     text = str(identity)
     return text.lstrip("0") or "0" if text.isascii() and text.isdigit() else text
-
-
-def methods_of(file: RecordFile) -> tuple[str, ...]:
-    """Return the names of the OOD scores that every record gives, sorted.
-
-    Raises
-    ------
-    PredictionError
-        A record lacks a score that another has.
-    """
-    names = tuple(sorted(named_scores(file.records[0]))) if file.records else ()
-    if len(names) > _MOST_METHODS:
-        raise PredictionError(
-            "A detection has too many OOD scores", where=file.place(0), expected=f"at most {_MOST_METHODS} methods",
-            found=str(len(names)),
-        )  # fmt: skip
-    for row, record in enumerate(file.records):
-        own = tuple(sorted(named_scores(record)))
-        if own != names:
-            raise PredictionError(
-                "Detections of one file have different OOD scores",
-                where=file.place(row),
-                expected=(", ".join(names) or "none, as in the first record")[:_SHOWN],
-                found=(", ".join(own) or "none")[:_SHOWN],
-                hint=f"give every record {UNNAMED}, or scores of the same methods",
-            )
-    return names
-
-
-def named_scores(record: Record) -> dict[str, float]:
-    """Return the OOD scores of a record by method."""
-    named = dict(record.scores or {})
-    if record.ood_score is not None:
-        named[UNNAMED] = record.ood_score
-    return named
 
 
 def _of_images(images: Mapping[str, list[Record]], data: bytes, where: str) -> list[Record]:
@@ -203,40 +178,40 @@ class ClassReading:
             )
 
 
-@dataclass(frozen=True, slots=True)
-class ReadClasses:
+class ReadClasses(NamedTuple):
     """Confidence and background verdict of every record.
 
     Attributes
     ----------
     confidence : ndarray of float64, shape (n,)
     background : ndarray of bool, shape (n,)
-    length : int or None
-        Length of the logits.
     notes : tuple of str
     """
 
     confidence: Floats
     background: Bools
-    length: int | None
     notes: tuple[str, ...] = ()
 
 
-def read_classes(file: RecordFile, reading: ClassReading) -> ReadClasses:
+def read_classes(file: RecordFile, logits: Floats | None, reading: ClassReading) -> ReadClasses:
     """Return the confidence of every record: its ``score``, or the softmax of its class, from logits.
 
     With ``official_compat`` confidence always comes from logits, where the file has them.
 
+    Parameters
+    ----------
+    logits : ndarray or None
+        See `logits_of`.
+
     Raises
     ------
     PredictionError
-        A record has neither score nor logits, or the logits are of unequal length, not finite, or of a length that
-        does not go with the number of classes.
+        A record has neither score nor logits, or these are of a length that does not go with the number of classes.
     UsageError
         ``official_compat`` without logits.
     """
-    logits = logits_of(file)
-    n = len(file.records)
+    stated = [record.score for record in file.records]
+    n = len(stated)
     if logits is None:
         if reading.official_compat and n:
             raise UsageError(
@@ -244,7 +219,13 @@ def read_classes(file: RecordFile, reading: ClassReading) -> ReadClasses:
                 where=file.where,
                 hint="without logits no background column can be seen: leave the option out",
             )
-        return ReadClasses(_stated(file), np.zeros(n, bool), None)
+        if None in stated:
+            raise PredictionError(
+                "A detection has no confidence",
+                where=file.place(stated.index(None)),
+                expected='"score", or "logits" whose highest softmax it is then',
+            )
+        return ReadClasses(np.array(stated, np.float64), np.zeros(n, bool))
     length, k = logits.shape[1], reading.n_classes
     if k is not None and length not in (k, k + 1):
         raise PredictionError(
@@ -253,14 +234,12 @@ def read_classes(file: RecordFile, reading: ClassReading) -> ReadClasses:
             expected=f"length {k}, or {k + 1} with a background column at the end",
             found=str(length),
         )
+    shares = softmax(logits)
     if reading.official_compat:
-        highest: Int64s = logits.argmax(axis=1)
-        return ReadClasses(softmax(logits).max(axis=1), highest == k, length)
+        return ReadClasses(shares.max(axis=1), logits.argmax(axis=1) == k)
     notes = () if k is not None else (_EVERY_COLUMN.format(file.name, length, length - 1),)
-    of_classes = softmax(logits)[:, :k].max(axis=1)
-    stated = [record.score for record in file.records]
-    confidence = np.where([one is None for one in stated], of_classes, np.array(stated, np.float64))
-    return ReadClasses(confidence, np.zeros(n, bool), length, notes)
+    confidence = np.where([one is None for one in stated], shares[:, :k].max(axis=1), np.array(stated, np.float64))
+    return ReadClasses(confidence, np.zeros(n, bool), notes)
 
 
 def logits_of(file: RecordFile) -> Floats | None:
@@ -278,33 +257,8 @@ def logits_of(file: RecordFile) -> Floats | None:
                 found="none" if length < 0 else str(length),
             )
     logits = np.array([record.logits for record in file.records], np.float64)
-    usable = (np.abs(logits) <= LARGEST_SCORE).all(axis=1)
-    if not usable.all():
-        raise PredictionError(
-            "A logit is not finite, or beyond any scale",
-            where=file.place(int(np.argmin(usable))),
-            expected=f"finite numbers of at most {LARGEST_SCORE:g}",
-        )
+    file.require_usable(logits, "A logit", "finite numbers")
     return logits
-
-
-def logit_scores(file: RecordFile) -> dict[str, Floats]:
-    """Return the scores that need nothing but logits (``msp``, ``energy``, ``gen``); none where there are no logits."""
-    logits = logits_of(file)
-    if logits is None:
-        return {}
-    return {"msp": max_softmax(logits), "energy": energy(logits), "gen": generalized_entropy(logits)}
-
-
-def _stated(file: RecordFile) -> Floats:
-    for row, record in enumerate(file.records):
-        if record.score is None:
-            raise PredictionError(
-                "A detection has no confidence",
-                where=file.place(row),
-                expected='"score", or "logits" whose highest softmax it is then',
-            )
-    return np.array([record.score for record in file.records], np.float64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -412,10 +366,11 @@ def read_ood_detections(
     """
     policy = policy or Policy()
     file = read_records(path)
-    read = read_classes(file, classes or ClassReading())
+    logits = logits_of(file)
+    read = read_classes(file, logits, classes or ClassReading())
     columns = RawColumns(_boxes(file), read.confidence, file.where, "record", 0)
     negative = check_values(columns, policy)
-    scores = method_scores(file)
+    scores = method_scores(file, logits)
     position, found = locate([_id(record) for record in file.records], truth, columns)
     if not found.all() and policy.stray == "error":
         first = file.records[int(np.argmin(found))]
@@ -434,34 +389,44 @@ def read_ood_detections(
         {name: values[kept] for name, values in scores.items()},
     )
     images = frozenset(image_key(_id(file.records[row])) for row in kept.tolist())
-    return ReadOodDetections(
-        detections, file.name, file.sha256, len(file.records), counts, images, read.length, read.notes
-    )
+    length = None if logits is None else logits.shape[1]
+    return ReadOodDetections(detections, file.name, file.sha256, len(file.records), counts, images, length, read.notes)
 
 
-def method_scores(file: RecordFile) -> dict[str, Floats]:
-    """Return the OOD scores of all records by method, in file order, those that follow from logits included.
+def method_scores(file: RecordFile, logits: Floats | None) -> dict[str, Floats]:
+    """Return the OOD scores of all records by method, sorted, then those that follow from `logits` alone.
 
     Raises
     ------
     PredictionError
         A record lacks a score that another has, or a score is not finite.
     """
-    names = methods_of(file)
-    rows = [named_scores(record) for record in file.records]
+    rows = [
+        (record.scores or {}) | ({} if record.ood_score is None else {UNNAMED: record.ood_score})
+        for record in file.records
+    ]
+    names = sorted(rows[0]) if rows else []
+    if len(names) > _MOST_METHODS:
+        raise PredictionError(
+            "A detection has too many OOD scores", where=file.place(0), expected=f"at most {_MOST_METHODS} methods",
+            found=str(len(names)),
+        )  # fmt: skip
+    for row, own in enumerate(rows):
+        if own.keys() != rows[0].keys():
+            raise PredictionError(
+                "Detections of one file have different OOD scores",
+                where=file.place(row),
+                expected=(", ".join(names) or "none, as in the first record")[:_SHOWN],
+                found=(", ".join(sorted(own)) or "none")[:_SHOWN],
+                hint=f"give every record {UNNAMED}, or scores of the same methods",
+            )
     scores = {name: np.fromiter((row[name] for row in rows), np.float64, len(rows)) for name in names}
     for name, values in scores.items():
-        usable = np.abs(values) <= LARGEST_SCORE
-        if not usable.all():
-            row = int(np.argmin(usable))
-            raise PredictionError(
-                "An OOD score is not finite, or beyond any scale",
-                where=file.place(row),
-                expected=f"{name[:_SHOWN]}: a finite number of at most {LARGEST_SCORE:g}",
-                found=repr(float(values[row])),
-            )
-    derived = logit_scores(file)
-    return scores | {name: values for name, values in derived.items() if name not in scores}
+        file.require_usable(values, "An OOD score", f"{name[:_SHOWN]}: a finite number")
+    if logits is None:
+        return scores
+    derived = {"msp": max_softmax, "energy": energy, "gen": generalized_entropy}
+    return scores | {name: formula(logits) for name, formula in derived.items() if name not in scores}
 
 
 def _id(record: Record) -> int | str:

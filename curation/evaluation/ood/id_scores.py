@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,7 +9,6 @@ from typing import Any
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
 from curation.csv_table import cell_text
 from curation.errors import PredictionError
@@ -23,11 +19,11 @@ from curation.evaluation.ood.detections import (
     logits_of,
     method_scores,
     read_classes,
-    records_of,
+    read_records,
 )
-from curation.evaluation.precision import Number, double_of, doubles
+from curation.evaluation.precision import Number, doubles
 from curation.evaluation.problem import LARGEST_SCORE, Floats
-from curation.evaluation.score_files import read_npy
+from curation.evaluation.score_files import open_columns
 from curation.input_files import InputFile
 from curation.json_keys import refuse_repeated_keys
 
@@ -110,17 +106,38 @@ def read_id_scores(path: Path, *, t_star: float | None = None, classes: ClassRea
         It is none of these, lists of it have unequal lengths, or a score is not finite.
     """
     given = InputFile(path, kind="file of ID scores")
-    suffix = Path(path.name.lower().removesuffix(".gz")).suffix
-    if suffix == ".npy":
-        array = _array(path)
-        columns = {UNNAMED: doubles(array, str(path))}
-        found = replace(_from_columns(columns, None, given, path), stored=str(array.dtype))
-    elif suffix == ".csv":
-        found = _from_columns(*_csv_columns(given.data, path), given, path)
+    if path.suffix.lower() in (".npy", ".csv"):
+        found = _from_table(given, path)
     else:
         found = _from_json(given, path, t_star, classes or ClassReading())
-    _require_finite(found, path)
+    for name, values in found.scores.items():
+        usable = np.abs(values) <= LARGEST_SCORE
+        if not usable.all():
+            row = int(np.argmin(usable))
+            raise PredictionError(
+                "An ID score is not finite, or beyond any scale",
+                where=f"{path}: {name[:40]}, entry {row}",
+                expected=f"a finite number of at most {LARGEST_SCORE:g}",
+                found=repr(float(values[row])),
+            )
     return found if t_star is None or found.confident else replace(found, notes=(_UNCUT.format(path.name),))
+
+
+def _from_table(given: InputFile, path: Path) -> IdScores:
+    columns = open_columns(path, (".npy", ".csv"))
+    texts = [name for name in columns.names if name == "image_id"]
+    names = [name for name in columns.names if name not in texts]
+    if not all(names) or not names:
+        raise _unreadable(path, f"columns {', '.join(columns.names)}")
+    read = columns.read(names, texts)
+    images: list[int | str] | None = list(map(cell_text, read["image_id"])) if texts else None
+    if columns.kind != "alone":
+        return _from_columns({name: read[name] for name in names}, images, given, path)
+    array = read["scores"]
+    if array.ndim != 1 or array.dtype.kind not in "fiu":
+        raise _unreadable(path, f"{array.dtype}, shape {array.shape}")
+    found = _from_columns({UNNAMED: doubles(array, str(path))}, images, given, path)
+    return replace(found, stored=str(array.dtype))
 
 
 def _from_columns(
@@ -160,17 +177,15 @@ def _from_json(given: InputFile, path: Path, t_star: float | None, classes: Clas
 
 
 def _from_detections(given: InputFile, path: Path, t_star: float | None, classes: ClassReading) -> IdScores:
-    file = records_of(given, path)
-    scores = method_scores(file)
+    file = read_records(path, given)
+    logits = logits_of(file)
+    scores = method_scores(file, logits)
     keys = [image_key("" if record.image_id is None else record.image_id) for record in file.records]
     kept, reported = np.arange(len(keys)), dict[str, int]()
-    logits = logits_of(file)
     confident = logits is not None or all(record.score is not None for record in file.records)
     if t_star is not None and keys and confident:
-        if logits is None:
-            # The quirk of official-compat is one of logits.
-            classes = ClassReading()
-        confidence = read_classes(file, classes).confidence
+        # The quirk of official-compat is one of logits.
+        confidence = read_classes(file, logits, ClassReading() if logits is None else classes).confidence
         kept = np.flatnonzero(confidence >= t_star)
         if len(kept) < len(keys):
             reported["left out: detections of confidence below t*"] = len(keys) - len(kept)
@@ -185,42 +200,6 @@ def _from_detections(given: InputFile, path: Path, t_star: float | None, classes
     )
 
 
-def _array(path: Path) -> npt.NDArray[Any]:
-    values = read_npy(path)
-    if values.ndim != 1 or values.dtype.kind not in "fiu":
-        raise _unreadable(path, f"{values.dtype}, shape {values.shape}")
-    return values
-
-
-def _csv_columns(data: bytes, path: Path) -> tuple[dict[str, Floats], list[int | str] | None]:
-    try:
-        rows = list(csv.reader(io.StringIO(data.decode("utf-8-sig"), newline=""), strict=True))
-    except (csv.Error, UnicodeDecodeError) as error:
-        raise _unreadable(path, str(error)) from None
-    if not rows or len(set(rows[0])) != len(rows[0]) or not all(rows[0]):
-        raise _unreadable(path, "no header" if not rows else f"header {', '.join(rows[0])}")
-    header, body = rows[0], [row for row in rows[1:] if row]
-    for number, row in enumerate(body):
-        if len(row) != len(header):
-            raise _unreadable(path, f"line {number + 2}: {len(row)} cells for {len(header)} columns")
-    columns = dict(zip(header, zip(*body, strict=True), strict=True)) if body else dict.fromkeys(header, ())
-    images: list[int | str] | None = list(map(cell_text, columns.pop("image_id"))) if "image_id" in columns else None
-    if not columns:
-        raise _unreadable(path, "no column of scores")
-    return {name: _numbers(name, cells, path) for name, cells in columns.items()}, images
-
-
-def _numbers(name: str, cells: tuple[str, ...], path: Path) -> Floats:
-    values = []
-    for number, cell in enumerate(cells):
-        try:
-            where = f"{path}: line {number + 2}, column {name[:40]}"
-            values.append(double_of(cell, where) if len(cell) <= 64 else math.nan)
-        except ValueError:
-            raise _unreadable(path, f"line {number + 2}, column {name[:40]}: {cell[:40]!r}") from None
-    return np.array(values, np.float64)
-
-
 def _unreadable(path: Path, found: str) -> PredictionError:
     return PredictionError(
         "The ID scores cannot be read",
@@ -228,16 +207,3 @@ def _unreadable(path: Path, found: str) -> PredictionError:
         expected=_FORMS,
         found=found.replace("\n", " ")[:_SHOWN],
     )
-
-
-def _require_finite(found: IdScores, path: Path) -> None:
-    for name, values in found.scores.items():
-        usable = np.abs(values) <= LARGEST_SCORE
-        if not usable.all():
-            row = int(np.argmin(usable))
-            raise PredictionError(
-                "An ID score is not finite, or beyond any scale",
-                where=f"{path}: {name[:40]}, entry {row}",
-                expected=f"a finite number of at most {LARGEST_SCORE:g}",
-                found=repr(float(values[row])),
-            )

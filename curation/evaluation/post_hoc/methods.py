@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from inspect import signature
 from pathlib import Path
@@ -16,7 +16,7 @@ from curation.arguments import checked
 from curation.canonical import sha256_of_file
 from curation.csv_table import as_csv
 from curation.errors import CurationError, EvaluationError, PredictionError, UsageError
-from curation.evaluation.ood.detections import records_of
+from curation.evaluation.ood.detections import read_records
 from curation.evaluation.post_hoc import scores as formulas
 from curation.evaluation.post_hoc.scores import LastLayer
 from curation.evaluation.precision import doubles
@@ -91,47 +91,6 @@ def possible(inputs: PostHocInputs) -> tuple[str, ...]:
     return tuple(
         name for name, method in METHODS.items() if all(getattr(inputs, one) is not None for one in method.needs)
     )
-
-
-@dataclass(frozen=True, slots=True)
-class Scores:
-    """What several methods gave.
-
-    Attributes
-    ----------
-    values : dict of str to ndarray of float64, shape (n,)
-        Higher is more ID.
-    impossible : dict of str to CurationError
-        Methods that could not be computed, and why.
-    doubts : dict of str to str
-        What makes a score that was computed doubtful.
-    """
-
-    values: dict[str, Floats]
-    impossible: dict[str, CurationError]
-    doubts: dict[str, str]
-
-
-def compute_all(inputs: PostHocInputs, names: Iterable[str], *, k: int = NEIGHBOURS) -> Scores:
-    """Return the scores of several methods; one that cannot be computed does not stop the others.
-
-    Raises
-    ------
-    UsageError
-        There is no such method.
-    """
-    found = Scores({}, {}, {})
-    for name in dict.fromkeys(names):
-        try:
-            found.values[name] = compute(inputs, name, k=k)
-        except UsageError:
-            raise
-        except CurationError as error:
-            found.impossible[name] = error
-            continue
-        if name == "ddu" and (doubt := _singular_classes(inputs)):
-            found.doubts[name] = doubt
-    return found
 
 
 def _singular_classes(inputs: PostHocInputs) -> str | None:
@@ -380,39 +339,48 @@ def score_files(
             where=str(test),
             expected="logits, or features with --train or --layer",
         )
-    found = compute_all(inputs, names, k=k)
-    if not found.values:
-        raise next(iter(found.impossible.values()))
-    scores = {name: values.tolist() for name, values in found.values.items()}
+    values, impossible, doubts = dict[str, list[float]](), dict[str, CurationError](), dict[str, str]()
+    for name in names:
+        try:
+            values[name] = compute(inputs, name, k=k).tolist()
+        except UsageError:
+            raise
+        except CurationError as error:
+            # One that cannot be computed does not stop the others.
+            impossible[name] = error
+    if not values:
+        raise next(iter(impossible.values()))
+    if "ddu" in values and (doubt := _singular_classes(inputs)):
+        doubts["ddu"] = doubt
     about = {
         "curation": __version__,
         "settings": {"k": k},
-        "methods": {name: METHODS[name].meaning for name in scores},
+        "methods": {name: METHODS[name].meaning for name in values},
         "impossible": {
             name: "; ".join(text for text in (error.what, error.where, error.found, error.hint) if text)
-            for name, error in found.impossible.items()
+            for name, error in impossible.items()
         },
-        "doubts": found.doubts,
+        "doubts": doubts,
         "inputs": dict(inputs.files),
         "detections": len(inputs),
     }
     images = inputs.images or ()
     if detections:
-        content = json.dumps(_with_scores(detections, scores, len(inputs)), allow_nan=False) + "\n"
+        content = json.dumps(_with_scores(detections, values, len(inputs)), allow_nan=False) + "\n"
     elif suffix == ".csv":
-        columns = {**({"image_id": images} if images else {}), **scores}
+        columns = {**({"image_id": images} if images else {}), **values}
         content = as_csv(tuple(columns), zip(*columns.values(), strict=True))
     else:
-        data = {"scores": scores, **({"image_ids": list(images)} if images else {}), "about": about}
+        data = {"scores": values, **({"image_ids": list(images)} if images else {}), "about": about}
         content = json.dumps(data, ensure_ascii=False, allow_nan=False) + "\n"
     write_text(out, content)
-    return Scored(method, scores, about)
+    return Scored(method, values, about)
 
 
 def _with_scores(path: Path, scores: Mapping[str, list[float]], n: int) -> Any:
     """Return the content of a detections file with the scores in its records, everything else as it was."""
     given = InputFile(path, kind="detections file")
-    found = len(records_of(given, path).records)
+    found = len(read_records(path, given).records)
     if found != n:
         raise PredictionError(
             "The rows of the arrays are not those of the detections file",

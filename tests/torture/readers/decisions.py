@@ -84,12 +84,12 @@ def targets() -> list[Target]:
                     {"VOC_CLASSES": {"coco": ["dog"]}, "VOC_REMOVED": {"coco": ["x"]}, "NEAR_COCO": ["zebra"]}
                 )
             },
-            reads("benchmarks.findmeifyoucan.category_lists:read_category_lists", "c.json"),
+            reads("benchmarks.findmeifyoucan.pairs:read_category_lists", "c.json"),
         ),
         Target(
             "category lists, yaml",
             {"c.yaml": b"VOC_CLASSES:\n  coco: [dog, cat]\n  openimages: [Dog]\n"},
-            reads("benchmarks.findmeifyoucan.category_lists:read_category_lists", "c.yaml"),
+            reads("benchmarks.findmeifyoucan.pairs:read_category_lists", "c.yaml"),
         ),
         Target(
             "verdict table",

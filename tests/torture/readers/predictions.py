@@ -86,15 +86,15 @@ def targets() -> list[Target]:
         Target(
             "ood detections",
             {"r.json": json_bytes(_RECORDS)},
-            lambda f: call("evaluation.ood.detections:methods_of")(
-                call("evaluation.ood.detections:read_records")(f / "r.json")
+            lambda f: call("evaluation.ood.detections:method_scores")(
+                call("evaluation.ood.detections:read_records")(f / "r.json"), None
             ),
             weight=3,
         ),
         Target(
             "ood detections, logits",
             {"r.json": json_bytes(_LOGITS)},
-            lambda f: call("evaluation.ood.detections:logit_scores")(
+            lambda f: call("evaluation.ood.detections:logits_of")(
                 call("evaluation.ood.detections:read_records")(f / "r.json")
             ),
         ),
