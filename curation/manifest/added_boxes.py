@@ -177,9 +177,7 @@ def box_key(box: AddedBox) -> tuple[Any, ...]:
 
 
 def _refuse(where: str, expected: str, found: str) -> NoReturn:
-    raise ManifestError(
-        "Invalid added box", where=where, expected=expected, found=ascii(found[:160])[1:-1]
-    )
+    raise ManifestError("Invalid added box", where=where, expected=expected, found=ascii(found[:160])[1:-1])
 
 
 def with_added_boxes(
