@@ -7,7 +7,7 @@ Node attributes: ``lemmas`` (names joined by blanks, ``_`` within a name), ``nam
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -93,30 +93,6 @@ def as_tree(graph: Graph, rule: ParentRule = "first", choices: Mapping[str, str]
         if options:
             tree.add_edge(node, chosen.get(node) or options[0 if rule == "first" else -1])
     return tree
-
-
-def with_edits(graph: Graph, edits: Mapping[str, Sequence[str]], *, force: bool = False) -> Graph:
-    """Return the hierarchy with other parents for some nodes.
-
-    Parameters
-    ----------
-    edits : mapping of child to its new parents, in order
-    force : bool
-        Whether a new parent may be one that the node did not have.
-
-    Raises
-    ------
-    HierarchyError
-        A node does not exist; a parent is not one of the node (unless forced); the edits create a cycle.
-    """
-    _require(graph, [one for child, new in edits.items() for one in (child, *new)])
-    _require_parents(graph, () if force else [(child, parent) for child in edits for parent in edits[child]])
-    edited = graph.copy()
-    for child, new in edits.items():
-        edited.remove_edges_from([(child, parent) for parent in graph.adj[child]])
-        edited.add_edges_from((child, parent) for parent in new)
-    require_acyclic(edited, "the edits")
-    return edited
 
 
 def dropped_leaves(
@@ -300,8 +276,14 @@ def edited(graph: Graph, edits: Edits) -> Graph:
     HierarchyError
         A node does not exist; a parent is neither one of the node nor listed as new; the edits create a cycle.
     """
-    checked = {node: new for node, new in edits.parents.items() if node not in edits.new}
-    forced = {node: edits.parents[node] for node in edits.new}
-    result = with_edits(with_edits(graph, checked), forced, force=True)
+    _require(graph, [node for child, new in edits.parents.items() for node in (child, *new)])
+    _require_parents(
+        graph, [(child, one) for child, new in edits.parents.items() if child not in edits.new for one in new]
+    )
+    result: Graph = graph.copy()
+    for child, new in edits.parents.items():
+        result.remove_edges_from([(child, parent) for parent in graph.adj[child]])
+        result.add_edges_from((child, parent) for parent in new)
+    require_acyclic(result, "the edits")
     result.graph["origin"] = f"{graph.graph.get('origin', 'hierarchy')}, edits {edits.name} {edits.version}"
     return result

@@ -29,7 +29,7 @@ from curation.errors import CurationError
 from curation.sources.source import Images, Objects, Source, texts
 from curation.storage import remove_abandoned, replacing, write_bytes
 
-READER_VERSION = 3
+READER_VERSION = 4
 """Raised whenever a reader gives other columns for the same bytes, so that older files are not used."""
 
 _TEXTS = ("images.file_names", "objects.original")
@@ -189,15 +189,10 @@ def _pack_texts(name: str, values: Any) -> dict[str, Any]:
     listed = values.tolist()
     text = "".join(listed)
     lengths = np.fromiter(map(len, listed), np.int32, len(listed))
-    # Short texts of like length are read back several times faster from a column of fixed width, which drops NULs.
-    if "\0" not in text and lengths.max(initial=0) * len(listed) <= 2 * len(text):
-        return {f"{name}.fixed": np.array(listed, np.str_)}
     return {f"{name}.lengths": lengths, f"{name}.utf8": np.frombuffer(text.encode("utf-8"), np.uint8)}
 
 
 def _unpack_texts(columns: dict[str, Any], name: str) -> None:
-    if f"{name}.fixed" in columns:
-        columns[name] = columns.pop(f"{name}.fixed").astype(object)
     if f"{name}.lengths" in columns:
         text = columns.pop(f"{name}.utf8").tobytes().decode("utf-8")
         lengths = columns[f"{name}.lengths"]

@@ -49,6 +49,7 @@ _Id = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)] | _Text
 _Pixels = Annotated[float, msgspec.Meta(ge=0, le=2**31 - 1, multiple_of=1)]
 _Flag = Annotated[float, msgspec.Meta(ge=0, le=1, multiple_of=1)] | bool
 _Pose = Literal["", "Unspecified", "Frontal", "Rear", "Left", "Right"]
+_POSE_NUMBERS = {pose: number for number, pose in enumerate(POSES)}
 _RECORD = re.compile(r"\$\.(images|annotations|categories)\[(\d+)\]")
 _BYTE = re.compile(r"\(byte (\d+)\)")
 
@@ -388,7 +389,7 @@ def _objects(records: list[AnnotationRecord], image_ids: Ids, category_ids: Ids,
         difficult=_column(records, "difficult", np.bool_) | _column(records, "ignore", np.bool_),
         truncated=_column(records, "truncated", np.bool_),
         occluded=_column(records, "occluded", np.bool_),
-        pose=np.fromiter((POSES.index(record.pose) for record in records), np.int8, len(records)),
+        pose=np.fromiter(map(_POSE_NUMBERS.__getitem__, map(attrgetter("pose"), records)), np.int8, len(records)),
     )
 
 
@@ -400,7 +401,7 @@ def _places(references: Ids, known: Ids, kind: str, where: Where) -> Int32s:
 
 def _numbers(records: list[AnnotationRecord], where: Where) -> Int64s:
     counted = np.arange(1, len(records) + 1, dtype=np.int64)
-    if all(record.id is None for record in records):
+    if set(map(attrgetter("id"), records)) <= {None}:
         return counted
     ids = _ids(records, "id", where)
     check_unique(ids, "annotation id", where)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -240,10 +240,10 @@ _FEWEST_IN_PAIR = 3
 
 
 class _Words:
-    """The words of lines, the places of those that tell a line from others, and which lines are entries."""
+    """The words of lines, the positions of those that matter in each line, and which lines are entries."""
 
     def __init__(self, lines: Lines) -> None:
-        self.lines, self.odd, self.told = lines, list[OddLine](), 0
+        self.lines, self.odd, self.left_out = lines, list[OddLine](), 0
         buffer, kinds = (np.frombuffer(one, np.uint8) for one in (lines.text, lines.text.translate(_KINDS)))
         edges = np.flatnonzero(np.diff(kinds > 0, prepend=False, append=False)).astype(np.int32)
         starts, ends = edges[::2], edges[1::2]
@@ -266,19 +266,26 @@ class _Words:
         self.first = first.astype(np.int32)
         self.last = np.append(self.first[1:], len(starts)).astype(np.int32) - 1
         self.rows = np.ones(len(self.first), np.bool_)
-
-    def __getattr__(self, name: str) -> Any:
-        """Return a column of `_COLUMNS`, computed once."""
-        self.__dict__[name] = found = _COLUMNS[name](self)
-        return found
+        words, is_file, count = np.arange(len(starts), dtype=np.int32), self.is_file, self.last - self.first + 1
+        self.count, self.files = count, self.sums(is_file)
+        # The last file of each line; of a line without one, the word before it.
+        self.file = np.maximum(np.maximum.reduceat(np.where(is_file, words, -1), self.first), self.first - 1)
+        self.first_file = np.minimum(self._lowest(words, is_file), self.last)
+        is_second = is_file & (words > np.repeat(self.first_file, count))
+        self.second_file = np.where(self.files > 1, self._lowest(words, is_second), -1)
+        self.after, is_behind = self.last - self.file, words > np.repeat(self.file, count)
+        self.after_are_numbers = self.sums((kind & _NUMERIC > 0) & is_behind) == self.after
+        self.after_are_flags = self.sums((np.abs(self.flags) < 2) & is_behind) == self.after
+        self.after_is_integer = (self.after == 1) & (self.flags[self.last] < 3)
+        self.ones = self.sums((self.flags == 1) & is_behind)
 
     def sums(self, marks: Any) -> Any:
         """Return how many words of each line are marked."""
         return np.add.reduceat(marks, self.first, dtype=np.int32)
 
-    def places(self, marks: Any, missing: int) -> Any:
-        """Return the place of each word that is marked."""
-        return np.where(marks, np.arange(len(self.starts), dtype=np.int32), missing)
+    def _lowest(self, words: Int32s, marks: Bools) -> Int32s:
+        found: Int32s = np.minimum.reduceat(np.where(marks, words, np.int32(len(words))), self.first)
+        return found
 
     def texts(self, start: str, end: str) -> bytes:
         """Return what stands between two words of the entries; ``file+`` is the one behind the file, if it has one."""
@@ -296,37 +303,16 @@ class _Words:
         """Return the same as a column."""
         return encoded(self.texts(start, end or start))
 
-    def tell(self, rows: Bools, reason: str) -> None:
-        """Tell of lines that have less than the others."""
-        self.told += int(rows.sum())
+    def leave_out(self, rows: Bools, reason: str) -> None:
+        """Count and show lines that have less than the others."""
+        self.left_out += int(rows.sum())
         self.odd += self.lines.odd(rows, reason)
 
     def read(self, form: Form, paths: bytes, **columns: Any) -> dict[str, Any]:
         """Return the list of the entries."""
         odd = tuple(sorted(self.odd, key=lambda one: one.line)[:SHOWN])
-        told: dict[str, Any] = {"odd": self.told, "odd_lines": odd, "short": self.told, "short_lines": odd}
-        return {"form": form, "lists": (PublishedList("", paths, self.lines.numbers[self.rows], **told, **columns),)}
-
-
-_COLUMNS: dict[str, Callable[[_Words], Any]] = {
-    "count": lambda one: one.last - one.first + 1,
-    "files": lambda one: one.sums(one.is_file),
-    # The last file of each line; of a line without one, the word before it.
-    "file": lambda one: np.maximum(np.maximum.reduceat(one.places(one.is_file, -1), one.first), one.first - 1),
-    "first_file": lambda one: np.minimum(
-        np.minimum.reduceat(one.places(one.is_file, len(one.starts)), one.first), one.last
-    ),
-    "is_second": lambda one: one.is_file & (np.arange(len(one.starts)) > np.repeat(one.first_file, one.count)),
-    "second_file": lambda one: np.where(
-        one.files > 1, np.minimum.reduceat(one.places(one.is_second, len(one.starts)), one.first), -1
-    ),
-    "after": lambda one: one.last - one.file,
-    "is_behind": lambda one: np.arange(len(one.starts)) > np.repeat(one.file, one.count),
-    "after_are_numbers": lambda one: one.sums((one.kind & _NUMERIC > 0) & one.is_behind) == one.after,
-    "after_are_flags": lambda one: one.sums((np.abs(one.flags) < 2) & one.is_behind) == one.after,
-    "after_is_integer": lambda one: (one.after == 1) & (one.flags[one.last] < 3),
-    "ones": lambda one: one.sums((one.flags == 1) & one.is_behind),
-}
+        counts: dict[str, Any] = {"odd": self.left_out, "odd_lines": odd, "short": self.left_out, "short_lines": odd}
+        return {"form": form, "lists": (PublishedList("", paths, self.lines.numbers[self.rows], **counts, **columns),)}
 
 
 def read_files(lines: Lines) -> dict[str, Any] | None:
@@ -341,7 +327,7 @@ def read_files(lines: Lines) -> dict[str, Any] | None:
 
     if not mostly(table.rows):
         return None
-    table.tell(~table.rows & ~header, "it names no file")
+    table.leave_out(~table.rows & ~header, "it names no file")
     read: dict[str, Any] | None
     if mostly(files > 1):
         read = _two_files(table, files)
@@ -360,7 +346,7 @@ def read_files(lines: Lines) -> dict[str, Any] | None:
 
 def _two_files(table: _Words, files: Int32s) -> dict[str, Any]:
     """Return files with their companions, or pairs of them, where files that stand first stand second too."""
-    table.tell(files == 1, "it names one file, the others two")
+    table.leave_out(files == 1, "it names one file, the others two")
     paths, second = table.texts("first", "first_file"), table.texts("first_file+", "second_file")
     one, other = (next(blocks_of(text)).split(b"\n")[:-1] for text in (paths, second))
     if len(set(one)) < SHARE * len(one) and not set(one).isdisjoint(other):
@@ -371,7 +357,7 @@ def _two_files(table: _Words, files: Int32s) -> dict[str, Any]:
 
 def _flags(table: _Words, after: Int32s) -> dict[str, Any]:
     usual = int(np.bincount(after[table.rows]).argmax())
-    table.tell(table.rows & (after < usual), f"it has fewer labels than the others, which have {usual}")
+    table.leave_out(table.rows & (after < usual), f"it has fewer labels than the others, which have {usual}")
     return table.read("file and label vector", table.texts("first", "file"), label_counts=table.ones[table.rows])
 
 
@@ -398,14 +384,14 @@ def _classes(table: _Words, after: Int32s, *, fielded: bool, numbers: bool) -> d
         columns["source"] = rest
     elif len(rest.values):
         label = table.encoded("file+", "last")
-    table.tell(table.rows & (after == 0), "it has no label")
+    table.leave_out(table.rows & (after == 0), "it has no label")
     own = label.of[-1]
     if (
         own >= 0
         and (label.of == own).sum() == 1
         and any(one != label.values[own] and one.startswith(label.values[own]) for one in label.values)
     ):
-        table.tell(np.arange(len(table.rows)) == np.flatnonzero(table.rows)[-1], "its label may be cut")
+        table.leave_out(np.arange(len(table.rows)) == np.flatnonzero(table.rows)[-1], "its label may be cut")
     paths = table.texts("file" if columns.keys() - {"source"} else "first", "file")
     if numbers:
         return table.read("imglist", paths, labels=_labels(label), columns=columns)
@@ -460,7 +446,7 @@ def read_names(lines: Lines) -> dict[str, Any] | None:
         are_sides = {value.lower() for value in last.values} <= _SIDES
         paths = table.texts("first", "last")
         if are_sides if width == 3 else are_frames(folders, paths):
-            table.tell(~table.rows, "it has other columns than the other lines")
+            table.leave_out(~table.rows, "it has other columns than the other lines")
             return table.read("frames", paths, by_columns=True, columns=columns)
     return _pairs(table)
 
@@ -490,7 +476,7 @@ def _pairs(table: _Words) -> dict[str, Any] | None:
     table.rows = np.array(fits)
     others = ~table.rows
     others[0] &= not header
-    table.tell(others, "it is no pair")
+    table.leave_out(others, "it is no pair")
     return _paired(table, found, by_columns=True)
 
 

@@ -13,7 +13,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from curation.errors import HierarchyError, MissingExtraError
 from curation.hierarchy.wordnet import wnid
 
 if TYPE_CHECKING:
@@ -38,21 +37,9 @@ def nltk_reader(root: Path) -> Iterator[Any]:
 
     The files are copied to a private folder first: NLTK refuses those outside its data path, group-writable ones and
     those of another owner, and wants a file of lexicographer names that many packages lack.
-
-    Raises
-    ------
-    MissingExtraError
-        NLTK is not installed.
-    MissingFileError
-        There is no WordNet at the root.
-    HierarchyError
-        NLTK cannot read it.
     """
-    try:
-        import nltk
-        from nltk.corpus.reader import WordNetCorpusReader
-    except ImportError:
-        raise MissingExtraError("NLTK is not installed", hint="pip install 'curation[analysis]'") from None
+    import nltk
+    from nltk.corpus.reader import WordNetCorpusReader
 
     class Reader(WordNetCorpusReader):
         def map_wn(self, version: str = "wordnet") -> None:
@@ -65,16 +52,8 @@ def nltk_reader(root: Path) -> Iterator[Any]:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 reader = Reader(str(folder), omw_reader=None)
-            try:
-                yield reader
-            finally:
-                _close(reader)
-        except (LookupError, ValueError, OSError) as error:
-            raise HierarchyError(
-                "NLTK cannot read this WordNet",
-                where=str(root),
-                found=f"{type(error).__name__}: {error}"[:300],
-            ) from None
+            yield reader
+            _close(reader)
         finally:
             nltk.data.path.remove(str(folder))
 

@@ -10,18 +10,19 @@ from hypothesis import strategies as st
 
 from curation.errors import HierarchyError
 from curation.hierarchy.hierarchy import (
+    Edits,
     above,
     ancestors,
     as_tree,
     children,
     descendants,
     dropped_leaves,
+    edited,
     label,
     leaves_under,
     parents,
     require_acyclic,
     tree_lines,
-    with_edits,
 )
 
 Edges = Callable[..., Any]
@@ -63,21 +64,19 @@ def test_the_chosen_parent_decides_what_falls_out(animals: Any) -> None:
     assert dropped_leaves(animals, last, ["dog", "racer"], ["beagle", "whippet"]) == {"dog": ("whippet",)}
 
 
-def test_an_edit_must_name_a_parent_unless_forced(animals: Any) -> None:
+def edits(parents: dict[str, tuple[str, ...]], *new: str) -> Edits:
+    return Edits(name="x", version="1.0.0", parents=parents, new=new)
+
+
+def test_an_edit_must_name_a_parent_unless_it_is_new(animals: Any) -> None:
     with pytest.raises(HierarchyError, match="has no such parent") as raised:
-        with_edits(animals, {"beagle": ["racer"]})
+        edited(animals, edits({"beagle": ("racer",)}))
     assert raised.value.expected == "hound"
-    assert leaves_under(with_edits(animals, {"beagle": ["racer"]}, force=True), "racer") == (
-        "beagle",
-        "whippet",
-    )
-    assert parents(with_edits(animals, {"greyhound": ["racer", "hound"]}), "greyhound") == ("racer", "hound")
+    assert leaves_under(edited(animals, edits({"beagle": ("racer",)}, "beagle")), "racer") == ("beagle", "whippet")
+    assert parents(edited(animals, edits({"greyhound": ("racer", "hound")})), "greyhound") == ("racer", "hound")
     assert parents(animals, "greyhound") == ("hound", "racer")
-
-
-def test_an_edit_that_makes_a_circle_is_refused(animals: Any) -> None:
     with pytest.raises(HierarchyError, match="cycle"):
-        with_edits(animals, {"animal": ["whippet"]}, force=True)
+        edited(animals, edits({"animal": ("whippet",)}, "animal"))
 
 
 def test_unknown_nodes_are_named(animals: Any) -> None:

@@ -145,7 +145,7 @@ def test_what_cannot_be_carried_is_an_error(dataset: Any, fiftyone: Any) -> None
     assert caught.value.expected == "label_field=ground_truth_detections"
     with pytest.raises(UsageError, match="no such field"):
         curation.open_source("shapes", dataset, id_field="coco")
-    with pytest.raises(UsageError, match="speak of a FiftyOne"):
+    with pytest.raises(UsageError, match="are for FiftyOne"):
         curation.open_source("shapes", shapes(), id_field="coco")
     videos = fiftyone.Dataset()
     videos.add_sample(fiftyone.Sample(filepath="a.mp4"))

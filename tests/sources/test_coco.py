@@ -410,20 +410,6 @@ def test_every_truncation_is_an_error_that_tells_the_size(tmp_path: Path) -> Non
         assert str(size) in str(caught.value)
 
 
-def test_no_changed_byte_gives_a_traceback(tmp_path: Path) -> None:
-    rng = random.Random(3)
-    outcomes = set()
-    for _ in range(400):
-        data = bytearray(WHOLE)
-        data[rng.randrange(len(data))] = rng.randrange(256)
-        try:
-            read(tmp_path, bytes(data))
-            outcomes.add("read")
-        except CurationError:
-            outcomes.add("refused")
-    assert outcomes == {"read", "refused"}
-
-
 def test_a_missing_file_and_a_folder_are_named(tmp_path: Path) -> None:
     with pytest.raises(MissingFileError):
         read_coco(tmp_path / "absent.json")

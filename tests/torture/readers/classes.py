@@ -67,7 +67,7 @@ def _proposals() -> bytes:
 
 
 def _read_nouns(folder: Path) -> Any:
-    """Read WordNet's files but for their number of nouns, which no small file has."""
+    """Read WordNet's files as NLTK's data hold them."""
     from curation.hierarchy import noun_table
 
     data, index = ((folder / f"{name}.noun").read_bytes() for name in ("data", "index"))
