@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from curation.cli import main
+from tests.evaluation import elephant_rows
 from tests.real_files import provided, real_files
 from tests.worlds.expected import differences
 
@@ -22,8 +23,7 @@ def evaluate(golden: Path, capsys: pytest.CaptureFixture[str], *more: str) -> di
         arguments += ["--truth", f"{part}={golden / f'gt_{part}.json'}"]
         arguments += ["--detections", f"{part}={golden / f'dets_{part}.json'}"]
     assert main(arguments) == 0
-    result: dict[str, Any] = json.loads(capsys.readouterr().out)
-    return result
+    return elephant_rows.of_json(json.loads(capsys.readouterr().out))
 
 
 @real_files("held")
