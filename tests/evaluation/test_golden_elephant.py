@@ -23,7 +23,8 @@ def evaluate(golden: Path, capsys: pytest.CaptureFixture[str], *more: str) -> di
         arguments += ["--truth", f"{part}={golden / f'gt_{part}.json'}"]
         arguments += ["--detections", f"{part}={golden / f'dets_{part}.json'}"]
     assert main(arguments) == 0
-    return elephant_rows.of_json(json.loads(capsys.readouterr().out))
+    found = json.loads(capsys.readouterr().out)
+    return {"wilderness_order": found["wilderness_order"], **elephant_rows.of_json(found)}
 
 
 @real_files("held")
