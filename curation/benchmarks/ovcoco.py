@@ -170,8 +170,7 @@ MEASURES = tuple(
     Measure(
         key,
         f"average precision at IoU 0.50, {classes}",
-        f"mean over {classes} of AP at IoU 0.5: 101 recall points, COCO's matching, at most 100 detections a class and "
-        "image",
+        f"mean over {classes} of COCO's AP at IoU 0.5",
         unit="%",
         better="higher",
         source="Zareian et al., CVPR 2021; Bansal et al., ECCV 2018",

@@ -493,15 +493,6 @@ def schema_text() -> str:
     return files("curation.evaluation").joinpath("result.schema.json").read_text(encoding="utf-8")
 
 
-def entries(tree: Mapping[str, Any], depth: int) -> Iterator[tuple[Any, ...]]:
-    """Yield each value of a mapping of mappings behind the keys that lead to it: a row of a table."""
-    for key, below in tree.items():
-        if depth == 1:
-            yield key, below
-        else:
-            yield from ((key, *rest) for rest in entries(below, depth - 1))
-
-
 def _record(one: Scored) -> dict[str, Any]:
     """Return what JSON says of something scored beside its numbers."""
     found = one.found or Measured((), {})

@@ -106,7 +106,7 @@ def decode(out: Path) -> float:
 
 def build(out: Path) -> float:
     """Return the seconds from files to a written manifest."""
-    from curation.benchmarks.elephant import BENCHMARK
+    from curation.benchmarks.registry import find_benchmark
     from curation.manifest.manifest import write_manifest
     from curation.sources.opening import open_source
 
@@ -115,8 +115,9 @@ def build(out: Path) -> float:
     start = time.perf_counter()
     voc = open_source(voc_path, dataset="voc2007", part="test", cache=out / "build-cache")
     coco = open_source(coco_path, dataset="coco", part="train2017", cache=out / "build-cache")
-    parameters = {parameter.name: parameter.read(parameter.default) for parameter in BENCHMARK.parameters}
-    manifest = BENCHMARK.build({"voc2007-test": voc, "coco": coco}, parameters)
+    elephant = find_benchmark("elephant")
+    parameters = {parameter.name: parameter.read(parameter.default) for parameter in elephant.parameters}
+    manifest = elephant.build({"voc2007-test": voc, "coco": coco}, parameters)
     write_manifest(manifest, out / "build-manifest")
     seconds = time.perf_counter() - start
     assert len(manifest.ids("wilderness")) == 23_008
@@ -128,7 +129,7 @@ def parts(out: Path) -> dict[str, float]:
 
     What `parse_coco` takes besides decoding and columns are its checks; the digest is taken beside it in a first build.
     """
-    from curation.benchmarks.elephant import BENCHMARK
+    from curation.benchmarks.registry import find_benchmark
     from curation.manifest.manifest import write_manifest
     from curation.sources import coco
     from curation.sources.content import FileContent
@@ -150,8 +151,9 @@ def parts(out: Path) -> dict[str, float]:
     with part("VOC XML"):
         voc = open_source(voc_path, dataset="voc2007", part="test", cache=None)
     with part("rule"):
-        given = {parameter.name: parameter.read(parameter.default) for parameter in BENCHMARK.parameters}
-        manifest = BENCHMARK.build({"voc2007-test": voc, "coco": source}, given)
+        elephant = find_benchmark("elephant")
+        given = {parameter.name: parameter.read(parameter.default) for parameter in elephant.parameters}
+        manifest = elephant.build({"voc2007-test": voc, "coco": source}, given)
     with part("written"):
         write_manifest(manifest, out / "build-manifest")
     found = part.seconds

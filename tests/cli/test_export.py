@@ -14,14 +14,16 @@ import numpy as np
 import pytest
 
 from curation.benchmarks.building import read_parameters
-from curation.benchmarks.elephant import BENCHMARK
 from curation.benchmarks.elephant import lists as elephant
+from curation.benchmarks.registry import find_benchmark
 from curation.cli import main
 from curation.manifest.manifest import Manifest, read_manifest, write_manifest
 from curation.sources.coco import read_coco
 from curation.sources.voc import read_voc
 from tests.real_files import real_files
 from tests.small_world import SmallWorld, write_elephant, write_small_world
+
+BENCHMARK = find_benchmark("elephant")
 
 PARAMETERS = {"ratios": ("1",), "orders": ("cpython_set", "hash"), "salt": "test"}
 

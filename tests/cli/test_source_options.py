@@ -5,13 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from curation.benchmarks.elephant import BENCHMARK
+from curation.benchmarks.registry import find_benchmark
 from curation.cli.signature import pairs
 from curation.errors import MissingFileError, UsageError
 from curation.sources.coerce import open_slots
 from curation.sources.source import Source
 from curation.sources.source_specs import Reading, SourceSlot, require_slots
 from tests.small_world import SmallWorld, write_small_world
+
+BENCHMARK = find_benchmark("elephant")
 
 
 @pytest.fixture(scope="module")

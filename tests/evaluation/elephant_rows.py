@@ -48,6 +48,9 @@ def of_json(data: Row) -> dict[str, Any]:
         )
         for variant in variants
     }
+    for variant, section in sections.items():
+        if variant.startswith("paper"):
+            section["difficult"] = "count" if "difficult_counted" in variant else "ignore"
     values = [
         Value(row["measure"], row["value"], {"recall": row["parameters"].partition("=")[2]}, row["n"], row["undefined"])
         for row in data["measures"]

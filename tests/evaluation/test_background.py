@@ -1,9 +1,7 @@
 """Background gap: bins with exact edges, spreads by the statistics module, and a hand-checked case."""
 
-import json
 import statistics
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,7 +13,6 @@ from curation.benchmarks.elephant.diagnosis import EDGES, background_gap, histog
 from curation.evaluation.problem import Detections, GroundTruth
 from tests.evaluation import elephant_rows
 from tests.evaluation.worlds import match
-from tests.real_files import real_files
 
 BOX = [100.0, 100.0, 100.0, 100.0]
 
@@ -111,36 +108,3 @@ def test_scores_that_are_no_probabilities_give_none_with_a_reason() -> None:
 def test_detections_without_background_scores_give_none() -> None:
     truth, detections = case([0.9], None)
     assert background_gap(truth, detections, match(truth, detections)) is None
-
-
-@real_files("held")
-def check_hand_checked_case(shared: Path) -> None:
-    folder = shared / "golden/elephant/hand"
-    expected = json.loads((folder / "expected.json").read_text(encoding="utf-8"))["background_gap"]
-    content = json.loads((folder / "gt_closed.json").read_text(encoding="utf-8"))
-    found = json.loads((folder / "dets_closed.json").read_text(encoding="utf-8"))
-    rows = sorted(content["annotations"], key=lambda row: row["image_id"])
-    boxes = np.array([row["bbox"] for row in rows], float)
-    truth = GroundTruth(
-        image_numbers=np.arange(1, 11, dtype=np.int64),
-        classes=("cat", "dog"),
-        class_numbers=(1, 2),
-        image=np.array([row["image_id"] - 1 for row in rows], np.int32),
-        label=np.array([row["category_id"] - 1 for row in rows], np.int32),
-        boxes=boxes,
-        crowd=np.zeros(len(rows), bool),
-        difficult=np.zeros(len(rows), bool),
-        areas=boxes[:, 2] * boxes[:, 3],
-    )
-    detections = Detections(
-        image=np.array([row["image_id"] - 1 for row in found], np.int32),
-        label=np.array([row["category_id"] - 1 for row in found], np.int32),
-        boxes=np.array([row["bbox"] for row in found], float),
-        scores=np.array([row["score"] for row in found], float),
-        background_scores=np.array([row["background_score"] for row in found], float),
-    )
-    result = spread(truth, detections)
-    for name, values in expected.items():
-        for key, value in values.items():
-            wanted = pytest.approx(value, abs=1e-9) if isinstance(value, float) else value
-            assert result[name][key] == wanted

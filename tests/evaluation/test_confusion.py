@@ -1,8 +1,6 @@
 """Confusion matrix: hand-checked cells, a plain loop as oracle, and the golden case."""
 
-import json
 from collections import Counter, defaultdict
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,11 +11,10 @@ from hypothesis import strategies as st
 from curation.benchmarks.elephant.diagnosis import column_names, diagnose, overlaps
 from curation.benchmarks.elephant.figures import confusion_matrix
 from curation.errors import UsageError
-from curation.evaluation.matching import OperatingPoints, thresholds
+from curation.evaluation.matching import OperatingPoints
 from curation.evaluation.problem import Detections, GroundTruth, Scene
 from tests.evaluation import elephant_rows
 from tests.evaluation.worlds import match
-from tests.real_files import real_files
 
 CLASSES = ("cat", "dog")
 BOX = (100.0, 100.0, 100.0, 100.0)
@@ -154,28 +151,3 @@ def test_equals_a_plain_loop(objects: list[Any], rows: list[Any], unknowns: list
         for name in CLASSES:
             obtained[name]["(background)"] = result[section]["background"][name]
             assert obtained[name] == counts[name]
-
-
-@real_files("held")
-def check_hand_checked_case(shared: Path) -> None:
-    folder = shared / "golden/elephant/hand"
-    expected = json.loads((folder / "expected.json").read_text(encoding="utf-8"))["diagnosis"]
-    parts: list[Any] = []
-    for part in ("closed", "wilderness"):
-        content = json.loads((folder / f"gt_{part}.json").read_text(encoding="utf-8"))
-        found = json.loads((folder / f"dets_{part}.json").read_text(encoding="utf-8"))
-        at = {number: k for k, number in enumerate(sorted(image["id"] for image in content["images"]))}
-        label = {1: 0, 2: 1, -1: -1}
-        rows = [
-            (at[row["image_id"]], label[row["category_id"]], row["bbox"], row.get("orig_category", ""), False)
-            for row in content["annotations"]
-        ]
-        parts.append(truth_of(rows, len(at)))
-        parts.append(
-            detections_of([(at[r["image_id"]], label[r["category_id"]], r["bbox"], r["score"]) for r in found])
-        )
-    points = thresholds(match(parts[0], parts[1]), parts[1])
-    result = confusion(Scene(*parts), points)
-    for recall, sections in expected.items():
-        for section, values in sections.items():
-            assert result[recall][section]["confusion"] == values["confusion"]

@@ -1,6 +1,5 @@
 """Error diagnosis: every kind by hand, a plain loop as oracle, and the hand-checked golden case."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,6 @@ from curation.evaluation.matching import thresholds
 from curation.evaluation.problem import Detections, GroundTruth, Scene
 from tests.evaluation import elephant_rows
 from tests.evaluation.worlds import match
-from tests.real_files import real_files
 
 CLASSES = ("cat", "dog", "sofa", "tvmonitor")
 CAT, DOG, SOFA, MONITOR = range(4)
@@ -267,25 +265,3 @@ def compare(section: dict[str, Any], expected: dict[str, dict[str, int]], limit:
         assert section["per_class"][name] == (None if np.isnan(limit[label]) else expected[name])
     for shares in (*section["shares"]["per_class"].values(), section["shares"]["total"]):
         assert shares is None or sum(shares.values()) == pytest.approx(1, abs=1e-12)
-
-
-@real_files("held")
-def check_hand_checked_case(shared: Path) -> None:
-    folder = shared / "golden/elephant/hand"
-    expected = json.loads((folder / "expected.json").read_text(encoding="utf-8"))["diagnosis"]
-    parts: list[Any] = []
-    for part in ("closed", "wilderness"):
-        content = json.loads((folder / f"gt_{part}.json").read_text(encoding="utf-8"))
-        found = json.loads((folder / f"dets_{part}.json").read_text(encoding="utf-8"))
-        at = {number: k for k, number in enumerate(sorted(image["id"] for image in content["images"]))}
-        label = {1: 0, 2: 1, -1: -1}
-        rows = [(at[row["image_id"]], label[row["category_id"]], row["bbox"]) for row in content["annotations"]]
-        parts.append(truth_of(rows, len(at), classes=("cat", "dog")))
-        parts.append(
-            detections_of([(at[r["image_id"]], label[r["category_id"]], r["bbox"], r["score"]) for r in found])
-        )
-    result = run(*parts)
-    for recall, sections in expected.items():
-        for section, values in sections.items():
-            for key in ("per_class", "total"):
-                assert result[recall][section][key] == values[key]

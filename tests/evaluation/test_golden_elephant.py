@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from curation.cli import main
+from tests.evaluation import elephant_rows
 from tests.real_files import provided, real_files
 from tests.worlds.expected import differences
 
@@ -22,8 +23,8 @@ def evaluate(golden: Path, capsys: pytest.CaptureFixture[str], *more: str) -> di
         arguments += ["--truth", f"{part}={golden / f'gt_{part}.json'}"]
         arguments += ["--detections", f"{part}={golden / f'dets_{part}.json'}"]
     assert main(arguments) == 0
-    result: dict[str, Any] = json.loads(capsys.readouterr().out)
-    return result
+    found = json.loads(capsys.readouterr().out)
+    return {"wilderness_order": found["wilderness_order"], **elephant_rows.of_json(found)}
 
 
 @real_files("held")

@@ -8,12 +8,14 @@ import msgspec
 import pytest
 
 from curation.benchmarks.building import complete, is_approximate, parameters_of, read_parameters, rebuild
-from curation.benchmarks.elephant import BENCHMARK
 from curation.benchmarks.elephant.lists import build
+from curation.benchmarks.registry import find_benchmark
 from curation.errors import ManifestError, ProtocolError, UsageError
 from curation.manifest.header import Figure
 from curation.manifest.manifest import Manifest, read_manifest, write_manifest
 from curation.sources.source import Source
+
+BENCHMARK = find_benchmark("elephant")
 
 Draw = Callable[..., Source]
 CLOSED = {1: ["cat"], 2: ["dog", "person"]}

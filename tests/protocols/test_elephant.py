@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from curation.benchmarks.elephant import BENCHMARK
 from curation.benchmarks.elephant.lists import build, default_name
 from curation.benchmarks.parts import KNOWN_OF_VOC as KNOWN
 from curation.benchmarks.parts import UNKNOWN_TO_VOC as UNKNOWN
 from curation.benchmarks.parts import voc_classes as class_entries
+from curation.benchmarks.registry import find_benchmark
 from curation.errors import PresenceOnlyError, ProtocolError
 from curation.manifest.manifest import Manifest
 from curation.manifest.validation import check_header, check_lists
@@ -20,6 +20,8 @@ from curation.manifest.verify import verify_lists, verify_sources
 from curation.sources.datasets import COCO_CATEGORIES
 from curation.sources.source import Source
 from tests.real_files import real_files
+
+BENCHMARK = find_benchmark("elephant")
 
 Draw = Callable[..., Source]
 CLOSED = {1: ["cat"], 2: ["dog", "aeroplane"], 4: ["person"], 9: ["cat"], 12: []}

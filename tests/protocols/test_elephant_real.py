@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from curation.benchmarks.building import read_parameters
-from curation.benchmarks.elephant import BENCHMARK
 from curation.benchmarks.elephant.lists import build
+from curation.benchmarks.registry import find_benchmark
 from curation.manifest.importing import read_published
 from curation.manifest.manifest import Manifest
 from curation.manifest.verify import compare_with_published, verify_sources
@@ -17,6 +17,8 @@ from curation.sources.datasets import COCO_CATEGORIES, COCO_NAMES_OF_VOC
 from curation.sources.opening import open_source
 from curation.sources.source import Source
 from tests.real_files import real_files
+
+BENCHMARK = find_benchmark("elephant")
 
 pytestmark = pytest.mark.shared
 

@@ -32,11 +32,29 @@ from curation.manifest.header import ClassEntry, Figure, LabelView, Paper, PartE
 from curation.manifest.manifest import Manifest
 from curation.manifest.views import class_positions
 from curation.sources.source import Bools, Int64s, Source
+from curation.sources.source_specs import SourceSlot
 
 _FACTS = facts_of(__package__)
 PAPER = fact(__package__, "paper", Paper)
 CLOSED, COCO = "voc2007-test", "coco"
 TRAINING = ("voc2007-train", "voc2007-val", "voc2012-train", "voc2012-val")
+_VOC = "VOC root, or COCO JSON with difficult flags"
+SLOTS = (
+    SourceSlot(CLOSED, "voc2007", "test", True, f"closed test set: {_VOC}"),
+    SourceSlot(
+        COCO,
+        "coco",
+        "",
+        True,
+        "wilderness: COCO instances JSON, or a root; train2017 as in the paper, or another part",
+        usual_part="train2017",
+    ),
+    *(
+        SourceSlot(f"{year}-{part}", year, part, False, f"training part: {_VOC}")
+        for year in ("voc2007", "voc2012")
+        for part in ("train", "val")
+    ),
+)
 TEST_VIEW = LabelView()
 # The notebook deletes the difficult flag, so the paper's detectors were trained on difficult objects too.
 TRAINING_VIEW = LabelView(difficult="keep")

@@ -105,7 +105,7 @@ MEASURES = (
     _error(
         "AOSE@{recall}",
         "absolute open-set error at the threshold of a recall",
-        "detections of a known class with IoU > 0.5 to an unknown object (Miller et al., ICRA 2018)",
+        "detections of a known class with IoU > 0.5 to an unknown object",
     ),
     _error(
         "AOSE_objects@{recall}",
@@ -124,14 +124,13 @@ MEASURES = (
     _error(
         "AOSE_owod",
         "absolute open-set error of OWOD's code",
-        "detections of any score with IoU > 0.5 to an unknown object, difficult and crowd ones included; scores to 3 "
-        "and corners to 1 decimal",
+        "AOSE at any score, scores to 3 and corners to 1 decimal",
         source="code of ORE",
     ),
     _error(
         "AOSE_objects_owod",
         "unknown objects called known, by OWOD's code",
-        "distinct unknown objects hit by the detections of AOSE_owod",
+        "distinct unknown objects of AOSE_owod",
         source="code of ORE",
     ),
 )
