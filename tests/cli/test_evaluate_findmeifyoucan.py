@@ -17,6 +17,7 @@ from tests.evaluation.ood_worlds import (
     truth_content,
     write,
 )
+from tests.frozen.version_1 import of_json
 from tests.shell import Shell
 from tests.toy_manifests import write_toy
 
@@ -46,8 +47,10 @@ def test_the_worked_example(tmp_path: Path, shell: Shell, name: Any) -> None:
 
 
 def test_a_result_says_what_it_rests_on(files: dict[str, Path], shell: Shell) -> None:
-    found = answer(shell, 
-        *arguments(files, "--set", "t_star=0.39", "--set", "threshold=quantile", "--set", "fpr=nearest"), "--json"
+    found = answer(
+        shell,
+        *arguments(files, "--set", "t_star=0.39", "--set", "threshold=quantile", "--set", "fpr=nearest"),
+        "--json",
     )
     assert found["settings"]["t_star"] == "0.39"
     assert found["settings"]["threshold"]["rule"] == found["threshold_rule"] == "quantile"
