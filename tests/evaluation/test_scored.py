@@ -1,23 +1,17 @@
 """What a result says of part, profile, variant, settings and truth, for each protocol that has them."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import curation
-from curation.benchmarks.registry import report_of
 from curation.errors import CurationError
-from curation.evaluation.result import Scored
+from tests.evaluation.scored_rows import scored_of
 from tests.worlds import owod
 
 DIGEST = "sha256:" + "a" * 64
-
-
-def measured(result: dict[str, Any]) -> Iterator[Scored]:
-    yield from report_of(result["protocol"]).scored(result)
 
 
 MANIFEST = {"name": "n", "version": "1.0.0", "digest": DIGEST}
@@ -61,7 +55,7 @@ def test_each_score_of_a_split_is_a_variant_and_both_files_are_its_predictions()
     }
     inputs = {"truth": truth("b"), "detections": file("model"), "id_scores": file("id")}
     found = list(
-        measured(
+        scored_of(
             {
                 "protocol": "findmeifyoucan",
                 "manifest": {**MANIFEST, "parts": ["near"]},
@@ -89,7 +83,7 @@ def test_each_score_of_a_split_is_a_variant_and_both_files_are_its_predictions()
 @pytest.mark.parametrize("part", ["test", None])
 def test_only_a_named_part_pins_the_images_of_a_classifier(part: str | None) -> None:
     scores = {**file("s"), "kind": "logits", "labels_sha256": DIGEST}
-    (found,) = measured(
+    (found,) = scored_of(
         {
             "protocol": "imagenet",
             "manifest": {**MANIFEST, "parts": {"scores": part, "val": None}},
