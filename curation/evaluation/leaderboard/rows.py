@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta
@@ -21,9 +21,6 @@ from curation.ledger import refuse_review
 from curation.storage import read_bytes
 from curation.text_table import printable
 from curation.version import __version__
-
-if TYPE_CHECKING:
-    from curation.evaluation.result import Result
 
 SCHEMA_VERSION = 2
 MAX_BYTES = 64 << 20
@@ -120,12 +117,12 @@ def measures_of(protocol: str) -> Sequence[Measure]:
     return found
 
 
-def rows_of(result: Result, name: str | None = None) -> list[Row]:
+def rows_of(result: Any, name: str | None = None) -> list[Row]:
     """Return the rows of a result, in its order.
 
     Parameters
     ----------
-    result : Result
+    result : curation.evaluation.result.Result
     name : str, optional
         Of the method; by default the name of the file of its predictions.
 
@@ -147,7 +144,7 @@ def rows_of(result: Result, name: str | None = None) -> list[Row]:
     return [_checked(_row(result, one, one.method if name is None else name), "new row") for one in result.scored]
 
 
-def _row(result: Result, one: Scored, name: str) -> dict[str, Any]:
+def _row(result: Any, one: Scored, name: str) -> dict[str, Any]:
     report, manifest = result.report, one.manifest or result.data.get("manifest")
     digests = {part: file["sha256"] for part, file in one.predictions.items()}
     reported = Counter[str]()
