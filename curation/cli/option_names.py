@@ -70,6 +70,7 @@ NAMES: Mapping[str, OptionName | None] = {
     "evaluate.id_classes": OptionName("set", "id_classes"),
     "apply_from_files.boxes_iou": OptionName("set", "iou"),
     # One word an idea.
+    "profile": OptionName("variant"),
     "grid": OptionName("variant"),
     "apply_from_files.variant": OptionName("cleaned"),
     "overlay": OptionName("added-boxes"),

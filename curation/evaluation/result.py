@@ -37,14 +37,14 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from curation.arguments import checked
 from curation.errors import UsageError
 from curation.evaluation.measures import Data as Data
-from curation.evaluation.measures import Measure, Measured, Number, Value, ranked, values_of
+from curation.evaluation.measures import Measure, Measured, Number, ranked, values_of
 from curation.evaluation.measures import Scored as Scored
 from curation.evaluation.tables import Column as Column
 from curation.evaluation.tables import Table as Table
@@ -112,7 +112,7 @@ class Report:
 
     protocol: str
     measures: tuple[Measure, ...]
-    scored: Callable[[Data], Iterable[Scored]] = lambda data: map(partial(_scored_again, data), data["scored"])
+    scored: Callable[[Data], Iterable[Scored]] | None = None
     tables: Callable[[Result], Iterable[Table]] = lambda result: tidy_tables(result)
     drawings: Callable[[Result], Iterable[Figure]] = lambda result: ()
     algorithm: int = 1
@@ -260,7 +260,9 @@ class Result:
     @cached_property
     def scored(self) -> tuple[Scored, ...]:
         """Return what was scored: one record a method, part and variant."""
-        return tuple(self.report.scored(self.data)) if self._scored is None else self._scored
+        if self._scored is None and self.report.scored:
+            return tuple(self.report.scored(self.data))
+        return self._scored or ()
 
     @cached_property
     def tables(self) -> tuple[Table, ...]:
@@ -424,7 +426,7 @@ class Result:
         """Return the rows of a leaderboard; `name` is the method's, by default the name of its predictions' file."""
         from curation.evaluation.leaderboard.rows import rows_of
 
-        return rows_of(self.json_data(), name)
+        return rows_of(self, name)
 
     @checked
     def append(self, file: Path | str, name: str | None = None) -> None:
@@ -498,23 +500,6 @@ def _record(one: Scored) -> dict[str, Any]:
     found = one.found or Measured((), {})
     record = {name: getattr(one, name) for name in RECORDED}
     return record | {"notes": list(found.notes), "decided_by_order": found.decided_by_order}
-
-
-def _scored_again(data: Data, record: Data) -> Scored:
-    """Return what was scored, with its numbers as rows, as the JSON of a result has it."""
-    values = [
-        Value(
-            row["measure"],
-            row["value"],
-            dict(pair.split("=", 1) for pair in filter(None, row["parameters"].split(", "))),
-            row["n"],
-            row["undefined"],
-        )
-        for row in data["measures"]
-        if all(row[place] == record[place] for place in PLACES)
-    ]
-    found = Measured(values, {}, record["notes"], record["decided_by_order"])
-    return Scored(**{name: record[name] for name in RECORDED}, found=found)
 
 
 def tidy_tables(result: Result) -> Iterator[Table]:

@@ -15,6 +15,7 @@ from typing import Any
 from curation.benchmarks.registry import protocols, report_of
 from curation.evaluation.measures import Measure, Scored
 from tests.docs.pages import ROOT, kept
+from tests.evaluation.scored_rows import scored_of
 from tests.worlds.expected import Compared, compared
 from tests.worlds.runs import Run, every_run
 
@@ -129,7 +130,7 @@ def columns_of(runs: Iterable[Run], columns: dict[str, Column]) -> list[Compared
         vouched(result, comparisons)
         used = set()
         report = report_of(run.protocol)
-        for scored in report.scored(result):
+        for scored in scored_of(result):
             name = f"`{scored.variant}`, {run.engine}" if run.engine else f"`{scored.variant}`"
             column = columns.setdefault(name, Column())
             for measure in report.measures:

@@ -3,18 +3,20 @@ from typing import Any
 
 import pytest
 
+from curation.benchmarks.registry import report_of
 from curation.errors import LeaderboardError, UsageError
 from curation.evaluation.leaderboard.board import leaderboard
 from curation.evaluation.leaderboard.rows import Row, rows_of
-from curation.evaluation.result import PLACES, stem_of, truth_digests
+from curation.evaluation.measures import Measured, Value
+from curation.evaluation.result import Result, Scored, stem_of, truth_digests
 from tests.evaluation.leaderboard_cases import row_data, write_rows
 
 DIGEST = "sha256:" + "b" * 64
 
 
-def voc_result(*, file: str = "model.json", truth: str = "a", dropped: int = 0, classes: str = "") -> dict[str, object]:
+def voc_result(*, file: str = "model.json", truth: str = "a", dropped: int = 0, classes: str = "") -> Result:
+    found = {"name": file, "sha256": DIGEST, "rows": 3, "reported": {"stray": 2}}
     data: dict[str, Any] = {
-        "protocol": "voc",
         "manifest": None,
         "option_files": {"classes": {"name": "c.json", "sha256": f"sha256:{classes * 64}"}} if classes else {},
         "inputs": {
@@ -23,23 +25,19 @@ def voc_result(*, file: str = "model.json", truth: str = "a", dropped: int = 0, 
                     "files": [{"name": "t.json", "sha256": "sha256:" + truth * 64, "rows": 1}],
                     "reported": {"boxes": dropped} if dropped else {},
                 },
-                "detections": {"name": file, "sha256": DIGEST, "rows": 3, "reported": {"stray": 2}},
+                "detections": found,
             }
         },
     }
-    place = dict.fromkeys(PLACES, "") | {"part": "test", "method": stem_of({"name": file}), "variant": "voc"}
-    scored = {
-        **place,
-        "truth": truth_digests(data),
-        "predictions": {"test": data["inputs"]["test"]["detections"]},
-        **{"settings": {}, "operating_point": {}, "pinned": True, "manifest": None, "of_several": False},
-        **{"notes": [], "decided_by_order": 0},
-    }
-    measures = [
-        {**place, "measure": measure, "parameters": "", "value": value, "n": None, "undefined": "" if value else "why"}
-        for measure, value in (("mAP11", 50.0), ("mAP_area", None))
-    ]
-    return data | {"scored": [scored], "measures": measures}
+    scored = Scored(
+        part="test",
+        method=stem_of(found),
+        variant="voc",
+        truth=truth_digests(data),
+        predictions={"test": found},
+        found=Measured([Value("mAP11", 50.0), Value("mAP_area", None)], {}),
+    )
+    return Result(report_of("voc"), data, scored=[scored])
 
 
 def row(name: str | None = None, **more: object) -> Row:
@@ -77,10 +75,12 @@ def test_a_file_name_that_no_table_can_show_asks_for_a_name() -> None:
 
 
 def test_one_name_for_several_classifiers_is_refused() -> None:
-    result: dict[str, Any] = {**voc_result(), "protocol": "imagenet"}
-    (one,), row = result["scored"], result["measures"][0] | {"measure": "AUROC", "value": 0.5}
-    result["scored"] = [one | {"method": name, "of_several": True} for name in "ab"]
-    result["measures"] = [row | {"method": name} for name in "ab"]
+    scored = [
+        Scored(method=name, variant="exact", truth={}, predictions={}, of_several=True, found=measured)
+        for name in ("a", "b")
+        for measured in (Measured([Value("accuracy", 0.5)], {}),)
+    ]
+    result = Result(report_of("imagenet"), {}, scored=scored)
     assert [found.name for found in rows_of(result)] == ["a", "b"]
     with pytest.raises(UsageError, match="several classifiers"):
         rows_of(result, "mine")

@@ -1,25 +1,18 @@
 """What a result says of part, profile, variant, settings and truth, for each protocol that has them."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import curation
-from curation.benchmarks.registry import report_of
 from curation.errors import CurationError
-from curation.evaluation.result import Scored
 from tests.evaluation.ood_reference import EXAMPLE
 from tests.evaluation.ood_worlds import example_files, write
 from tests.worlds import owod
 
 DIGEST = "sha256:" + "a" * 64
-
-
-def measured(result: dict[str, Any]) -> Iterator[Scored]:
-    yield from report_of(result["protocol"]).scored(result)
 
 
 MANIFEST = {"name": "n", "version": "1.0.0", "digest": DIGEST}

@@ -95,7 +95,7 @@ OUTSIDE: dict[str, str] = {
 TAXONOMIES = ("OSOD-I", "OSOD-II", "OSOD-III")
 
 
-Profile = Literal["clean", "voc"]
+Variant = Literal["clean", "voc"]
 ONLY = "test"
 """Name of the only case."""
 VARIANTS: dict[str, Rules] = {
@@ -313,7 +313,7 @@ def evaluate(
     category_ids: CategoryIds | None = None,
     part: Annotated[str, "PART"] = ONLY,
     outside: Outside = "delete",
-    variant: Literal["clean", "voc", "all"] | tuple[Profile, ...] = "clean",
+    variant: Literal["clean", "voc", "all"] | tuple[Variant, ...] = "clean",
     thetas: Annotated[str | None, "T,T"] = None,
     engine: Engine | None = None,
     stray: Stray = "error",

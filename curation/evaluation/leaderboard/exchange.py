@@ -16,7 +16,7 @@ from curation.csv_table import as_csv
 from curation.errors import UsageError
 from curation.evaluation.leaderboard.board import Group, Leaderboard
 from curation.pages import plain
-from curation.text_table import latex_table, printable
+from curation.text_table import Table, latex_table, printable, table_lines
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,95}(/[A-Za-z0-9][A-Za-z0-9._-]{0,95})?")
 
@@ -164,7 +164,18 @@ def hub(board: Leaderboard, origin: Origin) -> str:
     return str(yaml.safe_dump(hub_entries(board, origin), sort_keys=False, allow_unicode=True))
 
 
+def text(board: Leaderboard) -> str:
+    """Return a table a group for a terminal, below what its rows share."""
+    lines = []
+    for group in board.groups:
+        title = f"Group {group.number}: {group.title}"
+        head, *rest = table_lines(Table(title, tuple(_heads(group)), tuple(map(tuple, _cells(group)))))
+        lines += [head, *(f"  {printable(one)}" for one in group.facts()), *rest]
+    return "\n".join(lines or ["The file holds no row."]) + "\n"
+
+
 FORMS: dict[str, Callable[[Leaderboard, Origin], str]] = {
+    "text": lambda board, _: text(board),
     "html": lambda board, _: board.html(),
     "markdown": lambda board, _: markdown(board),
     "csv": lambda board, _: csv(board),

@@ -16,7 +16,7 @@ from msgspec import Meta
 from curation.append_log import append_lines, filled_lines, parsed_line, require_json_lines, require_length
 from curation.canonical import sha256_of_value
 from curation.errors import LeaderboardError, UsageError
-from curation.evaluation.measures import Better, Data, Measure, Scored, measure_of, range_of, ranked, values_of
+from curation.evaluation.measures import Better, Measure, Scored, measure_of, range_of, ranked, values_of
 from curation.ledger import refuse_review
 from curation.storage import read_bytes
 from curation.text_table import printable
@@ -110,24 +110,19 @@ class Row(_Record, frozen=True):
     reported: Annotated[dict[str, Count], Meta(max_length=MAX_ENTRIES)]
 
 
-def registry() -> Any:
-    """Return `curation.benchmarks.registry`, which imports evaluations, by name."""
-    return import_module("curation.benchmarks.registry")
-
-
 def measures_of(protocol: str) -> Sequence[Measure]:
     """Return the ranked measures of a benchmark; none for one that is not known here."""
-    found: Sequence[Measure] = registry().measures_of(protocol)
+    # Benchmarks import evaluations: they are found by name.
+    found: Sequence[Measure] = import_module("curation.benchmarks.registry").measures_of(protocol)
     return found
 
 
-def rows_of(result: Data, name: str | None = None) -> list[Row]:
+def rows_of(result: Any, name: str | None = None) -> list[Row]:
     """Return the rows of a result, in its order.
 
     Parameters
     ----------
-    result : mapping
-        What ``curation evaluate`` prints with ``--json``.
+    result : curation.evaluation.result.Result
     name : str, optional
         Of the method; by default the name of the file of its predictions.
 
@@ -136,10 +131,8 @@ def rows_of(result: Data, name: str | None = None) -> list[Row]:
     UsageError
         The name is empty, too long or not printable, or one name is given for several classifiers.
     """
-    report = registry().report_of(result["protocol"])
-    records = list(report.scored(result))
-    own = dict.fromkeys(one.method for one in records)
-    if name is not None and len(own) > 1 and all(one.of_several for one in records):
+    own = dict.fromkeys(one.method for one in result.scored)
+    if name is not None and len(own) > 1 and all(one.of_several for one in result.scored):
         raise UsageError(
             "One name is given for several classifiers",
             where=f"--name {name}"[:200],
@@ -148,11 +141,11 @@ def rows_of(result: Data, name: str | None = None) -> list[Row]:
         )
     for method in own if name is None else (name,):
         require_name(method)
-    return [_checked(_row(report, result, one, one.method if name is None else name), "new row") for one in records]
+    return [_checked(_row(result, one, one.method if name is None else name), "new row") for one in result.scored]
 
 
-def _row(report: Any, result: Data, one: Scored, name: str) -> dict[str, Any]:
-    manifest = one.manifest or result.get("manifest")
+def _row(result: Any, one: Scored, name: str) -> dict[str, Any]:
+    report, manifest = result.report, one.manifest or result.data.get("manifest")
     digests = {part: file["sha256"] for part, file in one.predictions.items()}
     reported = Counter[str]()
     for file in one.predictions.values():
