@@ -14,6 +14,7 @@ from curation.cli.signature import OneOf
 from curation.errors import CurationWarning
 from curation.progress import stage, steps
 from curation.text_table import Table, printable, table_lines
+from curation.wording import examples
 
 __all__ = [
     "Amount",
@@ -120,6 +121,4 @@ def warnings_told() -> Iterator[None]:
 
 def counted_examples(ids: Sequence[str], shown: int = 3) -> str:
     """Return ``12 (a, b, c, …)``: a number and its first ids."""
-    if not ids:
-        return "0"
-    return f"{len(ids)} ({', '.join(printable(one) for one in ids[:shown])}{', …' if len(ids) > shown else ''})"
+    return f"{len(ids)} ({examples(ids, shown)})" if ids else "0"

@@ -12,12 +12,7 @@ from curation.evaluation.leaderboard.board import Group, Leaderboard, leaderboar
 from curation.evaluation.leaderboard.exchange import FORMS, Origin, write_records
 from curation.storage import write_text
 
-_FORMS = {
-    ".html": "html",
-    ".md": "markdown",
-    ".csv": "csv",
-    ".tex": "latex",
-}
+_FORMS = {".html": "html", ".md": "markdown", ".csv": "csv", ".tex": "latex"}
 
 
 def run(

@@ -37,14 +37,8 @@ def _embedded(data: dict[str, Any]) -> list[Line]:
         ("model", f"{encoder['model']} ({encoder['embedding']}, {encoder['dtype']})"),
         ("weights", encoder["weights"]),
         ("vectors", f"{data['embedded']:,} of {data['dimension']} numbers"),
-        (
-            "computed",
-            f"{data['computed']:,}; found in the store {data['reused']:,}; let go {data['let_go']:,}",
-        ),
-        (
-            "left out",
-            f"{sum(data['skipped'].values()):,} (report.json lists them)" if data["skipped"] else "0",
-        ),
+        ("computed", f"{data['computed']:,}; found in the store {data['reused']:,}; let go {data['let_go']:,}"),
+        ("left out", f"{sum(data['skipped'].values()):,} (report.json lists them)" if data["skipped"] else "0"),
     ]
     return [Table(f"{data['store']}: {data['kind']}", ("", ""), tuple(rows))]
 
