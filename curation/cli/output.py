@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from typing import Annotated, Any
 
 from curation.cli.signature import OneOf
@@ -23,6 +24,7 @@ __all__ = [
     "Table",
     "counted_examples",
     "emit",
+    "first_rows",
     "note",
     "stage",
     "steps",
@@ -117,6 +119,14 @@ def warnings_told() -> Iterator[None]:
 
         warnings.showwarning = told
         yield
+
+
+def first_rows(
+    title: str, columns: tuple[str, ...], rows: Iterable[tuple[str, ...]], count: int, shown: int, rest: str
+) -> list[Line]:
+    """Return a table of the first of so many rows, and where there are more, how many and what prints them."""
+    more = [f"… and {count - shown:,} more: {rest}"] if count > shown else []
+    return [Table(title, columns, tuple(islice(rows, shown))), *more]
 
 
 def counted_examples(ids: Sequence[str], shown: int = 3) -> str:
