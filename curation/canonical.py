@@ -10,13 +10,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from io import BufferedReader
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from curation.errors import CanonicalFormError
 
 _LARGEST_EXACT_INTEGER = 2**53 - 1
-_BLOCK = 1 << 20
 
 
 def canonical_json(value: Any) -> bytes:
@@ -96,9 +96,6 @@ def sha256_of_file(path: Path) -> str:
         return sha256_of_stream(stream)
 
 
-def sha256_of_stream(stream: BinaryIO) -> str:
-    """Return ``sha256:<64 hex digits>`` of all that a binary stream still holds."""
-    digest = hashlib.sha256()
-    while block := stream.read(_BLOCK):
-        digest.update(block)
-    return "sha256:" + digest.hexdigest()
+def sha256_of_stream(stream: BufferedReader) -> str:
+    """Return ``sha256:<64 hex digits>`` of all that an open file still holds."""
+    return "sha256:" + hashlib.file_digest(stream, "sha256").hexdigest()

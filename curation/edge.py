@@ -104,7 +104,7 @@ def outcome(call: Callable[[], int], report: Callable[[Any], None]) -> int:
 def _say_interrupted() -> int:
     if _interrupted:
         _again(0)
-    print("interrupted; nothing half-written is left", file=sys.stderr)
+    print("interrupted; no partial output is left", file=sys.stderr)
     return INTERRUPTED
 
 

@@ -67,11 +67,11 @@ def of_the_machine(error: OSError | MemoryError | RecursionError | UnicodeError)
     """Return what the machine refused, or could not hold, as an error of the tree: a full disk, memory, nesting."""
     if isinstance(error, OSError):
         place = None if error.filename is None else str(error.filename)
-        return CurationError(f"The machine refused: {error.strerror or error}", where=place)
+        return CurationError(f"Operating-system error: {error.strerror or error}", where=place)
     if isinstance(error, UnicodeError):
         return CurationError(f"A text cannot be read or written in this encoding: {error}")
     nested = isinstance(error, RecursionError)
-    return CurationError(f"The machine refused: {'the input is nested too deeply' if nested else 'not enough memory'}")
+    return CurationError(f"Out of resources: {'the input is nested too deeply' if nested else 'not enough memory'}")
 
 
 class CurationWarning(UserWarning):

@@ -278,7 +278,7 @@ def is_own(path: Path) -> bool:
 
 def _how_foreign(path: Path) -> str:
     listed = any(name == path.name for name, _ in entries_of(path.parent))
-    return "a file that was changed since" if listed else "a file of somebody else"
+    return "a file that was changed since" if listed else "a file not created by curation"
 
 
 def _lies_in_an_input(path: Path) -> bool:

@@ -11,6 +11,7 @@ from functools import cache
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from curation.short_repr import cut
 from curation.text_table import printable
 
 if TYPE_CHECKING:
@@ -62,8 +63,7 @@ def _environment() -> Environment:
 
 def clean(text: str, limit: int = 80) -> str:
     """Return a text from a file for HTML: escaped, without control characters, not longer than `limit`."""
-    shown = printable(text)
-    return escape(shown if len(shown) <= limit else shown[: limit - 1] + "…")
+    return escape(cut(printable(text), limit))
 
 
 def plain(text: object) -> str:

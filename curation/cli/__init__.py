@@ -41,9 +41,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "similarity": "images that look alike: embed, neighbors, duplicates, leaks",
         "cut": "group classes that rarely occur together",
     },
-    "Reviewers": {
-        "review": "propose, start, status, export, summary, apply",
-    },
+    "Reviewers": {"review": "propose, start, status, export, summary, apply"},
     "Scores": {
         "evaluate": "score predictions by the rules of a benchmark",
         "scores": "post-hoc OOD scores from logits, features and a last layer",

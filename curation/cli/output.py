@@ -8,12 +8,14 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from typing import Annotated, Any
 
 from curation.cli.signature import OneOf
 from curation.errors import CurationWarning
 from curation.progress import stage, steps
 from curation.text_table import Table, printable, table_lines
+from curation.wording import examples
 
 __all__ = [
     "Amount",
@@ -22,6 +24,7 @@ __all__ = [
     "Table",
     "counted_examples",
     "emit",
+    "first_rows",
     "note",
     "stage",
     "steps",
@@ -118,8 +121,14 @@ def warnings_told() -> Iterator[None]:
         yield
 
 
+def first_rows(
+    title: str, columns: tuple[str, ...], rows: Iterable[tuple[str, ...]], count: int, shown: int, rest: str
+) -> list[Line]:
+    """Return a table of the first of so many rows, and where there are more, how many and what prints them."""
+    more = [f"… and {count - shown:,} more: {rest}"] if count > shown else []
+    return [Table(title, columns, tuple(islice(rows, shown))), *more]
+
+
 def counted_examples(ids: Sequence[str], shown: int = 3) -> str:
     """Return ``12 (a, b, c, …)``: a number and its first ids."""
-    if not ids:
-        return "0"
-    return f"{len(ids)} ({', '.join(printable(one) for one in ids[:shown])}{', …' if len(ids) > shown else ''})"
+    return f"{len(ids)} ({examples(ids, shown)})" if ids else "0"

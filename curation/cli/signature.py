@@ -367,11 +367,7 @@ class _Once(argparse.Action):
     """Stores a value, and refuses a second one: of two files, none is passed over silently."""
 
     def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        values: Any,
-        option: str | None = None,
+        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None
     ) -> None:
         if getattr(namespace, self.dest, None) is not None:
             raise argparse.ArgumentError(self, f"is given twice: {str(values)[:200]}")

@@ -185,10 +185,7 @@ def _compare(out: Path) -> None:
 
 def _curation(*arguments: str, report: Path | None = None) -> None:
     """Print a command as a user would type it, and run it; its output goes to the screen, or to `report`."""
-    print(
-        "\n$ curation " + shlex.join(arguments) + (f" > {shlex.quote(str(report))}" if report else ""),
-        flush=True,
-    )
+    print("\n$ curation " + shlex.join(arguments) + (f" > {shlex.quote(str(report))}" if report else ""), flush=True)
     output = io.StringIO()
     with contextlib.redirect_stdout(output) if report else contextlib.nullcontext():
         status = curation_main(arguments)
@@ -224,9 +221,7 @@ def _prepare(out: Path) -> None:
     others = [path for path in out.iterdir() if _MARKER not in path.name and LEDGER not in path.name]
     if others and not (out / _MARKER).exists():
         raise UsageError(
-            "The folder is not empty and was not made by the demo",
-            where=str(out),
-            hint="choose another --out",
+            "The folder is not empty and was not made by the demo", where=str(out), hint="choose another --out"
         )
     write_text(out / _MARKER, "This folder is rewritten by the demo of curation.\n")
     for name in _MADE:

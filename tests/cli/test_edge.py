@@ -14,7 +14,7 @@ from curation import edge
 from curation.errors import CurationError
 
 SHOW = ["show", "elephant/val2017"]
-INTERRUPTED = b"interrupted; nothing half-written is left\n"
+INTERRUPTED = b"interrupted; no partial output is left\n"
 
 
 @pytest.fixture(autouse=True)

@@ -79,6 +79,7 @@ def shapes_in_fiftyone(folder: Path) -> None:
         fiftyone.delete_dataset("shapes")
     dataset = fiftyone.Dataset("shapes", persistent=True)
     for part in ("train", "test"):
+        samples = []
         content = json.loads((folder / f"{part}.json").read_text())
         names = {one["id"]: one["name"] for one in content["categories"]}
         dataset.info["categories"] = content["categories"]
@@ -100,7 +101,7 @@ def shapes_in_fiftyone(folder: Path) -> None:
                     fiftyone.Detection(label="circle" if name == "star" else name, bounding_box=box, confidence=0.9)
                     for name, box in own
                 ]
-            dataset.add_sample(
+            samples.append(
                 fiftyone.Sample(
                     filepath=str(folder / image["file_name"]),
                     tags=[part],
@@ -109,6 +110,7 @@ def shapes_in_fiftyone(folder: Path) -> None:
                     **{name: fiftyone.Detections(detections=held) for name, held in fields.items()},
                 )
             )
+        dataset.add_samples(samples, progress=False)
         dataset.save_view(part, dataset.match_tags(part))
     dataset.save()
 

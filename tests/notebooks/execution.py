@@ -3,6 +3,7 @@
 import argparse
 import os
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import nbformat
@@ -18,9 +19,12 @@ NOT_SAVED = "not-saved"
 """Tag of a cell that shows photos of others, which are not redistributed."""
 
 
-def execute(path: Path) -> nbformat.NotebookNode:
-    """Return the notebook with the outputs of a fresh run in the repository's root."""
+def execute(path: Path, changes: Mapping[str, str] = {}) -> nbformat.NotebookNode:
+    """Return the notebook with the outputs of a fresh run in the repository's root, some texts of its cells changed."""
     notebook = nbformat.read(path, as_version=4)
+    for old, new in changes.items():
+        (cell,) = (cell for cell in notebook.cells if cell.cell_type == "code" and old in cell.source)
+        cell.source = cell.source.replace(old, new)
     client = NotebookClient(notebook, timeout=600, kernel_name="python3", resources={"metadata": {"path": str(ROOT)}})
     client.execute()
     return notebook

@@ -11,7 +11,7 @@ from curation.audit.many import Audits, audits
 from curation.audit.report import Report
 from curation.audit.run import audit
 from curation.audit.statement import SHOWN_EXAMPLES, Gravity, Statement, by_need
-from curation.cli.output import Amount, Answer, Line, Table, warn
+from curation.cli.output import Amount, Answer, Line, Table, first_rows, warn
 from curation.cli.outputs import FileOrNewFolder, OwnFolder
 from curation.storage import write_text
 from curation.wording import counted
@@ -78,9 +78,9 @@ def run_each(
     data = found.data()
     bad = [(name, verdict) for name, verdict in found.verdicts.items() if verdict != "pass"]
     counts = ", ".join(f"{count} {verdict}" for verdict, count in data["counts"].items())
-    table = Table(f"{len(found.verdicts)} folders: {counts}", ("folder", "verdict"), tuple(bad[:_SHOWN_FOLDERS]))
-    more = [f"… and {len(bad) - _SHOWN_FOLDERS} more: --json tells all"] if len(bad) > _SHOWN_FOLDERS else []
-    return Answer(data, [table, *more, data["digest"]], int(found.failed))
+    title, columns = f"{len(found.verdicts)} folders: {counts}", ("folder", "verdict")
+    lines = first_rows(title, columns, bad, len(bad), _SHOWN_FOLDERS, "--json prints all")
+    return Answer(data, [*lines, data["digest"]], int(found.failed))
 
 
 def report_lines(made: Report, *, whole: bool = False) -> Iterator[Line]:

@@ -12,12 +12,7 @@ if TYPE_CHECKING:
 
 
 def run(
-    old: Annotated[str, "OLD"],
-    new: Annotated[str, "NEW"],
-    /,
-    *,
-    ids: bool = False,
-    exit_code: bool = False,
+    old: Annotated[str, "OLD"], new: Annotated[str, "NEW"], /, *, ids: bool = False, exit_code: bool = False
 ) -> Answer:
     """Print what changed: of two manifests with the verdict none, patch, minor or major; of two results each number.
 

@@ -66,10 +66,7 @@ def _add_outputs(command: argparse.ArgumentParser, protocol: str) -> None:
     )
     command.add_argument("--json", action="store_true", help="print the whole result as JSON")
     command.add_argument(
-        "--out",
-        type=OutputFolder(benchmark=protocol),
-        metavar="DIR",
-        help="write results.json and CSV files",
+        "--out", type=OutputFolder(benchmark=protocol), metavar="DIR", help="write results.json and CSV files"
     )
     command.add_argument("--figures", action="store_true", help="with --out, draw the figures too, as PNG and SVG")
 

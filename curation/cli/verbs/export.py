@@ -39,11 +39,7 @@ def _lines(exported: Exported) -> list[str]:
 
 
 def _count_lines(plan: Plan) -> list[str]:
-    titles: Mapping[str, Mapping[str, int]] = {
-        "": plan.counts,
-        "changed: ": plan.changed,
-        "left out: ": plan.left_out,
-    }
+    titles: Mapping[str, Mapping[str, int]] = {"": plan.counts, "changed: ": plan.changed, "left out: ": plan.left_out}
     return [
         title + ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in counts.items())
         for title, counts in titles.items()

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
-from curation.cli.output import Answer, Line, Table
+from curation.cli.output import Answer, Line, Table, first_rows
 from curation.cli.outputs import OutputFile
 from curation.csv_table import as_csv
 from curation.errors import UsageError
@@ -42,9 +42,9 @@ def find(word: str, /, *, of: Hierarchy) -> Answer:
     """
     data = nodes_of(word, of=of)
     columns = ("id", "name", "lemmas", "parents")
-    rows = tuple(tuple(one[name] for name in columns) for one in data[:_SHOWN])
-    more = [f"and {len(data) - _SHOWN} more: --json prints all"] if len(data) > _SHOWN else []
-    return Answer(data, [Table(f"{len(data)} nodes", columns, rows), *more], 0 if data else 1)
+    rows = (tuple(node[name] for name in columns) for node in data)
+    lines = first_rows(f"{len(data)} nodes", columns, rows, len(data), _SHOWN, "--json prints all")
+    return Answer(data, lines, int(not data))
 
 
 def similarity(found: Annotated[Nearness, nearness], /) -> Answer:

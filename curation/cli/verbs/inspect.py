@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 from curation.arguments import Workers
-from curation.cli.output import Answer, Table
+from curation.cli.output import Answer, first_rows
 from curation.cli.outputs import OutputFile, OwnFolder
 from curation.cli.signature import OneOf
 from curation.engines.running import EngineName
@@ -58,13 +58,10 @@ def _presence(files: str, out: Path, engine: EngineName, workers: int | None) ->
     found = scan(files, out=out, engine=engine, workers=workers)
     data = found.data()
     ranked = sorted(found.images, key=lambda name: (-found.images[name], name))
-    table = Table(
-        f"{data['rows']:,} pairs of image and class in {out}",
-        ("class", "images", "boxes"),
-        tuple((name, f"{found.images[name]:,}", f"{found.boxes[name]:,}") for name in ranked[:_SHOWN]),
-    )
-    more = [f"… and {len(ranked) - _SHOWN:,} more: --json prints all"] if len(ranked) > _SHOWN else []
-    return Answer(data, [table, *more, data["digest"]])
+    title, columns = f"{data['rows']:,} pairs of image and class in {out}", ("class", "images", "boxes")
+    rows = ((name, f"{found.images[name]:,}", f"{found.boxes[name]:,}") for name in ranked)
+    lines = first_rows(title, columns, rows, len(ranked), _SHOWN, "--json prints all")
+    return Answer(data, [*lines, data["digest"]])
 
 
 def _renumbered(path: Path, out: Path) -> Answer:

@@ -11,12 +11,7 @@ from curation.evaluation.leaderboard.board import Leaderboard, leaderboard
 from curation.evaluation.leaderboard.exchange import FORMS, Origin
 from curation.storage import write_text
 
-_FORMS = {
-    ".html": "html",
-    ".md": "markdown",
-    ".csv": "csv",
-    ".tex": "latex",
-}
+_FORMS = {".html": "html", ".md": "markdown", ".csv": "csv", ".tex": "latex"}
 
 
 def run(

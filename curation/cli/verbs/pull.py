@@ -32,12 +32,7 @@ def run(
         "folder": str(out),
         "files": len(made.files),
         "manifests": [
-            {
-                "name": one.name,
-                "version": one.version,
-                "digest": one.digest,
-                "folder": str(out / one.folder),
-            }
+            {"name": one.name, "version": one.version, "digest": one.digest, "folder": str(out / one.folder)}
             for one in made.manifests
         ],
     }

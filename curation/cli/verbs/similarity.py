@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-from curation.cli.output import Answer, Line, Table, stage, warn
+from curation.cli.output import Answer, Line, Table, first_rows, stage, warn
 from curation.cli.outputs import OutputFolder, OwnFolder
 from curation.leaks.report import FILES, Leaks, summary_lines
 from curation.leaks.run import leaks as find_leaks
@@ -37,14 +37,8 @@ def _embedded(data: dict[str, Any]) -> list[Line]:
         ("model", f"{encoder['model']} ({encoder['embedding']}, {encoder['dtype']})"),
         ("weights", encoder["weights"]),
         ("vectors", f"{data['embedded']:,} of {data['dimension']} numbers"),
-        (
-            "computed",
-            f"{data['computed']:,}; reused {data['reused']:,}; dropped {data['dropped']:,}",
-        ),
-        (
-            "left out",
-            f"{sum(data['skipped'].values()):,} (report.json lists them)" if data["skipped"] else "0",
-        ),
+        ("computed", f"{data['computed']:,}; found in the store {data['reused']:,}; dropped {data['dropped']:,}"),
+        ("left out", f"{sum(data['skipped'].values()):,} (report.json lists them)" if data["skipped"] else "0"),
     ]
     return [Table(f"{data['store']}: {data['kind']}", ("", ""), tuple(rows))]
 
@@ -69,14 +63,11 @@ def neighbors(
 
 def _nearest(found: Pairs) -> list[Line]:
     facts = found.facts
-    table = Table(
-        f"Nearest of {facts['references']:,}"
-        + (", each image itself left out" if facts["queries_among_references"] else ""),
-        ("id", "rank", "neighbor", "similarity"),
-        tuple((name, str(rank), other, f"{score:.4f}") for name, rank, other, score in found.rows[:_MOST_NEIGHBORS]),
-    )
-    more = len(found.rows) - _MOST_NEIGHBORS
-    return [table, *([f"… and {more:,} more rows: --out DIR writes all"] if more > 0 else [])]
+    itself = ", each image itself left out" if facts["queries_among_references"] else ""
+    rows = ((name, str(rank), other, f"{score:.4f}") for name, rank, other, score in found.rows)
+    columns = ("id", "rank", "neighbor", "similarity")
+    title = f"Nearest of {facts['references']:,}{itself}"
+    return first_rows(title, columns, rows, len(found.rows), _MOST_NEIGHBORS, "--out DIR writes all")
 
 
 def _sets(data: dict[str, Any]) -> list[Line]:
@@ -115,15 +106,12 @@ def duplicates(
     out
         write duplicates.csv
     """
-    rows = found.rows
     written = found.save(out) if out else []
-    table = Table(
-        f"{len(rows):,} pairs of {found.facts['images']:,} photos",
-        ("first", "second", "how", "value"),
-        tuple((one, two, how, f"{value:g}") for one, two, how, value in rows[:_MOST_PAIRS]),
-    )
-    more = [f"… and {len(rows) - _MOST_PAIRS:,} more: --out DIR writes all"] if len(rows) > _MOST_PAIRS else []
-    return Answer(found.data(), [table, *more, *(f"wrote {path}" for path in written)])
+    count, columns = len(found.rows), ("first", "second", "how", "value")
+    rows = ((one, two, how, f"{value:g}") for one, two, how, value in found.rows)
+    title = f"{count:,} pairs of {found.facts['images']:,} photos"
+    lines = first_rows(title, columns, rows, count, _MOST_PAIRS, "--out DIR writes all")
+    return Answer(found.data(), [*lines, *(f"wrote {path}" for path in written)])
 
 
 def leaks(

@@ -188,11 +188,4 @@ def export(*, folder: Folder, out: Annotated[Path, OutputFile()]) -> Answer:
 
 
 METAVAR = "STEP"
-COMMANDS = {
-    "propose": propose,
-    "start": start,
-    "status": status,
-    "export": export,
-    "summary": summary,
-    "apply": apply,
-}
+COMMANDS = {"propose": propose, "start": start, "status": status, "export": export, "summary": summary, "apply": apply}

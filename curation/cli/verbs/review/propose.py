@@ -53,9 +53,7 @@ def _categories(made: ProposalSet) -> Table:
         if one.images and one.judgement != "far"
     )
     return Table(
-        "Categories that are not simply far",
-        ("source", "category", "images", "thought", "kinship", "why"),
-        rows,
+        "Categories that are not simply far", ("source", "category", "images", "thought", "kinship", "why"), rows
     )
 
 
