@@ -327,7 +327,7 @@ def test_the_command_and_the_audit_that_reads_it(
         audit(manifest, leaks=world / "manifest" / "manifest.json")
     (tmp_path / "lists").mkdir()
     (tmp_path / "lists" / "a.txt").write_text("1\n")
-    with pytest.raises(UsageError, match="of a manifest"):
+    with pytest.raises(UsageError, match="needs a manifest"):
         audit(tmp_path / "lists", leaks=out)
 
 
