@@ -210,7 +210,7 @@ def test_a_manifest_for_a_notebook(tmp_path: Path) -> None:
     report = curation.audit(made, sources, rules="DS")
     assert not report.failed
     assert "<table" in report._repr_html_()
-    assert "rule" in report.to_frame()
+    assert "rule" in report.findings
 
 
 @pytest.mark.parametrize(

@@ -103,9 +103,9 @@ def test_what_a_table_shows_is_told_as_a_bound() -> None:
     # Nothing is left for later: none can be hidden, whatever the table misses.
     assert last.text.startswith("0 image-class pairs of classes still unknown, on 0 of 5")
     first, *_, last = findings(audit, "LI4")
-    assert "at most 0 (0.0%) show no unknown box" in first.text
+    assert "no unknown box on at most 0 of 4 images (0.0%)" in first.text
     assert "alone" not in first.text
-    assert last.text.startswith("of 4 images 4 (100.0%) show no unknown box")
+    assert last.text.startswith("no unknown box on 4 of 4 images (100.0%)")
     assert [one.hiding_at_least for one in task_composition(audit.target)] == [True, True, False]
     assert {one.hiding_at_least for one in task_composition(World().target())} == {False}
 

@@ -339,9 +339,9 @@ def check_openood(shared: Path) -> None:
     ratios = [one.text.split()[3] for one in found(report, "PL8") if one.text.startswith("ID : OOD")]
     assert sorted(ratios) == sorted(["0.92", "7.65", "4.50", "8.72", "2.84"])
     per = {one.about: one.text for one in found(report, "PL8")}
-    assert per["imagenet/test_imagenet_r"] == "30,000 images of 200 classes, 51 to 430 each"
-    assert per["imagenet/my_imagenet_va"] == "25,000 images of 1,000 classes, 15 to 36 each"
-    assert per["imagenet/my_imagenet_te"] == "25,000 images of 1,000 classes, 14 to 35 each"
+    assert per["imagenet/test_imagenet_r"] == "30,000 images in 200 classes, 51 to 430 each"
+    assert per["imagenet/my_imagenet_va"] == "25,000 images in 1,000 classes, 15 to 36 each"
+    assert per["imagenet/my_imagenet_te"] == "25,000 images in 1,000 classes, 14 to 35 each"
     assert found(report, "PL9", "warn") == []
     assert report.exit_status == 0
 
@@ -361,7 +361,7 @@ def check_a_test_and_a_validation_list_are_a_third(shared: Path) -> None:
 def check_ssb_ninco_and_imagenetood(shared: Path) -> None:
     report = _of(shared, "ssb")
     assert [(one.name, len(one.members)) for one in report.target.files] == [("imagenet_21k_val_files", 99_000)]
-    assert found(report, "PL8")[0].text == "99,000 images of 1,980 classes, 50 to 50 each"
+    assert found(report, "PL8")[0].text == "99,000 images in 1,980 classes, 50 to 50 each"
     roles = {one.about.removesuffix("_ssb_splits.json"): one.verdict for one in found(report, "PL3")}
     assert roles == dict.fromkeys(("aircraft", "cub", "imagenet", "scars"), "pass")
 
@@ -389,12 +389,12 @@ def check_ssb_ninco_and_imagenetood(shared: Path) -> None:
 def check_rwd_and_ovcoco(shared: Path) -> None:
     report = _of(shared, "rwd/Aquatic")
     assert found(report, "PL5")[0].text == (
-        "they share 0 of 318 names of the list and 318 of the JSON; by the source photo before .rf. 318 of 318 and 318"
+        "they share 0 of 318 names of the list and 318 of the JSON; by the name before .rf. 318 of 318 and 318"
     )
-    assert "318 images have 225 ids: 60 ids occur twice or more, on 153 images with 1,039 of 2,252 annotations; " in (
+    assert "318 images with 225 ids: 60 repeated ids, on 153 images with 1,039 of 2,252 annotations; " in (
         found(report, "PL6")[0].text
     )
-    assert found(report, "PL6")[0].text.endswith("2,252 annotations have 1,896 ids")
+    assert found(report, "PL6")[0].text.endswith("2,252 annotations with 1,896 ids")
     [groups] = found(report, "PL7")
     told = "by Roboflow source: 318 and 319 source photos, none on both sides"
     assert (groups.verdict, groups.text) == ("pass", told)
@@ -409,13 +409,13 @@ def check_rwd_and_ovcoco(shared: Path) -> None:
     }
     ids = {one.about: one.text for one in found(report, "PL6", "fail")}
     assert ids["train.json"].startswith(
-        "94 images have 68 ids: 19 ids occur twice or more, on 45 images with 1,025 of 2,113 annotations"
+        "94 images with 68 ids: 19 repeated ids, on 45 images with 1,025 of 2,113 annotations"
     )
     assert ids["test.json"].startswith(
-        "91 images have 67 ids: 15 ids occur twice or more, on 39 images with 923 of 2,042 annotations"
+        "91 images with 67 ids: 15 repeated ids, on 39 images with 923 of 2,042 annotations"
     )
     assert ids["annotations.json"].startswith(
-        "185 images have 135 ids: 34 ids occur twice or more, on 84 images with 1,948 of 4,155 annotations"
+        "185 images with 135 ids: 34 repeated ids, on 84 images with 1,948 of 4,155 annotations"
     )
     [groups] = found(report, "PL7")
     # Four source photos, each in both lists: the names say so, however few they are.
@@ -430,7 +430,7 @@ def check_rwd_and_ovcoco(shared: Path) -> None:
     assert report.verdict("DS2") == "pass"
 
     report = _of(shared, "ovcoco")
-    assert found(report, "PL4", "warn")[0].text == "1 of 49 names are no class of COCO: background"
+    assert found(report, "PL4", "warn")[0].text == "1 of 49 names not among the classes of COCO: background"
     assert found(report, "PL4", "info")[0].count == 15
 
 
@@ -448,11 +448,11 @@ def check_nuowodb_opendet_and_prob(shared: Path) -> None:
     broken = folder / "owod/published/opendet/voc_coco_15000_test.txt"
     report = _of(shared, "opendet")
     told = {one.about: one for one in found(report, "PL2", "warn")}
-    assert "shares 5,510 (coco 558, voc2007 4,952)" in told["voc_coco_2500_test and voc_coco_5000_test"].text
-    assert "shares 7,257 (coco 2,305, voc2007 4,952)" in told["voc_coco_5000_test and voc_coco_10000_test"].text
-    assert "shares 14,021 (coco 9,069, voc2007 4,952)" in told["voc_coco_10000_test and voc_coco_20000_test"].text
+    assert "coco 558, voc2007 4,952" in told["voc_coco_2500_test and voc_coco_5000_test"].text
+    assert "coco 2,305, voc2007 4,952" in told["voc_coco_5000_test and voc_coco_10000_test"].text
+    assert "coco 9,069, voc2007 4,952" in told["voc_coco_10000_test and voc_coco_20000_test"].text
     assert shared_images(read_lists(files), "voc_coco_20_60_test") == 14_284
-    assert [one.text for one in found(report, "PL1")] == ["4 counts in names agree with their lists"]
+    assert [one.text for one in found(report, "PL1")] == ["4 counts in names, each that of its list"]
     if broken.is_file():
         [finding] = [one for one in found(audit(broken.parent), "PL1") if one.about == "voc_coco_15000_test"]
         assert (finding.verdict, "4,952 lines" in finding.text) == ("fail", True)

@@ -320,14 +320,14 @@ def test_the_command_and_the_audit_that_reads_it(
     assert main(["audit", manifest, "--rules", "LK1"]) == 0
     assert "--leaks DIR" in capsys.readouterr().out
     assert main(["audit", manifest, "--leaks", str(out)]) == 1
-    assert "15 of 15 images are in shards" in " ".join(capsys.readouterr().out.split())
+    assert "shards holds 15 of 15 images" in " ".join(capsys.readouterr().out.split())
     with pytest.raises(UsageError, match="another manifest"):
         audit("owod/reowod@1.0.0", leaks=out)
     with pytest.raises(UsageError, match="Not the output of a leak check"):
         audit(manifest, leaks=world / "manifest" / "manifest.json")
     (tmp_path / "lists").mkdir()
     (tmp_path / "lists" / "a.txt").write_text("1\n")
-    with pytest.raises(UsageError, match="of a manifest"):
+    with pytest.raises(UsageError, match="needs a manifest"):
         audit(tmp_path / "lists", leaks=out)
 
 

@@ -112,8 +112,8 @@ def roles_name_classes_of_the_data(target: AuditTarget) -> Iterator[Finding]:
         for where, names in entries:
             foreign = [name for name in names if fold(name) not in everything]
             if foreign:
-                count = f"{len(foreign):,} of {counted(len(names), 'name')}"
-                text = f"{count} not among the classes of {of}: {joined(foreign)}"
+                share = f"{len(foreign):,} of {counted(len(names), 'name')}"
+                text = f"{share} not among the classes of {of}: {joined(foreign)}"
                 yield Finding("warn", where, len(foreign), text)
             else:
                 yield Finding("pass", where, text=f"{counted(len(names), 'name')}, all classes of {of}")
