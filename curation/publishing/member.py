@@ -226,7 +226,7 @@ def check_member(member: Member) -> None:
     for entry in header.sources:
         if entry.name in member.sources:
             require_labels(entry, terms[entry.name])
-    used = {source for part in member.labelled for source in header_sources(member, part)}
+    used = {source for part in member.labelled for source in member.manifest.part(part).sources}
     if idle := sorted(set(member.sources) - used):
         raise PublishError(
             "A source gives labels to no part whose list is published",
@@ -244,11 +244,6 @@ def check_member(member: Member) -> None:
             found=first.found,
             hint="curation verify MANIFEST --source NAME=PATH",
         )
-
-
-def header_sources(member: Member, part: str) -> tuple[str, ...]:
-    """Return the names of the sources of a part."""
-    return member.manifest.part(part).sources
 
 
 def keywords(members: Sequence[Member]) -> list[str]:

@@ -65,7 +65,7 @@ def test_status_names_photos_that_cannot_be_looked_at(tmp_path: Path, capsys: py
     write_record(tmp_path, record)
     assert main(["review", "status", "--folder", str(tmp_path)]) == 0
     text = capsys.readouterr().out
-    assert "Photos that cannot be looked at" in text
+    assert "Photos that cannot be shown" in text
     assert re.search(r"missing +1 +coco:000000000009\n", text)
     assert re.search(r"truncated +7 +coco:000000000000, coco:000000000001, coco:000000000002, …", text)
     assert main(["review", "status", "--folder", str(tmp_path), "--json"]) == 0

@@ -273,7 +273,7 @@ def test_a_stage_has_its_own_keys(review_environment: dict[str, str], tmp_path: 
         assert "keep" not in someone.bar()
         someone.enlarge()
         page.keyboard.press("k")
-        someone.wait_for_message("k: keep is no verdict at this stage; there are remove, near, far, unsure")
+        someone.wait_for_message("k: keep is not available at this stage; choose remove, near, far, unsure")
         page.keyboard.press("n")
         someone.wait_for_rows(1)
         # In Annotate mode the keys are those of drawing.
