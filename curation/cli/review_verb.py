@@ -184,9 +184,7 @@ def export(*, folder: Folder, out: Annotated[Path, OutputFile()]) -> Answer:
     written = export_decisions(folder / LOG_FILE, out)
     data = {"path": str(written.path), "rows": written.rows, "actions": written.actions, "log": written.log}
     actions = ", ".join(f"{action} {count}" for action, count in written.actions.items())
-    return Answer(
-        data, [f"{counted(written.rows, 'decision')} written to {written.path}: {actions or 'none'}"]
-    )
+    return Answer(data, [f"{counted(written.rows, 'decision')} written to {written.path}: {actions or 'none'}"])
 
 
 METAVAR = "STEP"

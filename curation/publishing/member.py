@@ -9,8 +9,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import cast
 
-import msgspec
-
 from curation.decisions.decision import Decision, sort_key
 from curation.decisions.resolution import Rule, decisions_digest, recorded_digest, recorded_form, resolve
 from curation.errors import CurationError, PublishError
@@ -105,11 +103,6 @@ def evidence_of(manifest: Manifest, decisions: Iterable[Decision]) -> tuple[Deci
         found=f"{len(rows)} decisions, {found}",
         hint="curation review summary FILE --rule RULE --out RESOLVED.jsonl, and --decisions RESOLVED.jsonl",
     )
-
-
-def evidence_bytes(evidence: Sequence[Decision]) -> bytes:
-    """Return decisions as JSON Lines."""
-    return b"".join(msgspec.json.encode(item) + b"\n" for item in evidence)
 
 
 @dataclass(frozen=True)

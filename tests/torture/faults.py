@@ -504,9 +504,8 @@ def append_decisions(path: str, reviewer: str, count: int) -> int:
 
     log = DecisionLog(Path(path))
     for number in range(count):
-        log.append(
-            Decision(image_id=f"coco:{number:012d}", dataset="coco", stage="manual", action="remove", reviewer=reviewer)
-        )
+        image = f"coco:{number:012d}"
+        log.extend([Decision(image_id=image, dataset="coco", stage="manual", action="remove", reviewer=reviewer)])
         os.write(1, f"{number}\n".encode())
     return 0
 
