@@ -82,6 +82,8 @@ GONE = {
     "similarity --images": "is now --photos",
     "export --images": "is now --photos",
     "evaluate --images": "is now --lists",
+    "review --address": "is gone: reach the App from elsewhere by `ssh -L 5151:127.0.0.1:5151 HOST`",
+    "publish --previous": "is gone: `curation diff OLD NEW` shows what changed",
     "scores --engine": "is gone: call the detectors of pytorch-ood themselves, docs/ood_metrics.md",
     **dict.fromkeys(
         (f"scores --{name}" for name in ("percentile", "knn-distance", "gamma", "top", "dimension", "class-weights")),

@@ -71,7 +71,7 @@ class BoxRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     size : tuple of int
         Width and height of the image in pixels.
     undoes : int
-        Number of the reviewer's edit that this one takes back; 0 for none.
+        Number of the reviewer's edit that this one takes back, as older logs say; 0 for none.
     outcome : str
         ``unknown``: a kill came between, and the database shows neither the box before nor the one after.
     status : int
@@ -266,8 +266,6 @@ class Replay:
     refused: int = 0
     unknown: int = 0
     last: dict[str, int] = field(default_factory=dict)
-    edits: dict[tuple[str, int], BoxRow] = field(default_factory=dict)
-    undone: set[tuple[str, int]] = field(default_factory=set)
 
     @classmethod
     def of(cls, rows: Iterable[BoxRow]) -> Replay:
@@ -300,10 +298,6 @@ class Replay:
                         boxes.pop(row.box_id, None)
                     else:
                         boxes[row.box_id] = row.after
-                    if row.undoes:
-                        found.undone.add((row.reviewer, row.undoes))
-                    else:
-                        found.edits[row.reviewer, row.number] = row
                 case "edit", outcome:
                     found.refused += outcome == "refused"
                     found.unknown += outcome == "unknown"
@@ -312,11 +306,6 @@ class Replay:
     def next_number(self, reviewer: str) -> int:
         """Return the number of a reviewer's next row."""
         return self.last.get(reviewer, 0) + 1
-
-    def last_edit(self, reviewer: str) -> BoxRow | None:
-        """Return a reviewer's last edit that counts and was not undone, None for none."""
-        found = [one for key, one in self.edits.items() if key[0] == reviewer and key not in self.undone]
-        return max(found, key=lambda one: one.number, default=None)
 
     @property
     def images(self) -> list[str]:

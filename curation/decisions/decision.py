@@ -105,15 +105,10 @@ def is_line(text: str, longest: int = 1000) -> bool:
 
 def moment_of(decision: Decision) -> datetime | None:
     """Return when a decision was made, a day as its first moment; None where the date is missing or malformed."""
-    return moment_at(decision.date)
-
-
-def moment_at(date: str) -> datetime | None:
-    """Return the moment that a date of a decision states (see `moment_of`)."""
-    if not _DATE.fullmatch(date):
+    if not _DATE.fullmatch(decision.date):
         return None
     try:
-        return datetime.fromisoformat(date).replace(tzinfo=UTC)
+        return datetime.fromisoformat(decision.date).replace(tzinfo=UTC)
     except ValueError:
         return None
 

@@ -246,7 +246,7 @@ def write_decisions(path: Path, decisions: Iterable[Decision]) -> None:
         check_decision(one, where=f"decision {number}")
     match path.suffix.lower():
         case ".jsonl":
-            write_bytes(path, _json_lines(rows))
+            write_bytes(path, json_lines(rows))
         case ".csv":
             write_bytes(path, as_csv(FIELDS, (tuple(row_of(one).values()) for one in rows)).encode())
         case _:
@@ -256,27 +256,18 @@ def write_decisions(path: Path, decisions: Iterable[Decision]) -> None:
 class DecisionLog:
     """An append-only file of decisions that a kill at any moment leaves readable.
 
-    Several processes may append to one log: each takes a lock for the moment of its write.
+    Several processes may append to one log: each takes a lock for the moment of its write. A line that an earlier kill
+    cut off was never confirmed, and is taken away before the next is written.
 
     Parameters
     ----------
     path : Path
         Ends in ``.jsonl``; made with the first decision.
-
-    Attributes
-    ----------
-    recovered : int
-        Lines cut off by an earlier kill that this object took away before it wrote. Such a line was never confirmed.
     """
 
     def __init__(self, path: Path) -> None:
         require_json_lines(path, DecisionError, "decisions log")
         self.path = path
-        self.recovered = 0
-
-    def append(self, decision: Decision) -> None:
-        """Add one decision; it is on the disk when this returns (see `extend`)."""
-        self.extend([decision])
 
     def extend(self, decisions: Sequence[Decision]) -> int:
         """Add some decisions with one write and one sync, and return their bytes; they are on the disk then.
@@ -290,13 +281,14 @@ class DecisionLog:
         """
         for one in decisions:
             check_decision(one, where=f"{self.path.name}: new decision")
-        data = _json_lines(decisions)
+        data = json_lines(decisions)
         if data:
-            self.recovered += append_lines(self.path, data, kind="decisions log")
+            append_lines(self.path, data, kind="decisions log")
         return len(data)
 
 
-def _json_lines(decisions: Iterable[Decision]) -> bytes:
+def json_lines(decisions: Iterable[Decision]) -> bytes:
+    """Return decisions as JSON Lines."""
     return b"".join(msgspec.json.encode(one) + b"\n" for one in decisions)
 
 

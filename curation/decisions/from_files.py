@@ -165,7 +165,7 @@ def _namespace_in(manifest: Manifest | None, dataset: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Replayed:
+class AppliedDecisions:
     """Decisions applied to a manifest: the manifest before, what was done, and how conflicts were resolved."""
 
     base: Manifest
@@ -226,7 +226,7 @@ def apply_from_files(
     rule: ConflictRule | None = None,
     sources: Sources = NOTHING,
     reading: Reading | None = None,
-) -> Replayed:
+) -> AppliedDecisions:
     """Apply decisions and added boxes to a manifest: a new version that records their digests.
 
     Parameters
@@ -309,7 +309,7 @@ def apply_from_files(
         applied = replace(applied, manifest=added.manifest)
     for note in (*torn, *_doubts(base, applied), *(added.notes if added else ())):
         warnings.warn(note, CurationWarning, stacklevel=3)
-    return Replayed(base, applied, resolution, Path(manifest) if is_list else None, added)
+    return AppliedDecisions(base, applied, resolution, Path(manifest) if is_list else None, added)
 
 
 def _doubts(base: Manifest, applied: Application) -> list[str]:

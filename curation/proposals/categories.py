@@ -259,7 +259,7 @@ def judge_categories(
             judgement, kind = ("near", "near_listed") if by_user == "near" else ("far", "far_listed")
             phrase = f"is listed as {by_user}"
         elif near is None:
-            judgement, kind, phrase = "unjudged", "unjudged", "has no synset and stands on no list"
+            judgement, kind, phrase = "unjudged", "unjudged", "has no synset and is on no list"
         elif is_near(near.score, near_wup):
             judgement, kind, phrase = "near", "near_kinship", f"is near {owner}"
         else:

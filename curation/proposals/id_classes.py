@@ -115,7 +115,7 @@ def checked_classes(classes: Iterable[IdClass], where: str) -> tuple[IdClass, ..
             # An alias may repeat its own class (Bird of bird); a class may not be listed twice.
             if key in owner and (owner[key] != one.name or place == 0):
                 found_names = f"{name!r}: {owner[key]!r} and {one.name!r}"
-                raise ProposalError("One name stands for two ID classes", where=where, found=found_names)
+                raise ProposalError("Two ID classes share a name", where=where, found=found_names)
             owner[key] = one.name
         _check_synset(one.synset, f"{where}: {one.name}")
     return found

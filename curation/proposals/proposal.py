@@ -110,22 +110,6 @@ Form = TypeVar("Form")
 Verdict = Literal["remove", "near", "far", "farther", "undecided"]
 Group = Literal["near", "far", "all"]
 Judgement = Literal["overlap", "part", "broader", "near", "far", "unjudged"]
-Kind = Literal[
-    "label_name",
-    "label_alias",
-    "label_synonym",
-    "label_kind",
-    "label_part",
-    "detector",
-    "image_text",
-    "image_image",
-    "label_broader",
-    "near_listed",
-    "near_kinship",
-    "far_listed",
-    "far_kinship",
-    "unjudged",
-]
 
 KINDS: dict[str, str] = {
     "label_name": "an annotation names an ID class",
@@ -144,6 +128,7 @@ KINDS: dict[str, str] = {
     "unjudged": "nothing says how near the image is",
 }
 """Every kind of evidence, the strongest first: the order in which evidence is listed and ranks are given."""
+Kind = Annotated[str, msgspec.Meta(pattern=rf"^(?:{'|'.join(KINDS)})\Z")]
 STRENGTH: dict[str, int] = {kind: place for place, kind in enumerate(KINDS)}
 
 OVERLAPS = ("label_name", "label_alias", "label_synonym", "label_kind")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
+
+import msgspec
 
 from curation.errors import PublishError
 from curation.manifest.header import SourceEntry
@@ -52,11 +54,7 @@ class Terms:
 _DECLARED = tomllib.loads((Path(__file__).parent / "licences.toml").read_text(encoding="utf-8"))
 
 
-def _terms(annotators: Sequence[str] = (), **fields: Any) -> Terms:
-    return Terms(**fields, annotators=tuple(annotators))
-
-
-TERMS: Mapping[str, Terms] = {name: _terms(**one) for name, one in _DECLARED["terms"].items()}
+TERMS = msgspec.convert(_DECLARED["terms"], dict[str, Terms])
 """By family of datasets (see `curation.sources.datasets.family`)."""
 STATED: Mapping[str, bool] = _DECLARED["stated"]
 """Licences that a publisher can state for data of his own, and whether they let it be passed on freely."""

@@ -9,8 +9,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import cast
 
-import msgspec
-
 from curation.decisions.decision import Decision, sort_key
 from curation.decisions.resolution import Rule, decisions_digest, recorded_digest, recorded_form, resolve
 from curation.errors import CurationError, PublishError
@@ -105,11 +103,6 @@ def evidence_of(manifest: Manifest, decisions: Iterable[Decision]) -> tuple[Deci
         found=f"{len(rows)} decisions, {found}",
         hint="curation review summary FILE --rule RULE --out RESOLVED.jsonl, and --decisions RESOLVED.jsonl",
     )
-
-
-def evidence_bytes(evidence: Sequence[Decision]) -> bytes:
-    """Return decisions as JSON Lines."""
-    return b"".join(msgspec.json.encode(item) + b"\n" for item in evidence)
 
 
 @dataclass(frozen=True)
@@ -226,7 +219,7 @@ def check_member(member: Member) -> None:
     for entry in header.sources:
         if entry.name in member.sources:
             require_labels(entry, terms[entry.name])
-    used = {source for part in member.labelled for source in header_sources(member, part)}
+    used = {source for part in member.labelled for source in member.manifest.part(part).sources}
     if idle := sorted(set(member.sources) - used):
         raise PublishError(
             "A source gives labels to no part whose list is published",
@@ -244,11 +237,6 @@ def check_member(member: Member) -> None:
             found=first.found,
             hint="curation verify MANIFEST --source NAME=PATH",
         )
-
-
-def header_sources(member: Member, part: str) -> tuple[str, ...]:
-    """Return the names of the sources of a part."""
-    return member.manifest.part(part).sources
 
 
 def keywords(members: Sequence[Member]) -> list[str]:

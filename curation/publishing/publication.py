@@ -153,7 +153,7 @@ def _check_paths(publication: Publication, where: str) -> None:
 
 def _distrust(where: str, what: str, expected: str, found: str) -> NoReturn:
     what = f"The record of the publication cannot be trusted: {what}"
-    _refuse(what, where, expected, found, "fetch it again, or ask who published it")
+    _refuse(what, where, expected, found, "fetch it again, or ask the publisher")
 
 
 def _refuse(
@@ -161,7 +161,7 @@ def _refuse(
     where: str,
     expected: str,
     found: str,
-    hint: str = "pull it again; if that does not help, tell who published it",
+    hint: str = "pull it again; if that does not help, report it to the publisher",
 ) -> NoReturn:
     raise PublicationMismatchError(
         what, where=where, expected=expected[:200] or None, found=ascii(found[:300])[1:-1] or None, hint=hint

@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from curation.canonical import sha256_of_bytes, sha256_of_file
+from curation.decisions.files import json_lines
 from curation.errors import PublishError, UsageError
 from curation.manifest.header import VERSION
 from curation.manifest.manifest import manifest_files
@@ -25,7 +26,6 @@ from curation.publishing.member import (
     Member,
     Request,
     check_member,
-    evidence_bytes,
 )
 from curation.publishing.parquet import PlannedTable, write_parquet
 from curation.publishing.publication import (
@@ -117,7 +117,7 @@ def write_repository(request: Request, folder: Path) -> Written:
         for name, data in manifest_files(member.manifest).items():
             put(f"{member.folder}/{name}", data)
         if member.evidence is not None:
-            put(f"{member.folder}/{EVIDENCE_FILE}", evidence_bytes(member.evidence))
+            put(f"{member.folder}/{EVIDENCE_FILE}", json_lines(member.evidence))
     if request.results is not None:
         put(RESULTS_FILE, request.results.data)
     # The day of a publication is no part of what it says: the same content on another day is the same version.

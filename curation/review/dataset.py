@@ -144,38 +144,31 @@ def arrange_app(fiftyone: Any, dataset: Any, classes: Iterable[str] = ()) -> Non
     review = fiftyone.SidebarGroupDocument(name="review", paths=ours, expanded=True)
     more = fiftyone.SidebarGroupDocument(name="review, more", paths=others, expanded=False)
     config.sidebar_groups = [review, *groups, more]
-    # Older releases of FiftyOne show labels only, whatever is asked.
-    if hasattr(config, "active_fields") and hasattr(fiftyone.core.odm.dataset, "ActiveFields"):
-        shown = [*BOX_FIELDS, *TAG_COLOURS]
-        config.active_fields = fiftyone.core.odm.dataset.ActiveFields(paths=shown)
-    valued = {"verdict": VERDICT_COLOURS, "proposal": PROPOSAL_COLOURS}
+    config.active_fields = fiftyone.core.odm.dataset.ActiveFields(paths=[*BOX_FIELDS, *TAG_COLOURS])
+    valued = {
+        path: {"valueColors": [{"value": value, "color": colour} for value, colour in colours.items()]}
+        for path, colours in (("verdict", VERDICT_COLOURS), ("proposal", PROPOSAL_COLOURS))
+    }
     config.color_scheme = fiftyone.ColorScheme(
         color_by="field",
         color_pool=list(VERDICT_COLOURS.values()),
         fields=[
-            {"path": path, "fieldColor": colour, **_values_coloured(valued.get(path, {}))}
+            {"path": path, "fieldColor": colour, **valued.get(path, {})}
             for path, colour in {**BOX_COLOURS, **TAG_COLOURS}.items()
         ],
     )
     dataset.save()
-    # Only a field with a schema can be drawn in; releases that cannot draw know of none.
-    if hasattr(dataset, "set_label_schemas"):
-        # The first is what a new box is called.
-        names = list(dict.fromkeys([UNNAMED, *sorted(classes)]))[:_MOST_CLASSES]
-        schema = {"type": "detections", "component": "dropdown", "classes": names, "attributes": []}
-        dataset.set_label_schemas({MISSING: schema})
-        dataset.activate_label_schemas([MISSING])
+    # Only a field with a schema can be drawn in. The first class is what a new box is called.
+    names = list(dict.fromkeys([UNNAMED, *sorted(classes)]))[:_MOST_CLASSES]
+    schema = {"type": "detections", "component": "dropdown", "classes": names, "attributes": []}
+    dataset.set_label_schemas({MISSING: schema})
+    dataset.activate_label_schemas([MISSING])
 
 
 def drawn_classes(dataset: Any) -> tuple[str, ...]:
     """Return the classes that a drawn box may have."""
     schemas = getattr(dataset, "label_schemas", None) or {}
     return tuple(schemas.get(MISSING, {}).get("classes", (UNNAMED,)))
-
-
-def _values_coloured(colours: Mapping[str, str]) -> dict[str, Any]:
-    """Return colours of values, for whoever chooses "color by value" in the App."""
-    return {"valueColors": [{"value": value, "color": colour} for value, colour in colours.items()]} if colours else {}
 
 
 OPEN_VIEW, CONFLICT_VIEW, AGAINST_VIEW = "to decide", "conflicts", "against the proposal"
@@ -216,24 +209,14 @@ def save_views(fiftyone: Any, dataset: Any, images: ReviewImages) -> None:
     kinds = Counter(kind for one in proposals for kind in {piece.kind for piece in one.evidence})
     for kind in sorted(kinds, key=list(KINDS).index):
         view = dataset.match(field("evidence_kinds").contains(kind))
-        save(evidence_view(kind), view, f"{kinds[kind]} images: {KINDS[kind]}")
+        save(f"evidence {kind}", view, f"{kinds[kind]} images: {KINDS[kind]}")
     counts = Counter(one.reason for one in proposals if one.reason)
     names = {fiftyone.core.utils.to_slug(name) for name in dataset.list_saved_views()}
     for reason, count in sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))[:MOST_REASON_VIEWS]:
         name = _free(fiftyone, reason[:90], names)
         save(name, dataset.match(field("reason") == reason), f"{count} images proposed: {reason}")
     for batch, count in sorted(Counter(images.batches).items())[:MOST_BATCH_VIEWS]:
-        save(batch_view(batch), dataset.match(field("batch") == batch), f"{count} images")
-
-
-def evidence_view(kind: str) -> str:
-    """Return the name of the saved view of a kind of evidence."""
-    return f"evidence {kind}"
-
-
-def batch_view(batch: str) -> str:
-    """Return the name of the saved view of a batch."""
-    return f"batch {batch}"
+        save(f"batch {batch}", dataset.match(field("batch") == batch), f"{count} images")
 
 
 def _free(fiftyone: Any, name: str, taken: set[str]) -> str:

@@ -98,7 +98,16 @@ class MissingBoxes:
             return Refusal(f"An image has at most {MOST_BOXES} boxes", status=422)
         number = replay.next_number(self.reviewer)
         rows = [
-            self._edit(number + place, image, one, before.get(one), after.get(one), sample["size"])
+            self._row(
+                "edit",
+                number + place,
+                image_id=image,
+                operation=operation_of(before.get(one), after.get(one)),
+                box_id=one,
+                before=before.get(one),
+                after=after.get(one),
+                size=sample["size"],
+            )
             for place, one in enumerate(changed)
         ]
         try:
@@ -135,21 +144,6 @@ class MissingBoxes:
             counts = self._settle_rows(pending, "looked up in the database at a start")
             return RecoveryReport(**counts, images=self._bring(self.log.read(), self._samples()))
 
-    def undo(self) -> str:
-        """Take back the reviewer's last edit that stands; a sentence that says so."""
-        with self._lock:
-            replay = self.log.read()
-            last = replay.last_edit(self.reviewer)
-            if last is None:
-                return f"{self.reviewer} has no edit of a box to undo"
-            state = replay.boxes.get((last.image_id, self.reviewer), {}).get(last.box_id)
-            number = replay.next_number(self.reviewer)
-            row = self._edit(number, last.image_id, last.box_id, state, last.before, last.size, undoes=last.number)
-            self.log.extend([row])
-            self._conclude([row], "applied", note="undo")
-            self._bring(self.log.read(), self._samples([last.image_id]))
-        return f"Undone: {last.operation} of a box on {last.image_id}"
-
     def declare(self, samples: Sequence[str], *, complete: bool = True) -> str:
         """Say of some images that every unknown object of them is boxed, or that it is not; a sentence that says so."""
         if not samples or not all(isinstance(one, str) for one in samples):
@@ -168,19 +162,6 @@ class MissingBoxes:
 
     def _row(self, row: Any, number: int, **fields: Any) -> BoxRow:
         return BoxRow(row=row, number=number, reviewer=self.reviewer, date=now(), **fields)
-
-    def _edit(
-        self,
-        number: int,
-        image: str,
-        box: str,
-        before: BoxState | None,
-        after: BoxState | None,
-        size: tuple[int, int],
-        undoes: int = 0,
-    ) -> BoxRow:
-        stated = {"image_id": image, "box_id": box, "before": before, "after": after, "size": size, "undoes": undoes}
-        return self._row("edit", number, operation=operation_of(before, after), **stated)
 
     def _conclude(self, rows: Iterable[BoxRow], outcome: Outcome, *, status: int = 0, note: str = "") -> None:
         self.log.extend([self._row("outcome", one.number, outcome=outcome, status=status, note=note) for one in rows])

@@ -87,6 +87,10 @@ def serve(
     ReviewError
         Another program was faster at the port.
     """
+    from fiftyone.core.utils import to_slug
+
+    reviewer = reviewer_here()
+    first = str(to_slug(offer_own_view(dataset, reviewer))) if reviewer else ""
     with _open(port) as listener:
         port = listener.getsockname()[1]
         hosts = [LOOPBACK, "localhost"] if port == _PORT_OF_HTTP else []
@@ -94,7 +98,7 @@ def serve(
             _fiftyone_app(port),
             hosts=[f"{LOOPBACK}:{port}", f"localhost:{port}", *hosts],
             port=port,
-            reviewed=Reviewed(dataset.name, str(dataset._doc.id), _first_view(dataset)),
+            reviewed=Reviewed(dataset.name, str(dataset._doc.id), first),
             files=lambda: real_files(dataset),
             edits=edits,
             judge=partial(answered, dataset),
@@ -118,14 +122,6 @@ def _fiftyone_app(port: int) -> Any:
     restrict_stages(fiftyone)
     _load_once(fiftyone)
     return app
-
-
-def _first_view(dataset: Any) -> str:
-    """Return the saved view of what waits for this server's reviewer, as an address names it; ``""`` without one."""
-    from fiftyone.core.utils import to_slug
-
-    reviewer = reviewer_here()
-    return str(to_slug(offer_own_view(dataset, reviewer))) if reviewer else ""
 
 
 def _load_once(fiftyone: Any) -> None:
@@ -155,12 +151,6 @@ def _load_once(fiftyone: Any) -> None:
     view.get_view = get_view
 
 
-def _tell_but_the_end(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """Say what went wrong in the background, unless it is a page's connection that is cut at the end."""
-    if not isinstance(context.get("exception"), asyncio.CancelledError):
-        loop.default_exception_handler(context)
-
-
 async def _run(guard: Any, listener: socket.socket, at_work: Callable[[], None]) -> None:
     import hypercorn.asyncio
     import hypercorn.config
@@ -170,7 +160,13 @@ async def _run(guard: Any, listener: socket.socket, at_work: Callable[[], None])
         # A shell without job control starts background programs with Ctrl-C ignored: it ends something else then.
         if signal.getsignal(one) != signal.SIG_IGN:
             signal.signal(one, lambda _number, _frame: loop.call_soon_threadsafe(ended.set))
-    loop.set_exception_handler(_tell_but_the_end)
+
+    def report(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        # A page's connection that is cut at the end is no fault.
+        if not isinstance(context.get("exception"), asyncio.CancelledError):
+            loop.default_exception_handler(context)
+
+    loop.set_exception_handler(report)
     at_work()
     config = hypercorn.config.Config()
     # Its own copy: the server closes what it is given.

@@ -55,7 +55,7 @@ def test_status_names_photos_that_cannot_be_looked_at(tmp_path: Path, shell: She
     record = ReviewRecord(dataset="d", stage="manual", manifest="", inputs="", batches={"0001": 8}, bad_photos=bad)
     write_record(tmp_path, record)
     text = shell.out("review", "status", "--folder", tmp_path)
-    assert "Photos that cannot be looked at" in text
+    assert "Photos that cannot be shown" in text
     assert re.search(r"missing +1 +coco:000000000009\n", text)
     assert re.search(r"truncated +7 +coco:000000000000, coco:000000000001, coco:000000000002, …", text)
     assert shell.data("review", "status", "--folder", tmp_path, "--json")["bad_photos"] == bad

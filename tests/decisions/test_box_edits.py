@@ -34,21 +34,6 @@ def test_edits_that_were_applied_stand_and_others_do_not() -> None:
     assert found.next_number("ben") == 1
 
 
-def test_an_undo_is_a_row_that_takes_the_last_edit_back() -> None:
-    anna = Scribe("anna")
-    anna.add(A, 1, "10 20 30 40")
-    moved = anna.edit(A, 1, state("10 20 30 40"), state("12 20 30 40"))
-    found = Replay.of(anna.rows)
-    assert found.last_edit("anna") == moved
-    anna.edit(A, 1, moved.after, moved.before, undoes=moved.number)
-    found = Replay.of(anna.rows)
-    assert list(found.boxes[A, "anna"].values()) == [state("10 20 30 40")]
-    last = found.last_edit("anna")
-    assert last is not None
-    assert last.operation == "add"
-    assert found.last_edit("ben") is None
-
-
 def test_a_later_edit_takes_the_declaration_back_and_only_that_of_its_reviewer() -> None:
     anna, ben = Scribe("anna"), Scribe("ben")
     anna.add(A, 1, "10 20 30 40")

@@ -79,39 +79,37 @@ def test_a_malformed_decision_is_never_written(tmp_path: Path) -> None:
 
 def test_a_log_grows_by_whole_lines(tmp_path: Path) -> None:
     log = DecisionLog(tmp_path / "deep" / "log.jsonl")
-    log.append(decision(1))
+    log.extend([decision(1)])
     log.extend([])
     log.extend([decision(2), decision(3)])
     assert read_decisions(log.path).decisions == (decision(1), decision(2), decision(3))
     assert log.path.read_bytes().count(b"\n") == 3
-    assert log.recovered == 0
 
 
 @pytest.mark.parametrize("cut", [1, 7, 5000])
 def test_a_line_that_a_kill_cut_off_is_taken_away_before_the_next(tmp_path: Path, cut: int) -> None:
     log = DecisionLog(tmp_path / "log.jsonl")
-    log.append(decision(1))
+    log.extend([decision(1)])
     with log.path.open("ab") as stream:
         stream.write(b'{"image_id":"' + b"x" * cut)
     assert read_decisions(log.path).torn.startswith('{"image_id')
     assert read_decisions(log.path).notes()
-    log.append(decision(2))
+    log.extend([decision(2)])
     assert read_decisions(log.path).decisions == (decision(1), decision(2))
-    assert (log.recovered, read_decisions(log.path).torn) == (1, "")
+    assert read_decisions(log.path).torn == ""
 
 
 def test_a_whole_last_line_without_line_feed_is_kept(tmp_path: Path) -> None:
     log = DecisionLog(tmp_path / "log.jsonl")
-    log.append(decision(1))
+    log.extend([decision(1)])
     log.path.write_bytes(log.path.read_bytes().rstrip(b"\n"))
-    log.append(decision(2))
+    log.extend([decision(2)])
     assert read_decisions(log.path).decisions == (decision(1), decision(2))
-    assert log.recovered == 0
 
 
 def test_a_full_disk_leaves_the_log_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = DecisionLog(tmp_path / "log.jsonl")
-    log.append(decision(1))
+    log.extend([decision(1)])
     before = log.path.read_bytes()
 
     def full(handle: int) -> None:
@@ -119,14 +117,14 @@ def test_a_full_disk_leaves_the_log_as_it_was(tmp_path: Path, monkeypatch: pytes
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(OSError, match="No space"):
-        log.append(decision(2))
+        log.extend([decision(2)])
     assert log.path.read_bytes() == before
 
 
 def test_a_log_in_a_forbidden_place_is_an_error_of_ours(tmp_path: Path) -> None:
     (tmp_path / "log.jsonl").mkdir()
     with pytest.raises(CurationError):
-        DecisionLog(tmp_path / "log.jsonl").append(decision(1))
+        DecisionLog(tmp_path / "log.jsonl").extend([decision(1)])
 
 
 WRITER = """
@@ -137,7 +135,7 @@ from curation.decisions.files import DecisionLog
 log, first = DecisionLog(Path(sys.argv[1])), int(sys.argv[2])
 for number in range(first, first + int(sys.argv[3])):
     one = Decision(image_id=f"coco:{number:012d}", dataset="coco", stage="manual", action="keep", reason="x" * 900)
-    log.append(one)
+    log.extend([one])
     print(number, flush=True)
 """
 
@@ -163,7 +161,7 @@ def test_whatever_a_killed_writer_confirmed_is_in_the_log(tmp_path: Path) -> Non
         numbers = [int(one.image_id[5:]) for one in read_decisions(path).decisions]
         assert confirmed <= set(numbers)
         assert len(numbers) == len(set(numbers))
-    DecisionLog(path).append(decision(999))
+    DecisionLog(path).extend([decision(999)])
     found = read_decisions(path)
     assert found.torn == ""
     assert confirmed < {int(one.image_id[5:]) for one in found.decisions}

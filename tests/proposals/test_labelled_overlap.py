@@ -20,7 +20,7 @@ JUDGED = judge_categories(
     [
         (["dog", "fox", "dog", "ball"], ["dog (2 objects) is dog", "fox (1 object) is near dog"]),
         (["ball", "cup"], ["cup (1 object) is far: nearest is dog"]),
-        (["ball", "thing"], ["thing (1 object) has no synset and stands on no list"]),
+        (["ball", "thing"], ["thing (1 object) has no synset and is on no list"]),
         (["fox", "thing"], ["fox (1 object) is near dog"]),
         ([], ["no annotation"]),
     ],

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from curation.decisions.decision import Decision
-from curation.decisions.files import parse_jsonl
+from curation.decisions.files import json_lines, parse_jsonl
 from curation.decisions.resolution import decisions_digest, recorded_digest, recorded_form, resolve
 from curation.errors import PublishError
-from curation.publishing.member import evidence_bytes, evidence_of
+from curation.publishing.member import evidence_of
 from tests.publishing.published_world import changed, tiny
 
 MANIFEST = tiny()[0]
@@ -65,4 +65,4 @@ def test_other_decisions_are_refused() -> None:
 
 
 def test_the_file_reads_back() -> None:
-    assert parse_jsonl(evidence_bytes(ROWS), "x") == (ROWS, "")
+    assert parse_jsonl(json_lines(ROWS), "x") == (ROWS, "")

@@ -10,7 +10,7 @@ from curation.review.dataset import BOX_FIELDS, EMBEDDING_KEY, FIELDS, build_dat
 from curation.review.images import with_cards
 from curation.review.live_review import LiveReview
 from curation.similarity.embeddings import Embeddings
-from tests.review.review_world import HEIGHT, WIDTH, ReviewWorld, coco_id
+from tests.review.review_world import HEIGHT, WIDTH, ReviewWorld, coco_id, write_world
 
 # FiftyOne's own use of its packages is not ours to mend.
 pytestmark = [pytest.mark.mongo, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
@@ -24,6 +24,14 @@ def name(tmp_path: Path, fiftyone: Any) -> Any:
     for one in fiftyone.list_datasets():
         if one.startswith(tmp_path.name):
             fiftyone.delete_dataset(one)
+
+
+@pytest.fixture(scope="module")
+def built(fiftyone: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """A dataset of the twelve photos, which tests only look at."""
+    folder = tmp_path_factory.mktemp("built")
+    yield build_dataset(fiftyone, folder.name, write_world(folder).images(), {})
+    fiftyone.delete_dataset(folder.name)
 
 
 def stored(dataset: Any) -> list[dict[str, Any]]:
@@ -74,16 +82,13 @@ def test_written_in_bulk_is_what_fiftyone_itself_stores(fiftyone: Any, world: Re
     assert ours.match({"batch": "0009"}).values("image_id") == [coco_id(12)]
 
 
-def test_the_grid_is_in_the_order_of_review(fiftyone: Any, world: ReviewWorld, name: str) -> None:
-    images = world.images()
-    dataset = build_dataset(fiftyone, name, images, {})
-    assert tuple(dataset.values("image_id")) == images.ids
-    assert len(set(dataset.values("id"))) == len(images)
+def test_the_grid_is_in_the_order_of_review(built: Any, world: ReviewWorld) -> None:
+    assert tuple(built.values("image_id")) == world.images().ids
+    assert len(set(built.values("id"))) == len(built)
 
 
-def test_boxes_are_relative_and_carry_role_and_class(fiftyone: Any, world: ReviewWorld, name: str) -> None:
-    dataset = build_dataset(fiftyone, name, world.images(), {})
-    box = dataset.first().other.detections[0]
+def test_boxes_are_relative_and_carry_role_and_class(built: Any) -> None:
+    box = built.first().other.detections[0]
     assert box.bounding_box == [12 / WIDTH, 8 / HEIGHT, 48 / WIDTH, 32 / HEIGHT]
     assert (box.label, box["role"], box["ignore"]) == ("person", "", False)
 
@@ -103,16 +108,14 @@ def test_each_role_has_a_field_of_its_own_and_a_colour(fiftyone: Any, world: Rev
     assert set(shown) >= {"verdict", "proposal", "score", "classes"}
 
 
-def test_boxes_can_be_drawn_in_a_field_of_their_own_alone(fiftyone: Any, world: ReviewWorld, name: str) -> None:
-    dataset = build_dataset(fiftyone, name, world.images(), {})
-    assert dataset.active_label_schemas == ["missing"]
-    assert dataset.label_schemas["missing"]["classes"] == ["unknown", "person", "pizza", "zebra"]
-    assert dataset.first().missing.detections == []
+def test_boxes_can_be_drawn_in_a_field_of_their_own_alone(built: Any) -> None:
+    assert built.active_label_schemas == ["missing"]
+    assert built.label_schemas["missing"]["classes"] == ["unknown", "person", "pizza", "zebra"]
+    assert built.first().missing.detections == []
 
 
-def test_evidence_is_shown_as_a_proposal(fiftyone: Any, world: ReviewWorld, name: str) -> None:
-    dataset = build_dataset(fiftyone, name, world.images(), {})
-    sample = dataset.match({"image_id": coco_id(9)}).first()
+def test_evidence_is_shown_as_a_proposal(built: Any) -> None:
+    sample = built.match({"image_id": coco_id(9)}).first()
     assert (sample.proposal, sample.reason, sample.rank) == ("near?", "near: zebra", 4)
     assert sample.evidence == ["near_kinship: zebra is near horse (0.92, threshold 0.82)"]
     assert sample.evidence_rows == [
@@ -126,15 +129,14 @@ def test_evidence_is_shown_as_a_proposal(fiftyone: Any, world: ReviewWorld, name
         }
     ]
     assert (sample.score, sample.id_classes) == (0.92, ["horse"])
-    assert dataset.first().score is None
-    assert dataset.last().proposal is None
+    assert built.first().score is None
+    assert built.last().proposal is None
 
 
-def test_ids_are_indexed_and_views_saved(fiftyone: Any, world: ReviewWorld, name: str) -> None:
-    dataset = build_dataset(fiftyone, name, world.images(), {})
+def test_ids_are_indexed_and_views_saved(built: Any) -> None:
     indexed = {"image_id", "batch", "verdict", "reason", "rank", "score", "group", "evidence_kinds"}
-    assert indexed <= set(dataset.get_index_information())
-    views = dataset.list_saved_views()
+    assert indexed <= set(built.get_index_information())
+    views = built.list_saved_views()
     assert views == [
         "to decide",
         "conflicts",
@@ -148,11 +150,11 @@ def test_ids_are_indexed_and_views_saved(fiftyone: Any, world: ReviewWorld, name
         "batch 0002",
         "batch 0003",
     ]
-    assert dataset.load_saved_view("remove: person").values("image_id") == [coco_id(n) for n in (12, 11, 10)]
-    assert dataset.load_saved_view("by score").values("image_id") == [coco_id(n) for n in (9, 8)]
-    assert len(dataset.load_saved_view("evidence label_name")) == 3
-    assert len(dataset.load_saved_view("to decide")) == 12
-    assert len(dataset.load_saved_view("batch 0003")) == 2
+    assert built.load_saved_view("remove: person").values("image_id") == [coco_id(n) for n in (12, 11, 10)]
+    assert built.load_saved_view("by score").values("image_id") == [coco_id(n) for n in (9, 8)]
+    assert len(built.load_saved_view("evidence label_name")) == 3
+    assert len(built.load_saved_view("to decide")) == 12
+    assert len(built.load_saved_view("batch 0003")) == 2
 
 
 def test_reasons_that_look_alike_get_views_of_their_own(fiftyone: Any, world: ReviewWorld, name: str) -> None:

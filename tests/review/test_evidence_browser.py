@@ -55,7 +55,7 @@ def served(world: ReviewWorld, review_environment: dict[str, str], tmp_path: Pat
                     break
             else:
                 pytest.fail(told)
-            assert "1 photo that cannot be looked at, at the end: empty" in told
+            assert "1 photo that cannot be shown, at the end: empty" in told
             yield address, folder
         finally:
             # What fails meanwhile must not leave a server that is waited for without end.

@@ -220,7 +220,7 @@ def test_a_crash_after_the_log_is_made_good_at_the_next_start(review: LiveReview
         reviewer="ben",
         date="2025-03-01T10:00:00Z",
     )
-    DecisionLog(review.book.path).append(row)
+    DecisionLog(review.book.path).extend([row])
     assert verdicts(review) == {coco_id(8): "near"}
     started = resume_review(review.book.path.parent)
     assert started.replayed == 1

@@ -229,19 +229,6 @@ def test_two_reviewers_keep_their_boxes_apart(table: Table) -> None:
     assert len(table.boxes.log.read().pending) == 1
 
 
-def test_undo_is_a_row_of_its_own(table: Table) -> None:
-    table.boxes.end(begun(table.boxes.begin(table.add())), 200)
-    called = table.request({"op": "replace", "path": "/label", "value": "zebra"}, label=ID)
-    table.boxes.end(begun(table.boxes.begin(called)), 200)
-    assert table.boxes.undo() == f"Undone: relabel of a box on {coco_id(1)}"
-    assert table.stored() == [(ID, "unknown", SHARES)]
-    table.boxes.undo()
-    assert (table.stored(), table.standing()) == ([], [])
-    assert "no edit" in table.boxes.undo()
-    done = [one[1] for one in table.rows() if one[0] == "edit"]
-    assert done == ["add", "relabel", "relabel", "remove"]
-
-
 def test_complete_is_the_reviewers_word_until_the_next_edit(table: Table) -> None:
     assert table.boxes.declare([table.sample]) == "1 image: every unknown object is boxed"
     assert table.boxes.declare([table.sample]).startswith("0 images")

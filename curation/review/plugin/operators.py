@@ -206,16 +206,6 @@ class BoxesReopen(BoxesComplete):
     complete = False
 
 
-class UndoBox(BoxesComplete):
-    """The reviewer's last edit of a box, taken back."""
-
-    called, label, icon = "undo_box", "Boxes: undo my last edit", "undo"
-
-    def execute(self, ctx: Any) -> dict[str, Any]:
-        """Take it back, in the log first."""
-        return _change_boxes(ctx, lambda boxes: boxes.undo())
-
-
 def _change_boxes(ctx: Any, done: Any) -> dict[str, Any]:
     try:
         text = done(_drawn(ctx))
@@ -239,8 +229,7 @@ class NextBatch(_Shown):
 
 
 QUICK = tuple(type(word.capitalize(), (_Quick,), {"verdict": word}) for word in VERDICTS)
-BOXES = (BoxesComplete, BoxesReopen, UndoBox)
-OPERATORS = (OpenReview, About, InOrder, *QUICK, Undo, NextBatch, *BOXES)
+OPERATORS = (OpenReview, About, InOrder, *QUICK, Undo, NextBatch, BoxesComplete, BoxesReopen)
 
 
 class ReviewPanel(foo.Panel):

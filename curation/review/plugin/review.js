@@ -485,10 +485,10 @@
 
   async function judgeShown(ctx, verdict, before) {
     const id = before === left && (await imageShown(ctx));
-    if (!id) return say("The enlarged view was closed before this key: nothing was judged", "note");
+    if (!id) return say("The enlarged view closed before this key arrived: nothing was recorded", "note");
     if (facing && facing.id !== id) {
       uncover();
-      return say("Nothing was judged: the App did not go on to the image that was shown", "wrong");
+      return say("Nothing was recorded: the App had not moved on to the image shown", "wrong");
     }
     await listed(ctx, id);
     const here = list;
@@ -527,9 +527,9 @@
     }
     uncover();
     ctx.hooks.close();
-    if (again) return say("That was the last image of this list", "note");
+    if (again) return say("That was the last image in this list", "note");
     const before = here.ids.filter((id) => !review.decided.has(id)).length;
-    say(`End of the list: ${before ? `${before} before this one still wait` : "nothing in it waits"} for you`, "note");
+    say(`End of the list: ${before ? `${before} earlier in it still wait for you` : "you have decided every image in it"}`, "note");
   }
 
   async function judgeTicked(ctx, verdict) {
@@ -613,7 +613,7 @@
     const [enlarged, before] = [isEnlarged(), left];
     const verdict = KEYS[letter];
     if (verdict && !review.verdicts.includes(verdict)) {
-      return say(`${letter}: ${verdict} is no verdict at this stage; there are ${review.verdicts.join(", ")}`, "wrong");
+      return say(`${letter}: ${verdict} is not available at this stage; choose ${review.verdicts.join(", ")}`, "wrong");
     }
     queue(() =>
       withApp((ctx) => (!verdict ? undo(ctx, enlarged) : enlarged ? judgeShown(ctx, verdict, before) : judgeTicked(ctx, verdict)))

@@ -57,7 +57,7 @@ def start(
     for why, ids in started.record.bad_photos.items():
         # Those that were left out are told above.
         if why in BAD_PHOTOS:
-            warn(f"{counted(len(ids), 'photo')} that cannot be looked at, at the end: {why}: {BAD_PHOTOS[why]}")
+            warn(f"{counted(len(ids), 'photo')} that cannot be shown, at the end: {why}: {BAD_PHOTOS[why]}")
     serve = None if no_app else partial(_serve, started, port, remote=remote)
     return Answer(data, _start_lines(started), then=serve)
 
@@ -79,15 +79,15 @@ def _settled_lines(started: Started) -> list[str]:
     if started.boxes is None:
         return []
     found = started.settled
-    told = [f"Log of drawn boxes: {started.boxes.log.path}"]
+    lines = [f"Log of drawn boxes: {started.boxes.log.path}"]
     if found is not None and (found.applied or found.refused or found.unknown):
-        told.append(
-            f"A stop had left edits of boxes without an outcome: {found.applied} are in the database, {found.refused} "
-            f"are not, {found.unknown} cannot be told and do not count"
+        lines.append(
+            f"Box edits interrupted by an earlier stop: {found.applied} had been applied, {found.refused} had not, "
+            f"{found.unknown} could not be determined and do not count"
         )
     if found is not None and found.images:
-        told.append(f"Boxes brought up to the log: those of {counted(found.images, 'image')}")
-    return told
+        lines.append(f"Boxes updated from the log on {counted(found.images, 'image')}")
+    return lines
 
 
 def _serve(started: Started, port: str | None, *, remote: bool) -> None:
@@ -150,7 +150,7 @@ def _bad_photo_lines(bad: dict[str, list[str]]) -> list[Line]:
         (why, f"{len(ids):,}", ", ".join(ids[:_MOST_NAMED]) + (", …" if len(ids) > _MOST_NAMED else ""))
         for why, ids in bad.items()
     )
-    return [Table("Photos that cannot be looked at", ("what is wrong", "images", "ids"), rows)] if rows else []
+    return [Table("Photos that cannot be shown", ("what is wrong", "images", "ids"), rows)] if rows else []
 
 
 def _status_lines(progress: Progress) -> list[Line]:
@@ -184,7 +184,7 @@ def export(*, folder: Folder, out: Annotated[Path, OutputFile()]) -> Answer:
     written = export_decisions(folder / LOG_FILE, out)
     data = {"path": str(written.path), "rows": written.rows, "actions": written.actions, "log": written.log}
     actions = ", ".join(f"{action} {count}" for action, count in written.actions.items())
-    return Answer(data, [f"{counted(written.rows, 'decision')} written to {written.path}: {actions or 'none stands'}"])
+    return Answer(data, [f"{counted(written.rows, 'decision')} written to {written.path}: {actions or 'none'}"])
 
 
 METAVAR = "STEP"

@@ -8,13 +8,13 @@ from typing import Annotated
 from curation.cli.output import Answer, Line, Table, counted_examples
 from curation.cli.outputs import NEW_MANIFEST, OutputFile
 from curation.cli.verbs.review.summary import conflict_table, coverage_table, note_table
-from curation.decisions.from_files import Replayed, apply_from_files
+from curation.decisions.from_files import AppliedDecisions, apply_from_files
 from curation.manifest.manifest import write_manifest
 from curation.storage import write_bytes
 
 
 def apply(
-    replayed: Annotated[Replayed, apply_from_files],
+    reviewed: Annotated[AppliedDecisions, apply_from_files],
     /,
     *,
     out: Annotated[Path, NEW_MANIFEST, "DIR"],
@@ -29,15 +29,15 @@ def apply(
     lines
         write a published list again, without the lines of removed images
     """
-    kept = None if lines is None else replayed.lines()
-    write_manifest(replayed.applied.manifest, out)
+    kept = None if lines is None else reviewed.lines()
+    write_manifest(reviewed.applied.manifest, out)
     if lines is not None and kept is not None:
         write_bytes(lines, kept)
-    return Answer({**replayed.data(), "out": str(out)}, _lines(replayed, out))
+    return Answer({**reviewed.data(), "out": str(out)}, _lines(reviewed, out))
 
 
-def _lines(replayed: Replayed, out: Path) -> list[Line]:
-    base, applied, resolution = replayed.base, replayed.applied, replayed.resolution
+def _lines(reviewed: AppliedDecisions, out: Path) -> list[Line]:
+    base, applied, resolution = reviewed.base, reviewed.applied, reviewed.resolution
     made = applied.manifest
     before = {part.name: part.images for part in base.header.parts}
     rows = tuple(
@@ -55,13 +55,13 @@ def _lines(replayed: Replayed, out: Path) -> list[Line]:
         tables.append(conflict_table(resolution.conflicts))
     counted = {part.name for part in base.header.parts if part.boxes} | (made.lists.keys() - before.keys())
     uncounted = [one.part for one in applied.changes if one.part in counted and not made.part(one.part).boxes]
-    if uncounted := [*uncounted, *(replayed.added.uncounted if replayed.added else ())]:
+    if uncounted := [*uncounted, *(reviewed.added.uncounted if reviewed.added else ())]:
         hint = f"Objects are not counted in {', '.join(uncounted)}: give --source for each of their sources."
         tables.append(note_table("Counts", [hint]))
     if applied.coverage:
         tables.append(coverage_table(applied.coverage))
     lines: list[Line] = [table for table in tables if table.rows]
     told = [f"decisions: {len(resolution.decisions)}, {resolution.digest}"] if resolution.decisions else []
-    if (overlay := made.header.overlay) is not None and replayed.added is not None:
+    if (overlay := made.header.overlay) is not None and reviewed.added is not None:
         told.append(f"boxes: {overlay.summary}, {overlay.sha256}")
     return [*lines, f"{made.header.name} {made.header.version}  {made.digest}", *told, f"written to {out}"]
