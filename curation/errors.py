@@ -44,12 +44,7 @@ class CurationError(Exception):
         return "\n".join(lines)
 
     def _details(self) -> list[tuple[str, str | None]]:
-        return [
-            ("where", self.where),
-            ("expected", self.expected),
-            ("found", self.found),
-            ("try", self.hint),
-        ]
+        return [("where", self.where), ("expected", self.expected), ("found", self.found), ("try", self.hint)]
 
     def as_dict(self) -> dict[str, Any]:
         """Return the error as plain data for ``--json``: class name, what, where, expected, found, hint."""

@@ -73,10 +73,7 @@ STYLE: dict[str, Any] = {
     "svg.hashsalt": "curation",
     "svg.fonttype": "path",
 }
-_METADATA: dict[str, dict[str, Any]] = {
-    "png": {"Software": None},
-    "svg": {"Date": None, "Creator": None},
-}
+_METADATA: dict[str, dict[str, Any]] = {"png": {"Software": None}, "svg": {"Date": None, "Creator": None}}
 _KEPT: ContextVar[list[Picture] | None] = ContextVar("kept", default=None)
 _TABLES_ALONE: ContextVar[bool] = ContextVar("tables alone", default=False)
 
@@ -136,10 +133,7 @@ def tables_alone(*, alone: bool = True) -> Iterator[None]:
 
 
 def save_figure(
-    draw: Callable[[], Figure],
-    stem: Path,
-    header: Sequence[str],
-    rows: Iterable[Sequence[Any]],
+    draw: Callable[[], Figure], stem: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]
 ) -> list[Path]:
     """Draw in the project's style, and write ``stem.png``, ``stem.svg`` and ``stem.csv``, each atomically.
 

@@ -17,11 +17,7 @@ _COCO_DIGITS = 12
 _VOC_DIGITS, _VOC_YEAR_DIGITS = 6, 4
 _LONGEST_NUMBER = 19
 
-NATIVE_FORMS: Mapping[str, str] = {
-    "coco": "[0-9]{12}",
-    "voc2007": "[0-9]{6}",
-    "voc2012": "[0-9]{4}_[0-9]{6}",
-}
+NATIVE_FORMS: Mapping[str, str] = {"coco": "[0-9]{12}", "voc2007": "[0-9]{6}", "voc2012": "[0-9]{4}_[0-9]{6}"}
 """The one form, a regular expression, in which the ids of a namespace stand in lists that mix several datasets."""
 
 

@@ -160,10 +160,7 @@ class Unpacking:
                 piece = self._member.decompress(rest, _PIECE)
             except zlib.error as error:
                 raise SourceError(
-                    "The compressed file is damaged",
-                    where=self._where,
-                    expected="gzip",
-                    found=str(error)[:200],
+                    "The compressed file is damaged", where=self._where, expected="gzip", found=str(error)[:200]
                 ) from None
             self._out += len(piece)
             if self._out > self._limit:

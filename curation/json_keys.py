@@ -54,10 +54,7 @@ def refuse_repeated_keys(data: bytes, where: str, error: type[CurationError], *,
     key = _anywhere(data) if everywhere else repeated_key(data)
     if key is not None:
         raise error(
-            "A key stands twice in one JSON object",
-            where=where,
-            expected="each key once",
-            found=ascii(key[:80]),
+            "A key stands twice in one JSON object", where=where, expected="each key once", found=ascii(key[:80])
         )
 
 

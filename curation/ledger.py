@@ -247,10 +247,7 @@ def check_place(path: Path, *, guarded: bool = True) -> None:
     if not path.name or path.is_dir():
         raise UsageError("Expected a file, found a folder", where=str(path), expected="a file name")
     # /dev/stdout may lead to a regular file, but the name itself is the system's.
-    of_the_system = path.absolute().is_relative_to("/proc") or str(path.absolute().parent) in (
-        "/dev",
-        "/dev/fd",
-    )
+    of_the_system = path.absolute().is_relative_to("/proc") or str(path.absolute().parent) in ("/dev", "/dev/fd")
     if path.exists() and (of_the_system or not path.is_file()):
         raise OverwriteError(
             "Output is not a regular file",
@@ -315,10 +312,5 @@ def sha256_of(path: Path) -> str:
 
 
 def _sort_of_file(mode: int) -> str:
-    sorts = {
-        stat.S_IFIFO: "a pipe",
-        stat.S_IFSOCK: "a socket",
-        stat.S_IFCHR: "a device",
-        stat.S_IFBLK: "a device",
-    }
+    sorts = {stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device"}
     return sorts.get(stat.S_IFMT(mode), "no file")

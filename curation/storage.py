@@ -19,13 +19,7 @@ from glob import escape
 from io import BufferedReader
 from pathlib import Path, PurePosixPath
 
-from curation.errors import (
-    CurationError,
-    MissingFileError,
-    OverwriteError,
-    PathEscapeError,
-    UsageError,
-)
+from curation.errors import CurationError, MissingFileError, OverwriteError, PathEscapeError, UsageError
 from curation.ledger import (
     LEDGER,
     PARTIAL,
@@ -350,10 +344,7 @@ def inside(root: Path, relative: str) -> Path:
     # Not Path.resolve, which raises RuntimeError for a link that leads in a circle.
     if hostile or not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root)):
         raise PathEscapeError(
-            "A path leads outside its folder",
-            where=str(root),
-            expected="a path below it",
-            found=relative[:200],
+            "A path leads outside its folder", where=str(root), expected="a path below it", found=relative[:200]
         )
     return path
 

@@ -218,9 +218,7 @@ def _introduced(task: _Task, path: Path) -> tuple[str, ...]:
     stated = [names for names in (task.introduced, task.classes) if names is not None]
     if len(stated) != 1:
         raise UsageError(
-            "A task must state once which classes it introduces",
-            where=f"{path}: {task.name[:80]}",
-            expected=_EXAMPLE,
+            "A task must state once which classes it introduces", where=f"{path}: {task.name[:80]}", expected=_EXAMPLE
         )
     return stated[0]
 

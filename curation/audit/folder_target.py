@@ -164,9 +164,7 @@ def role_option(text: str, task_names: Sequence[str], option: str) -> RoleOfList
     number = _task_number(task, task_names, option) if task and task != "all" else ALL_TASKS
     if role == "train" and number == ALL_TASKS and len(task_names) > 1:
         raise UsageError(
-            "A train list belongs to one task",
-            where=option,
-            expected=f"train:TASK, of {', '.join(task_names)}",
+            "A train list belongs to one task", where=option, expected=f"train:TASK, of {', '.join(task_names)}"
         )
     return RoleOfList("finetune" if role in _FINETUNE else role, number, "said with --role")  # type: ignore[arg-type]  # one of LIST_ROLES
 
@@ -178,10 +176,7 @@ def _task_number(text: str, names: Sequence[str], option: str) -> int:
     if text.isascii() and text.isdigit() and 1 <= int(text) <= (len(names) or 99):
         return int(text)
     raise UsageError(
-        "Unknown task",
-        where=option,
-        expected=", ".join(names) or "a number from 1, and --tasks",
-        found=text[:80],
+        "Unknown task", where=option, expected=", ".join(names) or "a number from 1, and --tasks", found=text[:80]
     )
 
 
@@ -381,11 +376,7 @@ def _require_lists(options: FolderOptions, lists: ListSet) -> None:
         for key in keys:
             name, lines = _named(key if option == "--role" else key.partition(":")[0], sizes)
             if not name:
-                raise UsageError(
-                    "Unknown list",
-                    where=f"{option} {key[:120]}",
-                    expected=", ".join(sizes)[:400],
-                )
+                raise UsageError("Unknown list", where=f"{option} {key[:120]}", expected=", ".join(sizes)[:400])
             if lines and not 1 <= lines[0] <= lines[1] <= sizes[name]:
                 raise UsageError(
                     "Lines out of range",

@@ -125,10 +125,7 @@ class _Sign:
 _LIKELY = _Sign("likely", "by file name alone", rf"^.*/|{IMAGE_SUFFIX}", share=0.9, once=True)
 _TAILS = tuple(
     _Sign("hint", why, rf"^(?:.*/)?((?:[^/]+/){{{folders}}}[^/]+)$", r"\1", share=0.5, once=True)
-    for folders, why in (
-        (3, "with the last 3 folders"),
-        (1, "with the last folder"),
-    )
+    for folders, why in ((3, "with the last 3 folders"), (1, "with the last folder"))
 )
 _OTHER_HINTS = (
     _Sign("hint", "apart from leading zeros", r"(^|[^0-9])0+([0-9])", r"\1\2"),

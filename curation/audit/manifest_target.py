@@ -152,8 +152,4 @@ def _distinct(lists: tuple[AuditedList, ...], header: Header) -> tuple[AuditedLi
 def _require_parts(header: Header, labels: Mapping[str, Source]) -> None:
     parts = [part.name for part in header.parts]
     if wrong := [name for name in labels if name not in parts]:
-        raise UsageError(
-            "Unknown part",
-            where=f"--labels {wrong[0][:80]}",
-            expected=", ".join(parts),
-        )
+        raise UsageError("Unknown part", where=f"--labels {wrong[0][:80]}", expected=", ".join(parts))

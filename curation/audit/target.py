@@ -435,10 +435,7 @@ def lines_of(one: AuditedList, image: int) -> list[int]:
     return lines
 
 
-_EXHAUSTIVE: Mapping[str, tuple[str, ...]] = {
-    "coco": tuple(name for _, name, _ in COCO_CATEGORIES),
-    "voc": VOC_NAMES,
-}
+_EXHAUSTIVE: Mapping[str, tuple[str, ...]] = {"coco": tuple(name for _, name, _ in COCO_CATEGORIES), "voc": VOC_NAMES}
 """Classes that a family of datasets annotates on every image (crowds as regions)."""
 
 

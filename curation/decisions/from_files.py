@@ -14,13 +14,7 @@ import msgspec
 from curation.arguments import checked
 from curation.decisions.added_boxes import IOU, Added, BoxesRule, add_boxes, read_box_logs, resolve_boxes
 from curation.decisions.agreement import ListCount, StageAgreement, agreement, count_lists
-from curation.decisions.application import (
-    Application,
-    Staleness,
-    apply_decisions,
-    find_stale,
-    next_version,
-)
+from curation.decisions.application import Application, Staleness, apply_decisions, find_stale, next_version
 from curation.decisions.box_edits import merged
 from curation.decisions.cleaned_lists import (
     UNJUDGED,

@@ -99,11 +99,7 @@ class Resolution:
 
 
 def resolve(
-    decisions: Iterable[Decision],
-    rule: Rule = "error",
-    *,
-    seniors: Sequence[str] = (),
-    allow_conflicts: bool = False,
+    decisions: Iterable[Decision], rule: Rule = "error", *, seniors: Sequence[str] = (), allow_conflicts: bool = False
 ) -> Resolution:
     """Return the verdicts to replay: the last of each reviewer, and of differing ones what the rule chooses.
 

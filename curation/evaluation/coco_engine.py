@@ -23,14 +23,7 @@ from curation.evaluation.inputs import POLICY, READING, OnePart, Policy, Reading
 from curation.evaluation.matching import overlapping_pairs
 from curation.evaluation.measures import Measure, Measured, Value, definitions, percent
 from curation.evaluation.other_evaluators import compare_with_external
-from curation.evaluation.problem import (
-    Detections,
-    Floats,
-    GroundTruth,
-    Int64s,
-    classes_in_use,
-    of_classes,
-)
+from curation.evaluation.problem import Detections, Floats, GroundTruth, Int64s, classes_in_use, of_classes
 from curation.evaluation.result import Column, Report, Result, Tidy
 from curation.memory import require_memory
 from curation.progress import stage

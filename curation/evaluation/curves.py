@@ -58,13 +58,7 @@ class Ranking:
     """
 
     def __init__(
-        self,
-        scores: Floats,
-        correct: Bools,
-        n_positive: float,
-        *,
-        level: Int64s | None = None,
-        n_levels: int = 1,
+        self, scores: Floats, correct: Bools, n_positive: float, *, level: Int64s | None = None, n_levels: int = 1
     ) -> None:
         order = np.argsort(-scores, kind="stable")
         self.scores, self.correct, self.n_positive = scores[order], correct[order], n_positive
@@ -140,11 +134,7 @@ def average_precision(scores: Floats, correct: Bools, n_positive: int, rules: Ru
     """Return the AP of one class in the flavour of a variant, in [0, 1], from its detections that count."""
     if not len(scores):
         return 0.0
-    flavours = {
-        "area": area,
-        "eleven_point": eleven_point,
-        "eleven_point_in_floats": eleven_point_in_floats,
-    }
+    flavours = {"area": area, "eleven_point": eleven_point, "eleven_point_in_floats": eleven_point_in_floats}
     recalled = n_positive + rules.added_objects if n_positive else 0
     curve = Ranking(scores, correct, recalled).curve(rules.ties)
     return float(flavours[rules.average_precision](curve)[0])

@@ -24,13 +24,7 @@ from curation.evaluation.outcomes import (
     TRUE_POSITIVE,
     Outcomes,
 )
-from curation.sources.fiftyone_view import (
-    named_images,
-    refuse_foreign_views,
-    require_dataset,
-    samples_of,
-    told_name,
-)
+from curation.sources.fiftyone_view import named_images, refuse_foreign_views, require_dataset, samples_of, told_name
 
 INFO_KEY = "curation_results"
 """Key of ``dataset.info``: by field, what its numbers rest on, and which fields and views are ours."""
@@ -143,11 +137,7 @@ def _make_room(dataset: Any, key: str) -> None:
 
 
 def _write(
-    dataset: Any,
-    parts: Sequence[Outcomes],
-    key: str,
-    there: Mapping[str, str],
-    sizes: Mapping[str, tuple[int, int]],
+    dataset: Any, parts: Sequence[Outcomes], key: str, there: Mapping[str, str], sizes: Mapping[str, tuple[int, int]]
 ) -> dict[str, int]:
     import fiftyone
     from bson import ObjectId

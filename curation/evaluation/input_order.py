@@ -79,12 +79,7 @@ def count_tie_sensitive(
 
 def equal_rows(detections: Detections, rows: Int64s) -> Int64s:
     """Return a number for each of some rows, the same for rows of the same image, class, box and score."""
-    columns = [
-        *detections.boxes[rows].T,
-        detections.scores[rows],
-        detections.label[rows],
-        detections.image[rows],
-    ]
+    columns = [*detections.boxes[rows].T, detections.scores[rows], detections.label[rows], detections.image[rows]]
     order = np.lexsort(columns)
     changes = np.zeros(len(order), bool)
     for column in columns:

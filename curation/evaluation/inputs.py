@@ -23,13 +23,7 @@ from curation.evaluation.problem import (
     classes_of_source,
     of_classes,
 )
-from curation.evaluation.readers import (
-    Policy,
-    ReadDetections,
-    is_voc_results,
-    read_coco_results,
-    read_voc_results,
-)
+from curation.evaluation.readers import Policy, ReadDetections, is_voc_results, read_coco_results, read_voc_results
 from curation.evaluation.result import stem_of, truth_digests
 from curation.evaluation.truth import Part, ground_truth, places_of
 from curation.manifest.added_boxes import AddedBoxes, BoxedImage, read_added_boxes, with_added_boxes
@@ -335,15 +329,7 @@ class OnePart:
     notes: tuple[str, ...] = ()
 
     @classmethod
-    def of(
-        cls,
-        truth: Truth,
-        detections: Path,
-        *,
-        classes: Path | None,
-        reading: Reading,
-        policy: Policy,
-    ) -> OnePart:
+    def of(cls, truth: Truth, detections: Path, *, classes: Path | None, reading: Reading, policy: Policy) -> OnePart:
         """Read them."""
         with stage("reading ground truth"):
             source = reading.open(truth)

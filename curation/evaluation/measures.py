@@ -23,12 +23,7 @@ UNITS: dict[Unit, str] = {
     "score": "in the unit of the scores",
 }
 Number = int | float
-RANGES: dict[str, tuple[float, float]] = {
-    "share": (0, 1),
-    "%": (0, 100),
-    "ratio": (-1, inf),
-    "count": (0, inf),
-}
+RANGES: dict[str, tuple[float, float]] = {"share": (0, 1), "%": (0, 100), "ratio": (-1, inf), "count": (0, inf)}
 """Where the numbers of a unit lie, ends included; a ratio may be a quotient less 1, and any other unit knows no end."""
 Data = Mapping[str, Any]
 """A result, or a section of one, as its JSON holds it."""

@@ -360,10 +360,7 @@ def unknown_by_class(truth: TaskTruth, found: Outcomes, one: Targets) -> dict[st
     names, kind = np.unique(np.array(originals, object), return_inverse=True)
     detections = _kinds_hit(found, kind, len(names))
     return {
-        names[number]: {
-            **unknown_counts(one, kind[one.position] == number),
-            "AOSE": int(detections[number]),
-        }
+        names[number]: {**unknown_counts(one, kind[one.position] == number), "AOSE": int(detections[number])}
         for number in np.unique(kind[one.position]).tolist()
     }
 

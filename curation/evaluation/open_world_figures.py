@@ -94,10 +94,7 @@ def unknown_figure(tasks: Mapping[str, Measured], variant: str, stem: Path) -> l
             _draw_precision(axes[0], one, number, plain(task))
             _draw_rates(axes[1 + number], one, plain(task))
         axes[0].set(
-            xlabel="unknown recall UR (%)",
-            ylabel="unknown precision (%)",
-            ylim=(0, 104),
-            title="all score thresholds",
+            xlabel="unknown recall UR (%)", ylabel="unknown precision (%)", ylim=(0, 104), title="all score thresholds"
         )
         axes[0].set_xlim(left=0)
         add_key(figure, axes[:1])

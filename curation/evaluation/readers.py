@@ -456,9 +456,7 @@ def _files_by_class(path: Path, truth: GroundTruth) -> dict[str, Path]:
         found[named["name"]] = file
     if not found:
         raise MissingFileError(
-            "There are no VOC results files",
-            where=str(path),
-            expected="comp4_det_test_CLASS.txt, one a class",
+            "There are no VOC results files", where=str(path), expected="comp4_det_test_CLASS.txt, one a class"
         )
     known = set(truth.classes)
     others = [name for name in found if name not in known]

@@ -94,12 +94,7 @@ def resample(
 
     estimate = statistics([np.arange(size) for size in sizes])
     shown = tqdm(
-        draws(sizes, replicates, seed),
-        total=replicates,
-        desc=label,
-        unit="replicate",
-        disable=None,
-        leave=False,
+        draws(sizes, replicates, seed), total=replicates, desc=label, unit="replicate", disable=None, leave=False
     )
     found = [statistics(drawn) for drawn in shown]
     return Resampled(estimate, {name: np.stack([one[name] for one in found]) for name in estimate})
@@ -143,11 +138,7 @@ def tail_of(confidence: str) -> float:
     except (ValueError, ZeroDivisionError):
         value = Fraction(0)
     if not 0 < value < 1:
-        raise UsageError(
-            "Invalid confidence",
-            expected="a decimal number between 0 and 1",
-            found=repr(confidence)[:80],
-        )
+        raise UsageError("Invalid confidence", expected="a decimal number between 0 and 1", found=repr(confidence)[:80])
     return float((1 - value) / 2)
 
 
@@ -469,11 +460,7 @@ def class_bootstrap(
     for name, data in classifiers.items():
         measured = _Measured(data, queries)
         found[name] = resample(
-            measured.statistics,
-            measured.sizes,
-            replicates=replicates,
-            seed=seed,
-            label=f"bootstrap {name[:20]}",
+            measured.statistics, measured.sizes, replicates=replicates, seed=seed, label=f"bootstrap {name[:20]}"
         )
         units[name] = measured.units
     first = next(iter(classifiers))
@@ -593,11 +580,7 @@ def _ratio(part: Any, whole: Any) -> float:
 
 
 def _differences(
-    name: str,
-    first: str,
-    classifiers: Mapping[str, ClassScores],
-    found: Mapping[str, Resampled],
-    tail: float,
+    name: str, first: str, classifiers: Mapping[str, ClassScores], found: Mapping[str, Resampled], tail: float
 ) -> dict[str, Any]:
     if not _same_samples(classifiers[name], classifiers[first]):
         return {"reason": f"other samples, or another order, than {first}"}

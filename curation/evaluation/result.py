@@ -533,13 +533,7 @@ def input_rows(inputs: Data, manifest: Data | None) -> Iterator[tuple[str, ...]]
 
 def inputs_table(data: Data, title: str | None = None, part: str = "part") -> Table:
     """Return a row a file that the numbers rest on."""
-    columns = (
-        Column(part),
-        Column("kind", head=""),
-        Column("file"),
-        Column("digest", "digest"),
-        Column("reported"),
-    )
+    columns = (Column(part), Column("kind", head=""), Column("file"), Column("digest", "digest"), Column("reported"))
     rows = list(input_rows(data["inputs"], data["manifest"]))
     title = f"Inputs; known classes from {data['known_classes_from']}" if title is None else title
     return Table("inputs", columns, rows, title=title)

@@ -112,10 +112,7 @@ def _is_id(word: str) -> bool:
 
 def _malformed(path: Path, number: int, line: str, expected: str) -> HierarchyError:
     return HierarchyError(
-        "Malformed line in the hierarchy",
-        where=f"{path}, line {number}",
-        expected=expected,
-        found=repr(line[:80]),
+        "Malformed line in the hierarchy", where=f"{path}, line {number}", expected=expected, found=repr(line[:80])
     )
 
 

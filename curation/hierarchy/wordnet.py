@@ -361,10 +361,7 @@ def named_wordnet(which: str | None) -> Wordnet:
 
 
 def wordnet(
-    which: Wordnet | str | None = None,
-    *,
-    above: Collection[str] | None = None,
-    instances: bool = False,
+    which: Wordnet | str | None = None, *, above: Collection[str] | None = None, instances: bool = False
 ) -> Graph:
     """Return the nouns of a WordNet as a hierarchy: `open_wordnet` and `Wordnet.nouns` in one."""
     return open_wordnet(which).nouns(above, instances=instances)

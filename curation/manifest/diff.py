@@ -96,10 +96,7 @@ class ManifestDiff:
     @property
     def reason(self) -> str:
         """The first change that led to the verdict, in words."""
-        return next(
-            (f"{one.subject}: {one.what}" for one in self.changes if one.step == self.verdict),
-            "equal digests",
-        )
+        return next((f"{one.subject}: {one.what}" for one in self.changes if one.step == self.verdict), "equal digests")
 
 
 def diff_manifests(old: Manifest, new: Manifest) -> ManifestDiff:

@@ -17,13 +17,7 @@ import msgspec
 
 from curation.arguments import checked, shown
 from curation.canonical import canonical_json, sha256_of_bytes
-from curation.errors import (
-    DigestMismatchError,
-    ManifestError,
-    MissingFileError,
-    MissingListError,
-    UsageError,
-)
+from curation.errors import DigestMismatchError, ManifestError, MissingFileError, MissingListError, UsageError
 from curation.input_files import utf8_text
 from curation.manifest.header import OVERLAY_FILE, SCHEMA_VERSION, Header, PartEntry, header_as_data
 from curation.manifest.validation import check_header, check_lists, needs_every_list, require_earlier
@@ -399,20 +393,14 @@ def _read_header(path: Path) -> Header:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ManifestError("The manifest is not readable JSON", where=where, found=str(error)[:300]) from None
     if bytes(version) != b"%d" % SCHEMA_VERSION:
-        what, hint = (
-            "Unsupported schema version of the manifest",
-            "pip install --upgrade curation",
-        )
+        what, hint = ("Unsupported schema version of the manifest", "pip install --upgrade curation")
         raise ManifestError(
             what, where=where, expected=str(SCHEMA_VERSION), found=bytes(version)[:20].decode(), hint=hint
         )
     try:
         stored = msgspec.json.decode(data, type=_StoredHeader)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        what, expected = (
-            "Malformed manifest",
-            "the fields of curation/manifest/schema.json",
-        )
+        what, expected = ("Malformed manifest", "the fields of curation/manifest/schema.json")
         raise ManifestError(what, where=where, expected=expected, found=str(error)[:300]) from None
     header = Header(**{name: getattr(stored, name) for name in Header.__struct_fields__})
     manifest = Manifest(header, {})

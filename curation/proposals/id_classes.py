@@ -135,11 +135,7 @@ def _check_synset(synset: str, where: str) -> None:
 
 
 def synsets_of(
-    names: Iterable[str],
-    *,
-    dataset: str = "",
-    given: Mapping[str, str] | None = None,
-    wordnet: Wordnet | None = None,
+    names: Iterable[str], *, dataset: str = "", given: Mapping[str, str] | None = None, wordnet: Wordnet | None = None
 ) -> dict[str, str]:
     """Return the synset of each name that has one, by the maps made by hand: never the first sense of a word.
 

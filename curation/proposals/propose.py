@@ -22,14 +22,7 @@ from curation.proposals.categories import (
     label_evidence,
     nearest_classes,
 )
-from curation.proposals.clip_overlap import (
-    Look,
-    Reference,
-    image_of,
-    look_at,
-    look_evidence,
-    text_evidence,
-)
+from curation.proposals.clip_overlap import Look, Reference, image_of, look_at, look_evidence, text_evidence
 from curation.proposals.detector_overlap import detector_evidence
 from curation.proposals.id_classes import IdClass, synsets_of
 from curation.proposals.proposal import (
@@ -46,12 +39,7 @@ from curation.proposals.proposal import (
     Thresholds,
     Verdict,
 )
-from curation.proposals.set_distance import (
-    SetStatistics,
-    farther_pools,
-    propose_sets,
-    set_statistics,
-)
+from curation.proposals.set_distance import SetStatistics, farther_pools, propose_sets, set_statistics
 from curation.sources.datasets import family
 
 if TYPE_CHECKING:
@@ -309,11 +297,7 @@ def _look_into(
         evidence[image] = (*evidence[image], one)
     if pool.detections is not None:
         detector = detector_evidence(
-            pool.detections,
-            source,
-            pool.detector_classes,
-            threshold=thresholds.detector_score,
-            pool=pool.name,
+            pool.detections, source, pool.detector_classes, threshold=thresholds.detector_score, pool=pool.name
         )
         for image, pieces in detector.by_image.items():
             evidence[image] = (*evidence[image], *pieces)

@@ -17,21 +17,9 @@ from typing import Annotated, Any, TypeVar, cast
 from urllib.parse import urlsplit
 
 from curation.arguments import checked
-from curation.errors import (
-    CurationError,
-    MissingExtraError,
-    PublicationMismatchError,
-    PublishError,
-    UsageError,
-)
+from curation.errors import CurationError, MissingExtraError, PublicationMismatchError, PublishError, UsageError
 from curation.manifest.header import DIGEST, VERSION, version_numbers
-from curation.publishing.publication import (
-    MAX_RECORD_BYTES,
-    RECORD_FILE,
-    Publication,
-    parse_record,
-    verify_repository,
-)
+from curation.publishing.publication import MAX_RECORD_BYTES, RECORD_FILE, Publication, parse_record, verify_repository
 from curation.publishing.repository import check_repository_name
 from curation.storage import publishing_folder, read_bytes
 
@@ -352,9 +340,7 @@ def push(hub: HubRepository, folder: Path, publication: Publication, *, public: 
         info = hub.info("main")
     if not info.private and not public:
         raise PublishError(
-            "The repository is public, and --public was not given",
-            where=hub.place,
-            hint="--public, or another --repo",
+            "The repository is public, and --public was not given", where=hub.place, hint="--public, or another --repo"
         )
     tags = hub.tags()
     tagged = tags.get(publication.tag)
@@ -486,10 +472,7 @@ def pull(
         )
     if digest and not re.fullmatch(DIGEST, digest):
         raise UsageError(
-            "Invalid digest",
-            where="--digest",
-            expected="sha256: and 64 hex digits",
-            found=ascii(digest[:100])[1:-1],
+            "Invalid digest", where="--digest", expected="sha256: and 64 hex digits", found=ascii(digest[:100])[1:-1]
         )
     info = hub.info(version)
     place = f"{hub.place}@{version}"
@@ -511,8 +494,5 @@ def _require_asked(publication: Publication, version: str, digest: str, place: s
         )
     if digest and publication.digest != digest:
         raise PublicationMismatchError(
-            "The publication is not the one that was asked for",
-            where=place,
-            expected=digest,
-            found=publication.digest,
+            "The publication is not the one that was asked for", where=place, expected=digest, found=publication.digest
         )

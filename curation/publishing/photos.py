@@ -89,9 +89,7 @@ def size_of_photo(path: Path) -> tuple[int, int]:
             size: tuple[int, int] = photo.size
     except FileNotFoundError:
         raise MissingFileError(
-            "A photo does not exist",
-            where=str(path),
-            hint="--photos takes the folder that holds the photos themselves",
+            "A photo does not exist", where=str(path), hint="--photos takes the folder that holds the photos themselves"
         ) from None
     except (UnidentifiedImageError, OSError, ValueError, SyntaxError) as error:
         raise ExportError("A photo cannot be read", where=str(path), found=str(error)[:200]) from None

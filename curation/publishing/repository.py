@@ -15,18 +15,8 @@ from curation.errors import PublishError, UsageError
 from curation.manifest.header import VERSION
 from curation.manifest.manifest import manifest_files
 from curation.publishing.card import card_text
-from curation.publishing.croissant import (
-    CROISSANT_FILE,
-    check_croissant,
-    croissant_bytes,
-    described_digest,
-)
-from curation.publishing.member import (
-    EVIDENCE_FILE,
-    Member,
-    Request,
-    check_member,
-)
+from curation.publishing.croissant import CROISSANT_FILE, check_croissant, croissant_bytes, described_digest
+from curation.publishing.member import EVIDENCE_FILE, Member, Request, check_member
 from curation.publishing.parquet import PlannedTable, write_parquet
 from curation.publishing.publication import (
     RECORD_FILE,

@@ -234,12 +234,7 @@ READY, BUILDING = "ready", "building"
 
 
 def build_dataset(
-    fiftyone: Any,
-    name: str,
-    images: ReviewImages,
-    info: Mapping[str, Any],
-    *,
-    embeddings: Embeddings | None = None,
+    fiftyone: Any, name: str, images: ReviewImages, info: Mapping[str, Any], *, embeddings: Embeddings | None = None
 ) -> Any:
     """Return a new persistent dataset of the images, with fields, boxes, indexes, saved views and similarity.
 

@@ -193,11 +193,7 @@ _MOST_BATCHES = 12
 def progress_tables(progress: Progress) -> list[Table]:
     """Return tables of reviewers, of their agreement, and of the batches with work left; none without rows."""
     reviewers = [
-        (
-            one.reviewer or "unnamed",
-            f"{one.images:,}",
-            ", ".join(f"{word} {n}" for word, n in one.verdicts.items()),
-        )
+        (one.reviewer or "unnamed", f"{one.images:,}", ", ".join(f"{word} {n}" for word, n in one.verdicts.items()))
         for one in progress.reviewers
     ]
     pairs = [

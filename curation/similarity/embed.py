@@ -21,16 +21,7 @@ import numpy as np
 from curation.canonical import sha256_of_bytes
 from curation.errors import CurationError, DuplicateIdError, EmbeddingError
 from curation.ids import ImageId, native_of
-from curation.similarity.embeddings import (
-    HEADER,
-    EmbeddingStore,
-    Row,
-    StoreHeader,
-    Vectors,
-    alone,
-    batch_of,
-    header_of,
-)
+from curation.similarity.embeddings import HEADER, EmbeddingStore, Row, StoreHeader, Vectors, alone, batch_of, header_of
 from curation.similarity.encoder import Encoder, Prepared, one_core_each, require_finite
 from curation.sources.photos import BrokenPhotoError, PhotoFolder, decode_photo, read_photo
 from curation.sources.source import Source
@@ -425,9 +416,7 @@ def photos_of_sources(sources: Mapping[str, Source], folders: Mapping[str, Photo
         folder = folders.get(name, folders.get(""))
         if folder is None:
             raise EmbeddingError(
-                "There is no folder of photos for a source",
-                where=f"source {name}",
-                hint=f"--photos {name}=DIR",
+                "There is no folder of photos for a source", where=f"source {name}", hint=f"--photos {name}=DIR"
             )
         photos += _of_source(source, folder, boxes=boxes)
     _require_unique(photo.id for photo in photos)

@@ -203,9 +203,7 @@ class EmbeddingStore:
             _require_same(read_header(folder), header, folder)
         elif _holds_something(folder):
             raise EmbeddingError(
-                "The folder exists and is not an embedding store",
-                where=str(folder),
-                hint="choose another --out",
+                "The folder exists and is not an embedding store", where=str(folder), hint="choose another --out"
             )
         else:
             write_bytes(folder / HEADER, canonical_json(msgspec.to_builtins(header)) + b"\n", guarded=False)

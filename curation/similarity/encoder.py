@@ -80,16 +80,7 @@ _COLOUR_CELLS = 2
 _EDGE_CELLS = 4
 _GREY_BELOW = 26
 """Of 255: pixels whose largest and smallest channel differ less have no hue to speak of."""
-_DIRECTIONS = (
-    (1000, 0),
-    (924, 383),
-    (707, 707),
-    (383, 924),
-    (0, 1000),
-    (-383, 924),
-    (-707, 707),
-    (-924, 383),
-)
+_DIRECTIONS = ((1000, 0), (924, 383), (707, 707), (383, 924), (0, 1000), (-383, 924), (-707, 707), (-924, 383))
 """Eight directions of half a circle, in thousandths: whole numbers, so that no machine rounds an angle otherwise."""
 _COLOUR_BINS = _HUES * _SATURATIONS + _GREYS
 _DIMENSION = _RGB_LEVELS**3 + _COLOUR_CELLS**2 * _COLOUR_BINS + _EDGE_CELLS**2 * len(_DIRECTIONS)

@@ -262,9 +262,7 @@ def _photos(
     folders = {name: PhotoFolder(path) for name, path in ({"": photos} if isinstance(photos, Path) else photos).items()}
     if strange := [name for name in folders if name and name not in sources]:
         raise UsageError(
-            "--photos names an unknown source",
-            where=f"--photos {strange[0][:200]}",
-            expected=", ".join(sources),
+            "--photos names an unknown source", where=f"--photos {strange[0][:200]}", expected=", ".join(sources)
         )
     for key, path in given.items():
         name = key.partition("@")[0]
@@ -475,11 +473,7 @@ def _by_pixels(found: Sequence[PhotoHashes], distance: int) -> Pairs:
     alike = alike_photos(hashes, distance)
     rows: list[tuple[str, str, str, float]] = []
     for one, two, bits, same in zip(
-        alike.first.tolist(),
-        alike.second.tolist(),
-        alike.distance.tolist(),
-        alike.same_pixels.tolist(),
-        strict=True,
+        alike.first.tolist(), alike.second.tolist(), alike.distance.tolist(), alike.same_pixels.tolist(), strict=True
     ):
         if len(found) == 1 or one < len(first) <= two:
             how = "same pixels" if same else "perceptual hash, bits"

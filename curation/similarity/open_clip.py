@@ -73,11 +73,7 @@ class OpenClipEncoder:
         settings = json.dumps(self._model.visual.preprocess_cfg, sort_keys=True)
         dtype = self._dtype if self._dtype == "float32" else f"{self._dtype} autocast"
         return EncoderIdentity(
-            self._loaded.name,
-            self._loaded.weights,
-            f"RGB, stored orientation, {settings}",
-            dtype,
-            self._embedding,
+            self._loaded.name, self._loaded.weights, f"RGB, stored orientation, {settings}", dtype, self._embedding
         )
 
     @cached_property
@@ -150,9 +146,7 @@ class OpenClipEncoder:
             )
         if not self._loaded.has_text:
             raise EncoderError(
-                "The weights have no text tower",
-                where=self._loaded.name,
-                hint="--pretrained with a whole CLIP",
+                "The weights have no text tower", where=self._loaded.name, hint="--pretrained with a whole CLIP"
             )
 
     def _require_short(self, text: str) -> None:

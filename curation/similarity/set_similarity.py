@@ -11,15 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from curation.errors import SimilarityError, UsageError
-from curation.figure_style import (
-    SERIES,
-    bins_of,
-    label_outer,
-    plain,
-    save_figure,
-    set_title,
-    small_multiples,
-)
+from curation.figure_style import SERIES, bins_of, label_outer, plain, save_figure, set_title, small_multiples
 from curation.similarity.embeddings import Embeddings, Vectors
 from curation.similarity.neighbors import nearest
 from curation.sources.source import Int64s
@@ -97,11 +89,7 @@ _MOST_TRAIN = 50_000_000
 
 
 def sample_rows(
-    embeddings: Embeddings,
-    rule: SampleRule = "hashrank",
-    *,
-    n_train: int | None = None,
-    salt: str = "id-sample/",
+    embeddings: Embeddings, rule: SampleRule = "hashrank", *, n_train: int | None = None, salt: str = "id-sample/"
 ) -> Int64s:
     """Return the rows of the ID sample, ascending.
 

@@ -19,15 +19,7 @@ from curation.ids import MAX_NATIVE_LENGTH, ImageId, check_native, native_of
 from curation.json_keys import refuse_repeated_keys
 from curation.sources.content import FileContent
 from curation.sources.datasets import COCO_CATEGORIES, named_by_file, namespace_of
-from curation.sources.integrity import (
-    Ids,
-    Where,
-    check_policy,
-    check_resolved,
-    check_unique,
-    positions,
-    sound_objects,
-)
+from curation.sources.integrity import Ids, Where, check_policy, check_resolved, check_unique, positions, sound_objects
 from curation.sources.source import (
     POSES,
     Categories,
@@ -55,12 +47,7 @@ _BYTE = re.compile(r"\(byte (\d+)\)")
 
 
 def read_coco(
-    path: Path,
-    *,
-    dataset: str = "coco",
-    part: str = "",
-    namespace: str | None = None,
-    bad_boxes: BadBoxes = "error",
+    path: Path, *, dataset: str = "coco", part: str = "", namespace: str | None = None, bad_boxes: BadBoxes = "error"
 ) -> Source:
     """Return the source that a COCO instances file holds, crowd regions included, masks skipped.
 
@@ -93,12 +80,7 @@ def read_coco(
 
 
 def parse_coco(
-    content: FileContent,
-    *,
-    dataset: str,
-    part: str,
-    namespace: str | None = None,
-    bad_boxes: BadBoxes = "error",
+    content: FileContent, *, dataset: str, part: str, namespace: str | None = None, bad_boxes: BadBoxes = "error"
 ) -> Source:
     """Return the source in a file that is in memory already (see `read_coco`)."""
     check_policy(bad_boxes)
@@ -192,9 +174,7 @@ def decode_instances(data: bytes, name: str) -> Instances:
         ) from None
     except RecursionError:
         raise AnnotationFormatError(
-            "The annotation file is nested deeper than any COCO file",
-            where=name,
-            expected="lists of flat records",
+            "The annotation file is nested deeper than any COCO file", where=name, expected="lists of flat records"
         ) from None
 
 
@@ -219,10 +199,7 @@ def _check_start(data: bytes, name: str) -> None:
         )
     if not start.startswith(b"{"):
         raise AnnotationFormatError(
-            "The annotation file is not JSON",
-            where=f"{name}: byte 0",
-            expected=expected,
-            found=repr(start[:40]),
+            "The annotation file is not JSON", where=f"{name}: byte 0", expected=expected, found=repr(start[:40])
         )
 
 

@@ -132,9 +132,7 @@ def _parsed(data: bytes, name: str, dataset: str, part: str, bad_boxes: BadBoxes
 
 
 def open_slots(
-    given: Mapping[str, Any],
-    slots: Sequence[SourceSlot],
-    reading: Reading | None = None,
+    given: Mapping[str, Any], slots: Sequence[SourceSlot], reading: Reading | None = None
 ) -> dict[str, Source]:
     """Return the sources that are given, by slot name.
 

@@ -52,9 +52,7 @@ def locate_cub200(root: Path) -> Path:
         if (root / below / _IMAGES).is_file() and (root / below / _BOXES).is_file():
             return root / below
     raise MissingFileError(
-        "CUB-200-2011 folder not found",
-        where=str(root),
-        expected=f"{', '.join(FILES)} in it or in {_BELOW[1]}",
+        "CUB-200-2011 folder not found", where=str(root), expected=f"{', '.join(FILES)} in it or in {_BELOW[1]}"
     )
 
 

@@ -125,11 +125,7 @@ def _from_folder(folder: Path, dataset: str, part: str) -> Source:
     # A name that is no UTF-8 is refused below, with its place.
     data = listing.encode("utf-8", "surrogateescape")
     record = FileRecord(
-        f"{part}/*/* (names)",
-        f"sha256:{hashlib.sha256(data).hexdigest()}",
-        len(data),
-        len(names),
-        len(names),
+        f"{part}/*/* (names)", f"sha256:{hashlib.sha256(data).hexdigest()}", len(data), len(names), len(names)
     )
     return _source(Labelled(names, classes, record, stray), dataset, part)
 
@@ -188,9 +184,7 @@ def _check_natives(natives: Iterable[str], where: str) -> None:
             check_native(native)
         except ImageIdError as error:
             raise AnnotationFormatError(
-                "A file name cannot be an image id",
-                where=f"{where}: {native[:80]!r}",
-                expected=error.expected,
+                "A file name cannot be an image id", where=f"{where}: {native[:80]!r}", expected=error.expected
             ) from None
 
 
@@ -308,12 +302,7 @@ def _indexed_names(lines: list[str], path: Path) -> tuple[list[str], list[str]]:
             _refuse(path, number, line, "a file name and a class index from 0 to 999")
         wnid = wnids[int(index)]
         if is_wnid(name[:9]) and name[:9] != wnid:
-            _refuse(
-                path,
-                number,
-                line,
-                f"the index of {name[:9]} among the sorted wnids: another order is meant here",
-            )
+            _refuse(path, number, line, f"the index of {name[:9]} among the sorted wnids: another order is meant here")
         names.append(name)
         classes.append(wnid)
     return names, classes
@@ -392,8 +381,5 @@ def _require_part(names: list[str], part: str, path: Path) -> None:
 
 def _refuse(path: Path, number: int, line: str, expected: str) -> NoReturn:
     raise AnnotationFormatError(
-        "A line of the list cannot be read",
-        where=f"{path}, line {number}",
-        expected=expected,
-        found=repr(line[:80]),
+        "A line of the list cannot be read", where=f"{path}, line {number}", expected=expected, found=repr(line[:80])
     )

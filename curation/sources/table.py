@@ -261,10 +261,7 @@ def read_cells(content: FileContent) -> Cells:
         return Cells(content.name, _delimited(content, "\t" if suffix == ".tsv" else ","), first_line=2)
     except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
         raise AnnotationFormatError(
-            "The table cannot be read",
-            where=content.name,
-            expected=f"{suffix[1:]} in UTF-8",
-            found=str(error)[:300],
+            "The table cannot be read", where=content.name, expected=f"{suffix[1:]} in UTF-8", found=str(error)[:300]
         ) from None
 
 

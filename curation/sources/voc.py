@@ -20,15 +20,7 @@ from curation.input_files import utf8_text
 from curation.sources.content import SmallFiles, check_name, record_of_many
 from curation.sources.datasets import VOC_NAMES, namespace_of
 from curation.sources.integrity import check_policy, check_unique, sound_objects
-from curation.sources.source import (
-    POSES,
-    Categories,
-    Floats,
-    Images,
-    Int32s,
-    Objects,
-    Source,
-)
+from curation.sources.source import POSES, Categories, Floats, Images, Int32s, Objects, Source
 from curation.sources.source_specs import BadBoxes
 from curation.storage import inside, read_bytes
 

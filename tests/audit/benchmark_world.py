@@ -99,11 +99,7 @@ class World:
     @property
     def test_source(self) -> Source:
         return make_source(
-            self.test,
-            dataset=self.test_dataset,
-            part="test",
-            namespace=self.test_namespace,
-            boxes=self.boxes,
+            self.test, dataset=self.test_dataset, part="test", namespace=self.test_namespace, boxes=self.boxes
         )
 
     @property
@@ -194,12 +190,7 @@ def make_source(
         namespace,
         image_rows(natives, size=(WIDTH * sized, HEIGHT * sized), numbers=list(range(1, len(natives) + 1))),
         [
-            (
-                row,
-                text.rstrip("*~"),
-                box(row, place),
-                {"crowd": text.endswith("*"), "difficult": text.endswith("~")},
-            )
+            (row, text.rstrip("*~"), box(row, place), {"crowd": text.endswith("*"), "difficult": text.endswith("~")})
             for row, place, text in rows
         ],
         dict(enumerate(names, 1)),

@@ -39,9 +39,7 @@ def partly_unlocated(tmp_path_factory: pytest.TempPathFactory, ids: list[str], e
     return run_audit(target)
 
 
-def test_images_in_no_source_may_be_the_exemplars_that_seem_to_lack(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> None:
+def test_images_in_no_source_may_be_the_exemplars_that_seem_to_lack(tmp_path_factory: pytest.TempPathFactory) -> None:
     # t2_finetune = a1, a2, b1: one image of truck, person, dog and bench each; a1 shows truck too.
     all_known = partly_unlocated(tmp_path_factory, [], 2)
     [exemplars] = findings(all_known, "TI5", "t2_finetune: exemplars")
@@ -153,9 +151,7 @@ def test_a_source_that_is_not_given_may_hold_what_was_left_out() -> None:
     assert "undecidable" in {one.verdict for one in findings(run_audit(target), "TI4", "t1-train")}
 
 
-def test_images_in_no_source_are_not_said_to_have_no_flag(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> None:
+def test_images_in_no_source_are_not_said_to_have_no_flag(tmp_path_factory: pytest.TempPathFactory) -> None:
     # No raw box of t1_train is flagged as far as is seen.
     assert [one.verdict for one in findings(partly_unlocated(tmp_path_factory, [], 1), "AS3", "t1_train")] == [
         "not applicable"
@@ -164,9 +160,7 @@ def test_images_in_no_source_are_not_said_to_have_no_flag(
     assert finding.verdict == "undecidable"
 
 
-def test_classes_of_which_no_box_is_seen_are_not_said_to_have_none(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> None:
+def test_classes_of_which_no_box_is_seen_are_not_said_to_have_none(tmp_path_factory: pytest.TempPathFactory) -> None:
     world = World()
     world.lists["t1-train"] = ["a2"]
     [finding] = [one for one in findings(run_audit(world.target()), "CO4") if one.verdict == "warn"]

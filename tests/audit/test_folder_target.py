@@ -13,16 +13,7 @@ from curation.audit.target import PRINCIPLE, AuditTarget
 from curation.errors import UsageError
 from curation.manifest.header import TaskEntry
 from curation.sources.source import Source
-from tests.audit.benchmark_world import (
-    LISTS,
-    TASKS,
-    TEST,
-    TRAIN,
-    World,
-    labels_for_testing,
-    list_set,
-    make_source,
-)
+from tests.audit.benchmark_world import LISTS, TASKS, TEST, TRAIN, World, labels_for_testing, list_set, make_source
 
 ENTRIES = tuple(TaskEntry(name=name, introduced=tuple(names)) for name, names in TASKS.items())
 

@@ -160,7 +160,4 @@ def test_a_test_file_is_compared_on_the_images_of_which_the_raw_boxes_are_known(
     world.test = {native: texts for native, texts in TEST.items() if native != "e2"}
     world.lists["t2-test"] = world.lists["t3-test"] = ["e1", "e3", "e4"]
     [compared] = findings(run_audit(world.target()), "AS1", "t1-test")
-    assert (compared.verdict, compared.text) == (
-        "pass",
-        "7 raw boxes, each once in label file labels.json",
-    )
+    assert (compared.verdict, compared.text) == ("pass", "7 raw boxes, each once in label file labels.json")

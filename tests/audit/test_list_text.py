@@ -36,10 +36,7 @@ def ids(data: bytes | str) -> list[str]:
         (b"000000000139\n000000000285", {}),
         (b"\xef\xbb\xbf000000000139\n000000000285\n", {"byte order mark": 1}),
         (b"000000000139\r\n000000000285\r\n", {"lines ended by CR LF": 2}),
-        (
-            b" 000000000139\t\n000000000285  \r\n",
-            {"lines ended by CR LF": 1, "ids with blanks around them": 2},
-        ),
+        (b" 000000000139\t\n000000000285  \r\n", {"lines ended by CR LF": 1, "ids with blanks around them": 2}),
         (
             b"images/000000000139.jpg\nC:\\x\\000000000285.PNG\n",
             {"ids with a folder before them": 2, "ids with the suffix of a photo": 2},

@@ -206,9 +206,7 @@ def test_the_sound_benchmark_passes_every_rule() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "verdict", "violations", "change"),
-    VIOLATIONS,
-    ids=[f"{n}-{c.__name__}" for n, _, _, c in VIOLATIONS],
+    ("name", "verdict", "violations", "change"), VIOLATIONS, ids=[f"{n}-{c.__name__}" for n, _, _, c in VIOLATIONS]
 )
 def test_one_breach_is_told_by_one_rule(name: str, verdict: str, violations: int, change: Change) -> None:
     world = World()
@@ -292,23 +290,7 @@ def _ids_of_two_datasets(world: World) -> AuditTarget:
 UNDECIDABLE: list[tuple[Callable[[World], AuditTarget], set[str]]] = [
     (
         _without_tasks,
-        {
-            "CO1",
-            "CO2",
-            "CO3",
-            "CO4",
-            "CO5",
-            "TI1",
-            "TI2",
-            "TI3",
-            "TI4",
-            "TI5",
-            "AS1",
-            "AS2",
-            "AS3",
-            "LI1",
-            "LI4",
-        },
+        {"CO1", "CO2", "CO3", "CO4", "CO5", "TI1", "TI2", "TI3", "TI4", "TI5", "AS1", "AS2", "AS3", "LI1", "LI4"},
     ),
     (_without_views, {"CO2", "AS1", "AS2", "AS3"}),
     (
@@ -318,28 +300,9 @@ UNDECIDABLE: list[tuple[Callable[[World], AuditTarget], set[str]]] = [
     ),
     (
         _without_lists,
-        {
-            "CO3",
-            "CO4",
-            "CO5",
-            "TI3",
-            "TI4",
-            "TI5",
-            "AS1",
-            "AS3",
-            "LI1",
-            "LI2",
-            "LI3",
-            "LI4",
-            "DS1",
-            "DS2",
-            "DS4",
-        },
+        {"CO3", "CO4", "CO5", "TI3", "TI4", "TI5", "AS1", "AS3", "LI1", "LI2", "LI3", "LI4", "DS1", "DS2", "DS4"},
     ),
-    (
-        _without_sources,
-        {"CO3", "CO4", "CO5", "TI3", "TI4", "TI5", "AS1", "AS3", "LI2", "LI3", "LI4"},
-    ),
+    (_without_sources, {"CO3", "CO4", "CO5", "TI3", "TI4", "TI5", "AS1", "AS3", "LI2", "LI3", "LI4"}),
     (_with_tables, {"TI4", "AS1", "AS3", "LI3"}),
     (_exhaustive_unknown, {"LI1"}),
     (_ids_of_two_datasets, {"CO3", "CO4", "AS1", "AS3", "LI2", "LI3", "LI4", "DS5"}),

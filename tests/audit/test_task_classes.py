@@ -74,13 +74,7 @@ def test_names_are_compared_after_case_and_aliases() -> None:
         ClassEntry(name="Bus", role="known", index=1, aliases=("omnibus",)),
     )
     names = ClassNames(entries)
-    assert [names.position(text) for text in ("TVmonitor", " tv ", "BUS", "Omnibus", "cat")] == [
-        0,
-        0,
-        1,
-        1,
-        -1,
-    ]
+    assert [names.position(text) for text in ("TVmonitor", " tv ", "BUS", "Omnibus", "cat")] == [0, 0, 1, 1, -1]
     assert names.is_unknown("Unknown")
     assert known_aliases("airplane") == ("aeroplane",)
     assert known_aliases("cat") == ()

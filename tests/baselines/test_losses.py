@@ -4,12 +4,7 @@ import sys
 
 import pytest
 
-from curation.baselines.losses import (
-    background_loss,
-    background_weights,
-    entropic_openset_loss,
-    softmax_loss,
-)
+from curation.baselines.losses import background_loss, background_weights, entropic_openset_loss, softmax_loss
 from curation.errors import UsageError
 from tests.rounding import SINGLE, gamma
 

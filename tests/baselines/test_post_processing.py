@@ -11,14 +11,7 @@ from hypothesis import strategies as st
 
 from curation.baselines.score_vectors import ScoreVectors, read_score_vectors
 from curation.baselines.suppression import detections_of, keep_across_kinds, keep_within_labels, merge_passes
-from curation.baselines.unknown_boxes import (
-    ClassThresholds,
-    NaiveOptions,
-    calibrate,
-    confirm,
-    expel,
-    naive_unknown,
-)
+from curation.baselines.unknown_boxes import ClassThresholds, NaiveOptions, calibrate, confirm, expel, naive_unknown
 from curation.errors import PredictionError, UsageError
 from curation.evaluation.problem import GroundTruth
 
@@ -155,11 +148,7 @@ def test_raising_alpha_never_makes_an_unknown_known(seed: int) -> None:
 @pytest.mark.parametrize("alpha", [-0.1, float("inf"), float("nan")])
 def test_expelling_refuses(alpha: float) -> None:
     with pytest.raises(UsageError, match="alpha"):
-        expel(
-            vectors([[0.8, 0.1]]),
-            ClassThresholds(np.array([0.7, 0.0]), np.array([2, 0]), ("c1",)),
-            alpha=alpha,
-        )
+        expel(vectors([[0.8, 0.1]]), ClassThresholds(np.array([0.7, 0.0]), np.array([2, 0]), ("c1",)), alpha=alpha)
 
 
 def test_calibration_refuses() -> None:

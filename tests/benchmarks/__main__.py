@@ -39,11 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         rows += [{"benchmark": name} | row for row in found]
         print("\n".join(_lines(name, found)), flush=True)
     write_text(options.out / "benchmarks.csv", _csv(rows))
-    machine = {
-        "python": platform.python_version(),
-        "machine": platform.machine(),
-        "system": platform.system(),
-    }
+    machine = {"python": platform.python_version(), "machine": platform.machine(), "system": platform.system()}
     write_text(options.out / "benchmarks.json", json.dumps({"machine": machine, "rows": rows}, indent=1) + "\n")
     print(f"written: {options.out / 'benchmarks.csv'}, {options.out / 'benchmarks.json'}")
     return 1 if any(row["met"] is False for row in rows) else 0

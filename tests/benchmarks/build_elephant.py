@@ -53,11 +53,7 @@ def run(out: Path) -> list[dict[str, Any]]:
         measured("second build, peak memory", peak["cached"], "MiB"),
         measured("pycocotools, peak memory", peak["pycocotools"], "MiB"),
         measured(
-            "first build / typed decode",
-            statistics.median(ratios),
-            "ratio",
-            most=1.5,
-            note=f"each round: {spread}",
+            "first build / typed decode", statistics.median(ratios), "ratio", most=1.5, note=f"each round: {spread}"
         ),
         *(measured(f"core-seconds: {name}", statistics.median(one[name] for one in parts), "s") for name in parts[0]),
         measured("pycocotools / first build", seconds["pycocotools"] / seconds["first"], "ratio", least=5),
@@ -85,14 +81,7 @@ def decode(out: Path) -> float:
     # Declared here, so that the yardstick stays what it is when the reader changes.
     image = msgspec.defstruct("image", [("id", int), ("file_name", str), ("width", int), ("height", int)], gc=False)
     box = tuple[float, float, float, float]
-    fields = [
-        ("id", int),
-        ("image_id", int),
-        ("category_id", int),
-        ("bbox", box),
-        ("area", float),
-        ("iscrowd", int),
-    ]
+    fields = [("id", int), ("image_id", int), ("category_id", int), ("bbox", box), ("area", float), ("iscrowd", int)]
     annotation = msgspec.defstruct("annotation", fields, gc=False)
     category = msgspec.defstruct("category", [("id", int), ("name", str), ("supercategory", str)], gc=False)
     lists = [("images", list[image]), ("annotations", list[annotation]), ("categories", list[category])]  # type: ignore[valid-type]

@@ -41,13 +41,7 @@ def run(out: Path) -> list[dict[str, Any]]:
         measured("typed decode alone", seconds["decode"], "s"),
         measured("four tasks from COCO JSON: lists, views, counts, written", seconds["first"], "s"),
         measured("the same from the cache", seconds["cached"], "s", most=2),
-        measured(
-            "four tasks / typed decode",
-            statistics.median(ratios),
-            "ratio",
-            most=2,
-            note=f"each round: {spread}",
-        ),
+        measured("four tasks / typed decode", statistics.median(ratios), "ratio", most=2, note=f"each round: {spread}"),
     ]
 
 

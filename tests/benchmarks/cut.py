@@ -63,20 +63,12 @@ def _against_peers() -> list[dict[str, Any]]:
         ours = float(normalized_cut(graph, k, CutOptions(components="giant")).value)
         seconds = time.perf_counter() - start
         core = graph.restricted(graph.components()[0])
-        peers = {
-            **_scikit(core, k),
-            "recursive": _value(core, recursive_sweep(core, k), k),
-            "plain": _plain(core, k),
-        }
+        peers = {**_scikit(core, k), "recursive": _value(core, recursive_sweep(core, k), k), "plain": _plain(core, k)}
         best = min(peers.values())
         told = ", ".join(f"{peer} {value:.4f}" for peer, value in peers.items())
         rows.append(
             measured(
-                f"{name}: ours / best of the peers",
-                ours / best,
-                "ratio",
-                f"{seconds:.1f} s; {told}",
-                most=1 + 1e-12,
+                f"{name}: ours / best of the peers", ours / best, "ratio", f"{seconds:.1f} s; {told}", most=1 + 1e-12
             )
         )
     return rows

@@ -75,11 +75,7 @@ def run(out: Path) -> list[dict[str, Any]]:
         measured("variant paper / faster-coco-eval, loaded", profile / theirs, most=1.0),
         measured("variant paper / faster-coco-eval at IoU 0.5 only, loaded", profile / theirs_at_half, most=1.0),
         measured("every variant and table / faster-coco-eval, loaded", whole / theirs, most=1.0),
-        measured(
-            "variant paper / faster-coco-eval, from files",
-            (from_files + profile) / (loading + theirs),
-            most=1.0,
-        ),
+        measured("variant paper / faster-coco-eval, from files", (from_files + profile) / (loading + theirs), most=1.0),
         measured("pycocotools level by level / variant paper", all_levels / profile, least=20.0, note=note),
     ]
 

@@ -12,13 +12,7 @@ REPEATS = 5
 
 
 def measured(
-    what: str,
-    value: float,
-    unit: str = "",
-    note: str = "",
-    *,
-    most: float | None = None,
-    least: float | None = None,
+    what: str, value: float, unit: str = "", note: str = "", *, most: float | None = None, least: float | None = None
 ) -> dict[str, Any]:
     """Return a figure as a row of the results; ``met`` is None where nothing is required.
 

@@ -248,13 +248,7 @@ def _standing(rows: list[tuple[str, str]]) -> dict[str, str]:
 
 def _images(count: int) -> ReviewImages:
     evidence = (
-        Evidence(
-            kind="near_kinship",
-            detail="zebra is near horse",
-            score="0.92",
-            threshold="0.82",
-            id_class="horse",
-        ),
+        Evidence(kind="near_kinship", detail="zebra is near horse", score="0.92", threshold="0.82", id_class="horse"),
         Evidence(kind="image_image", detail="looks like coco:000000000009", score="0.71", threshold="0.70"),
     )
     ids = tuple(f"coco:{number:012d}" for number in range(count))

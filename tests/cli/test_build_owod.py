@@ -203,22 +203,7 @@ def test_audit_of_ones_own_benchmark(folder: Path, capsys: pytest.CaptureFixture
     capsys.readouterr()
     assert main(["audit", "m", *SOURCES, "--set", "exemplars=5", "--json"]) == 0
     verdicts = {one["rule"]: one["verdict"] for one in json.loads(capsys.readouterr().out)["rules"]}
-    passed = {
-        "CO1",
-        "CO2",
-        "CO3",
-        "TI1",
-        "TI2",
-        "TI3",
-        "AS1",
-        "AS2",
-        "LI1",
-        "LI2",
-        "DS1",
-        "DS2",
-        "DS4",
-        "DS5",
-    }
+    passed = {"CO1", "CO2", "CO3", "TI1", "TI2", "TI3", "AS1", "AS2", "LI1", "LI2", "DS1", "DS2", "DS4", "DS5"}
     assert {rule for rule in passed if verdicts[rule] != "pass"} == set()
 
 

@@ -104,15 +104,7 @@ def test_wrong_use_is_told(arguments: list[str], said: str, tmp_path: Path, caps
 def test_photos_of_a_source_that_is_not_embedded_are_refused(
     coco: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    source = [
-        "--source",
-        f"coco@val2017={coco}",
-        "--encoder",
-        "colour",
-        "--no-cache",
-        "--out",
-        str(tmp_path / "s"),
-    ]
+    source = ["--source", f"coco@val2017={coco}", "--encoder", "colour", "--no-cache", "--out", str(tmp_path / "s")]
     assert main(["similarity", "embed", *source, "--photos", f"voc={coco}"]) == 2
     assert "names an unknown source" in capsys.readouterr().err
 
@@ -120,16 +112,7 @@ def test_photos_of_a_source_that_is_not_embedded_are_refused(
 @real_files("coco_table")
 def check_real_photos_of_coco(shared: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     root = shared / "data" / "coco" / "mini"
-    data = run(
-        capsys,
-        "--source",
-        f"coco@val2017={root}",
-        "--encoder",
-        "colour",
-        "--out",
-        tmp_path / "s",
-        "--no-cache",
-    )
+    data = run(capsys, "--source", f"coco@val2017={root}", "--encoder", "colour", "--out", tmp_path / "s", "--no-cache")
     assert (data["embedded"], data["skipped"]) == (79, {})
     like = open_embeddings(tmp_path / "s").normalised()
     like = like @ like.T - np.eye(79, dtype=np.float32) * 2

@@ -261,16 +261,7 @@ def check_real_closed_part_and_val2017_wilderness(shared: Path, tmp_path: Path) 
     }
     built = elephant.build(sources, {**PARAMETERS, "ratios": ("0.1",)})
     write_manifest(built, tmp_path / "manifest")
-    command = [
-        "export",
-        str(tmp_path / "manifest"),
-        "--format",
-        "coco",
-        "--part",
-        "closed",
-        "--part",
-        "wilderness",
-    ]
+    command = ["export", str(tmp_path / "manifest"), "--format", "coco", "--part", "closed", "--part", "wilderness"]
     given = ["--source", f"voc2007-test={voc}", "--source", f"coco={coco}"]
     assert main([*command, *given, "--out", str(tmp_path / "both.json")]) == 0
     data = json.loads((tmp_path / "both.json").read_bytes())
@@ -280,10 +271,7 @@ def check_real_closed_part_and_val2017_wilderness(shared: Path, tmp_path: Path) 
     # Spec 1.1: 14976 objects; the wilderness' boxes are counted in the raw file.
     raw = json.loads(coco.read_bytes())
     numbers = {int(image.partition(":")[2]) for image in built.ids("wilderness")}
-    assert counts == {
-        "closed": 14976,
-        "wilderness": sum(one["image_id"] in numbers for one in raw["annotations"]),
-    }
+    assert counts == {"closed": 14976, "wilderness": sum(one["image_id"] in numbers for one in raw["annotations"])}
     assert len({one["id"] for one in data["annotations"]}) == len(data["annotations"])
     assert sum(one["difficult"] for one in data["annotations"]) == 2944
 

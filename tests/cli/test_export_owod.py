@@ -55,16 +55,7 @@ def command(world: TaskWorld, folder: Path, form: str, *more: str) -> list[str]:
 def test_each_part_of_a_pattern_is_a_file_of_its_own(
     world: TaskWorld, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    more = [
-        "--part",
-        "t*-test",
-        "--part",
-        "t1-*",
-        "--each",
-        "--json",
-        "--out",
-        str(tmp_path / "o"),
-    ]
+    more = ["--part", "t*-test", "--part", "t1-*", "--each", "--json", "--out", str(tmp_path / "o")]
     assert main([*command(world, folder, "coco"), *more]) == 0
     captured = capsys.readouterr()
     summary = json.loads(captured.out)
@@ -85,7 +76,7 @@ def test_each_part_is_a_folder_of_its_own(form: str, world: TaskWorld, folder: P
     more = ["--part", "t*-train", "--each", "--out", str(tmp_path / "out")]
     assert main([*command(world, folder, form), *more]) == 0
     assert sorted(path.name for path in (tmp_path / "out").iterdir() if path.is_dir()) == [
-        *("t1-train", "t2-train", "t3-train"),
+        *("t1-train", "t2-train", "t3-train")
     ]
     alone = [*command(world, folder, form), "--part", "t2-train", "--out", str(tmp_path / "alone")]
     assert main(alone) == 0

@@ -41,11 +41,7 @@ def command(protocol: str, folder: Path) -> list[str]:
     """Write small files of a protocol, and return the command that evaluates them."""
     if protocol == "findmeifyoucan":
         files = example_files(folder)
-        given = [
-            ("--truth", files["truth"]),
-            ("--detections", files["detections"]),
-            ("--scores", files["id"]),
-        ]
+        given = [("--truth", files["truth"]), ("--detections", files["detections"]), ("--scores", files["id"])]
     elif protocol == "osod3":
         world = write_world(folder)
         given = [(f"--{one}", world[key]) for one, key in OSOD3_FILES.items()]

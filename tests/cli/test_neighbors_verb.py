@@ -95,13 +95,7 @@ def test_set_similarity(photos: Path, tmp_path: Path, capsys: pytest.CaptureFixt
     assert result["sets"]["near"]["mean"] == pytest.approx(1, rel=0, abs=cosine_error(352))
     assert result["reference"]["n"] == 6
     names = {path.name for path in (tmp_path / "o").iterdir()} - {LEDGER}
-    assert names == {
-        "similarity.csv",
-        "statistics.json",
-        "histograms.png",
-        "histograms.svg",
-        "histograms.csv",
-    }
+    assert names == {"similarity.csv", "statistics.json", "histograms.png", "histograms.svg", "histograms.csv"}
 
 
 def test_duplicates(photos: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -149,10 +149,7 @@ def test_a_graph_that_falls_apart() -> None:
     graph = from_images(images, list("abcdyz"))
     with pytest.raises(CutError, match="y, z"):
         normalized_cut(graph, 2)
-    assert normalized_cut(graph, 2, CutOptions(components="cut")).clusters == (
-        ("a", "b", "c", "d"),
-        ("y", "z"),
-    )
+    assert normalized_cut(graph, 2, CutOptions(components="cut")).clusters == (("a", "b", "c", "d"), ("y", "z"))
     assert normalized_cut(graph, 2, CutOptions(components="cut")).value == 0
     giant = normalized_cut(graph, 2, CutOptions(components="giant"))
     assert giant.clusters == (("a", "b", "y", "z"), ("c", "d"))

@@ -6,13 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curation.cooccurrence.search import (
-    between_clusters,
-    labels_of,
-    normalized_cut_value,
-    partition_of,
-    refine,
-)
+from curation.cooccurrence.search import between_clusters, labels_of, normalized_cut_value, partition_of, refine
 from curation.errors import CutError
 from tests.cooccurrence.graphs import ncut_in_loops, small_graph
 

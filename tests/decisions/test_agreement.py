@@ -41,10 +41,7 @@ def test_the_worked_example_of_fleiss() -> None:
     chance = sum(share**2 for share in shares)
     assert found.value == float((mean - chance) / (1 - chance))
     assert found.value == pytest.approx(0.210, abs=5e-4)
-    assert (found.observed, found.expected) == (
-        pytest.approx(0.378, abs=5e-4),
-        pytest.approx(0.213, abs=5e-4),
-    )
+    assert (found.observed, found.expected) == (pytest.approx(0.378, abs=5e-4), pytest.approx(0.213, abs=5e-4))
     assert (found.items, found.left_out, found.raters) == (10, 0, (14, 14))
 
 
@@ -83,8 +80,7 @@ def test_fleiss_with_unequal_numbers_counts_pairs_of_verdicts(ratings: list[list
         return
     agreeing = [
         Fraction(
-            sum(one[i] == one[j] for i in range(len(one)) for j in range(len(one)) if i != j),
-            len(one) * (len(one) - 1),
+            sum(one[i] == one[j] for i in range(len(one)) for j in range(len(one)) if i != j), len(one) * (len(one) - 1)
         )
         for one in counted
     ]

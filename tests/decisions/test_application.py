@@ -148,10 +148,7 @@ def test_stale_decisions_are_told_and_refused_when_strict(base: Manifest, rows: 
 
 def test_undecided_images_stay_and_are_refused_when_strict(base: Manifest) -> None:
     one = base.ids("closed")[0]
-    rows = [
-        *decided("closed", "remove", one, reviewer="a"),
-        *decided("closed", "keep", one, reviewer="b"),
-    ]
+    rows = [*decided("closed", "remove", one, reviewer="a"), *decided("closed", "keep", one, reviewer="b")]
     found = apply_decisions(base, resolve(rows, "majority"), version="2.0.0")
     assert one in found.manifest.ids("closed")
     assert any("1 undecided" in note for note in found.manifest.header.notes)
@@ -186,12 +183,7 @@ ACTIONS = st.sampled_from(
     ]
 )
 ASKED = st.lists(
-    st.tuples(
-        st.sampled_from(["", "wilderness", "closed", "coco"]),
-        ACTIONS,
-        st.integers(0, 29),
-    ),
-    max_size=12,
+    st.tuples(st.sampled_from(["", "wilderness", "closed", "coco"]), ACTIONS, st.integers(0, 29)), max_size=12
 )
 
 

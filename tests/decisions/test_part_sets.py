@@ -68,10 +68,7 @@ def test_an_image_in_neither_part_is_told(pool: Manifest) -> None:
     stray = pool.ids("zoo-start")[-1]
     work = sets(pool)
     work.replay([*decided("zoo", "to_near", stray), *decided("zoo", "remove", stray)])
-    assert [(one.action, one.images) for one in work.ineffective] == [
-        ("remove", (stray,)),
-        ("to_near", (stray,)),
-    ]
+    assert [(one.action, one.images) for one in work.ineffective] == [("remove", (stray,)), ("to_near", (stray,))]
     assert work.changes() == ()
 
 

@@ -145,11 +145,7 @@ def test_a_near_image_outside_the_start_list_is_an_error() -> None:
 
 
 def test_keep_reject_and_unsure_leave_everything_as_it_is() -> None:
-    rows = [
-        *decided("manual", "keep", 1),
-        *decided("manual", "unsure", 2),
-        *decided("candidate", "reject", 9),
-    ]
+    rows = [*decided("manual", "keep", 1), *decided("manual", "unsure", 2), *decided("candidate", "reject", 9)]
     assert run(rows) == run()
 
 

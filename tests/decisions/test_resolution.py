@@ -54,10 +54,7 @@ def test_dates_go_before_the_order_of_rows() -> None:
 
 
 def test_a_verdict_that_is_undone_has_no_effect() -> None:
-    rows = [
-        verdict(1, "remove", "anna", "2025-03-01"),
-        verdict(1, "unsure", "anna", "2025-03-02", reason="undo"),
-    ]
+    rows = [verdict(1, "remove", "anna", "2025-03-01"), verdict(1, "unsure", "anna", "2025-03-02", reason="undo")]
     found = resolve(rows)
     assert actions(found.decisions) == [(1, "anna", "unsure")]
     assert found.abstained == 1
@@ -72,12 +69,7 @@ def test_the_same_verdict_given_again_later_stands_once() -> None:
 
 
 def test_unnamed_verdicts_all_stand_and_may_conflict() -> None:
-    rows = [
-        verdict(1, "remove"),
-        verdict(1, "to_near"),
-        verdict(2, "remove"),
-        verdict(2, "remove", reason="x"),
-    ]
+    rows = [verdict(1, "remove"), verdict(1, "to_near"), verdict(2, "remove"), verdict(2, "remove", reason="x")]
     with pytest.raises(DecisionConflictError, match="1 images") as caught:
         resolve(rows)
     assert "remove by unnamed; to_near by unnamed" in str(caught.value.where)
@@ -135,11 +127,7 @@ def test_order_and_repeats_change_nothing_and_resolving_again_neither(
     shuffled = [*rows, *rows]
     random.Random(seed).shuffle(shuffled)
     again = resolve(shuffled, rule, seniors=seniors, allow_conflicts=True)
-    assert (again.decisions, again.conflicts, again.digest) == (
-        found.decisions,
-        found.conflicts,
-        found.digest,
-    )
+    assert (again.decisions, again.conflicts, again.digest) == (found.decisions, found.conflicts, found.digest)
     assert again.repeated == len(rows)
     assert resolve(found.decisions, rule, seniors=seniors, allow_conflicts=True).decisions == found.decisions
     assert set(found.decisions) <= set(rows)

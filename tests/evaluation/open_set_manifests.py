@@ -3,16 +3,7 @@
 from pathlib import Path
 
 from curation.canonical import sha256_of_lines
-from curation.manifest.header import (
-    ClassEntry,
-    FileEntry,
-    Header,
-    LabelView,
-    Paper,
-    PartEntry,
-    Rule,
-    SourceEntry,
-)
+from curation.manifest.header import ClassEntry, FileEntry, Header, LabelView, Paper, PartEntry, Rule, SourceEntry
 from curation.manifest.manifest import Manifest
 
 WNIDS = ("n00000001", "n00000002", "n00000003", "n00000004")

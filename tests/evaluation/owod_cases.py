@@ -34,11 +34,7 @@ SCORES = st.sampled_from(("0.05", "0.1234", "0.1231", "0.3", "0.5", "0.5004", "0
 
 @st.composite
 def cases(draw: st.DrawFn, *, repeats: bool = False, distinct: bool = False) -> Case:
-    n_previous, n_current, n_images = (
-        draw(st.integers(0, 2)),
-        draw(st.integers(1, 2)),
-        draw(st.integers(1, 4)),
-    )
+    n_previous, n_current, n_images = (draw(st.integers(0, 2)), draw(st.integers(1, 2)), draw(st.integers(1, 4)))
     known = tuple("abcd"[: n_previous + n_current])
     names = st.sampled_from((*known, UNKNOWN, UNKNOWN))
     flags = st.sampled_from((False, False, False, True))

@@ -42,8 +42,7 @@ def official_object(box: Box) -> Box:
     """XML corners ``int(x + 1) .. int(x + w + 1)``."""
     x, y, w, h = box
     return between(
-        [Fraction(trunc(x + 1)), Fraction(trunc(y + 1))],
-        [Fraction(trunc(x + w + 1)), Fraction(trunc(y + h + 1))],
+        [Fraction(trunc(x + 1)), Fraction(trunc(y + 1))], [Fraction(trunc(x + w + 1)), Fraction(trunc(y + h + 1))]
     )
 
 

@@ -171,14 +171,7 @@ def impact(world: World, result: dict[int, str], n: list[int], sizes: list[int],
         closed_precision = mean([Fraction(tp[c], tp[c] + fp[c]) for c in labels])
         open_precision = mean([Fraction(tp[c], tp[c] + fp[c] + opened[c][level]) for c in labels])
         ratio.append(closed_precision / open_precision - 1 if closed_precision and open_precision else None)
-    return {
-        "tp": tp,
-        "fp": fp,
-        "opened": opened,
-        "macro": macro,
-        "pooled": pooled,
-        "ratio_of_mean_precision": ratio,
-    }
+    return {"tp": tp, "fp": fp, "opened": opened, "macro": macro, "pooled": pooled, "ratio_of_mean_precision": ratio}
 
 
 def official(world: World, *, single: bool = False) -> dict[str, object]:

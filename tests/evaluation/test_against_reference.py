@@ -102,10 +102,7 @@ def test_the_reference_solves_the_worked_example_by_hand() -> None:
         n_classes=2,
         n_closed=10,
         n_wild=10,
-        closed=(
-            *(Thing(image, 0, big) for image in range(10)),
-            Thing(0, 1, (300, 100, 100, 100)),
-        ),
+        closed=(*(Thing(image, 0, big) for image in range(10)), Thing(0, 1, (300, 100, 100, 100))),
         wild=tuple(Thing(image, -1, big) for image in range(10) if image != 4),
         inside=(*guesses(cats, 0), *guesses(dogs, 1)),
         outside=(*guesses(wild_cats, 0), *guesses(wild_dogs, 1)),

@@ -194,11 +194,7 @@ def test_equals_an_evaluation_of_really_duplicated_images(seed: int, difficult: 
             check(averages["incl_level0"], float(np.mean(values)), drawn.mean(axis=1).tolist())
     for flavour in ("mAP11", "mAP_area"):
         for place in ("closed", "wr1"):
-            check(
-                result[flavour][place],
-                estimates[flavour][place],
-                [sample[flavour][place] for sample in samples],
-            )
+            check(result[flavour][place], estimates[flavour][place], [sample[flavour][place] for sample in samples])
 
 
 @pytest.fixture(scope="module")

@@ -67,11 +67,7 @@ def test_hand_checked_case(engine: Any) -> None:
     detections = detections_of([(2, 0, BOX, 0.9), (0, 0, BOX, 0.8), (1, 1, [0.0, 0.0, 20.0, 20.0], 0.7)])
     result = coco_average_precision(HAND_TRUTH, detections, engine=engine)
     cat = 51 * 0.5 / 101
-    assert result["per_class"] == {
-        "cat": pytest.approx(cat, abs=1e-12),
-        "dog": pytest.approx(1.0),
-        "cow": None,
-    }
+    assert result["per_class"] == {"cat": pytest.approx(cat, abs=1e-12), "dog": pytest.approx(1.0), "cow": None}
     assert result["AP"] == pytest.approx((cat + 1) / 2, abs=1e-12)
     assert result["AP50"] == result["AP75"] == pytest.approx(result["AP"], abs=1e-12)
     assert result["APs"] == pytest.approx(1.0)

@@ -68,10 +68,7 @@ def test_cells_by_hand() -> None:
     found = detections_of([(0, 0, BOX, 0.9), (1, 0, BOX, 0.5), (0, 1, FAR, 0.6), (0, 1, BOX, 0.4)])
     wild = detections_of([(0, 0, BOX, 0.9), (0, 0, HALF, 0.9), (1, 1, BOX, 0.9), (2, 1, BOX, 0.9)])
     result = confusion(Scene(CLOSED, found, WILD, wild), points_at(0.5, 0.5))["0.3"]
-    assert result["closed"] == {
-        "confusion": {"cat": {"cat": 1, "dog": 1}},
-        "background": {"cat": 0, "dog": 1},
-    }
+    assert result["closed"] == {"confusion": {"cat": {"cat": 1, "dog": 1}}, "background": {"cat": 0, "dog": 1}}
     assert result["wr1"] == {
         "confusion": {"cat": {"cat": 1, "dog": 1, "bear": 1, "zebra": 1}, "dog": {"unknown": 1}},
         "background": {"cat": 0, "dog": 1},

@@ -63,13 +63,7 @@ def counted(**kinds: int) -> dict[str, int]:
 
 
 NOTHING_WILD = (truth_of([], 0), detections_of([]))
-OBJECTS = [
-    (0, CAT, BOX),
-    (1, DOG, BOX),
-    (2, SOFA, BOX),
-    (3, CAT, BOX, True),
-    (4, CAT, FAR),
-]
+OBJECTS = [(0, CAT, BOX), (1, DOG, BOX), (2, SOFA, BOX), (3, CAT, BOX, True), (4, CAT, FAR)]
 
 
 def kinds_of_cats(rows: list[Any], **options: Any) -> dict[str, int]:
@@ -135,13 +129,7 @@ def test_wilderness_counts_the_first_n_closed_images_only() -> None:
     closed = truth_of([(0, CAT, BOX)], 2)
     found = detections_of([(0, CAT, BOX, 0.5)])
     wilderness = truth_of([(0, -1, BOX), (2, -1, BOX)], 3)
-    rows = [
-        (0, CAT, TENTH, 0.9),
-        (0, CAT, LESS, 0.9),
-        (1, CAT, BOX, 0.5),
-        (1, CAT, BOX, 0.49),
-        (2, CAT, BOX, 0.9),
-    ]
+    rows = [(0, CAT, TENTH, 0.9), (0, CAT, LESS, 0.9), (1, CAT, BOX, 0.5), (1, CAT, BOX, 0.49), (2, CAT, BOX, 0.9)]
     section = run(closed, found, wilderness, detections_of(rows))["0.3"]["wr1"]
     assert section["total"] == counted(correct=1, unknown_unknown=1, mixed_unknown=2)
     assert section["shares"]["total"]["mixed_unknown"] == 0.5

@@ -12,12 +12,7 @@ import pytest
 from PIL import Image
 
 from curation.benchmarks.elephant.diagnosis import ALL_CLASSES, KINDS
-from curation.benchmarks.elephant.figures import (
-    background_histogram,
-    confusion_figure,
-    error_bars,
-    wilderness_curve,
-)
+from curation.benchmarks.elephant.figures import background_histogram, confusion_figure, error_bars, wilderness_curve
 from curation.benchmarks.elephant.measures import INTERPOLATED
 from curation.csv_table import as_csv
 from curation.errors import EvaluationError
@@ -139,10 +134,7 @@ def test_other_csv_files_hold_what_is_drawn(drawn: list[Path]) -> None:
     ]
     # The class without a threshold has no bar.
     assert [row[2] for row in table(drawn, "errors")[1:]] == ["cat", "all classes"] * 2
-    assert table(drawn, "curves")[1:] == [
-        ["A", "cat", "0.9", "0.5", "1.0"],
-        ["A", "cat", "0.1", "1.0", "0.5"],
-    ]
+    assert table(drawn, "curves")[1:] == [["A", "cat", "0.9", "0.5", "1.0"], ["A", "cat", "0.1", "1.0", "0.5"]]
     gap = table(drawn, "gap")[1:]
     assert {row[0] for row in gap} == {"cat"}
     assert [row[1:] for row in gap if row[3] != "0"] == [["0.5", "0.6", "2"]]

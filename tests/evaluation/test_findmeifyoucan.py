@@ -5,13 +5,7 @@ import numpy as np
 import pytest
 
 from curation.benchmarks.findmeifyoucan import evaluation
-from curation.benchmarks.findmeifyoucan.evaluation import (
-    OPTIONS,
-    OodOptions,
-    check_apart,
-    choose_methods,
-    paired,
-)
+from curation.benchmarks.findmeifyoucan.evaluation import OPTIONS, OodOptions, check_apart, choose_methods, paired
 from curation.errors import EvaluationError, UsageError
 from curation.evaluation.ood.detections import OodDetections, ReadOodDetections
 from curation.evaluation.ood.id_scores import IdScores

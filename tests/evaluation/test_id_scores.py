@@ -17,14 +17,7 @@ ROWS = [
 
 @pytest.mark.parametrize(
     "content",
-    [
-        {"scores": [1.5, 2.5]},
-        [1.5, 2.5],
-        ROWS,
-        by_image(ROWS),
-        "[\n 1.5,2.5]",
-        {"scores": {"ood_score": [1.5, 2.5]}},
-    ],
+    [{"scores": [1.5, 2.5]}, [1.5, 2.5], ROWS, by_image(ROWS), "[\n 1.5,2.5]", {"scores": {"ood_score": [1.5, 2.5]}}],
 )
 def test_every_form_of_json_is_the_same_scores(tmp_path: Path, content: Any) -> None:
     found = read_id_scores(write(tmp_path / "id.json", content))
@@ -116,8 +109,7 @@ def test_malformed_files_are_refused(tmp_path: Path, name: str, content: Any, to
 
 
 @pytest.mark.parametrize(
-    "array",
-    [np.zeros((2, 2)), np.array([1 + 2j]), np.array(["a"]), np.array([np.nan]), np.array([{}], object)],
+    "array", [np.zeros((2, 2)), np.array([1 + 2j]), np.array(["a"]), np.array([np.nan]), np.array([{}], object)]
 )
 def test_arrays_of_other_kinds_are_refused(tmp_path: Path, array: Any) -> None:
     np.save(tmp_path / "id.npy", array, allow_pickle=True)

@@ -60,10 +60,7 @@ def damage(change: Callable[[dict[str, Any]], Any]) -> str:
         (damage(lambda row: row["metrics"]["mAP11"].update(value="0.5")), "no row of a leaderboard"),
         (damage(lambda row: row["metrics"]["mAP11"].update(value=True)), "no row of a leaderboard"),
         (damage(lambda row: row["metrics"]["mAP11"].update(value=float("nan"))), "not JSON"),
-        (
-            damage(lambda row: row["metrics"]["mAP11"].update(value=0)).replace(": 0,", ": 1e999,"),
-            "outside the range",
-        ),
+        (damage(lambda row: row["metrics"]["mAP11"].update(value=0)).replace(": 0,", ": 1e999,"), "outside the range"),
         (damage(lambda row: row["metrics"]["AWI@0.3"].update(better="higher")), "what the benchmark defines"),
         (damage(lambda row: row["metrics"]["mAP11"].update(unit="share")), "what the benchmark defines"),
         (

@@ -12,14 +12,7 @@ from curation.benchmarks.registry import measures_of, report_of
 from curation.errors import UsageError
 from curation.evaluation import voc
 from curation.evaluation.leaderboard.rows import Row
-from curation.evaluation.measures import (
-    UNITS,
-    Measure,
-    definitions,
-    measure_of,
-    place_of,
-    ranked,
-)
+from curation.evaluation.measures import UNITS, Measure, definitions, measure_of, place_of, ranked
 
 PROTOCOLS = ("elephant", "voc", "coco", "owod", "osod3", "findmeifyoucan", "imagenet")
 # Which way is better, by the papers' own tables: false detections, impacts and false positive rates are errors.

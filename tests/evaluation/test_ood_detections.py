@@ -12,15 +12,7 @@ from curation.evaluation.readers import Policy
 from curation.evaluation.truth import ground_truth
 from curation.sources.opening import open_source
 from tests.evaluation.ood_reference import EXAMPLE
-from tests.evaluation.ood_worlds import (
-    by_image,
-    columns,
-    hexadecimal,
-    plain,
-    results_content,
-    truth_content,
-    write,
-)
+from tests.evaluation.ood_worlds import by_image, columns, hexadecimal, plain, results_content, truth_content, write
 
 ROW: dict[str, Any] = {"image_id": 1, "bbox": [1, 2, 3, 4], "score": 0.5, "ood_score": 1.0}
 
@@ -59,10 +51,7 @@ def test_boxes_of_both_kinds_are_the_same_corners(tmp_path: Path) -> None:
 
 def test_corners_keep_every_digit_of_the_file(tmp_path: Path) -> None:
     # x1 + (x2 - x1) is not x2 in binary, and .1f rounds at 20.25.
-    row = {
-        **{key: value for key, value in ROW.items() if key != "bbox"},
-        "bbox_xyxy": [0.1, 0.1, 20.25, 20.25],
-    }
+    row = {**{key: value for key, value in ROW.items() if key != "bbox"}, "bbox_xyxy": [0.1, 0.1, 20.25, 20.25]}
     assert read(tmp_path, [row]).detections.corners[0].tolist() == [0.1, 0.1, 20.25, 20.25]
 
 

@@ -115,8 +115,7 @@ def test_macro_and_class_rates() -> None:
 
 
 @pytest.mark.parametrize(
-    ("labels", "reason"),
-    [([-1, -2], "no sample of a known class"), ([0, -1], "no unknown sample")],
+    ("labels", "reason"), [([-1, -2], "no sample of a known class"), ([0, -1], "no unknown sample")]
 )
 def test_an_empty_group_is_undefined_with_a_reason(labels: list[int], reason: str) -> None:
     data = class_scores(labels, [[1.0], [2.0]])
@@ -134,8 +133,7 @@ def test_one_distinct_target_score_leaves_the_papers_grid_empty() -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["", "a", "-0.1", "1.1", "nan", "inf", "1/10", "0.00000000000001", ".", "1_0", "\u0660", "1e-99999999"],
+    "text", ["", "a", "-0.1", "1.1", "nan", "inf", "1/10", "0.00000000000001", ".", "1_0", "\u0660", "1e-99999999"]
 )
 def test_queries_that_are_no_rates(text: str) -> None:
     with pytest.raises(UsageError):

@@ -75,10 +75,7 @@ def check_the_golden_case(shared: Path) -> None:
     for profile, key in (("voc", "curve"), ("clean", "curve_clean")):
         for row, theirs in zip(result["curves"][profile], expected[key], strict=True):
             for name, value in theirs.items():
-                assert row[name] == (None if value is None else pytest.approx(value, abs=1e-12)), (
-                    profile,
-                    name,
-                )
+                assert row[name] == (None if value is None else pytest.approx(value, abs=1e-12)), (profile, name)
 
 
 def in_loops(objects: Any, detections: Any, theta: float, profile: str) -> dict[str, int]:

@@ -16,9 +16,7 @@ from tests.worlds import coco
 
 TRUTH: dict[str, Any] = {
     "images": [{"id": 1, "width": 50, "height": 50, "file_name": "1.jpg"}],
-    "annotations": [
-        {"id": 1, "image_id": 1, "category_id": 3, "bbox": [0, 0, 9, 9], "area": 81, "iscrowd": 0},
-    ],
+    "annotations": [{"id": 1, "image_id": 1, "category_id": 3, "bbox": [0, 0, 9, 9], "area": 81, "iscrowd": 0}],
     "categories": [{"id": 3, "name": "owl"}, {"id": 7, "name": "cat"}],
 }
 FOUND = [{"image_id": 1, "category_id": 3, "bbox": [0, 0, 9, 9], "score": 0.9}]

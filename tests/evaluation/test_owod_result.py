@@ -114,16 +114,7 @@ def test_without_unknown_objects_their_rates_are_undefined(case: Case, objects: 
     # Difficult unknown objects count nowhere.
     extra = (Thing(1, UNKNOWN, (Decimal(0),) * 2 + (Decimal(5),) * 2, difficult=True),) if objects else ()
     for found in evaluated(replace(case, objects=kept + extra)).values():
-        names = (
-            "UR",
-            "UDR",
-            "UDP",
-            "AP_unknown",
-            "WI",
-            "WI_closed_set_denominator",
-            "AOSE",
-            "AOSE_objects",
-        )
+        names = ("UR", "UDR", "UDP", "AP_unknown", "WI", "WI_closed_set_denominator", "AOSE", "AOSE_objects")
         assert {found[name] for name in names} == {None}
         assert set(found["WI_at_recall"].values()) == {None}
 
@@ -153,12 +144,7 @@ def test_the_worked_example() -> None:
     case, originals = example()
     found = evaluated(case, originals=originals)
     ore, owdetr, clean = found["ore"], found["owdetr"], found["clean"]
-    assert (ore["num_unknown_gt"], ore["TP_u"], ore["FN_u_star"], ore["FN_u_star_excl_known_tp"]) == (
-        7,
-        2,
-        2,
-        1,
-    )
+    assert (ore["num_unknown_gt"], ore["TP_u"], ore["FN_u_star"], ore["FN_u_star_excl_known_tp"]) == (7, 2, 2, 1)
     assert [ore[k] for k in ("UR", "UDR", "UDP")] == pytest.approx([200 / 7, 400 / 7, 50.0])
     assert (ore["AOSE"], ore["AOSE_objects"]) == (4, 3)
     assert [ore["mAP_cur"], ore["WI"], ore["AP_unknown"]] == pytest.approx([50.0, 1 / 3, 200 / 7])

@@ -32,16 +32,9 @@ def file_of(folder: Path, *tasks: dict[str, Any]) -> Path:
 
 def test_tasks_are_read_in_file_order_with_known_classes_previous_first(tmp_path: Path) -> None:
     tasks = tasks_of_file(
-        file_of(
-            tmp_path,
-            {"name": "t1", "cur": ["b"], "rest": ["a"]},
-            {"name": "t2", "prev": ["b"], "cur": ["a"]},
-        )
+        file_of(tmp_path, {"name": "t1", "cur": ["b"], "rest": ["a"]}, {"name": "t2", "prev": ["b"], "cur": ["a"]})
     )
-    assert [(task.name, task.known, task.rest) for task in tasks] == [
-        ("t1", ("b",), ("a",)),
-        ("t2", ("b", "a"), None),
-    ]
+    assert [(task.name, task.known, task.rest) for task in tasks] == [("t1", ("b",), ("a",)), ("t2", ("b", "a"), None)]
 
 
 @pytest.mark.parametrize(
@@ -80,11 +73,7 @@ def test_known_classes_have_the_ids_of_the_truth(tmp_path: Path) -> None:
 def test_aliases_and_ids_of_a_manifest_go_before_those_of_the_truth(tmp_path: Path) -> None:
     task = ClassRoles("t", (), ("airplane",), (), "here", {"airplane": 0}, (1,), {"aeroplane": "airplane"})
     known = known_classes(task, source_of(tmp_path, "aeroplane"))
-    assert (known.names, known.numbers, dict(known.aliases)) == (
-        ("airplane",),
-        (0,),
-        {"aeroplane": "airplane"},
-    )
+    assert (known.names, known.numbers, dict(known.aliases)) == (("airplane",), (0,), {"aeroplane": "airplane"})
 
 
 def test_a_class_the_truth_lacks_and_one_the_task_lacks(tmp_path: Path) -> None:

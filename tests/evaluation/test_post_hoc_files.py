@@ -83,12 +83,7 @@ def test_pickles_and_other_files_are_refused(tmp_path: Path) -> None:
     np.savez(pickled, logits=np.array([[{}]], object))
     other = tmp_path / "o.npz"
     other.write_bytes(b"PK no archive")
-    for path in (
-        pickled,
-        other,
-        archive_of(tmp_path / "r.npz", b"raw"),
-        archive_of(tmp_path / "k", b"", "logits"),
-    ):
+    for path in (pickled, other, archive_of(tmp_path / "r.npz", b"raw"), archive_of(tmp_path / "k", b"", "logits")):
         with pytest.raises(PredictionError):
             read_inputs(path)
     with pytest.raises(MissingFileError):

@@ -16,17 +16,7 @@ from curation.evaluation import coco_engine, voc
 from curation.evaluation.inputs import Reading
 from curation.evaluation.leaderboard.rows import read_rows
 from curation.evaluation.measures import Measure
-from curation.evaluation.result import (
-    Column,
-    Figure,
-    Report,
-    Result,
-    Scored,
-    Table,
-    across,
-    schema_text,
-    shown,
-)
+from curation.evaluation.result import Column, Figure, Report, Result, Scored, Table, across, schema_text, shown
 from tests.worlds import coco as coco_world
 from tests.worlds import voc as voc_world
 

@@ -11,14 +11,7 @@ from curation.canonical import sha256_of_file
 from curation.errors import MissingFileError, PredictionError, UsageError
 from curation.evaluation.class_scores import part_samples, protocol_classes
 from curation.evaluation.score_files import Keys, read_npy, read_scores
-from tests.evaluation.open_set_manifests import (
-    LISTS,
-    TEST_CLASSES,
-    TEST_LABELS,
-    WNIDS,
-    open_set_manifest,
-    write_truth,
-)
+from tests.evaluation.open_set_manifests import LISTS, TEST_CLASSES, TEST_LABELS, WNIDS, open_set_manifest, write_truth
 
 SCORES = np.array([[0.75, 0.25], [0.25, 0.75], [0.0, 1.0], [0.5, 0.5], [0.625, 0.375], [1.0, 0.0]])
 NAMES = [one.partition(":")[2] for one in LISTS["test"]]

@@ -40,10 +40,7 @@ def test_classes_of_a_manifest() -> None:
 def test_a_manifest_of_boxes_is_refused() -> None:
     manifest = open_set_manifest()
     entries = manifest.header.classes
-    for changed in (
-        msgspec.structs.replace(entries[2], role="ignored"),
-        msgspec.structs.replace(entries[1], index=5),
-    ):
+    for changed in (msgspec.structs.replace(entries[2], role="ignored"), msgspec.structs.replace(entries[1], index=5)):
         others = tuple(changed if one.name == changed.name else one for one in entries)
         header = msgspec.structs.replace(manifest.header, classes=others)
         with pytest.raises(UsageError):

@@ -15,15 +15,7 @@ CATEGORIES = [{"id": 7, "name": "cat"}, {"id": 3, "name": "dog"}, {"id": -1, "na
 
 def annotation(number: int, image: int, category: int, **more: Any) -> dict[str, Any]:
     box = [number, 0, 10, 10]
-    return {
-        "id": number,
-        "image_id": image,
-        "category_id": category,
-        "bbox": box,
-        "area": 50,
-        "iscrowd": 0,
-        **more,
-    }
+    return {"id": number, "image_id": image, "category_id": category, "bbox": box, "area": 50, "iscrowd": 0, **more}
 
 
 def source(tmp_path: Path, annotations: list[dict[str, Any]], images: tuple[int, ...] = (30, 4, 11)) -> Source:

@@ -41,10 +41,7 @@ def with_certain_impact(world: World, score: int) -> World:
         closed=(*world.closed, *(Thing(image, 0, BOX) for image in more)),
         inside=(*world.inside, *(Guess(image, 0, BOX, score) for image in more)),
         wild=tuple(replace(thing, image=thing.image + 1) for thing in world.wild),
-        outside=(
-            Guess(0, 0, BOX, 1000),
-            *(replace(guess, image=guess.image + 1) for guess in world.outside),
-        ),
+        outside=(Guess(0, 0, BOX, 1000), *(replace(guess, image=guess.image + 1) for guess in world.outside)),
     )
 
 
@@ -95,12 +92,7 @@ def evaluated(files: dict[str, Path]) -> dict[str, Any]:
     truths = {part: ground_truth(source, known).truth for part, source in sources.items()}
     found = {part: read_coco_results(files[f"{part}-results"], truth) for part, truth in truths.items()}
     return measures(
-        (
-            truths["closed"],
-            found["closed"].detections,
-            truths["wilderness"],
-            found["wilderness"].detections,
-        )
+        (truths["closed"], found["closed"].detections, truths["wilderness"], found["wilderness"].detections)
     )
 
 
@@ -142,9 +134,7 @@ def test_the_order_of_closed_images_changes_nothing(world: World, seed: int) -> 
     place = np.random.default_rng(seed).permutation(world.n_closed).tolist()
     things = sorted((replace(t, image=place[t.image]) for t in world.closed), key=lambda thing: thing.image)
     moved = replace(
-        world,
-        closed=tuple(things),
-        inside=tuple(replace(guess, image=place[guess.image]) for guess in world.inside),
+        world, closed=tuple(things), inside=tuple(replace(guess, image=place[guess.image]) for guess in world.inside)
     )
     assert measures(columns_of(moved)) == measures(columns_of(world))
 

@@ -218,6 +218,8 @@ def ovcoco_tables(data: dict[str, Any]) -> Iterator[Frozen]:
     )
     orders = [(f"{row['case']} {row['list']}", row["decided_by_order"]) for row in lists if row["decided_by_order"]]
     yield "decided_by_order", ("section", "decisions"), orders
+
+
 def findmeifyoucan(data: dict[str, Any]) -> dict[str, Any]:
     added = ("scored", "details", "intervals", "known_classes_from", "variants", "bootstrap")
     kept = {key: value for key, value in data.items() if key not in added}

@@ -14,11 +14,7 @@ from tests.real_files import real_files
 TREE = {
     "LabelName": "/m/root",
     "Subcategory": [
-        {
-            "LabelName": "/m/car",
-            "Subcategory": [{"LabelName": "/m/taxi"}],
-            "Part": [{"LabelName": "/m/wheel"}],
-        },
+        {"LabelName": "/m/car", "Subcategory": [{"LabelName": "/m/taxi"}], "Part": [{"LabelName": "/m/wheel"}]},
         {"LabelName": "/m/wheel"},
         {"LabelName": "/m/boat", "Subcategory": [{"LabelName": "/m/taxi"}]},
     ],
@@ -55,10 +51,7 @@ def test_names_stand_in_quotes_where_they_hold_a_comma(tmp_path: Path) -> None:
         ({"LabelName": 3}, "hierarchy cannot be read"),
         ({"LabelName": "/m/a", "Subcategory": {"LabelName": "/m/b"}}, "hierarchy cannot be read"),
         ({"LabelName": "/m/a", "Subcategory": ["/m/b"]}, "hierarchy cannot be read"),
-        (
-            {"LabelName": "a", "Subcategory": [{"LabelName": "b", "Subcategory": [{"LabelName": "a"}]}]},
-            "cycle",
-        ),
+        ({"LabelName": "a", "Subcategory": [{"LabelName": "b", "Subcategory": [{"LabelName": "a"}]}]}, "cycle"),
     ],
 )
 def test_hostile_trees(tmp_path: Path, content: Any, message: str) -> None:

@@ -82,10 +82,7 @@ def test_nltk_agrees_on_2000_random_pairs(wordnet_folder: Path) -> None:
             for first, second in zip(*several, strict=True):
                 one, other = (reader.synset_from_pos_and_offset("n", int(node[1:])) for node in (first, second))
                 pair = kin, [first], [second]
-                assert wu_palmer(*pair)[0, 0] == pytest.approx(one.wup_similarity(other), abs=1e-12), (
-                    first,
-                    second,
-                )
+                assert wu_palmer(*pair)[0, 0] == pytest.approx(one.wup_similarity(other), abs=1e-12), (first, second)
                 assert path_similarity(*pair)[0, 0] == pytest.approx(one.path_similarity(other), abs=1e-12)
                 assert leacock_chodorow(*pair)[0, 0] == pytest.approx(one.lch_similarity(other), abs=1e-12)
 

@@ -6,16 +6,7 @@ import numpy as np
 import pytest
 
 from curation.canonical import sha256_of_lines
-from curation.manifest.header import (
-    ClassEntry,
-    FileEntry,
-    Header,
-    LabelView,
-    Paper,
-    PartEntry,
-    Rule,
-    SourceEntry,
-)
+from curation.manifest.header import ClassEntry, FileEntry, Header, LabelView, Paper, PartEntry, Rule, SourceEntry
 from curation.manifest.manifest import Manifest
 from curation.sources.source import Source
 from tests.made_source import image_rows, make_source

@@ -41,23 +41,7 @@ def test_good_names(make_manifest: Make, name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name",
-    [
-        "",
-        "Elephant",
-        "a/b/c",
-        "/a",
-        "a/",
-        "../a",
-        "a/..",
-        "a b",
-        "a--b",
-        "-a",
-        "a/./b",
-        "a\n",
-        "ä",
-        "a" * 121,
-    ],
+    "name", ["", "Elephant", "a/b/c", "/a", "a/", "../a", "a/..", "a b", "a--b", "-a", "a/./b", "a\n", "ä", "a" * 121]
 )
 def test_bad_names(make_manifest: Make, name: str) -> None:
     with pytest.raises(ManifestError, match="inconsistent"):
@@ -114,10 +98,7 @@ def test_part_names_are_no_paths(manifest: Manifest, name: str) -> None:
         (lambda header: with_source(header, name="To y"), "sources"),
         (lambda header: with_source(header, dropped={"box": -1}), "dropped"),
         (lambda header: with_classes(header, ClassEntry(name="cat", role="known", index=9)), "cat twice"),
-        (
-            lambda header: with_classes(header, ClassEntry(name="airplane", role="known", index=9)),
-            "airplane twice",
-        ),
+        (lambda header: with_classes(header, ClassEntry(name="airplane", role="known", index=9)), "airplane twice"),
         (lambda header: with_classes(header, ClassEntry(name="x", role="unknown", index=1)), "1 twice"),
         (lambda header: with_classes(header, ClassEntry(name="x", role="known", index=-1)), "known class"),
         (lambda header: with_classes(header, ClassEntry(name="x", role="unknown", index=-2)), "-1 to"),

@@ -93,10 +93,7 @@ def test_ids_that_move_between_parts(make_manifest: Make) -> None:
 
 
 def test_parts_that_come_and_go(make_manifest: Make) -> None:
-    one, two = (
-        make_manifest({"closed": ("toy:1",)}),
-        make_manifest({"closed": ("toy:1",), "rest": ("toy:3",)}),
-    )
+    one, two = (make_manifest({"closed": ("toy:1",)}), make_manifest({"closed": ("toy:1",), "rest": ("toy:3",)}))
     assert diff_manifests(one, two).verdict == "minor"
     assert diff_manifests(two, one).verdict == "major"
 
@@ -111,12 +108,7 @@ def test_a_declared_part_that_gets_its_list(manifest: Manifest) -> None:
 
 @pytest.mark.parametrize(
     ("old", "new", "step"),
-    [
-        ("1.0.0", "1.0.1", "patch"),
-        ("1.0.9", "1.1.0", "minor"),
-        ("1.9.9", "2.0.0", "major"),
-        ("2.0.0", "1.0.0", None),
-    ],
+    [("1.0.0", "1.0.1", "patch"), ("1.0.9", "1.1.0", "minor"), ("1.9.9", "2.0.0", "major"), ("2.0.0", "1.0.0", None)],
 )
 def test_stated_step(make_manifest: Make, old: str, new: str, step: str | None) -> None:
     difference = diff_manifests(make_manifest(version=old), make_manifest(version=new))
@@ -153,10 +145,7 @@ def test_lists_that_are_not_at_hand_differ_by_their_digest(make_manifest: Make) 
         for ids in (("toy:1",), ("toy:2",))
     )
     difference = diff_manifests(old, new)
-    assert (difference.verdict, [change.subject for change in difference.changes]) == (
-        "major",
-        ["part closed"],
-    )
+    assert (difference.verdict, [change.subject for change in difference.changes]) == ("major", ["part closed"])
     completed = Manifest(header=old.header, lists={"closed": ("toy:1",)})
     assert diff_manifests(old, completed).verdict == "none"
 

@@ -49,17 +49,8 @@ def draft(make_manifest: Callable[..., Manifest]) -> Header:
     return msgspec.structs.replace(
         header,
         origin="as_published",
-        parts=(
-            part("test", "voc7", "voc12", "coco"),
-            part("train", "coco"),
-            part("val", "coco", subset_of="train"),
-        ),
-        sources=(
-            source(LISTS, "lists"),
-            source("voc7", "voc2007"),
-            source("voc12", "voc2012"),
-            source("coco", "coco"),
-        ),
+        parts=(part("test", "voc7", "voc12", "coco"), part("train", "coco"), part("val", "coco", subset_of="train")),
+        sources=(source(LISTS, "lists"), source("voc7", "voc2007"), source("voc12", "voc2012"), source("coco", "coco")),
         rule=Rule(
             protocol="as_published",
             algorithm_version=1,
@@ -167,8 +158,7 @@ def test_changed_line_ends_are_recognised(header: Header, folder: Path) -> None:
 
 def test_other_lines_of_a_right_file(header: Header, folder: Path) -> None:
     moved = msgspec.structs.replace(
-        header,
-        rule=msgspec.structs.replace(header.rule, parameters={**header.rule.parameters, "val": "train.txt:1-2"}),
+        header, rule=msgspec.structs.replace(header.rule, parameters={**header.rule.parameters, "val": "train.txt:1-2"})
     )
     with pytest.raises(DigestMismatchError, match="part 'val'"):
         import_lists(moved, folder)
@@ -204,8 +194,7 @@ def test_lines_beyond_the_file(draft: Header, folder: Path, lines: str) -> None:
     parameters = {**draft.rule.parameters, "val": f"train.txt:{lines}"}
     with pytest.raises(ManifestError, match="lines that its file does not have"):
         pin_lists(
-            msgspec.structs.replace(draft, rule=msgspec.structs.replace(draft.rule, parameters=parameters)),
-            folder,
+            msgspec.structs.replace(draft, rule=msgspec.structs.replace(draft.rule, parameters=parameters)), folder
         )
 
 

@@ -75,14 +75,7 @@ def test_views_speak_of_the_task(with_tasks: Manifest, source: Source) -> None:
         for name in ("t1-test", "t2-test", "t2-train", "t2-finetune")
     }
     assert counts["t1-test"] == {"known": 2, "unknown": 3, "ignored": 1, "difficult": 1, "crowd": 1}
-    assert counts["t2-test"] == {
-        "known": 1,
-        "unknown": 2,
-        "ignored": 1,
-        "previous": 2,
-        "difficult": 1,
-        "crowd": 1,
-    }
+    assert counts["t2-test"] == {"known": 1, "unknown": 2, "ignored": 1, "previous": 2, "difficult": 1, "crowd": 1}
     assert counts["t2-train"] == {"known": 1, "ignored": 1, "difficult": 0, "crowd": 0}
     assert counts["t2-finetune"] == {"known": 1, "ignored": 1, "previous": 2, "difficult": 1, "crowd": 0}
 

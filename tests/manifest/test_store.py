@@ -42,12 +42,7 @@ def test_round_trip(manifest: Manifest, folder: Path) -> None:
     assert read_manifest(folder) == manifest
     assert read_manifest(folder / "manifest.json") == manifest
     assert (folder / "ids/closed.txt").read_bytes() == b"toy:1\ntoy:2\n"
-    assert sorted(path.name for path in folder.rglob("*")) == [
-        "closed.txt",
-        "ids",
-        "manifest.json",
-        "rest.txt",
-    ]
+    assert sorted(path.name for path in folder.rglob("*")) == ["closed.txt", "ids", "manifest.json", "rest.txt"]
 
 
 def test_digest_is_that_of_the_canonical_header(manifest: Manifest, folder: Path) -> None:
@@ -107,20 +102,12 @@ def test_every_single_byte_counts(data: st.DataObject, folder: Path) -> None:
         ("ids/closed.txt", lambda data: data[:-1], "An id list does not match its digest in the manifest"),
         ("manifest.json", lambda data: data.replace(b"\n", b"\r\n"), "CRLF"),
         ("manifest.json", lambda data: data + b"\n", "The manifest is not in canonical form"),
-        (
-            "manifest.json",
-            lambda data: data.replace(b'"1.0.0"', b'"1.0.1"'),
-            "not the one its digest stands for",
-        ),
+        ("manifest.json", lambda data: data.replace(b'"1.0.0"', b'"1.0.1"'), "not the one its digest stands for"),
         ("manifest.json", lambda data: data[:200], "not readable JSON"),
         ("manifest.json", lambda data: b"", "not readable JSON"),
         ("manifest.json", lambda data: b"\xff\xfe", "not readable JSON"),
         ("manifest.json", lambda data: b"[" * 200_000, "not readable JSON"),
-        (
-            "manifest.json",
-            lambda data: data.replace(b'"schema_version": 1', b'"schema_version": 2'),
-            "schema version",
-        ),
+        ("manifest.json", lambda data: data.replace(b'"schema_version": 1', b'"schema_version": 2'), "schema version"),
         ("manifest.json", lambda data: data.replace(b'"title"', b'"tilte"'), "Malformed manifest"),
     ],
 )

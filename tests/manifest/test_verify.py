@@ -26,14 +26,7 @@ def with_columns(objects: Objects, **columns: object) -> Objects:
 def test_everything_right(manifest: Manifest, source: Source) -> None:
     findings = verify_lists(manifest) + verify_sources(manifest, {"toy": source}, strict=True)
     assert set(outcomes(findings).values()) == {"ok"}
-    assert {one.check for one in findings} == {
-        "list",
-        "files",
-        "images",
-        "annotated_images",
-        "boxes",
-        "flags",
-    }
+    assert {one.check for one in findings} == {"list", "files", "images", "annotated_images", "boxes", "flags"}
 
 
 def test_a_changed_list(manifest: Manifest) -> None:
@@ -67,19 +60,12 @@ def test_other_flags_are_a_note_only_in_another_file(manifest: Manifest, source:
     assert outcomes(verify_sources(manifest, {"toy": same_file}))["flags", "closed"] == "failure"
     other_file = Source(**{**vars(same_file), "files": (FileRecord("toy.json", "sha256:" + "2" * 64, 10, 6),)})
     found = outcomes(verify_sources(manifest, {"toy": other_file}))
-    assert (found["flags", "closed"], found["boxes", "closed"], found["flags", "rest"]) == (
-        "note",
-        "ok",
-        "ok",
-    )
+    assert (found["flags", "closed"], found["boxes", "closed"], found["flags", "rest"]) == ("note", "ok", "ok")
     assert outcomes(verify_sources(manifest, {"toy": other_file}, strict=True))["flags", "closed"] == "failure"
 
 
 def test_what_could_not_be_checked_is_noted(manifest: Manifest, source: Source) -> None:
-    assert outcomes(verify_sources(manifest, {})) == {
-        ("source", "closed"): "note",
-        ("source", "rest"): "note",
-    }
+    assert outcomes(verify_sources(manifest, {})) == {("source", "closed"): "note", ("source", "rest"): "note"}
     declared = Manifest(header=manifest.header, lists={})
     assert outcomes(verify_lists(declared)) == {("list", "closed"): "note", ("list", "rest"): "note"}
     assert source.objects is not None

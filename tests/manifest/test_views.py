@@ -10,14 +10,7 @@ import pytest
 from curation.errors import ManifestError, MissingListError, PresenceOnlyError
 from curation.manifest.header import LabelView
 from curation.manifest.manifest import Manifest
-from curation.manifest.views import (
-    ROLES,
-    count_annotated,
-    locate_images,
-    positions_of,
-    select_objects,
-    view_objects,
-)
+from curation.manifest.views import ROLES, count_annotated, locate_images, positions_of, select_objects, view_objects
 from curation.sources.source import Source
 
 Make = Callable[..., Manifest]

@@ -17,16 +17,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     options = ["--no-deps", "--no-build-isolation", "--no-index", "--quiet", "--disable-pip-version-check"]
     # pip builds inside the folder that it is given: a copy keeps this one clean.
     subprocess.run(["cp", "-r", HERE / "owls", folder / "source"], check=True)
-    command = [
-        sys.executable,
-        "-m",
-        "pip",
-        "install",
-        *options,
-        "--target",
-        folder / "site",
-        folder / "source",
-    ]
+    command = [sys.executable, "-m", "pip", "install", *options, "--target", folder / "site", folder / "source"]
     subprocess.run(command, check=True)
     return folder / "site"
 

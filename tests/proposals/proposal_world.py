@@ -7,11 +7,7 @@ from tests.made_source import as_table, image_rows, make_source
 
 
 def source_of(
-    images: Mapping[str, Sequence[str]],
-    categories: Sequence[str],
-    *,
-    dataset: str = "coco",
-    boxes: bool = True,
+    images: Mapping[str, Sequence[str]], categories: Sequence[str], *, dataset: str = "coco", boxes: bool = True
 ) -> Source:
     """Return a source whose images show some categories: one object for each mention."""
     native = list(images)

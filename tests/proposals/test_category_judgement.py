@@ -60,10 +60,7 @@ def test_the_table_has_the_most_frequent_first() -> None:
     source = source_of({"1": ["fox"], "2": ["fox", "dog"]}, ["dog", "fox"])
     judged = judge_categories(("dog", "fox"), {"dog": DOG}, {"fox": Nearest("dog", 0.5)}, near_wup=CUT)
     rows = category_table("coco", judged, source, {"dog": "n02084071"})
-    assert [(row.category, row.images, row.kinship) for row in rows] == [
-        ("fox", 2, "0.5000"),
-        ("dog", 1, "1.0000"),
-    ]
+    assert [(row.category, row.images, row.kinship) for row in rows] == [("fox", 2, "0.5000"), ("dog", 1, "1.0000")]
 
 
 def test_evidence_tells_number_phrase_and_threshold() -> None:

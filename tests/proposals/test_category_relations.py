@@ -13,20 +13,7 @@ from tests.real_files import real_files
 
 VOC = checked_classes([IdClass(name) for name in VOC_NAMES], "VOC")
 NEAR_IN_COCO = (
-    *(
-        "zebra",
-        "bench",
-        "broccoli",
-        "spoon",
-        "fork",
-        "carrot",
-        "orange",
-        "bowl",
-        "apple",
-        "cup",
-        "laptop",
-        "bed",
-    ),
+    *("zebra", "bench", "broccoli", "spoon", "fork", "carrot", "orange", "bowl", "apple", "cup", "laptop", "bed"),
     *("bear", "vase"),
 )
 """Table 6 of FindMeIfYouCan, from its code."""
@@ -83,10 +70,7 @@ def test_a_name_without_a_synset_may_be_a_word_of_wordnet_for_an_id_class() -> N
 def test_a_kind_goes_to_the_nearest_of_two_classes_above_it() -> None:
     classes = checked_classes([IdClass("animal", synset="n00015388"), IdClass("dog")], "here")
     found = category_relations(
-        ["poodle"],
-        classes,
-        synsets={"poodle": "n02113335"},
-        id_synsets={"animal": "n00015388", "dog": "n02084071"},
+        ["poodle"], classes, synsets={"poodle": "n02113335"}, id_synsets={"animal": "n00015388", "dog": "n02084071"}
     )
     assert found["poodle"] == Relation("label_kind", "dog", "is a kind of dog")
 
@@ -126,11 +110,7 @@ def auroc(near: Sequence[float], far: Sequence[float]) -> float:
     return sum((a > b) + 0.5 * (a == b) for a in near for b in far) / (len(near) * len(far))
 
 
-HEAD_WORDS = {
-    "stop sign": "n06791372",
-    "sports ball": "n02778669",
-    "cell phone": "n04401088",
-}
+HEAD_WORDS = {"stop sign": "n06791372", "sports ball": "n02778669", "cell phone": "n04401088"}
 """First noun senses of the head words sign, ball and phone in WordNet 3.0, where the phrase is no lemma."""
 
 

@@ -6,14 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from curation.errors import ProposalError
-from curation.proposals.clip_overlap import (
-    Look,
-    digest_of,
-    image_of,
-    look_at,
-    look_evidence,
-    text_evidence,
-)
+from curation.proposals.clip_overlap import Look, digest_of, image_of, look_at, look_evidence, text_evidence
 from curation.proposals.id_classes import IdClass
 from tests.proposals.embedding_world import embedded
 from tests.rounding import cosine_error

@@ -25,11 +25,7 @@ FAR, NEAR, NOTHING = piece("far_kinship"), piece("near_kinship", "horse"), piece
         ([piece("detector", "dog"), piece("image_text", "dog"), FAR], "remove", "remove: suspected dog"),
         ([piece("detector", "dog"), piece("image_text", "cat"), FAR], "undecided", "suspected: dog"),
         ([piece("detector", "dog"), piece("image_image"), FAR], "remove", "remove: suspected dog"),
-        (
-            [piece("detector", "cat", "0.6"), piece("detector", "dog", "0.7"), FAR],
-            "undecided",
-            "suspected: dog",
-        ),
+        ([piece("detector", "cat", "0.6"), piece("detector", "dog", "0.7"), FAR], "undecided", "suspected: dog"),
         ([piece("image_image"), NEAR], "undecided", "suspected: looks like ID"),
         ([piece("image_image"), piece("label_broader")], "remove", "remove: suspected ID class"),
         ([piece("label_part", "person")], "undecided", "suspected: person"),
@@ -69,11 +65,7 @@ def test_the_most_suspect_image_is_first() -> None:
 
 
 def test_far_images_of_a_farther_pool_are_farther_and_no_others() -> None:
-    suspects = [
-        Suspect("p", "coco:1", (FAR,)),
-        Suspect("q", "coco:2", (FAR,)),
-        Suspect("p", "coco:3", (NEAR,)),
-    ]
+    suspects = [Suspect("p", "coco:1", (FAR,)), Suspect("q", "coco:2", (FAR,)), Suspect("p", "coco:3", (NEAR,))]
     found = {one.image_id: one.proposal for one in combine(suspects, agreeing=2, farther={"p"})}
     assert found == {"coco:1": "farther", "coco:2": "far", "coco:3": "near"}
 

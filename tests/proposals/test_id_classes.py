@@ -16,10 +16,7 @@ def write(tmp_path: Path, name: str, text: str) -> Path:
     ("name", "text"),
     [
         ("classes.txt", "# what it knows\naeroplane = airplane\ndog\n"),
-        (
-            "classes.json",
-            '{"known": ["aeroplane", "dog"], "unknown": ["fox"], "aliases": {"aeroplane": ["airplane"]}}',
-        ),
+        ("classes.json", '{"known": ["aeroplane", "dog"], "unknown": ["fox"], "aliases": {"aeroplane": ["airplane"]}}'),
         ("pair.toml", 'id_classes = ["aeroplane", "dog"]\n[aliases]\naeroplane = ["airplane"]\n'),
         (
             "own.json",
@@ -31,18 +28,12 @@ def write(tmp_path: Path, name: str, text: str) -> Path:
     ],
 )
 def test_all_forms_say_the_same(tmp_path: Path, name: str, text: str) -> None:
-    assert read_id_classes(write(tmp_path, name, text)) == (
-        IdClass("aeroplane", ("airplane",)),
-        IdClass("dog"),
-    )
+    assert read_id_classes(write(tmp_path, name, text)) == (IdClass("aeroplane", ("airplane",)), IdClass("dog"))
 
 
 def test_spellings_of_one_name_are_one() -> None:
     assert name_key("Potted plant") == name_key("pottedplant") == name_key("potted_plant")
-    assert owners((IdClass("tvmonitor", ("tv",)),)) == {
-        "tv": ("tvmonitor", False),
-        "tvmonitor": ("tvmonitor", True),
-    }
+    assert owners((IdClass("tvmonitor", ("tv",)),)) == {"tv": ("tvmonitor", False), "tvmonitor": ("tvmonitor", True)}
 
 
 def test_an_alias_may_repeat_its_own_class() -> None:

@@ -6,12 +6,7 @@ import pytest
 from curation.errors import ProposalError
 from curation.proposals.clip_overlap import Look
 from curation.proposals.proposal import Thresholds
-from curation.proposals.set_distance import (
-    SetStatistics,
-    farther_pools,
-    propose_sets,
-    set_statistics,
-)
+from curation.proposals.set_distance import SetStatistics, farther_pools, propose_sets, set_statistics
 from tests.rounding import SINGLE
 
 DEFAULT = Thresholds()

@@ -12,10 +12,7 @@ def test_a_leopard_is_the_animal_not_the_fur() -> None:
 
 
 def test_names_are_found_in_the_maps_of_other_data_sets() -> None:
-    assert synsets_of(["LAPTOP", "aeroplane", "no such thing"]) == {
-        "LAPTOP": "n03642806",
-        "aeroplane": "n02691156",
-    }
+    assert synsets_of(["LAPTOP", "aeroplane", "no such thing"]) == {"LAPTOP": "n03642806", "aeroplane": "n02691156"}
 
 
 def test_the_users_own_synsets_go_before_and_may_say_none() -> None:
@@ -23,8 +20,7 @@ def test_the_users_own_synsets_go_before_and_may_say_none() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "text"),
-    [("m.csv", "name,synset\ndog,n02084071\ncat,\n"), ("m.tsv", "# mine\ndog\tn02084071\ncat\t\n")],
+    ("name", "text"), [("m.csv", "name,synset\ndog,n02084071\ncat,\n"), ("m.tsv", "# mine\ndog\tn02084071\ncat\t\n")]
 )
 def test_a_map_is_read_with_and_without_a_head(tmp_path: Path, name: str, text: str) -> None:
     (tmp_path / name).write_text(text, encoding="utf-8")

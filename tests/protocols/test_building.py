@@ -72,11 +72,7 @@ def test_what_is_declared_pins_the_paper_and_the_closed_list(sources: dict[str, 
     assert set(declared.lists) == {"closed"}
     assert [part.name for part in declared.header.parts] == ["closed", "wilderness", "wr1", "wr1-hash"]
     papers = {figure.name: figure.paper for figure in declared.header.figures}
-    assert (papers["wilderness.images"], papers["wr1.images"], papers["wr1.non_crowd_boxes"]) == (
-        23008,
-        4952,
-        15235,
-    )
+    assert (papers["wilderness.images"], papers["wr1.images"], papers["wr1.non_crowd_boxes"]) == (23008, 4952, 15235)
 
 
 def test_completion_meets_every_figure_or_says_which_it_misses(sources: dict[str, Source]) -> None:

@@ -187,10 +187,7 @@ def test_a_table_of_presence_is_marked_approximate(draw: Draw) -> None:
     figures = {figure.name: figure for figure in manifest.header.figures}
     assert figures["wr1.non_crowd_boxes"].obtained is None
     assert all(one.explanation for one in figures.values() if one.paper != one.obtained)
-    no_boxes = {
-        "voc2007-test": draw("voc2007", "test", CLOSED, presence=True),
-        "coco": draw("coco", "x", COCO),
-    }
+    no_boxes = {"voc2007-test": draw("voc2007", "test", CLOSED, presence=True), "coco": draw("coco", "x", COCO)}
     with pytest.raises(PresenceOnlyError):
         build(no_boxes, parameters())
 

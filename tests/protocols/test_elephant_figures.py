@@ -3,11 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curation.benchmarks.elephant.lists import (
-    FIGURES,
-    TRAINING_FIGURES,
-    level_count,
-)
+from curation.benchmarks.elephant.lists import FIGURES, TRAINING_FIGURES, level_count
 
 
 def test_figures_add_up() -> None:
@@ -18,14 +14,8 @@ def test_figures_add_up() -> None:
     assert wild["coco.images"] - wild["coco.annotated_images"] == wild["wilderness.unannotated_images"]
     assert wild["wr1.images"] == closed["closed.images"]
     # VOC2007 trainval has 5,011 images and 15,662 objects; VOC2012 trainval 11,540 and 31,561.
-    assert [sum(column) for column in zip(*list(TRAINING_FIGURES.values())[:2], strict=True)][:2] == [
-        5011,
-        15662,
-    ]
-    assert [sum(column) for column in zip(*list(TRAINING_FIGURES.values())[2:], strict=True)][:2] == [
-        11540,
-        31561,
-    ]
+    assert [sum(column) for column in zip(*list(TRAINING_FIGURES.values())[:2], strict=True)][:2] == [5011, 15662]
+    assert [sum(column) for column in zip(*list(TRAINING_FIGURES.values())[2:], strict=True)][:2] == [11540, 31561]
 
 
 def test_the_paper_has_47_levels() -> None:

@@ -10,13 +10,7 @@ read_ratios, read_orders = (one.read for one in PARAMETERS[:2])
 
 @pytest.mark.parametrize(
     ("text", "ratios"),
-    [
-        ("1.0", ("1",)),
-        ("0.50,1,2.25", ("0.5", "1", "2.25")),
-        ("007", ("7",)),
-        ("4.600", ("4.6",)),
-        ("10", ("10",)),
-    ],
+    [("1.0", ("1",)), ("0.50,1,2.25", ("0.5", "1", "2.25")), ("007", ("7",)), ("4.600", ("4.6",)), ("10", ("10",))],
 )
 def test_ratios(text: str, ratios: tuple[str, ...]) -> None:
     assert read_ratios(text) == ratios

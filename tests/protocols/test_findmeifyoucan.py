@@ -92,10 +92,7 @@ def test_overrides_then_remove_to_near_to_far_then_candidates(sources: dict[str,
 
 
 def test_decisions_without_effect_are_told(sources: dict[str, Source]) -> None:
-    decisions = [
-        *decided("coco", "manual", "to_near", 999_999),
-        *decided("elsewhere", "manual", "remove", "abc"),
-    ]
+    decisions = [*decided("coco", "manual", "to_near", 999_999), *decided("elsewhere", "manual", "remove", "abc")]
     notes = " ".join(build(sources, decisions, pools="coco").header.notes)
     assert "999999" in notes
     assert "1 of 'elsewhere'" in notes
@@ -187,13 +184,7 @@ def test_candidates_are_proposed_and_never_what_is_decided(sources: dict[str, So
             "name": "lab/x",
             "id_classes": ["person", "dog"],
             "pools": [
-                {
-                    "name": "zoo",
-                    "dataset": "coco",
-                    "near": {"zebra": "horse"},
-                    "remove": {"fork": "x"},
-                    **wanted,
-                }
+                {"name": "zoo", "dataset": "coco", "near": {"zebra": "horse"}, "remove": {"fork": "x"}, **wanted}
             ],
         }
     )

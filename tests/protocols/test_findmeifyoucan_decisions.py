@@ -48,9 +48,7 @@ def test_a_pool_with_reasons_hears_its_removals_alone() -> None:
     assert disregarded(recorded_form(DECISIONS), VOC.pools[0]) == 0
 
 
-def test_a_file_that_is_cut_off_or_contradicts_itself_is_refused_with_the_command_that_mends_it(
-    tmp_path: Path,
-) -> None:
+def test_a_file_that_is_cut_off_or_contradicts_itself_is_refused_with_the_command_that_mends_it(tmp_path: Path) -> None:
     near, far = decided("coco", "manual", "to_near", 9), decided("coco", "manual", "to_far", 9)
     log, whole = tmp_path / "log.jsonl", tmp_path / "whole.jsonl"
     write_decisions(log, near)

@@ -30,12 +30,7 @@ def test_what_is_removed_is_the_start_list_less_the_kept_images() -> None:
         for pair, pools in START.items()
         for pool, size in pools.items()
     }
-    assert removed == {
-        ("voc", "coco"): 146,
-        ("voc", "openimages"): 259,
-        ("bdd", "coco"): 7,
-        ("bdd", "openimages"): 66,
-    }
+    assert removed == {("voc", "coco"): 146, ("voc", "openimages"): 259, ("bdd", "coco"): 7, ("bdd", "openimages"): 66}
 
 
 def test_the_start_rules_leave_60_and_71_categories() -> None:
@@ -65,12 +60,6 @@ def check_category_tables_are_those_of_the_authors(shared: Path) -> None:
 def check_names_of_id_classes_that_open_images_has_not(shared: Path) -> None:
     rows = (shared / "data/openimages/class-descriptions-boxable.csv").read_text(encoding="utf-8").splitlines()
     names = {row.split(",")[1] for row in rows}
-    assert set(VOC.pools[1].id_names) - names == {
-        "Human",
-        "Body part",
-        "Cow",
-        "Dining table",
-        "Potted plant",
-    }
+    assert set(VOC.pools[1].id_names) - names == {"Human", "Body part", "Cow", "Dining table", "Potted plant"}
     assert {"Cattle", "Kitchen & dining room table", "Houseplant"} <= names
     assert set(VOC.pools[1].remove) | set(VOC.pools[1].near) <= names

@@ -24,12 +24,7 @@ COCO_POOL, OI_POOL = VOC.pools
 
 def test_dog_in_the_published_near_list_is_flagged_and_nothing_else() -> None:
     (found,) = near_list_overlaps(VOC)
-    assert (found.pool, found.place, found.category, found.id_class) == (
-        "openimages",
-        NEAR_LIST,
-        "Dog",
-        "dog",
-    )
+    assert (found.pool, found.place, found.category, found.id_class) == ("openimages", NEAR_LIST, "Dog", "dog")
     assert "Dog" in str(found)
     assert near_list_overlaps(BDD) == ()
 

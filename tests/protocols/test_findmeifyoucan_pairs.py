@@ -78,15 +78,7 @@ def test_what_does_not_hold_together_is_refused(change: dict, field: str) -> Non
 
 @pytest.mark.parametrize(
     "text",
-    [
-        '{"name":',
-        '{"name": "a", "strange": 1}',
-        "{}",
-        "{" * 10_000,
-        "a" * 10_000,
-        "nowhere.toml",
-        '{"name": NaN}',
-    ],
+    ['{"name":', '{"name": "a", "strange": 1}', "{}", "{" * 10_000, "a" * 10_000, "nowhere.toml", '{"name": NaN}'],
     ids=range(7),
 )
 def test_what_is_no_declaration_is_refused(text: str) -> None:

@@ -167,11 +167,7 @@ def check_the_decisions_have_the_pinned_digest(shared: Path) -> None:
 
 
 def completed(
-    shared: Path,
-    sources: dict[str, Source],
-    pair: str,
-    start: list[str],
-    open_images: dict[str, tuple[str, ...]],
+    shared: Path, sources: dict[str, Source], pair: str, start: list[str], open_images: dict[str, tuple[str, ...]]
 ) -> tuple[Manifest, tuple[Any, ...]]:
     """Complete a declared manifest from start lists that have the published counts."""
     assert BENCHMARK.declare is not None
@@ -251,9 +247,5 @@ def check_start_lists_with_the_published_counts_complete_the_bdd_splits(
     assert missed == ()
     assert [part.images for part in manifest.header.parts if part.name.endswith("-farther")] == [1873, 1695]
     wrong, missed = completed(shared, sources, "bdd", sorted([*people, *rest[:1872]]), images)
-    assert {one.name for one in missed} == {
-        "coco-farther.images",
-        "coco-farther.kept_images",
-        "coco.removed_images",
-    }
+    assert {one.name for one in missed} == {"coco-farther.images", "coco-farther.kept_images", "coco.removed_images"}
     assert len(wrong.ids("coco-farther")) == 1872

@@ -27,10 +27,7 @@ def natives(source: Source, positions: np.ndarray) -> list[int]:
 
 def test_the_rule_keeps_images_without_annotation_and_the_order_of_the_file(draw) -> None:
     source = draw(
-        "coco",
-        "val2017",
-        {9: ["zebra"], 4: [], 7: ["zebra", "person"], 2: ["truck"], 5: ["dog"]},
-        names=NAMES,
+        "coco", "val2017", {9: ["zebra"], 4: [], 7: ["zebra", "person"], 2: ["truck"], 5: ["dog"]}, names=NAMES
     )
     assert natives(source, start_by_rule(source, ["person", "dog"])) == [9, 4, 2]
 
@@ -54,10 +51,7 @@ def test_a_table_of_presence_cannot_start(draw) -> None:
         start_by_rule(source, ["person"])
 
 
-@given(
-    st.lists(st.lists(st.sampled_from(NAMES), max_size=4), min_size=1, max_size=12),
-    st.sets(st.sampled_from(NAMES)),
-)
+@given(st.lists(st.lists(st.sampled_from(NAMES), max_size=4), min_size=1, max_size=12), st.sets(st.sampled_from(NAMES)))
 def test_the_rule_is_that_of_vos_written_out(draw, shown: list[list[str]], id_names: set[str]) -> None:
     source = draw("coco", "val2017", dict(enumerate(shown)), names=NAMES)
     kept = [image for image, names in enumerate(shown) if all(name not in id_names for name in names)]
@@ -67,12 +61,7 @@ def test_the_rule_is_that_of_vos_written_out(draw, shown: list[list[str]], id_na
 
 
 def test_counts_and_wanted_categories() -> None:
-    pool = Pool(
-        name="x",
-        dataset="x",
-        wanted_near=Wanted(more_than=20),
-        wanted_far=Wanted(more_than=40, less_than=250),
-    )
+    pool = Pool(name="x", dataset="x", wanted_near=Wanted(more_than=20), wanted_far=Wanted(more_than=40, less_than=250))
     far = {"kite": 40, "banana": 41, "clock": 249, "book": 250}
     near = {"kite": 21, "banana": 300, "clock": 20, "zebra": 9000}
     for_near, for_far = wanted_categories(pool, near, far)
@@ -83,13 +72,7 @@ def test_counts_and_wanted_categories() -> None:
 
 def test_category_counts_are_of_these_images_alone(draw) -> None:
     source = draw("coco", "val2017", {1: ["zebra", "zebra"], 2: ["kite"], 3: ["zebra"]}, names=NAMES)
-    assert category_counts(source, np.array([0, 1])) == {
-        "person": 0,
-        "dog": 0,
-        "zebra": 2,
-        "kite": 1,
-        "truck": 0,
-    }
+    assert category_counts(source, np.array([0, 1])) == {"person": 0, "dog": 0, "zebra": 2, "kite": 1, "truck": 0}
 
 
 def test_images_that_a_source_lacks_are_named(draw) -> None:
@@ -142,10 +125,7 @@ def test_whole_images_never_show_a_refused_class_and_are_nested(draw, rows: list
     shown = {image: {name for one, name in rows if one == image} for image in range(8)}
     fitting = {image for image, names in shown.items() if names & {"kite"} and not names & {"person"}}
     found, more = (
-        natives(
-            source,
-            candidates(source, ["kite"], ["person"], [], most=n, scan="whole_image", salt="s/"),
-        )
+        natives(source, candidates(source, ["kite"], ["person"], [], most=n, scan="whole_image", salt="s/"))
         for n in (most, 9)
     )
     assert set(more) == fitting

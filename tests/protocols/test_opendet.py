@@ -30,12 +30,7 @@ IMAGES = {
     9: ["person"],
     10: [],
 }
-POOLS = {
-    "range-20": [1, 3],
-    "range-40": [1, 3, 4, 5],
-    "range-60": [1, 3, 4, 5, 6, 7],
-    "wilderness": [1, 4, 5, 6, 7],
-}
+POOLS = {"range-20": [1, 3], "range-40": [1, 3, 4, 5], "range-60": [1, 3, 4, 5, 6, 7], "wilderness": [1, 4, 5, 6, 7]}
 
 
 @pytest.fixture
@@ -45,14 +40,7 @@ def sources(tmp_path: Path) -> dict[str, Source]:
     content = {
         "images": [{"id": image, "file_name": f"{image:012d}.jpg", "width": 9, "height": 9} for image in IMAGES],
         "annotations": [
-            {
-                "id": k,
-                "image_id": image,
-                "category_id": numbers[name],
-                "bbox": [1, 1, 2, 2],
-                "area": 4,
-                "iscrowd": 0,
-            }
+            {"id": k, "image_id": image, "category_id": numbers[name], "bbox": [1, 1, 2, 2], "area": 4, "iscrowd": 0}
             for k, (image, name) in enumerate(rows, start=1)
         ],
         "categories": [{"id": number, "name": name} for number, name, _ in COCO_CATEGORIES],

@@ -90,10 +90,7 @@ def test_images_of_open_images() -> None:
     seen = view_objects(manifest, "train", OPEN)
     assert {manifest.header.classes[place].role for place in set(seen.label.tolist())} == {"known"}
     tested = view_objects(manifest, "test", OPEN)
-    assert {manifest.header.classes[place].role for place in set(tested.label.tolist())} == {
-        "known",
-        "unknown",
-    }
+    assert {manifest.header.classes[place].role for place in set(tested.label.tolist())} == {"known", "unknown"}
 
 
 def test_hidden_unknown_boxes_are_reported() -> None:
@@ -358,10 +355,7 @@ def test_class_entries_have_an_index_only_where_known() -> None:
         ({"problem": "mtsd", "rotation": 2}, "rotation has no effect"),
         ({"problem": "cub", "superclass": "vehicle"}, "superclass has no effect"),
         ({"problem": "cub", "test_fraction": "0.3"}, "test_fraction has no effect"),
-        (
-            {"superclass": json.dumps(sorted(SUPERCLASSES["vehicle"])[:8]), "inner_nodes": "ignore"},
-            "inner nodes",
-        ),
+        ({"superclass": json.dumps(sorted(SUPERCLASSES["vehicle"])[:8]), "inner_nodes": "ignore"}, "inner nodes"),
     ],
 )
 def test_settings_that_are_refused(settings: dict[str, Any], words: str) -> None:

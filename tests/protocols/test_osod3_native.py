@@ -49,35 +49,13 @@ def evaluated(
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Export the test part, score drawn detections on it, and return the truth and the result."""
     manifest, out = read_manifest(folder), folder.parent / f"{folder.name}-exported"
-    run(
-        "export",
-        folder,
-        "--part",
-        "test",
-        "--format",
-        "coco",
-        "--out",
-        out,
-        *sources,
-        "--no-cache",
-    )
+    run("export", folder, "--part", "test", "--format", "coco", "--out", out, *sources, "--no-cache")
     exported = out / "test.json"
     data = json.loads(exported.read_text())
     found = folder.parent / f"{folder.name}-found.json"
     found.write_text(json.dumps(detections_of(data, manifest, mistaken)))
     capsys.readouterr()
-    run(
-        "evaluate",
-        "osod3",
-        "--manifest",
-        folder,
-        "--truth",
-        exported,
-        "--detections",
-        found,
-        "--json",
-        "--no-cache",
-    )
+    run("evaluate", "osod3", "--manifest", folder, "--truth", exported, "--detections", found, "--json", "--no-cache")
     return data, osod3_rows.of_result(json.loads(capsys.readouterr().out))["test"]
 
 
@@ -111,28 +89,13 @@ def test_traffic_signs_from_raw_files_to_numbers(
 ) -> None:
     sources = [text for part in ("train", "val") for text in ("--source", f"mtsd-{part}={signs}")]
     folder = tmp_path / "signs"
-    run(
-        "build",
-        "osod3",
-        "--set",
-        "problem=mtsd",
-        "--set",
-        "case=unknown12",
-        *sources,
-        "--out",
-        folder,
-        "--no-cache",
-    )
+    run("build", "osod3", "--set", "problem=mtsd", "--set", "case=unknown12", *sources, "--out", folder, "--no-cache")
     run("verify", folder, *sources, "--no-cache")
     manifest = read_manifest(folder)
     known = {entry.name for entry in manifest.header.classes if entry.role == "known"}
     assert known == set(GROUPS[0])
     sizes = {one.name: (one.paper, one.obtained) for one in manifest.header.figures if one.paper}
-    assert sizes == {
-        "known.classes": (230, 230),
-        "unknown1.classes": (55, 55),
-        "unknown2.classes": (115, 115),
-    }
+    assert sizes == {"known.classes": (230, 230), "unknown1.classes": (55, 55), "unknown2.classes": (115, 115)}
     # Forty-eight of the sixty panoramas with a sign across the seam are training images, as the source says.
     dropped = {one.name: sum(one.dropped.values()) for one in manifest.header.sources}
     assert dropped == {"mtsd-train": 60, "mtsd-val": 0}

@@ -99,10 +99,7 @@ def mixed(coco: dict[str, Source], draw: Draw) -> dict[str, Source]:
     """As in M-OWODB: VOC shows its 20 classes, COCO's training images of tasks 2 to 4 show none of them."""
     voc = {
         f"voc{year}-trainval": draw(
-            f"voc{year}",
-            "trainval",
-            {n: [VOC_CLASSES[n % 20]] for n in range(1, 61)},
-            names=VOC_CLASSES,
+            f"voc{year}", "trainval", {n: [VOC_CLASSES[n % 20]] for n in range(1, 61)}, names=VOC_CLASSES
         )
         for year in (2007, 2012)
     }

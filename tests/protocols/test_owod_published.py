@@ -16,11 +16,7 @@ from curation.sources.datasets import COCO_CATEGORIES, VOC_NAMES
 from tests.real_files import provided, real_files
 
 ROOT = Path(__file__).parents[2] / "manifests"
-FOLDERS = {
-    "owod/reowod-published": "reowod",
-    "owod/m-owodb-published": "ore",
-    "owod/s-owodb-published": "owdetr",
-}
+FOLDERS = {"owod/reowod-published": "reowod", "owod/m-owodb-published": "ore", "owod/s-owodb-published": "owdetr"}
 RE_OWOD, ORE, OW_DETR = FOLDERS
 
 

@@ -46,15 +46,7 @@ def test_the_classes_partition_each_data_set() -> None:
 def test_cub_by_class() -> None:
     manifest = of_cub(3)
     sizes = {part.name: part.images for part in manifest.header.parts}
-    of_classes = {
-        "train": 100,
-        "known": 100,
-        "easy": 32,
-        "medium": 34,
-        "hard": 34,
-        "test-easy": 132,
-        "test-hard": 168,
-    }
+    of_classes = {"train": 100, "known": 100, "easy": 32, "medium": 34, "hard": 34, "test-easy": 132, "test-hard": 168}
     assert sizes == {name: 3 * classes for name, classes in of_classes.items()}
     roles = [entry.role for entry in manifest.header.classes]
     assert (roles.count("known"), roles.count("unknown")) == (100, 100)
@@ -163,14 +155,7 @@ def test_scores_of_a_test_set(tmp_path: Path, capsys: pytest.CaptureFixture[str]
         scores[row, 0 if known is None else known - known % 2] = 0.5 if known is None else 0.8
     np.savez(tmp_path / "scores.npz", scores=scores, images=np.array(ids))
     command = ["evaluate", "ssb", "--manifest", str(tmp_path / "made"), "--part", "test-hard", "--json"]
-    given = [
-        "--truth",
-        str(tmp_path / "val.txt"),
-        "--scores",
-        f"drawn={tmp_path / 'scores.npz'}",
-        "--kind",
-        "real",
-    ]
+    given = ["--truth", str(tmp_path / "val.txt"), "--scores", f"drawn={tmp_path / 'scores.npz'}", "--kind", "real"]
     assert main([*command, *given]) == 0
     found = of_result(json.loads(capsys.readouterr().out))["classifiers"]["drawn"]
     assert found["n"] == {"known": 1000, "negative": 0, "unknown": 980}

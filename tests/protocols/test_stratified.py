@@ -80,8 +80,7 @@ def test_the_formulas_differ_in_files_and_not_in_counts() -> None:
 
 
 @pytest.mark.parametrize(
-    ("classes", "size"),
-    [([], 0.8), (["a"], 0.8), (["a", "a", "b"], 0.8), (labels([2] * 4), 0.8), (["a"] * 9, 1.0)],
+    ("classes", "size"), [([], 0.8), (["a"], 0.8), (["a", "a", "b"], 0.8), (labels([2] * 4), 0.8), (["a"] * 9, 1.0)]
 )
 def test_refusals(classes: list[str], size: float) -> None:
     with pytest.raises(ProtocolError):

@@ -166,14 +166,7 @@ def write_coco(folder: Path, table: dict[int, set[int]], all_images: list[int], 
             {"id": number, "file_name": f"{number:012d}.jpg", "width": 640, "height": 480} for number in all_images
         ],
         "annotations": [
-            {
-                "id": k,
-                "image_id": image,
-                "category_id": category,
-                "bbox": [0, 0, 8, 8],
-                "area": 64,
-                "iscrowd": 0,
-            }
+            {"id": k, "image_id": image, "category_id": category, "bbox": [0, 0, 8, 8], "area": 64, "iscrowd": 0}
             for k, (image, category) in enumerate(shown, start=1)
         ],
         "categories": [{"id": number, "name": name} for number, name, _ in COCO_CATEGORIES],

@@ -63,10 +63,7 @@ def test_hundreds_of_classes_are_folded(tmp_path: Path) -> None:
 # Results
 
 
-NUMBERS = {
-    "AP": Metric(value=41.5, unit="%", better="higher"),
-    "AP50": Metric(value=None, unit="%", better="higher"),
-}
+NUMBERS = {"AP": Metric(value=41.5, unit="%", better="higher"), "AP50": Metric(value=None, unit="%", better="higher")}
 
 
 def row(scored: Manifest, **fields: Any) -> Row:

@@ -39,11 +39,7 @@ def test_a_part_keeps_its_integer_ids_and_its_order(manifest: Manifest, sources:
     assert [one["id"] for one in data["images"]] == [9, 100]
     assert [one["id"] for one in data["annotations"]] == [1, 2, 3]
     # Grouped by image in list order, then file order; the image outside the part gives nothing.
-    assert [(one["image_id"], one["original_id"]) for one in data["annotations"]] == [
-        (9, 901),
-        (100, 4),
-        (100, 2),
-    ]
+    assert [(one["image_id"], one["original_id"]) for one in data["annotations"]] == [(9, 901), (100, 4), (100, 2)]
     assert plan.changed == {}
     assert data["info"]["manifest_digest"] == manifest.digest
 
@@ -57,11 +53,7 @@ def test_no_digit_of_a_box_changes(manifest: Manifest, sources: dict[str, Source
 
 def test_unknown_is_last_and_minus_one_and_the_class_survives(manifest: Manifest, sources: dict[str, Source]) -> None:
     data = content(plan_coco(manifest, ["wilderness"], sources))
-    assert [(one["id"], one["name"]) for one in data["categories"]] == [
-        (1, "cat"),
-        (2, "dog"),
-        (-1, "unknown"),
-    ]
+    assert [(one["id"], one["name"]) for one in data["categories"]] == [(1, "cat"), (2, "dog"), (-1, "unknown")]
     assert {(one["category_id"], one["orig_category"], one["orig_category_id"]) for one in data["annotations"]} == {
         (-1, "elephant", 22)
     }
@@ -70,10 +62,7 @@ def test_unknown_is_last_and_minus_one_and_the_class_survives(manifest: Manifest
 def test_a_training_part_without_unknown_objects_has_the_known_classes_alone(
     manifest: Manifest, sources: dict[str, Source], training: Manifest
 ) -> None:
-    assert [one["name"] for one in content(plan_coco(training, ["closed"], sources))["categories"]] == [
-        "cat",
-        "dog",
-    ]
+    assert [one["name"] for one in content(plan_coco(training, ["closed"], sources))["categories"]] == ["cat", "dog"]
     assert [one["name"] for one in content(plan_coco(manifest, ["closed"], sources))["categories"]][-1] == "unknown"
 
 

@@ -19,10 +19,7 @@ def configs(*names: tuple[str, str]) -> list[str]:
 
 
 def test_a_config_is_the_name_of_the_manifest() -> None:
-    assert configs(("elephant/val2017", "1.0.0"), ("owod/reowod", "1.0.0")) == [
-        "elephant-val2017",
-        "owod-reowod",
-    ]
+    assert configs(("elephant/val2017", "1.0.0"), ("owod/reowod", "1.0.0")) == ["elephant-val2017", "owod-reowod"]
 
 
 def test_versions_of_one_manifest_stand_side_by_side() -> None:

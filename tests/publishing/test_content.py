@@ -53,10 +53,7 @@ def test_a_class_that_was_renamed_before_keeps_its_first_name(manifest: Manifest
 def test_categories_are_those_with_an_index_of_their_own(mixed: Manifest, sources: dict[str, Source]) -> None:
     cat, dog, elephant = mixed.header.classes
     named = msgspec.structs.replace(elephant, index=9)
-    for view, expected in (
-        (LabelView(), ["cat", "dog"]),
-        (LabelView(unknown="keep"), ["cat", "dog", "elephant"]),
-    ):
+    for view, expected in ((LabelView(), ["cat", "dog"]), (LabelView(unknown="keep"), ["cat", "dog", "elephant"])):
         part = msgspec.structs.replace(mixed.header.parts[0], view=view)
         header = msgspec.structs.replace(mixed.header, classes=(named, dog, cat), parts=(part,))
         content = gather(Manifest(header, mixed.lists), ["mixed"], sources)

@@ -92,15 +92,7 @@ def test_strict_layout_has_the_authors_fields_alone(world: World) -> None:
     files = contents(world.plan("wr1", "closed", strict=True))
     wild, closed = (json.loads(data) for data in files.values())
     assert set(wild["annotations"][0]) == set(world.raw["annotations"][0])
-    assert set(closed["annotations"][0]) == {
-        "segmentation",
-        "area",
-        "iscrowd",
-        "image_id",
-        "bbox",
-        "category_id",
-        "id",
-    }
+    assert set(closed["annotations"][0]) == {"segmentation", "area", "iscrowd", "image_id", "bbox", "category_id", "id"}
 
 
 def test_closed_part(world: World) -> None:

@@ -5,11 +5,7 @@ from typing import Any
 
 import pytest
 
-from curation.benchmarks.findmeifyoucan.layout import (
-    plan_findmeifyoucan,
-    split_parts,
-    upstream_name,
-)
+from curation.benchmarks.findmeifyoucan.layout import plan_findmeifyoucan, split_parts, upstream_name
 from curation.errors import ExportError
 from curation.manifest.manifest import Manifest
 from curation.sources.source import Source
@@ -83,13 +79,7 @@ def test_open_images_ids_stay_texts_and_an_int_variant_counts_positions(
         "iscrowd": 0,
     }
     fox = next(one for one in texts["categories"] if one["name"] == "Fox")
-    assert fox == {
-        "id": 97,
-        "name": "Fox",
-        "supercategory": "Parent",
-        "metacategory": "Grandparent",
-        "count": 2,
-    }
+    assert fox == {"id": 97, "name": "Fox", "supercategory": "Parent", "metacategory": "Grandparent", "count": 2}
 
 
 def test_an_annotation_id_of_zero_is_told(made: tuple[Manifest, dict[str, Source]]) -> None:

@@ -9,11 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from curation.benchmarks.findmeifyoucan.layout import (
-    findmeifyoucan_tables,
-    plan_findmeifyoucan,
-    published_schema,
-)
+from curation.benchmarks.findmeifyoucan.layout import findmeifyoucan_tables, plan_findmeifyoucan, published_schema
 from curation.errors import ExportError, PublishError
 from curation.manifest.manifest import Manifest
 from curation.publishing.member import Member, Request
@@ -81,17 +77,13 @@ def test_rows_hold_what_the_json_files_hold(made: tuple[Manifest, dict[str, Sour
             assert row["image"] is None
 
 
-def test_a_split_without_its_sources_is_refused_with_the_command(
-    made: tuple[Manifest, dict[str, Source]],
-) -> None:
+def test_a_split_without_its_sources_is_refused_with_the_command(made: tuple[Manifest, dict[str, Source]]) -> None:
     with pytest.raises(PublishError, match="need file names and boxes") as refused:
         findmeifyoucan_tables(Member(made[0], "unused", {"openimages": made[1]["openimages"]}))
     assert "--source coco-val2017=PATH" in (refused.value.expected or "")
 
 
-def test_other_manifests_and_those_without_a_split_are_refused(
-    made: tuple[Manifest, dict[str, Source]],
-) -> None:
+def test_other_manifests_and_those_without_a_split_are_refused(made: tuple[Manifest, dict[str, Source]]) -> None:
     manifest, sources = tiny()
     with pytest.raises(ExportError, match="near, far and farther"):
         findmeifyoucan_tables(Member(manifest, "unused", sources))

@@ -23,13 +23,7 @@ World = tuple[Manifest, dict[str, Source], Path]
 
 
 def write_imagefolder(
-    manifest: Manifest,
-    parts: list[str],
-    sources: dict[str, Source],
-    root: Path,
-    out: Path,
-    *,
-    summary: dict[str, Any],
+    manifest: Manifest, parts: list[str], sources: dict[str, Source], root: Path, out: Path, *, summary: dict[str, Any]
 ) -> Mapping[str, int]:
     plan = plan_imagefolder(manifest, parts, sources, {"": root})
     write_plan(plan, out, single=False, summary={**summary, "counts": plan.counts})
@@ -62,13 +56,7 @@ def test_links_lead_to_the_photos(world: World, tmp_path: Path) -> None:
     manifest, sources, root = world
     out = tmp_path / "out"
     counts = write_imagefolder(manifest, ["train", "test"], sources, root, out, summary={"format": "imagefolder"})
-    assert counts == {
-        "train/known": 12,
-        "train/negative": 12,
-        "test/known": 3,
-        "test/negative": 3,
-        "test/unknown": 4,
-    }
+    assert counts == {"train/known": 12, "train/negative": 12, "test/known": 3, "test/negative": 3, "test/unknown": 4}
     links = [path for path in out.rglob("*") if path.is_symlink()]
     assert len(links) == 34
     assert all(path.resolve().is_relative_to(root) and path.read_bytes() == b"photo" for path in links)

@@ -59,9 +59,7 @@ def iou(a: list[float], b: list[float]) -> float:
 
 def test_lists_have_their_upstream_names(world: TaskWorld) -> None:
     lists = upstream_lists(world.manifest, names_of(world.manifest))
-    assert sorted(lists) == [
-        *("all_task_test", "all_task_val", "t1_train", "t2_ft", "t2_train", "t3_ft", "t3_train"),
-    ]
+    assert sorted(lists) == [*("all_task_test", "all_task_val", "t1_train", "t2_ft", "t2_train", "t3_ft", "t3_train")]
     ids = world.manifest.ids
     assert lists["all_task_test"] == ids("t1-test") == ids("t3-test")
     assert lists["all_task_val"] == (*ids("t1-val"), *ids("t2-val"), *ids("t3-val"))

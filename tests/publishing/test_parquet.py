@@ -36,18 +36,9 @@ def test_bytes_do_not_depend_on_hash_seed_or_threads(tmp_path: Path) -> None:
     )
     root = Path(__file__).parents[2]
     for seed, threads in (("0", "1"), ("77", "4")):
-        environment = {
-            **os.environ,
-            "PYTHONHASHSEED": seed,
-            "OMP_NUM_THREADS": threads,
-            "PYTHONPATH": str(root),
-        }
+        environment = {**os.environ, "PYTHONHASHSEED": seed, "OMP_NUM_THREADS": threads, "PYTHONPATH": str(root)}
         subprocess.run(
-            [sys.executable, "-c", code, str(tmp_path / seed)],
-            env=environment,
-            check=True,
-            timeout=120,
-            cwd=root,
+            [sys.executable, "-c", code, str(tmp_path / seed)], env=environment, check=True, timeout=120, cwd=root
         )
     assert (tmp_path / "0").read_bytes() == (tmp_path / "77").read_bytes()
 

@@ -17,11 +17,7 @@ from curation.sources.source import Source
 def photos(tmp_path: Path, sources: dict[str, Source]) -> Path:
     """Photos for the first VOC image and the COCO images, whose sources now state no size."""
     (tmp_path / "photos").mkdir()
-    for name, size in {
-        "000009.jpg": (31, 17),
-        "000000000009.jpg": (5, 6),
-        "000000000100.jpg": (7, 8),
-    }.items():
+    for name, size in {"000009.jpg": (31, 17), "000000000009.jpg": (5, 6), "000000000100.jpg": (7, 8)}.items():
         Image.new("RGB", size).save(tmp_path / "photos" / name)
     sources["voc"].images.widths[0] = 0
     sources["coco"].images.heights[:] = 0

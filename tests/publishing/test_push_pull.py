@@ -15,13 +15,7 @@ import pytest
 from curation.errors import DigestMismatchError, PublicationMismatchError, PublishError, UsageError
 from curation.manifest.manifest import Manifest, read_manifest
 from curation.publishing.hub import HubRepository, pull, push
-from curation.publishing.publication import (
-    RECORD_FILE,
-    Publication,
-    parse_record,
-    record_bytes,
-    verify_repository,
-)
+from curation.publishing.publication import RECORD_FILE, Publication, parse_record, record_bytes, verify_repository
 from tests.fake_hub import READER, WRITER, FakeHub
 from tests.publishing.published_world import REPOSITORY, changed, files_below, request_of, tiny, write
 
@@ -112,8 +106,7 @@ def test_tables_of_another_library_version_are_the_same_publication(
     assert other.sha256 != file.sha256
     files = {**publication.files, path: other}
     same = Publication(
-        **{name: getattr(publication, name) for name in publication.__struct_fields__ if name != "files"},
-        files=files,
+        **{name: getattr(publication, name) for name in publication.__struct_fields__ if name != "files"}, files=files
     )
     assert same.digest == publication.digest
     assert not push(HubRepository(REPOSITORY), folder, same).is_new
@@ -164,11 +157,7 @@ def test_the_main_branch_does_not_go_back_to_an_earlier_version(
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("route", ["create", "info", "validate", "preupload", "batch", "commit", "tag", "resolve"])
 def test_a_connection_that_breaks_leaves_no_version_and_the_next_try_succeeds(
-    hub: FakeHub,
-    written: tuple[Path, Publication],
-    monkeypatch: pytest.MonkeyPatch,
-    route: str,
-    after: bool,
+    hub: FakeHub, written: tuple[Path, Publication], monkeypatch: pytest.MonkeyPatch, route: str, after: bool
 ) -> None:
     monkeypatch.setattr("time.sleep", lambda _: None)  # the client waits before it tries again
     # The answer of a tag that was set gets lost: all the rest is whole, and the version stands.
@@ -208,18 +197,10 @@ def test_a_file_that_the_repository_keeps_out_is_noticed(hub: FakeHub, written: 
 
 @pytest.mark.parametrize(
     ("token", "status", "told"),
-    [
-        ("hf_expired_0123456789", 401, "does not accept the token"),
-        (READER, 403, "may not do this"),
-    ],
+    [("hf_expired_0123456789", 401, "does not accept the token"), (READER, 403, "may not do this")],
 )
 def test_a_token_that_is_refused_is_told_and_not_shown(
-    hub: FakeHub,
-    written: tuple[Path, Publication],
-    monkeypatch: pytest.MonkeyPatch,
-    token: str,
-    status: int,
-    told: str,
+    hub: FakeHub, written: tuple[Path, Publication], monkeypatch: pytest.MonkeyPatch, token: str, status: int, told: str
 ) -> None:
     monkeypatch.setenv("HF_TOKEN", token)
     with pytest.raises(PublishError, match=told) as refused:
@@ -297,8 +278,7 @@ def test_somebody_who_pushed_in_between_is_not_overwritten(
 
 
 @pytest.mark.parametrize(
-    ("name", "version", "told"),
-    [("lab/lists", "9.9.9", "HTTP 404"), ("lab/absent", "1.0.0", "HTTP 404")],
+    ("name", "version", "told"), [("lab/lists", "9.9.9", "HTTP 404"), ("lab/absent", "1.0.0", "HTTP 404")]
 )
 def test_what_is_not_there_cannot_be_pulled(
     hub: FakeHub, written: tuple[Path, Publication], tmp_path: Path, name: str, version: str, told: str
@@ -376,17 +356,7 @@ def rewritten(publication: Publication, **fields: object) -> bytes:
 
 @pytest.mark.parametrize(
     "path",
-    [
-        "../escape.txt",
-        "/etc/passwd",
-        "a/../../b",
-        "a\\..\\b",
-        ".git/config",
-        "a//b",
-        "C:/x",
-        "a/\x1b[2J",
-        "é.txt",
-    ],
+    ["../escape.txt", "/etc/passwd", "a/../../b", "a\\..\\b", ".git/config", "a//b", "C:/x", "a/\x1b[2J", "é.txt"],
 )
 def test_a_record_that_leads_outside_is_refused_before_anything_is_fetched(
     hub: FakeHub, written: tuple[Path, Publication], tmp_path: Path, path: str
@@ -479,9 +449,7 @@ def test_a_repository_without_a_record_is_no_publication(hub: FakeHub, tmp_path:
         pull(f"{REPOSITORY}@{hub.repositories[REPOSITORY].head}", tmp_path / "out")
 
 
-def test_rows_that_are_not_the_lines_of_the_list_are_found(
-    written: tuple[Path, Publication],
-) -> None:
+def test_rows_that_are_not_the_lines_of_the_list_are_found(written: tuple[Path, Publication]) -> None:
     from curation.publishing.parquet import write_parquet
     from curation.publishing.tables import part_schema
 

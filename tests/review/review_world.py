@@ -7,16 +7,7 @@ from pathlib import Path
 from PIL import Image, ImageDraw
 
 from curation.canonical import sha256_of_lines
-from curation.manifest.header import (
-    SCHEMA_VERSION,
-    ClassEntry,
-    Header,
-    LabelView,
-    Paper,
-    PartEntry,
-    Rule,
-    SourceEntry,
-)
+from curation.manifest.header import SCHEMA_VERSION, ClassEntry, Header, LabelView, Paper, PartEntry, Rule, SourceEntry
 from curation.manifest.manifest import Manifest
 from curation.proposals.proposal import Evidence, Proposal
 from curation.review.images import ReviewImages, arranged, source_images
@@ -105,10 +96,7 @@ def write_world(folder: Path) -> ReviewWorld:
 
 def two_parts(source: Source) -> Manifest:
     """Return a manifest: near holds images 8 to 12, far 1 to 7; pizza boxes are unknown, persons are dropped."""
-    lists = {
-        "far": tuple(coco_id(n) for n in range(1, 8)),
-        "near": tuple(coco_id(n) for n in range(8, 13)),
-    }
+    lists = {"far": tuple(coco_id(n) for n in range(1, 8)), "near": tuple(coco_id(n) for n in range(8, 13))}
     view = LabelView(known="drop", unknown="keep")
     parts = tuple(
         PartEntry(

@@ -16,11 +16,7 @@ from curation.sources.fiftyone_view import in_pixels
 
 pytestmark = pytest.mark.mongo
 IMAGES = [(7, "b.jpg", 640, 427), (3, "a.jpg", 100, 80), (12, "c.jpg", 333, 500)]
-BOXES = [
-    (7, 17, [236.98, 142.51, 24.7, 69.5], 0),
-    (7, 5, [0.1, 0.7, 639.9, 3.33], 1),
-    (12, 17, [1, 2, 3, 4], 0),
-]
+BOXES = [(7, 17, [236.98, 142.51, 24.7, 69.5], 0), (7, 5, [0.1, 0.7, 639.9, 3.33], 1), (12, 17, [1, 2, 3, 4], 0)]
 
 
 def shapes() -> dict[str, Any]:

@@ -37,13 +37,7 @@ class Noted:
 
 
 def guarded(
-    app: Any,
-    edits: Any = None,
-    *,
-    dataset: str = DATASET,
-    name: str = "r",
-    files: Any = frozenset,
-    judge: Any = None,
+    app: Any, edits: Any = None, *, dataset: str = DATASET, name: str = "r", files: Any = frozenset, judge: Any = None
 ) -> Guard:
     return Guard(
         app, hosts={"127.0.0.1:1"}, port=1, reviewed=Reviewed(name, dataset), files=files, edits=edits, judge=judge

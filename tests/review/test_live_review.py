@@ -41,11 +41,7 @@ def test_a_verdict_is_in_the_log_and_on_the_samples(review: LiveReview) -> None:
         (coco_id(9), "to_near", "0001", "coco"),
     ]
     sample = review.dataset.match({"image_id": coco_id(8)}).first()
-    assert (sample.verdict_reason, sample.reviewer, sample.verdicts) == (
-        "stripes",
-        "anna",
-        ["anna: near (stripes)"],
-    )
+    assert (sample.verdict_reason, sample.reviewer, sample.verdicts) == ("stripes", "anna", ["anna: near (stripes)"])
 
 
 def test_only_fields_of_a_verdict_are_written(review: LiveReview) -> None:
@@ -204,10 +200,7 @@ def test_an_export_holds_what_stands(review: LiveReview) -> None:
     review.undo("anna")
     for name in ("out.jsonl", "out.csv"):
         rows = read_decisions(review.export(name)).decisions
-        assert [(row.image_id, row.action) for row in rows] == [
-            (coco_id(8), "to_near"),
-            (coco_id(9), "to_far"),
-        ]
+        assert [(row.image_id, row.action) for row in rows] == [(coco_id(8), "to_near"), (coco_id(9), "to_far")]
 
 
 def test_a_crash_after_the_log_is_made_good_at_the_next_start(review: LiveReview) -> None:
@@ -282,15 +275,7 @@ def test_a_dataset_may_not_name_a_log_of_its_choice(review: LiveReview, tmp_path
     other.mkdir()
     original = dict(review.dataset.info["curation_review"])
     (other / "review.json").write_text(json.dumps({"dataset": "x"}))
-    outside = [
-        str(other / "decisions.jsonl"),
-        "decisions.jsonl",
-        os.devnull,
-        7,
-        None,
-        "\0",
-        str(tmp_path / "x.jsonl"),
-    ]
+    outside = [str(other / "decisions.jsonl"), "decisions.jsonl", os.devnull, 7, None, "\0", str(tmp_path / "x.jsonl")]
     for log in outside:
         review.dataset.info["curation_review"] = {**original, "log": log}
         with pytest.raises(ReviewError, match="names no decisions log"):

@@ -79,14 +79,7 @@ def test_a_database_that_does_not_start_is_one_error(tmp_path: Path) -> None:
     data.mkdir(parents=True)
     (data / "storage.bson").write_text("written by something else\n")
     world = write_world(tmp_path / "world")
-    given = [
-        "--folder",
-        str(tmp_path / "r"),
-        "--source",
-        f"coco={world.annotations}",
-        "--photos",
-        str(world.photos),
-    ]
+    given = ["--folder", str(tmp_path / "r"), "--source", f"coco={world.annotations}", "--photos", str(world.photos)]
     environment = {key: value for key, value in os.environ.items() if not key.startswith("FIFTYONE")}
     done = subprocess.run(
         [sys.executable, "-m", "curation", "review", "start", *given, "--no-cache", "--no-app"],

@@ -11,15 +11,7 @@ from PIL import Image
 
 from curation.errors import ReviewError
 from curation.proposals.proposal import CategoryJudgement, Evidence, ProposalSet
-from curation.review.images import (
-    arranged,
-    bad_photos,
-    box_slices,
-    known_names,
-    part_images,
-    source_images,
-    with_cards,
-)
+from curation.review.images import arranged, bad_photos, box_slices, known_names, part_images, source_images, with_cards
 from curation.similarity.embeddings import Embeddings
 from curation.sources.opening import open_source
 from curation.sources.photos import PhotoFolder
@@ -58,10 +50,7 @@ def test_a_part_is_seen_through_its_label_view(world: ReviewWorld) -> None:
     assert images.parts == ("far",) * 7 + ("near",) * 5
     assert images.pools == images.parts
     # The view drops boxes of known classes and sets crowd aside.
-    assert dict(zip(*np.unique(images.boxes.labels, return_counts=True), strict=True)) == {
-        "pizza": 7,
-        "zebra": 2,
-    }
+    assert dict(zip(*np.unique(images.boxes.labels, return_counts=True), strict=True)) == {"pizza": 7, "zebra": 2}
     assert set(images.boxes.roles) == {"unknown"}
     assert sum(images.boxes.ignore) == 1
     # The classes of an image name all its annotations, those that the view drops too.

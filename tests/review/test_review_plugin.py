@@ -249,8 +249,6 @@ def test_another_dataset_is_told_that_it_is_no_review(fiftyone: Any) -> None:
     dataset = fiftyone.Dataset()
     for name in ("near", "undo", "next_batch"):
         result = foo.execute_operator(
-            f"@curation/review/{name}",
-            ctx={"dataset": dataset, "selected": ["x"]},
-            params={"reviewer": "anna"},
+            f"@curation/review/{name}", ctx={"dataset": dataset, "selected": ["x"]}, params={"reviewer": "anna"}
         )
         assert result.result["message"].startswith("This dataset is not a review")

@@ -1,13 +1,7 @@
 import pytest
 
 from curation.decisions.decision import Decision
-from curation.review.progress import (
-    measure_progress,
-    next_batch,
-    progress_markdown,
-    progress_text,
-    share_text,
-)
+from curation.review.progress import measure_progress, next_batch, progress_markdown, progress_text, share_text
 from curation.review.verdicts import Key, Standing
 
 KEYS: list[Key] = [("pool", f"coco:{number}") for number in range(10)]

@@ -528,11 +528,7 @@ class TestAnAppThatIsClosed:
                 {"query": "query($n: String){dataset(name: $n){name}}", "variables": {"n": "another"}},
             ),
             ("POST", "/graphql", {"query": "query($f: F){x(form: $f)}", "variables": {"f": {"dataset": "another"}}}),
-            (
-                "POST",
-                "/graphql",
-                {"query": "query($n: String){x(form: {dataset: $n})}", "variables": {"n": "another"}},
-            ),
+            ("POST", "/graphql", {"query": "query($n: String){x(form: {dataset: $n})}", "variables": {"n": "another"}}),
             ("POST", "/graphql", {"query": "{"}),
             ("POST", "/graphql", {"query": "{a" * 9000}),
             ("POST", "/graphql", {}),

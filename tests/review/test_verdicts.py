@@ -92,9 +92,7 @@ def test_what_another_program_appends_is_seen(tmp_path: Path) -> None:
 
 CALLS = st.lists(
     st.tuples(
-        st.sampled_from(["anna", "ben"]),
-        st.sampled_from([*VERDICTS, "undo"]),
-        st.sets(st.integers(0, 3), min_size=1),
+        st.sampled_from(["anna", "ben"]), st.sampled_from([*VERDICTS, "undo"]), st.sets(st.integers(0, 3), min_size=1)
     ),
     max_size=12,
 )

@@ -34,9 +34,7 @@ def test_a_corpus_becomes_shards_of_vectors(tmp_path: Path) -> None:
         store = embed(images=tmp_path / "p", out=tmp_path / "store")
     made = embed(corpus=tmp_path / "0.tar", out=tmp_path / "shards")
     assert (made.kind, made.result.embedded, store.result.embedded) == ("shards", 8, 8)
-    assert made.data()["skipped"] == {
-        "it cannot be decoded: cannot identify image file": 1,
-    }
+    assert made.data()["skipped"] == {"it cannot be decoded: cannot identify image file": 1}
     (table,) = open_shards(tmp_path / "shards").tables(["id", "vector"])
     assert table.column("id").to_pylist() == [f"0.tar/{path.name}" for path in paths]
     vectors = np.array(table.column("vector").drop_null().to_pylist(), np.float32)

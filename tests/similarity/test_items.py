@@ -41,11 +41,7 @@ def test_photos_come_in_file_order_and_missing_ones_have_no_path(tmp_path: Path)
         boxes=False,
     )  # fmt: skip
     assert [photo.id for photo in photos] == ["coco:000000000007", "coco:000000000003", "coco:000000000005"]
-    assert [photo.path and photo.path.name for photo in photos] == [
-        None,
-        "000000000003.jpg",
-        "000000000005.PNG",
-    ]
+    assert [photo.path and photo.path.name for photo in photos] == [None, "000000000003.jpg", "000000000005.PNG"]
     assert [photo.pictures for photo in photos] == [((photo.id, None),) for photo in photos]
 
 

@@ -4,12 +4,7 @@ import numpy as np
 import pytest
 
 from curation.errors import SimilarityError, UsageError
-from curation.similarity.set_similarity import (
-    leave_one_out,
-    reference_statistics,
-    sample_rows,
-    set_similarity,
-)
+from curation.similarity.set_similarity import leave_one_out, reference_statistics, sample_rows, set_similarity
 from tests.rounding import cosine_error, product_error
 from tests.similarity.vectors import embedded, random_set
 

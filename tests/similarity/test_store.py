@@ -7,14 +7,7 @@ import numpy as np
 import pytest
 
 from curation.errors import EmbeddingError, MissingFileError
-from curation.similarity.embeddings import (
-    EmbeddingStore,
-    EncoderIdentity,
-    Row,
-    batch_of,
-    header_of,
-    open_embeddings,
-)
+from curation.similarity.embeddings import EmbeddingStore, EncoderIdentity, Row, batch_of, header_of, open_embeddings
 
 IDENTITY = EncoderIdentity("m", "sha256:1", "p", "float32")
 HEADER = header_of(IDENTITY, 2, kind="images", batch=4)
@@ -113,12 +106,7 @@ def test_other_rows_are_let_go_and_nothing_is_left_over(tmp_path: Path) -> None:
 def test_a_store_of_something_else_is_refused(tmp_path: Path, changes: dict[str, object], said: str) -> None:
     folder = finished(tmp_path / "s")
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
-    arguments: dict[str, object] = {
-        "identity": IDENTITY,
-        "dimension": 2,
-        "kind": "images",
-        "batch": 4,
-    } | changes
+    arguments: dict[str, object] = {"identity": IDENTITY, "dimension": 2, "kind": "images", "batch": 4} | changes
     with pytest.raises(EmbeddingError, match=f"another {said}"):
         EmbeddingStore(folder, header_of(**arguments))  # type: ignore[arg-type]
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before

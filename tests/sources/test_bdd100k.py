@@ -40,13 +40,7 @@ def labels_2018() -> list[dict[str, Any]]:
         },
         {"category": "car", "attributes": flags | {"truncated": True}, **manual, "box2d": CAR, "id": 4},
         {"category": "person", "attributes": flags | {"occluded": True}, **manual, "box2d": WALKER, "id": 5},
-        {
-            "category": "drivable area",
-            "attributes": {"areaType": "direct"},
-            **manual,
-            "poly2d": [LANE],
-            "id": 8,
-        },
+        {"category": "drivable area", "attributes": {"areaType": "direct"}, **manual, "poly2d": [LANE], "id": 8},
         {"category": "lane", "attributes": {"laneStyle": "solid"}, **manual, "poly2d": [LANE], "id": 9},
     ]
 
@@ -62,12 +56,7 @@ def write_2018(root: Path, part: str = "val") -> Path:
 def write_2020(root: Path, part: str = "val") -> Path:
     flags = {"occluded": False, "truncated": False, "trafficLightColor": "NA"}
     labels = [
-        {
-            "id": "0",
-            "attributes": flags | {"trafficLightColor": "G"},
-            "category": "traffic light",
-            "box2d": LAMP,
-        },
+        {"id": "0", "attributes": flags | {"trafficLightColor": "G"}, "category": "traffic light", "box2d": LAMP},
         {"id": "1", "attributes": flags | {"truncated": True}, "category": "car", "box2d": CAR},
         {"id": "2", "attributes": flags | {"occluded": True}, "category": "pedestrian", "box2d": WALKER},
     ]
@@ -124,22 +113,8 @@ def test_the_published_layouts_say_the_same(tmp_path: Path) -> None:
     assert facts["boxes"][1] == [CAR["x1"], CAR["y1"], CAR["x2"] - CAR["x1"], CAR["y2"] - CAR["y1"]]
     assert first.images.widths.tolist() == [1280, 1280]
     assert first.images.heights.tolist() == [720, 720]
-    assert first.categories.names == (
-        "person",
-        *TEN,
-        "motorcycle",
-        "bicycle",
-        "traffic light",
-        "traffic sign",
-    )
-    assert second.categories.names == (
-        "pedestrian",
-        *TEN,
-        "motorcycle",
-        "bicycle",
-        "traffic light",
-        "traffic sign",
-    )
+    assert first.categories.names == ("person", *TEN, "motorcycle", "bicycle", "traffic light", "traffic sign")
+    assert second.categories.names == ("pedestrian", *TEN, "motorcycle", "bicycle", "traffic light", "traffic sign")
     assert first.dropped == {"label without box: drivable area": 1, "label without box: lane": 1}
     assert second.dropped == {}
     assert third.dropped == {"label without box: area": 1, "label without box: lane": 1}
@@ -149,14 +124,7 @@ def test_further_categories_follow_the_ten(tmp_path: Path) -> None:
     labels = [{"category": name, "box2d": WALKER} for name in ("trailer", "bike", "other vehicle", "motor")]
     source = read_bdd100k(dumped(tmp_path / "det_val.json", {"frames": [{"name": "a.jpg", "labels": labels}]}))
     assert source.part == "val"
-    assert source.categories.names[6:] == (
-        "motor",
-        "bike",
-        "traffic light",
-        "traffic sign",
-        "other vehicle",
-        "trailer",
-    )
+    assert source.categories.names[6:] == ("motor", "bike", "traffic light", "traffic sign", "other vehicle", "trailer")
     assert told(source)["numbers"] == [12, 8, 11, 7]
 
 
@@ -178,8 +146,7 @@ def test_a_root_is_searched_and_two_kinds_of_labels_are_refused(tmp_path: Path) 
 
 def test_coco_json_of_bdd100k_keeps_its_reader(tmp_path: Path) -> None:
     path = dumped(
-        tmp_path / "bdd.json",
-        {"images": [{"id": 1}], "annotations": [], "categories": [{"id": 1, "name": "car"}]},
+        tmp_path / "bdd.json", {"images": [{"id": 1}], "annotations": [], "categories": [{"id": 1, "name": "car"}]}
     )
     assert open_source(path, dataset="bdd100k", part="val", cache=False).categories.names == ("car",)
 
@@ -190,10 +157,7 @@ def test_coco_json_of_bdd100k_keeps_its_reader(tmp_path: Path) -> None:
         ([{"name": "a.jpg", "labels": [{"category": "car", "box2d": WALKER | {"x2": 5}}]}], BoxError),
         ([{"name": "a.jpg", "labels": [{"category": "car", "box2d": WALKER | {"x2": 1e300}}]}], BoxError),
         ([{"name": "a.jpg", "labels": [{"category": "car", "box2d": {"x1": 1}}]}], AnnotationFormatError),
-        (
-            [{"name": "a.jpg", "labels": [{"category": "car", "box2d": WALKER | {"x1": "1"}}]}],
-            AnnotationFormatError,
-        ),
+        ([{"name": "a.jpg", "labels": [{"category": "car", "box2d": WALKER | {"x1": "1"}}]}], AnnotationFormatError),
         ([{"name": "a.jpg", "labels": [{"category": "\x1b[2J", "box2d": WALKER}]}], AnnotationFormatError),
         ([{"name": "a.jpg", "labels": [{"box2d": WALKER}]}], AnnotationFormatError),
         ([{"name": "a.jpg"}, {"name": "x/a.jpg"}], DuplicateIdError),

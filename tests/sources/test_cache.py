@@ -23,13 +23,7 @@ def content() -> dict[str, object]:
     return {
         "images": [{"id": number, "file_name": f"zürich {number}.jpg", "width": number} for number in range(1, 30)],
         "annotations": [
-            {
-                "id": number,
-                "image_id": number,
-                "category_id": 3,
-                "bbox": [0.1, 2, 3, 4],
-                "orig_category": "gnu",
-            }
+            {"id": number, "image_id": number, "category_id": 3, "bbox": [0.1, 2, 3, 4], "orig_category": "gnu"}
             for number in range(1, 30, 2)
         ],
         "categories": [{"id": 3, "name": "thing", "supercategory": "stuff"}],
@@ -45,16 +39,7 @@ def source(tmp_path: Path) -> Source:
 
 def assert_same(one: Source | None, other: Source) -> None:
     assert one is not None
-    for name in (
-        "dataset",
-        "part",
-        "namespace",
-        "categories",
-        "files",
-        "licence",
-        "media_redistributable",
-        "dropped",
-    ):
+    for name in ("dataset", "part", "namespace", "categories", "files", "licence", "media_redistributable", "dropped"):
         assert getattr(one, name) == getattr(other, name), name
     for field in fields(other.images):
         assert_same_column(getattr(one.images, field.name), getattr(other.images, field.name))

@@ -204,11 +204,7 @@ def test_dropped_boxes_take_their_other_columns_along(tmp_path: Path) -> None:
 
 
 MALFORMED: dict[str, tuple[Any, type[CurationError], str]] = {
-    "duplicate image": (
-        instances(images=[{"id": 9}, {"id": 25}, {"id": 9}]),
-        DuplicateIdError,
-        "images[2] (id 9)",
-    ),
+    "duplicate image": (instances(images=[{"id": 9}, {"id": 25}, {"id": 9}]), DuplicateIdError, "images[2] (id 9)"),
     "duplicate annotation": (
         instances(annotations=[annotation(id=5), annotation(id=6), annotation(id=5)]),
         DuplicateIdError,
@@ -245,11 +241,7 @@ MALFORMED: dict[str, tuple[Any, type[CurationError], str]] = {
         DanglingIdError,
         "annotations[0] (id 1)",
     ),
-    "boolean id": (
-        instances(annotations=[annotation(id=True)]),
-        AnnotationFormatError,
-        "annotations[0] (id True)",
-    ),
+    "boolean id": (instances(annotations=[annotation(id=True)]), AnnotationFormatError, "annotations[0] (id True)"),
     "fractional id": (
         instances(annotations=[annotation(), annotation(id=4, image_id=9.5)]),
         AnnotationFormatError,
@@ -266,22 +258,14 @@ MALFORMED: dict[str, tuple[Any, type[CurationError], str]] = {
         AnnotationFormatError,
         "images[0] (id 1000000000000)",
     ),
-    "negative image id": (
-        instances(images=[{"id": -5}], annotations=[]),
-        AnnotationFormatError,
-        "images[0] (id -5)",
-    ),
+    "negative image id": (instances(images=[{"id": -5}], annotations=[]), AnnotationFormatError, "images[0] (id -5)"),
     "mixed ids": (instances(images=[{"id": 9}, {"id": "x"}]), AnnotationFormatError, "images[1] (id x)"),
     "some without id": (
         instances(annotations=[annotation(), {"image_id": 9, "category_id": 1, "bbox": [1, 2, 3, 4]}]),
         AnnotationFormatError,
         "annotations[1]",
     ),
-    "short box": (
-        instances(annotations=[annotation(bbox=[1, 2, 3])]),
-        AnnotationFormatError,
-        "annotations[0] (id 1)",
-    ),
+    "short box": (instances(annotations=[annotation(bbox=[1, 2, 3])]), AnnotationFormatError, "annotations[0] (id 1)"),
     "box of texts": (
         instances(annotations=[annotation(bbox=["1", 2, 3, 4])]),
         AnnotationFormatError,
@@ -292,16 +276,8 @@ MALFORMED: dict[str, tuple[Any, type[CurationError], str]] = {
         AnnotationFormatError,
         "annotations[0] (id 3)",
     ),
-    "crowd of 2": (
-        instances(annotations=[annotation(iscrowd=2)]),
-        AnnotationFormatError,
-        "annotations[0] (id 1)",
-    ),
-    "crowd as text": (
-        instances(annotations=[annotation(iscrowd="0")]),
-        AnnotationFormatError,
-        "annotations[0] (id 1)",
-    ),
+    "crowd of 2": (instances(annotations=[annotation(iscrowd=2)]), AnnotationFormatError, "annotations[0] (id 1)"),
+    "crowd as text": (instances(annotations=[annotation(iscrowd="0")]), AnnotationFormatError, "annotations[0] (id 1)"),
     "unknown pose": (
         instances(annotations=[annotation(pose="Sideways")]),
         AnnotationFormatError,
@@ -379,10 +355,7 @@ BROKEN = {
     "number beyond double": (WHOLE.replace(b"700.5", b"1e999"), "malformed"),
     "UTF-16": (json.dumps(instances()).encode("utf-16"), "byte order mark"),
     "Latin-1": (WHOLE.replace(b"elephant", b"\xe9l\xe9phant"), "UTF-8"),
-    "a list of detections": (
-        b'[{"image_id": 1, "category_id": 1, "bbox": [1, 2, 3, 4], "score": 0.5}]',
-        "list",
-    ),
+    "a list of detections": (b'[{"image_id": 1, "category_id": 1, "bbox": [1, 2, 3, 4], "score": 0.5}]', "list"),
     "not JSON": (b"<annotation/>", "not JSON"),
     "something after the end": (WHOLE + b"{}", "not JSON"),
     "half a surrogate pair": (WHOLE.replace(b"elephant", b"\\ud800"), "not JSON"),
@@ -505,8 +478,7 @@ def test_a_key_that_stands_twice_is_refused(tmp_path: Path, padding: int) -> Non
     whole = json.dumps(instances(annotations=[]))
     doubled = [
         whole.replace(
-            '"annotations": [], "categories"',
-            f'"annotations": {first}, "annotations": {second}, "categories"',
+            '"annotations": [], "categories"', f'"annotations": {first}, "annotations": {second}, "categories"'
         ),
         whole[:-1] + f', "annotations": {first}, "annotations": {second}}}',
         whole.replace('"annotations": []', f'"annotations": {second}')[:-1] + ', "images": []}',

@@ -19,9 +19,7 @@ def test_bytes_size_and_digest(tmp_path: Path) -> None:
     assert content.sha256 == "sha256:" + hashlib.sha256(LARGE).hexdigest()
 
 
-def test_a_large_file_that_is_truncated_after_opening_neither_ends_the_program_nor_passes(
-    tmp_path: Path,
-) -> None:
+def test_a_large_file_that_is_truncated_after_opening_neither_ends_the_program_nor_passes(tmp_path: Path) -> None:
     path = tmp_path / "a.json"
     path.write_bytes(LARGE)
     content = FileContent(path)

@@ -39,10 +39,7 @@ def write(root: Path, **changed: str) -> Path:
 
 def test_a_part_holds_its_images_each_with_its_bird(tmp_path: Path) -> None:
     source = read_cub200(write(tmp_path / "CUB_200_2011").parent, "train")
-    assert source.image_ids.tolist() == [
-        "cub200:Black_Footed_Albatross_0009_34",
-        "cub200:Laysan_Albatross_0002_1027",
-    ]
+    assert source.image_ids.tolist() == ["cub200:Black_Footed_Albatross_0009_34", "cub200:Laysan_Albatross_0002_1027"]
     assert source.images.numbers.tolist() == [2, 7]
     assert source.images.file_names.tolist()[1] == "002.Laysan_Albatross/Laysan_Albatross_0002_1027.jpg"
     assert source.categories.names == ("Black_footed_Albatross", "Laysan_Albatross")
@@ -77,11 +74,7 @@ def test_the_order_of_lines_in_the_other_lists_does_not_matter(tmp_path: Path) -
         ({"image_class_labels": "1 1\n2 1\n7 00000000012\n"}, DanglingIdError, "image_class_labels.txt: line 3"),
         ({"image_class_labels": "1 1\n2 1\n"}, AnnotationFormatError, "image_class_labels.txt"),
         ({"bounding_boxes": TEXTS[BOXES] + "9 1 1 1 1\n"}, DanglingIdError, "bounding_boxes.txt: line 4"),
-        (
-            {"bounding_boxes": TEXTS[BOXES].replace("27.0", "wide")},
-            AnnotationFormatError,
-            "bounding_boxes.txt: line 1",
-        ),
+        ({"bounding_boxes": TEXTS[BOXES].replace("27.0", "wide")}, AnnotationFormatError, "bounding_boxes.txt: line 1"),
         ({"bounding_boxes": TEXTS[BOXES].replace("153.0", "-1")}, BoxError, "bounding_boxes.txt: line 2"),
         ({"bounding_boxes": TEXTS[BOXES].replace("153.0", "nan")}, BoxError, "bounding_boxes.txt: line 2"),
         ({"train_test_split": "1 0\n2 1\n7 2\n"}, AnnotationFormatError, "train_test_split.txt: line 3"),
@@ -121,11 +114,7 @@ def test_opening_keeps_parts_apart(tmp_path: Path) -> None:
 def check_the_real_lists_have_the_published_figures(shared: Path) -> None:
     root = shared / "data/cub200"
     parts = {part: read_cub200(root, part) for part in ("", "train", "test")}
-    assert {part: len(source.images) for part, source in parts.items()} == {
-        "": 11_788,
-        "train": 5_994,
-        "test": 5_794,
-    }
+    assert {part: len(source.images) for part, source in parts.items()} == {"": 11_788, "train": 5_994, "test": 5_794}
     assert all(len(source.require_objects("the test")) == len(source.images) for source in parts.values())
     assert len(parts[""].categories) == 200
     assert set(parts["train"].image_ids) | set(parts["test"].image_ids) == set(parts[""].image_ids)

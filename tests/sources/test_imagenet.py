@@ -110,11 +110,7 @@ def write_truth(folder: Path, layout: str) -> Path:
     return path
 
 
-LAYOUTS = (
-    "val.txt",
-    "LOC_val_solution.csv",
-    "imagenet_2012_validation_synset_labels.txt",
-)
+LAYOUTS = ("val.txt", "LOC_val_solution.csv", "imagenet_2012_validation_synset_labels.txt")
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

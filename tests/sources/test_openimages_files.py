@@ -22,12 +22,7 @@ def described(tmp_path: Path, text: str) -> dict[str, str]:
 
 def test_shared_and_blank_names_still_tell_classes_apart(tmp_path: Path) -> None:
     text = '/m/01,Bow,Bow\n/m/02,"Bow"\n/m/012n7d,\n/m/03,"Kitchen, table"\n'
-    expected = {
-        "/m/01": "Bow (/m/01)",
-        "/m/02": "Bow (/m/02)",
-        "/m/012n7d": "/m/012n7d",
-        "/m/03": "Kitchen, table",
-    }
+    expected = {"/m/01": "Bow (/m/01)", "/m/02": "Bow (/m/02)", "/m/012n7d": "/m/012n7d", "/m/03": "Kitchen, table"}
     assert described(tmp_path, text) == expected
     assert described(tmp_path, "\ufeffLabelName,DisplayName\n" + text.replace("\n", "\r\n")) == expected
 

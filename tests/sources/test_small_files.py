@@ -33,10 +33,7 @@ def test_a_name_that_leads_outside_is_refused(tmp_path: Path, name: str) -> None
 
 
 def test_plain_names_are_joined(tmp_path: Path) -> None:
-    assert paths_below(tmp_path, ["a.json", "x/_-b.c.json"]) == [
-        f"{tmp_path}/a.json",
-        f"{tmp_path}/x/_-b.c.json",
-    ]
+    assert paths_below(tmp_path, ["a.json", "x/_-b.c.json"]) == [f"{tmp_path}/a.json", f"{tmp_path}/x/_-b.c.json"]
 
 
 def test_lists_hold_each_name_once() -> None:

@@ -165,10 +165,7 @@ MALFORMED = {
     "difficult 2": (document(an_object(difficult=2)), "unknown <difficult>"),
     "strange pose": (document(an_object(pose="Sideways")), "unknown <pose>"),
     "unknown class": (document(DOG, an_object(name="unicorn")), "class that voc2007 does not have"),
-    "width in words": (
-        document(DOG, size="<width>wide</width><height>1</height>"),
-        "<width> is not a whole number",
-    ),
+    "width in words": (document(DOG, size="<width>wide</width><height>1</height>"), "<width> is not a whole number"),
     "huge width": (document(DOG, size="<width>99999999999</width>"), "<width> is not a whole number"),
 }
 
@@ -292,10 +289,7 @@ def test_what_was_written_is_read(
     tmp_path_factory: pytest.TempPathFactory, world: dict[str, list[dict[str, Any]]]
 ) -> None:
     root = tmp_path_factory.mktemp("voc")
-    write(
-        root,
-        {stem: document(*(an_object(**row) for row in listed), stem=stem) for stem, listed in world.items()},
-    )
+    write(root, {stem: document(*(an_object(**row) for row in listed), stem=stem) for stem, listed in world.items()})
     source = read_voc(root, "voc2007", "test")
     assert source.images.native.tolist() == list(world)
     assert as_rows(source) == [(stem, row) for stem, listed in world.items() for row in listed]
@@ -312,8 +306,7 @@ def check_published_boxes_of_voc2007_survive_the_way_through_xml(shared: Path, t
             dict(zip(("xmin", "ymin", "xmax", "ymax"), box, strict=False), name=VOC_NAMES[box[4]]) for box in fields
         ]
     write(
-        tmp_path,
-        {stem: document(*(an_object(**row) for row in listed), stem=stem) for stem, listed in world.items()},
+        tmp_path, {stem: document(*(an_object(**row) for row in listed), stem=stem) for stem, listed in world.items()}
     )
     read_back = as_rows(read_voc(tmp_path, "voc2007", "test"))
     assert [(stem, {key: row[key] for key in ("xmin", "ymin", "xmax", "ymax", "name")}) for stem, row in read_back] == [

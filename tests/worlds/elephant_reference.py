@@ -136,12 +136,7 @@ def best_point(events: list[tuple[int, bool]], n: int, square: Fraction) -> dict
     if best is None:
         return {"F": None, "threshold": None}
     value, score, tp, kept = best
-    return {
-        "F": value,
-        "threshold": Fraction(score, 1000),
-        "precision": Fraction(tp, kept),
-        "recall": Fraction(tp, n),
-    }
+    return {"F": value, "threshold": Fraction(score, 1000), "precision": Fraction(tp, kept), "recall": Fraction(tp, n)}
 
 
 def background_gap(world: World, classes: Sequence[str], background: Sequence[int | None]) -> dict[str, Any]:

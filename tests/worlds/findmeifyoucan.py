@@ -25,12 +25,7 @@ def drawn() -> OodWorld:
     for image in range(1, N_IMAGES + 1):
         n_objects = 0 if image % 9 == 0 else draws.below(4)
         objects[image] = [
-            (
-                float(draws.below(200)),
-                float(draws.below(150)),
-                float(20 + draws.below(80)),
-                float(20 + draws.below(80)),
-            )
+            (float(draws.below(200)), float(draws.below(150)), float(20 + draws.below(80)), float(20 + draws.below(80)))
             for _ in range(n_objects)
         ]
         rows = []
@@ -58,12 +53,7 @@ def files(folder: Path) -> dict[str, Path]:
     content: dict[str, Any] = {
         "truth": coco_content({k: f"{k}.jpg" for k in world.objects}, rows, ("fox",), size=(400, 300)),
         "detections": [
-            {
-                "image_id": image,
-                "bbox_xyxy": list(one.box),
-                "score": one.confidence,
-                "ood_score": one.score,
-            }
+            {"image_id": image, "bbox_xyxy": list(one.box), "score": one.confidence, "ood_score": one.score}
             for image, listed in world.found.items()
             for one in listed
         ],

@@ -14,13 +14,7 @@ from typing import Any
 from tests.worlds.drawing import Draws
 from tests.worlds.photo_classes import BDD, COCO, NEAR, REMOVED, TASKS, VOC
 
-SIZES = {
-    "coco-train2017": 700,
-    "coco-val2017": 260,
-    "voc2007-test": 60,
-    "voc2007-trainval": 30,
-    "voc2012-trainval": 25,
-}
+SIZES = {"coco-train2017": 700, "coco-val2017": 260, "voc2007-test": 60, "voc2007-trainval": 30, "voc2012-trainval": 25}
 FILES = {"coco-train2017": "instances_train2017.json", "coco-val2017": "instances_val2017.json"}
 VAL_SIZE, EXEMPLARS = 20, 3
 RATIOS = ("0.5", "1")

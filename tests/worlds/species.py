@@ -154,11 +154,7 @@ def of_birds(case: int) -> dict[str, list[str]]:
             held = held_out(mine)
             val += held
             train += [one for one in mine if one not in held]
-    return {
-        "train": train,
-        "val": val,
-        "test": [f"cub200:{name}" for name, _, training in cub() if not training],
-    }
+    return {"train": train, "val": val, "test": [f"cub200:{name}" for name, _, training in cub() if not training]}
 
 
 @cache

@@ -92,10 +92,7 @@ def osod3_words(name: str, roots: dict[str, Path]) -> list[str]:
         "cub": ({"problem": "cub", "rotation": case}, roots["cub"], ("cub-train", "cub-test")),
         "mtsd": ({"problem": "mtsd", "case": case}, roots["mtsd"], ("mtsd-train", "mtsd-val")),
     }[problem]
-    return [
-        *(f"--set={key}={value}" for key, value in settings.items()),
-        *(f"--source={one}={root}" for one in slots),
-    ]
+    return [*(f"--set={key}={value}" for key, value in settings.items()), *(f"--source={one}={root}" for one in slots)]
 
 
 @pytest.mark.parametrize("name", species.LISTS)

@@ -85,13 +85,7 @@ def _written_view(target: AuditTarget, one: AuditedList, task: int) -> list[Find
     elsewhere = chosen(labels, ~allowed[labels.label])
     mine = allowed[raw.label] & ~at_places_of(raw, elsewhere)
     found = _compared(
-        target,
-        one,
-        task,
-        about,
-        chosen(raw, mine),
-        chosen(labels, allowed[labels.label]),
-        flagged=bool(ruled),
+        target, one, task, about, chosen(raw, mine), chosen(labels, allowed[labels.label]), flagged=bool(ruled)
     )
     return found + unlocated_finding(target, one)
 
@@ -240,8 +234,4 @@ def _without_flag(raw: Labels, labels: Labels) -> Int64s:
     return np.flatnonzero(lost)
 
 
-CHECKS: dict[str, Check] = {
-    "AS1": views_fit_their_purpose,
-    "AS2": validation_knows_no_unknown,
-    "AS3": flags_survive,
-}
+CHECKS: dict[str, Check] = {"AS1": views_fit_their_purpose, "AS2": validation_knows_no_unknown, "AS3": flags_survive}

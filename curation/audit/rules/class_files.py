@@ -141,7 +141,4 @@ def _classes_of(target: AuditTarget, scope: str, named: Sequence[str]) -> tuple[
     return (coco, "COCO") if named and hits >= _NEARLY_ALL * len(named) else ((), "")
 
 
-CHECKS: dict[str, Check] = {
-    "PL3": no_class_is_known_and_unknown,
-    "PL4": roles_name_classes_of_the_data,
-}
+CHECKS: dict[str, Check] = {"PL3": no_class_is_known_and_unknown, "PL4": roles_name_classes_of_the_data}

@@ -188,10 +188,7 @@ def _showing_and_unlisted(target: AuditTarget, task: int, number: int, listed: B
 def exemplars_are_balanced(target: AuditTarget, one: AuditedList, task: int) -> list[Finding]:
     """TI5: finetune_t lies inside train_1 to train_t and holds N images of each class of K_t where these do."""
     earlier = [train for step in range(task + 1) for train in target.with_role("train", task=step)]
-    return missing_lists([one]) or [
-        *_inside(target, one, task, earlier),
-        *_exemplars(target, one, task, earlier),
-    ]
+    return missing_lists([one]) or [*_inside(target, one, task, earlier), *_exemplars(target, one, task, earlier)]
 
 
 def _inside(target: AuditTarget, one: AuditedList, task: int, earlier: list[AuditedList]) -> list[Finding]:

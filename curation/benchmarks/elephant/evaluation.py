@@ -23,16 +23,7 @@ from curation.evaluation.open_set import LEVEL_COUNTS, LevelCounts
 from curation.evaluation.outcomes import Outcomes
 from curation.evaluation.problem import MOST_LISTED, GroundTruth, Scene
 from curation.evaluation.resample import wilderness_intervals
-from curation.evaluation.result import (
-    Report,
-    Result,
-    Scored,
-    Table,
-    order_table,
-    stem_of,
-    tidy_tables,
-    truth_digests,
-)
+from curation.evaluation.result import Report, Result, Scored, Table, order_table, stem_of, tidy_tables, truth_digests
 from curation.evaluation.truth import check_closed, check_wilderness, ground_truth
 from curation.evaluation.variants import Difficult
 from curation.evaluation.voc import outcomes_by_class, precision_recall

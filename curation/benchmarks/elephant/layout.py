@@ -129,8 +129,7 @@ def _planned(
     if content.has_unknown:
         categories.append({"supercategory": "none", "id": UNKNOWN_ID, "name": UNKNOWN_NAME})
     return PlannedFile(
-        file_name(part, source),
-        lambda: json_file(images=images(), annotations=annotations(), categories=categories),
+        file_name(part, source), lambda: json_file(images=images(), annotations=annotations(), categories=categories)
     )
 
 

@@ -279,10 +279,7 @@ def declare(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Man
         title=f"{PAPER.title}: wilderness of COCO train2017",
         origin="declared",
         classes=classes,
-        sources=(
-            source_entry(CLOSED, sources[CLOSED]),
-            parts.unread_entry(COCO, "coco", "train2017", note=note),
-        ),
+        sources=(source_entry(CLOSED, sources[CLOSED]), parts.unread_entry(COCO, "coco", "train2017", note=note)),
         parameters={**parameters, "levels": _FACTS["levels"], "wilderness_evidence": "boxes"},
         figures=figures,
         notes=stated["notes"],
@@ -341,10 +338,7 @@ def figures_of(made: Mapping[str, Part], sources: Mapping[str, Source]) -> tuple
         ),
     ]
     if coco.part == "val2017":
-        counts = {
-            "val2017.images": obtained["coco.images"],
-            "val2017.wilderness_images": obtained["wilderness.images"],
-        }
+        counts = {"val2017.images": obtained["coco.images"], "val2017.wilderness_images": obtained["wilderness.images"]}
         figures += _beside("val2017", counts, "the source is not the official val2017")
     for slot, (images, boxes, persons) in TRAINING_FIGURES.items():
         if slot not in made:

@@ -32,16 +32,7 @@ from curation.benchmarks.findmeifyoucan.measures import (
 )
 from curation.benchmarks.findmeifyoucan.report import DEFINITIONS, MEASURES, REPORT, UNKNOWN_IF, detail
 from curation.errors import EvaluationError, UsageError
-from curation.evaluation.inputs import (
-    POLICY,
-    READING,
-    Policy,
-    Reading,
-    Truth,
-    by_name,
-    file_records,
-    manifest_record,
-)
+from curation.evaluation.inputs import POLICY, READING, Policy, Reading, Truth, by_name, file_records, manifest_record
 from curation.evaluation.measures import Measured, Value
 from curation.evaluation.ood.detections import (
     UNNAMED,
@@ -169,10 +160,7 @@ def evaluate(
     names = tuple(files)
     truths: dict[str, Truth] = by_name(truth, "--truth", "split", parts or names, wanted=names, shared=True)
     id_files: dict[str, Path] = by_name(id_scores, "--scores", "split", names, wanted=names, shared=True)
-    t_star, class_reading = (
-        _t_star(options.t_star),
-        _classes(classes, id_classes, official_compat=official_compat),
-    )
+    t_star, class_reading = (_t_star(options.t_star), _classes(classes, id_classes, official_compat=official_compat))
     splits = {}
     for name in steps(names, "reading splits"):
         source = reading.open(truths[name])

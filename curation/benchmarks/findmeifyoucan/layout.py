@@ -64,10 +64,7 @@ def upstream_name(manifest: Manifest, part: str) -> str:
 
 
 def plan_findmeifyoucan(
-    manifest: Manifest,
-    parts: Sequence[str],
-    sources: Mapping[str, Source],
-    table: Sequence[Category] = (),
+    manifest: Manifest, parts: Sequence[str], sources: Mapping[str, Source], table: Sequence[Category] = ()
 ) -> Plan:
     """Return the plan of the authors' files: a COCO JSON a split, and the list of its ids.
 
@@ -141,13 +138,7 @@ class SplitFile:
     numbers: tuple[Int64s, ...]
 
     @classmethod
-    def of(
-        cls,
-        manifest: Manifest,
-        part: str,
-        sources: Mapping[str, Source],
-        table: Sequence[Category],
-    ) -> SplitFile:
+    def of(cls, manifest: Manifest, part: str, sources: Mapping[str, Source], table: Sequence[Category]) -> SplitFile:
         """Return the split that a part is (see `plan_findmeifyoucan` for the errors)."""
         stem = upstream_name(manifest, part)
         images = locate_images(manifest, part, sources)
@@ -319,12 +310,7 @@ def published_schema() -> pa.Schema:
     import pyarrow as pa
 
     text, number = pa.string(), pa.int64()
-    objects = [
-        ("id", number),
-        ("area", pa.float64()),
-        ("bbox", pa.list_(pa.float64())),
-        ("category_id", number),
-    ]
+    objects = [("id", number), ("area", pa.float64()), ("bbox", pa.list_(pa.float64())), ("category_id", number)]
     schema = pa.schema(
         [
             pa.field("image", pa.struct([("bytes", pa.binary()), ("path", text)])),

@@ -40,15 +40,7 @@ from curation.canonical import sha256_of_bytes
 from curation.decisions.resolution import recorded_digest
 from curation.errors import ProtocolError
 from curation.hierarchy import Wordnet
-from curation.manifest.header import (
-    ClassEntry,
-    Figure,
-    LabelView,
-    Paper,
-    PartEntry,
-    SourceEntry,
-    Treatment,
-)
+from curation.manifest.header import ClassEntry, Figure, LabelView, Paper, PartEntry, SourceEntry, Treatment
 from curation.manifest.manifest import Manifest
 from curation.sources.datasets import COCO_CATEGORIES, family
 from curation.sources.source import Source
@@ -157,10 +149,7 @@ def _chosen(parameters: Mapping[str, Any]) -> Pair:
     known = [pool.name for pool in pair.pools]
     if stray := [name for name in names if name not in known]:
         raise ProtocolError(
-            "The pair has no such pool",
-            where="--set pools",
-            expected=", ".join(known),
-            found=repr(stray[0][:80]),
+            "The pair has no such pool", where="--set pools", expected=", ".join(known), found=repr(stray[0][:80])
         )
     return msgspec.structs.replace(pair, pools=tuple(pool for pool in pair.pools if not names or pool.name in names))
 

@@ -150,10 +150,7 @@ class Pair(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
             for name, meaning in (
                 (pool.start, f"images that {pool.name} starts from: COCO JSON or a root"),
                 (pool.candidates, f"images that {pool.name} may gain by decision"),
-                (
-                    pool.published,
-                    f"published start list of {pool.name}: ids, one a line, or the authors' JSON",
-                ),
+                (pool.published, f"published start list of {pool.name}: ids, one a line, or the authors' JSON"),
             ):
                 if name and name not in slots:
                     slots[name] = SourceSlot(name, pool.dataset, _part(name, pool), False, meaning)

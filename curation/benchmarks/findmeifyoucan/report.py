@@ -251,10 +251,7 @@ def metric_bars(scored: Sequence[Scored], stem: Path) -> list[Path]:
 
 
 def score_histograms(
-    scores: Mapping[str, tuple[Floats, Floats]],
-    thresholds: Mapping[str, float | None],
-    method: str,
-    stem: Path,
+    scores: Mapping[str, tuple[Floats, Floats]], thresholds: Mapping[str, float | None], method: str, stem: Path
 ) -> list[Path]:
     """Draw the distributions of ID and OOD scores of each split, with the threshold between known and unknown.
 

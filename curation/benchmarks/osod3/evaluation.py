@@ -414,9 +414,7 @@ def evaluate(
 
 
 def _classes(
-    classes: Mapping[str, Path] | Path | None,
-    manifest: Mapping[str, str] | Manifest | str | None,
-    cases: Sequence[str],
+    classes: Mapping[str, Path] | Path | None, manifest: Mapping[str, str] | Manifest | str | None, cases: Sequence[str]
 ) -> tuple[dict[str, ClassRoles], dict[str, Manifest]]:
     if bool(classes) == bool(manifest):
         raise UsageError(

@@ -303,11 +303,7 @@ def _cub(
     test_part = make_part("test", "test", tested, roles.entries, view=TEST_VIEW, rule=rule)
     rule = "Official training images of known classes"
     parts = [*_train_and_val(Selection("cub-train", train, known), roles, parameters, rule, per_class=True), test_part]
-    obtained = {
-        "images": len(train.images) + len(test.images),
-        "train": len(train.images),
-        "test": len(test.images),
-    }
+    obtained = {"images": len(train.images) + len(test.images), "train": len(train.images), "test": len(test.images)}
     figures = [
         compared(f"cub.{name}", obtained[name], number, "CUB-200-2011", "another set of images was given")
         for name, number in CUB_IMAGES.items()
@@ -681,10 +677,7 @@ def _entries(
     others = [name for name in names if name not in index]
     return tuple(
         ClassEntry(
-            name=name,
-            role=roles.get(name, "negative"),
-            index=index.get(name, -1),
-            aliases=aliases.get(name, ()),
+            name=name, role=roles.get(name, "negative"), index=index.get(name, -1), aliases=aliases.get(name, ())
         )
         for name in (*known, *others)
     )

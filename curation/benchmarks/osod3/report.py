@@ -55,12 +55,7 @@ def _at_theta(key: str, name: str, formula: str, *, undefined: str = "", is_rank
 
 
 MEASURES = (
-    _average(
-        "AP_unk",
-        "average precision of unknown",
-        "COCO AP of the one class unknown, in percent",
-        is_ranked=True,
-    ),
+    _average("AP_unk", "average precision of unknown", "COCO AP of the one class unknown, in percent", is_ranked=True),
     _average(
         "AP_known",
         "average precision of known classes",

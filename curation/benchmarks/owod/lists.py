@@ -251,10 +251,7 @@ def _tests(given: Given) -> list[Part]:
     later = np.concatenate([what.of(given.labels(task)) for task in split.tasks[1:]])
     if not keep:
         later = later[np.sort(np.unique(later, return_index=True)[1])]
-    mixed = [
-        Selection(split.first_test, first, all_images(first)),
-        Selection(split.test, source, later),
-    ]
+    mixed = [Selection(split.first_test, first, all_images(first)), Selection(split.test, source, later)]
     repeats = ": an image with classes of several tasks stands once for each" if keep else ", each image once"
     rule = _RULES["mixed_test"].format(
         first=split.first_test, second=split.test, repeats=repeats, order=_order(given, "test")
@@ -508,11 +505,7 @@ def listed_validation(listed: Source, source: Source, n_tasks: int) -> list[Int6
 
 
 def check_segments(
-    listed: Source,
-    segments: Sequence[Int64s],
-    selections: Sequence[Int64s],
-    names: Sequence[str],
-    source: Source,
+    listed: Source, segments: Sequence[Int64s], selections: Sequence[Int64s], names: Sequence[str], source: Source
 ) -> None:
     """Raise `ProtocolError` unless each task's lines of a validation list lie in its selection.
 

@@ -166,10 +166,7 @@ def starter_task_file(
     shown = [one for one in objects if objects[one]]
     if not shown:
         raise ProtocolError(
-            "No class has an object here",
-            where=files,
-            expected="an annotation file",
-            found=f"{len(objects)} classes",
+            "No class has an object here", where=files, expected="an annotation file", found=f"{len(objects)} classes"
         )
     _require_names(objects, files)
     n_tasks = min(n_tasks, len(shown))
@@ -353,10 +350,7 @@ def parse_tasks(text: str) -> TaskFile:
         content = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise ProtocolError(
-            "The tasks are not readable",
-            where="--set tasks",
-            found=str(error)[:200],
-            hint="--tasks FILE reads a file",
+            "The tasks are not readable", where="--set tasks", found=str(error)[:200], hint="--tasks FILE reads a file"
         ) from None
     return _checked(content, "tasks")
 
@@ -410,12 +404,7 @@ def _check_datasets(declared: TaskFile, where: str) -> None:
         try:
             namespace_of(declared.dataset_of(source))
         except CurationError as error:
-            _refuse(
-                where,
-                f"dataset of {source}",
-                error.expected or "a lower-case word",
-                declared.dataset_of(source),
-            )
+            _refuse(where, f"dataset of {source}", error.expected or "a lower-case word", declared.dataset_of(source))
 
 
 def _once(values: Iterable[str], where: str, field: str) -> None:

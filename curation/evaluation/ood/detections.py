@@ -14,14 +14,7 @@ from curation.errors import PredictionError, UsageError
 from curation.evaluation.post_hoc.scores import energy, generalized_entropy, max_softmax, softmax
 from curation.evaluation.precision import Number
 from curation.evaluation.problem import LARGEST_SCORE, Bools, Floats, GroundTruth, Int32s
-from curation.evaluation.readers import (
-    Policy,
-    RawColumns,
-    check_values,
-    locate,
-    report,
-    stray_error,
-)
+from curation.evaluation.readers import Policy, RawColumns, check_values, locate, report, stray_error
 from curation.evaluation.result_records import Int64, decoding
 from curation.input_files import InputFile, is_json_lines, json_rows
 from curation.json_keys import refuse_repeated_keys

@@ -202,8 +202,5 @@ def _from_detections(given: InputFile, path: Path, t_star: float | None, classes
 
 def _unreadable(path: Path, found: str) -> PredictionError:
     return PredictionError(
-        "The ID scores cannot be read",
-        where=str(path),
-        expected=_FORMS,
-        found=found.replace("\n", " ")[:_SHOWN],
+        "The ID scores cannot be read", where=str(path), expected=_FORMS, found=found.replace("\n", " ")[:_SHOWN]
     )

@@ -24,10 +24,7 @@ _FLAGS = ("isoccluded", "istruncated", "isgroupof", "isdepiction", "isinside")
 
 
 def plan_coco(
-    manifest: Manifest,
-    parts: Sequence[str],
-    sources: Mapping[str, Source],
-    options: FormatOptions | None = None,
+    manifest: Manifest, parts: Sequence[str], sources: Mapping[str, Source], options: FormatOptions | None = None
 ) -> Plan:
     """Return the plan of one COCO JSON file that holds some parts under their label views.
 

@@ -118,9 +118,7 @@ def image_stems(images: ContentImages) -> tuple[tuple[str, ...], bool]:
     for stem, image in zip(stems, images.ids, strict=True):
         if "/" in safe_name(stem, image):
             raise ExportError(
-                "An image id with a slash cannot be the stem of a VOC file",
-                where=image[:300],
-                hint="--format coco",
+                "An image id with a slash cannot be the stem of a VOC file", where=image[:300], hint="--format coco"
             )
     return tuple(stems), prefixed
 

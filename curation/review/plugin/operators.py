@@ -19,13 +19,7 @@ from curation.review.progress import as_text, progress_markdown
 from curation.review.verdicts import ACTIONS, UNDO, VERDICTS
 from curation.wording import counted
 
-ICONS = {
-    "keep": "check_circle",
-    "remove": "delete",
-    "near": "call_received",
-    "far": "call_made",
-    "unsure": "help",
-}
+ICONS = {"keep": "check_circle", "remove": "delete", "near": "call_received", "far": "call_made", "unsure": "help"}
 KEYS = {"keep": "k", "remove": "r", "near": "n", "far": "f", "unsure": "u", UNDO: "z"}
 """As `review.js` listens for them."""
 

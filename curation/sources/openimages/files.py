@@ -13,13 +13,7 @@ import numpy as np
 
 from curation.canonical import sha256_of_bytes
 from curation.csv_table import csv_rows
-from curation.errors import (
-    AnnotationFormatError,
-    CurationError,
-    DuplicateIdError,
-    MissingFileError,
-    UsageError,
-)
+from curation.errors import AnnotationFormatError, CurationError, DuplicateIdError, MissingFileError, UsageError
 from curation.input_files import beginning
 from curation.sources.content import FileContent, require_one
 from curation.sources.integrity import check_unique
