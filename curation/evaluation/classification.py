@@ -42,7 +42,7 @@ from curation.evaluation.oscr import (
 )
 from curation.evaluation.related_classes import classifiers_without_kin
 from curation.evaluation.resample import class_bootstrap
-from curation.evaluation.result import Column, Figure, Report, Result, Table, Tidy, across, tidy_tables
+from curation.evaluation.result import Column, Figure, Report, Result, Table, Tidy, tidy_tables
 from curation.evaluation.score_files import Keys, read_scores
 from curation.evaluation.variants import select
 from curation.hierarchy.related_classes import Kin
@@ -568,11 +568,11 @@ def _tables(result: Result) -> Iterator[Table]:
             if row["compared_with"] == other:
                 cells.setdefault(row["method"], {})[row["measure"]] = row
         if cells:
-            yield across(title, cells, [(one, "", partial(_interval, one)) for one in next(iter(cells.values()))])
+            lines = [(key, *(_interval(of[key]) for of in cells.values())) for key in next(iter(cells.values()))]
+            yield Table("", (Column("", head=""), *map(Column, cells)), lines, title=title)
 
 
-def _interval(measure: str, found: Mapping[str, Any]) -> str:
-    cell = found[measure]
+def _interval(cell: Mapping[str, Any]) -> str:
     return "-" if cell["low"] is None else f"{cell['estimate']:.4f} [{cell['low']:.4f}, {cell['high']:.4f}]"
 
 

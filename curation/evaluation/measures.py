@@ -2,7 +2,7 @@
 
 The measures of a protocol are a tuple of `Measure`, the one that its leaderboards rank by first. Definitions in
 results, the table of docs/metrics.md, units, and the direction and order of leaderboard rows come from it. A measure
-that takes a parameter has it in its key, ``AWI@{recall}``, and at its place in a result.
+that takes a parameter has it in its key, ``AWI@{recall}``.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ RANGES: dict[str, tuple[float, float]] = {"share": (0, 1), "%": (0, 100), "ratio
 """Where the numbers of a unit lie, ends included; a ratio may be a quotient less 1, and any other unit knows no end."""
 Data = Mapping[str, Any]
 """A result, or a section of one, as its JSON holds it."""
-Step = str | int
 _PARAMETER = re.compile(r"\{([a-z_]+)\}")
 
 
@@ -50,11 +49,6 @@ class Measure:
         Paper with section, equation or table; or the code that it follows.
     undefined : str
         When there is no such number.
-    paths : tuple of tuple of str or int
-        Where a section of a result may have it; ``{recall}`` stands for every key at this place. By default under its
-        key. None at all for a number that stands in other tables only.
-    count : tuple of str or int
-        Where a section has the number of things that it rests on.
     ranked : bool
         Whether leaderboards show it.
     bounds : tuple of float, optional
@@ -68,8 +62,6 @@ class Measure:
     better: Better | None = None
     source: str = ""
     undefined: str = ""
-    paths: tuple[tuple[Step, ...], ...] | None = None
-    count: tuple[Step, ...] = ()
     ranked: bool = False
     bounds: tuple[float, float] | None = None
 
@@ -88,18 +80,9 @@ class Measure:
         pattern = _PARAMETER.sub("\0", self.key)
         return re.fullmatch(re.escape(pattern).replace("\0", ".+"), key, re.DOTALL) is not None
 
-    def found(self, section: Mapping[str, Any]) -> Iterator[tuple[dict[str, str], Number | None]]:
-        """Yield parameters and value of each number of this measure that a section of a result holds."""
-        for path in ((self.key,),) if self.paths is None else self.paths:
-            yield from _at(section, path, {})
-
     def key_of(self, parameters: Mapping[str, str]) -> str:
         """Return the key with its parameters put in."""
         return _PARAMETER.sub(lambda found: parameters[found[1]], self.key)
-
-    def counted(self, section: Mapping[str, Any]) -> Number | None:
-        """Return the number of things that the measure rests on in a section, None where it is not told."""
-        return next((value for _, value in _at(section, self.count, {})), None) if self.count else None
 
 
 def range_of(unit: str, measure: Measure | None = None) -> tuple[float, float]:
@@ -184,23 +167,6 @@ def definitions(measures: Iterable[Measure], **rules: str) -> dict[str, str]:
     return {**rules, **{one.base: one.formula for one in measures}}
 
 
-def _at(value: Any, path: Sequence[Step], parameters: dict[str, str]) -> Iterator[tuple[dict[str, str], Number | None]]:
-    if not path:
-        if value is None or (isinstance(value, int | float) and not isinstance(value, bool)):
-            yield parameters, value
-        return
-    step, rest = path[0], path[1:]
-    if isinstance(step, int):
-        if isinstance(value, list) and step < len(value):
-            yield from _at(value[step], rest, parameters)
-    elif isinstance(value, Mapping):
-        if is_parameter := _PARAMETER.fullmatch(step):
-            for key, below in value.items():
-                yield from _at(below, rest, {**parameters, is_parameter[1]: str(key)})
-        elif step in value:
-            yield from _at(value[step], rest, parameters)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scored:
     """One method on one part under one variant: its numbers, and what tells whether another one is comparable.
@@ -208,10 +174,8 @@ class Scored:
     Attributes
     ----------
     variant : str
-    found : Measured, optional
-        Its numbers as rows.
-    numbers : mapping
-        Where they are no rows yet: the section of a result that the paths of the measures lead into.
+    found : Measured
+        Its numbers.
     method : str
         Its name, by default that of the file of its predictions.
     score : str
@@ -238,8 +202,7 @@ class Scored:
     method: str
     truth: Data
     predictions: Mapping[str, Data]
-    found: Measured | None = None
-    numbers: Data = field(default_factory=dict)
+    found: Measured
     part: str = ""
     task: str = ""
     split: str = ""
@@ -260,18 +223,8 @@ class Scored:
 
 def values_of(scored: Scored, measures: Iterable[Measure]) -> Iterator[tuple[Measure, Value]]:
     """Yield the declared numbers of what was scored, each with its declaration, in the order of the declarations."""
-    if scored.found is None:
-        told = scored.numbers.get("undefined")
-        reasons = told if isinstance(told, Mapping) else {}
-        for measure in measures:
-            for parameters, value in measure.found(scored.numbers):
-                reason = "" if value is not None else reasons.get(measure.key_of(parameters)) or measure.undefined
-                yield measure, Value(measure.base, value, parameters, measure.counted(scored.numbers), reason)
-        return
     for measure in measures:
         for one in scored.found.values:
             if one.measure == measure.base:
-                yield (
-                    measure,
-                    one._replace(undefined="" if one.value is not None else one.undefined or measure.undefined),
-                )
+                undefined = "" if one.value is not None else one.undefined or measure.undefined
+                yield measure, one._replace(undefined=undefined)

@@ -4,10 +4,10 @@ How to declare the results of a protocol
 ----------------------------------------
 A protocol has one `Report`, which says everything once:
 
-* ``measures``: a tuple of `curation.evaluation.measures.Measure`, each with the place of its number in a section;
-* ``scored``: a function of the result's data that yields one `Scored` a method, part and variant: the section that
-  holds the numbers, and what a leaderboard must know (digests of truth and predictions, settings);
-* ``tables``: a function of a `Result` that yields `Table` records in the order in which a terminal shows them;
+* ``measures``: a tuple of `curation.evaluation.measures.Measure`;
+* ``tidy``: further tables of what was scored, by columns;
+* ``tables``: a function of a `Result` that yields `Table` records in the order in which a terminal shows them, where
+  those that follow from ``measures`` and ``tidy`` do not do;
 * ``drawings``: a function of a `Result` that yields `Figure` records;
 * ``files`` and ``figures``: the names that `Result.save` may write, known before anything is computed.
 
@@ -15,20 +15,20 @@ A table is declared with raw values, never with texts::
 
     Table(
         "classes",
-        (Column("class"), Column("n", "count", "objects"), Column("AP", "share"), Column("tp", "count", text=False)),
-        [(name, row["n"], row["AP"], row["tp"]) for name, row in section["classes"].items()],
+        (Column("class"), Column("n", "count", "objects"), Column("AP", "%"), Column("tp", "count", text=False)),
+        [(name, row["n"], row["AP"], row["tp"]) for name, row in found.items()],
         title="Classes",  # without a title a terminal does not show it
         file=True,  # Result.save writes classes.csv
     )
 
 Text, CSV, DataFrame, LaTeX and HTML follow: a `Column` says its unit (which formats it, unless ``show`` has another
 format), its head in a terminal, and whether text and file have it. ``printed`` gives a terminal other rows (some of
-them, or a mean below). Tables of one name are one `Result.table`, told apart by ``where``. `across` makes the table
-with a line a measure and a column a section; it is for the eye alone, since the table ``measures`` holds its numbers.
+them, or a mean below). Tables of one name are one `Result.table`, told apart by ``where``.
 
-An ``evaluate`` function returns ``Result(REPORT, about, sections, columns=...)``: `about` and `sections` together are
-the JSON; `columns` is what is too long for it, and only tables and figures need. `curation.evaluation.inputs` reads
-what such a function is given. See `curation.evaluation.voc` for a small example.
+An ``evaluate`` function returns ``Result(REPORT, about, scored=...)``: a `Scored` a method, part and variant, with its
+numbers as rows and what a leaderboard must know (digests of truth and predictions, settings). `columns` is what is too
+long for JSON, and only tables and figures need. `curation.evaluation.inputs` reads what such a function is given. See
+`curation.evaluation.voc` for a small example.
 """
 
 from __future__ import annotations
@@ -44,12 +44,11 @@ from typing import TYPE_CHECKING, Any, Literal
 from curation.arguments import checked
 from curation.errors import UsageError
 from curation.evaluation.measures import Data as Data
-from curation.evaluation.measures import Measure, Measured, Number, ranked, values_of
+from curation.evaluation.measures import Measure, Number, ranked, values_of
 from curation.evaluation.measures import Scored as Scored
 from curation.evaluation.tables import Column as Column
 from curation.evaluation.tables import Table as Table
 from curation.evaluation.tables import Tidy as Tidy
-from curation.evaluation.tables import across as across
 from curation.evaluation.tables import shown as shown
 from curation.version import __version__
 
@@ -98,21 +97,20 @@ class Report:
     protocol : str
     measures : tuple of Measure
         The first ranked one that some row of a leaderboard holds is the one that its rows are ranked by.
-    scored, tables, drawings
+    tables, drawings
         See the module.
     algorithm : int
         Version of the evaluator: raised when a number of the same inputs may change.
     files, figures : tuple of str
         Names of CSV files and of figures, without suffix, that `Result.save` may write; may be patterns.
     tidy : tuple of Tidy
-        Further tables of each thing scored, where its numbers are rows.
+        Further tables of each thing scored.
     places : tuple of str
         What tells the things scored apart in those tables, of `PLACES`.
     """
 
     protocol: str
     measures: tuple[Measure, ...]
-    scored: Callable[[Data], Iterable[Scored]] | None = None
     tables: Callable[[Result], Iterable[Table]] = lambda result: tidy_tables(result)
     drawings: Callable[[Result], Iterable[Figure]] = lambda result: ()
     algorithm: int = 1
@@ -130,9 +128,7 @@ class Result:
     report : Report
     about : mapping
         What the numbers rest on: the digests of all inputs, rules, what was left out.
-    sections : mapping, optional
-        Every number, beside what it refers to, where numbers are no rows yet.
-    scored : sequence of Scored, optional
+    scored : sequence of Scored
         What was scored, with its numbers as rows.
     columns : mapping, or a function that makes it
         Curves and scores, an entry for each detection, for tables and figures.
@@ -144,11 +140,11 @@ class Result:
     Attributes
     ----------
     data : dict
-        Protocol and version of the program, `about` and `sections`: what ``results.json`` says.
+        Protocol, version of the program and `about`: what ``results.json`` says beside the numbers.
 
     Examples
     --------
-    >>> result = Result(Report("none", (), lambda data: (), lambda result: ()), {}, {})
+    >>> result = Result(Report("none", (), lambda result: ()), {})
     >>> result
     <Result of none: 0 numbers>
     >>> result.flat()
@@ -159,9 +155,8 @@ class Result:
         self,
         report: Report,
         about: Data,
-        sections: Data | None = None,
         *,
-        scored: Iterable[Scored] | None = None,
+        scored: Iterable[Scored] = (),
         columns: Data | Callable[[], Data] | None = None,
         notes: Iterable[str] = (),
         outcomes: Callable[[], Mapping[str, Sequence[Outcomes]]] | None = None,
@@ -169,15 +164,14 @@ class Result:
         self._outcomes = outcomes
         self.report = report
         self.about = about
-        self.sections = sections or {}
-        self._scored = None if scored is None else tuple(scored)
+        self.scored = tuple(scored)
         self.notes = tuple(dict.fromkeys(notes))
         self._columns = columns
 
     @cached_property
     def data(self) -> dict[str, Any]:
-        """Return what made the numbers, what they rest on, and them, as one."""
-        return {"protocol": self.report.protocol, "curation": __version__, **self.about, **self.sections}
+        """Return what made the numbers and what they rest on."""
+        return {"protocol": self.report.protocol, "curation": __version__, **self.about}
 
     @cached_property
     def columns(self) -> Data:
@@ -256,13 +250,6 @@ class Result:
         name, parts = self._scored_outcomes(scored)
         named = key or _legal(f"{self.report.protocol}_{name}".replace("/", "_")).lower()
         return write_fields(dataset, parts, named, id_field=id_field, missing=missing, about=self.settings())
-
-    @cached_property
-    def scored(self) -> tuple[Scored, ...]:
-        """Return what was scored: one record a method, part and variant."""
-        if self._scored is None and self.report.scored:
-            return tuple(self.report.scored(self.data))
-        return self._scored or ()
 
     @cached_property
     def tables(self) -> tuple[Table, ...]:
@@ -386,9 +373,7 @@ class Result:
         """Return what JSON holds: the data, with the schema's name and every declared number in one list."""
         names = [one.name for one in self._measures.columns]
         numbers = [dict(zip(names, row, strict=True)) for row in self._measures.all_rows()]
-        data = dict(self.data)
-        if self._scored is not None:
-            data["scored"] = [_record(one) for one in self._scored]
+        data = {**self.data, "scored": [_record(one) for one in self.scored]}
         for table in self._tidy(lambda one: one.json):
             keys = [column.name for column in table.columns]
             data[table.name] = [dict(zip(keys, row, strict=True)) for row in table.all_rows()]
@@ -497,9 +482,8 @@ def schema_text() -> str:
 
 def _record(one: Scored) -> dict[str, Any]:
     """Return what JSON says of something scored beside its numbers."""
-    found = one.found or Measured((), {})
     record = {name: getattr(one, name) for name in RECORDED}
-    return record | {"notes": list(found.notes), "decided_by_order": found.decided_by_order}
+    return record | {"notes": list(one.found.notes), "decided_by_order": one.found.decided_by_order}
 
 
 def tidy_tables(result: Result) -> Iterator[Table]:
@@ -515,7 +499,7 @@ def tidy_tables(result: Result) -> Iterator[Table]:
             for (key, unit), of in numbers.items()]  # fmt: skip
     yield Table("", (Column("measure"), Column("unit"), *map(Column, labels)), rows, title="Measures")
     yield from result._tidy(lambda one: True)
-    yield order_table({one.label: one.found.decided_by_order for one in result.scored if one.found})
+    yield order_table({one.label: one.found.decided_by_order for one in result.scored})
 
 
 def input_rows(inputs: Data, manifest: Data | None) -> Iterator[tuple[str, ...]]:

@@ -179,18 +179,6 @@ def shown(value: Any, unit: str = "", show: str = "") -> str:
     return format(value, form).removesuffix("%") if form else str(value)
 
 
-def across(title: str, sections: Mapping[str, Any], lines: Iterable[tuple[str, str, Callable[[Any], Any]]]) -> Table:
-    """Return a table for the eye: a line a number, a column a section.
-
-    Parameters
-    ----------
-    lines : iterable of (str, str, callable)
-        Name of a number, its unit or a format that begins with a dot, and how to take it from a section.
-    """
-    rows = [(name, *(_formatted(take(section), unit) for section in sections.values())) for name, unit, take in lines]
-    return Table("", (Column("", head=""), *map(Column, sections)), rows, title=title)
-
-
 def _cell(value: Any, column: Column) -> str:
     return shown(value, column.unit, column.show)
 

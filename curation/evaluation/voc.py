@@ -36,7 +36,6 @@ _OF_CLASS = (
         better="higher",
         source="Everingham et al., IJCV 2010 (the rule of VOC2007)",
         undefined="the class has no object",
-        paths=(),
     ),
     Measure(
         "AP_area",
@@ -46,7 +45,6 @@ _OF_CLASS = (
         better="higher",
         source="VOC2010 development kit",
         undefined="the class has no object",
-        paths=(),
     ),
 )
 MEASURES = (

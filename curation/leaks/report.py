@@ -13,7 +13,7 @@ import msgspec
 
 from curation.arguments import checked
 from curation.errors import UsageError
-from curation.evaluation.measures import Data, Measure, Scored
+from curation.evaluation.measures import Data, Measure, Measured, Scored, Value
 from curation.evaluation.result import Column, Report, Result, Table
 from curation.leaks.step import KINDS, Evidence, thumbnail
 from curation.pages import page
@@ -60,7 +60,8 @@ class Leaks(Result):
         thumbnails: Mapping[str, bytes] | None = None,
         notes: Sequence[str] = (),
     ) -> None:
-        super().__init__(REPORT, about, sections, notes=notes)
+        data = {**about, **sections}
+        super().__init__(REPORT, data, scored=_scored(data), notes=notes)
         self.evidence = tuple(evidence)
         self.unreadable = tuple(unreadable)
         self._photos = photos or {}
@@ -186,11 +187,34 @@ def summary_lines(data: Data) -> list[str]:
 
 def _scored(data: Data) -> Iterator[Scored]:
     for part, record in data["parts"].items():
-        numbers = record if part != WHOLE else {**record, **{key: data[key] for key in ("planted", "decoys", "corpus")}}
+        n = record["compared"]
+        values = [Value(key, record[key], n=n) for key in ("leaked", "leaked_share")]
+        values += [Value("leaked_by", count, {"kind": kind}, n) for kind, count in record["leaked_by"].items()]
         yield Scored(
-            variant="", numbers=numbers, method=data["corpus"]["name"], truth={}, predictions={}, split=part,
-            part=part, settings={key: str(value) for key, value in data["thresholds"].items()},
-        )  # fmt: skip
+            variant="",
+            found=Measured(values + (_of_check(data) if part == WHOLE else []), {}),
+            method=data["corpus"]["name"],
+            truth={},
+            predictions={},
+            split=part,
+            part=part,
+            settings={key: str(value) for key, value in data["thresholds"].items()},
+        )
+
+
+def _of_check(data: Data) -> list[Value]:
+    planted, decoys, images = data["planted"], data["decoys"], data["corpus"]["images"]
+    values = [Value(key, decoys[key], n=images) for key in ("by_chance", "by_chance_high")]
+    values += [Value(key, decoys[key], n=decoys["matched"]) for key in ("precision", "precision_low")]
+    if planted is not None:
+        values.append(Value("taken_for_another", planted["share"], n=planted["copies"]))
+        ends = {"recall": "recall", "recall_low": "low", "recall_high": "high"}
+        values += [
+            Value(key, one[name], {"alteration": alteration}, planted["images"])
+            for alteration, one in planted["alterations"].items()
+            for key, name in ends.items()
+        ]
+    return values
 
 
 def _tables(result: Result) -> Iterator[Table]:
@@ -228,7 +252,7 @@ def _tables(result: Result) -> Iterator[Table]:
 
 
 _SHOWN = 20
-REPORT = Report(_PROTOCOL, MEASURES, _scored, _tables, files=("leaks", "unreadable"))
+REPORT = Report(_PROTOCOL, MEASURES, _tables, files=("leaks", "unreadable"))
 
 
 class _Manifest(msgspec.Struct, frozen=True):

@@ -3,14 +3,12 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from curation.benchmarks.registry import report_of
 from curation.evaluation.measures import Measured, Scored, Value
 from curation.evaluation.result import PLACES, RECORDED
 
 
 def scored_of(data: Mapping[str, Any]) -> Iterator[Scored]:
-    report = report_of(data["protocol"])
-    yield from report.scored(data) if report.scored else (_again(data, record) for record in data["scored"])
+    yield from (_again(data, record) for record in data["scored"])
 
 
 def _again(data: Mapping[str, Any], record: Mapping[str, Any]) -> Scored:

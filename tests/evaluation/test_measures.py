@@ -2,7 +2,6 @@
 
 import re
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -22,28 +21,7 @@ ERRORS = {
     "osod3": {"AOSE", "WI"},
     "findmeifyoucan": {"FPR95", "nOSE", "AOSE"},
 }
-IMPACT = Measure(
-    "AWI@{recall}",
-    "average wilderness impact",
-    "mean | over levels",
-    "ratio",
-    "lower",
-    paths=(("AWI", "{recall}", "macro"), ("AWI", "{recall}", 0)),
-    count=("n",),
-    ranked=True,
-)
-
-
-def test_a_measure_finds_its_numbers_with_their_parameters() -> None:
-    section: dict[str, Any] = {"AWI": {"0.1": {"macro": None}, "0.3": {"macro": 0.5}, "0.5": [2]}, "n": 7}
-    found = [(IMPACT.key_of(parameters), value) for parameters, value in IMPACT.found(section)]
-    assert found == [("AWI@0.1", None), ("AWI@0.3", 0.5), ("AWI@0.5", 2)]
-    assert (IMPACT.base, IMPACT.parameters, IMPACT.counted(section)) == ("AWI", ("recall",), 7)
-
-
-@pytest.mark.parametrize("value", ["0.5", True, [0.5], {"a": 1}])
-def test_what_is_no_number_is_none_of_a_measure(value: object) -> None:
-    assert list(voc.MEASURES[0].found({"mAP11": value})) == []
+IMPACT = Measure("AWI@{recall}", "average wilderness impact", "mean | over levels", "ratio", "lower", ranked=True)
 
 
 def test_keys_are_known_by_their_pattern_and_have_an_order() -> None:

@@ -137,4 +137,4 @@ def test_what_was_scored_must_be_said_where_it_is_several_things(tmp_path: Path)
 
 def test_an_evaluation_that_keeps_none_says_so() -> None:
     with pytest.raises(UsageError, match="No per-detection outcomes"):
-        Result(REPORT, {}, {}).outcomes()
+        Result(REPORT, {}).outcomes()

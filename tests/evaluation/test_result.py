@@ -15,8 +15,8 @@ from curation.errors import UsageError
 from curation.evaluation import coco_engine, voc
 from curation.evaluation.inputs import Reading
 from curation.evaluation.leaderboard.rows import read_rows
-from curation.evaluation.measures import Measure
-from curation.evaluation.result import Column, Figure, Report, Result, Scored, Table, across, schema_text, shown
+from curation.evaluation.measures import Measure, Measured, Value
+from curation.evaluation.result import Column, Figure, Report, Result, Scored, Table, schema_text, shown
 from tests.worlds import coco as coco_world
 from tests.worlds import voc as voc_world
 
@@ -28,10 +28,6 @@ def made(values: dict[str, float | None], **more: Any) -> Result:
     report = Report(
         "toy",
         (UR,),
-        lambda data: [
-            Scored(variant=name, numbers=section, method="m", task="t1", truth={}, predictions={})
-            for name, section in data["sections"].items()
-        ],
         lambda result: [
             Table(
                 "classes",
@@ -41,12 +37,15 @@ def made(values: dict[str, float | None], **more: Any) -> Result:
                 where={"variant": name},
                 file=name == "clean",
             )
-            for name in result.data["sections"]
+            for name in values
         ],
         **more,
     )
-    sections = {"sections": {name: {"UR": value} for name, value in values.items()}}
-    return Result(report, {"protocol": "toy"}, sections, notes=("twice", "twice"))
+    scored = [
+        Scored(variant=name, found=Measured([Value("UR", value)], {}), method="m", task="t1", truth={}, predictions={})
+        for name, value in values.items()
+    ]
+    return Result(report, {"protocol": "toy"}, scored=scored, notes=("twice", "twice"))
 
 
 def test_a_number_is_had_by_its_key() -> None:
@@ -111,11 +110,6 @@ def test_a_result_shows_itself_shortly() -> None:
 )
 def test_a_unit_says_how_a_value_is_shown(value: Any, unit: str, text: str) -> None:
     assert shown(value, unit) == text
-
-
-def test_across_has_a_column_a_section() -> None:
-    table = across("Rates", {"a": {"x": 1.0}, "b": {"x": None}}, [("x", ".3f", lambda one: one["x"])])
-    assert table.lines(60) == ["Rates", "     a      b", "  x  1.000  -", ""]
 
 
 def test_a_figure_is_had_in_memory_and_one_that_is_missing_says_why(tmp_path: Path) -> None:

@@ -198,8 +198,7 @@ def evaluate(
     ]
     return Result(
         REPORT,
-        {**facts, "variants": {name: VARIANTS[name.partition("_")[0]] for name in found.variants}},
-        found.shared,
+        {**facts, "variants": {name: VARIANTS[name.partition("_")[0]] for name in found.variants}, **found.shared},
         scored=scored,
         columns=lambda: precision_recall(closed, inside, difficult=options.difficult),
         notes=[*(f"{part}: {note}" for part, (_, notes) in boxed.items() for note in notes), *unlisted],

@@ -401,10 +401,9 @@ def evaluate(
     ]
     return Result(
         REPORT,
-        facts,
-        {"over_cases": over_cases({one.case: one.found for one in scored if one.found})},
+        facts | {"over_cases": over_cases({one.case: one.found for one in scored})},
         scored=scored,
-        notes=[*told, *(note for one in scored if one.found for note in one.found.notes)],
+        notes=[*told, *(note for one in scored for note in one.found.notes)],
         outcomes=lambda: {
             f"{case}/{rules.name}": [single_outcomes(found, read.detections, rules)]
             for case, (found, read) in inputs.items()
