@@ -48,6 +48,8 @@ Array = npt.NDArray[Any]
 
 LARGEST = 16 << 30
 """Bytes that an array or table unpacks to: those of 1,281,167 samples of 1,000 scores as doubles, and room."""
+_LARGEST_TEXTS = 2 << 30
+"""Bytes of the texts of a table: names of images."""
 _LARGE, _HIGHEST_RATIO = 256 << 20, 100
 """Beyond so many bytes, an array of an archive may be so many times its packed size."""
 _LONGEST_HEADER = 1 << 22
@@ -179,11 +181,12 @@ def _parquet(path: Path) -> Columns:
     size = sum(file.metadata.row_group(group).total_byte_size for group in groups)
     if size <= LARGEST:
         size = max(size, 8 * sum(values_in(file, group) for group in groups))
+    texts = 0
     if size <= LARGEST:
         folded = parquet.ParquetFile(path, read_dictionary=text_columns(file))
-        size += sum(largest_text(folded, group, text_columns(file))[0] for group in groups)
-    if size > LARGEST:
-        raise _too_large(size, str(path))
+        texts = sum(largest_text(folded, group, text_columns(file))[0] for group in groups)
+    if size > LARGEST or texts > _LARGEST_TEXTS:
+        raise _too_large(size, str(path), texts)
 
     def read(numbers: Sequence[str], texts: Sequence[str]) -> dict[str, Any]:
         with readable(path):
@@ -201,12 +204,13 @@ def _require_distinct(names: Sequence[str], path: Path) -> None:
         )
 
 
-def _too_large(size: int, where: str) -> PredictionError:
+def _too_large(size: int, where: str, texts: int = 0) -> PredictionError:
     return PredictionError(
         "The file unpacks to far more than scores and names of images would",
         where=where,
-        expected=f"at most {LARGEST:,} bytes, and of an array in an archive {_HIGHEST_RATIO} times its packed size",
-        found=f"{size:,} bytes",
+        expected=f"at most {LARGEST:,} bytes, {_LARGEST_TEXTS:,} bytes of texts, and of an array in an archive "
+        f"{_HIGHEST_RATIO} times its packed size",
+        found=f"{texts:,} bytes of texts" if texts else f"{size:,} bytes",
     )
 
 

@@ -7,13 +7,13 @@ makes it so. The comparisons are those of `tests.worlds.test_evaluators`.
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from curation.benchmarks.registry import protocols, report_of
-from curation.evaluation.measures import Measure, Scored
+from curation.evaluation.measures import Scored
 from tests.docs.pages import ROOT, kept
 from tests.evaluation.scored_rows import scored_of
 from tests.worlds.expected import Compared, compared
@@ -76,12 +76,13 @@ def vouched(result: dict[str, Any], comparisons: Iterable[Compared]) -> None:
             number.comparison = one
 
 
-def numbers_of(measure: Measure, section: Mapping[str, Any]) -> Iterator[float]:
-    """Yield the numbers of a measure; of one that stands in tables only, those by class under its key."""
-    if measure.paths == ():
-        yield from (one for one in section.get(measure.key, {}).values() if one is not None)
-    else:
-        yield from (value for _, value in measure.found(section) if value is not None)
+def numbers_of(value: Any) -> Iterator[float]:
+    """Yield the numbers of a measure: one, or those by its parameters or by class."""
+    if isinstance(value, Mapping):
+        for below in value.values():
+            yield from numbers_of(below)
+    elif isinstance(value, int | float):
+        yield value
 
 
 def of_rows(result: Mapping[str, Any], scored: Scored) -> Mapping[str, Any]:
@@ -96,6 +97,9 @@ def of_rows(result: Mapping[str, Any], scored: Scored) -> Mapping[str, Any]:
         run: Mapping[str, Any] = result["runs"][scored.method][scored.split or "published"]
         rows: Mapping[str, Any] = run[scored.task][scored.variant]
         return dict(rows[scored.case])
+    if "results" in result:
+        of_split: Mapping[str, Any] = next(iter(result["results"].values()))
+        return {**of_split, **(of_split.get(scored.variant) or {})}
     if "a_ose" in result:
         return of_elephant(result, result[scored.label])
     if "cases" not in result:
@@ -134,11 +138,7 @@ def columns_of(runs: Iterable[Run], columns: dict[str, Column]) -> list[Compared
             name = f"`{scored.variant}`, {run.engine}" if run.engine else f"`{scored.variant}`"
             column = columns.setdefault(name, Column())
             for measure in report.measures:
-                # Of rows, the numbers stand by key and parameter where the expectations have them.
-                section = scored.numbers if scored.found is None else of_rows(result, scored)
-                if scored.found is not None and measure.parameters:
-                    measure = replace(measure, paths=((measure.base, *(f"{{{one}}}" for one in measure.parameters)),))
-                for number in numbers_of(measure, section):
+                for number in numbers_of(of_rows(result, scored).get(measure.base)):
                     if isinstance(number, Vouched):
                         column.cases.setdefault(measure.key, []).append(number.comparison)
                         used.add(number.comparison.steps)

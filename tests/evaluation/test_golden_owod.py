@@ -8,6 +8,7 @@ import pytest
 
 from curation.cli import main
 from tests.evaluation.open_world_rows import of_result
+from tests.frozen import version_1
 from tests.real_files import provided, real_files
 from tests.worlds.expected import differences
 
@@ -21,7 +22,8 @@ def evaluate(golden: Path, capsys: pytest.CaptureFixture[str], *more: str) -> di
     given = ["evaluate", "owod", "--json", "--no-cache", "--truth", str(golden / "gt.json")]
     given += ["--detections", str(golden / "detections.json"), "--classes", str(golden / "protocol.json")]
     assert main([*given, *more]) == 0
-    return of_result(json.loads(capsys.readouterr().out))
+    found: dict[str, Any] = version_1.renamed(of_result(json.loads(capsys.readouterr().out)), "owod")
+    return found
 
 
 @real_files("held")

@@ -75,7 +75,10 @@ def check_the_golden_case(shared: Path) -> None:
     for profile, key in (("voc", "curve"), ("clean", "curve_clean")):
         for row, theirs in zip(result["curves"][profile], expected[key], strict=True):
             for name, value in theirs.items():
-                assert row[name] == (None if value is None else pytest.approx(value, abs=1e-12)), (profile, name)
+                # The golden file writes A-OSE with an underscore.
+                assert row[name.replace("A_OSE", "AOSE")] == (
+                    None if value is None else pytest.approx(value, abs=1e-12)
+                ), (profile, name)
 
 
 def in_loops(objects: Any, detections: Any, theta: float, profile: str) -> dict[str, int]:

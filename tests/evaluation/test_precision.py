@@ -51,7 +51,7 @@ def of_ids(path: Path) -> Any:
 
 
 def of_records(path: Path) -> Any:
-    return next(iter(method_scores(read_records(path)).values()))
+    return next(iter(method_scores(read_records(path), None).values()))
 
 
 def of_features(path: Path) -> Any:
