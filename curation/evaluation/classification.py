@@ -528,9 +528,10 @@ def _intervals(found: Mapping[str, Any]) -> dict[str, Any]:
 TABLES = (
     Tidy("groups", (
         Column("samples"), Column("group"), Column("n", "count"), Column("n_known", "count", "known"),
-        *(Column(name, "share") for name in ("AUROC", "AUROC_rest_as_known", "gamma_plus", "gamma_minus", "gamma")),
+        Column("AUROC", "share"), Column("AUROC_rest_as_known", "share", "rest known"),
+        Column("gamma_plus", "share", "gamma+"), Column("gamma_minus", "share", "gamma-"), Column("gamma", "share"),
         *(Column(name, "share", text=False) for name in ("gamma_minus_table2", "gamma_table2")),
-        Column("sum_ccr", "ratio", "sum of CCR"), Column("summed", "count", "of"),
+        Column("sum_ccr", "ratio", "sum of CCR"), Column("summed", "count", text=False),
         Column("smallest_fpr", "share", text=False), Column("undefined", text=False),
     ), title="Known samples against each group", printed=lambda row: row[2] > 0),
     Tidy("rates", (
