@@ -10,13 +10,13 @@ from tempfile import TemporaryDirectory
 from typing import Annotated, Any, Literal
 
 from curation.arguments import checked
+from curation.benchmarks.leaderboard.board import grouped
+from curation.benchmarks.leaderboard.exchange import markdown_groups
 from curation.benchmarks.registry import formats
 from curation.decisions.decision import Decision
 from curation.decisions.files import read_decision_files
 from curation.errors import PublishError, UsageError
-from curation.evaluation.leaderboard.board import grouped
-from curation.evaluation.leaderboard.exchange import markdown_groups
-from curation.evaluation.leaderboard.rows import read_rows
+from curation.evaluation.leaderboard_rows import read_rows
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
 from curation.publishing.croissant import derived, read_statements, template

@@ -55,7 +55,7 @@ from curation.version import __version__
 if TYPE_CHECKING:
     import pandas as pd
 
-    from curation.evaluation.leaderboard.rows import Row
+    from curation.evaluation.leaderboard_rows import Row
     from curation.evaluation.outcomes import Outcomes
     from curation.figure_style import Picture
 
@@ -409,7 +409,7 @@ class Result:
     @checked
     def rows(self, name: str | None = None) -> list[Row]:
         """Return the rows of a leaderboard; `name` is the method's, by default the name of its predictions' file."""
-        from curation.evaluation.leaderboard.rows import rows_of
+        from curation.evaluation.leaderboard_rows import rows_of
 
         return rows_of(self, name)
 
@@ -422,7 +422,7 @@ class Result:
         LeaderboardError
             The suffix is another, or the file holds something else.
         """
-        from curation.evaluation.leaderboard.rows import append_rows, check_appendable
+        from curation.evaluation.leaderboard_rows import append_rows, check_appendable
 
         check_appendable(Path(file))
         append_rows(Path(file), self.rows(name))

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from curation.evaluation.leaderboard.rows import Row, read_rows
+from curation.evaluation.leaderboard_rows import Row, read_rows
 
 MANIFEST = {"name": "elephant/val2017", "version": "1.0.0", "digest": "sha256:" + "1" * 64}
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from curation.benchmarks.leaderboard.board import Group, grouped, single_ranking
 from curation.errors import LeaderboardError, UsageError
-from curation.evaluation.leaderboard.board import Group, grouped, single_ranking
 from tests.evaluation.leaderboard_cases import MANIFEST, numbered, row_data
 
 AWI = "AWI@0.3"

@@ -10,10 +10,10 @@ import pandas as pd
 import pytest
 import yaml
 
+from curation.benchmarks.leaderboard.board import Leaderboard, leaderboard
+from curation.benchmarks.leaderboard.exchange import Origin, csv, hub_entries, latex, markdown
 from curation.cli import main
 from curation.errors import UsageError
-from curation.evaluation.leaderboard.board import Leaderboard, leaderboard
-from curation.evaluation.leaderboard.exchange import Origin, csv, hub_entries, latex, markdown
 from tests.evaluation.leaderboard_cases import MANIFEST, row_data, write_rows
 
 ORIGIN = Origin(repo="lab/open-set", date="2026-01-02")

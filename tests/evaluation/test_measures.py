@@ -10,7 +10,7 @@ import curation
 from curation.benchmarks.registry import measures_of, report_of
 from curation.errors import UsageError
 from curation.evaluation import voc
-from curation.evaluation.leaderboard.rows import Row
+from curation.evaluation.leaderboard_rows import Row
 from curation.evaluation.measures import UNITS, Measure, definitions, measure_of, place_of, ranked
 
 PROTOCOLS = ("elephant", "voc", "coco", "owod", "osod3", "findmeifyoucan", "imagenet")

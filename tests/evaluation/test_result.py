@@ -14,7 +14,7 @@ import pytest
 from curation.errors import UsageError
 from curation.evaluation import coco_engine, voc
 from curation.evaluation.inputs import Reading
-from curation.evaluation.leaderboard.rows import read_rows
+from curation.evaluation.leaderboard_rows import read_rows
 from curation.evaluation.measures import Measure, Measured, Value
 from curation.evaluation.result import Column, Figure, Report, Result, Scored, Table, schema_text, shown
 from tests.worlds import coco as coco_world

@@ -11,7 +11,7 @@ import pytest
 import curation
 from curation.cli import main
 from curation.errors import LeaderboardError, PublishError
-from curation.evaluation.leaderboard.rows import Evaluator, ManifestName, Metric, ReadRows, Row, read_rows
+from curation.evaluation.leaderboard_rows import Evaluator, ManifestName, Metric, ReadRows, Row, read_rows
 from curation.manifest.header import ClassEntry, Paper, Supersedes
 from curation.manifest.manifest import Manifest, write_manifest
 from curation.publishing.card import card_data, own_bibtex

@@ -90,7 +90,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _check_append(options: argparse.Namespace) -> None:
     """Refuse what ``--append`` could not do after a long evaluation: another file in its place, a name for nothing."""
-    from curation.evaluation.leaderboard.rows import check_appendable, require_name
+    from curation.evaluation.leaderboard_rows import check_appendable, require_name
 
     if options.figures and not options.out:
         raise UsageError("--figures are files", expected="--out DIR beside it")
@@ -104,7 +104,7 @@ def _check_append(options: argparse.Namespace) -> None:
 
 def _append(result: Result, options: argparse.Namespace) -> list[str]:
     """Add the rows of a result to the file that ``--append`` names, and return what to tell."""
-    from curation.evaluation.leaderboard.rows import append_rows
+    from curation.evaluation.leaderboard_rows import append_rows
 
     if options.append is None:
         return []

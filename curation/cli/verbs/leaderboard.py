@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal
 
+from curation.benchmarks.leaderboard.board import Leaderboard, leaderboard
+from curation.benchmarks.leaderboard.exchange import FORMS, Origin
 from curation.cli.output import Answer, warn
 from curation.cli.outputs import OutputFile
-from curation.evaluation.leaderboard.board import Leaderboard, leaderboard
-from curation.evaluation.leaderboard.exchange import FORMS, Origin
 from curation.storage import write_text
 
 _FORMS = {".html": "html", ".md": "markdown", ".csv": "csv", ".tex": "latex"}

@@ -176,7 +176,7 @@ def targets() -> list[Target]:
             ),
         ),
         Target(
-            "leaderboard", {"b.jsonl": _rows()}, reads("evaluation.leaderboard.rows:read_rows", "b.jsonl"), weight=4
+            "leaderboard", {"b.jsonl": _rows()}, reads("evaluation.leaderboard_rows:read_rows", "b.jsonl"), weight=4
         ),
         Target("leaderboard, ranked", {"b.jsonl": _rows()}, command("leaderboard", "@b.jsonl"), weight=2),
         Target(

@@ -12,9 +12,9 @@ from dataclasses import astuple, dataclass
 from datetime import date
 from typing import Annotated, Any
 
+from curation.benchmarks.leaderboard.board import Group, Leaderboard
 from curation.csv_table import as_csv
 from curation.errors import UsageError
-from curation.evaluation.leaderboard.board import Group, Leaderboard
 from curation.pages import plain
 from curation.text_table import Table, latex_table, printable, table_lines
 

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 
 from curation.arguments import checked
+from curation.benchmarks.registry import measures_of
 from curation.canonical import sha256_of_bytes
 from curation.errors import LeaderboardError, UsageError
-from curation.evaluation.leaderboard.rows import Metric, Row, measures_of, read_rows
+from curation.evaluation.leaderboard_rows import Metric, Row, check_numbers, read_rows
 from curation.evaluation.measures import place_of
 from curation.pages import page
 from curation.short_repr import html_table
@@ -206,12 +207,14 @@ def grouped(rows: Sequence[tuple[int, Row]], metric: str | None = None) -> list[
     Raises
     ------
     LeaderboardError
-        Two lines give one evaluation different numbers, or rows of a group disagree on what a number means.
+        Two lines give one evaluation different numbers, rows of a group disagree on what a number means, or a number is
+        not what its benchmark defines.
     UsageError
         No row has the metric.
     """
     by_key: dict[ComparisonKey, list[tuple[int, Row]]] = {}
     for line, row in rows:
+        check_numbers(row, measures_of(row.protocol), f"line {line}")
         by_key.setdefault(ComparisonKey.of(row), []).append((line, row))
     groups = [_group(number, key, by_key[key], metric) for number, key in enumerate(sorted(by_key), 1)]
     if metric is None or not groups:

@@ -6,7 +6,6 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -110,13 +109,6 @@ class Row(_Record, frozen=True):
     reported: Annotated[dict[str, Count], Meta(max_length=MAX_ENTRIES)]
 
 
-def measures_of(protocol: str) -> Sequence[Measure]:
-    """Return the ranked measures of a benchmark; none for one that is not known here."""
-    # Benchmarks import evaluations: they are found by name.
-    found: Sequence[Measure] = import_module("curation.benchmarks.registry").measures_of(protocol)
-    return found
-
-
 def rows_of(result: Any, name: str | None = None) -> list[Row]:
     """Return the rows of a result, in its order.
 
@@ -141,7 +133,10 @@ def rows_of(result: Any, name: str | None = None) -> list[Row]:
         )
     for method in own if name is None else (name,):
         require_name(method)
-    return [_checked(_row(result, one, one.method if name is None else name), "new row") for one in result.scored]
+    rows = [_checked(_row(result, one, one.method if name is None else name), "new row") for one in result.scored]
+    for row in rows:
+        check_numbers(row, result.report.measures, "new row")
+    return rows
 
 
 def _row(result: Any, one: Scored, name: str) -> dict[str, Any]:
@@ -212,9 +207,6 @@ def _checked(fields: Any, where: str) -> Row:
         ) from None
     if row.pinned and not (row.manifest and row.part):
         raise LeaderboardError("A row is pinned by a manifest that it does not name", where=where)
-    measures = measures_of(row.protocol)
-    for name, metric in row.metrics.items():
-        _check_number(name, metric, measure_of(measures, name), f"{where}: {name}")
     # Our own rows say null. A row that was made of torchmetrics' or pycocotools' numbers holds their -1: no share is.
     foreign = {
         name: msgspec.structs.replace(one, value=None, undefined=_FOREIGN)
@@ -237,8 +229,13 @@ def _is_foreign(metric: Metric) -> bool:
     return metric.value == -1 and metric.unit in _UNDEFINED_BELOW
 
 
-def _check_number(name: str, metric: Metric, known: Measure | None, where: str) -> None:
-    """Raise `LeaderboardError` for a number that its measure or unit cannot have."""
+def check_numbers(row: Row, measures: Sequence[Measure], where: str) -> None:
+    """Raise `LeaderboardError` for a number that its measure, where it is known, or its unit cannot have."""
+    for name, metric in row.metrics.items():
+        _check_number(metric, measure_of(measures, name), f"{where}: {name}")
+
+
+def _check_number(metric: Metric, known: Measure | None, where: str) -> None:
     if metric.value is not None and not _is_foreign(metric):
         # A row that calls a high error good would stand first, and so would a share that is written in percent.
         least, most = range_of(metric.unit, known)
