@@ -374,16 +374,14 @@ def classes_listed(
     if len(classes) <= most:
         return list(parts), []
     used = [classes_in_use(part.truth, read.detections) for part, read in parts]
-    kept = np.unique(np.concatenate([*used, [place for place, name in enumerate(classes) if name in named]]))
-    found = []
-    for part, read in parts:
-        truth, detections = of_classes(part.truth, read.detections, kept.astype(np.int64))
-        found.append((replace(part, truth=truth), replace(read, detections=detections)))
+    kept = np.unique(np.concatenate([*used, [k for k, name in enumerate(classes) if name in named]])).astype(np.int64)
+    shown = [(part, read, of_classes(part.truth, read.detections, kept)) for part, read in parts]
+    listed = [(replace(part, truth=truth), replace(read, detections=found)) for part, read, (truth, found) in shown]
     note = (
         f"{len(classes) - len(kept):,} of {len(classes):,} classes have neither objects nor detections and are not "
         f"listed: of more than {most:,} classes a result lists those in use"
     )
-    return found, [note]
+    return listed, [note]
 
 
 def about(
