@@ -8,6 +8,7 @@ What a field may hold stands at the field; what fields must be to each other, in
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Annotated, Any, Literal, get_args
 
 import msgspec
@@ -360,11 +361,17 @@ def header_as_data(header: Header) -> dict[str, Any]:
     for part, held in zip(header.parts, data["parts"], strict=True):
         stored += [(part, held), (part.view, held["view"])]
     for record, held in stored:
-        defaults = {field.name: field.default for field in msgspec.structs.fields(record)}
-        for name in _LATER[type(record)]:
-            if getattr(record, name) == defaults[name]:
+        for name, default in _later_defaults(type(record)):
+            if getattr(record, name) == default:
                 del held[name]
     return data
+
+
+@cache
+def _later_defaults(record: type[msgspec.Struct]) -> tuple[tuple[str, Any], ...]:
+    """Return the fields that the schema of a record gained later, with their defaults."""
+    defaults = {field.name: field.default for field in msgspec.structs.fields(record)}
+    return tuple((name, defaults[name]) for name in _LATER[record])
 
 
 def version_numbers(version: str) -> tuple[int, ...]:
