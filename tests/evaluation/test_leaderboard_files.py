@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from curation.evaluation import leaderboard_rows
 from curation.benchmarks.leaderboard.board import grouped
 from curation.errors import LeaderboardError
+from curation.evaluation import leaderboard_rows
 from curation.evaluation.leaderboard_rows import Row, append_rows, read_rows
 from tests.evaluation.leaderboard_cases import row_data, write_rows
 
