@@ -84,6 +84,8 @@ GONE = {
     "evaluate --images": "is now --lists",
     "review --address": "is gone: reach the App from elsewhere by `ssh -L 5151:127.0.0.1:5151 HOST`",
     "publish --previous": "is gone: `curation diff OLD NEW` shows what changed",
+    "review --decode-photos": "is gone: near-duplicates are grouped by --embeddings",
+    "evaluate --epochs": "is gone: curation.evaluation.confidence.best_epoch takes gamma+ and gamma- of each epoch",
     "scores --engine": "is gone: call the detectors of pytorch-ood themselves, docs/ood_metrics.md",
     **dict.fromkeys(
         (f"scores --{name}" for name in ("percentile", "knn-distance", "gamma", "top", "dimension", "class-weights")),

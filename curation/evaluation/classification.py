@@ -151,7 +151,7 @@ def evaluation_as(report: Report) -> Callable[..., Result]:
     Parameters
     ----------
     report : Report
-        As `curation.evaluation.classification_report.report_as` makes it.
+        As `report_as` makes it.
     """
 
     def evaluate(
