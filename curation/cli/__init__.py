@@ -86,6 +86,9 @@ GONE = {
     "publish --previous": "is gone: `curation diff OLD NEW` shows what changed",
     "review --decode-photos": "is gone: near-duplicates are grouped by --embeddings",
     "evaluate --epochs": "is gone: curation.evaluation.confidence.best_epoch takes gamma+ and gamma- of each epoch",
+    "leaderboard --model": "is gone, with --format eee",
+    "leaderboard --set": "is gone, with --format eee",
+    "similarity leaks --embeddings": "is gone: name an encoder by --encoder or --model",
     "scores --engine": "is gone: call the detectors of pytorch-ood themselves, docs/ood_metrics.md",
     **dict.fromkeys(
         (f"scores --{name}" for name in ("percentile", "knn-distance", "gamma", "top", "dimension", "class-weights")),
@@ -129,7 +132,8 @@ def _gone(parser: argparse.ArgumentParser, given: Sequence[str], verb: str, comm
         option = word.partition("=")[0]
         if not option.startswith("--") or option in parser._option_string_actions:
             continue
-        now = GONE.get(f"{verb} {option}") or ((new := renamed(option[2:])) and f"is now {new}")
+        gone = GONE.get(f"{verb} {option}") or GONE.get(f"{verb} {command} {option}")
+        now = gone or ((new := renamed(option[2:], parser._option_string_actions)) and f"is now {new}")
         if now:
             return f"{option} of `{parser.prog}` {now}"
     return None

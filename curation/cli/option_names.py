@@ -8,7 +8,7 @@ parameters as they are.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 
@@ -129,10 +129,13 @@ def name_of(function: str, parameter: str) -> OptionName | None:
     return NAMES.get(f"{function}.{parameter}", NAMES.get(parameter, OptionName(parameter.replace("_", "-"))))
 
 
-def renamed(option: str) -> str | None:
-    """Return what an option of an earlier version, without dashes, is now; None where nothing is known of it."""
-    told = []
-    for name, now in NAMES.items():
-        if name.rpartition(".")[2].replace("_", "-") == option.removeprefix("no-") and now is not None:
-            told.append(f"--{now.option}" + (f" {now.key}=…" if now.key else ""))
-    return " or ".join(dict.fromkeys(told)) or None
+def renamed(option: str, known: Collection[str]) -> str | None:
+    """Return what an option of an earlier version, without dashes, is now, among those that a command knows."""
+    found = [
+        f"--{now.option}" + (f" {now.key}=…" if now.key else "")
+        for name, now in NAMES.items()
+        if name.rpartition(".")[2].replace("_", "-") == option.removeprefix("no-")
+        and now is not None
+        and f"--{now.option}" in known
+    ]
+    return " or ".join(dict.fromkeys(found)) or None

@@ -181,7 +181,3 @@ def shown(value: Any, unit: str = "", show: str = "") -> str:
 
 def _cell(value: Any, column: Column) -> str:
     return shown(value, column.unit, column.show)
-
-
-def _formatted(value: Any, unit: str) -> str:
-    return shown(value, show=unit) if unit.startswith(".") else shown(value, unit)

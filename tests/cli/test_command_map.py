@@ -64,4 +64,6 @@ def test_an_option_of_an_earlier_version_names_the_new_one(words: str, new: str,
 def test_every_renamed_parameter_is_known_by_its_old_name() -> None:
     for name, now in NAMES.items():
         if now is not None:
-            assert f"--{now.option}" in str(renamed(name.rpartition(".")[2].replace("_", "-")))
+            old = name.rpartition(".")[2].replace("_", "-")
+            assert f"--{now.option}" in str(renamed(old, {f"--{now.option}"}))
+            assert renamed(old, {"--other"}) is None

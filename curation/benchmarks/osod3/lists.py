@@ -117,9 +117,6 @@ class ProblemClasses(NamedTuple):
     every_unknown: tuple[ClassEntry, ...] = ()
 
 
-_Problem = tuple[ProblemClasses, list[Part], list[Figure]]
-
-
 def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manifest:
     """Return the manifest of one rotation or case.
 
