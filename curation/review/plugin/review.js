@@ -454,12 +454,14 @@
   let left = 0; // How often the enlarged view was left: what was begun before may not open it again.
   let hooks = null; // Of the App, as they were handed out last.
 
+  const isStepping = () => waiting || moving || performance.now() - movedAt < SETTLED;
+
   /* Leave the enlarged view. What Esc means there otherwise (a zoom, a list of options), the App decides; but of an image
    * that is not drawn yet it hears no key, and work that is under way would open the view again. */
   function leave(event) {
     left += 1;
     uncover();
-    if (!hooks || !(waiting || moving || performance.now() - movedAt < SETTLED)) return;
+    if (!hooks || !isStepping()) return;
     event.preventDefault();
     event.stopImmediatePropagation();
     leaving = true;
@@ -553,6 +555,21 @@
     if (list) await reopen(ctx, done.ids);
   }
 
+  /* An arrow amid a step comes after that step: the App would take it before, or not hear it. */
+  function walk(event, count) {
+    event.preventDefault();
+    event.stopImmediatePropagation();
+    if (event.repeat && waiting) return;
+    const before = left;
+    queue(() =>
+      withApp(async (ctx) => {
+        if (before !== left || !list || !(await imageShown(ctx))) return;
+        uncover();
+        await ctx.hooks.expand(list.go(list.at + count));
+      })
+    );
+  }
+
   /* Show an image of these again; one that is not in the list, since it was decided when that was made, goes in where the
    * walk stands: from there on it is followed by what was shown before. */
   function reopen(ctx, ids) {
@@ -602,6 +619,8 @@
     if (isTyping() || isAnnotating() || isAsked()) return;
     const helping = help.style.display !== "none";
     if (event.key === "Escape" && !helping && isEnlarged()) return leave(event);
+    const count = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    if (count && !helping && list && isEnlarged() && isStepping()) return walk(event, count);
     const letter = letterOf(event);
     if (!helping && !KEYS[letter] && letter !== "z" && letter !== "?") return uncover();
     // Before the App's own listener: f is its fullscreen, r its zoom, z its crop.
