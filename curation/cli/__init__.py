@@ -6,15 +6,18 @@ import argparse
 import importlib
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+from itertools import takewhile
 from keyword import iskeyword
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from curation import edge
 from curation.cli import outputs
 from curation.cli.option_names import Help, renamed
 from curation.errors import CurationError
+from curation.text_table import printable
 from curation.version import __version__
 
 COMMAND = "command"
@@ -56,46 +59,21 @@ GROUPS: dict[str, dict[str, str]] = {
 VERBS = {verb: summary for verbs in GROUPS.values() for verb, summary in verbs.items()}
 
 GONE = {
-    **{verb: f"is now `curation {now}`" for verb, now in {
-        "audits": "audit FOLDER --each",
-        "presence": "inspect FILES --presence DIR",
-        "renumber": "inspect FILE --renumber FILE",
-        "completion": "--completion SHELL",
-        "propose": "review propose",
-        "decisions": "review summary",
-        "apply": "review apply",
-        "review boxes": "review summary BOXES.jsonl",
-        "embed": "similarity embed",
-        "neighbors": "similarity neighbors",
-        "duplicates": "similarity duplicates",
-        "leaks": "similarity leaks",
-        "hierarchy kin": "hierarchy related",
-    }.items()},
-    "baseline": "is gone: use the functions of curation.baselines, docs/osod3.md",
-    "evaluate --compare-overlay": "is gone: evaluate without and with the boxes, and `curation diff` the two results",
-    "show --figure": "is gone: take the table of --composition --out FILE.csv",
-    "show --csv": "is now --out FILE.csv",
-    "hierarchy --csv": "is now --out FILE.csv",
-    "leaderboard --html": "is now --out FILE.html",
-    "audit --report": "is now --out FILE.html",
-    "identify --digests": "is now --out FILE.csv",
-    "similarity --images": "is now --photos",
-    "export --images": "is now --photos",
-    "evaluate --images": "is now --lists",
-    "review --address": "is gone: reach the App from elsewhere by `ssh -L 5151:127.0.0.1:5151 HOST`",
-    "publish --previous": "is gone: `curation diff OLD NEW` shows what changed",
-    "review --decode-photos": "is gone: near-duplicates are grouped by --embeddings",
-    "evaluate --epochs": "is gone: curation.evaluation.confidence.best_epoch takes gamma+ and gamma- of each epoch",
-    "leaderboard --model": "is gone, with --format eee",
-    "leaderboard --set": "is gone, with --format eee",
-    "similarity leaks --embeddings": "is gone: name an encoder by --encoder or --model",
-    "scores --engine": "is gone: call the detectors of pytorch-ood themselves, docs/ood_metrics.md",
-    **dict.fromkeys(
-        (f"scores --{name}" for name in ("percentile", "knn-distance", "gamma", "top", "dimension", "class-weights")),
-        "is gone: give it to the functions of curation.evaluation.post_hoc.scores",
-    ),
-}  # fmt: skip
-"""Verbs, commands and options of earlier versions, and what to use instead; `renamed` knows the other options."""
+    "audits": "audit FOLDER --each",
+    "presence": "inspect FILES --presence DIR",
+    "renumber": "inspect FILE --renumber FILE",
+    "completion": "--completion SHELL",
+    "propose": "review propose",
+    "decisions": "review summary",
+    "apply": "review apply",
+    "review boxes": "review summary BOXES.jsonl",
+    "embed": "similarity embed",
+    "neighbors": "similarity neighbors",
+    "duplicates": "similarity duplicates",
+    "leaks": "similarity leaks",
+    "hierarchy kin": "hierarchy related",
+}
+"""Verbs and commands of earlier versions, and what they are now."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -103,12 +81,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     verb, command = [*(word for word in given if not word.startswith("-")), "", ""][:2]
     parser = _parser(verb, command, each="--each" in given)
-    if (answer := _gone(parser, given, verb, command)) is not None:
-        print(f"error: {answer}", file=sys.stderr)
+    if (answer := _correction(parser, given)) is not None:
+        print(f"error: {printable(answer)}", file=sys.stderr)
         return 2
-    options, unknown = parser.parse_known_args(given)
-    if unknown:
-        _chosen(parser, options).error(f"unrecognized arguments: {' '.join(unknown)}")
+    try:
+        options = parser.parse_args(given)
+    except WrongWordsError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
     if options.verb is None:
         parser.print_help()
         return 2
@@ -120,32 +100,50 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return edge.outcome(work, lambda error: _report(error, as_json=getattr(options, "json", False)))
 
 
-def _gone(parser: argparse.ArgumentParser, given: Sequence[str], verb: str, command: str) -> str | None:
-    """Return what to use instead of a verb, command or option of an earlier version; None where there is none."""
-    for old in (f"{verb} {command}", verb):
+def _correction(parser: argparse.ArgumentParser, given: Sequence[str]) -> str | None:
+    """Return what to type instead of a verb, command or option that there is not; None where all are known."""
+    words = list(takewhile(lambda word: not word.startswith("-"), given))
+    for old in (" ".join(words[:2]), *words[:1]):
         if old in GONE:
-            return f"`curation {old}` {GONE[old]}"
-    for word in (verb, command):
+            return f"`curation {old}` is now `curation {GONE[old]}`"
+    for word in words:
         below = next((one for one in parser._actions if isinstance(one, argparse._SubParsersAction)), None)
-        parser = below.choices.get(word, parser) if below else parser
+        if below is None:
+            break
+        if word not in below.choices:
+            return f"There is no `{parser.prog} {word[:80]}`{_nearest(word, below.choices, parser)}"
+        parser = below.choices[word]
+    if words[:1] == ["build"] and len(words) > 1 and not Path(words[1]).exists():
+        from curation.benchmarks.registry import benchmarks
+
+        if words[1] not in benchmarks() and (near := get_close_matches(words[1], benchmarks(), 1)):
+            return f"There is no benchmark {words[1]!r}; did you mean {near[0]}?"
+    known = parser._option_string_actions
     for word in given[: given.index("--")] if "--" in given else given:
         option = word.partition("=")[0]
-        if not option.startswith("--") or option in parser._option_string_actions:
-            continue
-        gone = GONE.get(f"{verb} {option}") or GONE.get(f"{verb} {command} {option}")
-        now = gone or ((new := renamed(option[2:], parser._option_string_actions)) and f"is now {new}")
-        if now:
-            return f"{option} of `{parser.prog}` {now}"
+        if option.startswith("--") and option not in known:
+            now = renamed(option[2:], known)
+            return f"{option[:80]} of `{parser.prog}` " + (
+                f"is now {now}" if now else f"does not exist{_nearest(option, known, parser)}"
+            )
     return None
 
 
-def _chosen(parser: argparse.ArgumentParser, options: argparse.Namespace) -> argparse.ArgumentParser:
-    """Return the parser of the verb, and of its command, that was chosen: its usage is what helps."""
-    for action in parser._actions:
-        chosen = getattr(options, action.dest, None)
-        if isinstance(action, argparse._SubParsersAction) and chosen in action.choices:
-            return _chosen(action.choices[chosen], options)
-    return parser
+def _nearest(word: str, known: Iterable[str], parser: argparse.ArgumentParser) -> str:
+    near = get_close_matches(word, known, 1)
+    return f"; did you mean {near[0]}?" if near else f": see `{parser.prog} --help`"
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that says in one line what is wrong: the usage of a verb with many options hides it."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raise what is wrong."""
+        raise WrongWordsError(f"{printable(message)}: see `{self.prog} --help`")
+
+
+class WrongWordsError(Exception):
+    """A command line that no parser takes."""
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -170,7 +168,7 @@ def _parser(verb: str | None, command: str = "", *, every: bool = False, each: b
         f"{title}\n" + "\n".join(f"  {name:<13}{summary}" for name, summary in verbs.items())
         for title, verbs in GROUPS.items()
     )
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="curation",
         description="Open-set evaluation data you can trust.",
         epilog=f"{listed}\n\n`curation VERB --help` shows the options of a verb.",
@@ -272,6 +270,4 @@ def _add_json(parser: argparse.ArgumentParser) -> None:
 def _report(error: CurationError, *, as_json: bool) -> None:
     if as_json:
         print(json.dumps(error.as_dict(), indent=1))
-    # A name from a file may hold terminal escapes.
-    lines = ("".join(c if c.isprintable() else "?" for c in line) for line in str(error).split("\n"))
-    print("error: " + "\n".join(lines), file=sys.stderr)
+    print("error: " + "\n".join(printable(line, "?") for line in str(error).split("\n")), file=sys.stderr)

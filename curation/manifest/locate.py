@@ -10,16 +10,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from curation.errors import (
-    CurationError,
-    CurationWarning,
-    DigestMismatchError,
-    ManifestError,
-    UsageError,
-    VersionChainError,
+from curation.errors import CurationError, CurationWarning, DigestMismatchError, ManifestError, UsageError
+from curation.manifest.header import Header, version_numbers
+from curation.manifest.manifest import (
+    HEADER_FILE,
+    Manifest,
+    manifest_roots,
+    packaged_manifests,
+    read_manifest,
+    read_stated,
 )
-from curation.manifest.header import version_numbers
-from curation.manifest.manifest import HEADER_FILE, Manifest, manifest_roots, packaged_manifests, read_manifest
 from curation.manifest.validation import require_earlier
 from curation.storage import write_text
 
@@ -133,13 +133,13 @@ class Superseded:
     at_hand: bool
 
 
-def superseded_by(manifest: Manifest, at_hand: Mapping[str, Manifest]) -> tuple[Superseded, ...]:
+def superseded_by(header: Header, at_hand: Mapping[str, tuple[str, Header]]) -> tuple[Superseded, ...]:
     """Return the versions that a manifest replaces, the latest first, as far back as they are available, and one more.
 
     Parameters
     ----------
-    at_hand : mapping of str to Manifest
-        By ``NAME@VERSION``.
+    at_hand : mapping of str to (str, Header)
+        Digest and header by ``NAME@VERSION``.
 
     Raises
     ------
@@ -149,15 +149,14 @@ def superseded_by(manifest: Manifest, at_hand: Mapping[str, Manifest]) -> tuple[
         A digest is not that of the version it points to.
     """
     chain: list[Superseded] = []
-    current: Manifest | None = manifest
-    while current is not None and (link := current.header.supersedes) is not None:
-        header = current.header
-        require_earlier(header, [f"{header.name} {header.version}: supersedes"])
-        current = at_hand.get(f"{header.name}@{link.version}")
-        if current is not None and current.digest != link.digest:
+    current: Header | None = header
+    while current is not None and (link := current.supersedes) is not None:
+        where = f"{current.name} {current.version}: supersedes"
+        require_earlier(current, [where])
+        digest, current = at_hand.get(f"{current.name}@{link.version}", ("", None))
+        if current is not None and digest != link.digest:
             what = "A manifest supersedes a version by a digest that is not that version's"
-            where = f"{header.name} {header.version}: supersedes {link.version}"
-            raise DigestMismatchError(what, where=where, expected=current.digest, found=link.digest)
+            raise DigestMismatchError(what, where=f"{where} {link.version}", expected=digest, found=link.digest)
         chain.append(Superseded(link.version, link.digest, link.reason, current is not None))
     return tuple(chain)
 
@@ -171,7 +170,9 @@ def require_folder_of_manifests(folder: Path) -> None:
 
 
 def available_manifests(folders: Sequence[Path] = ()) -> list[dict[str, Any]]:
-    """Return what `curation list` tells of every available manifest; a damaged one is warned of and left out.
+    """Return what the header of every available manifest states; one that cannot be read is warned of and left out.
+
+    Digests are the stated ones: `read_manifest` holds header and lists against them.
 
     Parameters
     ----------
@@ -187,27 +188,27 @@ def available_manifests(folders: Sequence[Path] = ()) -> list[dict[str, Any]]:
     """
     for folder in folders:
         require_folder_of_manifests(folder)
-    at_hand, places = {}, manifest_folders(manifest_roots(folders))
+    at_hand: dict[str, tuple[str, Header]] = {}
+    places = manifest_folders(manifest_roots(folders))
     for name, folder in places.items():
         try:
-            at_hand[name] = read_manifest(folder)
-        except VersionChainError:
-            raise
+            stated = read_stated(folder)
+            at_hand[name] = stated.digest, stated
         except CurationError as error:
             warnings.warn(f"{folder}: {error.what}", CurationWarning, stacklevel=2)
     return [
         {
-            "name": manifest.header.name,
-            "version": manifest.header.version,
-            "protocol": manifest.header.rule.protocol,
-            "origin": manifest.header.origin,
-            "parts": ", ".join(part.name for part in manifest.header.parts),
+            "name": header.name,
+            "version": header.version,
+            "protocol": header.rule.protocol,
+            "origin": header.origin,
+            "parts": ", ".join(part.name for part in header.parts),
             "folder": str(places[name]),
             "packaged": places[name].is_relative_to(packaged_manifests()),
-            "digest": manifest.digest,
-            "supersedes": _superseded_data(manifest, at_hand),
+            "digest": digest,
+            "supersedes": _superseded_data(header, at_hand),
         }
-        for name, manifest in at_hand.items()
+        for name, (digest, header) in at_hand.items()
     ]
 
 
@@ -246,7 +247,8 @@ def manifest_index(root: Path) -> dict[str, Any]:
             what, expected = "The folder of a manifest does not match its name and version", stated.replace("@", "/")
             raise ManifestError(what, where=str(folder), expected=expected, found=name.replace("@", "/"))
     ordered = sorted(manifests.values(), key=lambda one: (one.header.name, version_numbers(one.header.version)))
-    return {"schema_version": INDEX_VERSION, "manifests": [_entry(one, manifests) for one in ordered]}
+    at_hand = {name: (one.digest, one.header) for name, one in manifests.items()}
+    return {"schema_version": INDEX_VERSION, "manifests": [_entry(one, at_hand) for one in ordered]}
 
 
 def index_text(index: Mapping[str, Any]) -> str:
@@ -254,7 +256,7 @@ def index_text(index: Mapping[str, Any]) -> str:
     return json.dumps(index, indent=1, ensure_ascii=False) + "\n"
 
 
-def _entry(manifest: Manifest, at_hand: Mapping[str, Manifest]) -> dict[str, Any]:
+def _entry(manifest: Manifest, at_hand: Mapping[str, tuple[str, Header]]) -> dict[str, Any]:
     header = manifest.header
     return {
         "name": header.name,
@@ -269,12 +271,11 @@ def _entry(manifest: Manifest, at_hand: Mapping[str, Manifest]) -> dict[str, Any
             {"name": part.name, "role": part.role, "images": part.images, "list": part.name in manifest.lists}
             for part in header.parts
         ],
-        "supersedes": _superseded_data(manifest, at_hand),
+        "supersedes": _superseded_data(header, at_hand),
     }
 
 
-def _superseded_data(manifest: Manifest, at_hand: Mapping[str, Manifest]) -> list[dict[str, Any]]:
+def _superseded_data(header: Header, at_hand: Mapping[str, tuple[str, Header]]) -> list[dict[str, Any]]:
     return [
-        {"version": one.version, "digest": one.digest, "at_hand": one.at_hand}
-        for one in superseded_by(manifest, at_hand)
+        {"version": one.version, "digest": one.digest, "at_hand": one.at_hand} for one in superseded_by(header, at_hand)
     ]

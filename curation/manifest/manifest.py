@@ -287,7 +287,7 @@ class Manifest:
         return tuple(part.name for part in self.header.parts)
 
 
-class _StoredHeader(Header, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class StoredHeader(Header, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The header as the file holds it, with the digest it claims."""
 
     digest: str
@@ -384,10 +384,22 @@ def read_manifest(path: Path) -> Manifest:
     return Manifest(header, lists, _read_added_boxes(folder, header))
 
 
-def _read_header(path: Path) -> Header:
-    """Return the header of a file whose bytes are those that curation writes for it."""
+def read_stated(folder: Path) -> StoredHeader:
+    """Return what the header of a manifest states, its own digest included: nothing is held against it.
+
+    Raises
+    ------
+    MissingFileError
+        There is no manifest at this place.
+    ManifestError
+        The header is not JSON, or has other fields or types than the schema.
+    """
+    path = folder / HEADER_FILE
     data = read_bytes(path, kind="manifest", most=MAX_HEADER_BYTES, error=ManifestError)
-    where = str(path)
+    return _stored(data, str(path))
+
+
+def _stored(data: bytes, where: str) -> StoredHeader:
     try:
         version = msgspec.json.decode(data, type=dict[str, msgspec.Raw]).get("schema_version", b"none")
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -398,10 +410,17 @@ def _read_header(path: Path) -> Header:
             what, where=where, expected=str(SCHEMA_VERSION), found=bytes(version)[:20].decode(), hint=hint
         )
     try:
-        stored = msgspec.json.decode(data, type=_StoredHeader)
+        return msgspec.json.decode(data, type=StoredHeader)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         what, expected = ("Malformed manifest", "the fields of curation/manifest/schema.json")
         raise ManifestError(what, where=where, expected=expected, found=str(error)[:300]) from None
+
+
+def _read_header(path: Path) -> Header:
+    """Return the header of a file whose bytes are those that curation writes for it."""
+    data = read_bytes(path, kind="manifest", most=MAX_HEADER_BYTES, error=ManifestError)
+    where = str(path)
+    stored = _stored(data, where)
     header = Header(**{name: getattr(stored, name) for name in Header.__struct_fields__})
     manifest = Manifest(header, {})
     if stored.digest != manifest.digest:

@@ -37,10 +37,29 @@ def test_the_help_lists_the_verbs_in_groups_on_one_screen(shell: Shell, monkeypa
         assert [line.split()[0] for line in lines[at + 1 : at + 1 + len(verbs)]] == list(verbs)
 
 
-@pytest.mark.parametrize("old", [one for one in GONE if "--" not in one])
+@pytest.mark.parametrize("old", GONE)
 def test_a_verb_of_an_earlier_version_names_the_new_one(old: str, shell: Shell) -> None:
     (line,) = shell.err(*old.split(), "--out", "x").splitlines()
-    assert line == f"error: `curation {old}` {GONE[old]}"
+    assert line == f"error: `curation {old}` is now `curation {GONE[old]}`"
+
+
+@pytest.mark.parametrize(
+    ("words", "right"),
+    [
+        ("biuld owod", "did you mean build?"),
+        ("build owd", "did you mean owod?"),
+        ("evaluate owd --json", "did you mean owod?"),
+        ("review aply", "did you mean apply?"),
+        ("build owod --sorce x", "did you mean --source?"),
+        ("frobnicate", "see `curation --help`"),
+        ("show M \x1b[31m", "unrecognized arguments: \N{REPLACEMENT CHARACTER}[31m"),
+        ("build owod", "required: --out: see `curation build --help`"),
+    ],
+)
+def test_wrong_words_are_answered_in_one_line(words: str, right: str, shell: Shell) -> None:
+    (line,) = shell.err(*words.split(" ")).splitlines()
+    assert line.startswith("error: ")
+    assert right in line
 
 
 @pytest.mark.parametrize(
@@ -52,7 +71,6 @@ def test_a_verb_of_an_earlier_version_names_the_new_one(old: str, shell: Shell) 
         ("evaluate owod --images list.txt", "--lists"),
         ("similarity embed --images photos", "--photos"),
         ("build owod --declare", "--header-only"),
-        ("show M --composition --csv c.csv", "--out FILE.csv"),
         ("review apply M --boxes b.jsonl", "--added-boxes"),
     ],
 )

@@ -185,10 +185,8 @@ def test_what_cannot_be(
 
 
 def test_a_setting_without_a_value_is_refused(files: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as caught:
-        run("--scores", files["soft.npz"], "--set", "queries=", "--out", files["out"])
-    assert caught.value.code == 2
-    assert "expected queries=Q,Q" in capsys.readouterr().err
+    told = error(capsys, "--scores", files["soft.npz"], "--set", "queries=", "--out", files["out"])
+    assert "expected queries=Q,Q" in told
     assert not files["out"].exists()
 
 

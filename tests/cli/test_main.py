@@ -39,14 +39,6 @@ print("numpy" in sys.modules, "msgspec" in sys.modules)
     assert run_python(code).split() == ["False", "False"]
 
 
-def test_help_names_every_verb(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as exit_info:
-        main(["--help"])
-    assert exit_info.value.code == 0
-    text = capsys.readouterr().out
-    assert all(verb in text for verb in VERBS)
-
-
 COMMANDS = [[verb] for verb in sorted(set(VERBS) - {"evaluate", "hierarchy", "review", "similarity"})]
 COMMANDS += [["evaluate", protocol] for protocol in ("elephant", "voc", "coco")]
 COMMANDS += [["evaluate", protocol] for protocol in ("owod", "osod3", "imagenet", "findmeifyoucan")]
@@ -63,47 +55,10 @@ def test_every_command_has_help(command: list[str], capsys: pytest.CaptureFixtur
     assert "--json" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("more", [[], ["naive", "scores.json", "--gamma", "4"], ["--help"]])
-def test_a_verb_that_is_gone_names_the_new_way(more: list[str], shell: Shell) -> None:
-    (line,) = shell.err("baseline", *more).splitlines()
-    assert line == "error: `curation baseline` is gone: use the functions of curation.baselines, docs/osod3.md"
-
-
-def test_no_verb_prints_help_and_exits_2(shell: Shell) -> None:
-    assert "VERB" in shell.out(status=2)
-
-
-def test_unknown_verb_exits_2(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as exit_info:
-        main(["frobnicate"])
-    assert exit_info.value.code == 2
-    assert "frobnicate" in capsys.readouterr().err
-
-
 def test_a_reader_that_goes_away_is_no_error() -> None:
     command = f"{sys.executable} -m curation list --json | head -c 1"
     finished = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True, timeout=60)
     assert finished.stderr == b""
-
-
-@pytest.mark.parametrize(
-    ("words", "usage"),
-    [
-        (["evaluate", "voc", "--iuo", "7"], "usage: curation evaluate voc"),
-        (["show", "x", "--compositon"], "usage: curation show"),
-        (["--vresion"], "usage: curation [-h]"),
-    ],
-)
-def test_an_option_that_there_is_not_is_told_with_the_usage_of_its_command(
-    words: list[str], usage: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    more = ["--truth", "a", "--detections", "b"] if words[0] == "evaluate" else []
-    with pytest.raises(SystemExit) as caught:
-        main([*words, *more])
-    told = capsys.readouterr().err
-    assert caught.value.code == 2
-    assert told.startswith(usage)
-    assert "unrecognized arguments" in told
 
 
 @pytest.mark.parametrize(

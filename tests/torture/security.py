@@ -274,7 +274,7 @@ def outcome(case: Case, folder: Path, forks: Forks) -> Outcome:
 def _wrong(case: Case, status: int, told: str, mib: float, folder: Path, before: set[str]) -> str:
     if "Traceback" in told or status not in case.statuses:
         return f"exit status {status}: {told[-800:]}"
-    if "usage: " in told or "error: `curation " in told:
+    if ": see `curation" in told or "There is no `curation" in told or "error: `curation " in told:
         return f"no such command: {told[:300]}"
     if status and "error: " not in told:
         return f"no error is told: {told[-300:]}"

@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser, chosen: str = "") -> None:
     """
     commands = parser.add_subparsers(dest="protocol", metavar="BENCHMARK", required=True)
     names = protocols()
-    if chosen in names:
+    if chosen:
         for name in names:
             _add_command(commands, [name], whole=name == chosen)
         return

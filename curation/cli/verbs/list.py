@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -35,51 +36,62 @@ def run(
     from curation.benchmarks.registry import benchmarks, registry
     from curation.manifest.locate import available_manifests
 
-    data: dict[str, Any] = {}
-    lines: list[Line] = []
     one = _benchmark_named(what) if what not in (None, "benchmarks", "manifests") else None
-    if what != "manifests":
-        chosen = [one] if one else list(benchmarks().values())
-        data["benchmarks"] = [protocol.as_data() for protocol in chosen]
-        lines += [line for told in data["benchmarks"] for line in _benchmark_lines(told, whole=one is not None)]
+    chosen = [] if what == "manifests" else [one] if one else [*benchmarks().values()]
+    lines: list[Line] = []
+    if one:
+        lines += _benchmark_lines(one.as_data())
+    elif chosen:
+        rows = tuple((each.name, each.summary, f"{each.paper.venue} {each.paper.year}") for each in chosen)
+        lines += [Table("Benchmarks (curation list NAME: sources, parameters, parts)", ("", "", ""), rows)]
+    if chosen:
         for name, reason in registry().unusable.items():
             warn(f"the package that offers benchmark {name} cannot be used: {reason}")
     written = _index_written(what, folder) if write_index else []
+    manifests = []
     if what != "benchmarks":
-        data["manifests"] = [row for row in available_manifests(folder) if one is None or one.made(row)]
-        lines += _manifest_lines(data["manifests"])
+        manifests = [row for row in available_manifests(folder) if one is None or one.made(row)]
+        lines += _manifest_lines(manifests)
+
+    def data() -> dict[str, Any]:
+        listed = {"benchmarks": [each.as_data() for each in chosen], "manifests": manifests}
+        gone = {"benchmarks": "manifests", "manifests": "benchmarks"}.get(what or "")
+        return {key: value for key, value in listed.items() if key != gone}
+
     return Answer(data, [*lines, *written])
 
 
 def _benchmark_named(name: str) -> Benchmark:
     from curation.benchmarks.registry import benchmarks, find_benchmark
 
-    try:
-        return find_benchmark(name)
-    except UsageError as error:
+    known = ["benchmarks", "manifests", *benchmarks()]
+    near = get_close_matches(name, known, 1)
+    if near and name not in known:
         raise UsageError(
             "There is nothing of this name to list",
             where=f"curation list {name[:80]}",
             expected=f"benchmarks, manifests, or a benchmark: {', '.join(benchmarks())}",
-            hint=error.hint,
-        ) from None
+            hint=f"did you mean {near[0]}?",
+        )
+    return find_benchmark(name)
 
 
-def _benchmark_lines(protocol: dict[str, Any], *, whole: bool) -> list[Line]:
-    paper = protocol["paper"]
+def _benchmark_lines(benchmark: dict[str, Any]) -> list[Line]:
+    paper = benchmark["paper"]
     sources = tuple(
-        (slot["name"], "required" if slot["required"] else "optional", slot["meaning"]) for slot in protocol["sources"]
+        (slot["name"], "required" if slot["required"] else "optional", slot["meaning"]) for slot in benchmark["sources"]
     )
-    parameters = tuple((one["name"], one["default"], one["meaning"]) for one in protocol["parameters"])
-    parts = tuple((one["name"], one["meaning"]) for one in protocol["parts"])
-    more: list[Line] = [Table("  parts", ("", ""), parts), f"  page: {protocol['page']}", ""]
+    parameters = tuple((one["name"], one["default"], one["meaning"]) for one in benchmark["parameters"])
+    parts = tuple((one["name"], one["meaning"]) for one in benchmark["parts"])
     return [
-        f"{protocol['name']}: {protocol['summary']}",
+        f"{benchmark['name']}: {benchmark['summary']}",
         f"  {paper['title']}. {paper['authors']}. {paper['venue']} {paper['year']}",
         "",
         Table("  sources (--source NAME=PATH)", ("", "", ""), sources),
         Table("  parameters (--set KEY=VALUE)", ("", "default", ""), parameters),
-        *(more if whole else []),
+        Table("  parts", ("", ""), parts),
+        f"  page: {benchmark['page']}",
+        "",
     ]
 
 
@@ -98,17 +110,18 @@ def _index_written(what: str | None, folders: Sequence[Path]) -> list[Line]:
 def _manifest_lines(manifests: Sequence[dict[str, Any]]) -> list[Line]:
     rows = [
         {
-            **{name: one[name] for name in ("name", "version")},
+            "manifest": f"{one['name']}@{one['version']}",
             "digest": one["digest"].removeprefix("sha256:")[:12],
-            **{name: one[name] for name in ("origin", "parts")},
+            "origin": one["origin"],
+            "parts": str(len(one["parts"].split(", "))),
             "supersedes": " > ".join(map(_link, one["supersedes"])),
-            "folder": "comes with curation" if one["packaged"] else one["folder"],
+            "in": "curation" if one["packaged"] else one["folder"].removesuffix(f"{one['name']}/{one['version']}"),
         }
         for one in manifests
     ]
     if not rows:
         return [Table("No manifests at hand", (), ())]
-    # A column without a word takes room from the folder, which people copy.
+    # A column without a word takes room.
     columns = tuple(name for name in rows[0] if any(row[name] for row in rows))
     return [Table("Manifests at hand", columns, tuple(tuple(row[name] for name in columns) for row in rows))]
 
