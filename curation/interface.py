@@ -7,7 +7,7 @@ import inspect
 import os
 import re
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from difflib import get_close_matches
 from numbers import Real
 from pathlib import Path
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import Meta
 
-from curation.arguments import alternatives, annotations_of, checked, fitted, shown
+from curation.arguments import alternatives, annotations_of, checked, shown
 from curation.errors import CurationError, ManifestError, UsageError
 from curation.publishing.formats.plan import FormatOptions
 from curation.sources.source_specs import BadBoxes, Reading, Sources
@@ -372,30 +372,18 @@ def _bad_boxes(inputs: Mapping[str, Any]) -> BadBoxes:
 
 
 def _with_variants(function: Callable[..., Any], inputs: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """Return inputs whose ``variants`` are the value of the parameter that chooses them: one, several, or all."""
+    """Return inputs with ``variants`` as the parameter ``variant``: one, several, or ``all`` where these are all."""
+    if "variant" in inputs:
+        raise UsageError("variants and variant say the same", found=f"both, for the evaluation {name}")
     hints = annotations_of(function)
     for record in [one for one in hints.values() if isinstance(one, type) and dataclasses.is_dataclass(one)]:
         hints = annotations_of(record) | hints
-    chooser = "variant" if "variant" in hints else None
     given = inputs["variants"]
-    if chooser in inputs:
-        raise UsageError(f"variants and {chooser} say the same", found=f"both, for the evaluation {name}")
-    asked: tuple[str, ...] = fitted(
-        given, "variants", tuple[str, ...], f"The evaluation {name}", f"curation evaluate {name} --help", ...
-    )
-    kinds = [] if chooser is None else [hints[chooser], *typing.get_args(hints[chooser])]
-    choices = next((typing.get_args(one) for one in kinds if typing.get_origin(one) is Literal), ())
-    value: Any = asked[0] if len(asked) == 1 else asked
-    if len(asked) > 1 and {*asked} == {*choices} - {"all"}:
-        value = "all"
-    takes_several = any(typing.get_origin(one) is tuple for one in kinds)
-    if not asked or not {*asked} <= {*choices} or (isinstance(value, tuple) and not takes_several):
-        raise UsageError(
-            f"The evaluation {name} has no such choice of variants",
-            expected=("some of " if takes_several else "one of, or all of, ") + (", ".join(choices) or "none"),
-            found=", ".join(map(str, asked))[:200],
-        )
-    return {**{key: one for key, one in inputs.items() if key != "variants"}, str(chooser): value}
+    several = [*given] if isinstance(given, Collection) and not isinstance(given, str) else [given]
+    words = {word for kind in alternatives(hints.get("variant")) for word in typing.get_args(kind)} - {"all"}
+    value = several[0] if len(several) == 1 else given
+    rest = {key: one for key, one in inputs.items() if key != "variants"}
+    return {**rest, "variant": "all" if len(several) > 1 and {*map(str, several)} == words else value}
 
 
 def _grouped(function: Callable[..., Any], inputs: Mapping[str, Any], name: str) -> dict[str, Any]:

@@ -14,10 +14,9 @@ from dataclasses import dataclass
 _PLAIN = 120
 _NOTEBOOK = 100
 """Characters of a line in a notebook's output: longer ones are wrapped by the browser, and columns fall apart."""
-_NARROWEST = 24
-_LEAST = 16
-_LONGEST_WORD = 32
-"""Characters of a word that is not cut where its column is narrow: names of manifests are copied from tables."""
+_WHOLE = (32, 24)
+"""Characters of a word that is not cut where its column is narrow, and of one where the line has no room for these:
+names of manifests are copied from tables."""
 _TEX = {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
@@ -93,7 +92,7 @@ def table_lines(table: Table, *, width: int | None = None) -> list[str]:
     rows = [[printable(cell) for cell in row] for row in table.rows]
     heads = [list(table.columns)] if any(table.columns) else []
     widths = [max((len(row[column]) for row in heads + rows), default=0) for column in range(len(table.columns))]
-    room = _shared_widths(widths, _least_widths(heads, rows, widths, limit), limit)
+    room = _shared_widths(widths, heads + rows, limit - 2 * len(widths))
     lines = [printable(table.title)]
     for row in heads + rows:
         lines += _row_lines(row, room)
@@ -118,38 +117,27 @@ def _row_lines(row: Sequence[str], room: Sequence[int]) -> list[str]:
     return lines
 
 
-def _least_widths(
-    heads: Sequence[Sequence[str]], rows: Sequence[Sequence[str]], widths: Sequence[int], limit: int
-) -> list[int]:
-    """Return how far each column may shrink: not below its longest word, unless that makes the line too long."""
-    words = _longest_words(rows)
-    whole = [max(_LEAST, word) if word <= _LONGEST_WORD else _NARROWEST for word in words]
-    usual = [_NARROWEST] * len(widths)
-    available = limit - 2 * len(widths)
-    room = max(available, sum(map(min, usual, widths)))
-    least = whole if rows and sum(map(min, whole, widths)) <= room else usual
-    if sum(map(min, least, widths)) <= available:
-        return least
-    # Many short columns: every one shrinks to its longest word, so that the line still ends where it should.
-    words = _longest_words([*heads, *rows])
-    return [word if word <= _LONGEST_WORD else _NARROWEST for word in words] if rows else least
+def _shared_widths(widths: Sequence[int], rows: Sequence[Sequence[str]], available: int) -> list[int]:
+    """Return column widths that fit into a line: the widest shrink first, none below its longest word if that can be.
 
-
-def _longest_words(rows: Sequence[Sequence[str]]) -> list[int]:
-    """Return the length of each column's longest word."""
-    return [max((len(word) for cell in cells for word in cell.split()), default=0) for cells in zip(*rows, strict=True)]
-
-
-def _shared_widths(widths: Sequence[int], least: Sequence[int], limit: int) -> list[int]:
-    """Return column widths that fit into a line: the widest columns shrink first, none below its least width."""
+    Parameters
+    ----------
+    widths : sequence of int
+        Of the longest cells.
+    rows : sequence of sequence of str
+    available : int
+        Characters of all columns together.
+    """
     room = [max(1, width) for width in widths]
-    available = limit - 2 * len(room)
-    while sum(room) > available:
-        able = [column for column, width in enumerate(room) if width > least[column]]
-        if not able:
+    columns = [" ".join(cells).split() for cells in zip(*rows, strict=True)]
+    words = [max(map(len, column), default=1) for column in columns]
+    for whole in _WHOLE:
+        least = [min(word, whole) for word in words]
+        if sum(least) <= available:
             break
-        widest = max(able, key=lambda column: room[column])
-        others = max((room[column] for column in able if column != widest), default=0)
+    while sum(room) > available and (able := [one for one, width in enumerate(room) if width > least[one]]):
+        widest = max(able, key=room.__getitem__)
+        others = max((room[one] for one in able if one != widest), default=0)
         excess = sum(room) - available
         room[widest] = max(least[widest], room[widest] - excess, min(others, room[widest] - 1))
     return room

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from curation.benchmarks.registry import benchmarks
-from curation.cli import VERBS, _parser, main
+from curation.cli import VERBS, WrongWordsError, _parser, main
 from curation.manifest.locate import manifest_folders
 from tests.docs.pages import (
     INDENTED,
