@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from curation.errors import EvaluationError
@@ -14,9 +13,9 @@ _KEPT = 64 << 20
 def available_memory() -> int | None:
     """Return the bytes that this process can still take without swapping, None where the system does not say.
 
-    The least of what is free on the machine, in the process's control group, and below its limit of addresses (ulimit).
+    The lesser of what is free on the machine and in the process's control group (Linux).
     """
-    found = [one for one in (_of_machine(), _of_group(), _below_limit()) if one is not None]
+    found = [one for one in (_of_machine(), _of_group()) if one is not None]
     return min(found, default=None)
 
 
@@ -39,10 +38,6 @@ def _of_machine() -> int | None:
         lines = _MACHINE.read_text(encoding="ascii").splitlines()
         return next(int(line.split()[1]) << 10 for line in lines if line.startswith("MemAvailable:"))
     except (OSError, ValueError, StopIteration):
-        pass
-    try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, OSError, ValueError):
         return None
 
 
@@ -52,14 +47,3 @@ def _of_group() -> int | None:
     except (OSError, ValueError):
         return None
     return max(most - used, 0)
-
-
-def _below_limit() -> int | None:
-    try:
-        import resource
-
-        most = resource.getrlimit(resource.RLIMIT_AS)[0]
-        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
-    except (ImportError, OSError, ValueError):
-        return None
-    return None if most == resource.RLIM_INFINITY else max(most - pages * resource.getpagesize(), 0)

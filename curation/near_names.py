@@ -5,9 +5,11 @@ from __future__ import annotations
 import unicodedata
 import warnings
 from collections.abc import Iterable, Sequence
+from itertools import chain
+
+import numpy as np
 
 from curation.errors import CurationWarning
-from curation.grouping import grouped
 
 _SHOWN = 3
 
@@ -25,8 +27,17 @@ def near_names(names: Sequence[str], others: Sequence[str] = ()) -> list[tuple[s
     >>> near_names(["dog", "cat"], ["Dog", "cat", "dog "])
     [('Dog', 'dog', 'dog ')]
     """
-    groups = grouped({*names, *others}, _plain).values()
-    return sorted(tuple(sorted(group)) for group in groups if len(group) > 1)
+    n = len(names) + len(others)
+    # A million names take 32 MB so, and several times that as keys of a dictionary.
+    key = np.fromiter((hash(_plain(name)) for name in chain(names, others)), np.int64, n)
+    own = np.fromiter(map(hash, chain(names, others)), np.int64, n)
+    order = np.lexsort((own, key))
+    near = np.flatnonzero((np.diff(key[order]) == 0) & (np.diff(own[order]) != 0))
+    groups: dict[str, set[str]] = {}
+    for row in (*order[near].tolist(), *order[near + 1].tolist()):
+        name = names[row] if row < len(names) else others[row - len(names)]
+        groups.setdefault(_plain(name), set()).add(name)
+    return sorted(tuple(sorted(group)) for group in groups.values() if len(group) > 1)
 
 
 def _plain(name: str) -> str:

@@ -63,10 +63,4 @@ def _lines(result: Mapping[str, Any]) -> list[Line]:
             for place, names in enumerate(result["clusters"], 1)
         ),
     )
-    heads = tuple(str(place) for place in range(1, len(result["between"]) + 1))
-    between = Table(
-        "Weight between clusters (inside: each edge twice)",
-        ("cluster", *heads),
-        tuple((head, *map(str, row)) for head, row in zip(heads, result["between"], strict=True)),
-    )
-    return [facts, clusters, between]
+    return [facts, clusters]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -11,11 +10,19 @@ from curation.cli.outputs import OutputFile
 from curation.errors import UsageError
 
 
-@dataclass(frozen=True)
-class Options:
-    """Say which published lists some files are, by what they hold; or make an index of lists to hold files against.
+def run(
+    files: Annotated[tuple[Path, ...], "FILE"] = (),
+    /,
+    *,
+    lists: tuple[Annotated[Path, "DIR"], ...] = (),
+    index: Path | None = None,
+    make_index: Annotated[Path | None, "DIR"] = None,
+    declaration: Path | None = None,
+    out: tuple[Annotated[Path, OutputFile()], ...] = (),
+) -> Answer:
+    """Print what is known of each list; 1 where one is unknown, else 0.
 
-    Attributes
+    Parameters
     ----------
     files
         lists of any published form, or folders of them
@@ -32,42 +39,30 @@ class Options:
         with --make-index: the file of the index; of a name that ends in .csv, counts and digests of each list
         (repeatable)
     """
-
-    files: Annotated[tuple[Path, ...], "FILE"] = ()
-    _: KW_ONLY
-    lists: tuple[Annotated[Path, "DIR"], ...] = ()
-    index: Path | None = None
-    make_index: Annotated[Path | None, "DIR"] = None
-    declaration: Path | None = None
-    out: tuple[Annotated[Path, OutputFile()], ...] = ()
-
-
-def run(options: Options) -> Answer:
-    """Print what is known of each list; 1 where one is unknown, else 0."""
-    if options.make_index is not None:
-        return _made(options, options.make_index)
-    if given := [name for name in ("declaration", "out") if getattr(options, name)]:
-        raise UsageError(f"--{given[0]} belongs to --make-index", hint="curation identify --make-index DIR --out FILE")
+    if make_index is not None:
+        if files or lists or index:
+            raise UsageError(
+                "--make-index takes one folder, and no lists beside it", where=f"--make-index {make_index}"
+            )
+        return _made(make_index, declaration, out)
+    if declaration or out:
+        given = "declaration" if declaration else "out"
+        raise UsageError(f"--{given} belongs to --make-index", hint="curation identify --make-index DIR --out FILE")
     from curation.identify.run import identify
 
-    answer = identify(*options.files, lists=options.lists, index=options.index)
+    answer = identify(*files, lists=lists, index=index)
     return Answer(answer.data, answer.text().split("\n"), int(not answer.ok))
 
 
-def _made(options: Options, folder: Path) -> Answer:
+def _made(folder: Path, declaration: Path | None, out: tuple[Path, ...]) -> Answer:
     from curation.identify.index import index_bytes, make_index
-    from curation.storage import write_bytes, write_text
+    from curation.storage import write_bytes
 
-    if options.files or options.lists or options.index:
-        raise UsageError("--make-index takes one folder, and no lists beside it", where=f"--make-index {folder}")
-    if not options.out:
+    if not out:
         raise UsageError("--make-index needs a file to write", expected="--out FILE, --out FILE.csv or both")
-    made = make_index(folder, options.declaration)
-    for path in options.out:
-        if path.suffix.lower() == ".csv":
-            write_text(path, made.digests)
-        else:
-            write_bytes(path, index_bytes(made.index))
+    made = make_index(folder, declaration)
+    for path in out:
+        write_bytes(path, made.digests.encode() if path.suffix.lower() == ".csv" else index_bytes(made.index))
     data = {
         "lists": [{"name": one.name, "lines": one.lines, "images": one.images} for one in made.index.lists],
         "undeclared": list(made.undeclared),

@@ -98,7 +98,7 @@ def _lines(report: DecisionReport, problems: list[str], out: Path | None, *, ref
     resolution = report.resolution
     tables = [_file_table(report.files)]
     if any(one.codes for one in report.files):
-        tables += [_code_table(report.files), _row_table(report.files)]
+        tables.append(_code_table(report.files))
     tables.append(_list_table(report.lists))
     if report.coverage:
         tables.append(coverage_table(report.coverage))
@@ -124,8 +124,11 @@ def _lines(report: DecisionReport, problems: list[str], out: Path | None, *, ref
 
 
 def _file_table(files: Sequence[DecisionFile]) -> Table:
-    rows = tuple((one.name, one.format, str(one.rows), one.sha256[:19]) for one in files)
-    return Table("Files", ("file", "format", "rows", "digest"), rows)
+    rows = tuple(
+        (one.name, one.format, str(one.rows), *map(counted_examples, (one.repeated, one.contradicted)), one.sha256[:19])
+        for one in files
+    )
+    return Table("Files", ("file", "format", "rows", "images repeated", "judged differently", "digest"), rows)
 
 
 def _code_table(files: Sequence[DecisionFile]) -> Table:
@@ -135,23 +138,6 @@ def _code_table(files: Sequence[DecisionFile]) -> Table:
         rows.update({(code.code, code.action): code.rows for code in one.codes})
     told = [(code or "(blank)", action, f"{n:,}") for (code, action), n in rows.most_common()]
     return Table("Codes", ("code", "stands for", "rows"), (*told, ("all", "", f"{rows.total():,}")))
-
-
-def _row_table(files: Sequence[DecisionFile]) -> Table:
-    """Return what became of every row of each table."""
-    tables = [one for one in files if one.codes]
-    actions = sorted({code.action for one in tables for code in one.codes})
-    rows = tuple(
-        (
-            one.name,
-            *(str(n) for n in (one.rows, *(sum(c.rows for c in one.codes if c.action == name) for name in actions))),
-            counted_examples(one.repeated),
-            counted_examples(one.contradicted),
-        )
-        for one in tables
-    )
-    columns = ("file", "rows", *actions, "images repeated", "images judged differently")
-    return Table("Rows of the tables", columns, rows)
 
 
 def coverage_table(coverage: Sequence[Coverage]) -> Table:
