@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 import curation
-from tests.frozen import version_1
 from tests.frozen.python_words import python_words
 from tests.worlds import findmeifyoucan, image_ood, osod3, runs
 
@@ -29,7 +28,7 @@ NAMED = {"truth", "detections", "scores", "val", "background", "id_scores"}
 Row = tuple[str, str, str, str, str, Any]
 
 
-def given(protocol: str, words: Iterable[object]) -> tuple[dict[str, Any], str]:
+def given(words: Iterable[object]) -> tuple[dict[str, Any], str]:
     """CLI words as keyword arguments of `curation.evaluate`, and the options that are no paths, as a text."""
     kwargs, label, words = {}, [], list(map(str, words))
     while words:
@@ -39,9 +38,7 @@ def given(protocol: str, words: Iterable[object]) -> tuple[dict[str, Any], str]:
             continue
         value = words.pop(0)
         if key not in NAMED and "/" not in value:
-            # Named as when the rows were committed.
-            was = "grid" if protocol in ("imagenet", "ssb") else "profile"
-            label.append(f"{was if key == 'variant' else key}={value}")
+            label.append(f"{key}={value}")
         if key == "background":
             kwargs[key] = (value,)
         elif key in NAMED and "=" in value.split("/")[0]:
@@ -119,23 +116,19 @@ def of(result: Any, folder: Path) -> Iterator[tuple[str, str, object]]:
     """Yield variant, measure, value."""
     for one in result.measures.astype(object).where(lambda f: f.notna(), None).to_dict("records"):
         labels = [str(one.get(k) or "") for k in ("part", "task", "split", "case", "method", "score", "variant")]
-        if result.report.protocol == "elephant" and one["measure"] in version_1.ADDED:
-            continue
-        old = version_1.old_measure(result.report.protocol, one)
-        yield "/".join(filter(None, labels)), f"{old['measure']}[{one['parameters']}]", old["value"]
-        yield "/".join(filter(None, labels)), f"{old['measure']}[{one['parameters']}].n", one["n"]
-    for path, value in leaves(version_1.json_data(result)):
+        name = f"{one['measure']}[{one['parameters']}]"
+        yield "/".join(filter(None, labels)), name, one["value"]
+        yield "/".join(filter(None, labels)), f"{name}.n", one["n"]
+    for path, value in leaves(result.json_data()):
         yield "", f"json:{path}", value
-    seen: dict[str, int] = {}
-    for name, columns, found in version_1.tables(result):
-        if not name or name in ("measures", "inputs"):
-            continue
-        k = seen[name] = seen.get(name, -1) + 1
-        rows = [row for row in found if "decided_by_order" not in row]
-        for number, column in enumerate(columns):
-            text = repr([row[number] for row in rows]).replace(str(folder), "")
+    seen = Counter[str]()
+    for table in result.tables:
+        found = list(table.all_rows())
+        for number, column in enumerate(table.columns):
+            text = repr([row[number] for row in found]).replace(str(folder), "")
             digest = hashlib.sha256(text.encode()).hexdigest()[:20]
-            yield "", f"table:{name}.{k}.{column}", f"{len(rows)} rows {digest}"
+            yield "", f"table:{table.name}.{seen[table.name]}.{column.name}", f"{len(found)} rows {digest}"
+        seen[table.name] += 1
 
 
 def rows(wanted: Iterable[str] = ()) -> Iterator[Row]:
@@ -145,7 +138,7 @@ def rows(wanted: Iterable[str] = ()) -> Iterator[Row]:
         for world, run in each_run(folder):
             if wanted and run.protocol not in wanted:
                 continue
-            kwargs, options = given(run.protocol, python_words(run.protocol, run.words[1:]))
+            kwargs, options = given(python_words(run.protocol, run.words[1:]))
             result = curation.evaluate(run.protocol, **kwargs)
             for variant, measure, value in of(result, folder):
                 yield run.protocol, world, variant, options, measure, json.loads(json.dumps(value, default=float))
@@ -176,9 +169,7 @@ def main(words: list[str]) -> int:
         return 0
     committed = json.loads(gzip.decompress(ROWS.read_bytes()))
     committed = [row for row in committed if not wanted or row[0] in wanted]
-    before, after = (
-        indexed(row for row in made if (row[0], row[4]) not in version_1.ROUNDED) for made in (committed, found)
-    )
+    before, after = indexed(committed), indexed(found)
     told = [("gone", key) for key in before if key not in after] + [("new", key) for key in after if key not in before]
     told += [("differs", key) for key in before if key in after and differ(before[key], after[key])]
     for what, key in told[:200]:
