@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 WORKERS ?= 2
 PYTHONS ?= $(CURATION_PYTHONS)
 
-.PHONY: install demo test lint bench torture sbom portability notebooks figures audits site clean
+.PHONY: install demo test lint bench torture portability notebooks figures audits site clean
 install: $(STAMP)
 
 $(CORE): pyproject.toml constraints.txt
@@ -42,11 +42,6 @@ bench: $(STAMP)
 # Faults in every writing verb, 100,000 hostile inputs, bombs: python -m tests.torture KIND --only NAME runs a part.
 torture: $(STAMP)
 	$(BIN)/python -m tests.torture
-
-# What is installed, by version and licence (CycloneDX), and whether it fits together. Neither asks a network.
-sbom: $(STAMP)
-	$(BIN)/python -m tests.sbom --out sbom.json
-	$(BIN)/python -m pip check
 
 # Other Pythons are looked for by name, and among PYTHONS: make portability PYTHONS="somewhere/python3.13 …"
 portability: $(STAMP)

@@ -219,27 +219,6 @@ def test_text_can_be_read_where_the_figure_is_as_wide_as_a_page(figures: list[Fi
         assert min(one.get_fontsize() for one in texts(figure)) >= SMALL
 
 
-def test_keys_name_only_what_is_drawn(figures: list[Figure]) -> None:
-    for figure in figures:
-        keys = [one for one in (*figure.legends, *(axis.get_legend() for axis in figure.axes)) if one is not None]
-        artists = {
-            label: handle
-            for axis in figure.axes
-            for handle, label in zip(*axis.get_legend_handles_labels(), strict=True)
-        }
-        for key in keys:
-            said = [one.get_text() for one in key.get_texts()]
-            assert len(set(said)) == len(said)
-            for label in said:
-                assert is_drawn(artists[label]) or label == "closed-set denominator", label
-
-
-def is_drawn(artist: Any) -> bool:
-    if isinstance(artist, tuple) or hasattr(artist, "patches"):
-        return any(one.get_width() * one.get_height() for one in artist)
-    return not hasattr(artist, "get_xdata") or len(artist.get_xdata()) > 0
-
-
 @pytest.mark.parametrize("n", range(1, 30))
 def test_a_grid_is_as_full_as_it_can_be(n: int) -> None:
     figure, axes = small_multiples(n, most=5)
@@ -248,40 +227,6 @@ def test_a_grid_is_as_full_as_it_can_be(n: int) -> None:
     assert lines * columns - n < min(columns, 3)
     assert n == 1 or n % columns != 1
     assert figure.get_figwidth() <= PAGE
-
-
-@pytest.mark.parametrize("profiles", [("paper",), ("paper", "official")])
-def test_metrics_that_are_undefined_have_no_panel_and_the_title_says_why(
-    profiles: tuple[str, ...], tmp_path: Path
-) -> None:
-    def found(world: OodWorld, splits: int = 3) -> tuple[list[str], str]:
-        (figure,) = drawn(bars(splits, 2, *profiles, world=world), tmp_path)
-        return [axis.get_title("left") for axis in panels(figure)], " ".join(figure.get_suptitle().split())
-
-    every = ["AUROC ↑", "FPR95 ↓", "AP_U ↑", "nOSE ↓", "P_U ↑", "R_U ↑"]
-    titles, told = found(OBJECTLESS)
-    assert titles == every[:2]
-    assert "(undefined: AP_U, nOSE, P_U, R_U, since N_U is 0: the split has no objects; " in told
-    titles, told = found(OodWorld(EXAMPLE.objects, {}))
-    assert titles == every[2:]
-    assert "(undefined: AUROC, FPR95, since there are no OOD detections; " in told
-    for world in (EXAMPLE, OodWorld(OBJECTLESS.objects, {})):
-        titles, told = found(world)
-        assert titles == every
-        assert "undefined" not in told
-
-
-def test_errors_that_no_detection_has_are_not_in_the_key(tmp_path: Path) -> None:
-    (figure,) = drawn(FIGURES["errors"], tmp_path)
-    assert [one.get_text() for one in figure.legends[0].get_texts()] == ["similar", "unknown unknown"]
-
-
-def test_open_set_errors_are_steps_of_a_named_case_and_variant(tmp_path: Path) -> None:
-    (figure,) = drawn(FIGURES["OSOD"], tmp_path)
-    assert {line.get_drawstyle() for axis in panels(figure) for line in axis.lines} == {"steps-post"}
-    assert [one.get_text() for one in figure.legends[0].get_texts()] == ["case I", "case II"]
-    assert "variant clean" in figure.get_suptitle()
-    assert [one.get_text() for one in panels(figure)[0].get_yticklabels()][:3] == ["0", "1", "2"]
 
 
 def test_rates_hold_down_to_the_next_score(tmp_path: Path) -> None:

@@ -46,21 +46,6 @@ def test_lists_are_those_of_the_world(world: SmallWorld, tmp_path: Path, shell: 
     assert set(manifest.ids("wr0.5")) < set(manifest.ids("wr1")) < set(manifest.ids("wilderness"))
 
 
-def test_json_is_the_header(world: SmallWorld, tmp_path: Path, shell: Shell) -> None:
-    data = shell.data(*arguments(world, tmp_path / "m", "--json", "--name", "my/small", "--version", "2.1.0"))
-    assert data["digest"] == read_manifest(tmp_path / "m").digest
-    assert (data["name"], data["version"], data["folder"]) == ("my/small", "2.1.0", str(tmp_path / "m"))
-
-
-def test_notes(world: SmallWorld, tmp_path: Path) -> None:
-    notes = ("--note", "drawn", "--source-note", "coco=made up")
-    assert main(arguments(world, tmp_path / "m", *notes)) == 0
-    header = read_manifest(tmp_path / "m").header
-    assert header.notes[-1] == "drawn"
-    assert [entry.note for entry in header.sources] == ["", "made up"]
-    assert main(arguments(world, tmp_path / "n", "--source-note", "cocoa=x")) == 2
-
-
 def test_the_same_bytes_with_and_without_cache_and_hash_seeds(world: SmallWorld, tmp_path: Path) -> None:
     assert main(arguments(world, tmp_path / "first")) == 0
     assert main(arguments(world, tmp_path / "cached")) == 0

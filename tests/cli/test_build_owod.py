@@ -198,22 +198,6 @@ def test_files_that_number_classes_differently_are_told(folder: Path, capsys: py
     assert "--category-ids manifest" in error
 
 
-def test_audit_of_ones_own_benchmark(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(BUILD) == 0
-    capsys.readouterr()
-    assert main(["audit", "m", *SOURCES, "--set", "exemplars=5", "--json"]) == 0
-    verdicts = {one["rule"]: one["verdict"] for one in json.loads(capsys.readouterr().out)["rules"]}
-    passed = {"CO1", "CO2", "CO3", "TI1", "TI2", "TI3", "AS1", "AS2", "LI1", "LI2", "DS1", "DS2", "DS4", "DS5"}
-    assert {rule for rule in passed if verdicts[rule] != "pass"} == set()
-
-
-def test_equal_bytes_on_every_run(folder: Path) -> None:
-    for name in ("a", "b"):
-        assert main([*BUILD[:-1], name, "--no-cache"]) == 0
-    for path in (folder / "a").rglob("*.*"):
-        assert path.read_bytes() == (folder / "b" / path.relative_to(folder / "a")).read_bytes()
-
-
 @pytest.mark.parametrize(
     ("change", "told"),
     [
@@ -257,11 +241,6 @@ def test_two_files_that_number_alike_need_two_namespaces(folder: Path, capsys: p
     (folder / "tasks.toml").write_text(TASKS + '\n[datasets]\ntrain = "shapes_train"\ntest = "shapes_test"\n')
     assert main(BUILD) == 0
     assert read_manifest(folder / "m").lists["t1-test"][0].startswith("shapes_test:")
-
-
-def test_elephant_takes_no_task_file(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["build", "elephant", "--tasks", "tasks.toml", "--out", "m"]) != 0
-    assert "takes no task file" in capsys.readouterr().err
 
 
 def test_sizes_of_the_task_file_yield_to_the_command_line(folder: Path) -> None:

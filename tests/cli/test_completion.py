@@ -51,11 +51,3 @@ def test_bash_completes_protocols_options_choices_and_files(tmp_path: Path, caps
         )
         done = subprocess.run(["bash", "-c", program], capture_output=True, text=True, check=True, cwd=tmp_path)
         assert done.stdout.split() == [completed], words
-
-
-@pytest.mark.parametrize("shell", ["zsh", "tcsh"])
-def test_other_shells_get_a_script(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main(["--completion", shell])
-    assert ended.value.code == 0
-    assert "curation" in capsys.readouterr().out

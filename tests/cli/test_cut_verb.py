@@ -43,10 +43,6 @@ def test_result_and_files(truth: Path, tmp_path: Path, shell: Shell) -> None:
     assert {"matrix.png", "matrix.svg"} <= {path.name for path in (tmp_path / "out").iterdir()}
 
 
-def test_tables(truth: Path, shell: Shell) -> None:
-    assert "every partition was looked at" in shell.out("cut", truth, "-k", "2", "--no-cache")
-
-
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

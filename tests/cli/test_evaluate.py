@@ -1,6 +1,4 @@
-import csv
 import json
-import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -15,13 +13,10 @@ from tests.evaluation import elephant_rows
 from tests.frozen.version_1 import of_json
 from tests.shell import Shell
 from tests.small_world import write_small_world
-from tests.worlds import elephant
-from tests.worlds.expected import committed
 
 CAT, DOG, UNKNOWN = 1, 2, -1
 CATEGORIES = [{"id": CAT, "name": "cat"}, {"id": DOG, "name": "dog"}, {"id": UNKNOWN, "name": "unknown"}]
 BOX = [10, 10, 40, 40]
-SUFFIXES = {".csv", ".png", ".svg", ".json"}
 
 
 def truth(images: range, category: int, difficult: int = 0) -> dict[str, Any]:
@@ -91,12 +86,6 @@ def test_json_holds_digests_definitions_and_numbers(files: dict[str, Path], shel
     assert found["background_gap"]["cat"]["n"] == 10
 
 
-def test_the_table_names_the_variant_and_what_was_left_out(files: dict[str, Path], shell: Shell) -> None:
-    shown = shell.out(*arguments(files))
-    assert re.search(r"unit +paper\n", shown)
-    assert re.search(r"paper +0.1 +dog .* no ground truth\n", shown)
-
-
 @pytest.mark.usefixtures("unpainted")
 def test_a_second_run_leaves_nothing_of_the_first(files: dict[str, Path], tmp_path: Path) -> None:
     out = tmp_path / "scores"
@@ -121,48 +110,6 @@ def test_a_second_run_leaves_nothing_of_the_first(files: dict[str, Path], tmp_pa
     (out / "results.json").write_text("[")
     assert main(arguments(files, "--out", str(out))) == 2
     assert main(arguments(files, "--out", str(out), "--force")) == 0
-
-
-@pytest.mark.usefixtures("unpainted")
-def test_tables_say_which_variant_they_are_of(files: dict[str, Path], tmp_path: Path) -> None:
-    assert main(arguments(files, "--out", str(tmp_path / "out"), "--variant", "all")) == 0
-    for stem in ("average_precision", "wilderness_impact"):
-        lines = (tmp_path / "out" / f"{stem}.csv").read_text().splitlines()
-        assert lines[0].startswith("variant,")
-        assert {"paper", "paper_difficult_counted"} <= {line.partition(",")[0] for line in lines[1:]}
-
-
-def test_out_holds_result_tables_and_figures_of_the_same_bytes_each_time(
-    files: dict[str, Path], tmp_path: Path, shell: Shell
-) -> None:
-    first, again = tmp_path / "first", tmp_path / "again"
-    again.mkdir()
-    # An earlier result in the folder is replaced where that is asked for.
-    write(again / "results.json", "an earlier result")
-    for out in (first, again):
-        shown = shell.out(*arguments(files, "--out", str(out), "--bootstrap", "3", "--force", "--figures"))
-        written = sorted(path for path in out.iterdir() if path.name != LEDGER)
-        assert {path.suffix for path in written} == SUFFIXES
-        assert all(f"wrote {path}" in shown for path in written)
-    one, two = ({path.name: path.read_bytes() for path in out.iterdir()} for out in (first, again))
-    assert one == two
-    assert json.loads(one["results.json"])["images"][1]["images"] == 10
-    with (first / "wilderness_impact.csv").open(encoding="utf-8") as stream:
-        rows = list(csv.DictReader(stream))
-    assert [row["FP_o"] for row in rows if row["recall"] == "0.3"] == list("01233333333")
-
-
-def test_no_detections_and_no_wilderness(files: dict[str, Path], tmp_path: Path, shell: Shell) -> None:
-    for part in ("closed", "wilderness"):
-        write(files[f"detections_{part}"], [])
-    write(files["truth_wilderness"], {"images": [], "annotations": [], "categories": CATEGORIES})
-    given = arguments(files, "--json", "--variant", "all", "--bootstrap", "2", "--out", str(tmp_path / "out"))
-    found = elephant_rows.of_json(shell.data(*given))
-    assert found["paper"]["mAP11"] == [0.0]
-    assert found["paper"]["WI"]["0.3"]["macro"] == [None]
-    assert found["official"]["mAP"] == [None]
-    assert found["diagnosis"]["0.3"]["wr1"] is None
-    assert main(arguments(files)) == 0
 
 
 @pytest.mark.parametrize(
@@ -323,11 +270,6 @@ def test_options_that_cannot_work(files: dict[str, Path], shell: Shell, more: li
     assert message in shell.err(*arguments(files, *more))
 
 
-def test_the_parts_must_be_named(files: dict[str, Path], shell: Shell) -> None:
-    given = ["evaluate", "elephant", "--truth", str(files["truth_closed"]), "--detections", "x.json"]
-    assert "closed=FILE" in shell.err(*given)
-
-
 def test_voc_reads_a_results_folder(tmp_path: Path, shell: Shell) -> None:
     write(tmp_path / "truth.json", truth(range(1, 3), CAT))
     folder = tmp_path / "results"
@@ -341,53 +283,6 @@ def test_voc_reads_a_results_folder(tmp_path: Path, shell: Shell) -> None:
     assert {path.suffix for path in (tmp_path / "out").iterdir() if path.name != LEDGER} == {".csv", ".json"}
     assert "54.55" in shell.out(*given)
     assert main([*given, "--on-error", "stray=error"]) == 2
-
-
-@pytest.mark.parametrize("engine", ["pycocotools", "both"])
-def test_coco_engines(files: dict[str, Path], shell: Shell, engine: str) -> None:
-    pytest.importorskip("hotcoco", reason="hotcoco is not installed")
-    given = ["evaluate", "coco", "--no-cache", "--engine", engine]
-    given += ["--truth", str(files["truth_closed"]), "--detections", str(files["detections_closed"])]
-    found = of_json(shell.data(*given, "--json"))
-    assert found["AP"] == pytest.approx(1.0)
-    assert found["per_class"] == {"cat": pytest.approx(1.0), "dog": None}
-    assert "AP50" in shell.out(*given)
-
-
-def elephant_words(folder: Path) -> list[str]:
-    """Return the command that evaluates the synthetic world."""
-    paths = elephant.files(folder)
-    words = ["evaluate", "elephant", "--no-cache"]
-    for part in ("closed", "wilderness"):
-        words += ["--truth", f"{part}={paths[f'truth_{part}']}"]
-        words += ["--detections", f"{part}={paths[f'detections_{part}']}"]
-    return words
-
-
-def test_the_figure_of_the_official_variant_says_so(tmp_path: Path) -> None:
-    given = [*elephant_words(tmp_path), "--variant", "official", "--bootstrap", "5"]
-    assert main([*given, "--out", str(tmp_path / "out")]) == 0
-    header = (tmp_path / "out" / "wilderness_curve.csv").read_text().splitlines()[0]
-    assert "WI_mean_interpolated_precision_recall_0.3" in header
-    assert "macro" not in header
-
-
-def test_a_beta_of_many_digits_is_refused(shell: Shell, tmp_path: Path) -> None:
-    given = [*elephant_words(tmp_path), "--set", "betas=1.123456789"]
-    assert "not a usable number" in shell.err(*given)
-
-
-def test_the_misprinted_f_beta_is_to_be_had_by_name(tmp_path: Path, shell: Shell) -> None:
-    given = [*elephant_words(tmp_path), "--json"]
-    found = shell.data(*given, "--set", "fbeta_formula=published")
-    point = elephant_rows.fbeta(found["fbeta"])["dog"]["0.0"]["0.5"]
-    correct = committed("elephant")["fbeta"]["dog"]["0.0"]["0.5"]
-    # Same operating point; F is (1 + b^2) P R.
-    for key in ("threshold", "precision", "recall"):
-        assert point[key] == pytest.approx(correct[key], abs=1e-12)
-    assert point["F"] == pytest.approx(1.25 * correct["precision"] * correct["recall"])
-    assert point["F"] != pytest.approx(correct["F"])
-    assert list(found["fbeta_formula"]) == ["published"]
 
 
 def test_a_manifest_chooses_images_and_classes_from_raw_files(tmp_path: Path, shell: Shell) -> None:

@@ -1,4 +1,3 @@
-import csv
 import json
 from pathlib import Path
 from typing import Any
@@ -44,37 +43,6 @@ def test_the_worked_example(tmp_path: Path, shell: Shell, name: Any) -> None:
         assert {key: found[profile][key] for key in expected} == pytest.approx(expected, abs=5e-4)
     assert found["pct_images_without_predictions"] == 16.67
     assert found["results"]["ood"]["paper"] == found["paper"]
-
-
-def test_a_result_says_what_it_rests_on(files: dict[str, Path], shell: Shell) -> None:
-    found = answer(
-        shell,
-        *arguments(files, "--set", "t_star=0.39", "--set", "threshold=quantile", "--set", "fpr=nearest"),
-        "--json",
-    )
-    assert found["settings"]["t_star"] == "0.39"
-    assert found["settings"]["threshold"]["rule"] == found["threshold_rule"] == "quantile"
-    assert found["settings"]["fpr"]["rule"] == found["FPR95"]["rule"] == "nearest"
-    assert "ID" in found["settings"]["positive_class"]
-    assert set(found["versions"]) == {"python", "numpy"}
-    inputs = found["inputs"]["ood"]
-    digests = [inputs["truth"]["files"][0]["sha256"], inputs["detections"]["sha256"], inputs["id_scores"]["sha256"]]
-    assert len({digest for digest in digests if digest.startswith("sha256:")}) == 3
-
-
-def test_tables_and_files(files: dict[str, Path], tmp_path: Path, shell: Shell) -> None:
-    out = tmp_path / "out"
-    printed = shell.out(*arguments(files, "--out", str(out), "--bootstrap", "20"))
-    for text in ("ood/official", "pct_images_without_predictions  16.67", "AUROC", "bootstrap"):
-        assert text in printed
-    written = json.loads((out / "results.json").read_text(encoding="utf-8"))
-    names = {"metric_bars", "scores_ood_score"}
-    expected = {f"{name}.csv" for name in (*names, "measures", "details", "intervals")}
-    assert set(written["written"]) == expected
-    with (out / "measures.csv").open(encoding="utf-8") as stream:
-        cells = {(row["variant"], row["measure"]): row["value"] for row in csv.DictReader(stream)}
-    assert float(cells["official", "nOSE"]) == 50
-    assert float(cells["paper", "P_U"]) == 50
 
 
 @pytest.mark.usefixtures("unpainted")
@@ -127,13 +95,6 @@ def test_without_objects_no_rate_is_a_number(tmp_path: Path, shell: Shell) -> No
         assert found[profile]["unrounded"]["P_U"] is None
 
 
-def test_a_t_star_leaves_out_and_is_told(files: dict[str, Path], shell: Shell) -> None:
-    found = answer(shell, *arguments(files, "--set", "t_star=0.75"), "--json")
-    assert found["counts"]["ood_detections"] == 7
-    assert sum(found["inputs"]["ood"]["detections"]["reported"].values()) == 2
-    assert found["images_without_predictions"] == 2
-
-
 def test_shared_images_are_refused_or_told(files: dict[str, Path], shell: Shell) -> None:
     shared = write(files["id"], {"scores": EXAMPLE.ids, "image_ids": [1] * 20})
     assert "share images" in shell.err(*arguments({**files, "id": shared}))
@@ -170,34 +131,6 @@ def test_shared_images_are_refused_or_told(files: dict[str, Path], shell: Shell)
 def test_bad_files_are_told(files: dict[str, Path], shell: Shell, which: str, content: Any, told: str) -> None:
     write(files[which], content)
     assert told in shell.err(*arguments(files))
-
-
-@pytest.mark.parametrize(
-    "more",
-    [
-        ("--set", "threshold=best"),
-        ("--set", "t_star=high"),
-        ("--set", "t_star=nan"),
-        ("--set", "id_classes=0"),
-        ("--bootstrap", "-1"),
-        ("--score", "energy"),
-        ("--truth", "other.json"),
-        ("--detections", "far=other.json"),
-        ("--scores", "far=other.json"),
-        ("--manifest", "no-such-manifest"),
-        ("--set", "official_compat=yes"),
-    ],
-)
-def test_unusable_options_are_told(files: dict[str, Path], shell: Shell, more: tuple[str, ...]) -> None:
-    message = shell.err(*arguments(files, *more))
-    assert message.startswith("error: ")
-    assert "Traceback" not in message
-
-
-def test_nothing_is_written_when_an_input_is_bad(files: dict[str, Path], tmp_path: Path, shell: Shell) -> None:
-    write(files["id"], "no scores")
-    assert shell.err(*arguments(files, "--out", str(tmp_path / "out")))
-    assert not (tmp_path / "out").exists()
 
 
 def test_empty_files_are_evaluated(files: dict[str, Path], tmp_path: Path, shell: Shell) -> None:

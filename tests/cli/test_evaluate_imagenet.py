@@ -1,4 +1,3 @@
-import csv
 import json
 from pathlib import Path
 from typing import Any
@@ -7,7 +6,6 @@ import numpy as np
 import pytest
 
 from curation.cli import main
-from curation.ledger import LEDGER
 from curation.manifest.manifest import write_manifest
 from tests.evaluation.classification_rows import of_result
 from tests.evaluation.open_set_manifests import LISTS, TEST_LABELS, VAL_LABELS, open_set_manifest, write_truth
@@ -52,13 +50,6 @@ def test_the_worked_example(files: dict[str, Path], capsys: pytest.CaptureFixtur
     assert result["inputs"]["soft"]["scores"]["sha256"].startswith("sha256:")
 
 
-def test_tables_for_people(files: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("--scores", files["soft.npz"], "--scores", f"val={files['soft.npz']}", "--bootstrap", "20") == 0
-    text = capsys.readouterr().out
-    for words in ("CCR@0.001", "0.7409", "95 % intervals over classes"):
-        assert words in text
-
-
 def test_the_background_column(files: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
     grid = ("--variant", "table2", "--set", "queries=0.25,0.5,0.75")
     rates = classifiers(capsys, "--scores", files["ground.npz"], "--background", *grid)["ground"]["oscr"]["table2"][
@@ -67,37 +58,6 @@ def test_the_background_column(files: dict[str, Path], capsys: pytest.CaptureFix
     assert list(rates.values()) == [0.25, None, 0.625]
     # Unsaid, the column counts as a class: labels stay valid, and nothing else could tell.
     assert len(classifiers(capsys, "--scores", files["ground.npz"])["ground"]["classes"]) == 4
-
-
-@pytest.mark.usefixtures("unpainted")
-def test_files_that_are_written(files: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
-    both = ("--scores", f"a={files['soft.npz']}", "--scores", f"b={files['soft.npz']}")
-    arguments = (*both, "--variant", "all", "--bootstrap", 5)
-    result = as_json(capsys, *arguments, "--out", files["out"], "--figures")
-    saved = json.loads((files["out"] / "results.json").read_text())
-    written = saved.pop("written")
-    assert saved == result
-    names = {path.name for path in files["out"].iterdir()} - {LEDGER}
-    stems = ("oscr_exact", "oscr_paper", "oscr_comparison", "scores")
-    pictures = {f"{stem}.{kind}" for stem in stems for kind in ("png", "svg", "csv")}
-    tables = ("measures", "groups", "rates", "openset_accuracy", "classes", "class_rates", "intervals")
-    assert names == pictures | {f"{name}.csv" for name in tables} | {"results.json"}
-    assert set(written) == names - {"results.json"}
-    with (files["out"] / "rates.csv").open(newline="") as stream:
-        rates = {
-            (row["method"], row["variant"], row["group"], row["fpr"]): row["CCR"] for row in csv.DictReader(stream)
-        }
-    assert rates["a", "exact", "unknown", "0.1"] == "0.0"
-    assert rates["a", "paper", "unknown", "0.1"] == ""
-    gaps = of_result(result)["bootstrap"]["differences"]["b"]
-    assert {cell["estimate"] for cell in gaps.values()} == {0}
-
-
-def test_the_same_bytes_again(files: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
-    for out in ("one", "two"):
-        run("--scores", files["soft.npz"], "--bootstrap", 10, "--out", files["out"] / out)
-    for path in sorted((files["out"] / "one").iterdir()):
-        assert path.read_bytes() == (files["out"] / "two" / path.name).read_bytes(), path.name
 
 
 def test_a_manifest_orders_and_labels(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -123,15 +83,6 @@ def test_a_manifest_orders_and_labels(tmp_path: Path, capsys: pytest.CaptureFixt
     assert x["validation"]["n"] == {"known": 2, "negative": 1, "unknown": 0}
     swapped = error(capsys, "--scores", tmp_path / "plain.npz", *manifest[:2], "--part", "val")
     assert "3 rows, in the order of part val" in swapped
-
-
-def test_npy_with_labels_beside_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    np.save(tmp_path / "s.npy", np.array(table(SOFTMAX)))
-    np.save(tmp_path / "l.npy", np.array(LABELS))
-    result = as_json(capsys, "--scores", tmp_path / "s.npy", "--labels", tmp_path / "l.npy")
-    assert of_result(result)["classifiers"]["s"]["accuracy"] == 0.75
-    assert result["option_files"]["labels"]["s"]["name"] == "l.npy"
-    assert "No labels given" in error(capsys, "--scores", tmp_path / "s.npy")
 
 
 def test_kinds_of_scores(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -188,10 +139,3 @@ def test_a_setting_without_a_value_is_refused(files: dict[str, Path], capsys: py
     told = error(capsys, "--scores", files["soft.npz"], "--set", "queries=", "--out", files["out"])
     assert "expected queries=Q,Q" in told
     assert not files["out"].exists()
-
-
-def test_help_loads_no_numbers(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as caught:
-        run("--help")
-    assert caught.value.code == 0
-    assert "--scores [NAME=]FILE" in capsys.readouterr().out

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from curation.cli import main
-from curation.ledger import LEDGER
 from curation.manifest.header import ClassEntry, TaskEntry
 from tests.evaluation.open_world_rows import of_result
 from tests.evaluation.owod_cases import EXAMPLE
@@ -179,32 +178,6 @@ def test_several_tasks_each_with_its_detections(files: dict[str, Path], tmp_path
     assert rows["t1", "mAP_prev"] == ""
 
 
-def test_out_holds_figures_tables_and_the_result_of_the_same_bytes_each_time(
-    files: dict[str, Path], tmp_path: Path, shell: Shell
-) -> None:
-    outs = tmp_path / "first", tmp_path / "again"
-    for out in outs:
-        shown = shell.out(*arguments(files, "--out", str(out), "--figures"))
-        assert all(f"wrote {path}" in shown for path in out.iterdir() if path.name != LEDGER)
-    one, two = ({path.name: path.read_bytes() for path in out.iterdir()} for out in outs)
-    assert one == two
-    assert {"results.json", "wilderness_impact_clean.png", "unknown_recall_precision_clean.svg"} <= set(one)
-    assert of_result(json.loads(one["results.json"]))["t1/clean"]["UR"] == 50
-    with (outs[0] / "wilderness_points.csv").open(encoding="utf-8") as stream:
-        points = [row for row in csv.DictReader(stream) if row["class"] == "person"]
-    assert [row["kept"] for row in points] == ["1", "2", "5"]
-
-
-def test_the_tables_name_profiles_and_the_classes_that_never_reach_a_recall(
-    files: dict[str, Path], capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(arguments(files, "--variant", "all")) == 0
-    shown = capsys.readouterr()
-    assert "t1/owdetr" in shown.out
-    assert "person, dog" in shown.out
-    assert "crowd regions count as ordinary" in shown.err
-
-
 def test_no_detections_and_no_unknown_objects(
     files: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str], shell: Shell
 ) -> None:
@@ -248,19 +221,6 @@ def test_bad_input_is_one_clear_error_and_writes_nothing(
     write(files[name], content)
     assert message in shell.err(*arguments(files, "--out", str(tmp_path / "out")))
     assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.parametrize(
-    ("more", "message"),
-    [
-        (["--manifest", "x"], "names tasks and images already"),
-        (["--part", "t1-test"], "--part"),
-        (["--lists", "absent.txt"], "absent.txt"),
-        (["--truth", "other.json"], "given twice"),
-    ],
-)
-def test_options_that_cannot_work(files: dict[str, Path], shell: Shell, more: list[str], message: str) -> None:
-    assert message in shell.err(*arguments(files, *more))
 
 
 def test_classes_of_later_tasks_may_be_left_out(files: dict[str, Path], shell: Shell) -> None:

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -170,19 +167,6 @@ def test_refusals_are_one_error_and_leave_nothing(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_existing_output_stays(world: SmallWorld, manifest: Path, tmp_path: Path) -> None:
-    out = tmp_path / "closed.json"
-    out.write_text("mine")
-    assert main([*arguments(world, manifest, "coco", "closed"), "--out", str(out)]) == 2
-    assert out.read_text() == "mine"
-
-
-def test_a_missing_source_is_named(manifest: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    command = ["export", str(manifest), "--part", "wr1", "--format", "coco", "--out", str(tmp_path / "out")]
-    assert main(command) == 2
-    assert "--source coco=PATH" in capsys.readouterr().err
-
-
 def test_a_part_made_from_lists_states_no_file_to_differ_from(
     world: SmallWorld, manifest: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -235,20 +219,6 @@ def test_a_declared_part_names_the_command_that_completes_it(
     command = arguments(world, tmp_path / "declared", "coco", "wr1")
     assert main([*command, "--out", str(tmp_path / "out")]) == 2
     assert "curation build elephant" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("form", ["coco", "voc", "yolo", "txt", "elephant-json"])
-def test_two_runs_under_two_hash_seeds_write_the_same_bytes(
-    form: str, world: SmallWorld, manifest: Path, tmp_path: Path
-) -> None:
-    for seed in ("1", "2"):
-        command = [*arguments(world, manifest, form, "closed", "wr1"), "--out", str(tmp_path / seed)]
-        environment = {**os.environ, "PYTHONHASHSEED": seed}
-        subprocess.run([sys.executable, "-m", "curation", *command], env=environment, check=True, capture_output=True)
-    names = sorted(path.relative_to(tmp_path / "1") for path in (tmp_path / "1").rglob("*") if path.is_file())
-    assert names
-    for name in names:
-        assert (tmp_path / "1" / name).read_bytes() == (tmp_path / "2" / name).read_bytes()
 
 
 @real_files("coco_exports")

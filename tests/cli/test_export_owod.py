@@ -5,9 +5,6 @@ from __future__ import annotations
 import contextlib
 import io
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +21,6 @@ from curation.manifest.views import view_objects
 from curation.sources.coco import read_coco
 from curation.sources.datasets import COCO_CATEGORIES, COCO_NAMES_OF_VOC
 from curation.sources.voc import read_voc
-from tests.evaluation.open_world_rows import of_result
 from tests.real_files import real_files
 from tests.task_world import TASKS, TaskWorld, make_task_manifest, write_task_world
 
@@ -71,21 +67,6 @@ def test_each_part_of_a_pattern_is_a_file_of_its_own(
         assert counts["counts"]["annotations"] == len(data["annotations"])
 
 
-@pytest.mark.parametrize("form", ["voc", "yolo"])
-def test_each_part_is_a_folder_of_its_own(form: str, world: TaskWorld, folder: Path, tmp_path: Path) -> None:
-    more = ["--part", "t*-train", "--each", "--out", str(tmp_path / "out")]
-    assert main([*command(world, folder, form), *more]) == 0
-    assert sorted(path.name for path in (tmp_path / "out").iterdir() if path.is_dir()) == [
-        *("t1-train", "t2-train", "t3-train")
-    ]
-    alone = [*command(world, folder, form), "--part", "t2-train", "--out", str(tmp_path / "alone")]
-    assert main(alone) == 0
-    for path in sorted((tmp_path / "alone").rglob("*")):
-        if path.is_file() and path.name != "_export.json":
-            other = tmp_path / "out" / "t2-train" / path.relative_to(tmp_path / "alone")
-            assert other.read_bytes() == path.read_bytes()
-
-
 def test_the_truth_of_an_evaluation_is_the_view(world: TaskWorld, folder: Path, tmp_path: Path) -> None:
     more = ["--part", "t*-test", "--each", "--out", str(tmp_path / "out")]
     assert main([*command(world, folder, "coco"), *more]) == 0
@@ -112,29 +93,6 @@ def test_the_truth_of_an_evaluation_is_the_view(world: TaskWorld, folder: Path, 
         direct = task_truth(world.sources["val"], task, world.manifest.ids(part)).truth
         for column in ("image_numbers", "label", "boxes", "crowd", "difficult"):
             assert np.array_equal(getattr(direct, column), getattr(truth, column)), column
-
-
-def test_perfect_detections_of_an_exported_view_score_full(
-    world: TaskWorld, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    truth = tmp_path / "t1-test.json"
-    assert main([*command(world, folder, "coco"), "--part", "t1-test", "--out", str(truth)]) == 0
-    data = json.loads(truth.read_bytes())
-    detections = [
-        {key: one[key] for key in ("image_id", "category_id", "bbox")} | {"score": 0.9}
-        for one in data["annotations"]
-        if not one["iscrowd"]
-    ]
-    assert any(one["category_id"] == -1 for one in detections)
-    (tmp_path / "d.json").write_text(json.dumps(detections))
-    capsys.readouterr()
-    files = ["--truth", str(truth), "--detections", str(tmp_path / "d.json")]
-    score = ["evaluate", "owod", *files, "--task", "t1", "--variant", "clean", "--json"]
-    # The truth alone says enough: its categories are the known classes and unknown, under COCO's own ids.
-    for more in (["--manifest", str(folder)], []):
-        assert main([*score, *more]) == 0
-        result = of_result(json.loads(capsys.readouterr().out))["t1/clean"]
-        assert (result["UR"], result["mAP_both"], result["AOSE"]) == (100.0, 100.0, 0)
 
 
 def test_the_upstream_layout_takes_all_parts(world: TaskWorld, folder: Path, tmp_path: Path) -> None:
@@ -178,25 +136,6 @@ def test_refusals_are_one_error_and_leave_nothing(
     assert main([*command(world, folder, form), *out, *more]) == 2
     assert message in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize("form", ["coco", "owod"])
-def test_two_runs_under_two_hash_seeds_write_the_same_bytes(
-    form: str, world: TaskWorld, folder: Path, tmp_path: Path
-) -> None:
-    more = ["--each"] if form == "coco" else []
-    for seed in ("1", "2"):
-        words = [*command(world, folder, form), "--part", "all", *more, "--out", str(tmp_path / seed)]
-        subprocess.run(
-            [sys.executable, "-m", "curation", *words],
-            env={**os.environ, "PYTHONHASHSEED": seed},
-            check=True,
-            capture_output=True,
-        )
-    names = sorted(path.relative_to(tmp_path / "1") for path in (tmp_path / "1").rglob("*") if path.is_file())
-    assert len(names) > 11
-    for name in names:
-        assert (tmp_path / "1" / name).read_bytes() == (tmp_path / "2" / name).read_bytes()
 
 
 def val2017(path: Path) -> Manifest:

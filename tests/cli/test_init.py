@@ -45,27 +45,6 @@ def test_every_class_is_in_it_once_and_it_builds_as_it_stands(
     assert {entry.name for entry in read_manifest(folder / "m").header.classes} == set(NAMES)
 
 
-def test_comments_count_what_the_file_holds(folder: Path) -> None:
-    content = json.loads((folder / "train.json").read_text())
-    assert main(["init", "--source", "train.json", "--n-tasks", "2"]) == 0
-    text = (folder / "tasks.toml").read_text()
-    for number, name in enumerate(NAMES, start=1):
-        mine = [one["image_id"] for one in content["annotations"] if one["category_id"] == number]
-        assert f'  "{name}",  # {len(mine):,} objects on {len(set(mine)):,} images\n' in text
-
-
-def test_a_file_that_exists_is_never_replaced(folder: Path, shell: Shell) -> None:
-    (folder / "tasks.toml").write_text("mine")
-    assert "did not write" in shell.err("init", "--source", "train.json")
-    assert (folder / "tasks.toml").read_text() == "mine"
-    (folder / "link.toml").symlink_to(folder / "nowhere.toml")
-    assert main(["init", "--source", "train.json", "--out", "link.toml"]) == 2
-    assert not (folder / "nowhere.toml").exists()
-    before = (folder / "train.json").read_bytes()
-    assert main(["init", "--source", "train.json", "--out", "train.json"]) == 2
-    assert (folder / "train.json").read_bytes() == before
-
-
 @pytest.mark.parametrize(
     ("more", "message"),
     [

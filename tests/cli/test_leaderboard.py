@@ -180,17 +180,6 @@ def test_rows_of_one_name_are_told_apart(tmp_path: Path, capsys: pytest.CaptureF
     assert "t_star" not in capsys.readouterr().out
 
 
-def test_the_page_does_not_take_the_place_of_the_rows(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    rows = write_rows(tmp_path / "rows.jsonl", row_data("a"))
-    before = rows.read_bytes()
-    monkeypatch.chdir(tmp_path)
-    assert main(["leaderboard", str(rows), "--out", "rows.jsonl"]) == 2
-    assert "input of the same command" in capsys.readouterr().err
-    assert rows.read_bytes() == before
-
-
 def test_no_single_ranking_of_rows_that_differ(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = write_rows(tmp_path / "rows.jsonl", row_data("a"), row_data("b", variant="official"))
     assert main(["leaderboard", str(path), "--group", "2"]) == 0
@@ -205,11 +194,3 @@ def test_no_single_ranking_of_rows_that_differ(tmp_path: Path, capsys: pytest.Ca
     for group in ("", "x", "1,", "-1", "3", "²"):
         assert main(["leaderboard", str(path), f"--group={group}"]) == 2
         assert "--group" in capsys.readouterr().err
-
-
-def test_an_empty_file_and_a_missing_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "rows.jsonl").write_bytes(b"")
-    assert main(["leaderboard", str(tmp_path / "rows.jsonl")]) == 0
-    assert "no row" in capsys.readouterr().out
-    assert main(["leaderboard", str(tmp_path / "none.jsonl")]) == 2
-    assert "does not exist" in capsys.readouterr().err

@@ -64,12 +64,6 @@ def test_json_holds_header_counts_and_digest_and_no_path(world: Path, shell: She
     assert str(world) not in text
 
 
-def test_two_runs_write_the_same_bytes(world: Path) -> None:
-    for name in ("a", "b"):
-        main(arguments(world, "--out", str(world / name)))
-    assert (world / "a").read_bytes() == (world / "b").read_bytes()
-
-
 def test_a_detector_adds_its_evidence(world: Path) -> None:
     rows = [{"image_id": 3, "category_id": 7, "score": 0.9, "bbox": [0, 0, 1, 1]}]
     (world / "dets.json").write_text(json.dumps(rows))
@@ -132,15 +126,6 @@ def test_a_manifest_gives_the_classes(tmp_path: Path, world: Path, shell: Shell)
 def test_wrong_use_is_told_and_nothing_is_written(world: Path, shell: Shell, more: tuple[str, ...], said: str) -> None:
     assert said in shell.err(*arguments(world, *more, "--out", str(world / "p.jsonl")))
     assert not (world / "p.jsonl").exists()
-
-
-def test_out_never_overwrites_an_input(world: Path, shell: Shell) -> None:
-    names, source = world / "id.txt", world / "ood.json"
-    for target in (names, source):
-        before = target.read_bytes()
-        arguments = ["review", "propose", "--classes", str(names), "--source", f"coco={source}", "--out", str(target)]
-        assert "input of the same command" in shell.err(*arguments)
-        assert target.read_bytes() == before
 
 
 def test_another_wordnet(world: Path, nltk_corpora: Path, shell: Shell, tmp_path: Path) -> None:

@@ -130,18 +130,6 @@ def test_every_committed_manifest_publishes(name: str, tmp_path: Path) -> None:
     assert all(f"`{figure.name}`" in card for figure in committed.header.figures)
 
 
-def test_all_committed_manifests_are_one_repository(tmp_path: Path, shell: Shell) -> None:
-    names = [name for name in COMMITTED if not name.startswith("imagenet/")]
-    folders = [str(COMMITTED[name]) for name in names]
-    command = ["publish", *folders, "--repo", "lab/all", "--dry-run", str(tmp_path / "out")]
-    assert "--tag MAJOR.MINOR.PATCH" in shell.err(*command)
-    assert not (tmp_path / "out").exists()
-    assert main([*command, "--tag", "7.0.0"]) == 0
-    publication = verify_repository(tmp_path / "out")
-    assert publication.tag == "7.0.0"
-    assert [f"{one.name}@{one.version}" for one in publication.manifests] == names
-
-
 @pytest.mark.parametrize(
     ("options", "told"),
     [

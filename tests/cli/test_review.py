@@ -43,13 +43,6 @@ def test_status_needs_no_database(folder: Path, shell: Shell) -> None:
     assert "anna, ben" in text
 
 
-def test_status_as_json(folder: Path, shell: Shell) -> None:
-    data = shell.data("review", "status", "--folder", folder, "--json")
-    assert (data["images"], data["decided"], data["conflicts"]) == (8, 4, 1)
-    assert data["batches"][1] == {"batch": "0002", "images": 4, "decided": 0, "conflicts": 0}
-    assert data["agreement"][0]["images"] == 3
-
-
 def test_status_names_photos_that_cannot_be_looked_at(tmp_path: Path, shell: Shell) -> None:
     bad = {"missing": ["coco:000000000009"], "truncated": [f"coco:{number:012d}" for number in range(7)]}
     record = ReviewRecord(dataset="d", stage="manual", manifest="", inputs="", batches={"0001": 8}, bad_photos=bad)
@@ -96,18 +89,6 @@ def test_another_reviewers_file_is_taken_in(folder: Path, tmp_path: Path, shell:
     assert data["conflicts"] == 2
     assert data["fleiss"]["items"] == 4
     assert main(["review", "status", "--folder", str(folder), "--also", str(tmp_path / "none.jsonl")]) == 2
-
-
-def test_a_verdict_that_stands_in_two_logs_counts_once(
-    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    main(["review", "status", "--folder", str(folder), "--json"])
-    alone = json.loads(capsys.readouterr().out)
-    copy = tmp_path / "copy.jsonl"
-    copy.write_bytes((folder / "decisions.jsonl").read_bytes())
-    main(["review", "status", "--folder", str(folder), "--also", str(copy), "--json"])
-    assert alone["decided"] > 0
-    assert json.loads(capsys.readouterr().out) == alone
 
 
 @pytest.mark.parametrize("suffix", [".jsonl", ".csv"])

@@ -85,14 +85,6 @@ def test_unusable_requests_are_told_and_nothing_is_written(
     assert not (tmp_path / "s.json").exists()
 
 
-def test_an_input_is_never_overwritten(arrays: dict[str, Path], tmp_path: Path) -> None:
-    given = write(tmp_path / "given.json", results_content(EXAMPLE))
-    before = given.read_bytes()
-    assert main(arguments(arrays, given, "--detections", str(given))) == 2
-    assert main(arguments(arrays, tmp_path / "s.txt")) == 2
-    assert given.read_bytes() == before
-
-
 def test_rows_must_be_those_of_the_detections(arrays: dict[str, Path], tmp_path: Path, shell: Shell) -> None:
     given = write(tmp_path / "given.json", results_content(EXAMPLE)[1:])
     assert "not those of the detections file" in shell.err(
@@ -102,15 +94,6 @@ def test_rows_must_be_those_of_the_detections(arrays: dict[str, Path], tmp_path:
 
 def test_features_alone_allow_no_score(arrays: dict[str, Path], tmp_path: Path, shell: Shell) -> None:
     assert "No score can be computed" in shell.err(*arguments({"test": arrays["test"]}, tmp_path / "s.json"))
-
-
-@pytest.mark.parametrize("option", ["--engine", "--class-weights", "--percentile=50"])
-def test_an_option_that_is_gone_names_the_new_way(
-    arrays: dict[str, Path], tmp_path: Path, shell: Shell, option: str
-) -> None:
-    (line,) = shell.err(*arguments(arrays, tmp_path / "s.json", option)).splitlines()
-    assert line.startswith(f"error: {option.partition('=')[0]} of `curation scores` is gone: ")
-    assert not (tmp_path / "s.json").exists()
 
 
 def test_an_impossible_method_leaves_the_others_standing(

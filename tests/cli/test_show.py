@@ -44,19 +44,6 @@ def test_by_name(folder: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch) ->
     assert "did you mean elephant/small@1.0.0 or " in shell.err("show", "elephant/smal")
 
 
-def test_a_changed_byte_exits_with_1_and_names_the_file(
-    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for name, data in {path: path.read_bytes() for path in folder.rglob("*.*") if path.is_file()}.items():
-        target = tmp_path / name.relative_to(folder)
-        target.parent.mkdir(exist_ok=True)
-        target.write_bytes(data)
-    lists = tmp_path / "ids/wr1.txt"
-    lists.write_bytes(lists.read_bytes().replace(b"coco:0", b"coco:1", 1))
-    assert main(["show", str(tmp_path)]) == 1
-    assert str(lists) in capsys.readouterr().err
-
-
 def test_hostile_text_cannot_steer_the_terminal(folder: Path, tmp_path: Path, shell: Shell) -> None:
     import msgspec
 

@@ -35,13 +35,6 @@ def verified(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, 
     return status, json.loads(capsys.readouterr().out)
 
 
-def test_digests_alone(folder: Path, capsys: pytest.CaptureFixture[str], shell: Shell) -> None:
-    status, data = verified(capsys, str(folder))
-    assert (status, data["ok"]) == (0, True)
-    assert {one["check"] for one in data["findings"]} == {"list"}
-    assert shell.out("verify", folder).rstrip().endswith("verified")
-
-
 def test_sources_and_rebuild(world: SmallWorld, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     status, data = verified(capsys, str(folder), *sources_of(world), "--strict", "--rebuild")
     assert (status, data["ok"]) == (0, True)
