@@ -8,7 +8,7 @@ import json
 import sys
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
-from itertools import takewhile
+from itertools import chain, takewhile
 from keyword import iskeyword
 from pathlib import Path
 from typing import Any, NoReturn
@@ -156,7 +156,8 @@ def _run(options: argparse.Namespace) -> int:
 
     with warnings_told():
         answer: Answer = call(options.command, options)
-    emit(answer.data, answer.lines, as_json=options.json)
+    lines = chain(answer.lines, (f"wrote {path}" for path in answer.written))
+    emit(answer.data, lines, as_json=options.json)
     if answer.then is not None:
         answer.then()
     return answer.status

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
-from typing import Annotated, Any
+from pathlib import Path
+from typing import Any
 
-from curation.cli.signature import OneOf
 from curation.errors import CurationWarning
 from curation.progress import stage, steps
 from curation.text_table import Table, printable, table_lines
@@ -51,6 +51,8 @@ class Answer:
         What is printed else; a table as its lines.
     status : int
         The exit status: 0 done, 1 the check failed.
+    written : sequence of Path
+        Files, a line each at the end.
     then : callable, optional
         What is done once the answer is printed.
     """
@@ -58,6 +60,7 @@ class Answer:
     data: Data | Callable[[], Data]
     lines: Iterable[Line]
     status: int = 0
+    written: Sequence[Path] = ()
     then: Callable[[], None] | None = None
 
 
@@ -70,11 +73,11 @@ class Amount:
     all
         print everything, not only what needs attention
     quiet
-        print the last line alone, the result
+        print the last line alone, the result, whatever else is asked
     """
 
-    all: Annotated[bool, OneOf("amount")] = False
-    quiet: Annotated[bool, OneOf("amount")] = False
+    all: bool = False
+    quiet: bool = False
 
 
 def emit(data: Data | Callable[[], Data], lines: Iterable[Line], *, as_json: bool) -> None:

@@ -120,25 +120,14 @@ class FileOrNewFolder(Output):
 
 
 @dataclass(frozen=True, slots=True)
-class AppendedFile(Output):
-    """A file that lines are added to: it is kept, but may not be an input."""
+class Kept(Output):
+    """A file that lines are added to, or a folder that the verb recognises: embeddings, a review, a result's rows."""
 
     replaces: bool = field(default=False, kw_only=True)
 
     def check(self, path: Path) -> None:
-        """Check that the command does not read it."""
+        """Check that the command does not read it, and that no review keeps it for itself."""
         ledger.refuse_input(path)
-        ledger.refuse_review(path)
-
-
-@dataclass(frozen=True, slots=True)
-class OwnFolder(Output):
-    """A folder that the verb keeps for itself and recognises: embeddings, a review, manifests with their index."""
-
-    replaces: bool = field(default=False, kw_only=True)
-
-    def check(self, path: Path) -> None:
-        """Check that no review keeps it for itself."""
         ledger.refuse_review(path)
 
 

@@ -37,7 +37,6 @@ a dataclass                      its fields, each as an option of this command, 
                                  text is help that goes before what the docstring says
 ``Annotated[Path, OutputFile()]``  an output (see `curation.cli.outputs`)
 ``Annotated[Any, Path]``         a parameter that takes more in Python: on the command line, a path
-``Annotated[X, OneOf("name")]``  at most one of all options that name the same choice
 ===============================  ==================================================================================
 
 What two functions ask for under one name is one option: the first declares it, and the first docstring that explains it
@@ -73,13 +72,6 @@ _KEY = re.compile(r"[\w.-]+")
 
 
 @dataclass(frozen=True, slots=True)
-class OneOf:
-    """At most one of the options that name the same choice may be given."""
-
-    choice: str
-
-
-@dataclass(frozen=True, slots=True)
 class _Option:
     """One parameter as the command line knows it."""
 
@@ -91,7 +83,6 @@ class _Option:
     positional: bool
     metavar: str | None
     choices: tuple[str, ...] | None
-    group: OneOf | None
     help: str
     bare: bool
 
@@ -157,7 +148,6 @@ class _Option:
 
 def add_arguments(parser: argparse.ArgumentParser, function: Callable[..., Any]) -> None:
     """Declare the parameters of a function as arguments and options."""
-    groups: dict[str, argparse._MutuallyExclusiveGroup] = {}
     declared: dict[str, dict[str, _Option]] = {}
     for option in options_of(function):
         members = declared.setdefault(option.dest, {})
@@ -169,12 +159,7 @@ def add_arguments(parser: argparse.ArgumentParser, function: Callable[..., Any])
         if dest in shared:
             _declare_shared(parser, shared[dest])
             continue
-        option = members[""]
-        holder: Any = parser
-        if option.group is not None:
-            choice = option.group.choice
-            holder = groups.get(choice) or groups.setdefault(choice, parser.add_mutually_exclusive_group())
-        _declare(holder, option)
+        _declare(parser, members[""])
 
 
 def _declare_shared(parser: argparse.ArgumentParser, members: Sequence[_Option]) -> None:
@@ -316,7 +301,6 @@ def _option(function: Callable[..., Any], parameter: inspect.Parameter, hint: An
         positional=positional,
         metavar=metavar or None,
         choices=choices,
-        group=next((extra for extra in extras if isinstance(extra, OneOf)), None),
         help="; ".join(filter(None, (*more, text))),
         bare=_BARE in extras,
     )
@@ -337,11 +321,11 @@ def _plain(hint: Any, extras: list[Any]) -> Any:
     return hint
 
 
-def _declare(holder: Any, option: _Option) -> None:
+def _declare(parser: argparse.ArgumentParser, option: _Option) -> None:
     text = (option.help + option.default_text).replace("%", "%%")
     if option.kind == "flag":
         action = "store_false" if option.default is True else "store_true"
-        holder.add_argument(*option.names, action=action, dest=option.dest, help=text)
+        parser.add_argument(*option.names, action=action, dest=option.dest, help=text)
         return
     several = option.kind in ("many", "pairs")
     more: dict[str, Any] = {"choices": option.choices} if option.choices else {"type": option.word}
@@ -360,7 +344,7 @@ def _declare(holder: Any, option: _Option) -> None:
         more |= {"nargs": "?", "const": ""}
         metavar = metavar[1:-1]
     default = [] if several else None if option.default is _EMPTY else option.default
-    holder.add_argument(*option.names, default=default, metavar=metavar, help=text, **more)
+    parser.add_argument(*option.names, default=default, metavar=metavar, help=text, **more)
 
 
 class _Once(argparse.Action):

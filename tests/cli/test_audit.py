@@ -205,4 +205,3 @@ def test_what_needs_attention_is_printed_and_the_rest_is_counted(
     assert {"CO1", "DS1", "LI1", "CO5"} <= {line.split()[0] for line in whole.splitlines() if line.split()}
     assert main(arguments(folder, "--quiet")) == 0
     assert capsys.readouterr().out.splitlines() == [short.splitlines()[-1]]
-    assert main(arguments(folder, "--quiet", "--all")) == 2

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from curation.cli import main
-from curation.cli.outputs import AppendedFile, FileOrNewFolder, NewFolder, OutputFile, OutputFolder, OwnFolder
+from curation.cli.outputs import FileOrNewFolder, Kept, NewFolder, OutputFile, OutputFolder
 from curation.decisions.files import read_decisions
 from curation.errors import OverwriteError
 from curation.ledger import REVIEW_FILES
@@ -134,8 +134,7 @@ OUTPUTS = (
     OutputFolder(benchmark="voc"),
     NewFolder(),
     FileOrNewFolder(),
-    AppendedFile(),
-    OwnFolder(),
+    Kept(),
 )
 
 

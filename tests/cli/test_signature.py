@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 import pytest
 
 from curation.cli.outputs import OutputFile
-from curation.cli.signature import OneOf, add_arguments, add_commands, call, pairs
+from curation.cli.signature import add_arguments, add_commands, call, pairs
 from curation.errors import UsageError
 
 
@@ -41,8 +41,8 @@ def command(
     n: int = 7,
     share: float | None = None,
     part: tuple[str, ...] = (),
-    every: Annotated[bool, OneOf("amount")] = False,
-    quiet: Annotated[bool, OneOf("amount")] = False,
+    every: bool = False,
+    quiet: bool = False,
     truth: Annotated[Any, Path, "COCO"] = None,
     out: Annotated[Path | None, OutputFile(), "DIR"] = None,
 ) -> dict[str, Any]:
@@ -103,14 +103,7 @@ def test_what_a_function_gets() -> None:
 
 
 @pytest.mark.parametrize(
-    "words",
-    [
-        ("--source=a=b",),
-        ("m",),
-        ("m", "--source=a=b", "-n", "x"),
-        ("m", "--source=a=b", "--set=seam=mend"),
-        ("m", "--source=a=b", "--every", "--quiet"),
-    ],
+    "words", [("--source=a=b",), ("m",), ("m", "--source=a=b", "-n", "x"), ("m", "--source=a=b", "--set=seam=mend")]
 )
 def test_wrong_words_are_refused(words: tuple[str, ...]) -> None:
     with pytest.raises((argparse.ArgumentError, SystemExit)):

@@ -34,7 +34,7 @@ def run(
     if figures and out is None:
         raise UsageError("--figures needs --out DIR")
     written = groups.save(out, figures=figures) if out else []
-    return Answer(groups.facts, [*_lines(groups.facts), *(f"wrote {path}" for path in written)])
+    return Answer(groups.facts, _lines(groups.facts), written=written)
 
 
 def _lines(result: Mapping[str, Any]) -> list[Line]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from curation.benchmarks.registry import evaluation_of, protocols
 from curation.cli.option_names import Help
 from curation.cli.output import emit, stage, warn
-from curation.cli.outputs import AppendedFile, OutputFolder
+from curation.cli.outputs import Kept, OutputFolder
 from curation.cli.signature import add_arguments as declare_options
 from curation.cli.signature import call, options_of, summary_of
 from curation.errors import UsageError
@@ -57,7 +57,7 @@ def _add_command(commands: Any, names: Sequence[str], *, whole: bool = True) -> 
 def _add_outputs(command: argparse.ArgumentParser, protocol: str) -> None:
     command.add_argument(
         "--append",
-        type=AppendedFile(),
+        type=Kept(),
         metavar="FILE",
         help="add the ranked measures as rows to this .jsonl file, for `curation leaderboard`",
     )

@@ -7,8 +7,7 @@ from typing import Annotated
 
 from curation.arguments import Workers
 from curation.cli.output import Answer, first_rows
-from curation.cli.outputs import OutputFile, OwnFolder
-from curation.cli.signature import OneOf
+from curation.cli.outputs import Kept, OutputFile
 from curation.engines.running import EngineName
 from curation.errors import UsageError
 from curation.sources.inspection import inspect
@@ -22,8 +21,8 @@ def run(
     file: Annotated[str, "FILE"],
     /,
     *,
-    presence: Annotated[Path | None, OwnFolder(), "DIR", OneOf("answer")] = None,
-    renumber: Annotated[Path | None, OutputFile(), OneOf("answer")] = None,
+    presence: Annotated[Path | None, Kept(), "DIR"] = None,
+    renumber: Annotated[Path | None, OutputFile()] = None,
     engine: EngineName = "local",
     workers: Workers | None = None,
 ) -> Answer:
@@ -46,6 +45,8 @@ def run(
     """
     if presence is None and (engine != "local" or workers is not None):
         raise UsageError("--engine and --workers belong to --presence", hint="curation inspect FILES --presence DIR")
+    if presence is not None and renumber is not None:
+        raise UsageError("--presence and --renumber are two answers", expected="one of them")
     if presence is not None:
         return _presence(file, presence, engine, workers)
     if renumber is not None:

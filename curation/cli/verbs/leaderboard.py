@@ -38,5 +38,5 @@ def run(
     text = FORMS[chosen](made, origin)
     if out is not None:
         write_text(out, text)
-    lines = text.splitlines() if out is None else [f"wrote {out}"]
-    return Answer(made.as_data(), lines)
+        return Answer(made.as_data(), [], written=[out])
+    return Answer(made.as_data(), text.splitlines())

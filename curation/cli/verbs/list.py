@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from curation.cli.output import Answer, Line, Table, warn
-from curation.cli.outputs import OwnFolder
+from curation.cli.outputs import Kept
 from curation.errors import UsageError
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ def run(
     what: Annotated[str | None, "benchmarks | manifests | BENCHMARK"] = None,
     /,
     *,
-    folder: tuple[Annotated[Path, OwnFolder(replaces=True), "DIR"], ...] = (),
+    folder: tuple[Annotated[Path, Kept(replaces=True), "DIR"], ...] = (),
     write_index: bool = False,
 ) -> Answer:
     """Benchmarks, their papers and sources, and the available manifests.

@@ -27,4 +27,4 @@ def run(*, out: Annotated[Path, OutputFile()], made: Annotated[Scored, score_fil
         warn(f"{name}: {doubt}")
     title = f"Scores of {about['detections']} detections, higher is more ID"
     table = Table(title, ("score", "", "lowest", "highest"), tuple(rows))
-    return Answer({**about, "written": str(out)}, [table, f"wrote {out}"], int(not made.complete))
+    return Answer({**about, "written": str(out)}, [table], int(not made.complete), [out])

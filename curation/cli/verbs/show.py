@@ -44,11 +44,9 @@ def run(
         raise UsageError(f"--{idle[0]} goes with --composition", hint="curation show MANIFEST --composition")
     loaded = load_manifest(manifest)
     if not composition:
-        lines = [*manifest_tables(loaded)]
-        return Answer(manifest_data(loaded), lines)
+        return Answer(manifest_data(loaded), manifest_tables(loaded))
     made = Composition(loaded, compose(loaded, open_slots(sources, loaded.slots, reading) if sources else {}))
     if out:
         write_text(out, made.csv())
-    lines = [*made.tables()]
-    written = [str(out)] if out else []
-    return Answer({**made.data(), "files": written}, [*lines, *(f"wrote {path}" for path in written)])
+    written = [out] if out else []
+    return Answer({**made.data(), "files": [*map(str, written)]}, made.tables(), written=written)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from curation.cli.output import Answer, Line, Table, first_rows, stage, warn
-from curation.cli.outputs import OutputFolder, OwnFolder
+from curation.cli.outputs import Kept, OutputFolder
 from curation.leaks.report import FILES, Leaks, summary_lines
 from curation.leaks.run import leaks as find_leaks
 from curation.similarity import from_files
@@ -17,7 +17,7 @@ _MOST_PAIRS = 30
 _NEIGHBOR_FILES = OutputFolder(("neighbors.csv", "similarity.csv", "statistics.json"), ("histograms",))
 
 
-def embed(*, out: Annotated[Path, OwnFolder(), "DIR"], made: Annotated[Embedded, from_files.embed]) -> Answer:
+def embed(*, out: Annotated[Path, Kept(), "DIR"], made: Annotated[Embedded, from_files.embed]) -> Answer:
     """Photos, boxes or texts as vectors of an encoder, kept in a store that resumes.
 
     0 when done, also where broken photos were left out.
@@ -58,7 +58,7 @@ def neighbors(
     """
     written = found.save(out) if out else []
     lines = _nearest(found) if isinstance(found, Pairs) else _sets(found.data())
-    return Answer(found.data(), [*lines, *(f"wrote {path}" for path in written)])
+    return Answer(found.data(), lines, written=written)
 
 
 def _nearest(found: Pairs) -> list[Line]:
@@ -111,7 +111,7 @@ def duplicates(
     rows = ((one, two, how, f"{value:g}") for one, two, how, value in found.rows)
     title = f"{count:,} pairs of {found.facts['images']:,} photos"
     lines = first_rows(title, columns, rows, count, _MOST_PAIRS, "--out DIR writes all")
-    return Answer(found.data(), [*lines, *(f"wrote {path}" for path in written)])
+    return Answer(found.data(), lines, written=written)
 
 
 def leaks(
@@ -132,8 +132,8 @@ def leaks(
     if out:
         with stage("writing"):
             written = found.save(out)
-    lines = [*found.lines(), *summary_lines(found.data), *(f"wrote {path}" for path in written)]
-    return Answer(found.json_data, lines, int(bool(found.leaked)))
+    lines = [*found.lines(), *summary_lines(found.data)]
+    return Answer(found.json_data, lines, int(bool(found.leaked)), written)
 
 
 METAVAR = "ACTION"

@@ -42,7 +42,7 @@ def _seal_manifest(files: Files) -> Files:
         data = files.get(f"ids/{part.get('name')}.txt")
         if data is not None and part.get("sha256"):
             part["sha256"] = sha256_of_bytes(data)
-    stored = msgspec.json.decode(json.dumps(head).encode(), type=manifest._StoredHeader)
+    stored = msgspec.json.decode(json.dumps(head).encode(), type=manifest.StoredHeader)
     made = manifest.Manifest(Header(**{name: getattr(stored, name) for name in Header.__struct_fields__}), {})
     return {**files, "manifest.json": manifest.header_bytes(made)}
 

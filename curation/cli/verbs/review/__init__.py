@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from curation.cli.output import Answer, Line, Table, warn
-from curation.cli.outputs import OutputFile, OwnFolder
+from curation.cli.outputs import Kept, OutputFile
 from curation.cli.verbs.review.apply import apply
 from curation.cli.verbs.review.propose import propose
 from curation.cli.verbs.review.summary import summary
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _MOST_NAMED = 3
 
-Folder = Annotated[Path, OwnFolder(), "DIR"]
+Folder = Annotated[Path, Kept(), "DIR"]
 
 
 def start(
