@@ -77,7 +77,6 @@ def test_without_sources_nothing_is_invented(folder: Path, tmp_path: Path, shell
     ("extra", "message"),
     [
         (["--out", "x"], "goes with --composition"),
-        (["--composition", "--figure", "x"], "take the table of"),
         (["--source", "train=x"], "goes with --composition"),
         (["--composition", "--source", "trian=x"], "no such source"),
     ],
