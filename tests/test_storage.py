@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -477,22 +476,6 @@ def test_a_kill_before_the_old_digest_is_struck_out_leaves_it_to_the_next_run(tm
     (tmp_path / LEDGER).write_text(before + after)
     write_bytes(path, b"new")
     assert (tmp_path / LEDGER).read_text() == after
-
-
-def test_what_a_killed_export_left_goes_with_the_next_run(tmp_path: Path) -> None:
-    code = (
-        "import os, sys; from pathlib import Path; from curation.storage import replacing\n"
-        "with replacing(Path(sys.argv[1])) as partial:\n"
-        "    partial.write_bytes(bytes(1 << 20)); os.kill(os.getpid(), 9)"
-    )
-    path = tmp_path / "truth.json"
-    assert subprocess.run([sys.executable, "-c", code, path], check=False).returncode == -9
-    (left,) = tmp_path.iterdir()
-    assert left.stat().st_size == 1 << 20
-    other = tmp_path / left.name.replace("truth", "other")
-    shutil.copy(left, other)
-    write_bytes(path, b"whole")
-    assert names(tmp_path) == [other.name, "truth.json"]
 
 
 LIMITED = """

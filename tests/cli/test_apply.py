@@ -1,8 +1,6 @@
 """``curation review apply`` as a user runs it: a new version, warnings, refusals, and kills at any moment."""
 
 import json
-import shutil
-import time
 from pathlib import Path
 
 import pytest
@@ -13,7 +11,6 @@ from curation.decisions.files import write_decisions
 from curation.manifest.manifest import read_manifest
 from tests.shell import Shell
 from tests.small_world import SmallWorld, write_small_world
-from tests.test_kill import is_killed_after, leftovers, start
 
 
 @pytest.fixture(scope="module")
@@ -128,26 +125,3 @@ def test_options_that_cannot_work(
     command = ["review", "apply", str(base), "--decisions", "d.jsonl", "--version", "2.0.0", "--out", "m", *options]
     shell.err(*command)
     assert not Path("m").exists()
-
-
-@pytest.mark.slow
-def test_apply_survives_kills(base: Path, world: SmallWorld, tmp_path: Path) -> None:
-    file = verdicts(base, tmp_path / "d.jsonl", *((number, "remove", "anna") for number in range(5)))
-    before = file.read_bytes()
-    out, cache = tmp_path / "new", tmp_path / "cache"
-    command = ["review", "apply", str(base), "--decisions", str(file), "--version", "2.0.0", *sources(world)]
-    began = time.perf_counter()
-    assert start([*command, "--out", str(tmp_path / "whole")], cache).wait(timeout=300) == 0
-    whole = time.perf_counter() - began
-    digest = read_manifest(tmp_path / "whole").digest
-    killed = 0
-    for attempt in range(10):
-        killed += is_killed_after([*command, "--out", str(out)], cache, whole * (0.3 + 0.7 * attempt / 10))
-        if out.exists():
-            assert read_manifest(out).digest == digest
-            shutil.rmtree(out)
-    assert killed
-    assert start([*command, "--out", str(out)], cache).wait(timeout=300) == 0
-    assert read_manifest(out).digest == digest
-    assert file.read_bytes() == before
-    assert not leftovers(tmp_path)

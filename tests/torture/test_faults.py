@@ -22,8 +22,10 @@ SHORT: Mapping[str, tuple[str, ...]] = {
     "export txt": ("file_limits", "read_only"),
     "evaluate --append": ("two_at_once",),
     "embed": ("at_moments", "clock_jumps"),
+    "evaluate": ("at_steps", "at_moments"),
+    "apply": ("at_steps", "at_moments"),
 }
-"""Every kind of fault once: in a folder, a file over another, a file that grows, and work that goes on."""
+"""Every kind of fault: in a folder, a file over another, several files, one that grows, and work that goes on."""
 
 
 @pytest.mark.slow

@@ -142,16 +142,15 @@ def _related_lines(found: tuple[ClassKin, ...]) -> list[Line]:
         lines += [Table(title, ("names", "synset"), doubled)] if doubled else []
         for relation, meaning in RELATIONS.items():
             told = [row for row in one.rows if row["relation"] == relation and row["class"] not in one.renamed]
-            table = Table(
-                f"{one.name}: {len(told)} {meaning}",
-                ("class", "nearest known", "edges", "known related", "images"),
-                tuple(
-                    (row["label"], row["nearest"], *(_text(row[key]) for key in ("edges", "known_related", "images")))
-                    for row in told[:_FIRST]
-                ),
+            heads = ("class", "nearest known", "edges", "known related", "images")
+            cells = (
+                (row["label"], row["nearest"], *(_text(row[key]) for key in ("edges", "known_related", "images")))
+                for row in told
             )
-            lines += [table] if told else []
-            lines += [f"and {len(told) - _FIRST} more: --json or --out FILE has all", ""] if told[_FIRST:] else []
+            rest = "--json or --out FILE has all"
+            lines += (
+                first_rows(f"{one.name}: {len(told)} {meaning}", heads, cells, len(told), _FIRST, rest) if told else []
+            )
         absent = [f"{name}: {why}" for name, why in (*one.unknown.absent.items(), *one.known.absent.items())]
         lines += [f"{one.name}: of {len(absent)} classes nothing is said, first {absent[0]}", ""] if absent else []
     return [*lines, *(f"note: {text}" for text in _notes(found))]
