@@ -15,7 +15,6 @@ from pathlib import Path
 import pytest
 
 from curation.ledger import LEDGER
-from tests.small_world import write_small_world
 from tests.test_layers import imports, modules
 
 ROOT = Path(__file__).parents[1]
@@ -108,28 +107,6 @@ def test_names_work_in_an_empty_folder(installed: Path, tmp_path: Path) -> None:
     assert len((tmp_path / "ids.txt").read_text().split()) == 969
     printed("publish", "elephant/val2017", "--repo", "me/elephant", "--dry-run", "published")
     assert sorted(one.name for one in tmp_path.iterdir() if one.name != "cache") == [LEDGER, "ids.txt", "published"]
-
-
-def test_declared_and_published_headers_work_in_an_empty_folder(installed: Path, tmp_path: Path) -> None:
-    """Small data are not the paper's: the figures say so, which they can only if the header was found."""
-    world = write_small_world(tmp_path / "data")
-    sources = ["--source", f"voc2007-test={world.voc_root}", "--source", f"coco={world.coco_json}", "--no-cache"]
-    built = run(installed, tmp_path, "build", "elephant/train2017@1.0.0", *sources, "--out", "mine")
-    assert built.returncode == 1
-    assert "23,008" in built.stdout
-    (tmp_path / "lists").mkdir()
-    given = ("--lists", "lists", "--out", "mine")
-    imported = run(installed, tmp_path, "import", "owod/reowod-published", *given)
-    assert imported.returncode == 2
-    assert "t1_train.txt" in imported.stderr
-    reowod = run(
-        installed, tmp_path, "build", "owod/reowod@1.0.0", "--source", f"coco={world.coco_json}", "--out", "mine"
-    )
-    assert reowod.returncode in (1, 2)
-    assert "no such" not in reowod.stderr
-    unknown = run(installed, tmp_path, "show", "elephant/val2018")
-    assert (unknown.returncode, "did you mean elephant/val2017@1.0.0" in unknown.stderr) == (2, True)
-    assert not (tmp_path / "mine").exists()
 
 
 def canonical(name: str) -> str:

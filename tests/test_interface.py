@@ -263,58 +263,23 @@ def test_sources_without_names_and_boxes_that_are_no_numbers() -> None:
         curation.open_source("owls", pd.DataFrame([row]))
 
 
-@pytest.mark.parametrize("target", [3, None, {}, b"x"])
-def test_what_is_no_name_of_a_manifest(target: Any) -> None:
-    for function in (curation.load, curation.verify):
-        with pytest.raises(curation.CurationError, match=r"(?s)this value of (target|manifest).*a path"):
-            function(target)
-
-
-def test_arguments_of_another_kind_are_told(tmp_path: Path) -> None:
-    some = "elephant/val2017"
-    for call in (
-        lambda: curation.audit(3),
-        lambda: curation.build("owod", {}, tasks=3),  # type: ignore[arg-type]
-        lambda: curation.open_source(3, TRUTH),  # type: ignore[arg-type]
-        lambda: curation.export(some, 3, "txt", tmp_path / "ids.txt"),  # type: ignore[arg-type]
-        lambda: curation.export(some, "closed", 3, tmp_path / "ids.txt"),  # type: ignore[arg-type]
-        lambda: curation.export(some, "closed", "txt", 3),  # type: ignore[arg-type]
-        lambda: curation.export(some, "closed", "txt", tmp_path / "ids.txt", sources=["a"]),  # type: ignore[arg-type]
-    ):
-        with pytest.raises(curation.CurationError, match=r"int|list"):
-            call()
-    assert not list(tmp_path.iterdir())
-
-
 @pytest.mark.parametrize(
     ("call", "says"),
     [
         (lambda api, made: api.leaderboard(5), "value of path"),
-        (lambda api, made: api.leaderboard("a.jsonl", groups=1.5), "value of groups"),
         (lambda api, made: api.pull(None), "lacks|missing"),
-        (lambda api, made: api.pull(None, "out"), "value of publication"),
         (lambda api, made: api.publish(3, "org/name"), "value of manifests"),
-        (lambda api, made: api.publish([3], "org/name"), "value of manifests"),
-        (lambda api, made: api.publish(made, repo=3), "value of repo"),
         (lambda api, made: api.load(7), "value of target"),
         (lambda api, made: api.load(), "missing a required argument: 'target'"),
         (lambda api, made: api.open_source("coco", 5), "no annotations"),
-        (lambda api, made: api.open_source("coco"), "missing a required argument"),
-        (lambda api, made: api.open_source("coco", TRUTH, bad="drop"), "unexpected keyword argument 'bad'"),
         (lambda api, made: api.open_source("coco", TRUTH, bad_boxes="no"), "error, drop"),
         (lambda api, made: api.audit(made, exemplars="x"), "value of exemplars"),
-        (lambda api, made: api.audit(made, rules=["DS"]), "value of rules"),
         (lambda api, made: api.audit(made, fail_on="never"), "error, warning"),
-        (lambda api, made: api.audit(made, exemplar=3), "unexpected keyword argument 'exemplar'"),
         (lambda api, made: api.evaluate(variants=3), "missing a required argument: 'name'"),
         (lambda api, made: api.diff(made, 4), "value of new"),
-        (lambda api, made: api.build("owod", notes=5), "value of notes"),
         (lambda api, made: api.import_lists(None, "lists"), "value of header"),
         (lambda api, made: made.save(1), "value of folder"),
         (lambda api, made: made.ids(2), "value of name"),
-        (lambda api, made: made.part(None), "value of name"),
-        (lambda api, made: made.frame(2), "value of name"),
-        (lambda api, made: made.photos("closed", 3), "value of root"),
         (lambda api, made: made.photos("closed", {"voc2007": 3}), "value of root"),
     ],
 )
@@ -433,13 +398,6 @@ def test_an_empty_text_names_no_manifest(tmp_path: Path, monkeypatch: pytest.Mon
 
 def error_of(call: Any) -> None:
     call()
-
-
-def test_numbers_of_a_result_are_asked_by_name() -> None:
-    result: Any = curation.evaluate("voc", truth=TRUTH, detections=FOUND)
-    for ask, key in ((result.__getitem__, 3), (result.table, 3), (result.figure, None), (result.save, 5)):
-        with pytest.raises(curation.CurationError, match="cannot use this value of"):
-            ask(key)
 
 
 def test_what_stands_for_a_value() -> None:

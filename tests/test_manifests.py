@@ -23,6 +23,8 @@ def test_each_is_whole_and_lies_where_its_name_says(name: str) -> None:
     header = manifest.header
     assert name == f"{header.name}@{header.version}"
     assert all(bool(figure.explanation) == (figure.paper != figure.obtained) for figure in header.figures)
+    assert not is_approximate(header)
+    assert not any("APPROXIMATE" in note for note in header.notes)
 
 
 BROKEN = {
@@ -52,13 +54,6 @@ def test_each_breaks_only_the_rules_that_are_known_of(name: str, capsys: pytest.
 def test_the_index_is_up_to_date() -> None:
     # After a change: curation list manifests --write-index
     assert (ROOT / INDEX_FILE).read_text(encoding="utf-8") == index_text(manifest_index(ROOT))
-
-
-@pytest.mark.parametrize("name", FOLDERS)
-def test_none_is_approximate(name: str) -> None:
-    header = read_manifest(FOLDERS[name]).header
-    assert not is_approximate(header)
-    assert not any("APPROXIMATE" in note for note in header.notes)
 
 
 @real_files("coco_manifests")

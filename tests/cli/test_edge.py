@@ -134,32 +134,6 @@ def test_an_interrupt_in_any_import_is_one_line(nth: int, module: str, tmp_path:
         assert finished.stderr == INTERRUPTED
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(os.name == "nt", reason="process groups of POSIX")
-def test_an_interrupt_at_any_moment_is_one_line(tmp_path: Path) -> None:
-    """Half of them meet the whole group of processes, as from a terminal."""
-    began = 0
-    for number in range(24):
-        # Python itself needs some hundredths of a second before it reads the first line of ours.
-        delay = 0.08 + 0.08 * number
-        process = subprocess.Popen(
-            [sys.executable, "-m", "curation.demo", "--out", str(tmp_path / "demo")],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
-        )
-        try:
-            process.wait(delay)
-        except subprocess.TimeoutExpired:
-            (os.killpg if number % 2 else os.kill)(process.pid, signal.SIGINT)
-        _, said = process.communicate(timeout=60)
-        assert b"Traceback" not in said or b"runpy" in said.splitlines()[1]
-        if process.returncode != -signal.SIGINT:  # Before Python has a handler, the signal itself ends it.
-            began += 1
-            assert (process.returncode, said) == (130, INTERRUPTED)
-    assert began > 16
-
-
 def test_an_interrupt_that_a_library_swallows_comes_again() -> None:
     program = """
 import signal, time

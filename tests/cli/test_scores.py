@@ -85,17 +85,6 @@ def test_unusable_requests_are_told_and_nothing_is_written(
     assert not (tmp_path / "s.json").exists()
 
 
-def test_rows_must_be_those_of_the_detections(arrays: dict[str, Path], tmp_path: Path, shell: Shell) -> None:
-    given = write(tmp_path / "given.json", results_content(EXAMPLE)[1:])
-    assert "not those of the detections file" in shell.err(
-        *arguments(arrays, tmp_path / "s.json", "--detections", str(given), "--method", "energy")
-    )
-
-
-def test_features_alone_allow_no_score(arrays: dict[str, Path], tmp_path: Path, shell: Shell) -> None:
-    assert "No score can be computed" in shell.err(*arguments({"test": arrays["test"]}, tmp_path / "s.json"))
-
-
 def test_an_impossible_method_leaves_the_others_standing(
     arrays: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str], shell: Shell
 ) -> None:

@@ -147,10 +147,9 @@ def _related_lines(found: tuple[ClassKin, ...]) -> list[Line]:
                 (row["label"], row["nearest"], *(_text(row[key]) for key in ("edges", "known_related", "images")))
                 for row in told
             )
-            rest = "--json or --out FILE has all"
-            lines += (
-                first_rows(f"{one.name}: {len(told)} {meaning}", heads, cells, len(told), _FIRST, rest) if told else []
-            )
+            if told:
+                title, rest = f"{one.name}: {len(told)} {meaning}", "--json or --out FILE has all"
+                lines += first_rows(title, heads, cells, len(told), _FIRST, rest)
         absent = [f"{name}: {why}" for name, why in (*one.unknown.absent.items(), *one.known.absent.items())]
         lines += [f"{one.name}: of {len(absent)} classes nothing is said, first {absent[0]}", ""] if absent else []
     return [*lines, *(f"note: {text}" for text in _notes(found))]
