@@ -115,8 +115,11 @@ def _correction(parser: argparse.ArgumentParser, given: Sequence[str]) -> str | 
         parser = below.choices[word]
     if words[:1] == ["build"] and len(words) > 1 and not Path(words[1]).exists():
         from curation.benchmarks.registry import benchmarks
+        from curation.manifest.locate import manifest_folders
 
-        if words[1] not in benchmarks() and (near := get_close_matches(words[1], benchmarks(), 1)):
+        near = [] if words[1] in benchmarks() else get_close_matches(words[1], benchmarks(), 1)
+        # A manifest without lists is built too: by NAME or NAME@VERSION.
+        if near and not any(words[1] in (name, name.rpartition("@")[0]) for name in manifest_folders()):
             return f"There is no benchmark {words[1]!r}; did you mean {near[0]}?"
     known = parser._option_string_actions
     for word in given[: given.index("--")] if "--" in given else given:

@@ -54,6 +54,7 @@ def test_a_verb_of_an_earlier_version_names_the_new_one(old: str, shell: Shell) 
         ("frobnicate", "see `curation --help`"),
         ("show M \x1b[31m", "unrecognized arguments: \N{REPLACEMENT CHARACTER}[31m"),
         ("build owod", "required: --out: see `curation build --help`"),
+        ("build elephant/train2017", "required: --out: see `curation build --help`"),
     ],
 )
 def test_wrong_words_are_answered_in_one_line(words: str, right: str, shell: Shell) -> None:
