@@ -117,7 +117,7 @@ def duplicates(
 def leaks(
     found: Annotated[Leaks, find_leaks], /, *, out: Annotated[Path | None, OutputFolder(FILES), "DIR"] = None
 ) -> Answer:
-    """Look for the images of a benchmark in a corpus: same pixels, nearly the same, mirrored, cropped, alike.
+    """Look for the images of a benchmark in a corpus: same pixels, nearly the same, mirrored, cropped.
 
     0 where none is found, else 1.
 
