@@ -108,7 +108,6 @@ NAMES: Mapping[str, OptionName | None] = {
     "reason": OptionName("note"),
     "exit_code": OptionName("strict"),
     # Arguments of Python alone.
-    "embed.images": None,
     "presence.classes": None,
 }
 """By parameter, or by function and parameter; None: no option."""

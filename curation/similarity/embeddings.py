@@ -1,10 +1,10 @@
-"""Embeddings: vectors of images, boxes or texts with the identity of their encoder, and the folder that keeps them.
+"""Embeddings: vectors of images or texts with the identity of their encoder, and the folder that keeps them.
 
 A store is one memory-mapped array when finished, and shards that survive a kill while it is made: ``shards/HEX.npy``
 and ``shards/HEX.json`` hold what is computed so far, some thousand rows each, named by them. When all are there, they
 are joined: ``vectors-HEX.npy`` holds the array, ``rows.json`` lists its rows and states its digest, and the shards go.
-A row is kept under its id, the digest of the image's bytes and the box: what has changed is computed again, and nothing
-else. One process at a time writes a store (`alone`).
+A row is kept under its id and the digest of the image's bytes: what has changed is computed again, and nothing else.
+One process at a time writes a store (`alone`).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from curation.canonical import canonical_json, sha256_of_file, sha256_of_lines, sha256_of_value
-from curation.errors import EmbeddingError, MissingFileError
+from curation.errors import EmbeddingError, MissingFileError, SimilarityError
 from curation.ledger import lock
 from curation.storage import read_bytes, remove_abandoned, replacing, write_bytes
 
@@ -63,13 +63,12 @@ class EncoderIdentity:
 
 @dataclass(frozen=True)
 class Embeddings:
-    """Vectors of images, boxes or texts, as their encoder gave them.
+    """Vectors of images or texts, as their encoder gave them.
 
     Attributes
     ----------
     ids : tuple of str, length n
-        Unique: image ids ``namespace:native``, ``namespace:native#k`` for box k (from 0, in the order of the annotation
-        file), or texts as they were given.
+        Unique: image ids ``namespace:native``, or texts as they were given.
     vectors : ndarray of float32, shape (n, d)
         Not normalised; of a store, memory-mapped and read-only.
     encoder : EncoderIdentity
@@ -110,9 +109,21 @@ def unit_rows(vectors: Vectors) -> Vectors:
     return unit
 
 
+def require_same_encoder(first: Embeddings, second: Embeddings) -> None:
+    """Raise `SimilarityError` unless two sets were made by one encoder."""
+    one, two = first.encoder, second.encoder
+    if one != two:
+        raise SimilarityError(
+            "The embeddings were made by different encoders",
+            expected=f"{one.model}, {one.embedding}, weights {one.weights[:19]}, {one.dtype}",
+            found=f"{two.model}, {two.embedding}, weights {two.weights[:19]}, {two.dtype}",
+            hint="embed both sets with the same --model, --pretrained and --set embedding=…",
+        )
+
+
 HEADER, ROWS, SHARDS = "store.json", "rows.json", "shards"
 _LOCK = ".lock"
-KINDS = ("images", "boxes", "texts")
+KINDS = ("images", "texts")
 _FORMAT = 1
 _HEX = 16
 _DAMAGE = (
@@ -124,11 +135,10 @@ _JOINED = 8192
 
 
 class Row(NamedTuple):
-    """What a vector is of: id, ``sha256:<hex>`` of the image's bytes, and the box (``""`` for a whole image)."""
+    """What a vector is of: id, and ``sha256:<hex>`` of the image's bytes."""
 
     id: str
     image: str
-    box: str = ""
 
 
 class StoreHeader(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -137,7 +147,7 @@ class StoreHeader(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     Attributes
     ----------
     kind : str
-        ``images``, ``boxes`` or ``texts``.
+        ``images`` or ``texts``.
     encoder : dict of str to str
         The fields of `EncoderIdentity`.
     dimension : int
@@ -161,6 +171,7 @@ class _Listing(msgspec.Struct, forbid_unknown_fields=True):
     ids: list[str]
     images: list[str]
     boxes: list[str]
+    """Empty texts: the format had boxes once."""
 
 
 @contextmanager
@@ -259,9 +270,10 @@ class EmbeddingStore:
                 start += len(block)
             array.flush()
             digest = sha256_of_file(partial)
-        columns = (list(column) for column in zip(*rows, strict=True))
+        ids, images = (list(column) for column in zip(*rows, strict=True))
         # The listing comes last: without it the array counts for nothing.
-        write_bytes(listing, msgspec.json.encode(_Listing(digest, *columns)) + b"\n", guarded=False)
+        content = _Listing(digest, ids, images, boxes=[""] * len(rows))
+        write_bytes(listing, msgspec.json.encode(content) + b"\n", guarded=False)
 
     def _load(self) -> None:
         """Take in what is there already; a file that is torn or damaged counts for nothing."""
@@ -287,7 +299,7 @@ def open_embeddings(folder: Path, *, kind: str = "") -> Embeddings:
     Parameters
     ----------
     kind : str, optional
-        ``images``, ``boxes`` or ``texts``, where only that will do.
+        ``images`` or ``texts``, where only that will do.
 
     Raises
     ------
@@ -375,8 +387,7 @@ def _read_rows(path: Path) -> tuple[list[Row], str]:
         listing = msgspec.json.decode(read_bytes(path), type=_Listing)
     if not 0 < len(listing.ids) == len(listing.images) == len(listing.boxes):
         raise EmbeddingError("The columns of a store are empty or differ in length", where=str(path))
-    columns = zip(listing.ids, listing.images, listing.boxes, strict=True)
-    return [Row(*row) for row in columns], listing.sha256
+    return list(map(Row, listing.ids, listing.images)), listing.sha256
 
 
 @contextmanager
@@ -410,7 +421,7 @@ def _read_vectors(path: Path, sha256: str, shape: tuple[int, int]) -> Vectors:
 
 
 def _name(rows: Sequence[Row]) -> str:
-    return sha256_of_lines("\t".join(row) for row in rows).removeprefix("sha256:")[:_HEX]
+    return sha256_of_lines(f"{row.id}\t{row.image}\t" for row in rows).removeprefix("sha256:")[:_HEX]
 
 
 def _holds_something(folder: Path) -> bool:

@@ -24,8 +24,7 @@ from curation.engines.running import EngineName, run_step
 from curation.engines.shards import Shards
 from curation.engines.step import Step
 from curation.errors import MissingExtraError, UsageError
-from curation.similarity.embeddings import Embeddings
-from curation.similarity.set_similarity import require_same_encoder
+from curation.similarity.embeddings import Embeddings, require_same_encoder
 from curation.sources.corpus import corpus_blocks, listed_blocks, photo_data
 from curation.sources.photos import BrokenPhotoError, decode_photo
 from curation.sources.source import Int32s, Int64s

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import hashlib
+import importlib
 import json
 import logging
 import warnings
@@ -282,6 +283,42 @@ class LoadedModel:
     has_text: bool
 
 
+_KEPT: list[Any] = []
+"""Libraries of declared operators: they vanish with their last reference."""
+_MISSING = ("nms", "qnms")
+
+
+def import_torchvision() -> Any:
+    """Return the module ``torchvision``; where its compiled operators cannot be loaded, those it asks for are declared.
+
+    Declared operators have no code: transforms, models and `box_iou` work, ``torchvision.ops.nms`` fails when called.
+    With a torchvision that fits its torch this is a plain import. A second call changes nothing.
+
+    Raises
+    ------
+    ImportError
+        torchvision or torch is not installed.
+    RuntimeError
+        It cannot be imported for another reason.
+    """
+    try:
+        return importlib.import_module("torchvision")
+    except RuntimeError as error:
+        if _KEPT or "torchvision::nms does not exist" not in str(error):
+            raise
+    _declare()
+    return importlib.import_module("torchvision")
+
+
+def _declare() -> None:
+    torch: Any = importlib.import_module("torch")
+    # "FRAGMENT" may stand beside another declaration of the namespace; "DEF" may not.
+    library = torch.library.Library("torchvision", "FRAGMENT")
+    for name in _MISSING:
+        library.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+    _KEPT.append(library)
+
+
 def import_open_clip() -> Any:
     """Return the module ``open_clip``.
 
@@ -290,8 +327,6 @@ def import_open_clip() -> Any:
     MissingExtraError
         torch, torchvision or open_clip is not installed.
     """
-    from curation.similarity.torchvision_operators import import_torchvision
-
     try:
         # open_clip imports torchvision, which needs help beside some builds of torch.
         import_torchvision()

@@ -20,7 +20,6 @@ from curation.similarity.embed import Photo, embed_photos, embed_texts, photos_o
 from curation.similarity.embeddings import open_embeddings
 from curation.similarity.encoder import ColourEncoder
 from curation.sources.photos import PhotoFolder
-from tests.rounding import gamma
 from tests.similarity.clip_world import MeanEncoder, picture, write_photos
 
 image_module = pytest.importorskip("PIL.Image")
@@ -46,26 +45,6 @@ def test_every_picture_has_its_own_vector_in_order(tmp_path: Path, threads: int)
     assert found.ids == tuple(f"toy:{number:03d}" for number in range(23))
     assert (result.embedded, result.computed, result.reused, result.dropped) == (23, 23, 0, 0)
     assert encoder.batches == [4, 4, 4, 4, 4, 3]
-
-
-def test_boxes_are_cut_from_the_photo(tmp_path: Path) -> None:
-    path = write_photos(tmp_path, 1)[0]
-    boxes = ((0.5, 3.0, 7.0, 9.0), (30.0, 20.0, 99.0, 99.0), (40.0, 0.0, 5.0, 5.0))
-    result = embed_photos([Photo("toy:a", path, boxes, (40, 30))], MeanEncoder(), tmp_path / "s")
-    pixels = picture(0).astype(float)
-    expected = [pixels[3:12, 0:8].mean(axis=(0, 1)), pixels[20:30, 30:40].mean(axis=(0, 1))]
-    found = open_embeddings(tmp_path / "s", kind="boxes")
-    # Sums of bytes are exact; the quotient is rounded in float64, then in float32.
-    np.testing.assert_allclose(found.vectors, expected, rtol=gamma(2))
-    assert found.ids == ("toy:a#0", "toy:a#1")
-    assert [(one.id, one.reason) for one in result.skipped] == [("toy:a#2", "the box lies outside the photo")]
-
-
-def test_boxes_of_another_size_of_the_photo_are_left_out(tmp_path: Path) -> None:
-    first, second = write_photos(tmp_path, 2)
-    photos = [Photo("toy:a", first, ((0, 0, 9, 9),), (80, 60)), Photo("toy:b", second, ((0, 0, 9, 9),))]
-    result = embed_photos(photos, MeanEncoder(), tmp_path / "s")
-    assert [one.reason for one in result.skipped] == ["it is 40 x 30, and its boxes are of 80 x 60"]
 
 
 def broken_photos(folder: Path) -> list[Photo]:
@@ -117,13 +96,9 @@ def test_refusing_leaves_a_store_that_was_there_as_it_was(tmp_path: Path) -> Non
     assert content(out) == before
 
 
-@pytest.mark.parametrize("boxes", [False, True])
-def test_work_that_is_broken_off_is_kept_within_a_shard(tmp_path: Path, boxes: bool) -> None:
-    paths = write_photos(tmp_path / "p", 23)
+def test_work_that_is_broken_off_is_kept_within_a_shard(tmp_path: Path) -> None:
+    write_photos(tmp_path / "p", 23)
     photos = photos_of(tmp_path / "p")
-    if boxes:
-        one = ((0.0, 0.0, 9.0, 9.0), (3.0, 3.0, 20.0, 9.0), (5.0, 1.0, 8.0, 8.0))
-        photos = [Photo(f"toy:{place}", path, one) for place, path in enumerate(paths)]
     embed_photos(photos, MeanEncoder(), tmp_path / "whole", batch=4)
 
     class BrokenOff(MeanEncoder):

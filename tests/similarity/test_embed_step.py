@@ -10,7 +10,7 @@ import pytest
 from curation.engines.running import EngineName
 from curation.engines.shards import open_shards
 from curation.errors import CurationWarning, UsageError
-from curation.similarity.embed_step import embed_corpus
+from curation.similarity.embed import embed_corpus
 from curation.similarity.embeddings import open_embeddings
 from curation.similarity.encoder import ColourEncoder
 from curation.similarity.from_files import EncoderOptions, duplicates, embed
@@ -31,7 +31,7 @@ def test_a_corpus_becomes_shards_of_vectors(tmp_path: Path) -> None:
             member.size = path.stat().st_size
             archive.addfile(member, io.BytesIO(path.read_bytes()))
     with pytest.warns(CurationWarning, match="cannot be decoded"):
-        store = embed(images=tmp_path / "p", out=tmp_path / "store")
+        store = embed(photos=tmp_path / "p", out=tmp_path / "store")
     made = embed(corpus=tmp_path / "0.tar", out=tmp_path / "shards")
     assert (made.kind, made.result.embedded, store.result.embedded) == ("shards", 8, 8)
     assert made.data()["skipped"] == {"it cannot be decoded: cannot identify image file": 1}
@@ -40,7 +40,7 @@ def test_a_corpus_becomes_shards_of_vectors(tmp_path: Path) -> None:
     vectors = np.array(table.column("vector").drop_null().to_pylist(), np.float32)
     np.testing.assert_array_equal(vectors, open_embeddings(tmp_path / "store").vectors)
     with pytest.raises(UsageError, match="apply to --corpus"):
-        embed(images=tmp_path / "p", out=tmp_path / "ray", engine="ray")
+        embed(photos=tmp_path / "p", out=tmp_path / "ray", engine="ray")
 
 
 def both(tmp_path: Path, photos: Path) -> None:

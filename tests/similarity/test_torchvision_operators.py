@@ -9,7 +9,7 @@ import importlib.util
 if importlib.util.find_spec("torchvision") is None:
     print("absent")
 else:
-    from curation.similarity.torchvision_operators import import_torchvision
+    from curation.similarity.open_clip import import_torchvision
     first, again = import_torchvision(), import_torchvision()
     import torch
     boxes = torch.tensor([[0.0, 0.0, 2.0, 2.0], [1.0, 0.0, 3.0, 2.0]])

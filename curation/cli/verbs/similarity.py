@@ -18,7 +18,7 @@ _NEIGHBOR_FILES = OutputFolder(("neighbors.csv", "similarity.csv", "statistics.j
 
 
 def embed(*, out: Annotated[Path, OwnFolder(), "DIR"], made: Annotated[Embedded, from_files.embed]) -> Answer:
-    """Photos, boxes or texts as vectors of an encoder, kept in a store that resumes.
+    """Photos or texts as vectors of an encoder, kept in a store that resumes.
 
     0 when done, also where broken photos were left out.
 

@@ -36,7 +36,7 @@ def _seal_store(files: Files) -> Files:
     listing = json.loads(files["rows.json"])
     name = next(one for one in files if one.endswith(".npy"))
     listing["sha256"] = "sha256:" + hashlib.sha256(files[name]).hexdigest()
-    rows = [embeddings.Row(*row) for row in zip(listing["ids"], listing["images"], listing["boxes"], strict=True)]
+    rows = [embeddings.Row(*row) for row in zip(listing["ids"], listing["images"], strict=True)]
     others = {one: data for one, data in files.items() if one != name}
     return {**others, f"vectors-{embeddings._name(rows)}.npy": files[name], "rows.json": json.dumps(listing).encode()}
 
