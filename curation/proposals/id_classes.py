@@ -11,7 +11,7 @@ import msgspec
 
 from curation.csv_table import csv_rows
 from curation.errors import HierarchyError, ProposalError
-from curation.hierarchy import Wordnet, open_wordnet
+from curation.hierarchy import open_wordnet
 from curation.hierarchy.synset_maps import DATASETS, synset_map
 from curation.input_files import filled_lines, read_declaration, read_plain
 from curation.storage import read_bytes
@@ -134,9 +134,7 @@ def _check_synset(synset: str, where: str) -> None:
         raise ProposalError(error.what, where=where, expected=error.expected, found=error.where) from None
 
 
-def synsets_of(
-    names: Iterable[str], *, dataset: str = "", given: Mapping[str, str] | None = None, wordnet: Wordnet | None = None
-) -> dict[str, str]:
+def synsets_of(names: Iterable[str], *, dataset: str = "", given: Mapping[str, str] | None = None) -> dict[str, str]:
     """Return the synset of each name that has one, by the maps made by hand: never the first sense of a word.
 
     Parameters
@@ -147,8 +145,6 @@ def synsets_of(
         but for case and blanks.
     given : mapping of str to str, optional
         Name to synset, of the user's: goes before all; ``""`` says that a name has none.
-    wordnet : Wordnet, optional
-        In place of the built-in one: a name whose synset it lacks has none.
     """
     mine = {name_key(name): synset for name, synset in (given or {}).items()}
     order = sorted(DATASETS, key=lambda one: one != dataset)
@@ -156,7 +152,7 @@ def synsets_of(
     for name in names:
         key = name_key(name)
         synset = mine[key] if key in mine else next((s for one in order if (s := _by_key(one).get(key))), "")
-        if synset and (wordnet is None or synset in wordnet):
+        if synset:
             found[name] = synset
     return found
 

@@ -1,15 +1,12 @@
 from collections.abc import Sequence
-from pathlib import Path
 
 import pytest
 
-from curation.hierarchy.class_trees import read_open_images
 from curation.hierarchy.synset_maps import Reading, synset_map
-from curation.proposals.categories import ClassTree, Relation, category_relations, is_near, nearest_classes
+from curation.proposals.categories import Relation, category_relations, is_near, nearest_classes
 from curation.proposals.id_classes import IdClass, checked_classes, synsets_of
 from curation.proposals.proposal import Thresholds
 from curation.sources.datasets import COCO_CATEGORIES, COCO_NAMES_OF_VOC, VOC_NAMES
-from tests.real_files import real_files
 
 VOC = checked_classes([IdClass(name) for name in VOC_NAMES], "VOC")
 NEAR_IN_COCO = (
@@ -21,13 +18,12 @@ REMOVED_FROM_COCO = ("spoon", "fork", "pizza", "sandwich", "cake", "hot dog", "w
 """Table 5 of FindMeIfYouCan, from its code."""
 
 
-def relate(categories: Sequence[str], classes: Sequence[IdClass] = VOC, **more: object) -> dict[str, Relation]:
+def relate(categories: Sequence[str], classes: Sequence[IdClass] = VOC) -> dict[str, Relation]:
     return category_relations(
         categories,
         classes,
         synsets=synsets_of(categories, dataset="openimages"),
         id_synsets=synsets_of([one.name for one in classes]),
-        **more,  # type: ignore[arg-type]
     )
 
 
@@ -73,27 +69,6 @@ def test_a_kind_goes_to_the_nearest_of_two_classes_above_it() -> None:
         ["poodle"], classes, synsets={"poodle": "n02113335"}, id_synsets={"animal": "n00015388", "dog": "n02084071"}
     )
     assert found["poodle"] == Relation("label_kind", "dog", "is a kind of dog")
-
-
-@real_files("openimages")
-def check_a_data_sets_own_tree_says_what_wordnet_does_not(shared: Path) -> None:
-    folder = shared / "data" / "openimages"
-    files = folder / "bbox_labels_600_hierarchy.json", folder / "class-descriptions-boxable.csv"
-    tree = ClassTree(read_open_images(*files), read_open_images(*files, parts=True))
-    assert "Bicycle wheel" not in relate(["Bicycle wheel"])
-    found = relate(["Bicycle wheel"], tree=tree)["Bicycle wheel"]
-    assert (found.kind, found.id_class) == ("label_part", "bicycle")
-
-
-def test_tree_kinds_are_no_parts(tmp_path: Path) -> None:
-    (tmp_path / "tree.json").write_text(
-        '{"LabelName": "all", "Subcategory": [{"LabelName": "dog", "Subcategory": [{"LabelName": "rex"}],'
-        ' "Part": [{"LabelName": "tailpiece"}]}]}'
-    )
-    path = tmp_path / "tree.json"
-    tree = ClassTree(read_open_images(path), read_open_images(path, parts=True))
-    found = relate(["rex", "tailpiece"], tree=tree)
-    assert {name: one.kind for name, one in found.items()} == {"rex": "label_kind", "tailpiece": "label_part"}
 
 
 def categories_between_near_and_far() -> list[str]:

@@ -3,7 +3,6 @@ import math
 import pytest
 
 from curation.errors import ProposalError
-from curation.proposals.clip_overlap import reference_of
 from curation.proposals.id_classes import IdClass
 from curation.proposals.propose import OodPool, propose
 from tests.proposals.embedding_world import embedded
@@ -36,7 +35,7 @@ def test_all_signals_together() -> None:
         "coco:000000000099": direction(1.0),  # of another source
     }
     pool = OodPool("coco", source_of(IMAGES, CATEGORIES), embeddings=embedded(rows))
-    made = propose(CLASSES, [pool], references=reference_of(references), prompts=prompts)
+    made = propose(CLASSES, [pool], references=references, prompts=prompts)
     found = {one.image_id[-1]: one for one in made.proposals}
     assert (found["1"].proposal, found["1"].reason) == ("remove", "remove: suspected horse")
     assert [one.kind for one in found["1"].evidence] == ["image_text", "image_image", "near_kinship"]
@@ -46,7 +45,7 @@ def test_all_signals_together() -> None:
 
 
 def test_a_farther_pool_makes_its_far_images_farther() -> None:
-    references = reference_of(embedded({f"voc2007:{row:06d}": direction(row / 10) for row in range(6)}))
+    references = embedded({f"voc2007:{row:06d}": direction(row / 10) for row in range(6)})
     far = {f"{row:012d}": ["laptop"] for row in range(1, 9)}
     farther = {f"{row:012d}": ["pizza"] for row in range(11, 19)}
     pools = [
@@ -70,7 +69,7 @@ def test_a_farther_pool_makes_its_far_images_farther() -> None:
 
 
 def test_similar_images_stay_in_the_sets_whose_similarity_is_measured() -> None:
-    references = reference_of(embedded({f"voc2007:{row:06d}": direction(row / 10) for row in range(6)}))
+    references = embedded({f"voc2007:{row:06d}": direction(row / 10) for row in range(6)})
     rows = {f"coco:{number:012d}": direction(angle) for number, angle in ((3, 0.2), (4, 0.3), (5, 2.0))}
     pool = OodPool("coco", source_of(IMAGES, CATEGORIES), embeddings=embedded(rows))
     made = propose(CLASSES, [pool], references=references)
@@ -86,4 +85,4 @@ def test_similar_images_stay_in_the_sets_whose_similarity_is_measured() -> None:
 def test_embeddings_of_other_images_alone_are_refused() -> None:
     pool = OodPool("coco", source_of(IMAGES, CATEGORIES), embeddings=embedded({"voc2007:1": [1.0, 0.0]}))
     with pytest.raises(ProposalError, match="none of the source's images"):
-        propose(CLASSES, [pool], references=reference_of(embedded({"voc2007:1": [1.0, 0.0]})))
+        propose(CLASSES, [pool], references=embedded({"voc2007:1": [1.0, 0.0]}))

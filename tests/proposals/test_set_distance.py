@@ -3,23 +3,27 @@ from decimal import Decimal
 import numpy as np
 import pytest
 
-from curation.errors import ProposalError
-from curation.proposals.clip_overlap import Look
 from curation.proposals.proposal import Thresholds
-from curation.proposals.set_distance import SetStatistics, farther_pools, propose_sets, set_statistics
+from curation.proposals.propose import SetStatistics, farther_pools, propose_sets, set_statistics
+from curation.similarity.set_similarity import SetSimilarity
 from tests.rounding import SINGLE
 
 DEFAULT = Thresholds()
 
 
 def far(pool: str, mean: float | None, error: float | None = 0.01, kinship: float | None = 0.6) -> SetStatistics:
-    return SetStatistics(pool, "far", 10, mean, error, kinship, "e")
+    return SetStatistics(pool, "far", 10, mean, error, kinship)
+
+
+def similarity_of(**scores: float) -> SetSimilarity:
+    values = np.array(list(scores.values()), np.float32)
+    return SetSimilarity(tuple(scores), ("x",) * len(scores), values, values)
 
 
 def test_statistics_by_hand() -> None:
-    look = Look(("a", "b", "c"), np.array([0.5, 0.7, 0.1], np.float32), ("x", "x", "y"), "e")
+    look = similarity_of(a=0.5, b=0.7, c=0.1)
     found = set_statistics("p", "far", ["a", "b", "z"], look, [0.25, 0.75])
-    assert (found.images, found.kinship, found.encoder) == (2, 0.5, "e")
+    assert (found.images, found.kinship) == (2, 0.5)
     # The similarities are float32: each is within SINGLE of what is written, and so is their mean.
     assert found.mean == pytest.approx(0.6, rel=0, abs=SINGLE)
     # Deviation of 0.5 and 0.7 is 0.2 / sqrt 2; over the square root of two images, 0.1.
@@ -27,7 +31,7 @@ def test_statistics_by_hand() -> None:
 
 
 def test_one_image_has_no_error_and_none_no_mean() -> None:
-    look = Look(("a",), np.array([0.5], np.float32), ("x",), "e")
+    look = similarity_of(a=0.5)
     assert set_statistics("p", "far", ["a"], look, []).error is None
     assert set_statistics("p", "far", ["b"], look, []).mean is None
     assert set_statistics("p", "far", ["a"], None, []).mean is None
@@ -69,7 +73,7 @@ def test_alone_a_set_is_undecided() -> None:
 
 def test_a_near_group_must_look_nearer_than_the_far_one() -> None:
     for mean, proposal in ((0.6, "near"), (0.51, "undecided"), (0.4, "undecided")):
-        near = SetStatistics("p", "near", 10, mean, 0.01, 0.9, "e")
+        near = SetStatistics("p", "near", 10, mean, 0.01, 0.9)
         assert propose_sets([near, far("p", 0.5)], DEFAULT)[0].proposal == proposal
         assert propose_sets([near, far("q", 0.5)], DEFAULT)[0].proposal == "undecided"
 
@@ -77,8 +81,3 @@ def test_a_near_group_must_look_nearer_than_the_far_one() -> None:
 def test_sets_without_spread_are_compared_all_the_same() -> None:
     assert propose_sets([far("p", 0.4, 0.0, 0.5), far("q", 0.5, 0.0)], DEFAULT)[0].proposal == "farther"
     assert propose_sets([far("p", 0.5, 0.0, 0.5), far("q", 0.5, 0.0)], DEFAULT)[0].proposal == "undecided"
-
-
-def test_sets_of_two_encoders_are_not_compared() -> None:
-    with pytest.raises(ProposalError, match="encoders"):
-        propose_sets([far("p", 0.4), SetStatistics("q", "far", 5, 0.5, 0.1, 0.5, "other")], DEFAULT)

@@ -72,6 +72,12 @@ def test_leave_one_out() -> None:
     found = leave_one_out(embedded({"a:1": [1, 0], "a:2": [1, 0], "a:3": [0, 1], "a:4": [1, 1]}))
     assert found.tolist() == pytest.approx([1, 1, 1 / np.sqrt(2), 1 / np.sqrt(2)], rel=0, abs=cosine_error(2))
     assert leave_one_out(embedded({"a:1": [1, 0]})).tolist() == []
+    # Cosines of the gaps: .9950, .9950, .9801, .9211, .6967; deviations from the median .0149, .0149, 0, .0590, .2834.
+    angles = (0.0, 0.1, 0.3, 0.7, 1.5)
+    by_hand = reference_statistics(embedded({f"voc:{one}": [np.cos(one), np.sin(one)] for one in angles}))
+    assert by_hand.median == pytest.approx(np.cos(0.2), rel=0, abs=cosine_error(2))
+    expected = 1.4826 * (np.cos(0.1) - np.cos(0.2))
+    assert by_hand.sigma == pytest.approx(expected, rel=0, abs=1.4826 * 2 * cosine_error(2))
     statistics = reference_statistics(random_set(200, 4, 5))
     similar = leave_one_out(random_set(200, 4, 5))
     assert statistics.median == pytest.approx(float(np.median(similar)))
