@@ -8,13 +8,13 @@ import shutil
 import time
 import warnings
 from collections import Counter
-from collections.abc import Container, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -24,8 +24,8 @@ from curation.engines.shards import Shards
 from curation.engines.step import Step
 from curation.errors import CurationError, DuplicateIdError, EmbeddingError
 from curation.ids import ImageId, native_of
-from curation.similarity.embeddings import HEADER, EmbeddingStore, Row, StoreHeader, Vectors, alone, batch_of, header_of
-from curation.similarity.encoder import Encoder, Prepared, one_core_each, require_finite
+from curation.similarity.embeddings import HEADER, EmbeddingStore, Row, StoreHeader, Vectors, alone, batch_of
+from curation.similarity.encoder import Encoder, EncoderOptions, Prepared, one_core_each, require_finite
 from curation.sources.corpus import corpus_blocks, photo_data
 from curation.sources.photos import BrokenPhotoError, PhotoFolder, decode_photo, read_photo
 from curation.sources.source import Source
@@ -146,7 +146,7 @@ def embed_photos(
     from tqdm import tqdm
 
     batch = batch or batch_of(folder) or BATCH
-    header = header_of(encoder.identity, encoder.dimension, kind="images", batch=batch)
+    header = StoreHeader(kind="images", encoder=encoder.identity, dimension=encoder.dimension, batch=batch)
     pool = ThreadPoolExecutor(threads or usual_threads())
     with (
         _begun(folder, header) as store,
@@ -254,7 +254,9 @@ def embed_texts(
     # Asked before a folder is made: an encoder may have no text tower.
     encoder.encode_texts(prompts[:1])
     batch = batch or batch_of(folder) or BATCH
-    header = header_of(encoder.identity, encoder.dimension, kind="texts", batch=batch, template=template)
+    header = StoreHeader(
+        kind="texts", encoder=encoder.identity, dimension=encoder.dimension, batch=batch, template=template
+    )
     with _begun(folder, header) as store:
         before = len(store)
         new = [place for place, row in enumerate(rows) if row not in store]
@@ -395,15 +397,8 @@ def _require_unique(ids: Iterable[str]) -> None:
         )
 
 
-class Recipe(Hashable, Protocol):
-    """How a worker makes the encoder: `curation.similarity.from_files.EncoderOptions`."""
-
-    def open(self) -> Encoder:
-        """Return the encoder."""
-
-
 @lru_cache(maxsize=1)
-def _encoder(recipe: Recipe) -> Encoder:
+def _encoder(recipe: EncoderOptions) -> Encoder:
     return recipe.open()
 
 
@@ -413,7 +408,7 @@ class EmbedPhotos(Step):
 
     Attributes
     ----------
-    recipe : Recipe
+    recipe : EncoderOptions
     encoder : str
         Digest of the encoder's identity: what the output is known by.
     dimension : int
@@ -423,7 +418,7 @@ class EmbedPhotos(Step):
 
     name = "embed"
     version = 2
-    recipe: Recipe = field(repr=False)
+    recipe: EncoderOptions = field(repr=False)
     encoder: str
     dimension: int
     batch: int = BATCH
@@ -473,7 +468,7 @@ def _encoded(encoder: Encoder, pictures: Sequence[Picture]) -> Vectors:
 
 def embed_corpus(
     corpus: str | Path,
-    recipe: Recipe,
+    recipe: EncoderOptions,
     out: Path,
     *,
     encoder: Encoder,

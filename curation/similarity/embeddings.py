@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from tokenize import TokenError
-from typing import Any, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import msgspec
 import numpy as np
@@ -123,8 +123,6 @@ def require_same_encoder(first: Embeddings, second: Embeddings) -> None:
 
 HEADER, ROWS, SHARDS = "store.json", "rows.json", "shards"
 _LOCK = ".lock"
-KINDS = ("images", "texts")
-_FORMAT = 1
 _HEX = 16
 _DAMAGE = (
     OSError, ValueError, EOFError, SyntaxError, TypeError, OverflowError, RecursionError, MemoryError, TokenError,
@@ -148,8 +146,7 @@ class StoreHeader(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     ----------
     kind : str
         ``images`` or ``texts``.
-    encoder : dict of str to str
-        The fields of `EncoderIdentity`.
+    encoder : EncoderIdentity
     dimension : int
         Length of a vector.
     batch : int
@@ -158,12 +155,12 @@ class StoreHeader(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         Of texts: the prompt, with ``{}`` for the text.
     """
 
-    kind: str
-    encoder: dict[str, str]
-    dimension: int
+    kind: Literal["images", "texts"]
+    encoder: EncoderIdentity
+    dimension: Annotated[int, msgspec.Meta(gt=0, lt=1 << 20)]
     batch: int
     template: str = ""
-    format: int = _FORMAT
+    format: Literal[1] = 1
 
 
 class _Listing(msgspec.Struct, forbid_unknown_fields=True):
@@ -328,7 +325,7 @@ def open_embeddings(folder: Path, *, kind: str = "") -> Embeddings:
     for start in range(0, len(vectors), _JOINED):
         if not np.isfinite(vectors[start : start + _JOINED]).all():
             raise EmbeddingError("The store holds vectors that are not finite", where=str(folder))
-    return Embeddings(ids, vectors, _identity(header, folder), tuple(row.image for row in rows))
+    return Embeddings(ids, vectors, header.encoder, tuple(row.image for row in rows))
 
 
 def batch_of(folder: Path) -> int | None:
@@ -336,34 +333,15 @@ def batch_of(folder: Path) -> int | None:
     return read_header(folder).batch if (folder / HEADER).is_file() else None
 
 
-def _identity(header: StoreHeader, folder: Path) -> EncoderIdentity:
-    try:
-        return EncoderIdentity(**header.encoder)
-    except TypeError:
-        raise EmbeddingError(
-            "The store does not say which encoder made it",
-            where=str(folder / HEADER),
-            expected="model, weights, preprocessing, dtype, embedding",
-            found=", ".join(header.encoder)[:200],
-        ) from None
-
-
-def header_of(identity: EncoderIdentity, dimension: int, *, kind: str, batch: int, template: str = "") -> StoreHeader:
-    """Return the header of a store of one encoder's embeddings."""
-    return StoreHeader(kind=kind, encoder=asdict(identity), dimension=dimension, batch=batch, template=template)
-
-
 def _require_same(there: StoreHeader, wanted: StoreHeader, folder: Path) -> None:
-    before: Mapping[str, Any] = msgspec.to_builtins(there)
-    now: Mapping[str, Any] = msgspec.to_builtins(wanted)
-    before, now = before | before["encoder"], now | now["encoder"]
-    for name in sorted(set(before) | set(now)):
-        if name != "encoder" and before.get(name) != now.get(name):
+    before, now = (asdict(one.encoder) | msgspec.structs.asdict(one) for one in (there, wanted))
+    for name in sorted(now.keys() - {"encoder"}):
+        if before[name] != now[name]:
             raise EmbeddingError(
                 f"The store was made with another {name}",
                 where=str(folder),
-                expected=str(before.get(name))[:300],
-                found=str(now.get(name))[:300],
+                expected=str(before[name])[:300],
+                found=str(now[name])[:300],
                 hint="choose another --out, or the options that the store was made with",
             )
 
@@ -375,10 +353,7 @@ def read_header(folder: Path) -> StoreHeader:
             "No embedding store found", where=str(folder), hint="curation similarity embed … --out DIR"
         )
     with _well_formed(folder / HEADER):
-        header = msgspec.json.decode(read_bytes(folder / HEADER), type=StoreHeader)
-    if header.format != _FORMAT or header.kind not in KINDS or not 0 < header.dimension < 1 << 20:
-        raise EmbeddingError("Unsupported format of an embedding store", where=str(folder / HEADER))
-    return header
+        return msgspec.json.decode(read_bytes(folder / HEADER), type=StoreHeader)
 
 
 def _read_rows(path: Path) -> tuple[list[Row], str]:

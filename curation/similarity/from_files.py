@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -29,7 +29,7 @@ from curation.similarity.embed import (
     photos_of_sources,
 )
 from curation.similarity.embeddings import Embeddings, EncoderIdentity, open_embeddings
-from curation.similarity.encoder import ColourEncoder, Encoder
+from curation.similarity.encoder import EncoderOptions
 from curation.similarity.near_duplicates import PhotoHashes, alike_photos, hash_photos, look_duplicates
 from curation.similarity.neighbors import nearest_in_corpus
 from curation.similarity.set_similarity import (
@@ -47,65 +47,6 @@ from curation.wording import counted
 
 _SHOWN = 5
 NOTHING: Mapping[str, Any] = {}
-
-
-@dataclass(frozen=True, kw_only=True)
-class EncoderOptions:
-    """What makes the vectors.
-
-    Attributes
-    ----------
-    encoder
-        histograms of colours and edges: no weights, no torch, no texts (the default without --model)
-    model
-        of open_clip: a name such as ViT-B-32, local-dir:DIR, hf-hub:ORG/NAME
-    pretrained
-        weights: a tag of open_clip, or a file
-    random_weights
-        no weights: for tests and for measuring speed
-    embedding
-        projected: the space of images and texts; pooled: the class token before projection, as in
-        FindMeIfYouCan
-    device
-        where to compute (auto: on a GPU where there is one)
-    precision
-        auto: float32 on a CPU, float16 on a GPU; images and texts to be compared need the same
-    """
-
-    encoder: Literal["colour"] | None = None
-    model: Annotated[str | None, "NAME"] = None
-    pretrained: Annotated[str, "TAG|FILE"] = ""
-    random_weights: Annotated[int | None, "SEED"] = None
-    embedding: Literal["projected", "pooled"] = "projected"
-    device: Literal["auto", "cpu", "cuda"] = "auto"
-    precision: Literal["auto", "float32", "float16", "bfloat16"] = "auto"
-
-    def check(self) -> None:
-        """Refuse two encoders, and options of a model without --model."""
-        if self.encoder and self.model:
-            raise UsageError(
-                "Two encoders given", expected="--model NAME --pretrained TAG_OR_FILE, or --encoder colour"
-            )
-        for name in ("pretrained", "random_weights", "embedding", "precision"):
-            if not self.model and getattr(self, name) not in ("", None, "projected", "auto"):
-                raise UsageError(
-                    f"{'--' if name == 'pretrained' else '--set '}{name} requires --model", where="--encoder colour"
-                )
-
-    def open(self) -> Encoder:
-        """Return the encoder; without a model the one that needs no weights."""
-        if not self.model:
-            return ColourEncoder()
-        from curation.similarity.open_clip import open_clip_encoder
-
-        return open_clip_encoder(
-            self.model,
-            self.pretrained,
-            random_weights=self.random_weights,
-            embedding=self.embedding,
-            device=self.device,
-            precision=self.precision,
-        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ TESTS = (
     "tests/evaluation/test_post_hoc_pytorch_ood.py",
     "tests/similarity/test_open_clip_encoder.py",
     "tests/similarity/test_set_similarity.py",
-    "tests/proposals/test_clip_overlap.py",
+    "tests/proposals/test_evidence.py",
     "tests/cooccurrence/test_objective.py",
     "tests/baselines/test_losses.py",
 )

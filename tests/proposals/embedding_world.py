@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from curation.similarity.embeddings import Embeddings, EmbeddingStore, EncoderIdentity, Row, header_of
+from curation.similarity.embeddings import Embeddings, EmbeddingStore, EncoderIdentity, Row, StoreHeader
 
 
 def embedded(rows: Mapping[str, Sequence[float]], *, model: str = "drawn", prefix: str = "sha256:") -> Embeddings:
@@ -22,7 +22,7 @@ def embedded(rows: Mapping[str, Sequence[float]], *, model: str = "drawn", prefi
 def stored(folder: Path, rows: Mapping[str, Sequence[float]], *, model: str = "drawn") -> Path:
     """Return the folder of a store that holds these embeddings, as ``curation similarity embed`` would leave it."""
     made = embedded(rows, model=model)
-    header = header_of(made.encoder, made.vectors.shape[1], kind="images", batch=10)
+    header = StoreHeader(kind="images", encoder=made.encoder, dimension=made.vectors.shape[1], batch=10)
     store = EmbeddingStore(folder, header)
     listed = [Row(one, image) for one, image in zip(made.ids, made.images, strict=True)]
     store.add(listed, made.vectors)

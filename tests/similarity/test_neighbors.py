@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from curation.engines.running import EngineName
 from curation.errors import SimilarityError, UsageError
 from curation.similarity import neighbors
-from curation.similarity.embeddings import EmbeddingStore, Row, header_of, open_embeddings
+from curation.similarity.embeddings import EmbeddingStore, Row, StoreHeader, open_embeddings
 from curation.similarity.encoder import ColourEncoder
 from curation.similarity.from_files import Pairs, embed
 from curation.similarity.from_files import neighbors as search
@@ -145,7 +145,7 @@ ERROR = 2 * cosine_error(6)
 def store(folder: Path, count: int, seed: int, first: int = 0) -> Path:
     vectors = np.random.default_rng(seed).integers(-3, 4, (count, 6)).astype(np.float32)
     rows = [Row(f"toy:{number}", f"sha256:{seed}-{number}") for number in range(first, first + count)]
-    made = EmbeddingStore(folder, header_of(ColourEncoder().identity, 6, kind="images", batch=32))
+    made = EmbeddingStore(folder, StoreHeader(kind="images", encoder=ColourEncoder().identity, dimension=6, batch=32))
     made.add(rows, vectors)
     made.finish(rows)
     return folder

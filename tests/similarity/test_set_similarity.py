@@ -90,8 +90,6 @@ def test_what_is_refused() -> None:
         set_similarity(embedded({"a:1": [1, 0]}), embedded({"b:1": [1, 0]}, weights="sha256:1"))
     with pytest.raises(SimilarityError, match="no ID image"):
         set_similarity(embedded({"a:1": [1, 0]}), embedded({"b:1": [1, 0]}).take([]))
-    with pytest.raises(UsageError, match="Unknown rule"):
-        sample_rows(random_set(3, 2, 1), "random")  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="training images"):
         sample_rows(random_set(3, 2, 1), "paper")
 

@@ -1,16 +1,18 @@
 """Stores: what is kept, what is refused, and that no damage is read as embeddings."""
 
+import io
 import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from curation.canonical import sha256_of_file
 from curation.errors import EmbeddingError, MissingFileError
-from curation.similarity.embeddings import EmbeddingStore, EncoderIdentity, Row, batch_of, header_of, open_embeddings
+from curation.similarity.embeddings import EmbeddingStore, EncoderIdentity, Row, StoreHeader, batch_of, open_embeddings
 
 IDENTITY = EncoderIdentity("m", "sha256:1", "p", "float32")
-HEADER = header_of(IDENTITY, 2, kind="images", batch=4)
+HEADER = StoreHeader(kind="images", encoder=IDENTITY, dimension=2, batch=4)
 ROWS = [Row(f"coco:{number:012d}", f"sha256:{number}") for number in range(5)]
 VECTORS = np.arange(10, dtype=np.float32).reshape(5, 2)
 
@@ -96,19 +98,19 @@ def test_other_rows_are_let_go_and_nothing_is_left_over(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"kind": "boxes"}, "kind"),
+        ({"kind": "texts"}, "kind"),
         ({"batch": 8}, "batch"),
         ({"dimension": 3}, "dimension"),
-        ({"identity": EncoderIdentity("m", "sha256:2", "p", "float32")}, "weights"),
-        ({"identity": EncoderIdentity("m", "sha256:1", "p", "float32", "pooled")}, "embedding"),
+        ({"encoder": EncoderIdentity("m", "sha256:2", "p", "float32")}, "weights"),
+        ({"encoder": EncoderIdentity("m", "sha256:1", "p", "float32", "pooled")}, "embedding"),
     ],
 )
 def test_a_store_of_something_else_is_refused(tmp_path: Path, changes: dict[str, object], said: str) -> None:
     folder = finished(tmp_path / "s")
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
-    arguments: dict[str, object] = {"identity": IDENTITY, "dimension": 2, "kind": "images", "batch": 4} | changes
+    arguments: dict[str, object] = {"encoder": IDENTITY, "dimension": 2, "kind": "images", "batch": 4} | changes
     with pytest.raises(EmbeddingError, match=f"another {said}"):
-        EmbeddingStore(folder, header_of(**arguments))  # type: ignore[arg-type]
+        EmbeddingStore(folder, StoreHeader(**arguments))  # type: ignore[arg-type]
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
 
 
@@ -175,27 +177,24 @@ def test_an_id_that_stands_twice_and_infinite_vectors_are_refused(tmp_path: Path
         open_embeddings(tmp_path / "infinite")
 
 
-@pytest.mark.parametrize(
-    "header", [b"(" * 300, b"'a' + " * 2000 + b"'b'", b"{'descr': '<f4'", b"{'shape': (2**70,)}", b"-" * 9000 + b"1"]
-)
-def test_a_header_of_an_array_that_cannot_be_parsed_is_refused(tmp_path: Path, header: bytes) -> None:
-    from curation.canonical import sha256_of_file
+def pickled() -> bytes:
+    made = io.BytesIO()
+    np.save(made, np.array([[print, 1]] * 5, dtype=object), allow_pickle=True)
+    return made.getvalue()
 
+
+def array_with(header: bytes) -> bytes:
+    return b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + bytes(40)
+
+
+HEADERS = (b"(" * 300, b"'a' + " * 2000 + b"'b'", b"{'descr': '<f4'", b"{'shape': (2**70,)}", b"-" * 9000 + b"1")
+
+
+@pytest.mark.parametrize("content", [*map(array_with, HEADERS), pickled()])
+def test_an_array_of_pickles_or_with_a_header_that_cannot_be_parsed_is_refused(tmp_path: Path, content: bytes) -> None:
     folder = finished(tmp_path / "s")
     array = next(folder.glob("vectors-*.npy"))
-    array.write_bytes(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + bytes(40))
-    listing = json.loads((folder / "rows.json").read_text()) | {"sha256": sha256_of_file(array)}
-    (folder / "rows.json").write_text(json.dumps(listing))
-    with pytest.raises(EmbeddingError, match="cannot be read"):
-        open_embeddings(folder)
-
-
-def test_pickles_are_not_read(tmp_path: Path) -> None:
-    from curation.canonical import sha256_of_file
-
-    folder = finished(tmp_path / "s")
-    array = next(folder.glob("vectors-*.npy"))
-    np.save(array, np.array([[print, 1]] * 5, dtype=object), allow_pickle=True)
+    array.write_bytes(content)
     listing = json.loads((folder / "rows.json").read_text()) | {"sha256": sha256_of_file(array)}
     (folder / "rows.json").write_text(json.dumps(listing))
     with pytest.raises(EmbeddingError, match="cannot be read"):

@@ -358,7 +358,7 @@ def _short(step: str) -> str:
     return f"{event} {re.sub(r'partial-[0-9]+-[0-9a-f]+', 'partial', Path(path).name)}"
 
 
-_NEIGHBORS = "similarity neighbors --queries {} --references {} -k 2 --engine numpy --json"
+_NEIGHBORS = "similarity neighbors --queries {} --references {} -k 2 --json"
 _STEPS = ("shards/*.parquet", "index.jsonl", "shards.json", "step.json")
 _READERS: tuple[tuple[str, str, tuple[str, ...], str, str], ...] = (
     ("manifest", "manifest", ("manifest.json",), "show {made}", "told"),
@@ -366,13 +366,7 @@ _READERS: tuple[tuple[str, str, tuple[str, ...], str, str], ...] = (
     ("annotation overlay", "overlaid", ("overlay.jsonl", "overlay.jsonl", "manifest.json"), "verify {made}", "told"),
     ("embedding shard", "store", ("vectors-*.npy",), _NEIGHBORS.format("{made}", "{made}"), "told"),
     ("embedding rows", "store", ("rows.json", "store.json"), _NEIGHBORS.format("{made}", "{made}"), "read"),
-    (
-        "corpus shard",
-        "vectors",
-        _STEPS,
-        _NEIGHBORS.format("{in}/store", "{made}").replace("numpy", "local --workers 1"),
-        "right",
-    ),
+    ("corpus shard", "vectors", _STEPS, _NEIGHBORS.format("{in}/store", "{made}") + " --workers 1", "right"),
     ("presence shard", "scanned", _STEPS, "inspect {in}/shown --workers 1 --presence {made} --json", "right"),
     ("leaderboard", "board.jsonl", ("",), "leaderboard {made}", "read"),
     ("decisions", "decisions.jsonl", ("",), "review summary {made}", "read"),

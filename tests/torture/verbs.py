@@ -61,7 +61,7 @@ _EVALUATE = (
     "--truth wilderness={in}/wilderness.json --detections wilderness={in}/wilderness-results.json"
 )
 _SCORES = "scores --test {in}/test.npz --train {in}/train.npz --out {out}/s.json"
-_NEIGHBORS = "similarity neighbors --queries {in}/store --references {in}/store --engine numpy --out {out}/n"
+_NEIGHBORS = "similarity neighbors --queries {in}/store --references {in}/store --out {out}/n"
 _BOARD = "leaderboard {in}/board.jsonl --out {out}/board.html"
 _TRUTH = f"export {{in}}/manifest --format coco {_SOURCES} --out {{out}}/t.json"
 _IDS = "export {in}/manifest --format txt --out {out}/ids.txt"
