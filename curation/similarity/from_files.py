@@ -21,6 +21,7 @@ from curation.input_files import read_plain
 from curation.similarity.embed import (
     Broken,
     EmbedResult,
+    EncoderOptions,
     Photo,
     embed_corpus,
     embed_photos,
@@ -29,7 +30,6 @@ from curation.similarity.embed import (
     photos_of_sources,
 )
 from curation.similarity.embeddings import Embeddings, EncoderIdentity, open_embeddings
-from curation.similarity.encoder import EncoderOptions
 from curation.similarity.near_duplicates import PhotoHashes, alike_photos, hash_photos, look_duplicates
 from curation.similarity.neighbors import nearest_in_corpus
 from curation.similarity.set_similarity import (
