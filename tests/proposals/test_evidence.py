@@ -1,5 +1,6 @@
 """Evidence from pixels: prompts, the look of ID images, and a detector."""
 
+import dataclasses
 import json
 from decimal import Decimal
 from pathlib import Path
@@ -12,8 +13,8 @@ from curation.errors import MissingFileError, ProposalError, SimilarityError
 from curation.proposals.evidence import detector_evidence, digest_of, look_evidence, read_categories, text_evidence
 from curation.proposals.id_classes import IdClass
 from curation.similarity.set_similarity import SetSimilarity
-from tests.proposals.embedding_world import embedded
 from tests.proposals.proposal_world import source_of
+from tests.similarity.vectors import embedded
 
 CLASSES = (IdClass("dog", ("hound",)), IdClass("cat"))
 PROMPTS = embedded({"Hound": [1, 0, 0], "cat": [0, 1, 0], "laptop": [0, 0, 1]})
@@ -56,7 +57,7 @@ def test_the_digest_speaks_of_images_and_encoder() -> None:
     assert digest_of(one) == digest_of(embedded({"coco:1": [0, 1]}))
     assert digest_of(one) != digest_of(embedded({"coco:2": [1, 0]}))
     assert digest_of(one) != digest_of(embedded({"coco:1": [1, 0]}, model="another"))
-    assert digest_of(one) != digest_of(embedded({"coco:1": [1, 0]}, prefix="sha256:f"))
+    assert digest_of(one) != digest_of(dataclasses.replace(one, images=("sha256:f",)))
 
 
 SOURCE = source_of({"000000000001": [], "000000000002": []}, ["fox"])

@@ -58,7 +58,7 @@ _TREE = {
 
 def _proposals() -> bytes:
     from curation.proposals.proposal import write_proposals
-    from tests.proposals.test_proposal_files import MADE
+    from tests.proposals.test_proposal import MADE
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "p.jsonl")
