@@ -241,7 +241,7 @@ def propose(
         Of texts of ID and other classes.
     thresholds : Thresholds, optional
     id_synsets : mapping of str to str, optional
-        The user's own synsets of ID classes, before those of the classes and of the maps.
+        The user's own synsets of ID classes, before those of the maps.
     inputs : iterable of Input
         Files that the caller read.
 
@@ -259,8 +259,7 @@ def propose(
     if not names or len(set(names)) < len(names):
         found = ", ".join(names) or "none"
         raise ProposalError("Every OOD source needs a unique name", expected="one or more names", found=found)
-    own = {one.name: one.synset for one in classes if one.synset} | dict(id_synsets or {})
-    known = synsets_of([one.name for one in classes], given=own)
+    known = synsets_of([one.name for one in classes], given=id_synsets)
     reference = _Reference(references, reference_statistics(references)) if references else None
     seen = [
         _look_into(pool, classes, known, reference, prompts, chosen)

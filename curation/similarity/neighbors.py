@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 QUERY_BLOCK, REFERENCE_BLOCK = 1024, 2048
 _MOST_PENDING = 1 << 21
-_LARGEST = 1e38
 
 
 def nearest(queries: Vectors, references: Vectors, k: int, *, block: int = QUERY_BLOCK) -> tuple[Int64s, Vectors]:
@@ -56,8 +55,7 @@ def nearest(queries: Vectors, references: Vectors, k: int, *, block: int = QUERY
     Raises
     ------
     SimilarityError
-        The vectors differ in length, hold NaN or numbers so large that products overflow, or there are fewer than k
-        references.
+        The vectors differ in length or hold NaN, or there are fewer than k references.
     """
     _check(queries, references, k, block)
     found = [
@@ -116,15 +114,10 @@ def _check(queries: Vectors, references: Vectors, k: int, block: int) -> None:
         raise SimilarityError(
             "Too few references for so many neighbours", expected=f"1 to {len(references)}", found=str(k)
         )
-    largest = 1.0
     for name, rows in (("queries", queries), ("references", references)):
         # NaN passes through both extremes, and neither needs a table of flags.
-        extremes = (float(rows.min(initial=0)), float(rows.max(initial=0)))
-        if not np.isfinite(extremes).all():
+        if not np.isfinite((float(rows.min(initial=0)), float(rows.max(initial=0)))).all():
             raise SimilarityError(f"The {name} hold NaN or an infinity")
-        largest *= max(map(abs, extremes))
-    if largest * queries.shape[1] > _LARGEST:
-        raise SimilarityError("The vectors are so long that their products overflow", hint="scale them to length 1")
 
 
 def _best_of_block(queries: Vectors, references: Vectors, k: int) -> tuple[Int64s, Vectors]:

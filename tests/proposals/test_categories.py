@@ -81,7 +81,7 @@ def test_a_name_without_a_synset_may_be_a_word_of_wordnet_for_an_id_class() -> N
 
 
 def test_a_kind_goes_to_the_nearest_of_two_classes_above_it() -> None:
-    classes = checked_classes([IdClass("animal", synset="n00015388"), IdClass("dog")], "here")
+    classes = checked_classes([IdClass("animal"), IdClass("dog")], "here")
     found = category_relations(
         ["poodle"], classes, synsets={"poodle": "n02113335"}, id_synsets={"animal": "n00015388", "dog": "n02084071"}
     )

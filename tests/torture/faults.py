@@ -24,9 +24,7 @@ from tests.torture.forks import Forks
 from tests.torture.verbs import VERBS, Verb, filled, write_world
 
 Tree = dict[str, bytes]
-KINDS = (
-    "at_steps", "at_moments", "file_limits", "read_only", "denied", "clock_jumps", "two_at_once",
-)  # fmt: skip
+KINDS = ("at_steps", "at_moments", "file_limits", "read_only", "denied", "clock_jumps", "two_at_once")
 """Methods of `Injection` that inject the faults of a verb."""
 ERRORS = ("ENOSPC", "EIO", "EACCES", "EROFS", "EDQUOT")
 
@@ -454,13 +452,5 @@ def run(options: argparse.Namespace) -> int:
 
 def table(faults: Sequence[Fault]) -> str:
     """Return how many faults of each kind each verb had."""
-    kinds = sorted({fault.kind for fault in faults})
     counts = Counter((fault.verb, fault.kind) for fault in faults)
-    wrong = Counter(fault.verb for fault in faults if fault.wrong)
-    verbs = dict.fromkeys(fault.verb for fault in faults)
-    heads = [f"{number:>3} {kind}" for number, kind in enumerate(kinds, 1)]
-    lines = [f"{'':<22}" + "".join(f"{number:>5}" for number in range(1, len(kinds) + 1)) + "    all  wrong"]
-    for verb in verbs:
-        row = [counts[verb, kind] for kind in kinds]
-        lines.append(f"{verb:<22}" + "".join(f"{one or '':>5}" for one in row) + f"{sum(row):>7}{wrong[verb]:>7}")
-    return "\n".join([*heads, *lines])
+    return "\n".join(f"{verb:<22}{kind:<32}{count:>5}" for (verb, kind), count in counts.items())
