@@ -36,15 +36,8 @@ Edges = Callable[..., Any]
 @pytest.fixture
 def animals(edges: Edges) -> Any:
     """A greyhound is a hound and a racer; a racer is no dog."""
-    return edges(
-        "animal",
-        "dog animal",
-        "racer animal",
-        "hound dog",
-        "greyhound hound racer",
-        "whippet greyhound",
-        "beagle hound",
-    )
+    lines = "animal; dog animal; racer animal; hound dog; greyhound hound racer; whippet greyhound; beagle hound"
+    return edges(*lines.split("; "))
 
 
 def test_parents_keep_their_order_and_children_are_sorted(animals: Any) -> None:

@@ -41,14 +41,6 @@ def test_synsets_bear_the_ids_of_wordnet_30(nltk_corpora: Path) -> None:
     assert open_wordnet("nltk:tiny") is found
 
 
-def test_instances_count_only_when_asked_for(nltk_corpora: Path) -> None:
-    written(nltk_corpora / "tiny", database(SMALL))
-    found = open_wordnet("nltk:tiny")
-    (einstein,) = [node for node, name in found.nouns().nodes(data="name") if name == "einstein.n.01"]
-    assert parents(found.nouns(), einstein) == ()
-    assert len(parents(found.nouns(instances=True), einstein)) == 1
-
-
 def test_of_two_synsets_that_became_one_and_of_one_that_became_two(nltk_corpora: Path) -> None:
     # dog n02084071 went to the second, which has two of its keys; canine and entity are one.
     rows = (

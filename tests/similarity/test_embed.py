@@ -27,7 +27,6 @@ from curation.similarity.embed import (
     embed_texts,
     photos_of_folder,
     photos_of_sources,
-    usual_threads,
 )
 from curation.similarity.embeddings import open_embeddings
 from curation.similarity.encoder import ColourEncoder
@@ -229,15 +228,6 @@ def test_an_error_in_a_thread_ends_the_work(tmp_path: Path) -> None:
     with pytest.raises(EncoderError, match="not finite"):
         embed_photos(photos_of(tmp_path / "p"), encoder, tmp_path / "s", batch=2, threads=3)
     assert not (tmp_path / "s").exists()
-
-
-@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="the system does not tell cores of a process")
-def test_as_many_threads_as_cores_of_this_process(tmp_path: Path) -> None:
-    code = "import os; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))}); "
-    code += "from curation.similarity.embed import usual_threads; print(usual_threads())"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
-    assert done.stdout.strip() == "1"
-    assert usual_threads() == min(16, len(os.sched_getaffinity(0)))
 
 
 KILLED = """

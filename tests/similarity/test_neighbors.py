@@ -18,7 +18,7 @@ from curation.similarity.encoder import ColourEncoder
 from curation.similarity.from_files import Pairs, embed
 from curation.similarity.from_files import neighbors as search
 from curation.similarity.neighbors import nearest, nearest_in_corpus, nearest_others
-from tests.rounding import cosine_error, product_error
+from tests.rounding import cosine_error
 from tests.similarity.clip_world import write_photos
 
 
@@ -83,21 +83,6 @@ def test_the_smallest_differences_count() -> None:
     assert (scores == ordered).all()
 
 
-def test_real_numbers_and_blocks() -> None:
-    rng = np.random.default_rng(1)
-    queries, references = (rng.normal(size=(n, 24)).astype(np.float32) for n in (40, 3000))
-    places, scores = nearest(queries, references, 20, block=7)
-    again, _ = nearest(queries, references, 20, block=40)
-    exact = queries.astype(np.float64) @ references.astype(np.float64).T
-    allowed = product_error(queries, references.T).max()
-    assert np.abs(np.take_along_axis(exact, places, axis=1) - scores).max() <= allowed
-    assert (np.diff(scores, axis=1) <= 0).all()
-    best = np.sort(exact, axis=1)[:, -20:][:, ::-1]
-    # Two products whose order differs are both within the bound of where they stand.
-    for found in (places, again):
-        assert np.abs(best - np.take_along_axis(exact, found, axis=1)).max() <= 2 * allowed
-
-
 @pytest.mark.parametrize("spread", [1.0, 0.02])
 def test_products_of_float64_decide(spread: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """Near copies and exact ones are among the references."""
@@ -114,12 +99,6 @@ def test_products_of_float64_decide(spread: float, monkeypatch: pytest.MonkeyPat
         places, products = nearest(queries, references, 30, block=block)
         np.testing.assert_array_equal(places, expected)
         np.testing.assert_array_equal(products, np.take_along_axis(exact, expected, axis=1))
-
-
-def test_read_only_vectors_are_taken() -> None:
-    references = np.eye(3, dtype=np.float32)
-    references.flags.writeable = False
-    assert nearest(references, references, 1)[0][:, 0].tolist() == [0, 1, 2]
 
 
 @pytest.mark.parametrize(

@@ -63,15 +63,6 @@ def test_threads_change_no_byte_and_the_callers_threads_stay(config: str, tmp_pa
     assert stores[0] == stores[1]
 
 
-def test_prepared_pictures_hold_what_the_models_transform_gives(config: str) -> None:
-    loaded = load_model(config, random_weights=3)
-    encoder = OpenClipEncoder(loaded)
-    values = torch.from_numpy(np.stack([encoder.prepare(one) for one in images()])).permute(0, 3, 1, 2).float() / 255
-    for step in encoder._of_batch:
-        values = step(values)
-    assert torch.equal(values, torch.stack([loaded.preprocess(one) for one in images()]))
-
-
 def test_the_pooled_embedding_is_what_the_projection_takes(config: str) -> None:
     loaded = load_model(config, random_weights=3)
     projection = loaded.model.visual.proj.detach().numpy()
