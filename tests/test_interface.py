@@ -332,7 +332,7 @@ PACKAGED = "elephant/val2017"
         (lambda api: api.build(api.load(PACKAGED)), "already complete"),
         (lambda api: api.audit(PACKAGED, exemplars=0), "at least 1"),
         (lambda api: api.leaks(PACKAGED, corpus=".", photos=".", workers=0), "value of workers"),
-        (lambda api: api.leaks(PACKAGED, corpus=".", photos=".", margin=float("nan")), "value of margin"),
+        (lambda api: api.leaks(PACKAGED, corpus=".", photos=".", radius=100), "value of radius"),
         (lambda api: api.publish([], "org/name"), "not empty"),
         (lambda api: api.publish([PACKAGED, PACKAGED], "org/name"), "none twice"),
         (lambda api: api.verify(PACKAGED, {1: "coco.json"}), "mapping of names"),

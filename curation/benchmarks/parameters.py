@@ -155,7 +155,7 @@ def wordnet_parameter() -> Parameter:
             raise ProtocolError(
                 "Unsupported WordNet",
                 where="--set wordnet",
-                expected="nltk[:CORPUS[:LANGUAGE]], or nothing for the built-in WordNet 3.0",
+                expected="nltk[:CORPUS], or nothing for the built-in WordNet 3.0",
                 found=repr(text[:60]),
             )
         found = open_wordnet(which)

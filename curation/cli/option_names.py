@@ -45,7 +45,7 @@ class OptionName(NamedTuple):
 _SETTINGS = """
 seam wordnet names edits setting betas fbeta_formula fbeta_ratios recalls level_counts difficult similar thetas
 t_star fpr official_compat embedding precision random_weights template batch threads batch_size n_train sample
-radius margin plant weighting restarts exemplars iou unknown unknown_id id_form strict_layout class_names
+radius plant weighting restarts exemplars iou unknown unknown_id id_form strict_layout class_names
 class_tree
 """
 NAMES: Mapping[str, OptionName | None] = {
@@ -108,7 +108,6 @@ NAMES: Mapping[str, OptionName | None] = {
     "reason": OptionName("note"),
     "exit_code": OptionName("strict"),
     # Arguments of Python alone.
-    "embed.images": None,
     "presence.classes": None,
 }
 """By parameter, or by function and parameter; None: no option."""

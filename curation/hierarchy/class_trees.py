@@ -116,15 +116,13 @@ def _malformed(path: Path, number: int, line: str, expected: str) -> HierarchyEr
     )
 
 
-def read_open_images(tree: Path, names: Path | None = None, *, parts: bool = False) -> Graph:
+def read_open_images(tree: Path, *, parts: bool = False) -> Graph:
     """Return Open Images' class hierarchy; nodes are its label names such as ``/m/0bt9lr``.
 
     Parameters
     ----------
     tree : Path
         ``bbox_labels_600_hierarchy.json``: nested ``LabelName``, ``Subcategory``, ``Part``.
-    names : Path, optional
-        ``class-descriptions-boxable.csv``: label name, name.
     parts : bool
         Whether ``Part`` counts as kinship too. It says that a wheel belongs to a car, not that it is one.
 
@@ -147,9 +145,6 @@ def read_open_images(tree: Path, names: Path | None = None, *, parts: bool = Fal
         below = [*entry.kinds, *(entry.parts if parts else ())]
         pending += [(one, entry.name) for one in reversed(below)]
     require_acyclic(graph, str(tree))
-    for node, name in read_open_images_names(names).items() if names is not None else ():
-        if node in graph:
-            graph.nodes[node]["lemmas"] = name.replace(" ", "_")
     return graph
 
 

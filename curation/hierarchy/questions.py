@@ -34,8 +34,7 @@ class Hierarchy:
     Attributes
     ----------
     wordnet
-        in place of WordNet 3.0's nouns, which are built in: nltk[:CORPUS[:LANGUAGE]], a WordNet of NLTK's data
-        (nltk:wordnet31, nltk:omw-1.4:fra)
+        in place of WordNet 3.0's nouns, which are built in: nltk[:CORPUS], a WordNet of NLTK's data (nltk:wordnet31)
     edges
         another hierarchy: parent and child on each line
     names

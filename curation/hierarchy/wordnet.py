@@ -11,10 +11,10 @@ synset is held against WordNet 3.0 by its sense keys, as NLTK's `map_to_one` doe
 
 from __future__ import annotations
 
-import re
 import warnings
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib import resources
@@ -43,13 +43,8 @@ from curation.ilsvrc2012 import ilsvrc2012_classes
 if TYPE_CHECKING:
     from curation.hierarchy.hierarchy import Graph
 
-NLTK = "nltk"
 OWN = 10**8
 """Added to the offset of a synset that WordNet 3.0 lacks: its id has nine digits."""
-_USUAL_CORPUS = "wordnet"
-_LANGUAGES = r".*/wn-[a-z\-]*\.tab"
-"""Files of the Open Multilingual WordNet as NLTK looks for them: ``fra/wn-data-fra.tab``."""
-
 Positions = npt.NDArray[np.int64]
 Texts = npt.NDArray[Any]
 
@@ -66,8 +61,6 @@ class Wordnet:
         With the numbers of the ids in place of the file's offsets.
     lemmas : sequence of str
         Of each synset, joined by blanks; the first makes its unique name, ``dog.n.01``.
-    words : sequence of str, optional
-        The lemmas to show and to search where they are of another language.
     difference : str
         How its synsets differ from those of WordNet 3.0; ``""`` for 3.0 itself.
     """
@@ -75,7 +68,6 @@ class Wordnet:
     name: str
     table: NounTable
     lemmas: Sequence[str]
-    words: Sequence[str] | None = None
     difference: str = ""
 
     def __repr__(self) -> str:
@@ -104,11 +96,10 @@ class Wordnet:
         chosen = np.arange(len(self.lemmas)) if above is None else self._above(above, instances=instances)
         ids = [wnid(offset) for offset in self.table.offsets[chosen].tolist()]
         rows = chosen.tolist()
-        words = self.words or self.lemmas
         graph: Graph = nx.DiGraph(origin=f"{self.name} nouns")
         for node, row, sense in zip(ids, rows, self.table.senses[chosen].tolist(), strict=True):
             name = f"{self.lemmas[row].split(' ', 1)[0].lower()}.n.{sense:02d}"
-            graph.add_node(node, lemmas=words[row], name=name)
+            graph.add_node(node, lemmas=self.lemmas[row], name=name)
         graph.add_edges_from(self._edges(chosen, np.array(ids, object), instances=instances))
         if self.difference:
             require_acyclic(graph, self.name)
@@ -128,7 +119,7 @@ class Wordnet:
 
     def words_of(self, synset: str) -> tuple[str, ...]:
         """Return the lemmas of a synset; `HierarchyError` where it is none."""
-        return tuple((self.words or self.lemmas)[int(self.positions([synset])[0])].split(" "))
+        return tuple(self.lemmas[int(self.positions([synset])[0])].split(" "))
 
     def positions(self, synsets: Collection[str]) -> Positions:
         """Return the position of each synset; `HierarchyError` where one is none of this WordNet."""
@@ -195,8 +186,7 @@ def open_wordnet(which: Wordnet | str | None = None) -> Wordnet:
     Parameters
     ----------
     which : Wordnet or str, optional
-        ``nltk:CORPUS`` for one of NLTK's data (``nltk`` alone: its ``wordnet``; ``nltk:omw-1.4:fra``: WordNet 3.0 with
-        the French lemmas of the Open Multilingual WordNet); by default the built-in WordNet 3.0.
+        ``nltk:CORPUS`` for one of NLTK's data (``nltk`` alone: its ``wordnet``); by default the built-in WordNet 3.0.
 
     Raises
     ------
@@ -205,7 +195,7 @@ def open_wordnet(which: Wordnet | str | None = None) -> Wordnet:
     HierarchyError
         NLTK's corpus is not a WordNet.
     MissingFileError
-        NLTK's data hold no such corpus, or it has no such language.
+        NLTK's data hold no such corpus; the message names the command that installs it.
     MissingExtraError
         NLTK is not installed.
 
@@ -223,10 +213,11 @@ def open_wordnet(which: Wordnet | str | None = None) -> Wordnet:
         return which
     if which is None:
         return _built_in()
-    if which.partition(":")[0] == NLTK:
-        return nltk_wordnet(which)
+    name, _, corpus = which.partition(":")
+    if name == "nltk":
+        return _of_nltk(corpus or "wordnet")
     raise UsageError(
-        "There is no such WordNet", where=which[:200], expected="nltk[:CORPUS[:LANGUAGE]]",
+        "There is no such WordNet", where=which[:200], expected="nltk[:CORPUS]",
         hint="leave it out: WordNet 3.0 is built in",
     )  # fmt: skip
 
@@ -237,56 +228,34 @@ def _built_in() -> Wordnet:
 
 
 @cache
-def nltk_wordnet(which: str) -> Wordnet:
-    """Return the WordNet of ``nltk``, ``nltk:CORPUS`` or ``nltk:CORPUS:LANGUAGE``.
-
-    Raises
-    ------
-    MissingExtraError
-        NLTK is not installed.
-    MissingFileError
-        NLTK's data hold no such corpus, or it has no such language; the message names the command that installs it.
-    HierarchyError
-        The corpus is no WordNet.
-    """
-    corpus, _, language = which.partition(":")[2].partition(":")
-    corpus = corpus or _USUAL_CORPUS
-    root = _root(corpus, which)
-    try:
-        return _multilingual(root, corpus, language) if "omw" in corpus else _english(root, corpus, language)
-    except (LookupError, ValueError, OSError) as error:
-        found = f"{type(error).__name__}: {error}"[:300]
-        raise HierarchyError("NLTK cannot read this WordNet", where=which, found=found) from None
-
-
-def _root(corpus: str, which: str) -> Any:
+def _of_nltk(corpus: str) -> Wordnet:
     try:
         import nltk
     except ImportError:
-        raise MissingExtraError("NLTK is not installed", where=which, hint="pip install 'curation[analysis]'") from None
+        hint = "pip install 'curation[analysis]'"
+        raise MissingExtraError("NLTK is not installed", where=f"nltk:{corpus}", hint=hint) from None
     for path in (f"corpora/{corpus}", f"corpora/{corpus}.zip/{corpus}/"):
-        try:
-            return nltk.data.find(path)
-        except (LookupError, ValueError, OSError):
-            continue
-    raise MissingFileError(
-        "NLTK's data hold no such corpus", where=which,
-        expected="nltk:wordnet, nltk:wordnet31, nltk:english_wordnet, nltk:omw-1.4:fra, …",
-        found=f"no corpora/{corpus} in {', '.join(map(str, nltk.data.path))}"[:300],
-        hint=f"python -m nltk.downloader {corpus}",
-    )  # fmt: skip
-
-
-def _english(root: Any, corpus: str, language: str) -> Wordnet:
-    if language:
-        what, where = "Only the Open Multilingual WordNet has languages", f"nltk:{corpus}:{language}"
-        raise MissingFileError(what, where=where, expected=f"nltk:omw-1.4:{language}")
-    data, index = _read(root, "data.noun"), _read(root, "index.noun")
-    lines = list(noun_lines(data, f"{corpus}/data.noun"))
-    if not lines:
-        raise ValueError("data.noun holds no synset")
-    numbers = _numbers(lines)
-    table, lemmas = table_from(lines, numbers, senses_in(index, f"{corpus}/index.noun"), corpus)
+        # No such corpus, or a path that NLTK does not open.
+        with suppress(LookupError, ValueError, OSError):
+            root = nltk.data.find(path)
+            break
+    else:
+        raise MissingFileError(
+            "NLTK's data hold no such corpus", where=f"nltk:{corpus}",
+            expected="nltk:wordnet, nltk:wordnet31, nltk:english_wordnet, …",
+            found=f"no corpora/{corpus} in {', '.join(map(str, nltk.data.path))}"[:300],
+            hint=f"python -m nltk.downloader {corpus}",
+        )  # fmt: skip
+    try:
+        data, index = (_read(root, name) for name in ("data.noun", "index.noun"))
+        lines = list(noun_lines(data, f"{corpus}/data.noun"))
+        if not lines:
+            raise ValueError("data.noun holds no synset")
+        numbers = _numbers(lines)
+        table, lemmas = table_from(lines, numbers, senses_in(index, f"{corpus}/index.noun"), corpus)
+    except (LookupError, ValueError, OSError) as error:
+        found = f"{type(error).__name__}: {error}"[:300]
+        raise HierarchyError("NLTK cannot read this WordNet", where=f"nltk:{corpus}", found=found) from None
     own = sum(number >= OWN for number in numbers)
     return Wordnet(
         name=f"{wordnet_version(data) or 'WordNet'} (NLTK's {corpus})",
@@ -295,6 +264,12 @@ def _english(root: Any, corpus: str, language: str) -> Wordnet:
         difference=f"{len(lines)} nouns: it lacks {SYNSETS - len(lines) + own} of the {SYNSETS} of WordNet 3.0, and "
         f"{own} are its own",
     )
+
+
+def _read(root: Any, name: str) -> bytes:
+    with root.join(name).open() as stream:
+        data: bytes = stream.read()
+    return data
 
 
 def _numbers(lines: Sequence[NounLine]) -> list[int]:
@@ -313,43 +288,6 @@ def _numbers(lines: Sequence[NounLine]) -> list[int]:
         if place_of[offset] == place:
             numbers.setdefault(place, offset)
     return [numbers.get(place, OWN + line.offset) for place, line in enumerate(lines)]
-
-
-def _multilingual(root: Any, corpus: str, language: str) -> Wordnet:
-    """Return WordNet 3.0, whose synsets the files name, with the lemmas of a language."""
-    from nltk.corpus.reader import CorpusReader
-
-    reader = CorpusReader(root, _LANGUAGES)
-    files = {re.split(r"[-.]", name)[-2]: name for name in sorted(reader.fileids(), reverse=True)}
-    if language not in files:
-        raise MissingFileError(
-            f"{corpus} has no such language", where=f"nltk:{corpus}{':' if language else ''}{language}",
-            expected=", ".join(sorted(files))[:600], found=language or "no language",
-            hint=f"--set wordnet=nltk:{corpus}:fra" if "fra" in files else None,
-        )  # fmt: skip
-    english = open_wordnet()
-    words: dict[int, list[str]] = {}
-    for line in _read(root, files[language]).decode("utf-8").splitlines():
-        fields = line.strip().split("\t")
-        if len(fields) >= 3 and not line.startswith("#") and fields[0].endswith("-n"):
-            owner, _, kind = f":{fields[1]}".rpartition(":")
-            if kind == "lemma" and owner in ("", f":{language}"):
-                words.setdefault(int(fields[0][:8]), []).append(fields[-1].strip().replace(" ", "_"))
-    offsets = english.table.offsets.tolist()
-    return Wordnet(
-        name=f"WordNet 3.0 with the lemmas {language} of NLTK's {corpus}",
-        table=english.table,
-        lemmas=english.lemmas,
-        words=[" ".join(words.get(offset, ())) for offset in offsets],
-        difference=f"the nouns of WordNet 3.0, {sum(offset in words for offset in offsets)} of {SYNSETS} with a lemma "
-        f"in {language}",
-    )
-
-
-def _read(root: Any, name: str) -> bytes:
-    with root.join(name).open() as stream:
-        data: bytes = stream.read()
-    return data
 
 
 def named_wordnet(which: str | None) -> Wordnet:

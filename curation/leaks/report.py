@@ -51,8 +51,7 @@ class Leaks(Result):
 
     def __init__(
         self,
-        about: Data,
-        sections: Data,
+        data: Data,
         *,
         evidence: Sequence[Evidence],
         unreadable: Sequence[tuple[str, str]] = (),
@@ -60,7 +59,6 @@ class Leaks(Result):
         thumbnails: Mapping[str, bytes] | None = None,
         notes: Sequence[str] = (),
     ) -> None:
-        data = {**about, **sections}
         super().__init__(REPORT, data, scored=_scored(data), notes=notes)
         self.evidence = tuple(evidence)
         self.unreadable = tuple(unreadable)
@@ -99,9 +97,9 @@ class Leaks(Result):
         for kind, chosen in shown_pairs(self.evidence).items():
             pairs = [
                 {
-                    "value": _in_words(one),
+                    "value": f"{one.value:.0f} of 256 bits differ, bound {one.threshold:.0f}; {one.variant}",
                     "sides": [
-                        ("benchmark", one.benchmark, _link(_small(self._photos.get(one.benchmark)))),
+                        ("benchmark", one.benchmark, _link(self._photos.get(one.benchmark))),
                         ("corpus", one.corpus, _link(self._thumbnails.get(one.corpus))),
                     ],
                 }
@@ -116,45 +114,27 @@ TITLES: Mapping[str, str] = {
     "same_pixels": "The same pixels",
     "perceptual": "Nearly the same, by perceptual hash",
     "mirrored": "Nearly the same, mirrored",
-    "embedding": "Alike by embedding",
 }
 
 
 def shown_pairs(evidence: Sequence[Evidence]) -> dict[str, list[Evidence]]:
     """Return the pairs of each kind that the page shows, nearest to the threshold first: these need a look."""
-    found: dict[str, list[Evidence]] = {}
-    for kind in KINDS:
-        of_kind = [item for item in evidence if item.kind == kind]
-        if of_kind:
-            # Bits are counted from the same on, a cosine towards it.
-            found[kind] = sorted(of_kind, key=lambda one: one.value, reverse=kind != "embedding")[:PAIRS_SHOWN]
-    return found
+    ranked = sorted(evidence, key=lambda one: -one.value)
+    found = {kind: [one for one in ranked if one.kind == kind][:PAIRS_SHOWN] for kind in KINDS}
+    return {kind: chosen for kind, chosen in found.items() if chosen}
 
 
-def _small(path: Path | None) -> bytes | None:
-    if path is None:
-        return None
+def _link(picture: bytes | Path | None) -> str:
     try:
-        return thumbnail(read_photo(path))
+        data = thumbnail(read_photo(picture)) if isinstance(picture, Path) else picture
     except BrokenPhotoError:
-        return None
-
-
-def _link(picture: bytes | None) -> str:
-    return f"data:image/jpeg;base64,{b64encode(picture).decode()}" if picture else ""
-
-
-def _in_words(one: Evidence) -> str:
-    if one.kind == "same_pixels":
-        return "all pixels equal"
-    if one.kind == "embedding":
-        return f"cosine {one.value:.4f}, bound {one.threshold:.4f}, {one.variant}"
-    return f"{one.value:.0f} of 256 bits differ, bound {one.threshold:.0f}; {one.variant}"
+        return ""
+    return f"data:image/jpeg;base64,{b64encode(data).decode()}" if data else ""
 
 
 def summary_lines(data: Data) -> list[str]:
     """Return what was found, in sentences."""
-    whole, corpus, planted, decoys = data["parts"][WHOLE], data["corpus"], data["planted"], data["decoys"]
+    whole, corpus, planted = data["parts"][WHOLE], data["corpus"], data["planted"]
     leaked = whole["leaked"]
     lines = [
         "No photo of the benchmark could be compared: nothing is known about leaks."
@@ -176,12 +156,6 @@ def summary_lines(data: Data) -> list[str]:
             f"Planted copies found, with 95 % intervals: {counts}; {planted['taken_for_another']} of "
             f"{planted['copies']:,} were also mistaken for another image."
         )
-    if decoys["by_chance"] is None:
-        lines.append("The benchmark has fewer than eight pictures: chance matches were not estimated.")
-    else:
-        high = decoys["by_chance_high"]
-        upper = "" if high is None else f" (at most {high:.1f}, 95 %)"
-        lines.append(f"Corpus images that match a decoy, by chance: {decoys['by_chance']:,}{upper}.")
     return lines
 
 
@@ -203,18 +177,17 @@ def _scored(data: Data) -> Iterator[Scored]:
 
 
 def _of_check(data: Data) -> list[Value]:
-    planted, decoys, images = data["planted"], data["decoys"], data["corpus"]["images"]
-    values = [Value(key, decoys[key], n=images) for key in ("by_chance", "by_chance_high")]
-    values += [Value(key, decoys[key], n=decoys["matched"]) for key in ("precision", "precision_low")]
-    if planted is not None:
-        values.append(Value("taken_for_another", planted["share"], n=planted["copies"]))
-        ends = {"recall": "recall", "recall_low": "low", "recall_high": "high"}
-        values += [
+    if (planted := data["planted"]) is None:
+        return []
+    ends = {"recall": "recall", "recall_low": "low", "recall_high": "high"}
+    return [
+        Value("taken_for_another", planted["share"], n=planted["copies"]),
+        *(
             Value(key, one[name], {"alteration": alteration}, planted["images"])
             for alteration, one in planted["alterations"].items()
             for key, name in ends.items()
-        ]
-    return values
+        ),
+    ]
 
 
 def _tables(result: Result) -> Iterator[Table]:
@@ -293,11 +266,6 @@ class LeakFile(msgspec.Struct, frozen=True):
     corpus: _Corpus
     parts: dict[str, _Part]
     planted: _Copies | None = None
-
-    @property
-    def whole(self) -> str:
-        """The name of all parts together among the parts."""
-        return WHOLE
 
     @property
     def missed(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from itertools import chain, islice
@@ -17,15 +17,13 @@ from curation.arguments import Workers, checked
 from curation.engines.running import EngineName, run_step
 from curation.engines.shards import Shards
 from curation.errors import MissingFileError, UsageError
-from curation.leaks.fingerprints import fingerprints, pictures_of
-from curation.leaks.recall_probe import planted, wilson
+from curation.leaks.fingerprints import Fingerprints, fingerprints, pictures_of
+from curation.leaks.recall_probe import planted
 from curation.leaks.report import WHOLE, Leaks, shown_pairs
-from curation.leaks.step import KINDS, MARGIN, RADIUS, Evidence, FindLeaks, Known
+from curation.leaks.step import KINDS, LARGEST_RADIUS, RADIUS, Evidence, FindLeaks
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
 from curation.similarity.embed import quiet, usual_threads
-from curation.similarity.encoder import Encoder
-from curation.similarity.from_files import EncoderOptions
 from curation.sources.corpus import corpus_blocks
 from curation.sources.photos import BrokenPhotoError, PhotoFolder, read_photo
 from curation.wording import counted
@@ -34,7 +32,6 @@ PLANTED = 100
 MOST_PAIRS = 2_000_000
 MOST_UNREADABLE = 10_000
 _EXAMPLES = 5
-_LOOKED_FOR = ("perceptual", "mirrored")
 
 
 @checked
@@ -45,9 +42,7 @@ def leaks(
     photos: Annotated[Mapping[str, Path] | Path, "[NAMESPACE=]DIR"],
     root: Annotated[str | None, "DIR"] = None,
     part: Sequence[str] | str = (),
-    radius: Annotated[int, Meta(ge=0), "BITS"] = RADIUS,
-    encoder: EncoderOptions | None = None,
-    margin: Annotated[float, Meta(gt=0, le=1), "SHARE"] = MARGIN,
+    radius: Annotated[int, Meta(ge=0, le=LARGEST_RADIUS), "BITS"] = RADIUS,
     plant: Annotated[int, Meta(ge=0, le=1 << 20)] = PLANTED,
     engine: EngineName = "local",
     workers: Workers | None = None,
@@ -70,9 +65,6 @@ def leaks(
         only these parts of the benchmark (default: every part whose list is available; repeatable)
     radius : int
         most bits of 256 in which perceptual hashes of a photo and its copy differ
-    margin : float
-        with --encoder or --model: how far a corpus image must be from the cosine of the most similar other benchmark
-        image (0) to identity (1)
     plant : int
         benchmark images to resize, re-encode, crop and mirror and then look for, to measure what is missed
     engine : {"local", "ray"}
@@ -81,8 +73,6 @@ def leaks(
         of the engine (one per core)
     evidence : Path, optional
         keep what was found in each block: the same command resumes after an interruption
-    encoder : EncoderOptions, optional
-        Also compare embeddings, by this encoder.
 
     Returns
     -------
@@ -110,16 +100,13 @@ def leaks(
     """
     loaded = manifest if isinstance(manifest, Manifest) else load_manifest(str(manifest))
     lists = _lists(loaded, [part] if isinstance(part, str) else part)
-    if encoder is not None:
-        encoder.check()
-    look = encoder if encoder is not None and (encoder.encoder or encoder.model) else None
     images = {one for ids in lists.values() for one in ids}
     places = [corpus] if isinstance(corpus, str | Path) else list(corpus)
     blocks = chain.from_iterable(corpus_blocks(place, root=root) for place in places)
     # A missing corpus is reported before the benchmark is read.
     first = list(islice(blocks, 1))
     paths = _paths(sorted(images), photos)
-    found, broken = _read(paths, look.open() if look else None)
+    found, broken = _read(paths)
     if not found:
         raise MissingFileError(
             "No image of the benchmark could be compared: nothing is known about leaks",
@@ -130,7 +117,7 @@ def leaks(
             else "no photos",
             hint="--photos DIR is the folder of the benchmark's photos",
         )
-    step = FindLeaks.of(found, radius=radius, margin=margin, encoder=look)
+    step = FindLeaks.of(found, radius)
     with TemporaryDirectory(prefix="curation-leaks-") if evidence is None else nullcontext(evidence) as folder:
         shards = run_step(step, chain(first, blocks), out=Path(folder) / "blocks", engine=engine, workers=workers)
         seen = _Findings()
@@ -144,9 +131,8 @@ def leaks(
             found=f"{counted(seen.images, 'image')}, none readable",
             hint="; ".join(f"{name}: {why}" for name, why in seen.unreadable[:_EXAMPLES]) or None,
         )
-    readable = {one.id: paths[one.id] for one in found}
-    encoder_digest = look.open().identity.digest if look else None
-    about = {
+    readable = {image: paths[image] for image in found}
+    data = {
         "manifest": {"name": loaded.header.name, "version": loaded.header.version, "digest": loaded.digest},
         "inputs": {
             "corpus": {
@@ -158,12 +144,7 @@ def leaks(
                 }
             }
         },
-        "thresholds": {
-            "radius": step.radius, "first_radius": step.first_radius, "margin": margin if encoder_digest else None,
-            "encoder": encoder_digest,
-        },
-    }  # fmt: skip
-    sections = {
+        "thresholds": {"radius": step.radius, "first_radius": step.first_radius},
         "corpus": {
             "name": _name(places), "images": seen.images - seen.n_unreadable, "unreadable": seen.n_unreadable,
             "plain": seen.plain,
@@ -171,16 +152,14 @@ def leaks(
         "benchmark": {
             "without_photo": len(images - set(paths)),
             "unreadable": len(broken),
-            "plain": sum(all(one.found.plain) for one in found),
+            "plain": sum(all(one.plain) for one in found.values()),
         },
         "parts": _by_part(lists, readable, seen.evidence),
         "planted": planted(step, readable, plant) if plant and readable else None,
-        "decoys": _decoys(step, seen),
     }  # fmt: skip
-    notes = _notes(sections, broken)
     return Leaks(
-        about, sections, evidence=seen.evidence, unreadable=seen.unreadable, photos=readable, thumbnails=thumbnails,
-        notes=notes,
+        data, evidence=seen.evidence, unreadable=seen.unreadable, photos=readable, thumbnails=thumbnails,
+        notes=_notes(data, broken),
     )  # fmt: skip
 
 
@@ -206,72 +185,55 @@ def _paths(ids: Sequence[str], photos: Mapping[str, Path] | Path) -> dict[str, P
     return found
 
 
-def _read(paths: Mapping[str, Path], encoder: Encoder | None) -> tuple[list[Known], dict[str, str]]:
+def _read(paths: Mapping[str, Path]) -> tuple[dict[str, Fingerprints], dict[str, str]]:
     """Return what the benchmark's photos are recognised by, and why others cannot be read."""
-    from PIL import ImageOps
     from tqdm import tqdm
 
-    def read(name: str) -> tuple[str, Any, Any]:
+    def read(name: str) -> Fingerprints | str:
         try:
-            pictures = pictures_of(read_photo(paths[name]))
+            return fingerprints(pictures_of(read_photo(paths[name])), variants=True)
         except BrokenPhotoError as error:
-            return name, None, str(error)
-        both = [encoder.prepare(one) for one in (pictures[0], ImageOps.mirror(pictures[0]))] if encoder else None
-        return name, fingerprints(pictures, variants=True), both
+            return str(error)
 
-    photos: list[Known] = []
-    broken: dict[str, str] = {}
     with quiet(), ThreadPoolExecutor(usual_threads()) as pool:
-        for name, found, rest in tqdm(pool.map(read, paths), "benchmark", len(paths), unit=" photos", disable=None):
-            if found is None:
-                broken[name] = rest
-            else:
-                photos.append(Known(name, found, encoder.encode_prepared(rest) if encoder else None))
-    return photos, broken
+        done = tqdm(pool.map(read, paths), "benchmark", len(paths), unit=" photos", disable=None)
+        read_ones = dict(zip(paths, done, strict=True))
+    readable = {name: found for name, found in read_ones.items() if not isinstance(found, str)}
+    return readable, {name: why for name, why in read_ones.items() if isinstance(why, str)}
 
 
 class _Findings:
     """The evidence in shards, without thumbnails."""
 
     def __init__(self) -> None:
-        self.images = self.plain = self.n_unreadable = self.matched = self.by_chance = 0
+        self.images = self.plain = self.n_unreadable = 0
         self.evidence: list[Evidence] = []
         self.unreadable: list[tuple[str, str]] = []
 
     def add(self, shards: Shards) -> None:
         """Take in the output of a step, block by block."""
         for table in shards.tables(["kind", "benchmark", "corpus", "variant", "value", "threshold"]):
-            self._add(table.to_pylist())
+            for row in table.to_pylist():
+                self._add(**row)
+            if len(self.evidence) > MOST_PAIRS:
+                raise UsageError(
+                    "Too many pairs to list",
+                    expected=f"at most {MOST_PAIRS:,}",
+                    hint="a smaller --set radius=…, or leave drawings and forms out of the benchmark",
+                )
         self.evidence.sort(key=lambda one: (one.benchmark, one.corpus, KINDS.index(one.kind)))
 
-    def _add(self, rows: Iterable[Mapping[str, Any]]) -> None:
-        matched = set()
-        for row in rows:
-            kind = row["kind"]
-            if kind == "read":
-                self.images += int(row["value"])
-            elif kind == "plain":
-                self.plain += 1
-            elif kind == "decoy":
-                self.by_chance += 1
-            elif kind == "unreadable":
-                self.n_unreadable += 1
-                if len(self.unreadable) < MOST_UNREADABLE:
-                    self.unreadable.append((row["corpus"], row["variant"]))
-            else:
-                self.evidence.append(
-                    Evidence(row["benchmark"], row["corpus"], kind, row["variant"], row["value"],
-                             row["threshold"])
-                )  # fmt: skip
-                if kind in _LOOKED_FOR:
-                    matched.add(row["corpus"])
-        self.matched += len(matched)
-        if len(self.evidence) > MOST_PAIRS:
-            raise UsageError(
-                "Too many pairs to list",
-                expected=f"at most {MOST_PAIRS:,}",
-                hint="a smaller --set radius=…, or leave drawings and forms out of the benchmark",
-            )
+    def _add(self, kind: Any, benchmark: str, corpus: str, variant: str, value: float, threshold: float) -> None:
+        if kind == "read":
+            self.images += int(value)
+        elif kind == "plain":
+            self.plain += 1
+        elif kind == "unreadable":
+            self.n_unreadable += 1
+            if len(self.unreadable) < MOST_UNREADABLE:
+                self.unreadable.append((corpus, variant))
+        else:
+            self.evidence.append(Evidence(benchmark, corpus, kind, variant, value, threshold))
 
 
 def _thumbnails(shards: Shards, evidence: Sequence[Evidence]) -> dict[str, bytes]:
@@ -311,23 +273,9 @@ def _by_part(
     return parts
 
 
-def _decoys(step: FindLeaks, seen: _Findings) -> dict[str, Any]:
-    """Return how many corpus images match a decoy, and the precision that follows for those that were found."""
-    by_chance = seen.by_chance if step.has_decoys else None
-    images = seen.images - seen.n_unreadable
-    high = None if by_chance is None or not images else wilson(by_chance, images)[1] * images
-    shares = [
-        None if one is None or not seen.matched else max(0.0, 1 - one / seen.matched) for one in (by_chance, high)
-    ]
-    return {
-        "codes": step.codes.shape[0] * step.codes.shape[1], "by_chance": by_chance, "by_chance_high": high,
-        "matched": seen.matched, "precision": shares[0], "precision_low": shares[1],
-    }  # fmt: skip
-
-
-def _notes(sections: Mapping[str, Any], broken: Mapping[str, str]) -> list[str]:
+def _notes(data: Mapping[str, Any], broken: Mapping[str, str]) -> list[str]:
     notes = []
-    benchmark, corpus = sections["benchmark"], sections["corpus"]
+    benchmark, corpus = data["benchmark"], data["corpus"]
     if absent := benchmark["without_photo"]:
         notes.append(f"{counted(absent, 'benchmark image')} without a photo: not compared")
     if broken:

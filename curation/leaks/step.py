@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, get_args
 
 import numpy as np
 
 from curation.engines.step import Step
-from curation.errors import UsageError
 from curation.leaks.fingerprints import (
     BITS,
     FIRST_BITS,
@@ -25,9 +24,6 @@ from curation.leaks.fingerprints import (
     pictures_of,
 )
 from curation.similarity.embed import quiet
-from curation.similarity.embeddings import Vectors, unit_rows
-from curation.similarity.encoder import Encoder, Prepared
-from curation.similarity.from_files import EncoderOptions
 from curation.sources.corpus import Photo, photo_data
 from curation.sources.photos import BrokenPhotoError
 from curation.sources.source import Int64s
@@ -37,17 +33,15 @@ if TYPE_CHECKING:
 
 RADIUS, FIRST_RADIUS = 64, 12
 """Bits of 256, and of the first 64, in which the codes of a photo and its copy differ at most (docs/leaks.md)."""
+LARGEST_RADIUS = BITS // 2 - 32
+"""Codes of unrelated photos differ in about half of the bits."""
 _ROWS, _COLUMNS = 8, 1 << 12
 """Codes compared at a time: what that takes fits into a core's own cache."""
-_BATCH = 16
-"""Pictures encoded at a time."""
 _AT_ONCE = 64
 """Photos whose bytes are held at a time."""
-_DECOY_PARTS = 8
 
-
-Kind = Literal["same_pixels", "perceptual", "mirrored", "embedding"]
-KINDS: tuple[Kind, ...] = ("same_pixels", "perceptual", "mirrored", "embedding")
+Kind = Literal["same_pixels", "perceptual", "mirrored"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
 """How a corpus image is found to be a benchmark image, strongest first."""
 _THUMBNAIL = 192
 
@@ -60,11 +54,11 @@ class Evidence:
     ----------
     benchmark, corpus : str
         Ids; that of a corpus image in a tar shard begins with the name of the shard.
-    kind : {"same_pixels", "perceptual", "mirrored", "embedding"}
+    kind : {"same_pixels", "perceptual", "mirrored"}
     variant : str
         What of the benchmark image it is most like: ``whole``, ``crop 33``, ``mirrored`` …
     value, threshold : float
-        Bits of 256 in which the codes differ, at most the threshold; of an embedding the cosine, at least that.
+        Bits of 256 in which the codes differ, at most the threshold.
     """
 
     benchmark: str
@@ -84,108 +78,29 @@ def thumbnail(data: bytes) -> bytes:
     return made.getvalue()
 
 
-def as_table(rows: Sequence[tuple[Any, ...]]) -> pyarrow.Table:
-    """Return rows of a step as a table: kind, benchmark, corpus, variant, value, threshold, thumbnail.
+class Row(NamedTuple):
+    """A row of a step's output: evidence, or what was read.
 
     Beside the kinds of evidence there are: ``read``, whose value says how many images there were; ``unreadable``, whose
-    variant is the reason; ``plain``, an image that is compared by its pixels alone; ``decoy``, an image that is near a
-    code by chance.
+    variant is the reason; ``plain``, an image that is compared by its pixels alone.
     """
+
+    kind: str
+    benchmark: str = ""
+    corpus: str = ""
+    variant: str = ""
+    value: float = 0.0
+    threshold: float = 0.0
+    thumbnail: bytes | None = None
+
+
+def _table_of(rows: Sequence[Row]) -> pyarrow.Table:
     import pyarrow
 
-    schema = pyarrow.schema(
-        [
-            *((name, pyarrow.string()) for name in ("kind", "benchmark", "corpus", "variant")),
-            ("value", pyarrow.float64()),
-            ("threshold", pyarrow.float64()),
-            ("thumbnail", pyarrow.binary()),
-        ]
-    )
-    columns = list(zip(*rows, strict=True)) if rows else [()] * len(schema)
-    arrays = [pyarrow.array(column, field.type) for column, field in zip(columns, schema, strict=True)]
-    return pyarrow.Table.from_arrays(arrays, schema=schema)
-
-
-MARGIN = 0.5
-"""How far from the most similar other benchmark image to the same one a cosine must be."""
-DECIMALS = 4
-"""Cosines are rounded to so many: the last bits of a product depend on how many were computed at once."""
-LOOKS = ("whole", "mirrored")
-_COSINES = 16
-
-
-class Near(NamedTuple):
-    """A row of vectors, the benchmark image that it is near to, which variant of that, the cosine and its bound."""
-
-    row: int
-    owner: int
-    variant: str
-    cosine: float
-    bound: float
-
-
-@dataclass(frozen=True, eq=False)
-class Look:
-    """What the images of a benchmark look like to an encoder.
-
-    Attributes
-    ----------
-    vectors : ndarray of float32, shape (n * variants, d)
-        Unit vectors: of each image whole and mirrored.
-    bounds : ndarray of float32, shape (n,)
-        The least cosine with each image that is reported.
-    """
-
-    vectors: Vectors
-    bounds: Vectors
-
-    @classmethod
-    def of(cls, vectors: Vectors, n: int, margin: float) -> Look:
-        """Return the look of n images, bounded by a share of the way from the most similar other image to itself.
-
-        How similar unrelated photos are depends on the encoder and on the photo; the benchmark's own images say it.
-
-        Raises
-        ------
-        UsageError
-            The margin is out of range.
-        """
-        if not 0 < margin <= 1:
-            raise UsageError(
-                "The margin of cosines is a share", where=f"--set margin={margin}", expected="above 0, at most 1"
-            )
-        vectors = unit_rows(vectors)
-        variants = len(vectors) // n if n else 1
-        nearest = np.zeros(n, np.float32)
-        whole = vectors[::variants]
-        for start in range(0, n, _COSINES):
-            cosines = (whole[start : start + _COSINES] @ vectors.T).reshape(-1, n, variants).max(axis=2)
-            here = np.arange(len(cosines))
-            cosines[here, start + here] = 0
-            nearest[start : start + _COSINES] = cosines.max(axis=1, initial=0)
-        bounds = np.round(nearest + np.float32(margin) * (1 - nearest), DECIMALS).astype(np.float32)
-        return cls(vectors, bounds)
-
-    def near(self, vectors: Vectors) -> Iterator[Near]:
-        """Yield the pairs at or above a bound, by row; the whole image goes first where both are as similar."""
-        n = len(self.bounds)
-        for start in range(0, len(vectors) if n else 0, _COSINES):
-            products = np.round(unit_rows(vectors[start : start + _COSINES]) @ self.vectors.T, DECIMALS)
-            cosines = products.reshape(len(products), n, -1)
-            variant = cosines.argmax(axis=2)
-            for row, owner in np.argwhere(cosines.max(axis=2) >= self.bounds).tolist():
-                chosen = int(variant[row, owner])
-                value, bound = cosines[row, owner, chosen], self.bounds[owner]
-                rounded = (round(float(one), DECIMALS) for one in (value, bound))
-                yield Near(start + row, owner, LOOKS[chosen], *rounded)
-
-
-class Known(NamedTuple):
-    """A readable photo of the benchmark: id, what it is recognised by, and its vectors, whole and mirrored, if any."""
-
-    id: str
-    found: Fingerprints
-    vectors: Vectors | None = None
+    text, number = pyarrow.string(), pyarrow.float64()
+    types = (text, text, text, text, number, number, pyarrow.binary())
+    schema = pyarrow.schema(list(zip(Row._fields, types, strict=True)))
+    return pyarrow.Table.from_pylist([row._asdict() for row in rows], schema=schema)
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,14 +117,10 @@ class FindLeaks(Step):
         Codes of the pictures that show enough, one each of `VARIANTS`; `code_owners` has the image of each.
     radius, first_radius : int
         Bits of 256, and of the first 64, that codes of the same photo differ in at most.
-    look : Look, optional
-        What the images, whole and mirrored, look like to an encoder.
-    encoder : EncoderOptions, optional
-        What makes the vectors of the corpus.
     """
 
     name: ClassVar[str] = "leaks"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     ids: tuple[str, ...]
     pixels: tuple[str, ...]
@@ -218,128 +129,72 @@ class FindLeaks(Step):
     code_owners: Int64s
     radius: int = RADIUS
     first_radius: int = FIRST_RADIUS
-    look: Look | None = None
-    encoder: EncoderOptions | None = None
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """The fields but the encoder's options: paths of weights are not what vectors depend on, and `look` is."""
-        return {name: one for name, one in super().parameters.items() if name != "encoder"}
 
     @classmethod
-    def of(
-        cls, photos: Sequence[Known], *, radius: int = RADIUS, margin: float = MARGIN,
-        encoder: EncoderOptions | None = None,
-    ) -> FindLeaks:  # fmt: skip
-        """Return the step of a benchmark's photos.
-
-        Raises
-        ------
-        UsageError
-            The radius or the margin is out of range.
-        """
-        if not 0 <= radius <= BITS // 2 - 32:
-            raise UsageError(
-                "The radius of perceptual hashes is out of range",
-                where=f"--set radius={radius}",
-                expected=f"0 to {BITS // 2 - 32} of {BITS} bits: codes of unrelated photos differ in about {BITS // 2}",
-            )
-        owners = [number for number, one in enumerate(photos) for _ in one.found.pixels]
-        shown = np.array([not plain for photo in photos for plain in photo.found.plain], np.bool_)
+    def of(cls, photos: Mapping[str, Fingerprints], radius: int = RADIUS) -> FindLeaks:
+        """Return the step of a benchmark's photos, by image id."""
+        owners = np.array([number for number, one in enumerate(photos.values()) for _ in one.pixels], np.int64)
+        shown = np.array([not plain for one in photos.values() for plain in one.plain], np.bool_)
         codes = np.concatenate(
-            [photo.found.codes for photo in photos] or [np.empty((0, len(VARIANTS), WORDS), np.uint64)]
+            [np.empty((0, len(VARIANTS), WORDS), np.uint64), *(one.codes for one in photos.values())]
         )
-        given = [photo.vectors for photo in photos if photo.vectors is not None]
         return cls(
-            ids=tuple(photo.id for photo in photos),
-            pixels=tuple(digest for photo in photos for digest in photo.found.pixels),
-            pixel_owners=np.array(owners, np.int64),
+            ids=tuple(photos),
+            pixels=tuple(digest for one in photos.values() for digest in one.pixels),
+            pixel_owners=owners,
             codes=np.ascontiguousarray(codes[shown]),
-            code_owners=np.array(owners, np.int64)[shown],
+            code_owners=owners[shown],
             radius=radius,
             # A wider radius is asked for to find more: candidates must be found as widely.
             first_radius=max(FIRST_RADIUS, radius * FIRST_BITS // BITS - 4),
-            look=Look.of(np.concatenate(given), len(given), margin) if given else None,
-            encoder=encoder,
         )
 
     def __call__(self, table: pyarrow.Table) -> pyarrow.Table:
-        """Return the evidence of one table of a corpus (see `curation.sources.corpus.photo_data`).
-
-        Returns
-        -------
-        pyarrow.Table
-            See `as_table`.
-        """
-        rows: list[tuple[Any, ...]] = [("read", "", "", "", float(table.num_rows), 0.0, None)]
+        """Return the evidence of one table of a corpus (see `curation.sources.corpus.photo_data`): rows of `Row`."""
+        rows = [Row("read", value=table.num_rows)]
         photos = photo_data(table)
         with quiet():
             while some := list(islice(photos, _AT_ONCE)):
                 rows += self._rows_of(some)
-        return as_table(rows)
+        return _table_of(rows)
 
-    def _rows_of(self, photos: Sequence[Photo]) -> Iterator[tuple[Any, ...]]:
+    def _rows_of(self, photos: Sequence[Photo]) -> Iterator[Row]:
         readable: list[tuple[str, bytes]] = []
         found: list[Fingerprints] = []
-        prepared: list[Prepared] = []
         for name, data in photos:
             try:
                 if isinstance(data, BrokenPhotoError):
                     raise data
                 pictures = pictures_of(data)
             except BrokenPhotoError as error:
-                yield "unreadable", "", name, str(error), 0.0, 0.0, None
+                yield Row("unreadable", corpus=name, variant=str(error))
                 continue
             readable.append((name, data))
             found.append(fingerprints(pictures))
-            if self.look is not None:
-                prepared.append(self._open_encoder.prepare(pictures[0]))
             if all(found[-1].plain):
-                yield "plain", "", name, "", 0.0, 0.0, None
-        for place, kind, owner, variant, value, threshold in [*self._by_hash(found), *self._by_look(prepared)]:
+                yield Row("plain", corpus=name)
+        for (place, owner), (kind, bits, variant) in sorted(self._matches(found).items()):
             name, data = readable[place]
-            benchmark, shown = ("", None) if kind == "decoy" else (self.ids[owner], thumbnail(data))
-            yield kind, benchmark, name, variant, value, threshold, shown
+            yield Row(KINDS[kind], self.ids[owner], name, VARIANTS[variant], bits, self.radius, thumbnail(data))
 
-    def _by_hash(self, photos: Sequence[Fingerprints]) -> list[tuple[int, str, int, str, float, float]]:
-        """Return photo, kind, benchmark image, variant, bits and radius, once for each pair: the strongest."""
-        best: dict[tuple[int, int], tuple[int, int, int, str]] = {}
+    def _matches(self, photos: Sequence[Fingerprints]) -> dict[tuple[int, int], tuple[int, int, int]]:
+        """Return the strongest kind, its bits and its variant of each pair of a photo and a benchmark image."""
+        best: dict[tuple[int, int], tuple[int, int, int]] = {}
         places = [place for place, one in enumerate(photos) for plain in one.plain if not plain]
         shown = [photo.codes[~np.array(photo.plain), 0] for photo in photos]
         asked = np.concatenate([*shown, np.empty((0, WORDS), np.uint64)])
-        for number, code, bits in near_codes(asked, self._flat, self.radius, self.first_radius):
+        for number, code, bits in near_codes(asked, self.codes.reshape(-1, WORDS), self.radius, self.first_radius):
             picture, variant = divmod(code, len(VARIANTS))
             kind = KINDS.index("mirrored" if variant >= N_WINDOWS else "perceptual")
             pair = places[number], int(self.code_owners[picture])
-            found = kind, bits, variant, VARIANTS[variant]
             # The nearest variant says what was done to the photo; of equally near ones the first, unmirrored ones.
-            if pair not in best or (bits, variant) < best[pair][1:3]:
-                best[pair] = found
+            if pair not in best or (bits, variant) < best[pair][1:]:
+                best[pair] = kind, bits, variant
         for place, one in enumerate(photos):
             for digest in one.pixels:
                 for owner in self._owners_of.get(digest, ()):
-                    best[place, owner] = 0, 0, 0, VARIANTS[0]
-        rows = [
-            (place, KINDS[kind], owner, variant, float(bits), float(self.radius))
-            for (place, owner), (kind, bits, _, variant) in sorted(best.items())
-        ]
-        fooled: dict[int, int] = {}
-        for number, _, bits in near_codes(asked, self._decoys, self.radius, self.first_radius):
-            fooled[places[number]] = min(bits, fooled.get(places[number], BITS))
-        return [
-            *rows,
-            *((place, "decoy", 0, "", float(bits), float(self.radius)) for place, bits in sorted(fooled.items())),
-        ]
-
-    def _by_look(self, pictures: Sequence[Prepared]) -> Iterator[tuple[int, str, int, str, float, float]]:
-        for start in range(0, len(pictures) if self.look else 0, _BATCH):
-            vectors = self._open_encoder.encode_prepared(pictures[start : start + _BATCH])
-            for one in self.look.near(vectors) if self.look else ():
-                yield start + one.row, "embedding", one.owner, one.variant, one.cosine, one.bound
-
-    @cached_property
-    def _flat(self) -> Codes:
-        return self.codes.reshape(-1, WORDS)
+                    best[place, owner] = 0, 0, 0
+        return best
 
     @cached_property
     def _owners_of(self) -> dict[str, list[int]]:
@@ -348,32 +203,6 @@ class FindLeaks(Step):
             if owner not in found.setdefault(digest, []):
                 found[digest].append(owner)
         return found
-
-    @cached_property
-    def _decoys(self) -> Codes:
-        """Codes that no photo has, as many as there are, shape (c * variants, 4).
-
-        Each is put together of eight parts from eight benchmark pictures, so that every frequency, and neighbouring
-        ones together, have the signs that photos have. What of a corpus is near a decoy is near it by chance: so often
-        are unrelated photos taken for the same (as searches of spectra are judged by decoys: Elias and Gygi, Nature
-        Methods 4, 2007). Below eight pictures there are none.
-        """
-        if not self.has_decoys:
-            return np.empty((0, WORDS), np.uint64)
-        parts = self.codes.view(np.uint32).copy()
-        step = len(parts) // _DECOY_PARTS
-        for part in range(_DECOY_PARTS):
-            parts[..., part] = np.roll(parts[..., part], part * step, axis=0)
-        return parts.view(np.uint64).reshape(-1, WORDS)
-
-    @property
-    def has_decoys(self) -> bool:
-        """Whether the benchmark has enough pictures to make decoys of."""
-        return len(self.codes) >= _DECOY_PARTS
-
-    @cached_property
-    def _open_encoder(self) -> Encoder:
-        return (self.encoder or EncoderOptions()).open()
 
 
 def near_codes(asked: Codes, known: Codes, radius: int, first_radius: int) -> list[tuple[int, int, int]]:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from curation.errors import ProposalError
-from curation.hierarchy import Wordnet, open_wordnet
-from curation.hierarchy.hierarchy import ancestors, descendants
+from curation.hierarchy import open_wordnet
+from curation.hierarchy.hierarchy import ancestors
 from curation.hierarchy.related_classes import kinship, nearest, wu_palmer
 from curation.proposals.id_classes import IdClass, name_key, owners
 from curation.proposals.proposal import OVERLAPS, CategoryJudgement, Evidence, Judgement, Kind, decimal_text
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 PERSON = "n00007846"
 BODY = ("n05220461", "n05217168", "n05254795")
 """Body part, human body, hair: what lies at or below one of them is a part of a person. The built-in
-table has no part-of pointers; a class tree with parts may be given beside it."""
+table has no part-of pointers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,20 +49,6 @@ class Relation:
 
 
 @dataclass(frozen=True, slots=True)
-class ClassTree:
-    """A data set's own class tree twice; nodes bear names as ``lemmas`` (see `read_open_images`).
-
-    Attributes
-    ----------
-    kinds, kinds_and_parts : Graph
-        Without and with parts below their wholes.
-    """
-
-    kinds: Graph
-    kinds_and_parts: Graph
-
-
-@dataclass(frozen=True, slots=True)
 class Nearest:
     """The ID class nearest to a category by Wu-Palmer similarity, and that similarity, in (0, 1]."""
 
@@ -71,13 +57,7 @@ class Nearest:
 
 
 def category_relations(
-    categories: Sequence[str],
-    classes: Sequence[IdClass],
-    *,
-    synsets: Mapping[str, str],
-    id_synsets: Mapping[str, str],
-    tree: ClassTree | None = None,
-    wordnet: Wordnet | None = None,
+    categories: Sequence[str], classes: Sequence[IdClass], *, synsets: Mapping[str, str], id_synsets: Mapping[str, str]
 ) -> dict[str, Relation]:
     """Return the strongest relation of each category that has one to an ID class.
 
@@ -87,19 +67,13 @@ def category_relations(
     classes : sequence of IdClass
     synsets, id_synsets : mapping of str to str
         Of categories and of ID classes, where they have one.
-    tree : ClassTree, optional
-        The data set's own kinds and parts, asked where WordNet says nothing.
-    wordnet : Wordnet, optional
-        The built-in one by default.
     """
     by_name = owners(classes)
-    chosen = wordnet or open_wordnet()
-    below, above = _kinship_relations(categories, synsets, id_synsets, chosen)
+    below, above = _kinship_relations(categories, synsets, id_synsets)
     by_lemma: dict[str, str] = {}
     for name, synset in id_synsets.items():
-        for lemma in chosen.words_of(synset):
+        for lemma in open_wordnet().words_of(synset):
             by_lemma.setdefault(name_key(lemma), name)
-    in_tree = _tree_relations(classes, tree) if tree is not None else {}
     found: dict[str, Relation] = {}
     for category in categories:
         key = name_key(category)
@@ -111,16 +85,12 @@ def category_relations(
             found[category] = below[category]
         elif category not in synsets and key in by_lemma:
             found[category] = Relation("label_synonym", by_lemma[key], f"is a word for {by_lemma[key]} in WordNet")
-        elif key in in_tree:
-            found[category] = in_tree[key]
         elif category in above:
             found[category] = above[category]
     return found
 
 
-def nearest_classes(
-    synsets: Mapping[str, str], id_synsets: Mapping[str, str], wordnet: Wordnet | None = None
-) -> dict[str, Nearest]:
+def nearest_classes(synsets: Mapping[str, str], id_synsets: Mapping[str, str]) -> dict[str, Nearest]:
     """Return the nearest ID class of each category that has a synset; ties go to the first class (spec 3.3).
 
     Instance pointers count as kinship, as in NLTK.
@@ -128,7 +98,7 @@ def nearest_classes(
     if not synsets or not id_synsets:
         return {}
     wanted = list(dict.fromkeys([*synsets.values(), *id_synsets.values()]))
-    kin = kinship((wordnet or open_wordnet()).nouns(wanted, instances=True), wanted)
+    kin = kinship(open_wordnet().nouns(wanted, instances=True), wanted)
     first_owner = {synset: name for name, synset in list(id_synsets.items())[::-1]}
     own = list(dict.fromkeys(synsets.values()))
     scored = dict(zip(own, nearest(kin, own, list(first_owner)[::-1]), strict=True))
@@ -140,12 +110,12 @@ def nearest_classes(
 
 
 def _kinship_relations(
-    categories: Sequence[str], synsets: Mapping[str, str], id_synsets: Mapping[str, str], wordnet: Wordnet
+    categories: Sequence[str], synsets: Mapping[str, str], id_synsets: Mapping[str, str]
 ) -> tuple[dict[str, Relation], dict[str, Relation]]:
     """Return the categories that are, or are kinds or parts of, an ID class; and those above one."""
     if not synsets or not id_synsets:
         return {}, {}
-    graph = wordnet.nouns({*synsets.values(), *id_synsets.values()}, instances=True)
+    graph = open_wordnet().nouns({*synsets.values(), *id_synsets.values()}, instances=True)
     over_id = {name: ancestors(graph, [synset]) for name, synset in id_synsets.items()}
     person = next((name for name, synset in id_synsets.items() if synset == PERSON), "")
     below: dict[str, Relation] = {}
@@ -172,25 +142,6 @@ def _deepest(graph: Graph, names: list[str], id_synsets: Mapping[str, str], syns
     kin = kinship(graph, [synset, *(id_synsets[name] for name in names)])
     scores = wu_palmer(kin, [synset], [id_synsets[name] for name in names])
     return names[int(np.argmax(scores[0]))]
-
-
-def _tree_relations(classes: Sequence[IdClass], tree: ClassTree) -> dict[str, Relation]:
-    """Return for each name below an ID class's node its relation to that class; the first class where several are."""
-    found: dict[str, Relation] = {}
-    by_name, order = owners(classes), {one.name: place for place, one in enumerate(classes)}
-    kinds: tuple[tuple[Graph, Kind, str], ...] = (
-        (tree.kinds, "label_kind", "a kind"),
-        (tree.kinds_and_parts, "label_part", "part"),
-    )
-    for graph, kind, what in kinds:
-        origin = graph.graph.get("origin", "the class tree")
-        names = {node: name_key(str(data.get("lemmas") or node)) for node, data in graph.nodes(data=True)}
-        wholes = sorted((order[by_name[key][0]], node) for node, key in names.items() if key in by_name)
-        for place, node in wholes:
-            owner = classes[place].name
-            for lower in sorted(descendants(graph, [node]) - {node}):
-                found.setdefault(names[lower], Relation(kind, owner, f"is {what} of {owner} in {origin}"))
-    return found
 
 
 @dataclass(frozen=True, slots=True)

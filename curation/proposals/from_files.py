@@ -9,13 +9,10 @@ from typing import Annotated, Any
 from curation.arguments import checked
 from curation.canonical import sha256_of_bytes
 from curation.errors import UsageError
-from curation.hierarchy import named_wordnet
-from curation.hierarchy.class_trees import read_open_images
 from curation.manifest.locate import load_manifest
 from curation.progress import stage, steps
-from curation.proposals.categories import ClassTree, Lists
-from curation.proposals.clip_overlap import digest_of, reference_of
-from curation.proposals.detector_overlap import read_categories
+from curation.proposals.categories import Lists
+from curation.proposals.evidence import digest_of, read_categories
 from curation.proposals.id_classes import IdClass, classes_of, read_id_classes, read_synset_map
 from curation.proposals.proposal import Input, ProposalSet, thresholds_from
 from curation.proposals.propose import OodPool, propose
@@ -38,14 +35,12 @@ def propose_from_files(
     near_classes: Annotated[Mapping[str, str | Sequence[str]], "NAME=A,B"] = NOTHING,
     far_classes: Annotated[Mapping[str, str | Sequence[str]], "NAME=A,B"] = NOTHING,
     synset_map: Annotated[Mapping[str, Path], "NAME=FILE"] = NOTHING,
-    tree: Annotated[Mapping[str, Path], "NAME=JSON"] = NOTHING,
     embeddings_id: Annotated[Path | None, "STORE"] = None,
     embeddings_ood: Annotated[Mapping[str, Path] | Path, "[NAME=]STORE"] = NOTHING,
     texts: Annotated[Path | None, "STORE"] = None,
     detections: Annotated[Mapping[str, Path] | Path, "[NAME=]FILE"] = NOTHING,
     detector_categories: Annotated[Path | None, "JSON"] = None,
     thresholds: Annotated[Mapping[str, str], "--set KEY=VALUE"] = NOTHING,
-    wordnet: Annotated[str | None, "WHICH"] = None,
     bad_boxes: BadBoxes = "error",
     no_cache: bool = False,
 ) -> ProposalSet:
@@ -67,9 +62,6 @@ def propose_from_files(
     synset_map
         synsets of an OOD source's categories, or of the ID classes (NAME id): CSV or TSV of name,
         n02084071; they go before the built-in maps of COCO, VOC and Open Images (repeatable)
-    tree
-        class tree of a source as Open Images has it (bbox_labels_600_hierarchy.json), for kinds and
-        parts; class-descriptions-boxable.csv is looked for beside it (repeatable)
     embeddings_id
         embedded ID images (curation similarity embed)
     embeddings_ood
@@ -84,9 +76,6 @@ def propose_from_files(
     thresholds
         a threshold: near_wup (0.82), text_margin (0.01), look_sigma (0), detector_score (0.5), agreeing
         (2), standard_errors (2)
-    wordnet
-        in place of WordNet 3.0's nouns, which are built in: nltk[:CORPUS[:LANGUAGE]], a WordNet of NLTK's data;
-        recorded among the inputs
     bad_boxes
         boxes that are not finite, negative or outside any image: refuse, or drop and count
     no_cache
@@ -97,7 +86,6 @@ def propose_from_files(
     UsageError
         Something is named that is not there, or a signal lacks its other half.
     """
-    chosen = named_wordnet(wordnet) if wordnet else None
     limits = thresholds_from(thresholds)
     classes, numbers, inputs = _classes(id_classes, manifest)
     maps = {}
@@ -120,7 +108,6 @@ def propose_from_files(
     far = _of_pools(far_classes, "--far", sources)
     stores = _of_pools(embeddings_ood, "--embeddings", sources)
     found = _of_pools(detections, "--detections", sources)
-    trees = _of_pools(tree, "--tree", sources)
     if found and detector_categories is not None:
         inputs.append(_input("detector_categories", detector_categories))
         numbers = read_categories(detector_categories, classes)
@@ -139,7 +126,6 @@ def propose_from_files(
                 source=source,
                 lists=Lists(_split(near.get(name, "")), _split(far.get(name, ""))),
                 synsets=maps.get(name, {}),
-                tree=_tree(trees[name], name, inputs) if name in trees else None,
                 embeddings=_embeddings(stores[name], f"embeddings {name}", inputs) if name in stores else None,
                 detections=found.get(name),
                 detector_classes=numbers,
@@ -148,12 +134,11 @@ def propose_from_files(
     return propose(
         classes,
         pools,
-        references=reference_of(known_images) if known_images else None,
+        references=known_images,
         prompts=prompts,
         thresholds=limits,
         id_synsets=maps.get("id", {}),
         inputs=inputs,
-        wordnet=chosen,
     )
 
 
@@ -206,13 +191,6 @@ def _of_pools(given: Mapping[str, Any] | Path, option: str, sources: Mapping[str
             "There is no such OOD source", where=f"{option} {unknown[0][:80]}", expected=", ".join(sources)
         )
     return dict(given)
-
-
-def _tree(path: Path, name: str, inputs: list[Input]) -> ClassTree:
-    beside = path.with_name("class-descriptions-boxable.csv")
-    names = beside if beside.is_file() else None
-    inputs += [_input(f"tree {name}", one) for one in (path, names) if one is not None]
-    return ClassTree(read_open_images(path, names, parts=False), read_open_images(path, names, parts=True))
 
 
 def _require_both_sides(embeddings_id: Path | None, texts: Path | None, ood: Mapping[str, Path] | Path) -> None:

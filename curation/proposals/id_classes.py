@@ -1,17 +1,17 @@
-"""The in-distribution classes of a detector: names, aliases and synsets, from a file or a manifest."""
+"""The in-distribution classes of a detector: names and aliases, from a file or a manifest."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
 from curation.csv_table import csv_rows
-from curation.errors import HierarchyError, ProposalError
-from curation.hierarchy import Wordnet, open_wordnet
+from curation.errors import ProposalError
+from curation.hierarchy import open_wordnet
 from curation.hierarchy.synset_maps import DATASETS, synset_map
 from curation.input_files import filled_lines, read_declaration, read_plain
 from curation.storage import read_bytes
@@ -24,7 +24,7 @@ _MOST_CLASSES = 100_000
 _HINT = 'a text file with one class a line, or {"known": ["dog", …]}, or {"id_classes": […], "aliases": {…}}'
 
 
-class IdClass(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class IdClass(NamedTuple):
     """One class that a detector knows.
 
     Attributes
@@ -32,19 +32,15 @@ class IdClass(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     name : str
     aliases : tuple of str
         Other names of it in annotation files (``airplane`` for ``aeroplane``).
-    synset : str
-        WordNet 3.0 noun synset such as ``n02084071``; ``""`` to take it from the synset maps by name.
     """
 
     name: str
     aliases: tuple[str, ...] = ()
-    synset: str = ""
 
 
 class _File(msgspec.Struct):
     known: tuple[str, ...] = ()
     id_classes: tuple[str, ...] = ()
-    classes: tuple[IdClass, ...] = ()
     aliases: dict[str, tuple[str, ...]] = {}
 
 
@@ -63,8 +59,8 @@ def read_id_classes(path: Path) -> tuple[IdClass, ...]:
     Parameters
     ----------
     path : Path
-        ``.json`` or ``.toml`` with ``known`` or ``id_classes`` (names), optional ``aliases`` (name to names), or with
-        ``classes`` (records of `IdClass`); any other suffix: one name a line, ``name = alias = alias`` for aliases.
+        ``.json`` or ``.toml`` with ``known`` or ``id_classes`` (names) and optional ``aliases`` (name to names); any
+        other suffix: one name a line, ``name = alias = alias`` for aliases.
 
     Raises
     ------
@@ -78,8 +74,7 @@ def read_id_classes(path: Path) -> tuple[IdClass, ...]:
         names = (*read.known, *read.id_classes)
         if unknown := read.aliases.keys() - set(names):
             raise ProposalError("Aliases of an unknown class", where=str(path), found=min(unknown)[:80])
-        named = [IdClass(name, read.aliases.get(name, ())) for name in names]
-        return checked_classes([*named, *read.classes], str(path))
+        return checked_classes((IdClass(name, read.aliases.get(name, ())) for name in names), str(path))
     data = read_plain(path, kind="file of ID classes")
     lines = filled_lines(data, str(path), ProposalError, "The file of ID classes is not UTF-8")
     rows = [[name.strip() for name in line.split("=")] for _, line in lines if not line.startswith("#")]
@@ -117,7 +112,6 @@ def checked_classes(classes: Iterable[IdClass], where: str) -> tuple[IdClass, ..
                 found_names = f"{name!r}: {owner[key]!r} and {one.name!r}"
                 raise ProposalError("Two ID classes share a name", where=where, found=found_names)
             owner[key] = one.name
-        _check_synset(one.synset, f"{where}: {one.name}")
     return found
 
 
@@ -127,16 +121,7 @@ def owners(classes: Sequence[IdClass]) -> dict[str, tuple[str, bool]]:
     return names | {name_key(one.name): (one.name, True) for one in classes}
 
 
-def _check_synset(synset: str, where: str) -> None:
-    try:
-        open_wordnet().positions([synset] if synset else [])
-    except HierarchyError as error:
-        raise ProposalError(error.what, where=where, expected=error.expected, found=error.where) from None
-
-
-def synsets_of(
-    names: Iterable[str], *, dataset: str = "", given: Mapping[str, str] | None = None, wordnet: Wordnet | None = None
-) -> dict[str, str]:
+def synsets_of(names: Iterable[str], *, dataset: str = "", given: Mapping[str, str] | None = None) -> dict[str, str]:
     """Return the synset of each name that has one, by the maps made by hand: never the first sense of a word.
 
     Parameters
@@ -147,8 +132,6 @@ def synsets_of(
         but for case and blanks.
     given : mapping of str to str, optional
         Name to synset, of the user's: goes before all; ``""`` says that a name has none.
-    wordnet : Wordnet, optional
-        In place of the built-in one: a name whose synset it lacks has none.
     """
     mine = {name_key(name): synset for name, synset in (given or {}).items()}
     order = sorted(DATASETS, key=lambda one: one != dataset)
@@ -156,7 +139,7 @@ def synsets_of(
     for name in names:
         key = name_key(name)
         synset = mine[key] if key in mine else next((s for one in order if (s := _by_key(one).get(key))), "")
-        if synset and (wordnet is None or synset in wordnet):
+        if synset:
             found[name] = synset
     return found
 
@@ -188,7 +171,11 @@ def read_synset_map(path: Path) -> dict[str, str]:
             raise ProposalError(what, where=where, expected="name,n02084071", found=ascii(row)[:80])
         keys.add(key)
         mapped[row[0].strip()] = synset = row[1].strip()
-        _check_synset(synset, where)
+        if synset and synset not in open_wordnet():
+            what = "Not a noun synset of WordNet 3.0"
+            raise ProposalError(
+                what, where=where, expected="n and eight digits, as n02084071 for dog", found=synset[:40]
+            )
     return mapped
 
 

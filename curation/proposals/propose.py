@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from curation.errors import ProposalError
 from curation.grouping import grouped
 from curation.proposals.categories import (
-    ClassTree,
     Judged,
     Lists,
     category_relations,
@@ -22,8 +22,7 @@ from curation.proposals.categories import (
     label_evidence,
     nearest_classes,
 )
-from curation.proposals.clip_overlap import Look, Reference, image_of, look_at, look_evidence, text_evidence
-from curation.proposals.detector_overlap import detector_evidence
+from curation.proposals.evidence import detector_evidence, look_evidence, text_evidence
 from curation.proposals.id_classes import IdClass, synsets_of
 from curation.proposals.proposal import (
     OVERLAPS,
@@ -36,14 +35,15 @@ from curation.proposals.proposal import (
     Input,
     Proposal,
     ProposalSet,
+    SetProposal,
     Thresholds,
     Verdict,
+    decimal_text,
 )
-from curation.proposals.set_distance import SetStatistics, farther_pools, propose_sets, set_statistics
+from curation.similarity.set_similarity import Reference, SetSimilarity, reference_statistics, set_similarity
 from curation.sources.datasets import family
 
 if TYPE_CHECKING:
-    from curation.hierarchy import Wordnet
     from curation.similarity.embeddings import Embeddings
     from curation.sources.source import Source
 
@@ -171,7 +171,6 @@ class OodPool:
         Categories that the user calls near or far himself.
     synsets : mapping of str to str
         The user's own synsets of category names; they go before the maps made by hand.
-    tree : ClassTree or None
     embeddings : Embeddings or None
     detections : Path or None
         COCO results of a detector of the ID classes.
@@ -183,10 +182,27 @@ class OodPool:
     source: Source
     lists: Lists = field(default_factory=Lists)
     synsets: Mapping[str, str] = field(default_factory=dict)
-    tree: ClassTree | None = None
     embeddings: Embeddings | None = None
     detections: Path | None = None
     detector_classes: Mapping[int, str] = field(default_factory=dict)
+
+
+class _Reference(NamedTuple):
+    """The embedded ID images, and how similar they are among themselves."""
+
+    embeddings: Embeddings
+    found: Reference
+
+    @property
+    def encoder(self) -> str:
+        return self.embeddings.encoder.digest
+
+    def as_texts(self) -> dict[str, str]:
+        """Return the figures as texts, for the header of a proposals file."""
+        texts = {"images": str(self.found.n), "encoder": self.encoder}
+        if self.found.median is not None and self.found.sigma is not None:
+            texts |= {"median": decimal_text(self.found.median), "sigma": decimal_text(self.found.sigma)}
+        return texts
 
 
 @dataclass(frozen=True)
@@ -197,7 +213,7 @@ class _Seen:
     judged: tuple[Judged, ...]
     categories: tuple[CategoryJudgement, ...]
     evidence: dict[str, tuple[Evidence, ...]]
-    look: Look | None
+    look: SetSimilarity | None
     left_out: dict[str, int]
     inputs: tuple[Input, ...]
 
@@ -206,12 +222,11 @@ def propose(
     classes: Sequence[IdClass],
     pools: Sequence[OodPool],
     *,
-    references: Reference | None = None,
+    references: Embeddings | None = None,
     prompts: Embeddings | None = None,
     thresholds: Thresholds | None = None,
     id_synsets: Mapping[str, str] | None = None,
     inputs: Iterable[Input] = (),
-    wordnet: Wordnet | None = None,
 ) -> ProposalSet:
     """Return ranked proposals for every image of the pools: proposals, not decisions (spec 3.3).
 
@@ -220,22 +235,22 @@ def propose(
     classes : sequence of IdClass
     pools : sequence of OodPool
         Of different names, sharing no image.
-    references : Reference, optional
-        The embedded ID images, and how similar they are among themselves.
+    references : Embeddings, optional
+        Of ID images.
     prompts : Embeddings, optional
         Of texts of ID and other classes.
     thresholds : Thresholds, optional
     id_synsets : mapping of str to str, optional
-        The user's own synsets of ID classes, before those of the classes and of the maps.
+        The user's own synsets of ID classes, before those of the maps.
     inputs : iterable of Input
         Files that the caller read.
-    wordnet : Wordnet, optional
-        In place of the built-in one (`curation.hierarchy.open_wordnet`); it stands among the inputs with its digest.
 
     Raises
     ------
     ProposalError
-        Two pools share a name or an image; embeddings of different encoders meet; a list or file does not fit.
+        Two pools share a name or an image; a list or file does not fit.
+    SimilarityError
+        Embeddings of different encoders meet.
     """
     from tqdm import tqdm
 
@@ -244,25 +259,26 @@ def propose(
     if not names or len(set(names)) < len(names):
         found = ", ".join(names) or "none"
         raise ProposalError("Every OOD source needs a unique name", expected="one or more names", found=found)
-    own = {one.name: one.synset for one in classes if one.synset} | dict(id_synsets or {})
-    known = synsets_of([one.name for one in classes], given=own, wordnet=wordnet)
+    known = synsets_of([one.name for one in classes], given=id_synsets)
+    reference = _Reference(references, reference_statistics(references)) if references else None
     seen = [
-        _look_into(pool, classes, known, references, prompts, chosen, wordnet)
+        _look_into(pool, classes, known, reference, prompts, chosen)
         for pool in tqdm(pools, desc="looking into OOD sources", disable=None, leave=False)
     ]
-    sets = propose_sets([one for pool in seen for one in _statistics(pool, chosen)], chosen)
+    sets = propose_sets(
+        [one for pool in seen for one in _statistics(pool, chosen)], chosen, reference.encoder if reference else ""
+    )
     suspects = [Suspect(one.pool.name, image, evidence) for one in seen for image, evidence in one.evidence.items()]
     unmapped = len(classes) - len(known.keys() & {one.name for one in classes})
     left_out = {"ID classes without a synset": unmapped} | {key: n for one in seen for key, n in one.left_out.items()}
-    other = [Input(use="wordnet", name=wordnet.name, sha256=wordnet.digest)] if wordnet else []
     return ProposalSet(
         id_classes=tuple(one.name for one in classes),
         thresholds=chosen.as_texts(),
-        inputs=(*inputs, *other, *(entry for one in seen for entry in one.inputs)),
+        inputs=(*inputs, *(entry for one in seen for entry in one.inputs)),
         proposals=combine(suspects, agreeing=chosen.agreeing, farther=farther_pools(sets)),
         categories=tuple(row for one in seen for row in one.categories),
         sets=sets,
-        reference=references.as_texts() if references else {},
+        reference=reference.as_texts() if reference else {},
         left_out={key: n for key, n in left_out.items() if n},
     )
 
@@ -271,28 +287,27 @@ def _look_into(
     pool: OodPool,
     classes: Sequence[IdClass],
     id_synsets: Mapping[str, str],
-    reference: Reference | None,
+    reference: _Reference | None,
     prompts: Embeddings | None,
     thresholds: Thresholds,
-    wordnet: Wordnet | None,
 ) -> _Seen:
     source, names = pool.source, pool.source.categories.names
-    synsets = synsets_of(names, dataset=family(source.dataset), given=pool.synsets, wordnet=wordnet)
-    relations = category_relations(
-        names, classes, synsets=synsets, id_synsets=id_synsets, tree=pool.tree, wordnet=wordnet
-    )
-    near = nearest_classes(synsets, id_synsets, wordnet)
+    synsets = synsets_of(names, dataset=family(source.dataset), given=pool.synsets)
+    relations = category_relations(names, classes, synsets=synsets, id_synsets=id_synsets)
+    near = nearest_classes(synsets, id_synsets)
     judged = judge_categories(names, relations, near, near_wup=thresholds.near_wup, lists=pool.lists)
     labels = label_evidence(source, judged, near_wup=thresholds.near_wup)
     evidence = dict(zip(source.image_ids.tolist(), labels, strict=True))
     embeddings, left_out = _of_pool(pool, evidence)
     inputs: list[Input] = []
-    look = look_at(embeddings, reference.embeddings) if embeddings and reference else None
+    look = set_similarity(embeddings, reference.embeddings) if embeddings and reference else None
     found: list[Mapping[str, Evidence]] = []
     if embeddings and prompts:
         found.append(text_evidence(embeddings, prompts, classes, margin=thresholds.text_margin))
-    if look and reference and reference.median is not None and reference.sigma is not None:
-        found.append(look_evidence(look, median=reference.median, sigma=reference.sigma, sigmas=thresholds.look_sigma))
+    if look and reference:
+        median, sigma = reference.found.median, reference.found.sigma
+        if median is not None and sigma is not None:
+            found.append(look_evidence(look, median=median, sigma=sigma, sigmas=thresholds.look_sigma))
     for image, one in (pair for by_image in found for pair in by_image.items()):
         evidence[image] = (*evidence[image], one)
     if pool.detections is not None:
@@ -311,7 +326,7 @@ def _of_pool(pool: OodPool, images: Collection[str]) -> tuple[Embeddings | None,
     """Return the embeddings of the pool's images, and how many images or embeddings have no counterpart."""
     if (given := pool.embeddings) is None:
         return None, {}
-    rows = [row for row, one in enumerate(given.ids) if image_of(one) in images]
+    rows = [row for row, one in enumerate(given.ids) if one in images]
     if not rows:
         raise ProposalError(
             "The embeddings hold none of the source's images",
@@ -319,9 +334,8 @@ def _of_pool(pool: OodPool, images: Collection[str]) -> tuple[Embeddings | None,
             expected=f"ids such as {next(iter(images), '')}",
             found=", ".join(given.ids[:3])[:200] or "nothing",
         )
-    embedded = {image_of(given.ids[row]) for row in rows}
     left_out = {
-        f"{pool.name}: images without an embedding": len(images) - len(embedded),
+        f"{pool.name}: images without an embedding": len(images) - len(rows),
         f"{pool.name}: embeddings of other images": len(given.ids) - len(rows),
     }
     return given if len(rows) == len(given) else given.take(rows), left_out
@@ -352,3 +366,144 @@ def _statistics(seen: _Seen, thresholds: Thresholds) -> list[SetStatistics]:
             kinships = [scores[name] for name in sorted(shown) if name in scores]
             found.append(set_statistics(seen.pool.name, group, images, seen.look, kinships))
     return found
+
+
+_TOO_FEW = "too few embedded images"
+
+
+@dataclass(frozen=True, slots=True)
+class SetStatistics:
+    """What was measured on one set.
+
+    Attributes
+    ----------
+    pool : str
+    group : {"near", "far", "all"}
+    images : int
+        With an embedding.
+    mean, error : float or None
+        Mean of s_j, and its standard error (sample deviation over the square root of the number); None where there are
+        no, or fewer than two, images.
+    kinship : float or None
+        Mean over the categories annotated in the set of the Wu-Palmer similarity to the nearest ID class.
+    """
+
+    pool: str
+    group: Group
+    images: int
+    mean: float | None
+    error: float | None
+    kinship: float | None
+
+    @property
+    def name(self) -> str:
+        """``POOL GROUP``."""
+        return f"{self.pool} {self.group}"
+
+
+def set_statistics(
+    pool: str, group: Group, images: Collection[str], look: SetSimilarity | None, kinships: Iterable[float]
+) -> SetStatistics:
+    """Return the statistics of some images of a pool.
+
+    Parameters
+    ----------
+    images : collection of str
+        Ids of the set.
+    look : SetSimilarity or None
+        Of the pool to the ID images; None without embeddings.
+    kinships : iterable of float
+        For each category annotated in the set, in a fixed order.
+    """
+    held, kin = set(images), list(kinships)
+    scores = zip(look.ids, look.similarity.tolist(), strict=True) if look is not None else ()
+    near = np.array([score for one, score in scores if one in held], np.float64)
+    return SetStatistics(
+        pool=pool,
+        group=group,
+        images=len(near),
+        mean=float(near.mean()) if len(near) else None,
+        error=float(near.std(ddof=1) / math.sqrt(len(near))) if len(near) > 1 else None,
+        kinship=math.fsum(kin) / len(kin) if kin else None,
+    )
+
+
+def propose_sets(sets: Sequence[SetStatistics], thresholds: Thresholds, encoder: str = "") -> tuple[SetProposal, ...]:
+    """Return a proposal for every set: near, far, farther or, wherever the evidence is thin, undecided.
+
+    A *near* group is near if it is more similar to the ID images than its pool's far group, by more standard errors of
+    the difference than `Thresholds.standard_errors`. Any other is *farther* if it is that much less similar than the
+    lowest far group of the other pools, and WordNet agrees in order.
+
+    The paper has an order (near, far, farther), not a cut: far of COCO lies nearer than near of Open Images. So a set
+    is called farther only beside other sets; otherwise it stays undecided (spec 3.3).
+
+    Parameters
+    ----------
+    encoder : str
+        Digest of the encoder of all embeddings.
+    """
+    made = []
+    for one in sets:
+        if one.group == "near":
+            far = next((two for two in sets if (two.pool, two.group) == (one.pool, "far")), None)
+            verdict, reason = _near(one, far, thresholds)
+        else:
+            rivals = [two for two in sets if two.group == "far" and two.pool != one.pool]
+            verdict, reason = _against_sets(one, rivals, thresholds)
+        mean, error, kinship = (None if x is None else decimal_text(x) for x in (one.mean, one.error, one.kinship))
+        made.append(
+            SetProposal(
+                name=one.name,
+                group=one.group,
+                proposal=verdict,
+                reason=reason,
+                images=one.images,
+                mean_similarity=mean,
+                standard_error=error,
+                mean_kinship=kinship,
+                encoder="" if one.mean is None else encoder,
+            )
+        )
+    return tuple(made)
+
+
+def farther_pools(sets: Sequence[SetProposal]) -> set[str]:
+    """Return the pools whose far group is proposed farther: their far images are called farther too."""
+    return {one.name.rpartition(" ")[0] for one in sets if one.group == "far" and one.proposal == "farther"}
+
+
+def _near(one: SetStatistics, far: SetStatistics | None, thresholds: Thresholds) -> tuple[Verdict, str]:
+    if far is None:
+        return "undecided", "there is no far group to compare with"
+    if (gap := _gap(one, far)) is None:
+        return "undecided", _TOO_FEW
+    reason = f"{gap:.1f} standard errors nearer than {far.name}"
+    return ("near", reason) if gap > thresholds.standard_errors else ("undecided", f"only {reason}")
+
+
+def _against_sets(one: SetStatistics, rivals: Sequence[SetStatistics], thresholds: Thresholds) -> tuple[Verdict, str]:
+    known = [two for two in rivals if two.mean is not None and two.error is not None]
+    if not known:
+        return "undecided", "there is no other far set to compare with"
+    lowest = min(known, key=lambda two: (two.mean or 0.0, two.name))
+    if (gap := _gap(lowest, one)) is None:
+        return "undecided", _TOO_FEW
+    reason = f"{gap:.1f} standard errors below {lowest.name}"
+    if gap <= thresholds.standard_errors:
+        return "undecided", f"{reason}: not farther by similarity"
+    if one.kinship is None or lowest.kinship is None:
+        return "undecided", f"{reason}, but WordNet says nothing"
+    if one.kinship >= lowest.kinship:
+        return "undecided", f"{reason}, but WordNet has the other order"
+    return "farther", f"{reason}, and WordNet agrees"
+
+
+def _gap(higher: SetStatistics, lower: SetStatistics) -> float | None:
+    """Return the difference of two means in standard errors of the difference; None where it is undefined."""
+    if higher.mean is None or lower.mean is None or higher.error is None or lower.error is None:
+        return None
+    error, difference = math.hypot(higher.error, lower.error), higher.mean - lower.mean
+    if error > 0:
+        return difference / error
+    return math.copysign(math.inf, difference) if difference else 0.0

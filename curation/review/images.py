@@ -15,7 +15,7 @@ from curation.errors import ReviewError, UsageError
 from curation.manifest.header import UNNAMED
 from curation.manifest.manifest import Manifest
 from curation.manifest.views import ROLES, PartObjects, locate_images, view_objects
-from curation.proposals.clip_overlap import nearest_id_image
+from curation.proposals.evidence import nearest_id_image
 from curation.proposals.id_classes import name_key
 from curation.proposals.proposal import Proposal, ProposalSet
 from curation.review.bad_photos import BAD_PHOTOS, BadPhoto, check_photos, draw_card

@@ -1,9 +1,8 @@
-"""Embedding of photos and texts into a store: all cores decode and encode, and nothing is computed twice."""
+"""Embedding: photos and texts into a store, by all cores and nothing twice; a corpus of any size into shards."""
 
 from __future__ import annotations
 
 import json
-import math
 import os
 import shutil
 import time
@@ -13,27 +12,35 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
+from functools import lru_cache
 from pathlib import Path, PurePosixPath
-from typing import Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 
 from curation.canonical import sha256_of_bytes
-from curation.errors import CurationError, DuplicateIdError, EmbeddingError
+from curation.engines.running import EngineName, run_step
+from curation.engines.shards import Shards
+from curation.engines.step import Step
+from curation.errors import CurationError, DuplicateIdError, EmbeddingError, UsageError
 from curation.ids import ImageId, native_of
-from curation.similarity.embeddings import HEADER, EmbeddingStore, Row, StoreHeader, Vectors, alone, batch_of, header_of
-from curation.similarity.encoder import Encoder, Prepared, one_core_each, require_finite
+from curation.similarity.embeddings import HEADER, EmbeddingStore, Row, StoreHeader, Vectors, alone, batch_of
+from curation.similarity.encoder import ColourEncoder, Encoder, Prepared, one_core_each, require_finite
+from curation.sources.corpus import corpus_blocks, photo_data
 from curation.sources.photos import BrokenPhotoError, PhotoFolder, decode_photo, read_photo
 from curation.sources.source import Source
 from curation.storage import write_text
 
+if TYPE_CHECKING:
+    import pyarrow
+
 BATCH = 32
 SHARD = 256
-"""Pictures in a shard, about: no batch reaches beyond one, and those of two are in memory."""
+"""Photos in a shard, about: no batch reaches beyond one, and those of two are in memory."""
 SECONDS = 5.0
 """After so long, encoded batches are written even before the end of the shard: what a kill costs at most."""
 REPORT = "report.json"
-"""Beside the store: how many rows it has, and every picture that was left out, with the reason."""
+"""Beside the store: how many rows it has, and every photo that was left out, with the reason."""
 _MOST_THREADS = 16
 _LONGEST_TEXT = 1000
 
@@ -42,7 +49,7 @@ Broken = Literal["skip", "refuse"]
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A picture that could not be embedded, and why."""
+    """A photo that could not be embedded, and why."""
 
     id: str
     file: str
@@ -51,7 +58,7 @@ class Skipped:
 
 @dataclass(frozen=True)
 class EmbedResult:
-    """How many pictures or texts one call embedded.
+    """How many photos or texts one call embedded.
 
     Attributes
     ----------
@@ -60,7 +67,7 @@ class EmbedResult:
     computed, reused : int
         Of these, encoded now and found in the store.
     dropped : int
-        Rows dropped from the store: of pictures no longer in the list, or of bytes that have changed.
+        Rows dropped from the store: of photos no longer in the list, or of bytes that have changed.
     skipped : tuple of Skipped
         In the order of the list.
     """
@@ -73,8 +80,16 @@ class EmbedResult:
 
 
 @dataclass(frozen=True, slots=True)
+class Photo:
+    """A photo: its image id ``namespace:native``, and its path, None where no photo of the image is available."""
+
+    id: str
+    path: Path | None
+
+
+@dataclass(frozen=True, slots=True)
 class Picture:
-    """A picture that is embedded: what it is of, and where that is new, the picture as its encoder wants it."""
+    """A photo that is embedded: what it is of, and where that is new, the picture as its encoder wants it."""
 
     row: Row
     prepared: Prepared | None = None
@@ -82,11 +97,22 @@ class Picture:
 
 @dataclass(slots=True)
 class _Progress:
-    """The pictures so far."""
+    """The rows so far."""
 
     rows: list[Row] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
     computed: int = 0
+
+    def skip(self, one: Skipped, broken: Broken) -> None:
+        """Leave out a photo, or refuse it."""
+        if broken == "refuse":
+            raise EmbeddingError(
+                "A photo cannot be embedded",
+                where=f"{one.id}: {one.file}" if one.file else one.id,
+                found=one.reason,
+                hint="mend or remove it, or --on-error photos=skip",
+            )
+        self.skipped.append(one)
 
 
 def embed_photos(
@@ -100,7 +126,7 @@ def embed_photos(
     shard: int = SHARD,
     seconds: float = SECONDS,
 ) -> EmbedResult:
-    """Embed photos or boxes into a store, going on where an earlier call was interrupted.
+    """Embed photos into a store, going on where an earlier call was interrupted.
 
     Every file is read and its digest taken, every time: that shows whether it has changed. Only what the store
     does not hold is decoded and encoded. Batches never reach beyond a shard, skip what the store holds, and only whole
@@ -119,32 +145,35 @@ def embed_photos(
     """
     from tqdm import tqdm
 
-    kind = "boxes" if any(photo.boxes is not None for photo in photos) else "images"
     batch = batch or batch_of(folder) or BATCH
-    header = header_of(encoder.identity, encoder.dimension, kind=kind, batch=batch)
-    threads = threads or usual_threads()
-    pool = ThreadPoolExecutor(threads)
-    total = sum(len(photo.pictures) for photo in photos)
+    header = StoreHeader(kind="images", encoder=encoder.identity, dimension=encoder.dimension, batch=batch)
+    pool = ThreadPoolExecutor(threads or usual_threads())
     with (
         _begun(folder, header) as store,
         quiet(),
-        tqdm(total=total, desc=kind, unit=f" {kind}", disable=None) as bar,
+        tqdm(total=len(photos), desc="images", unit=" images", disable=None) as bar,
         one_core_each(encoder) as side_by_side,
-        closing_now(pool),
+        _closing_now(pool),
     ):
         before, progress = len(store), _Progress()
-        shards = _shards(photos, batch, shard)
+        # A whole number of batches in each.
+        length = batch * max(1, round(shard / batch))
+        shards = (photos[start : start + length] for start in range(0, len(photos), length))
 
-        def prepared() -> Iterator[list[Picture | Skipped]] | None:
+        def prepared() -> Iterator[Picture | Skipped] | None:
             some = next(shards, None)
-            return None if some is None else pool.map(lambda photo: _pictures(photo, encoder, store), some)
+            return None if some is None else pool.map(lambda photo: _picture(photo, encoder, store), some)
 
         pictures = prepared()
         while pictures is not None:
             waiting: list[Picture] = []
             for done in pictures:
-                _sort_out(done, waiting, progress, broken)
-                bar.update(len(done))
+                if isinstance(done, Skipped):
+                    progress.skip(done, broken)
+                else:
+                    progress.rows.append(done.row)
+                    waiting += [] if done.prepared is None else [done]
+                bar.update()
             batches = [waiting[start : start + batch] for start in range(0, len(waiting), batch)]
             inputs = ([one.prepared for one in some if one.prepared is not None] for some in batches)
             vectors = (pool.map if side_by_side else map)(encoder.encode_prepared, inputs)
@@ -152,11 +181,11 @@ def embed_photos(
             pictures = prepared()
             _add(store, batches, vectors, seconds)
             progress.computed += len(waiting)
-        return _finished(store, progress, before, kind)
+        return _finished(store, progress, before, "images")
 
 
 @contextmanager
-def closing_now(pool: ThreadPoolExecutor) -> Iterator[None]:
+def _closing_now(pool: ThreadPoolExecutor) -> Iterator[None]:
     """Stop threads as soon as the work ends, however it ends."""
     try:
         yield
@@ -173,9 +202,8 @@ def _add(store: EmbeddingStore, batches: Sequence[list[Picture]], encoded: Itera
     vectors: list[Vectors] = []
     written = time.monotonic()
     for number, (pictures, found) in enumerate(zip(batches, encoded, strict=True), start=1):
-        own = [picture.row for picture in pictures]
-        require_finite(found, [row.id for row in own])
-        rows += own
+        require_finite(found, [picture.row.id for picture in pictures])
+        rows += [picture.row for picture in pictures]
         vectors.append(found)
         if number == len(batches) or time.monotonic() - written >= seconds:
             store.add(rows, np.concatenate(vectors))
@@ -226,7 +254,9 @@ def embed_texts(
     # Asked before a folder is made: an encoder may have no text tower.
     encoder.encode_texts(prompts[:1])
     batch = batch or batch_of(folder) or BATCH
-    header = header_of(encoder.identity, encoder.dimension, kind="texts", batch=batch, template=template)
+    header = StoreHeader(
+        kind="texts", encoder=encoder.identity, dimension=encoder.dimension, batch=batch, template=template
+    )
     with _begun(folder, header) as store:
         before = len(store)
         new = [place for place, row in enumerate(rows) if row not in store]
@@ -239,7 +269,7 @@ def embed_texts(
 
 
 def _finished(store: EmbeddingStore, progress: _Progress, before: int, kind: str) -> EmbedResult:
-    """Join a store of what was embedded, write its report, and return what became of the pictures."""
+    """Join a store of what was embedded, write its report, and return what became of them."""
     rows, computed = progress.rows, progress.computed
     if not rows:
         reasons = Counter(one.reason for one in progress.skipped).most_common(1)
@@ -255,76 +285,19 @@ def _finished(store: EmbeddingStore, progress: _Progress, before: int, kind: str
     return EmbedResult(len(rows), computed, reused, before - reused, tuple(progress.skipped))
 
 
-def _sort_out(done: Sequence[Picture | Skipped], new: list[Picture], progress: _Progress, broken: Broken) -> None:
-    """Put the pictures of one photo where they belong: to be encoded, known, or left out."""
-    for one in done:
-        if isinstance(one, Picture):
-            progress.rows.append(one.row)
-            if one.prepared is not None:
-                new.append(one)
-        elif broken == "refuse":
-            raise EmbeddingError(
-                "A photo cannot be embedded",
-                where=f"{one.id}: {one.file}" if one.file else one.id,
-                found=one.reason,
-                hint="mend or remove it, or --on-error photos=skip",
-            )
-        else:
-            progress.skipped.append(one)
-
-
-def _shards(photos: Sequence[Photo], batch: int, shard: int) -> Iterator[list[Photo]]:
-    """Yield the photos of each shard: a whole number of batches of pictures, or up to the end of the next photo."""
-    enough = batch * max(1, round(shard / batch))
-    some: list[Photo] = []
-    pictures = 0
-    for photo in photos:
-        some.append(photo)
-        pictures += len(photo.pictures)
-        if pictures >= enough:
-            yield some
-            some, pictures = [], 0
-    if some:
-        yield some
-
-
-def _pictures(photo: Photo, encoder: Encoder, store: EmbeddingStore) -> list[Picture | Skipped]:
+def _picture(photo: Photo, encoder: Encoder, known: Container[Row]) -> Picture | Skipped:
     if photo.path is None:
-        return pictures_of(photo, BrokenPhotoError("no photo of it is available"), encoder, store)
+        return Skipped(photo.id, "", "no photo of it is available")
     try:
-        return pictures_of(photo, read_photo(photo.path), encoder, store)
+        return picture_of(photo.id, read_photo(photo.path), encoder, known)
     except BrokenPhotoError as error:
-        return pictures_of(photo, error, encoder, store)
+        return Skipped(photo.id, str(photo.path), str(error))
 
 
-def pictures_of(
-    photo: Photo, data: bytes | BrokenPhotoError, encoder: Encoder, known: Container[Row]
-) -> list[Picture | Skipped]:
-    """Return the pictures of a photo: known rows as they are, new ones prepared, others with the reason."""
-    file = str(photo.path or "")
-    try:
-        if isinstance(data, BrokenPhotoError):
-            raise data
-        digest = sha256_of_bytes(data)
-        rows = [(Row(name, digest, box_text(box)), box) for name, box in photo.pictures]
-        if all(row in known for row, _ in rows):
-            return [Picture(row) for row, _ in rows]
-        image = decode_photo(data)
-    except BrokenPhotoError as error:
-        return [Skipped(name, file, str(error)) for name, _ in photo.pictures]
-    if photo.boxes is not None and 0 not in photo.size and photo.size != image.size:
-        reason = f"it is {image.size[0]} x {image.size[1]}, and its boxes are of {photo.size[0]} x {photo.size[1]}"
-        return [Skipped(name, file, reason) for name, _ in photo.pictures]
-    found: list[Picture | Skipped] = []
-    for row, box in rows:
-        crop = None if box is None else crop_of(box, image.size)
-        if row in known:
-            found.append(Picture(row))
-        elif box is not None and crop is None:
-            found.append(Skipped(row.id, file, "the box lies outside the photo"))
-        else:
-            found.append(Picture(row, encoder.prepare(image if crop is None else image.crop(crop))))
-    return found
+def picture_of(name: str, data: bytes, encoder: Encoder, known: Container[Row] = ()) -> Picture:
+    """Return the picture of a photo: a known row as it is, a new one prepared; a broken one is a `BrokenPhotoError`."""
+    row = Row(name, sha256_of_bytes(data))
+    return Picture(row, None if row in known else encoder.prepare(decode_photo(data)))
 
 
 def _check_texts(texts: Sequence[str], template: str) -> None:
@@ -360,47 +333,13 @@ def quiet() -> Iterator[None]:
         yield
 
 
-Box = tuple[float, float, float, float]
-
-
-@dataclass(frozen=True, slots=True)
-class Photo:
-    """A photo, and the pictures that are made of it.
-
-    Attributes
-    ----------
-    id : str
-        Image id ``namespace:native``.
-    path : Path or None
-        None where no photo of the image is available.
-    boxes : tuple of (float, float, float, float), or None
-        ``x, y, w, h`` in stored pixels, origin top left: a picture each, ``id#0``, ``id#1``, …; None: the whole photo.
-    size : (int, int)
-        Width and height that the annotations state, (0, 0) where they do not.
-    """
-
-    id: str
-    path: Path | None
-    boxes: tuple[Box, ...] | None = None
-    size: tuple[int, int] = (0, 0)
-
-    @property
-    def pictures(self) -> tuple[tuple[str, Box | None], ...]:
-        """Id and box of each picture."""
-        if self.boxes is None:
-            return ((self.id, None),)
-        return tuple((f"{self.id}#{number}", box) for number, box in enumerate(self.boxes))
-
-
-def photos_of_sources(sources: Mapping[str, Source], folders: Mapping[str, PhotoFolder], *, boxes: bool) -> list[Photo]:
+def photos_of_sources(sources: Mapping[str, Source], folders: Mapping[str, PhotoFolder]) -> list[Photo]:
     """Return the photos of sources, in the order of the sources and of their files.
 
     Parameters
     ----------
     folders : mapping of str to PhotoFolder
         By name of source; the one named ``""`` serves every other source.
-    boxes : bool
-        Whether each annotated box is a picture, crowd boxes too; images without a box have none then.
 
     Raises
     ------
@@ -408,8 +347,6 @@ def photos_of_sources(sources: Mapping[str, Source], folders: Mapping[str, Photo
         No folder of photos was given for a source.
     DuplicateIdError
         Two sources hold the same image.
-    PresenceOnlyError, UnitBoxesError
-        Boxes are asked for and the source has none, or not in pixels.
     """
     photos: list[Photo] = []
     for name, source in sources.items():
@@ -418,30 +355,13 @@ def photos_of_sources(sources: Mapping[str, Source], folders: Mapping[str, Photo
             raise EmbeddingError(
                 "There is no folder of photos for a source", where=f"source {name}", hint=f"--photos {name}=DIR"
             )
-        photos += _of_source(source, folder, boxes=boxes)
+        names = zip(source.images.file_names.tolist(), source.images.native.tolist(), strict=True)
+        photos += [
+            Photo(str(image), folder.find((str(file_name), str(native))))
+            for image, (file_name, native) in zip(source.image_ids.tolist(), names, strict=True)
+        ]
     _require_unique(photo.id for photo in photos)
     return photos
-
-
-def _of_source(source: Source, folder: PhotoFolder, *, boxes: bool) -> Iterable[Photo]:
-    of_image = _boxes(source) if boxes else None
-    images = source.images
-    columns = zip(
-        source.image_ids.tolist(), images.native.tolist(), images.file_names.tolist(),
-        images.widths.tolist(), images.heights.tolist(), strict=True,
-    )  # fmt: skip
-    for number, (image, native, file_name, width, height) in enumerate(columns):
-        if of_image is None or of_image.get(number):
-            path = folder.find((str(file_name), str(native)))
-            yield Photo(str(image), path, None if of_image is None else tuple(of_image[number]), (width, height))
-
-
-def _boxes(source: Source) -> dict[int, list[Box]]:
-    objects = source.require_pixels("Embedding boxes")
-    found: dict[int, list[Box]] = {}
-    for image, (x, y, w, h) in zip(objects.image.tolist(), objects.boxes.tolist(), strict=True):
-        found.setdefault(image, []).append((x, y, w, h))
-    return found
 
 
 def photos_of_folder(folder: PhotoFolder, namespace: str) -> list[Photo]:
@@ -465,25 +385,6 @@ def photos_of_folder(folder: PhotoFolder, namespace: str) -> list[Photo]:
     return photos
 
 
-def crop_of(box: Box, size: tuple[int, int]) -> tuple[int, int, int, int] | None:
-    """Return the whole pixels that a box touches, as left, upper, right, lower; None where it misses the photo.
-
-    >>> crop_of((1.5, 2.0, 3.0, 4.0), (100, 100))
-    (1, 2, 5, 6)
-    """
-    x, y, width, height = box
-    if not np.isfinite(box).all() or width <= 0 or height <= 0:
-        return None
-    left, upper = max(0, math.floor(x)), max(0, math.floor(y))
-    right, lower = min(size[0], math.ceil(x + width)), min(size[1], math.ceil(y + height))
-    return (left, upper, right, lower) if left < right and upper < lower else None
-
-
-def box_text(box: Box | None) -> str:
-    """Return the text under which a box is kept, ``""`` for a whole photo."""
-    return "" if box is None else ",".join(repr(float(number)) for number in box)
-
-
 def _require_unique(ids: Iterable[str]) -> None:
     counts = Counter(ids)
     repeated = [one for one, count in counts.items() if count > 1]
@@ -494,3 +395,154 @@ def _require_unique(ids: Iterable[str]) -> None:
             found=f"{len(repeated)} ids more than once",
             hint="give each dataset once, under a name of its own",
         )
+
+
+@dataclass(frozen=True, kw_only=True)
+class EncoderOptions:
+    """What makes the vectors.
+
+    Attributes
+    ----------
+    encoder
+        histograms of colours and edges: no weights, no torch, no texts (the default without --model)
+    model
+        of open_clip: a name such as ViT-B-32, local-dir:DIR, hf-hub:ORG/NAME
+    pretrained
+        weights: a tag of open_clip, or a file
+    random_weights
+        no weights: for tests and for measuring speed
+    embedding
+        projected: the space of images and texts; pooled: the class token before projection, as in
+        FindMeIfYouCan
+    device
+        where to compute (auto: on a GPU where there is one)
+    precision
+        auto: float32 on a CPU, float16 on a GPU; images and texts to be compared need the same
+    """
+
+    encoder: Literal["colour"] | None = None
+    model: Annotated[str | None, "NAME"] = None
+    pretrained: Annotated[str, "TAG|FILE"] = ""
+    random_weights: Annotated[int | None, "SEED"] = None
+    embedding: Literal["projected", "pooled"] = "projected"
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    precision: Literal["auto", "float32", "float16", "bfloat16"] = "auto"
+
+    def check(self) -> None:
+        """Refuse two encoders, and options of a model without --model."""
+        if self.encoder and self.model:
+            raise UsageError(
+                "Two encoders given", expected="--model NAME --pretrained TAG_OR_FILE, or --encoder colour"
+            )
+        for name in ("pretrained", "random_weights", "embedding", "precision"):
+            if not self.model and getattr(self, name) not in ("", None, "projected", "auto"):
+                raise UsageError(
+                    f"{'--' if name == 'pretrained' else '--set '}{name} requires --model", where="--encoder colour"
+                )
+
+    def open(self) -> Encoder:
+        """Return the encoder; without a model the one that needs no weights."""
+        if not self.model:
+            return ColourEncoder()
+        from curation.similarity.open_clip import open_clip_encoder
+
+        return open_clip_encoder(
+            self.model,
+            self.pretrained,
+            random_weights=self.random_weights,
+            embedding=self.embedding,
+            device=self.device,
+            precision=self.precision,
+        )
+
+
+@lru_cache(maxsize=1)
+def _encoder(recipe: EncoderOptions) -> Encoder:
+    return recipe.open()
+
+
+@dataclass(frozen=True)
+class EmbedPhotos(Step):
+    """Vectors of the photos of a table.
+
+    Attributes
+    ----------
+    recipe : EncoderOptions
+    encoder : str
+        Digest of the encoder's identity: what the output is known by.
+    dimension : int
+    batch : int
+        Photos encoded at a time.
+    """
+
+    name = "embed"
+    version = 2
+    recipe: EncoderOptions = field(repr=False)
+    encoder: str
+    dimension: int
+    batch: int = BATCH
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What the vectors depend on: paths of weights, say, are not among it."""
+        return {"encoder": self.encoder, "batch": self.batch}
+
+    def __call__(self, table: pyarrow.Table) -> pyarrow.Table:
+        """Return a row for each photo: id, image (digest of the file), vector, error."""
+        import pyarrow
+
+        encoder = _encoder(self.recipe)
+        rows: list[tuple[str, str | None, str | None]] = []
+        waiting: list[Picture] = []
+        vectors = [np.empty((0, self.dimension), np.float32)]
+        with quiet(), one_core_each(encoder):
+            for name, data in photo_data(table):
+                try:
+                    if isinstance(data, BrokenPhotoError):
+                        raise data
+                    waiting.append(picture_of(name, data, encoder))
+                except BrokenPhotoError as error:
+                    rows.append((name, None, str(error)))
+                    continue
+                rows.append((name, waiting[-1].row.image, None))
+                if len(waiting) == self.batch:
+                    vectors.append(_encoded(encoder, waiting))
+                    waiting.clear()
+            if waiting:
+                vectors.append(_encoded(encoder, waiting))
+        columns = zip(*rows, strict=True) if rows else [()] * 3
+        ids, images, errors = (pyarrow.array(column, pyarrow.string()) for column in columns)
+        found = np.array([why is None for _, _, why in rows], bool)
+        offsets = np.concatenate([[0], np.cumsum(found * self.dimension)]).astype(np.int64)
+        values = pyarrow.array(np.concatenate(vectors).ravel())
+        lists = pyarrow.LargeListArray.from_arrays(offsets, values, mask=pyarrow.array(~found))
+        return pyarrow.table({"id": ids, "image": images, "vector": lists, "error": errors})
+
+
+def _encoded(encoder: Encoder, pictures: Sequence[Picture]) -> Vectors:
+    vectors = encoder.encode_prepared([picture.prepared for picture in pictures if picture.prepared is not None])
+    require_finite(vectors, [picture.row.id for picture in pictures])
+    return vectors
+
+
+def embed_corpus(
+    corpus: str | Path,
+    recipe: EncoderOptions,
+    out: Path,
+    *,
+    encoder: Encoder,
+    batch: int | None = None,
+    engine: EngineName = "local",
+    workers: int | None = None,
+) -> Shards:
+    """Embed the photos of a corpus of any size into shards with the columns that `EmbedPhotos` returns.
+
+    Parameters
+    ----------
+    corpus : str or Path
+        See `curation.sources.corpus.corpus_blocks`.
+    out, engine, workers
+        See `curation.engines.running.run_step`.
+    """
+    step = EmbedPhotos(recipe, encoder.identity.digest, encoder.dimension, batch or BATCH)
+    return run_step(step, corpus_blocks(corpus), out=out, engine=engine, workers=workers)

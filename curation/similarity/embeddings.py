@@ -1,29 +1,29 @@
-"""Embeddings: vectors of images, boxes or texts with the identity of their encoder, and the folder that keeps them.
+"""Embeddings: vectors of images or texts with the identity of their encoder, and the folder that keeps them.
 
 A store is one memory-mapped array when finished, and shards that survive a kill while it is made: ``shards/HEX.npy``
 and ``shards/HEX.json`` hold what is computed so far, some thousand rows each, named by them. When all are there, they
 are joined: ``vectors-HEX.npy`` holds the array, ``rows.json`` lists its rows and states its digest, and the shards go.
-A row is kept under its id, the digest of the image's bytes and the box: what has changed is computed again, and nothing
-else. One process at a time writes a store (`alone`).
+A row is kept under its id and the digest of the image's bytes: what has changed is computed again, and nothing else.
+One process at a time writes a store (`alone`).
 """
 
 from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from tokenize import TokenError
-from typing import Any, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from curation.canonical import canonical_json, sha256_of_file, sha256_of_lines, sha256_of_value
-from curation.errors import EmbeddingError, MissingFileError
+from curation.errors import EmbeddingError, MissingFileError, SimilarityError
 from curation.ledger import lock
 from curation.storage import read_bytes, remove_abandoned, replacing, write_bytes
 
@@ -63,13 +63,12 @@ class EncoderIdentity:
 
 @dataclass(frozen=True)
 class Embeddings:
-    """Vectors of images, boxes or texts, as their encoder gave them.
+    """Vectors of images or texts, as their encoder gave them.
 
     Attributes
     ----------
     ids : tuple of str, length n
-        Unique: image ids ``namespace:native``, ``namespace:native#k`` for box k (from 0, in the order of the annotation
-        file), or texts as they were given.
+        Unique: image ids ``namespace:native``, or texts as they were given.
     vectors : ndarray of float32, shape (n, d)
         Not normalised; of a store, memory-mapped and read-only.
     encoder : EncoderIdentity
@@ -110,10 +109,20 @@ def unit_rows(vectors: Vectors) -> Vectors:
     return unit
 
 
+def require_same_encoder(first: Embeddings, second: Embeddings) -> None:
+    """Raise `SimilarityError` unless two sets were made by one encoder."""
+    one, two = first.encoder, second.encoder
+    if one != two:
+        raise SimilarityError(
+            "The embeddings were made by different encoders",
+            expected=f"{one.model}, {one.embedding}, weights {one.weights[:19]}, {one.dtype}",
+            found=f"{two.model}, {two.embedding}, weights {two.weights[:19]}, {two.dtype}",
+            hint="embed both sets with the same --model, --pretrained and --set embedding=…",
+        )
+
+
 HEADER, ROWS, SHARDS = "store.json", "rows.json", "shards"
 _LOCK = ".lock"
-KINDS = ("images", "boxes", "texts")
-_FORMAT = 1
 _HEX = 16
 _DAMAGE = (
     OSError, ValueError, EOFError, SyntaxError, TypeError, OverflowError, RecursionError, MemoryError, TokenError,
@@ -124,11 +133,10 @@ _JOINED = 8192
 
 
 class Row(NamedTuple):
-    """What a vector is of: id, ``sha256:<hex>`` of the image's bytes, and the box (``""`` for a whole image)."""
+    """What a vector is of: id, and ``sha256:<hex>`` of the image's bytes."""
 
     id: str
     image: str
-    box: str = ""
 
 
 class StoreHeader(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -137,9 +145,8 @@ class StoreHeader(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     Attributes
     ----------
     kind : str
-        ``images``, ``boxes`` or ``texts``.
-    encoder : dict of str to str
-        The fields of `EncoderIdentity`.
+        ``images`` or ``texts``.
+    encoder : EncoderIdentity
     dimension : int
         Length of a vector.
     batch : int
@@ -148,12 +155,12 @@ class StoreHeader(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         Of texts: the prompt, with ``{}`` for the text.
     """
 
-    kind: str
-    encoder: dict[str, str]
-    dimension: int
+    kind: Literal["images", "texts"]
+    encoder: EncoderIdentity
+    dimension: Annotated[int, msgspec.Meta(gt=0, lt=1 << 20)]
     batch: int
     template: str = ""
-    format: int = _FORMAT
+    format: Literal[1] = 1
 
 
 class _Listing(msgspec.Struct, forbid_unknown_fields=True):
@@ -161,6 +168,7 @@ class _Listing(msgspec.Struct, forbid_unknown_fields=True):
     ids: list[str]
     images: list[str]
     boxes: list[str]
+    """Empty texts: the format had boxes once."""
 
 
 @contextmanager
@@ -259,9 +267,10 @@ class EmbeddingStore:
                 start += len(block)
             array.flush()
             digest = sha256_of_file(partial)
-        columns = (list(column) for column in zip(*rows, strict=True))
+        ids, images = (list(column) for column in zip(*rows, strict=True))
         # The listing comes last: without it the array counts for nothing.
-        write_bytes(listing, msgspec.json.encode(_Listing(digest, *columns)) + b"\n", guarded=False)
+        content = _Listing(digest, ids, images, boxes=[""] * len(rows))
+        write_bytes(listing, msgspec.json.encode(content) + b"\n", guarded=False)
 
     def _load(self) -> None:
         """Take in what is there already; a file that is torn or damaged counts for nothing."""
@@ -287,7 +296,7 @@ def open_embeddings(folder: Path, *, kind: str = "") -> Embeddings:
     Parameters
     ----------
     kind : str, optional
-        ``images``, ``boxes`` or ``texts``, where only that will do.
+        ``images`` or ``texts``, where only that will do.
 
     Raises
     ------
@@ -316,7 +325,7 @@ def open_embeddings(folder: Path, *, kind: str = "") -> Embeddings:
     for start in range(0, len(vectors), _JOINED):
         if not np.isfinite(vectors[start : start + _JOINED]).all():
             raise EmbeddingError("The store holds vectors that are not finite", where=str(folder))
-    return Embeddings(ids, vectors, _identity(header, folder), tuple(row.image for row in rows))
+    return Embeddings(ids, vectors, header.encoder, tuple(row.image for row in rows))
 
 
 def batch_of(folder: Path) -> int | None:
@@ -324,34 +333,15 @@ def batch_of(folder: Path) -> int | None:
     return read_header(folder).batch if (folder / HEADER).is_file() else None
 
 
-def _identity(header: StoreHeader, folder: Path) -> EncoderIdentity:
-    try:
-        return EncoderIdentity(**header.encoder)
-    except TypeError:
-        raise EmbeddingError(
-            "The store does not say which encoder made it",
-            where=str(folder / HEADER),
-            expected="model, weights, preprocessing, dtype, embedding",
-            found=", ".join(header.encoder)[:200],
-        ) from None
-
-
-def header_of(identity: EncoderIdentity, dimension: int, *, kind: str, batch: int, template: str = "") -> StoreHeader:
-    """Return the header of a store of one encoder's embeddings."""
-    return StoreHeader(kind=kind, encoder=asdict(identity), dimension=dimension, batch=batch, template=template)
-
-
 def _require_same(there: StoreHeader, wanted: StoreHeader, folder: Path) -> None:
-    before: Mapping[str, Any] = msgspec.to_builtins(there)
-    now: Mapping[str, Any] = msgspec.to_builtins(wanted)
-    before, now = before | before["encoder"], now | now["encoder"]
-    for name in sorted(set(before) | set(now)):
-        if name != "encoder" and before.get(name) != now.get(name):
+    before, now = (asdict(one.encoder) | msgspec.structs.asdict(one) for one in (there, wanted))
+    for name in sorted(now.keys() - {"encoder"}):
+        if before[name] != now[name]:
             raise EmbeddingError(
                 f"The store was made with another {name}",
                 where=str(folder),
-                expected=str(before.get(name))[:300],
-                found=str(now.get(name))[:300],
+                expected=str(before[name])[:300],
+                found=str(now[name])[:300],
                 hint="choose another --out, or the options that the store was made with",
             )
 
@@ -363,10 +353,7 @@ def read_header(folder: Path) -> StoreHeader:
             "No embedding store found", where=str(folder), hint="curation similarity embed … --out DIR"
         )
     with _well_formed(folder / HEADER):
-        header = msgspec.json.decode(read_bytes(folder / HEADER), type=StoreHeader)
-    if header.format != _FORMAT or header.kind not in KINDS or not 0 < header.dimension < 1 << 20:
-        raise EmbeddingError("Unsupported format of an embedding store", where=str(folder / HEADER))
-    return header
+        return msgspec.json.decode(read_bytes(folder / HEADER), type=StoreHeader)
 
 
 def _read_rows(path: Path) -> tuple[list[Row], str]:
@@ -375,8 +362,7 @@ def _read_rows(path: Path) -> tuple[list[Row], str]:
         listing = msgspec.json.decode(read_bytes(path), type=_Listing)
     if not 0 < len(listing.ids) == len(listing.images) == len(listing.boxes):
         raise EmbeddingError("The columns of a store are empty or differ in length", where=str(path))
-    columns = zip(listing.ids, listing.images, listing.boxes, strict=True)
-    return [Row(*row) for row in columns], listing.sha256
+    return list(map(Row, listing.ids, listing.images)), listing.sha256
 
 
 @contextmanager
@@ -410,7 +396,7 @@ def _read_vectors(path: Path, sha256: str, shape: tuple[int, int]) -> Vectors:
 
 
 def _name(rows: Sequence[Row]) -> str:
-    return sha256_of_lines("\t".join(row) for row in rows).removeprefix("sha256:")[:_HEX]
+    return sha256_of_lines(f"{row.id}\t{row.image}\t" for row in rows).removeprefix("sha256:")[:_HEX]
 
 
 def _holds_something(folder: Path) -> bool:

@@ -1,4 +1,4 @@
-"""Similarity from files: embed photos, boxes or texts; search and compare stores; find duplicate photos."""
+"""Similarity from files: embed photos or texts; search and compare stores; find duplicate photos."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -18,20 +18,20 @@ from curation.engines.running import EngineName
 from curation.engines.shards import SUMMARY, open_shards
 from curation.errors import CurationWarning, UsageError
 from curation.input_files import read_plain
-from curation.similarity.corpus_neighbors import nearest_in_corpus
 from curation.similarity.embed import (
     Broken,
     EmbedResult,
+    EncoderOptions,
     Photo,
+    embed_corpus,
     embed_photos,
     embed_texts,
     photos_of_folder,
     photos_of_sources,
 )
-from curation.similarity.embed_step import embed_corpus
 from curation.similarity.embeddings import Embeddings, EncoderIdentity, open_embeddings
-from curation.similarity.encoder import ColourEncoder, Encoder
 from curation.similarity.near_duplicates import PhotoHashes, alike_photos, hash_photos, look_duplicates
+from curation.similarity.neighbors import nearest_in_corpus
 from curation.similarity.set_similarity import (
     SAMPLE_RULES,
     SampleRule,
@@ -49,68 +49,9 @@ _SHOWN = 5
 NOTHING: Mapping[str, Any] = {}
 
 
-@dataclass(frozen=True, kw_only=True)
-class EncoderOptions:
-    """What makes the vectors.
-
-    Attributes
-    ----------
-    encoder
-        histograms of colours and edges: no weights, no torch, no texts (the default without --model)
-    model
-        of open_clip: a name such as ViT-B-32, local-dir:DIR, hf-hub:ORG/NAME
-    pretrained
-        weights: a tag of open_clip, or a file
-    random_weights
-        no weights: for tests and for measuring speed
-    embedding
-        projected: the space of images and texts; pooled: the class token before projection, as in
-        FindMeIfYouCan
-    device
-        where to compute (auto: on a GPU where there is one)
-    precision
-        auto: float32 on a CPU, float16 on a GPU; images and texts to be compared need the same
-    """
-
-    encoder: Literal["colour"] | None = None
-    model: Annotated[str | None, "NAME"] = None
-    pretrained: Annotated[str, "TAG|FILE"] = ""
-    random_weights: Annotated[int | None, "SEED"] = None
-    embedding: Literal["projected", "pooled"] = "projected"
-    device: Literal["auto", "cpu", "cuda"] = "auto"
-    precision: Literal["auto", "float32", "float16", "bfloat16"] = "auto"
-
-    def check(self) -> None:
-        """Refuse two encoders, and options of a model without --model."""
-        if self.encoder and self.model:
-            raise UsageError(
-                "Two encoders given", expected="--model NAME --pretrained TAG_OR_FILE, or --encoder colour"
-            )
-        for name in ("pretrained", "random_weights", "embedding", "precision"):
-            if not self.model and getattr(self, name) not in ("", None, "projected", "auto"):
-                raise UsageError(
-                    f"{'--' if name == 'pretrained' else '--set '}{name} requires --model", where="--encoder colour"
-                )
-
-    def open(self) -> Encoder:
-        """Return the encoder; without a model the one that needs no weights."""
-        if not self.model:
-            return ColourEncoder()
-        from curation.similarity.open_clip import open_clip_encoder
-
-        return open_clip_encoder(
-            self.model,
-            self.pretrained,
-            random_weights=self.random_weights,
-            embedding=self.embedding,
-            device=self.device,
-            precision=self.precision,
-        )
-
-
 @dataclass(frozen=True, slots=True)
 class Embedded:
-    """What was embedded (images, boxes, texts), by which encoder, into which store."""
+    """What was embedded (images, texts, shards), by which encoder, into which store."""
 
     store: Path
     kind: str
@@ -142,12 +83,10 @@ def embed(
     out: Annotated[Path, "DIR"],
     sources: Sources = NOTHING,
     photos: Annotated[Mapping[str, Path] | Path, "[NAME=]DIR"] = NOTHING,
-    images: Annotated[Path | None, "DIR"] = None,
     corpus: Annotated[str | Path | None, "CORPUS"] = None,
     namespace: Annotated[str, "NAME"] = "photos",
     texts: Path | None = None,
     template: Annotated[str, "TEXT"] = "a photo of a {}",
-    boxes: bool = False,
     encoder: EncoderOptions | None = None,
     broken: Broken = "skip",
     batch: Workers | None = None,
@@ -156,7 +95,7 @@ def embed(
     engine: EngineName = "local",
     workers: Workers | None = None,
 ) -> Embedded:
-    """Embed photos, boxes or texts as vectors of an encoder, kept in a store that resumes.
+    """Embed photos or texts as vectors of an encoder, kept in a store that resumes.
 
     Parameters
     ----------
@@ -165,8 +104,6 @@ def embed(
     photos
         the photos of a source, or of all (default: the source's own root; repeatable); without a source every photo
         below a folder, without annotations
-    images
-        every photo below a folder, without annotations
     corpus
         photos of any number, into shards of Parquet instead of a store: a folder, tar shards or Parquet files with
         paths; a path or an address
@@ -176,8 +113,6 @@ def embed(
         texts, one a line; ids are the texts
     template
         prompt that each text is put into
-    boxes
-        embed every annotated box as an image: ID#NUMBER
     out
         the store; an interrupted one is continued
     broken
@@ -200,41 +135,35 @@ def embed(
         Nothing or several things are given to embed, or options that do not apply.
     """
     encoder = encoder or EncoderOptions()
-    if isinstance(photos, Path) and not sources:
-        images, photos = images or photos, NOTHING
-    if photos and not sources:
+    if photos and not sources and not isinstance(photos, Path):
         raise UsageError("--photos NAME=DIR requires --source NAME; for a folder alone: --photos DIR")
-    given = (("source", sources), ("photos", images), ("corpus", corpus), ("texts", texts))
-    wanted = [name for name, one in given if one]
+    given = {"source": sources, "photos": not sources and photos, "corpus": corpus, "texts": texts}
+    wanted = [name for name, one in given.items() if one]
     if len(wanted) != 1:
         raise UsageError(
             "Give exactly one thing to embed",
             expected="--source NAME=PATH …, --photos DIR, --corpus CORPUS or --texts FILE",
             found=", ".join(f"--{name}" for name in wanted) or "none",
         )
-    if boxes and not sources:
-        raise UsageError("--boxes needs annotations", expected="--source NAME=PATH")
     encoder.check()
     if corpus is not None:
         return _corpus(corpus, encoder, out, batch, engine, workers)
     if workers or engine != "local":
         raise UsageError("--engine and --workers apply to --corpus", hint="--set threads=N")
     if texts:
-        found = _texts(texts)
+        kind, found = "texts", _texts(texts)
         made = encoder.open()
         result = embed_texts(found, made, out, template=template, batch=batch)
     else:
         # Photos come first: what is missing shows before a model is loaded.
-        listed = (
-            photos_of_folder(PhotoFolder(images), namespace)
-            if images
-            else _photos(sources, photos, reading or Reading(), boxes=boxes)
-        )
-        made = encoder.open()
+        if isinstance(photos, Path) and not sources:
+            listed = photos_of_folder(PhotoFolder(photos), namespace)
+        else:
+            listed = _photos(sources, photos, reading or Reading())
+        kind, made = "images", encoder.open()
         result = embed_photos(listed, made, out, batch=batch, threads=threads, broken=broken)
     for reason, count in Counter(one.reason for one in result.skipped).most_common(_SHOWN):
         warnings.warn(f"{count:,} left out: {reason}", CurationWarning, stacklevel=3)
-    kind = "texts" if texts else "boxes" if boxes else "images"
     return Embedded(out, kind, made.identity, made.dimension, result)
 
 
@@ -251,9 +180,7 @@ def _corpus(
     return Embedded(out, "shards", made.identity, made.dimension, result, reasons)
 
 
-def _photos(
-    given: Mapping[str, Any], photos: Mapping[str, Path] | Path, reading: Reading, *, boxes: bool
-) -> list[Photo]:
+def _photos(given: Mapping[str, Any], photos: Mapping[str, Path] | Path, reading: Reading) -> list[Photo]:
     """Return the photos of sources, from the folder given for each, or else from the root of the source."""
     # Loaded when it is used: the readers of all formats cost the help of a command 0.04 s.
     from curation.sources.coerce import open_slots
@@ -268,7 +195,7 @@ def _photos(
         name = key.partition("@")[0]
         if name not in folders and "" not in folders and isinstance(path, str | Path) and Path(path).is_dir():
             folders[name] = PhotoFolder(Path(path))
-    return photos_of_sources(sources, folders, boxes=boxes)
+    return photos_of_sources(sources, folders)
 
 
 def _texts(path: Path) -> list[str]:

@@ -21,11 +21,9 @@ import numpy as np
 import numpy.typing as npt
 
 from curation.engines.running import EngineName, run_step
-from curation.engines.shards import Shards
 from curation.engines.step import Step
 from curation.errors import MissingExtraError, UsageError
-from curation.similarity.embeddings import Embeddings
-from curation.similarity.set_similarity import require_same_encoder
+from curation.similarity.embeddings import Embeddings, require_same_encoder
 from curation.sources.corpus import corpus_blocks, listed_blocks, photo_data
 from curation.sources.photos import BrokenPhotoError, decode_photo
 from curation.sources.source import Int32s, Int64s
@@ -174,24 +172,19 @@ def hash_photos(
     blocks = corpus_blocks(photos) if isinstance(photos, str | Path) else listed_blocks(photos.items(), _PHOTOS)
     with TemporaryDirectory(prefix="curation-hashes-") if out is None else nullcontext(out) as folder:
         shards = run_step(HashPhotos(), blocks, out=Path(folder), engine=engine, workers=workers)
-        return hashes_of(shards)
-
-
-def hashes_of(shards: Shards) -> PhotoHashes:
-    """Return the hashes in the output of `HashPhotos`."""
+        tables = list(shards.tables())
     names: list[str] = []
     pixels: list[str] = []
-    codes: list[Codes] = []
+    codes = [np.empty(0, np.uint64)]
     failures: dict[str, str] = {}
-    for table in shards.tables():
+    for table in tables:
         good = table.filter(table.column("error").is_null())
         names += good.column("id").to_pylist()
         pixels += good.column("pixels").to_pylist()
         codes.append(good.column("perceptual").to_numpy())
         bad = table.filter(table.column("error").is_valid())
         failures |= dict(zip(bad.column("id").to_pylist(), bad.column("error").to_pylist(), strict=True))
-    found = np.concatenate([np.empty(0, np.uint64), *codes])
-    return PhotoHashes(tuple(names), tuple(pixels), found, failures)
+    return PhotoHashes(tuple(names), tuple(pixels), np.concatenate(codes), failures)
 
 
 def alike_photos(hashes: PhotoHashes, distance: int = DISTANCE) -> AlikePhotos:

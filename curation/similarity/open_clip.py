@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import hashlib
+import importlib
 import json
 import logging
 import warnings
@@ -14,10 +15,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
+import msgspec
 import numpy as np
 
 from curation.canonical import sha256_of_bytes, sha256_of_file
 from curation.errors import EncoderError, MissingExtraError, MissingFileError
+from curation.json_keys import decode_json
 from curation.similarity.embeddings import EncoderIdentity, Vectors
 from curation.similarity.encoder import Prepared
 from curation.storage import read_bytes
@@ -124,42 +127,30 @@ class OpenClipEncoder:
         Raises
         ------
         EncoderError
-            The weights hold no text tower, the embedding is ``pooled``, the tokenizer is not available, or a text is
-            longer than the model reads.
+            The embedding is ``pooled``, the tokenizer is not available, or a text is longer than the model reads.
         """
         import torch
 
-        self._require_texts()
-        for text in texts:
-            self._require_short(text)
-        with torch.inference_mode():
-            tokens = self._tokenizer(list(texts)).to(self._device)
-            with self._autocast():
-                vectors = self._model.encode_text(tokens)
-            return _array(vectors)
-
-    def _require_texts(self) -> None:
         if self._embedding == "pooled":
             raise EncoderError(
                 "The pooled embedding is of images only: texts meet images in the projected one",
                 hint="--set embedding=projected, for images and texts",
             )
-        if not self._loaded.has_text:
-            raise EncoderError(
-                "The weights have no text tower", where=self._loaded.name, hint="--pretrained with a whole CLIP"
-            )
-
-    def _require_short(self, text: str) -> None:
-        tokenizer = self._tokenizer
-        encode, length = getattr(tokenizer, "encode", None), getattr(tokenizer, "context_length", None)
-        # open_clip cuts longer texts without a word; two places are for the marks of begin and end.
-        if encode and length and len(encode(text)) + 2 > length:
-            raise EncoderError(
-                "A text is longer than the model reads",
-                where=text[:80],
-                expected=f"at most {length - 2} tokens",
-                found=f"{len(encode(text))} tokens",
-            )
+        encode, length = (getattr(self._tokenizer, name, None) for name in ("encode", "context_length"))
+        for text in texts:
+            # open_clip cuts longer texts without a word; two tokens are the marks of begin and end.
+            if encode and length and len(encode(text)) + 2 > length:
+                raise EncoderError(
+                    "A text is longer than the model reads",
+                    where=text[:80],
+                    expected=f"at most {length - 2} tokens",
+                    found=f"{len(encode(text))} tokens",
+                )
+        with torch.inference_mode():
+            tokens = self._tokenizer(list(texts)).to(self._device)
+            with self._autocast():
+                vectors = self._model.encode_text(tokens)
+            return _array(vectors)
 
     @cached_property
     def _tokenizer(self) -> Any:
@@ -253,7 +244,6 @@ def _array(vectors: Any) -> Vectors:
 
 LOCAL_FOLDER, HUB = "local-dir:", "hf-hub:"
 _CONFIG_FILE = "open_clip_config.json"
-_WEIGHTS = ("*.safetensors", "*.bin", "*.pth", "*.pt")
 _SHOWN = 8
 
 
@@ -270,8 +260,6 @@ class LoadedModel:
         Returns open_clip's tokenizer of the model; may fetch files where the model's texts need them.
     name, weights : str
         As in `EncoderIdentity`.
-    has_text : bool
-        Whether the weights hold a text tower.
     """
 
     model: Any
@@ -279,7 +267,42 @@ class LoadedModel:
     tokenizer: Callable[[], Any]
     name: str
     weights: str
-    has_text: bool
+
+
+_KEPT: list[Any] = []
+"""Libraries of declared operators: they vanish with their last reference."""
+_MISSING = ("nms", "qnms")
+
+
+def import_torchvision() -> Any:
+    """Return the module ``torchvision``; where its compiled operators cannot be loaded, those it asks for are declared.
+
+    Declared operators have no code: transforms, models and `box_iou` work, ``torchvision.ops.nms`` fails when called.
+    With a torchvision that fits its torch this is a plain import. A second call changes nothing.
+
+    Raises
+    ------
+    ImportError
+        torchvision or torch is not installed.
+    RuntimeError
+        It cannot be imported for another reason.
+    """
+    try:
+        return importlib.import_module("torchvision")
+    except RuntimeError as error:
+        if _KEPT or "torchvision::nms does not exist" not in str(error):
+            raise
+    _declare()
+    return importlib.import_module("torchvision")
+
+
+def _declare() -> None:
+    torch: Any = importlib.import_module("torch")
+    # "FRAGMENT" may stand beside another declaration of the namespace; "DEF" may not.
+    library = torch.library.Library("torchvision", "FRAGMENT")
+    for name in _MISSING:
+        library.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+    _KEPT.append(library)
 
 
 def import_open_clip() -> Any:
@@ -290,8 +313,6 @@ def import_open_clip() -> Any:
     MissingExtraError
         torch, torchvision or open_clip is not installed.
     """
-    from curation.similarity.torchvision_operators import import_torchvision
-
     try:
         # open_clip imports torchvision, which needs help beside some builds of torch.
         import_torchvision()
@@ -310,8 +331,8 @@ def load_model(model: str, pretrained: str = "", *, random_weights: int | None =
     Parameters
     ----------
     model : str
-        A name that open_clip knows (``ViT-B-32``); ``local-dir:DIR`` with ``open_clip_config.json``, and one weights
-        file unless `pretrained` names it; or ``hf-hub:ORG/NAME``.
+        A name that open_clip knows (``ViT-B-32``); ``local-dir:DIR`` with ``open_clip_config.json``; or
+        ``hf-hub:ORG/NAME``, which has weights too.
     pretrained : str
         A tag that open_clip knows for the model (fetched by open_clip), or a weights file: a state dict (``.pt``), one
         under ``state_dict`` (names may begin with ``module.``), or ``.safetensors``. Files are read as weights only.
@@ -334,13 +355,12 @@ def load_model(model: str, pretrained: str = "", *, random_weights: int | None =
         _require_same_activation(open_clip, model, tag)
     path = None if random_weights is not None else _weights_file(open_clip, model, pretrained, tag)
     built, preprocess = _built(open_clip, model, tag, random_weights)
-    has_text = True
     if path is None:
         weights = f"random:{random_weights}:{_digest_of_state(built)}"
     else:
         weights = sha256_of_file(path)
-        has_text = _fill(open_clip, built, path)
-    return LoadedModel(built.eval(), preprocess, lambda: open_clip.get_tokenizer(model), name, weights, has_text)
+        _fill(open_clip, built, path)
+    return LoadedModel(built.eval(), preprocess, lambda: open_clip.get_tokenizer(model), name, weights)
 
 
 def _name_of(open_clip: Any, model: str) -> str:
@@ -360,18 +380,21 @@ def _name_of(open_clip: Any, model: str) -> str:
     return name
 
 
+class _Model(msgspec.Struct):
+    embed_dim: int
+    vision_cfg: dict[str, Any]
+    text_cfg: dict[str, Any]
+
+
+class _Config(msgspec.Struct):
+    model_cfg: _Model
+
+
 def _digest_of_config(path: Path) -> str:
-    try:
-        found = json.loads(read_bytes(path, kind="model configuration"))
-        model = found["model_cfg"]
-        missing = {"embed_dim", "vision_cfg", "text_cfg"} - model.keys()
-    except (ValueError, RecursionError, TypeError, KeyError, AttributeError) as error:
-        raise EncoderError("Malformed model configuration", where=str(path), found=repr(error)[:200]) from None
-    if missing:
-        raise EncoderError(
-            "Incomplete model configuration", where=str(path), expected="model_cfg with embed_dim, vision_cfg, text_cfg"
-        )
-    return sha256_of_bytes(json.dumps(found, sort_keys=True).encode())
+    data = read_bytes(path, kind="model configuration")
+    expected = "model_cfg with embed_dim, vision_cfg, text_cfg"
+    decode_json(data, _Config, EncoderError, "Malformed model configuration", where=str(path), expected=expected)
+    return sha256_of_bytes(json.dumps(json.loads(data), sort_keys=True).encode())
 
 
 def _built(open_clip: Any, model: str, tag: str, seed: int | None) -> tuple[Any, Any]:
@@ -404,44 +427,15 @@ def _weights_file(open_clip: Any, model: str, pretrained: str, tag: str) -> Path
         except Exception as error:
             hint = "fetch the file where there is a network, and name it: --pretrained FILE"
             _refuse("The weights cannot be fetched", f"--model {model} --pretrained {tag}", error, hint)
-    if pretrained:
-        return _named_file(open_clip, model, pretrained)
-    if model.startswith(LOCAL_FOLDER) and (found := _only_weights(Path(model.removeprefix(LOCAL_FOLDER)))):
-        return found
-    raise EncoderError(
-        "No weights are named",
-        where=f"--model {model}",
-        expected="--pretrained TAG or FILE",
-        hint=f"--pretrained {_tags(open_clip, model)}; --set random_weights=SEED to measure speed",
-    )
-
-
-def _named_file(open_clip: Any, model: str, pretrained: str) -> Path:
-    path = Path(pretrained)
-    if path.is_file():
-        return path
-    raise MissingFileError(
-        "There are no such weights: neither a tag of this model nor a file",
-        where=f"--pretrained {pretrained[:200]}",
-        expected=_tags(open_clip, model),
-    )
-
-
-def _tags(open_clip: Any, model: str) -> str:
+    if Path(pretrained).is_file():
+        return Path(pretrained)
     tags = open_clip.list_pretrained_tags_by_model(model)
-    return ", ".join([*tags[:_SHOWN], *(["…"] if len(tags) > _SHOWN else []), "or a file"])
-
-
-def _only_weights(folder: Path) -> Path | None:
-    found = sorted(path for pattern in _WEIGHTS for path in folder.glob(pattern))
-    if len(found) > 1:
-        raise EncoderError(
-            "The folder holds several files of weights",
-            where=str(folder),
-            found=", ".join(path.name for path in found[:_SHOWN]),
-            hint=f"--pretrained {found[0]}",
-        )
-    return found[0] if found else None
+    raise MissingFileError(
+        "No such weights: neither a tag of this model nor a file" if pretrained else "No weights are named",
+        where=f"--model {model}" + (f" --pretrained {pretrained[:200]}" if pretrained else ""),
+        expected=", ".join([*tags[:_SHOWN], *(["…"] if len(tags) > _SHOWN else []), "or a file"]),
+        hint="--pretrained TAG or FILE; --set random_weights=SEED to measure speed",
+    )
 
 
 def _require_same_activation(open_clip: Any, model: str, tag: str) -> None:
@@ -456,19 +450,16 @@ def _require_same_activation(open_clip: Any, model: str, tag: str) -> None:
         )
 
 
-def _fill(open_clip: Any, model: Any, path: Path) -> bool:
-    """Load weights into a model; return whether they hold a text tower."""
+def _fill(open_clip: Any, model: Any, path: Path) -> None:
+    """Load weights into a model."""
     try:
         with _silence():
             result = open_clip.load_checkpoint(model, str(path), strict=False, weights_only=True)
     # torch, pickle and safetensors raise errors of every kind on files that are not what they should be.
     except Exception as error:
         _refuse("The weights cannot be read, or do not fit the model", str(path), error)
-    missing = list(getattr(result, "missing_keys", ()))
+    absent = [key for key in getattr(result, "missing_keys", ()) if not key.startswith("logit_")]
     unexpected = list(getattr(result, "unexpected_keys", ()))
-    texts = [key for key in model.state_dict() if not key.startswith(("visual.", "logit_"))]
-    only_images = bool(texts) and set(texts) <= set(missing)
-    absent = [key for key in missing if not (only_images and key in texts) and not key.startswith("logit_")]
     if absent or unexpected:
         raise EncoderError(
             "The weights do not fit the model",
@@ -477,7 +468,6 @@ def _fill(open_clip: Any, model: Any, path: Path) -> bool:
             found=f"{len(unexpected)} that it has not: {', '.join(unexpected[:3])}"[:300] if unexpected else None,
             hint="name the model that the weights were trained for",
         )
-    return bool(texts) and not only_images
 
 
 def _digest_of_state(model: Any) -> str:

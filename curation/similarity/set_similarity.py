@@ -12,7 +12,7 @@ import numpy as np
 
 from curation.errors import SimilarityError, UsageError
 from curation.figure_style import SERIES, bins_of, label_outer, plain, save_figure, set_title, small_multiples
-from curation.similarity.embeddings import Embeddings, Vectors
+from curation.similarity.embeddings import Embeddings, Vectors, require_same_encoder
 from curation.similarity.neighbors import nearest
 from curation.sources.source import Int64s
 
@@ -30,7 +30,6 @@ SAMPLE, PAPER_TRAIN_SAMPLE, PAPER_SEED = 2000, 4000, 42
 MAD_TO_SIGMA = 1.4826
 """Of a normal distribution: standard deviation over median absolute deviation."""
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
-_BLOCK = 1024
 BINS, RANGE = 200, (0.1, 0.81)
 """Of Fig. 3 of FindMeIfYouCan; the range grows where similarities lie outside."""
 
@@ -103,11 +102,9 @@ def sample_rows(
     Raises
     ------
     UsageError
-        The rule has another name, or ``paper`` lacks the number of training images.
+        ``paper`` lacks the number of training images.
     """
     n = len(embeddings.ids)
-    if rule not in SAMPLE_RULES:
-        raise UsageError("Unknown rule for the ID sample", expected=", ".join(SAMPLE_RULES), found=repr(rule)[:80])
     if rule == "all" or (rule == "hashrank" and n <= SAMPLE):
         return np.arange(n)
     if rule == "hashrank":
@@ -150,30 +147,16 @@ def set_similarity(embeddings: Embeddings, reference: Embeddings) -> SetSimilari
 
 
 def leave_one_out(embeddings: Embeddings) -> Vectors:
-    """Return the cosine of each embedding and the nearest one of another image, shape (n,)."""
+    """Return the cosine of each embedding and the nearest other one, shape (n,)."""
     n = len(embeddings.ids)
     if n < 2:
         return np.empty(0, np.float32)
     unit = embeddings.normalised()
-    _, image = np.unique([one.partition("#")[0] for one in embeddings.ids], return_inverse=True)
-    if len(np.unique(image)) < n:
-        return _leave_image_out(unit, image)
     places, scores = nearest(unit, unit, 2)
     # An exact copy with a smaller row may rank before the image itself.
     itself = places[:, 0] == np.arange(n)
     similar: Vectors = np.where(itself, scores[:, 1], scores[:, 0])
     return similar
-
-
-def _leave_image_out(unit: Vectors, image: Int64s) -> Vectors:
-    """Return the same for boxes: those of the same image do not count, a box without others has no entry."""
-    chosen = np.full(len(unit), -np.inf, np.float32)
-    for start in range(0, len(unit), _BLOCK):
-        rows = slice(start, start + _BLOCK)
-        scores = unit[rows] @ unit.T
-        scores[image[rows, None] == image[None, :]] = -np.inf
-        chosen[rows] = scores.max(axis=1)
-    return chosen[np.isfinite(chosen)]
 
 
 def reference_statistics(embeddings: Embeddings) -> Reference:
@@ -183,18 +166,6 @@ def reference_statistics(embeddings: Embeddings) -> Reference:
         return Reference(len(similar), None, None)
     median = float(np.median(similar))
     return Reference(len(similar), median, MAD_TO_SIGMA * float(np.median(np.abs(similar - median))))
-
-
-def require_same_encoder(first: Embeddings, second: Embeddings) -> None:
-    """Raise `SimilarityError` unless two sets were made by one encoder."""
-    one, two = first.encoder, second.encoder
-    if one != two:
-        raise SimilarityError(
-            "The embeddings were made by different encoders",
-            expected=f"{one.model}, {one.embedding}, weights {one.weights[:19]}, {one.dtype}",
-            found=f"{two.model}, {two.embedding}, weights {two.weights[:19]}, {two.dtype}",
-            hint="embed both sets with the same --model, --pretrained and --set embedding=…",
-        )
 
 
 def similarity_histograms(panels: Mapping[str, Mapping[str, Vectors]], stem: Path, *, bins: int = BINS) -> list[Path]:

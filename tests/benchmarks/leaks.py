@@ -99,10 +99,9 @@ def _precision(found: dict[str, Any]) -> list[dict[str, Any]]:
         low, high = wilson(right, len(pairs))
         note = f"{right} of {len(pairs)} pairs, {low:.2%} to {high:.2%}"
         rows.append(measured(f"precision, {kind}", right / len(pairs), "share", note, least=0.99))
-    planted, decoys = found["planted"]["alterations"], found["decoys"]
+    planted = found["planted"]["alterations"]
     told = ", ".join(f"{how} {one['low']:.2%} to {one['high']:.2%}" for how, one in planted.items())
     estimates = measured(
         "recall as the report estimates it, lowest", min(one["recall"] for one in planted.values()), "share"
     )
-    high = f"at most {decoys['by_chance_high']:.1f}"
-    return [*rows, estimates | {"note": told}, measured("near a decoy", decoys["by_chance"], "images", high)]
+    return [*rows, estimates | {"note": told}]

@@ -18,7 +18,7 @@ from curation.engines.step import Step
 from curation.errors import EncoderError
 from curation.figure_style import MARKERS, SERIES, add_key, save_figure, small_multiples
 from curation.leaks.run import leaks
-from curation.similarity.embed_step import EmbedPhotos, embed_corpus
+from curation.similarity.embed import EmbedPhotos, embed_corpus
 from curation.similarity.embeddings import EncoderIdentity, Vectors
 from curation.similarity.encoder import ColourEncoder, Prepared
 from curation.similarity.near_duplicates import HashPhotos
@@ -69,7 +69,7 @@ from curation.sources.presence import presence
 count = sum(presence(folder / "t.parquet", out=out, workers=1).boxes.values())
 """,
     "embeddings": """
-from curation.similarity.corpus_neighbors import nearest_in_corpus
+from curation.similarity.neighbors import nearest_in_corpus
 from tests.benchmarks.scale import queries
 near, _ = nearest_in_corpus(queries(), folder / "shards", 10, workers=1)
 from curation.engines.shards import open_shards

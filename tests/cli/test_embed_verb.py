@@ -51,16 +51,16 @@ def test_a_root_holds_its_photos(coco: Path, tmp_path: Path, capsys: pytest.Capt
     assert "coco:000000000004" in capsys.readouterr().err
 
 
-def test_boxes_of_an_annotation_file_with_photos_elsewhere(
+def test_an_annotation_file_with_photos_elsewhere(
     coco: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     source = f"coco-val2017={coco / 'annotations' / 'instances_val2017.json'}"
-    arguments = ["--source", source, "--boxes", "--encoder", "colour", "--no-cache", "--out", tmp_path / "s"]
+    arguments = ["--source", source, "--encoder", "colour", "--no-cache", "--out", tmp_path / "s"]
     assert main(["similarity", "embed", *map(str, arguments)]) == 2
     assert "--photos coco-val2017=DIR" in capsys.readouterr().err
     data = run(capsys, *arguments, "--photos", f"coco-val2017={coco / 'val2017'}")
-    assert (data["kind"], data["embedded"]) == ("boxes", 5)
-    assert open_embeddings(tmp_path / "s").ids[:2] == ("coco:000000000001#0", "coco:000000000001#1")
+    assert (data["kind"], data["embedded"]) == ("images", 3)
+    assert open_embeddings(tmp_path / "s").ids[:2] == ("coco:000000000001", "coco:000000000002")
 
 
 def test_images_and_texts_of_one_model_can_be_compared(
@@ -86,7 +86,6 @@ def test_images_and_texts_of_one_model_can_be_compared(
         (["--photos", "a", "--texts", "b", "--encoder", "colour"], "Give exactly one thing to embed"),
         (["--photos", "nowhere"], "does not exist"),
         (["--photos", "a", "--encoder", "colour", "--model", "ViT-B-32"], "Two encoders"),
-        (["--photos", "a", "--encoder", "colour", "--boxes"], "--boxes needs annotations"),
         (["--photos", "a", "--encoder", "colour", "--photos", "c=b"], "requires --source NAME"),
         (["--photos", "a", "--encoder", "colour", "--set", "batch=0"], "at least 1, at most 65536"),
         (["--photos", "a", "--encoder", "colour", "--set", "precision=float16"], "--set precision requires --model"),

@@ -7,9 +7,7 @@ from pathlib import Path
 import pytest
 
 from curation.cli import main
-from curation.hierarchy import open_wordnet
 from curation.proposals.proposal import read_proposals
-from tests.hierarchy.drawn_wordnet import SMALL, database, written
 from tests.proposals.embedding_world import stored
 from tests.shell import Shell
 from tests.small_world import write_small_world
@@ -118,7 +116,6 @@ def test_a_manifest_gives_the_classes(tmp_path: Path, world: Path, shell: Shell)
         (("--embeddings", "id=absent"), "not embedded"),
         (("--embeddings", "absent"), "nothing to compare"),
         (("--texts", "absent"), "not embedded"),
-        (("--tree", "coco=absent.json"), "does not exist"),
         (("--source", "coco=again.json"), "twice"),
         (("--source", "id=again.json"), "may not name"),
     ],
@@ -126,18 +123,3 @@ def test_a_manifest_gives_the_classes(tmp_path: Path, world: Path, shell: Shell)
 def test_wrong_use_is_told_and_nothing_is_written(world: Path, shell: Shell, more: tuple[str, ...], said: str) -> None:
     assert said in shell.err(*arguments(world, *more, "--out", str(world / "p.jsonl")))
     assert not (world / "p.jsonl").exists()
-
-
-def test_another_wordnet(world: Path, nltk_corpora: Path, shell: Shell, tmp_path: Path) -> None:
-    written(nltk_corpora / "tiny", database(SMALL))
-    (world / "id.txt").write_text("dog\n")
-    out = tmp_path / "proposals.jsonl"
-    assert shell.err(*arguments(world, "--set", "wordnet=nltk:tiny", "--out", str(out)), status=0).startswith(
-        "warning: WordNet 3.1 (NLTK's tiny): 8 nouns: it lacks"
-    )
-    made = read_proposals(out)
-    (entry,) = [one for one in made.inputs if one.use == "wordnet"]
-    assert (entry.name, entry.sha256) == ("WordNet 3.1 (NLTK's tiny)", open_wordnet("nltk:tiny").digest)
-    # The zebra is no synset of this WordNet: nothing is said of it, where the built-in one calls it far.
-    assert {one.category: one.judgement for one in made.categories}["zebra"] == "unjudged"
-    assert main(arguments(world, "--set", "wordnet=nltk:nowhere")) == 2

@@ -11,7 +11,7 @@ import pytest
 
 from curation.evaluation.post_hoc.methods import METHODS
 from curation.evaluation.post_hoc.scores import sparse_layer, virtual_logit
-from curation.similarity.torchvision_operators import import_torchvision
+from curation.similarity.open_clip import import_torchvision
 from tests.evaluation.post_hoc_bounds import energy_error, mahalanobis_error, vim_error
 from tests.evaluation.post_hoc_cases import D, K, drawn
 from tests.rounding import DOUBLE, SINGLE, cosine_error, gamma

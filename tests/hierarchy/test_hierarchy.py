@@ -1,6 +1,8 @@
-"""Views of a hierarchy: trees, edits, leaves, and what a tree loses."""
+"""Views of a hierarchy: trees, versioned edits, leaves, what a tree loses, and nodes by name."""
 
+import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import networkx as nx
@@ -18,9 +20,12 @@ from curation.hierarchy.hierarchy import (
     descendants,
     dropped_leaves,
     edited,
+    find,
     label,
     leaves_under,
+    node_of,
     parents,
+    read_edits,
     require_acyclic,
     tree_lines,
 )
@@ -31,15 +36,8 @@ Edges = Callable[..., Any]
 @pytest.fixture
 def animals(edges: Edges) -> Any:
     """A greyhound is a hound and a racer; a racer is no dog."""
-    return edges(
-        "animal",
-        "dog animal",
-        "racer animal",
-        "hound dog",
-        "greyhound hound racer",
-        "whippet greyhound",
-        "beagle hound",
-    )
+    lines = "animal; dog animal; racer animal; hound dog; greyhound hound racer; whippet greyhound; beagle hound"
+    return edges(*lines.split("; "))
 
 
 def test_parents_keep_their_order_and_children_are_sorted(animals: Any) -> None:
@@ -123,3 +121,62 @@ def test_a_tree_never_gains_a_leaf(pairs: list[tuple[int, int]], random: Any) ->
         assert set(leaves_under(graph, node)) == {
             one for one in leaves if one != node and nx.has_path(graph, one, node)
         }
+
+
+def test_toml_and_json_say_the_same(tmp_path: Path, edges: Edges) -> None:
+    toml, plain = tmp_path / "edits.toml", tmp_path / "edits.json"
+    toml.write_text('name = "mine"\nversion = "1.2.0"\nnew = ["c"]\n[parents]\nb = ["a2"]\nc = ["a1"]\n')
+    plain.write_text(
+        json.dumps({"name": "mine", "version": "1.2.0", "new": ["c"], "parents": {"b": ["a2"], "c": ["a1"]}})
+    )
+    assert read_edits(toml) == read_edits(plain)
+    graph = edited(edges("a1", "a2", "b a1 a2", "c a2"), read_edits(toml))
+    assert parents(graph, "b") == ("a2",)
+    assert parents(graph, "c") == ("a1",)
+    assert graph.graph["origin"] == "drawn, edits mine 1.2.0"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "name = ",
+        'name = "x"\nversion = "1"\nparents = 3',
+        'name = "x"\nversion = "1"\n[parents]\n',
+        'name = "x"\nversion = "1"\nnew = ["z"]\n[parents]\na = ["b"]',
+        'name = "x"\nversion = "1"\nwhat = 1\n[parents]\na = ["b"]',
+    ],
+)
+def test_malformed_edits(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "edits.toml"
+    path.write_text(text)
+    with pytest.raises(HierarchyError):
+        read_edits(path)
+
+
+def test_words_with_several_meanings(nouns: Any) -> None:
+    found = find(nouns, "Hunting Dog")
+    assert found[0] == "n02087122"
+    assert {"n02012849", "n03126707"} <= set(find(nouns, "crane"))
+    # Of that very name, then under another name too, then such that hold the word, then parts of words.
+    assert [nouns.nodes[node]["name"] for node in find(nouns, "crane")][:7] == [
+        "crane.n.05", "crane.n.04", "crane.n.02", "crane.n.01", "grus.n.01", "whooping_crane.n.01", "crane_fly.n.01",
+    ]  # fmt: skip
+    assert {nouns.nodes[node]["name"].partition(".")[0] for node in find(nouns, "crane")[7:]} == {
+        "cranesbill", "wild_geranium", "meadow_cranesbill",
+    }  # fmt: skip
+    assert [nouns.nodes[node]["name"] for node in find(nouns, "dog")][:3] == ["dog.n.01", "dog.n.03", "andiron.n.01"]
+    assert find(nouns, "n02012849")[0] == find(nouns, "crane.n.05")[0] == "n02012849"
+    assert find(nouns, "no such word") == []
+
+
+def test_a_name_that_means_one_node(nouns: Any) -> None:
+    assert node_of(nouns, "n02084071") == node_of(nouns, "dog.n.01") == node_of(nouns, "domestic dog") == "n02084071"
+
+
+def test_a_name_that_means_none_or_several(nouns: Any) -> None:
+    with pytest.raises(HierarchyError, match="ambiguous") as raised:
+        node_of(nouns, "crane")
+    assert "n03126707 crane.n.04" in (raised.value.found or "")
+    with pytest.raises(HierarchyError, match="no such node"):
+        node_of(nouns, "xyzzy")

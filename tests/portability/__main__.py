@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.docs.pages import ROOT
-from tests.portability.cells import CELLS, Cell, NotHereError, environment, floors, python_of, require
+from tests.portability.cells import CELLS, Cell, NotHereError, environment, python_of, require
 
 PAGE = ROOT / "docs" / "portability.md"
 BEGIN, END = "<!-- cells: begin -->", "<!-- cells: end -->"
@@ -24,7 +24,7 @@ TESTS = (
     "tests/evaluation/test_post_hoc_pytorch_ood.py",
     "tests/similarity/test_open_clip_encoder.py",
     "tests/similarity/test_set_similarity.py",
-    "tests/proposals/test_clip_overlap.py",
+    "tests/proposals/test_evidence.py",
     "tests/cooccurrence/test_objective.py",
     "tests/baselines/test_losses.py",
 )
@@ -34,11 +34,10 @@ LIMIT = 3600
 
 @dataclass
 class Run:
-    """What came of a cell: why it did not run, or its versions, kernels and tests."""
+    """What came of a cell: why it did not run, or its kernels and tests."""
 
     cell: Cell
     absent: str = ""
-    versions: Mapping[str, str] = field(default_factory=dict)
     kernels: Mapping[str, str] = field(default_factory=dict)
     tests: str = "not run"
     failed: bool = False
@@ -79,7 +78,7 @@ def run_cell(cell: Cell, folder: Path) -> Run:
         return run
     run_here = {"cwd": ROOT, "env": environment(cell, python), "capture_output": True, "text": True}
     libraries = subprocess.run([python, "-m", "tests.portability.libraries"], check=True, **run_here)  # type: ignore[call-overload]
-    run.versions, run.kernels = json.loads(libraries.stdout)
+    run.kernels = json.loads(libraries.stdout)
     pytest = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "not slow", *TESTS]
     done = subprocess.run(pytest, timeout=LIMIT, **run_here)  # type: ignore[call-overload]
     counts = re.findall(r"(\d+) (passed|failed|skipped|error)", done.stdout[-400:])
@@ -92,7 +91,7 @@ def run_cell(cell: Cell, folder: Path) -> Run:
 
 
 def table(runs: Sequence[Run]) -> str:
-    """Return two tables in Markdown: the cells, and the versions that they ran with."""
+    """Return the cells as a table in Markdown."""
     rows = ["| cell | kernels in use | tests |", "|---|---|---|"]
     for run in runs:
         usual = {} if run is runs[0] else runs[0].kernels
@@ -100,18 +99,6 @@ def table(runs: Sequence[Run]) -> str:
         rows.append(
             f"| {run.cell.name} | {f'not run: {run.absent}' if run.absent else new or 'the same'} | {run.tests} |"
         )
-    sets: dict[tuple[tuple[str, str], ...], list[str]] = {}
-    for run in runs:
-        if run.versions:
-            shown = {"python", "torch", "open-clip-torch", "pytorch-ood", *floors()}
-            versions = tuple((name, version) for name, version in run.versions.items() if name in shown)
-            sets.setdefault(versions, []).append(run.cell.name)
-    rows += ["", "| cells | versions, after the first row those that differ from it |", "|---|---|"]
-    first: set[tuple[str, str]] = set()
-    for found, names in sets.items():
-        named = ", ".join(f"{name} {version}" for name, version in found if (name, version) not in first)
-        rows.append(f"| {names[0] if len(names) == 1 else f'{names[0]} to {names[-1]}'} | {named} |")
-        first = first or set(found)
     return "\n".join(rows) + "\n"
 
 

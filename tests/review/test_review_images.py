@@ -177,7 +177,7 @@ def test_the_nearest_id_image_is_shown_where_its_photo_lies(world: ReviewWorld, 
     Image.new("RGB", (4, 4)).save(tmp_path / "voc" / "2008_000008.jpg")
     # One that cannot be shown is not handed to the browser either.
     (tmp_path / "voc" / "2008_000009.jpg").write_bytes(b"\xff\xd8\xff")
-    details = ("looks like voc2012:2008_000008#3", "looks like voc2012:2008_000009", "is itself among the ID images")
+    details = ("looks like voc2012:2008_000008", "looks like voc2012:2008_000009", "is itself among the ID images")
     made = [
         msgspec.structs.replace(
             one, evidence=(*one.evidence, Evidence(kind="image_image", detail=detail, score="0.9", threshold="0.8"))

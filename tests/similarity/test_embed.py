@@ -1,10 +1,12 @@
-"""The pipeline: the right vector for each picture, whatever is broken, killed, changed or threaded."""
+"""Embedding: the right vector for each picture, whatever is broken, killed, changed or threaded."""
 
+import io
 import json
 import os
 import signal
 import subprocess
 import sys
+import tarfile
 import threading
 import time
 from collections.abc import Iterator
@@ -15,12 +17,25 @@ from typing import Any
 import numpy as np
 import pytest
 
-from curation.errors import DuplicateIdError, EmbeddingError, EncoderError
-from curation.similarity.embed import Photo, embed_photos, embed_texts, photos_of_folder, usual_threads
+from curation.engines.running import EngineName
+from curation.engines.shards import open_shards
+from curation.errors import CurationWarning, DuplicateIdError, EmbeddingError, EncoderError, UsageError
+from curation.similarity.embed import (
+    Photo,
+    embed_corpus,
+    embed_photos,
+    embed_texts,
+    photos_of_folder,
+    photos_of_sources,
+)
 from curation.similarity.embeddings import open_embeddings
 from curation.similarity.encoder import ColourEncoder
+from curation.similarity.from_files import EncoderOptions, duplicates, embed
+from curation.similarity.near_duplicates import HashPhotos, hash_photos
+from curation.sources.opening import open_source
 from curation.sources.photos import PhotoFolder
-from tests.rounding import gamma
+from curation.sources.source import Source
+from tests.real_files import real_files
 from tests.similarity.clip_world import MeanEncoder, picture, write_photos
 
 image_module = pytest.importorskip("PIL.Image")
@@ -46,26 +61,6 @@ def test_every_picture_has_its_own_vector_in_order(tmp_path: Path, threads: int)
     assert found.ids == tuple(f"toy:{number:03d}" for number in range(23))
     assert (result.embedded, result.computed, result.reused, result.dropped) == (23, 23, 0, 0)
     assert encoder.batches == [4, 4, 4, 4, 4, 3]
-
-
-def test_boxes_are_cut_from_the_photo(tmp_path: Path) -> None:
-    path = write_photos(tmp_path, 1)[0]
-    boxes = ((0.5, 3.0, 7.0, 9.0), (30.0, 20.0, 99.0, 99.0), (40.0, 0.0, 5.0, 5.0))
-    result = embed_photos([Photo("toy:a", path, boxes, (40, 30))], MeanEncoder(), tmp_path / "s")
-    pixels = picture(0).astype(float)
-    expected = [pixels[3:12, 0:8].mean(axis=(0, 1)), pixels[20:30, 30:40].mean(axis=(0, 1))]
-    found = open_embeddings(tmp_path / "s", kind="boxes")
-    # Sums of bytes are exact; the quotient is rounded in float64, then in float32.
-    np.testing.assert_allclose(found.vectors, expected, rtol=gamma(2))
-    assert found.ids == ("toy:a#0", "toy:a#1")
-    assert [(one.id, one.reason) for one in result.skipped] == [("toy:a#2", "the box lies outside the photo")]
-
-
-def test_boxes_of_another_size_of_the_photo_are_left_out(tmp_path: Path) -> None:
-    first, second = write_photos(tmp_path, 2)
-    photos = [Photo("toy:a", first, ((0, 0, 9, 9),), (80, 60)), Photo("toy:b", second, ((0, 0, 9, 9),))]
-    result = embed_photos(photos, MeanEncoder(), tmp_path / "s")
-    assert [one.reason for one in result.skipped] == ["it is 40 x 30, and its boxes are of 80 x 60"]
 
 
 def broken_photos(folder: Path) -> list[Photo]:
@@ -117,13 +112,9 @@ def test_refusing_leaves_a_store_that_was_there_as_it_was(tmp_path: Path) -> Non
     assert content(out) == before
 
 
-@pytest.mark.parametrize("boxes", [False, True])
-def test_work_that_is_broken_off_is_kept_within_a_shard(tmp_path: Path, boxes: bool) -> None:
-    paths = write_photos(tmp_path / "p", 23)
+def test_work_that_is_broken_off_is_kept_within_a_shard(tmp_path: Path) -> None:
+    write_photos(tmp_path / "p", 23)
     photos = photos_of(tmp_path / "p")
-    if boxes:
-        one = ((0.0, 0.0, 9.0, 9.0), (3.0, 3.0, 20.0, 9.0), (5.0, 1.0, 8.0, 8.0))
-        photos = [Photo(f"toy:{place}", path, one) for place, path in enumerate(paths)]
     embed_photos(photos, MeanEncoder(), tmp_path / "whole", batch=4)
 
     class BrokenOff(MeanEncoder):
@@ -239,15 +230,6 @@ def test_an_error_in_a_thread_ends_the_work(tmp_path: Path) -> None:
     assert not (tmp_path / "s").exists()
 
 
-@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="the system does not tell cores of a process")
-def test_as_many_threads_as_cores_of_this_process(tmp_path: Path) -> None:
-    code = "import os; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))}); "
-    code += "from curation.similarity.embed import usual_threads; print(usual_threads())"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
-    assert done.stdout.strip() == "1"
-    assert usual_threads() == min(16, len(os.sched_getaffinity(0)))
-
-
 KILLED = """
 import sys, time
 from pathlib import Path
@@ -335,3 +317,112 @@ def test_repeated_texts_templates_and_textless_encoders_are_refused(tmp_path: Pa
     with pytest.raises(EncoderError, match="no text tower"):
         embed_texts(["cat"], ColourEncoder(), tmp_path / "s")
     assert not (tmp_path / "s").exists()
+
+
+def coco_source(folder: Path) -> Source:
+    path = folder / "instances_val2017.json"
+    images = [{"id": n, "file_name": f"{n:012d}.jpg", "width": 40, "height": 30} for n in (7, 3, 5)]
+    content = {"images": images, "annotations": [], "categories": [{"id": 1, "name": "cat"}]}
+    path.write_text(json.dumps(content))
+    return open_source(path, dataset="coco", part="val2017", cache=False)
+
+
+def folder_with(folder: Path, *names: str) -> PhotoFolder:
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in names:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(b"x")
+    return PhotoFolder(folder)
+
+
+def test_photos_come_in_file_order_and_missing_ones_have_no_path(tmp_path: Path) -> None:
+    photos = photos_of_sources(
+        {"coco": coco_source(tmp_path)}, {"": folder_with(tmp_path / "p", "000000000003.jpg", "v/000000000005.PNG")}
+    )  # fmt: skip
+    assert [photo.id for photo in photos] == ["coco:000000000007", "coco:000000000003", "coco:000000000005"]
+    assert [photo.path and photo.path.name for photo in photos] == [None, "000000000003.jpg", "000000000005.PNG"]
+
+
+def test_a_source_given_twice_or_without_photos_is_refused(tmp_path: Path) -> None:
+    one, folder = coco_source(tmp_path), folder_with(tmp_path / "p")
+    with pytest.raises(DuplicateIdError, match="same id"):
+        photos_of_sources({"a": one, "b": one}, {"": folder})
+    with pytest.raises(EmbeddingError, match="no folder of photos"):
+        photos_of_sources({"a": one}, {"b": folder})
+
+
+def test_a_list_of_ids_has_photos(tmp_path: Path) -> None:
+    (tmp_path / "ids.txt").write_text("3\n")
+    one = open_source(tmp_path / "ids.txt", dataset="coco", part="", cache=False)
+    folder = folder_with(tmp_path / "p", "000000000003.jpg")
+    assert photos_of_sources({"coco": one}, {"": folder})[0].path is not None
+
+
+def test_ids_of_a_folder_are_paths_without_suffix(tmp_path: Path) -> None:
+    photos = photos_of_folder(folder_with(tmp_path, "b/1.JPG", "a.v2.png", "139.webp", "notes.txt"), "coco")
+    assert [photo.id for photo in photos] == ["coco:000000000139", "coco:a.v2", "coco:b/1"]
+
+
+def test_photos_that_differ_in_suffix_only_and_empty_folders_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(EmbeddingError, match="no photos"):
+        photos_of_folder(folder_with(tmp_path), "x")
+    with pytest.raises(DuplicateIdError):
+        photos_of_folder(folder_with(tmp_path, "1.jpg", "1.png"), "x")
+
+
+pytest.importorskip("PIL.Image")
+COLOUR = EncoderOptions(encoder="colour")
+
+
+def test_a_corpus_becomes_shards_of_vectors(tmp_path: Path) -> None:
+    paths = write_photos(tmp_path / "p", 9)
+    paths[4].write_bytes(b"no photo")
+    with tarfile.open(tmp_path / "0.tar", "w") as archive:
+        for path in paths:
+            member = tarfile.TarInfo(path.name)
+            member.size = path.stat().st_size
+            archive.addfile(member, io.BytesIO(path.read_bytes()))
+    with pytest.warns(CurationWarning, match="cannot be decoded"):
+        store = embed(photos=tmp_path / "p", out=tmp_path / "store")
+    made = embed(corpus=tmp_path / "0.tar", out=tmp_path / "shards")
+    assert (made.kind, made.result.embedded, store.result.embedded) == ("shards", 8, 8)
+    assert made.data()["skipped"] == {"it cannot be decoded: cannot identify image file": 1}
+    (table,) = open_shards(tmp_path / "shards").tables(["id", "vector"])
+    assert table.column("id").to_pylist() == [f"0.tar/{path.name}" for path in paths]
+    vectors = np.array(table.column("vector").drop_null().to_pylist(), np.float32)
+    np.testing.assert_array_equal(vectors, open_embeddings(tmp_path / "store").vectors)
+    with pytest.raises(UsageError, match="apply to --corpus"):
+        embed(photos=tmp_path / "p", out=tmp_path / "ray", engine="ray")
+
+
+def both(tmp_path: Path, photos: Path) -> None:
+    """Hash and embed the same corpus on both engines and hold all digests against each other."""
+    engines: tuple[EngineName, ...] = ("local", "ray")
+    made = [embed_corpus(photos, COLOUR, tmp_path / f"e-{one}", encoder=ColourEncoder(), engine=one) for one in engines]
+    assert made[0].digest == made[1].digest
+    found = [hash_photos(photos, engine=one, out=tmp_path / f"h-{one}") for one in engines]
+    digests = [open_shards(tmp_path / f"h-{one}").digest for one in engines]
+    assert digests[0] == digests[1]
+    assert found[0].pixels == found[1].pixels
+    assert open_shards(tmp_path / "h-ray").step == HashPhotos().digest
+
+
+@pytest.mark.ray
+def test_hashes_and_vectors_of_a_corpus_are_the_same_on_ray(
+    tmp_path: Path, ray_session: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("curation.sources.corpus.PHOTOS", 8)
+    write_photos(tmp_path / "p", 30)[7].write_bytes(b"no photo")
+    both(tmp_path, tmp_path / "p")
+    with pytest.warns(CurationWarning, match="cannot be read"):
+        kept = duplicates(images=tmp_path / "p", engine="ray", hashes=tmp_path / "kept").data()
+    with pytest.warns(CurationWarning, match="cannot be read"):
+        again = duplicates(images=tmp_path / "p", hashes=tmp_path / "kept").data()
+    assert again == kept
+
+
+@real_files("coco_table")
+def check_hashes_and_vectors_of_real_photos_are_the_same_on_ray(
+    shared: Path, tmp_path: Path, ray_session: None
+) -> None:
+    both(tmp_path, shared / "data" / "coco" / "mini")

@@ -19,7 +19,6 @@ from curation.similarity.near_duplicates import (
     hash_photos,
     near_pairs,
 )
-from tests.real_files import real_files
 
 
 def draw(seed: int, size: int = 96) -> Image.Image:
@@ -123,28 +122,6 @@ def test_distances_out_of_range_and_floods_of_pairs_are_refused() -> None:
             near_pairs(np.zeros(2, np.uint64), distance)
     with pytest.raises(UsageError, match="Too many pairs"):
         near_pairs(np.zeros(4000, np.uint64), 0)
-
-
-@real_files("coco_table")
-def check_copies_of_real_photos_are_found_among_all(shared: Path, tmp_path: Path) -> None:
-    photos = sorted((shared / "data" / "coco" / "mini").rglob("*.jpg"))[::4]
-    by_name = {path.name: path for path in photos}
-    expected = {}
-    for number, path in enumerate(photos[:12]):
-        with Image.open(path) as photo:
-            if number % 3 == 0:
-                copy = photo.convert("RGB")
-                name = "same.png"
-            elif number % 3 == 1:
-                copy, name = photo.convert("RGB"), "recompressed.jpg"
-            else:
-                copy, name = photo.convert("RGB").resize((photo.width // 2, photo.height // 2)), "smaller.jpg"
-        target = tmp_path / f"{number}_{name}"
-        copy.save(target, quality=70)
-        by_name[target.name] = target
-        expected[(path.name, target.name)] = name == "same.png"
-    hashes = hash_photos(by_name)
-    assert pairs(hashes, alike_photos(hashes)) == expected
 
 
 def test_deep_photos_are_refused_and_not_clipped_to_one(tmp_path: Path) -> None:

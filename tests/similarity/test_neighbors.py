@@ -1,5 +1,8 @@
-"""Exact neighbours against a stable sort of all products; ties and blocks."""
+"""Exact neighbours against a stable sort of all products; ties and blocks; a corpus in parts, on either engine."""
 
+import dataclasses
+import shutil
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -7,10 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curation.errors import SimilarityError
+from curation.engines.running import EngineName
+from curation.errors import SimilarityError, UsageError
 from curation.similarity import neighbors
-from curation.similarity.neighbors import nearest
-from tests.rounding import product_error
+from curation.similarity.embeddings import EmbeddingStore, Row, StoreHeader, open_embeddings
+from curation.similarity.encoder import ColourEncoder
+from curation.similarity.from_files import Pairs, embed
+from curation.similarity.from_files import neighbors as search
+from curation.similarity.neighbors import nearest, nearest_in_corpus, nearest_others
+from tests.rounding import cosine_error
+from tests.similarity.clip_world import write_photos
 
 
 def by_sorting(queries: Any, references: Any, k: int) -> tuple[Any, Any]:
@@ -25,23 +34,12 @@ def test_whole_numbers_with_many_ties(q: int, r: int, d: int, seed: int) -> None
     queries = rng.integers(-2, 3, (q, d)).astype(np.float32)
     references = rng.integers(-2, 3, (r, d)).astype(np.float32)
     k = int(rng.integers(1, r + 1))
-    places, scores = nearest(queries, references, k, block=4)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(neighbors, "REFERENCE_BLOCK", 8)
+        places, scores = nearest(queries, references, k, block=4)
     expected, values = by_sorting(queries, references, k)
     assert (places == expected).all()
     assert (scores == values).all()
-
-
-def test_ties_across_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(neighbors, "REFERENCE_BLOCK", 8)
-    rng = np.random.default_rng(0)
-    for _ in range(30):
-        queries = rng.integers(-1, 2, (7, 3)).astype(np.float32)
-        references = rng.integers(-1, 2, (int(rng.integers(20, 120)), 3)).astype(np.float32)
-        for k in (1, 5, 16):
-            places, scores = nearest(queries, references, k, block=3)
-            expected, values = by_sorting(queries, references, k)
-            assert (places == expected).all()
-            assert (scores == values).all()
 
 
 @pytest.mark.parametrize("order", ["rising", "falling", "equal"])
@@ -74,21 +72,6 @@ def test_the_smallest_differences_count() -> None:
     assert (scores == ordered).all()
 
 
-def test_real_numbers_and_blocks() -> None:
-    rng = np.random.default_rng(1)
-    queries, references = (rng.normal(size=(n, 24)).astype(np.float32) for n in (40, 3000))
-    places, scores = nearest(queries, references, 20, block=7)
-    again, _ = nearest(queries, references, 20, block=40)
-    exact = queries.astype(np.float64) @ references.astype(np.float64).T
-    allowed = product_error(queries, references.T).max()
-    assert np.abs(np.take_along_axis(exact, places, axis=1) - scores).max() <= allowed
-    assert (np.diff(scores, axis=1) <= 0).all()
-    best = np.sort(exact, axis=1)[:, -20:][:, ::-1]
-    # Two products whose order differs are both within the bound of where they stand.
-    for found in (places, again):
-        assert np.abs(best - np.take_along_axis(exact, found, axis=1)).max() <= 2 * allowed
-
-
 @pytest.mark.parametrize("spread", [1.0, 0.02])
 def test_products_of_float64_decide(spread: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """Near copies and exact ones are among the references."""
@@ -107,12 +90,6 @@ def test_products_of_float64_decide(spread: float, monkeypatch: pytest.MonkeyPat
         np.testing.assert_array_equal(products, np.take_along_axis(exact, expected, axis=1))
 
 
-def test_read_only_vectors_are_taken() -> None:
-    references = np.eye(3, dtype=np.float32)
-    references.flags.writeable = False
-    assert nearest(references, references, 1)[0][:, 0].tolist() == [0, 1, 2]
-
-
 @pytest.mark.parametrize(
     ("queries", "references", "k", "words"),
     [
@@ -122,9 +99,66 @@ def test_read_only_vectors_are_taken() -> None:
         (np.ones((1, 2)), np.ones((1, 2)), 0, "Too few references"),
         (np.full((1, 2), np.nan), np.ones((1, 2)), 1, "NaN"),
         (np.ones((1, 2)), np.full((1, 2), np.inf), 1, "NaN or an infinity"),
-        (np.full((1, 2), 1e20), np.full((1, 2), 1e20), 1, "overflow"),
     ],
 )
 def test_what_is_refused(queries: Any, references: Any, k: int, words: str) -> None:
     with pytest.raises(SimilarityError, match=words):
         nearest(queries.astype(np.float32), references.astype(np.float32), k)
+
+
+ERROR = 2 * cosine_error(6)
+
+
+def store(folder: Path, count: int, seed: int, first: int = 0) -> Path:
+    vectors = np.random.default_rng(seed).integers(-3, 4, (count, 6)).astype(np.float32)
+    rows = [Row(f"toy:{number}", f"sha256:{seed}-{number}") for number in range(first, first + count)]
+    made = EmbeddingStore(folder, StoreHeader(kind="images", encoder=ColourEncoder().identity, dimension=6, batch=32))
+    made.add(rows, vectors)
+    made.finish(rows)
+    return folder
+
+
+@pytest.mark.parametrize("engine", ["local", pytest.param("ray", marks=pytest.mark.ray)])
+def test_a_store_in_parts_gives_what_one_search_gives(
+    engine: EngineName, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    if engine == "ray":
+        request.getfixturevalue("ray_session")
+    monkeypatch.setattr(neighbors, "PART", 60)
+    references = store(tmp_path / "r", 130, 1)
+    queries = open_embeddings(store(tmp_path / "q", 20, 2))
+    for asked in (queries, open_embeddings(references).take(range(5, 120, 9))):
+        places, scores, itself = nearest_others(asked, open_embeddings(references), 7)
+        found, own = nearest_in_corpus(asked, references, 7, engine=engine, out=tmp_path / f"{len(asked)}")
+        assert own == itself
+        # Products of parts of other sizes may be rounded otherwise, so equal ones need not be in one order.
+        wide = [dict(row) for row in nearest_in_corpus(asked, references, 20, workers=1)[0]]
+        np.testing.assert_allclose([[score for _, score in row] for row in found], scores, rtol=0, atol=ERROR)
+        for row, all_near, values in zip(found, wide, scores, strict=True):
+            assert all(all_near.get(name, values[-1]) >= values[-1] - ERROR for name, _ in row)
+        assert len(places) == len(found)
+
+
+def test_neighbours_in_an_embedded_corpus(tmp_path: Path) -> None:
+    paths = write_photos(tmp_path / "p", 12)
+    (tmp_path / "q").mkdir()
+    shutil.copy(paths[3], tmp_path / "q" / "x.png")
+    paths[7].write_bytes(b"no photo")
+    embed(photos=tmp_path / "q", out=tmp_path / "queries")
+    embed(corpus=tmp_path / "p", out=tmp_path / "corpus")
+    made = search(queries=tmp_path / "queries", references=tmp_path / "corpus", k=2)
+    assert isinstance(made, Pairs)
+    assert made.rows[0][:3] == ("photos:x", 1, "003.png")
+    assert made.facts["references"] == 12
+    with pytest.raises(SimilarityError, match="Too few references"):
+        search(queries=tmp_path / "queries", references=tmp_path / "corpus", k=12)
+    with pytest.raises(SimilarityError, match="not embedded by the encoder"):
+        nearest_in_corpus(changed(open_embeddings(tmp_path / "queries")), tmp_path / "corpus", 1)
+    for wrong in ({"workers": 2}, {"parts": tmp_path / "x"}, {"engine": "ray"}):
+        with pytest.raises(UsageError, match="do not apply to --set-similarity"):
+            search(queries=tmp_path / "queries", references=tmp_path / "queries", set_similarity=True, **wrong)  # type: ignore[arg-type]
+
+
+def changed(embeddings: Any) -> Any:
+    other = dataclasses.replace(embeddings.encoder, weights="others")
+    return dataclasses.replace(embeddings, encoder=other)

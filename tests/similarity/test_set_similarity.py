@@ -1,10 +1,19 @@
-"""Set similarity by hand, the paper's sample, and what is refused."""
+"""Set similarity by hand, the paper's sample, its histograms, and what is refused."""
+
+import csv
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from curation.errors import SimilarityError, UsageError
-from curation.similarity.set_similarity import leave_one_out, reference_statistics, sample_rows, set_similarity
+from curation.similarity.set_similarity import (
+    leave_one_out,
+    reference_statistics,
+    sample_rows,
+    set_similarity,
+    similarity_histograms,
+)
 from tests.rounding import cosine_error, product_error
 from tests.similarity.vectors import embedded, random_set
 
@@ -63,9 +72,12 @@ def test_leave_one_out() -> None:
     found = leave_one_out(embedded({"a:1": [1, 0], "a:2": [1, 0], "a:3": [0, 1], "a:4": [1, 1]}))
     assert found.tolist() == pytest.approx([1, 1, 1 / np.sqrt(2), 1 / np.sqrt(2)], rel=0, abs=cosine_error(2))
     assert leave_one_out(embedded({"a:1": [1, 0]})).tolist() == []
-    boxes = embedded({"a:1#0": [1, 0], "a:1#1": [1, 0], "a:2#0": [0, 1]})
-    assert leave_one_out(boxes).tolist() == [0, 0, 0]
-    assert leave_one_out(embedded({"a:1#0": [1, 0], "a:1#1": [1, 0]})).tolist() == []
+    # Cosines of the gaps: .9950, .9950, .9801, .9211, .6967; deviations from the median .0149, .0149, 0, .0590, .2834.
+    angles = (0.0, 0.1, 0.3, 0.7, 1.5)
+    by_hand = reference_statistics(embedded({f"voc:{one}": [np.cos(one), np.sin(one)] for one in angles}))
+    assert by_hand.median == pytest.approx(np.cos(0.2), rel=0, abs=cosine_error(2))
+    expected = 1.4826 * (np.cos(0.1) - np.cos(0.2))
+    assert by_hand.sigma == pytest.approx(expected, rel=0, abs=1.4826 * 2 * cosine_error(2))
     statistics = reference_statistics(random_set(200, 4, 5))
     similar = leave_one_out(random_set(200, 4, 5))
     assert statistics.median == pytest.approx(float(np.median(similar)))
@@ -78,7 +90,16 @@ def test_what_is_refused() -> None:
         set_similarity(embedded({"a:1": [1, 0]}), embedded({"b:1": [1, 0]}, weights="sha256:1"))
     with pytest.raises(SimilarityError, match="no ID image"):
         set_similarity(embedded({"a:1": [1, 0]}), embedded({"b:1": [1, 0]}).take([]))
-    with pytest.raises(UsageError, match="Unknown rule"):
-        sample_rows(random_set(3, 2, 1), "random")  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="training images"):
         sample_rows(random_set(3, 2, 1), "paper")
+
+
+def test_histograms(tmp_path: Path) -> None:
+    values = np.random.default_rng(0).uniform(0.3, 0.9, 500).astype(np.float32)
+    written = similarity_histograms({"COCO": {"near": values, "none": values[:0]}}, tmp_path / "h", bins=20)
+    assert [path.suffix for path in written] == [".png", ".svg", ".csv"]
+    with written[2].open(newline="") as stream:
+        rows = [row for row in csv.DictReader(stream) if row["set"] == "near"]
+    area = sum((float(row["to"]) - float(row["from"])) * float(row["density"]) for row in rows)
+    assert area == pytest.approx(1)
+    assert float(rows[-1]["to"]) >= float(values.max())

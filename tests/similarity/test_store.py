@@ -1,16 +1,32 @@
-"""Stores: what is kept, what is refused, and that no damage is read as embeddings."""
+"""Embeddings and their stores: what is kept, what is refused, and that no damage is read as embeddings."""
 
+import dataclasses
+import io
 import json
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
 
+from curation.canonical import sha256_of_file
 from curation.errors import EmbeddingError, MissingFileError
-from curation.similarity.embeddings import EmbeddingStore, EncoderIdentity, Row, batch_of, header_of, open_embeddings
+from curation.similarity.embeddings import (
+    Embeddings,
+    EmbeddingStore,
+    EncoderIdentity,
+    Row,
+    StoreHeader,
+    batch_of,
+    open_embeddings,
+    unit_rows,
+)
+from tests.rounding import gamma
 
 IDENTITY = EncoderIdentity("m", "sha256:1", "p", "float32")
-HEADER = header_of(IDENTITY, 2, kind="images", batch=4)
+HEADER = StoreHeader(kind="images", encoder=IDENTITY, dimension=2, batch=4)
 ROWS = [Row(f"coco:{number:012d}", f"sha256:{number}") for number in range(5)]
 VECTORS = np.arange(10, dtype=np.float32).reshape(5, 2)
 
@@ -96,19 +112,19 @@ def test_other_rows_are_let_go_and_nothing_is_left_over(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"kind": "boxes"}, "kind"),
+        ({"kind": "texts"}, "kind"),
         ({"batch": 8}, "batch"),
         ({"dimension": 3}, "dimension"),
-        ({"identity": EncoderIdentity("m", "sha256:2", "p", "float32")}, "weights"),
-        ({"identity": EncoderIdentity("m", "sha256:1", "p", "float32", "pooled")}, "embedding"),
+        ({"encoder": EncoderIdentity("m", "sha256:2", "p", "float32")}, "weights"),
+        ({"encoder": EncoderIdentity("m", "sha256:1", "p", "float32", "pooled")}, "embedding"),
     ],
 )
 def test_a_store_of_something_else_is_refused(tmp_path: Path, changes: dict[str, object], said: str) -> None:
     folder = finished(tmp_path / "s")
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
-    arguments: dict[str, object] = {"identity": IDENTITY, "dimension": 2, "kind": "images", "batch": 4} | changes
+    arguments: dict[str, object] = {"encoder": IDENTITY, "dimension": 2, "kind": "images", "batch": 4} | changes
     with pytest.raises(EmbeddingError, match=f"another {said}"):
-        EmbeddingStore(folder, header_of(**arguments))  # type: ignore[arg-type]
+        EmbeddingStore(folder, StoreHeader(**arguments))  # type: ignore[arg-type]
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
 
 
@@ -175,27 +191,24 @@ def test_an_id_that_stands_twice_and_infinite_vectors_are_refused(tmp_path: Path
         open_embeddings(tmp_path / "infinite")
 
 
-@pytest.mark.parametrize(
-    "header", [b"(" * 300, b"'a' + " * 2000 + b"'b'", b"{'descr': '<f4'", b"{'shape': (2**70,)}", b"-" * 9000 + b"1"]
-)
-def test_a_header_of_an_array_that_cannot_be_parsed_is_refused(tmp_path: Path, header: bytes) -> None:
-    from curation.canonical import sha256_of_file
+def pickled() -> bytes:
+    made = io.BytesIO()
+    np.save(made, np.array([[print, 1]] * 5, dtype=object), allow_pickle=True)
+    return made.getvalue()
 
+
+def array_with(header: bytes) -> bytes:
+    return b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + bytes(40)
+
+
+HEADERS = (b"(" * 300, b"'a' + " * 2000 + b"'b'", b"{'descr': '<f4'", b"{'shape': (2**70,)}", b"-" * 9000 + b"1")
+
+
+@pytest.mark.parametrize("content", [*map(array_with, HEADERS), pickled()])
+def test_an_array_of_pickles_or_with_a_header_that_cannot_be_parsed_is_refused(tmp_path: Path, content: bytes) -> None:
     folder = finished(tmp_path / "s")
     array = next(folder.glob("vectors-*.npy"))
-    array.write_bytes(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + bytes(40))
-    listing = json.loads((folder / "rows.json").read_text()) | {"sha256": sha256_of_file(array)}
-    (folder / "rows.json").write_text(json.dumps(listing))
-    with pytest.raises(EmbeddingError, match="cannot be read"):
-        open_embeddings(folder)
-
-
-def test_pickles_are_not_read(tmp_path: Path) -> None:
-    from curation.canonical import sha256_of_file
-
-    folder = finished(tmp_path / "s")
-    array = next(folder.glob("vectors-*.npy"))
-    np.save(array, np.array([[print, 1]] * 5, dtype=object), allow_pickle=True)
+    array.write_bytes(content)
     listing = json.loads((folder / "rows.json").read_text()) | {"sha256": sha256_of_file(array)}
     (folder / "rows.json").write_text(json.dumps(listing))
     with pytest.raises(EmbeddingError, match="cannot be read"):
@@ -207,3 +220,36 @@ def test_absent_stores_and_other_kinds_are_told(tmp_path: Path) -> None:
         open_embeddings(tmp_path / "none")
     with pytest.raises(EmbeddingError, match="another kind"):
         open_embeddings(finished(tmp_path / "s"), kind="texts")
+
+
+@pytest.mark.parametrize("name", [field.name for field in dataclasses.fields(EncoderIdentity)])
+def test_every_field_counts_for_the_digest(name: str) -> None:
+    assert dataclasses.replace(IDENTITY, **{name: "other"}).digest != IDENTITY.digest
+
+
+def test_equal_identities_have_equal_digests() -> None:
+    assert EncoderIdentity("m", "sha256:1", "p", "float32", "projected").digest == IDENTITY.digest
+
+
+def test_normalised_rows_are_three_four_five() -> None:
+    vectors = np.array([[3, 4], [0, 0], [-6, 8]], np.float32)
+    unit = Embeddings(("a", "b", "c"), vectors, IDENTITY, ("", "", "")).normalised()
+    np.testing.assert_array_equal(unit, np.array([[0.6, 0.8], [0, 0], [-0.6, 0.8]], np.float32))
+    assert unit.dtype == np.float32
+
+
+@given(hnp.arrays(np.float32, (3, 4), elements=st.floats(-(2.0**127), 2.0**127, width=32)))
+def test_rows_have_unit_length_however_large_or_small(vectors: np.ndarray) -> None:
+    lengths = np.linalg.norm(unit_rows(vectors).astype(np.float64), axis=1)
+    zero = ~vectors.any(axis=1)
+    assert (lengths[zero] == 0).all()
+    # Each number is rounded once, from a quotient in float64.
+    np.testing.assert_allclose(lengths[~zero], 1, rtol=0, atol=gamma(2))
+
+
+def test_take_keeps_ids_vectors_and_digests_together() -> None:
+    vectors = np.arange(6, dtype=np.float32).reshape(3, 2)
+    taken = Embeddings(("a", "b", "c"), vectors, IDENTITY, ("x", "y", "z")).take([2, 0])
+    assert (taken.ids, taken.images, len(taken)) == (("c", "a"), ("z", "x"), 2)
+    np.testing.assert_array_equal(taken.vectors, [[4, 5], [0, 1]])
+    assert Embeddings((), vectors[:0], IDENTITY, ()).take([]).vectors.shape[0] == 0

@@ -24,9 +24,7 @@ from tests.torture.forks import Forks
 from tests.torture.verbs import VERBS, Verb, filled, write_world
 
 Tree = dict[str, bytes]
-KINDS = (
-    "at_steps", "at_moments", "file_limits", "read_only", "denied", "clock_jumps", "two_at_once",
-)  # fmt: skip
+KINDS = ("at_steps", "at_moments", "file_limits", "read_only", "denied", "clock_jumps", "two_at_once")
 """Methods of `Injection` that inject the faults of a verb."""
 ERRORS = ("ENOSPC", "EIO", "EACCES", "EROFS", "EDQUOT")
 
@@ -358,7 +356,7 @@ def _short(step: str) -> str:
     return f"{event} {re.sub(r'partial-[0-9]+-[0-9a-f]+', 'partial', Path(path).name)}"
 
 
-_NEIGHBORS = "similarity neighbors --queries {} --references {} -k 2 --engine numpy --json"
+_NEIGHBORS = "similarity neighbors --queries {} --references {} -k 2 --json"
 _STEPS = ("shards/*.parquet", "index.jsonl", "shards.json", "step.json")
 _READERS: tuple[tuple[str, str, tuple[str, ...], str, str], ...] = (
     ("manifest", "manifest", ("manifest.json",), "show {made}", "told"),
@@ -366,13 +364,7 @@ _READERS: tuple[tuple[str, str, tuple[str, ...], str, str], ...] = (
     ("annotation overlay", "overlaid", ("overlay.jsonl", "overlay.jsonl", "manifest.json"), "verify {made}", "told"),
     ("embedding shard", "store", ("vectors-*.npy",), _NEIGHBORS.format("{made}", "{made}"), "told"),
     ("embedding rows", "store", ("rows.json", "store.json"), _NEIGHBORS.format("{made}", "{made}"), "read"),
-    (
-        "corpus shard",
-        "vectors",
-        _STEPS,
-        _NEIGHBORS.format("{in}/store", "{made}").replace("numpy", "local --workers 1"),
-        "right",
-    ),
+    ("corpus shard", "vectors", _STEPS, _NEIGHBORS.format("{in}/store", "{made}") + " --workers 1", "right"),
     ("presence shard", "scanned", _STEPS, "inspect {in}/shown --workers 1 --presence {made} --json", "right"),
     ("leaderboard", "board.jsonl", ("",), "leaderboard {made}", "read"),
     ("decisions", "decisions.jsonl", ("",), "review summary {made}", "read"),
@@ -460,13 +452,5 @@ def run(options: argparse.Namespace) -> int:
 
 def table(faults: Sequence[Fault]) -> str:
     """Return how many faults of each kind each verb had."""
-    kinds = sorted({fault.kind for fault in faults})
     counts = Counter((fault.verb, fault.kind) for fault in faults)
-    wrong = Counter(fault.verb for fault in faults if fault.wrong)
-    verbs = dict.fromkeys(fault.verb for fault in faults)
-    heads = [f"{number:>3} {kind}" for number, kind in enumerate(kinds, 1)]
-    lines = [f"{'':<22}" + "".join(f"{number:>5}" for number in range(1, len(kinds) + 1)) + "    all  wrong"]
-    for verb in verbs:
-        row = [counts[verb, kind] for kind in kinds]
-        lines.append(f"{verb:<22}" + "".join(f"{one or '':>5}" for one in row) + f"{sum(row):>7}{wrong[verb]:>7}")
-    return "\n".join([*heads, *lines])
+    return "\n".join(f"{verb:<22}{kind:<32}{count:>5}" for (verb, kind), count in counts.items())

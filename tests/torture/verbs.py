@@ -61,7 +61,7 @@ _EVALUATE = (
     "--truth wilderness={in}/wilderness.json --detections wilderness={in}/wilderness-results.json"
 )
 _SCORES = "scores --test {in}/test.npz --train {in}/train.npz --out {out}/s.json"
-_NEIGHBORS = "similarity neighbors --queries {in}/store --references {in}/store --engine numpy --out {out}/n"
+_NEIGHBORS = "similarity neighbors --queries {in}/store --references {in}/store --out {out}/n"
 _BOARD = "leaderboard {in}/board.jsonl --out {out}/board.html"
 _TRUTH = f"export {{in}}/manifest --format coco {_SOURCES} --out {{out}}/t.json"
 _IDS = "export {in}/manifest --format txt --out {out}/ids.txt"
@@ -146,14 +146,11 @@ def write_world(folder: Path) -> Path:
     from tests.similarity.clip_world import write_photos
 
     world = write_small_world(folder, n_closed=4, n_wilderness=8)
-    manifest = folder / "manifest"
-    made = ["build", "elephant", *filled(_SOURCES, folder, folder), "--no-cache", "--out", str(manifest)]
-    _run(made)
+    _run(filled(f"build elephant {_SOURCES} --no-cache --out {{out}}/manifest", folder, folder))
     for part in ("closed", "wilderness"):
-        truth = folder / f"{part}.json"
-        words = ["export", str(manifest), "--part", part, "--format", "coco", "--no-cache", "--out", str(truth)]
-        _run([*words, *filled(_SOURCES, folder, folder)])
-        write_detections(truth, folder / f"{part}-results.json")
+        words = f"export {{in}}/manifest --part {part} --format coco --no-cache {_SOURCES} --out {{out}}/{part}.json"
+        _run(filled(words, folder, folder))
+        write_detections(folder / f"{part}.json", folder / f"{part}-results.json")
     for name in ("one", "two"):
         _run([*filled(_EVALUATE, folder, folder), "--append", str(folder / "board.jsonl"), "--name", name])
     image = json.loads((folder / "wilderness.json").read_text())["images"][0]["file_name"].removesuffix(".jpg")
@@ -165,18 +162,7 @@ def write_world(folder: Path) -> Path:
     np.savez(folder / "test.npz", features=rng.normal(size=(6, 4)))
     np.savez(folder / "train.npz", features=rng.normal(size=(30, 4)), labels=np.arange(30) % 3)
     write_photos(folder / "photos", 5)
-    _run(
-        [
-            "similarity",
-            "embed",
-            "--photos",
-            str(folder / "photos"),
-            "--encoder",
-            "colour",
-            "--out",
-            str(folder / "store"),
-        ]
-    )
+    _run(filled("similarity embed --photos {in}/photos --encoder colour --out {out}/store", folder, folder))
     write_corpus(folder, shards=2, photos=6, rows=40)
     people = [Scribe("Ann", (320, 320)), Scribe("Ben", (320, 320))]
     for scribe in people:

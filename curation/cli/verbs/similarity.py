@@ -18,7 +18,7 @@ _NEIGHBOR_FILES = OutputFolder(("neighbors.csv", "similarity.csv", "statistics.j
 
 
 def embed(*, out: Annotated[Path, Kept(), "DIR"], made: Annotated[Embedded, from_files.embed]) -> Answer:
-    """Photos, boxes or texts as vectors of an encoder, kept in a store that resumes.
+    """Photos or texts as vectors of an encoder, kept in a store that resumes.
 
     0 when done, also where broken photos were left out.
 
@@ -117,7 +117,7 @@ def duplicates(
 def leaks(
     found: Annotated[Leaks, find_leaks], /, *, out: Annotated[Path | None, OutputFolder(FILES), "DIR"] = None
 ) -> Answer:
-    """Look for the images of a benchmark in a corpus: same pixels, nearly the same, mirrored, cropped, alike.
+    """Look for the images of a benchmark in a corpus: same pixels, nearly the same, mirrored, cropped.
 
     0 where none is found, else 1.
 

@@ -7,7 +7,6 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from tests.sources.openimages_files import DESCRIPTIONS
 from tests.torture.readers.annotations import COCO, source
 from tests.torture.readers.content import json_bytes
 from tests.torture.readers.predictions import RESULTS
@@ -58,7 +57,7 @@ _TREE = {
 
 def _proposals() -> bytes:
     from curation.proposals.proposal import write_proposals
-    from tests.proposals.test_proposal_files import MADE
+    from tests.proposals.test_proposal import MADE
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "p.jsonl")
@@ -134,14 +133,14 @@ def targets() -> list[Target]:
         Target(
             "detector categories",
             {"c.json": coco},
-            lambda f: call("proposals.detector_overlap:read_categories")(
+            lambda f: call("proposals.evidence:read_categories")(
                 f / "c.json", (call("proposals.id_classes:IdClass")("dog", ()),)
             ),
         ),
         Target(
             "detector overlap",
             {"r.json": json_bytes(RESULTS)},
-            lambda f: call("proposals.detector_overlap:detector_evidence")(
+            lambda f: call("proposals.evidence:detector_evidence")(
                 f / "r.json", source(), {18: "dog", 1: "person"}, threshold=Decimal("0.1"), pool="p"
             ),
         ),
@@ -160,8 +159,8 @@ def targets() -> list[Target]:
         ),
         Target(
             "open images tree",
-            {"t.json": json_bytes(_TREE), "n.csv": DESCRIPTIONS.encode()},
-            lambda f: call("hierarchy.class_trees:read_open_images")(f / "t.json", f / "n.csv", parts=True),
+            {"t.json": json_bytes(_TREE)},
+            lambda f: call("hierarchy.class_trees:read_open_images")(f / "t.json", parts=True),
         ),
         Target(
             "hierarchy edits",

@@ -16,11 +16,11 @@ from tests.torture.readers.target import Files, Target, call, reads
 
 
 def _store() -> Files:
-    from curation.similarity.embeddings import EmbeddingStore, EncoderIdentity, Row, header_of
+    from curation.similarity.embeddings import EmbeddingStore, EncoderIdentity, Row, StoreHeader
 
     identity = EncoderIdentity("colour", "none", "8x8", "float32")
     with tempfile.TemporaryDirectory() as folder:
-        store = EmbeddingStore(Path(folder, "s"), header_of(identity, 3, kind="images", batch=2))
+        store = EmbeddingStore(Path(folder, "s"), StoreHeader(kind="images", encoder=identity, dimension=3, batch=2))
         rows = [Row(f"coco:00000000000{n}", "sha256:" + str(n) * 64) for n in (1, 2)]
         store.add(rows, np.arange(6, dtype=np.float32).reshape(2, 3))
         store.finish(rows)
@@ -36,7 +36,7 @@ def _seal_store(files: Files) -> Files:
     listing = json.loads(files["rows.json"])
     name = next(one for one in files if one.endswith(".npy"))
     listing["sha256"] = "sha256:" + hashlib.sha256(files[name]).hexdigest()
-    rows = [embeddings.Row(*row) for row in zip(listing["ids"], listing["images"], listing["boxes"], strict=True)]
+    rows = [embeddings.Row(*row) for row in zip(listing["ids"], listing["images"], strict=True)]
     others = {one: data for one, data in files.items() if one != name}
     return {**others, f"vectors-{embeddings._name(rows)}.npy": files[name], "rows.json": json.dumps(listing).encode()}
 

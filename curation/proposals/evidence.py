@@ -1,4 +1,4 @@
-"""Evidence from a detector: confident detections of ID classes on images that should hold none."""
+"""Evidence from pixels: images near the prompt of an ID class, images that look like ID images, and detections."""
 
 from __future__ import annotations
 
@@ -9,18 +9,117 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import msgspec
+import numpy as np
 
+from curation.canonical import sha256_of_lines
 from curation.errors import ProposalError
 from curation.ids import native_of
 from curation.input_files import InputFile, json_rows
 from curation.json_keys import decode_json
 from curation.proposals.id_classes import IdClass, name_key, owners
 from curation.proposals.proposal import Evidence, Input, decimal_text
+from curation.similarity.embeddings import Embeddings, require_same_encoder
 from curation.storage import read_bytes
 from curation.wording import counted
 
 if TYPE_CHECKING:
+    from curation.similarity.set_similarity import SetSimilarity
     from curation.sources.source import Source
+
+
+def text_evidence(
+    images: Embeddings, prompts: Embeddings, classes: Sequence[IdClass], *, margin: Decimal
+) -> dict[str, Evidence]:
+    """Return the images whose best ID prompt exceeds their best other prompt by a margin, by image id.
+
+    Parameters
+    ----------
+    images : Embeddings
+        Of the OOD images.
+    prompts : Embeddings
+        Of texts, by the name or alias of the class that each speaks of: ID classes and others; both must be there.
+    margin : Decimal
+        Least difference of cosine similarities, both rounded as printed.
+
+    Raises
+    ------
+    SimilarityError
+        Images and prompts are of two encoders.
+    ProposalError
+        The prompts are of ID classes alone, or of none.
+    """
+    require_same_encoder(images, prompts)
+    owner = {key: name for key, (name, _) in owners(classes).items()}
+    is_id = np.array([name_key(name) in owner for name in prompts.ids], np.bool_)
+    if not is_id.any() or is_id.all():
+        raise ProposalError(
+            "Needs prompts of both ID classes and other classes",
+            where="the embedded texts",
+            expected="some of each",
+            found=f"{int(is_id.sum())} of ID classes, {int((~is_id).sum())} of others",
+        )
+    scores = images.normalised() @ prompts.normalised().T
+    known = np.where(is_id, scores, -np.inf)
+    others = np.where(is_id, -np.inf, scores)
+    best_id, best_other = known.argmax(axis=1), others.argmax(axis=1)
+    rows = np.arange(len(scores))
+    differences = known[rows, best_id].astype(np.float64) - others[rows, best_other]
+    found: dict[str, Evidence] = {}
+    for row in np.flatnonzero(differences >= float(margin) - 1e-4).tolist():
+        text = decimal_text(differences[row])
+        if Decimal(text) >= margin:
+            name, other = owner[name_key(prompts.ids[best_id[row]])], prompts.ids[best_other[row]]
+            found[images.ids[row]] = Evidence(
+                kind="image_text",
+                detail=f"{name} {scores[row, best_id[row]]:.4f}, next {other} {scores[row, best_other[row]]:.4f}",
+                score=text,
+                threshold=str(margin),
+                id_class=name,
+            )
+    return found
+
+
+def look_evidence(look: SetSimilarity, *, median: float, sigma: float, sigmas: Decimal) -> dict[str, Evidence]:
+    """Return the images that are as near to an ID image as ID images are to each other, by image id.
+
+    Parameters
+    ----------
+    look : SetSimilarity
+        The nearest ID image of each: s_j of FindMeIfYouCan (Section 3.1).
+    median, sigma : float
+        m0 and sigma0 of the leave-one-out similarities inside the ID sample (spec 3.3, step 1).
+    sigmas : Decimal
+        The cut is ``median + sigmas * sigma``.
+    """
+    cut = Decimal(decimal_text(median + float(sigmas) * sigma))
+    return {
+        image: Evidence(
+            kind="image_image",
+            detail=_ITSELF if image == other else f"{_LIKE}{other}",
+            score=decimal_text(score),
+            threshold=str(cut),
+        )
+        for image, score, other in zip(look.ids, look.similarity.tolist(), look.nearest, strict=True)
+        if Decimal(decimal_text(score)) >= cut
+    }
+
+
+_ITSELF, _LIKE = "is itself among the ID images", "looks like "
+
+
+def nearest_id_image(image: str, evidence: Sequence[Evidence]) -> str:
+    """Return the ID image that `look_evidence` names for an image, ``""`` where none of its evidence does."""
+    for one in evidence:
+        if one.kind == "image_image":
+            return image if one.detail == _ITSELF else one.detail.removeprefix(_LIKE)
+    return ""
+
+
+def digest_of(embeddings: Embeddings) -> str:
+    """Return a digest of what was embedded, by which encoder: of ids, image digests and encoder, not of floats."""
+    lines = (f"{one} {image}" for one, image in zip(embeddings.ids, embeddings.images, strict=True))
+    return sha256_of_lines([embeddings.encoder.digest, *lines])
+
 
 _HINT = "the results of the detector on the images of this source, as COCO results JSON"
 

@@ -1,15 +1,29 @@
+"""Categories of a source: how they relate to ID classes, how they are judged, and what their annotations say."""
+
 from collections.abc import Sequence
-from pathlib import Path
+from decimal import Decimal
 
 import pytest
 
-from curation.hierarchy.class_trees import read_open_images
+from curation.errors import ProposalError
 from curation.hierarchy.synset_maps import Reading, synset_map
-from curation.proposals.categories import ClassTree, Relation, category_relations, is_near, nearest_classes
+from curation.proposals.categories import (
+    Lists,
+    Nearest,
+    Relation,
+    category_counts,
+    category_relations,
+    category_table,
+    evidence_of,
+    is_near,
+    judge_categories,
+    label_evidence,
+    nearest_classes,
+)
 from curation.proposals.id_classes import IdClass, checked_classes, synsets_of
 from curation.proposals.proposal import Thresholds
 from curation.sources.datasets import COCO_CATEGORIES, COCO_NAMES_OF_VOC, VOC_NAMES
-from tests.real_files import real_files
+from tests.proposals.proposal_world import source_of
 
 VOC = checked_classes([IdClass(name) for name in VOC_NAMES], "VOC")
 NEAR_IN_COCO = (
@@ -21,13 +35,12 @@ REMOVED_FROM_COCO = ("spoon", "fork", "pizza", "sandwich", "cake", "hot dog", "w
 """Table 5 of FindMeIfYouCan, from its code."""
 
 
-def relate(categories: Sequence[str], classes: Sequence[IdClass] = VOC, **more: object) -> dict[str, Relation]:
+def relate(categories: Sequence[str], classes: Sequence[IdClass] = VOC) -> dict[str, Relation]:
     return category_relations(
         categories,
         classes,
         synsets=synsets_of(categories, dataset="openimages"),
         id_synsets=synsets_of([one.name for one in classes]),
-        **more,  # type: ignore[arg-type]
     )
 
 
@@ -68,32 +81,11 @@ def test_a_name_without_a_synset_may_be_a_word_of_wordnet_for_an_id_class() -> N
 
 
 def test_a_kind_goes_to_the_nearest_of_two_classes_above_it() -> None:
-    classes = checked_classes([IdClass("animal", synset="n00015388"), IdClass("dog")], "here")
+    classes = checked_classes([IdClass("animal"), IdClass("dog")], "here")
     found = category_relations(
         ["poodle"], classes, synsets={"poodle": "n02113335"}, id_synsets={"animal": "n00015388", "dog": "n02084071"}
     )
     assert found["poodle"] == Relation("label_kind", "dog", "is a kind of dog")
-
-
-@real_files("openimages")
-def check_a_data_sets_own_tree_says_what_wordnet_does_not(shared: Path) -> None:
-    folder = shared / "data" / "openimages"
-    files = folder / "bbox_labels_600_hierarchy.json", folder / "class-descriptions-boxable.csv"
-    tree = ClassTree(read_open_images(*files), read_open_images(*files, parts=True))
-    assert "Bicycle wheel" not in relate(["Bicycle wheel"])
-    found = relate(["Bicycle wheel"], tree=tree)["Bicycle wheel"]
-    assert (found.kind, found.id_class) == ("label_part", "bicycle")
-
-
-def test_tree_kinds_are_no_parts(tmp_path: Path) -> None:
-    (tmp_path / "tree.json").write_text(
-        '{"LabelName": "all", "Subcategory": [{"LabelName": "dog", "Subcategory": [{"LabelName": "rex"}],'
-        ' "Part": [{"LabelName": "tailpiece"}]}]}'
-    )
-    path = tmp_path / "tree.json"
-    tree = ClassTree(read_open_images(path), read_open_images(path, parts=True))
-    found = relate(["rex", "tailpiece"], tree=tree)
-    assert {name: one.kind for name, one in found.items()} == {"rex": "label_kind", "tailpiece": "label_part"}
 
 
 def categories_between_near_and_far() -> list[str]:
@@ -158,3 +150,92 @@ def test_ties_go_to_the_first_id_class() -> None:
 def test_without_synsets_nothing_is_near() -> None:
     assert nearest_classes({}, {"dog": "n02084071"}) == {}
     assert nearest_classes({"dog": "n02084071"}, {}) == {}
+
+
+CUT = Decimal("0.82")
+SHOWN = ("dog", "fox", "ball", "cup", "thing")
+JUDGED = judge_categories(
+    SHOWN,
+    {"dog": Relation("label_name", "dog", "is dog")},
+    {"fox": Nearest("dog", 0.9), "ball": Nearest("dog", 0.3), "cup": Nearest("dog", 0.4)},
+    near_wup=CUT,
+)
+
+
+@pytest.mark.parametrize(
+    ("shown", "details"),
+    [
+        (["dog", "fox", "dog", "ball"], ["dog (2 objects) is dog", "fox (1 object) is near dog"]),
+        (["ball", "cup"], ["cup (1 object) is far: nearest is dog"]),
+        (["ball", "thing"], ["thing (1 object) has no synset and is on no list"]),
+        (["fox", "thing"], ["fox (1 object) is near dog"]),
+        ([], ["no annotation"]),
+    ],
+)
+def test_an_image_tells_what_decides_about_it(shown: list[str], details: list[str]) -> None:
+    found = label_evidence(source_of({"1": [], "2": shown}, SHOWN), JUDGED, near_wup=CUT)
+    assert [piece.detail for piece in found[1]] == details
+    assert [piece.detail for piece in found[0]] == ["no annotation"]
+
+
+def test_presence_alone_counts_no_objects() -> None:
+    found = label_evidence(source_of({"1": ["dog"]}, SHOWN, boxes=False), JUDGED, near_wup=CUT)
+    assert [piece.detail for piece in found[0]] == ["dog is dog"]
+
+
+def test_a_source_without_images_has_no_evidence() -> None:
+    assert label_evidence(source_of({}, SHOWN), JUDGED, near_wup=CUT) == []
+
+
+DOG = Relation("label_name", "dog", "is dog")
+
+
+def test_overlap_goes_before_lists_and_lists_before_kinship() -> None:
+    judged = judge_categories(
+        ("dog", "fox", "sofa", "ball", "thing"),
+        {"dog": DOG},
+        {"fox": Nearest("dog", 0.5), "sofa": Nearest("chair", 0.9), "ball": Nearest("dog", 0.3)},
+        near_wup=CUT,
+        lists=Lists(near=("Fox", "dog"), far=("sofa",)),
+    )
+    assert [one.judgement for one in judged] == ["overlap", "near", "far", "far", "unjudged"]
+    assert judged[0].phrase == "is dog, though listed as near"
+
+
+def test_the_threshold_belongs_to_near() -> None:
+    assert is_near(0.82, CUT)
+    assert is_near(14 / 17, Decimal("0.8235"))
+    assert not is_near(0.8199, CUT)
+
+
+@pytest.mark.parametrize("lists", [Lists(near=("cow",)), Lists(near=("fox",), far=("FOX",))])
+def test_lists_that_do_not_fit_are_refused(lists: Lists) -> None:
+    with pytest.raises(ProposalError):
+        judge_categories(("fox",), {}, {}, near_wup=CUT, lists=lists)
+
+
+def test_a_listed_part_is_taken_at_its_word() -> None:
+    part = {"Human face": Relation("label_part", "person", "is part of person")}
+    assert judge_categories(("Human face",), part, {}, near_wup=CUT)[0].judgement == "part"
+    listed = judge_categories(("Human face",), part, {}, near_wup=CUT, lists=Lists(far=("Human face",)))
+    assert listed[0].judgement == "far"
+
+
+def test_counts_are_of_images_and_of_objects() -> None:
+    images = {"1": ["dog", "dog"], "2": ["dog", "fox"], "3": []}
+    assert category_counts(source_of(images, ["dog", "fox", "cow"])) == ([2, 1, 0], [3, 1, 0])
+    assert category_counts(source_of(images, ["dog", "fox", "cow"], boxes=False)) == ([2, 1, 0], [0, 0, 0])
+
+
+def test_the_table_has_the_most_frequent_first() -> None:
+    source = source_of({"1": ["fox"], "2": ["fox", "dog"]}, ["dog", "fox"])
+    judged = judge_categories(("dog", "fox"), {"dog": DOG}, {"fox": Nearest("dog", 0.5)}, near_wup=CUT)
+    rows = category_table("coco", judged, source, {"dog": "n02084071"})
+    assert [(row.category, row.images, row.kinship) for row in rows] == [("fox", 2, "0.5000"), ("dog", 1, "1.0000")]
+
+
+def test_evidence_tells_number_phrase_and_threshold() -> None:
+    near = judge_categories(("fox",), {}, {"fox": Nearest("dog", 0.9)}, near_wup=CUT)[0]
+    piece = evidence_of(near, 2, CUT)
+    assert (piece.kind, piece.detail) == ("near_kinship", "fox (2 objects) is near dog")
+    assert (piece.score, piece.threshold, piece.id_class) == ("0.9000", "0.82", "dog")

@@ -1,0 +1,201 @@
+"""Trees that data sets and papers bring along: edge lists, Open Images, and the readings of a super-class."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from curation.errors import HierarchyError, MissingFileError, UsageError
+from curation.hierarchy.class_trees import (
+    SUPERCLASS_RULES,
+    read_edge_list,
+    read_open_images,
+    read_open_images_names,
+    superclass,
+)
+from curation.hierarchy.hierarchy import as_tree, leaves_under, parents
+from curation.hierarchy.wordnet import imagenet_dag, imagenet_tree
+from curation.ilsvrc2012 import ilsvrc2012_classes
+from tests.real_files import real_files
+
+
+def write_edges(folder: Path, text: str, name: str = "is_a.txt") -> Path:
+    path = folder / name
+    path.write_bytes(text.encode("utf-8"))
+    return path
+
+
+def test_last_edge_wins(tmp_path: Path) -> None:
+    path = write_edges(tmp_path, "# a comment\nhound greyhound\n\nracer greyhound\r\nhound dummy32\nhound greyhound\n")
+    graph = read_edge_list(path)
+    assert parents(graph, "greyhound") == ("racer", "hound")
+    assert list(as_tree(graph, "last").adj["greyhound"]) == ["hound"]
+    assert list(as_tree(graph, "first").adj["greyhound"]) == ["racer"]
+
+
+def test_names(tmp_path: Path) -> None:
+    names = write_edges(tmp_path, "greyhound\tgreyhound, Canis familiaris\nstranger\tnot there\n", "words.txt")
+    graph = read_edge_list(write_edges(tmp_path, "hound greyhound\n"), names)
+    assert graph.nodes["greyhound"]["lemmas"] == "greyhound Canis_familiaris"
+    assert "stranger" not in graph
+
+
+def test_the_published_tree_comes_from_an_edge_list_in_which_the_last_edge_wins(tmp_path: Path) -> None:
+    dag, tree = imagenet_dag(), imagenet_tree()
+    lines = [f"{parent} {child}" for child, parent in dag.edges if not tree.has_edge(child, parent)]
+    lines += [f"{parent} {child}" for child, parent in tree.edges]
+    graph = read_edge_list(write_edges(tmp_path, "\n".join(lines)))
+    again = as_tree(graph, "last")
+    for node in ("n02084071", "n03183080", "n13134947"):
+        assert leaves_under(again, node, ilsvrc2012_classes()) == leaves_under(tree, node, ilsvrc2012_classes())
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a b\nb c\nc a\n", "cycle"),
+        ("a a\n", "Malformed line"),
+        ("a b c\n", "Malformed line"),
+        ("a\n", "Malformed line"),
+        ("a \x1b[31mb\n", "Malformed line"),
+        (f"a {'b' * 300}\n", "Malformed line"),
+        ("", "empty"),
+    ],
+)
+def test_hostile_files(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(HierarchyError, match=message):
+        read_edge_list(write_edges(tmp_path, text))
+
+
+def test_bytes_that_are_no_text_and_files_that_are_not_there(tmp_path: Path) -> None:
+    path = tmp_path / "is_a.txt"
+    with pytest.raises(MissingFileError):
+        read_edge_list(path)
+    path.write_bytes(b"a \xff\n")
+    with pytest.raises(HierarchyError, match="UTF-8"):
+        read_edge_list(path)
+
+
+def test_a_chain_of_many_thousands_is_no_trouble(tmp_path: Path) -> None:
+    graph = read_edge_list(write_edges(tmp_path, "".join(f"n{one} n{one + 1}\n" for one in range(20_000))))
+    assert leaves_under(graph, "n0") == ("n20000",)
+
+
+FAMILY = {
+    "LabelName": "/m/root",
+    "Subcategory": [
+        {"LabelName": "/m/car", "Subcategory": [{"LabelName": "/m/taxi"}], "Part": [{"LabelName": "/m/wheel"}]},
+        {"LabelName": "/m/wheel"},
+        {"LabelName": "/m/boat", "Subcategory": [{"LabelName": "/m/taxi"}]},
+    ],
+}
+
+
+def write(folder: Path, content: Any) -> Path:
+    path = folder / "tree.json"
+    path.write_text(content if isinstance(content, str) else json.dumps(content))
+    return path
+
+
+def test_subcategories_are_kinship_and_parts_are_not(tmp_path: Path) -> None:
+    path = write(tmp_path, FAMILY)
+    graph = read_open_images(path)
+    assert parents(graph, "/m/taxi") == ("/m/car", "/m/boat")
+    assert parents(graph, "/m/wheel") == ("/m/root",)
+    assert parents(read_open_images(path, parts=True), "/m/wheel") == ("/m/car", "/m/root")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("[", "hierarchy cannot be read"),
+        ("[" * 100_000, "hierarchy cannot be read"),
+        ({"Subcategory": []}, "hierarchy cannot be read"),
+        ({"LabelName": 3}, "hierarchy cannot be read"),
+        ({"LabelName": "/m/a", "Subcategory": {"LabelName": "/m/b"}}, "hierarchy cannot be read"),
+        ({"LabelName": "/m/a", "Subcategory": ["/m/b"]}, "hierarchy cannot be read"),
+        ({"LabelName": "a", "Subcategory": [{"LabelName": "b", "Subcategory": [{"LabelName": "a"}]}]}, "cycle"),
+    ],
+)
+def test_hostile_trees(tmp_path: Path, content: Any, message: str) -> None:
+    with pytest.raises(HierarchyError, match=message):
+        read_open_images(write(tmp_path, content))
+
+
+@real_files("openimages")
+def check_open_images_has_601_boxable_classes(shared: Path) -> None:
+    folder = shared / "data/openimages"
+    graph = read_open_images(folder / "bbox_labels_600_hierarchy.json", parts=True)
+    assert sum(label in graph for label in read_open_images_names(folder / "class-descriptions-boxable.csv")) == 601
+    (root,) = [node for node in graph if not graph.adj[node]]
+    assert root == "/m/0bl9f"
+
+
+TREE = {
+    "LabelName": "/m/root",
+    "Subcategory": [
+        {
+            "LabelName": "/m/vehicle",
+            "Subcategory": [
+                {"LabelName": "/m/car", "Subcategory": [{"LabelName": "/m/taxi"}, {"LabelName": "/m/van"}]},
+                {"LabelName": "/m/cab", "Subcategory": [{"LabelName": "/m/taxi"}]},
+                {"LabelName": "/m/bike", "Part": [{"LabelName": "/m/wheel"}]},
+            ],
+            "Part": [{"LabelName": "/m/plate"}],
+        },
+        {"LabelName": "/m/wheel"},
+    ],
+}
+EXPECTED = {
+    "leaves": ("/m/bike", "/m/taxi", "/m/van"),
+    "repeated_leaves": ("/m/bike", "/m/taxi", "/m/taxi", "/m/van"),
+    "descendants": ("/m/bike", "/m/cab", "/m/car", "/m/taxi", "/m/van"),
+    "leaves_over_parts": ("/m/plate", "/m/taxi", "/m/van", "/m/wheel"),
+    "leaves_without_parts": ("/m/taxi", "/m/van"),
+}
+
+
+@pytest.mark.parametrize("rule", sorted(SUPERCLASS_RULES))
+def test_readings_of_a_small_tree(tmp_path: Path, rule: Any) -> None:
+    assert superclass(write(tmp_path, TREE), "/m/vehicle", rule) == EXPECTED[rule]
+
+
+@real_files("openimages")
+@pytest.mark.parametrize(
+    ("rule", "animals", "vehicles"),
+    [
+        ("leaves", 96, 24),
+        ("repeated_leaves", 100, 24),
+        ("descendants", 110, 29),
+        ("leaves_over_parts", 96, 28),
+        ("leaves_without_parts", 96, 23),
+    ],
+)
+def check_the_real_tree(shared: Path, rule: Any, animals: int, vehicles: int) -> None:
+    tree = shared / "data/openimages/bbox_labels_600_hierarchy.json"
+    assert len(superclass(tree, "/m/0jbk", rule)) == animals
+    assert len(superclass(tree, "/m/07yv9", rule)) == vehicles
+
+
+@real_files("openimages")
+def check_other_superclasses_of_the_real_tree(shared: Path) -> None:
+    folder = shared / "data/openimages"
+    rows = (folder / "oidv6-class-descriptions.csv").read_text().splitlines()
+    label = {name: mid for mid, _, name in (row.partition(",") for row in rows)}
+    tree = folder / "bbox_labels_600_hierarchy.json"
+    expected = {"Food": 64, "Mammal": 48, "Kitchenware": 44, "Tool": 42, "Clothing": 40, "Furniture": 23}
+    assert {name: len(superclass(tree, label[name])) for name in expected} == expected
+    vehicles = superclass(tree, "/m/07yv9")
+    assert {label["Limousine"], label["Taxi"], label["Barge"]} < set(vehicles)
+    assert not {label["Car"], label["Boat"], label["Bicycle wheel"]} & set(vehicles)
+
+
+def test_what_is_refused(tmp_path: Path) -> None:
+    path = write(tmp_path, TREE)
+    with pytest.raises(HierarchyError, match="no such node"):
+        superclass(path, "Vehicle")
+    with pytest.raises(HierarchyError, match="no descendants"):
+        superclass(path, "/m/taxi")
+    with pytest.raises(UsageError, match="Unknown rule"):
+        superclass(path, "/m/vehicle", "nodes")  # type: ignore[arg-type]
