@@ -58,7 +58,6 @@ NAMES: Mapping[str, OptionName | None] = {
     "outside": OptionName("on-error", "outside"),
     "shared_ids": OptionName("on-error", "shared-ids"),
     "broken": OptionName("on-error", "photos"),
-    "skip_missing": OptionName("on-error", "photos", ("show", "skip")),
     "allow_conflicts": OptionName("on-error", "conflicts", ("error", "keep")),
     "blank": OptionName("on-error", "blank"),
     "isolated": OptionName("on-error", "isolated"),

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from curation.manifest.views import ROLES, PartObjects, locate_images, view_obje
 from curation.proposals.clip_overlap import nearest_id_image
 from curation.proposals.id_classes import name_key
 from curation.proposals.proposal import Proposal, ProposalSet
-from curation.review.bad_photos import BAD_PHOTOS, BadPhoto, check_photos, draw_card
+from curation.review.bad_photos import check_photos
 from curation.sources.photos import PhotoFolder
 from curation.sources.source import Floats, Int32s, Source
 from curation.wording import counted
@@ -27,9 +27,6 @@ if TYPE_CHECKING:
     from curation.similarity.embeddings import Embeddings
 
 UNPROPOSED = "not proposed"
-SKIPPED = "the photo is missing"
-BAD_BATCH = "bad photos"
-"""The last batch: images that somebody has to decide on without seeing them."""
 
 ALIKE = 0.95
 """Cosine of two embeddings from which on two images count as near-duplicates."""
@@ -71,7 +68,7 @@ class ReviewImages:
     ids, parts, pools : tuple of str
         Namespaced id, part (or source), and what a decision on the image speaks of.
     paths : tuple of Path or None
-        The photo; None for one that was not found, until `with_cards`.
+        The photo; None for one that was not found, before `arranged`.
     sizes : ndarray of int32, shape (n, 2)
         Width and height in pixels; 0 where unknown.
     classes : tuple of tuple of str
@@ -79,19 +76,17 @@ class ReviewImages:
     boxes : Boxes
     proposals : tuple of Proposal or None
     batches : tuple of str
-        ``0001``, ``0002``, …, and `BAD_BATCH`.
-    bad : tuple of str
-        What is wrong with the photo, a key of `BAD_PHOTOS`; ``""`` for nothing. Empty before `arranged`.
+        ``0001``, ``0002``, …
     nearest : tuple of str
         Id of the ID image that looks most like it, ``""`` where that is no evidence. Empty before `arranged`.
     nearest_paths : tuple of Path or None
         Photo of that ID image.
     groups : tuple of str
         Near-duplicates share a text: ``00001: 3 images``; ``""`` for images like no other. Empty where nobody looked.
-    skipped : tuple of str
-        Ids of images that were left out since their photo is missing.
     left_out : dict of str to int
         Images that are not shown, by reason; empty when none are.
+    bad_photos : dict of str to list of str
+        Ids of images that are not shown since their photo cannot be, sorted, by a key of `BAD_PHOTOS`.
     """
 
     ids: tuple[str, ...]
@@ -103,12 +98,11 @@ class ReviewImages:
     boxes: Boxes
     proposals: tuple[Proposal | None, ...] = ()
     batches: tuple[str, ...] = ()
-    bad: tuple[BadPhoto | Literal[""], ...] = ()
     nearest: tuple[str, ...] = ()
     nearest_paths: tuple[Path | None, ...] = ()
     groups: tuple[str, ...] = ()
-    skipped: tuple[str, ...] = ()
     left_out: dict[str, int] = field(default_factory=dict)
+    bad_photos: dict[str, list[str]] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -176,11 +170,11 @@ def arranged(
     known: Collection[str] = (),
     id_photos: Mapping[str, PhotoFolder] | None = None,
     embeddings: Embeddings | None = None,
-    skip_missing: bool = False,
 ) -> ReviewImages:
-    """Return the images with their proposals, the highest-ranked first, cut into batches; bad photos in one at the end.
+    """Return the images with their proposals, the highest-ranked first, cut into batches.
 
-    Images without a proposal follow in the order of their part, unless `only_proposed` leaves them out.
+    Images without a proposal follow in the order of their part, unless `only_proposed` leaves them out. Images whose
+    photo cannot be shown are left out and named.
 
     Parameters
     ----------
@@ -190,8 +184,6 @@ def arranged(
         Where the photos of ID images lie, by the namespace of their ids; the one named ``""`` serves every other.
     embeddings : Embeddings, optional
         Images whose embeddings have a cosine of at least `ALIKE` are grouped as near-duplicates.
-    skip_missing : bool
-        Leave out images whose photo is missing; they are named by `bad_photos`, and counted among those left out.
 
     Raises
     ------
@@ -223,14 +215,8 @@ def arranged(
         keys = {name_key(name) for name in known}
         roles = tuple("known" if name_key(label) in keys else "unknown" for label in images.boxes.labels)
         images = replace(images, boxes=replace(images.boxes, roles=roles))
-    images = _checked(images)
-    if skip_missing:
-        images = _without_missing(images)
-    images = _with_nearest(images, id_photos or {})
-    # Those with a bad photo come last.
-    images = pick_images(images, sorted(range(len(images)), key=lambda row: bool(images.bad[row])))
-    batches = (BAD_BATCH if bad else f"{place // batch_size + 1:04}" for place, bad in enumerate(images.bad))
-    images = replace(images, batches=tuple(batches))
+    images = _with_nearest(_with_good_photos(images), id_photos or {})
+    images = replace(images, batches=tuple(f"{place // batch_size + 1:04}" for place in range(len(images))))
     return images if embeddings is None else replace(images, groups=_groups(images.ids, embeddings))
 
 
@@ -240,20 +226,21 @@ def known_names(proposals: ProposalSet) -> frozenset[str]:
     return frozenset((*proposals.id_classes, *overlaps))
 
 
-def _checked(images: ReviewImages) -> ReviewImages:
-    """Return the images with what is wrong with their photos, and sizes where the annotations state none."""
+def _with_good_photos(images: ReviewImages) -> ReviewImages:
+    """Return the images whose photos can be shown, with sizes where the annotations state none."""
     checked = check_photos(images.paths)
+    bad: dict[str, list[str]] = {}
+    for image, (why, _) in sorted(zip(images.ids, checked, strict=True)):
+        if why:
+            bad.setdefault(why, []).append(image)
+    kept = [row for row, (why, _) in enumerate(checked) if not why]
+    if not kept:
+        found = ", ".join(f"{why}: {counted(len(ids), 'image')}" for why, ids in bad.items())
+        raise ReviewError("No photo can be shown", found=found, hint="check --photos")
     stated = np.array([size for _, size in checked], np.int32).reshape(-1, 2)
     lacking = (images.sizes <= 0).any(axis=1, keepdims=True)
-    return replace(images, bad=tuple(bad for bad, _ in checked), sizes=np.where(lacking, stated, images.sizes))
-
-
-def _without_missing(images: ReviewImages) -> ReviewImages:
-    absent = tuple(image for image, bad in zip(images.ids, images.bad, strict=True) if bad == "missing")
-    if len(absent) == len(images):
-        raise ReviewError("The photo of every image is missing", found=absent[0], hint="check --photos")
-    kept = pick_images(images, [row for row, bad in enumerate(images.bad) if bad != "missing"])
-    return replace(_note(kept, SKIPPED, absent), skipped=absent)
+    images = replace(images, sizes=np.where(lacking, stated, images.sizes), bad_photos=bad)
+    return pick_images(images, kept)
 
 
 def _with_nearest(images: ReviewImages, folders: Mapping[str, PhotoFolder]) -> ReviewImages:
@@ -268,24 +255,6 @@ def _with_nearest(images: ReviewImages, folders: Mapping[str, PhotoFolder]) -> R
     different = list(dict.fromkeys(path for path in paths if path is not None))
     bad = {path for path, (bad, _) in zip(different, check_photos(different), strict=True) if bad}
     return replace(images, nearest=tuple(nearest), nearest_paths=tuple(None if one in bad else one for one in paths))
-
-
-def bad_photos(images: ReviewImages) -> dict[str, list[str]]:
-    """Return the ids of images with a bad photo, by what is wrong with it; those that were left out are named apart."""
-    found: dict[str, list[str]] = {"missing, left out": sorted(images.skipped)} if images.skipped else {}
-    for one in BAD_PHOTOS:
-        if ids := sorted({image for image, bad in zip(images.ids, images.bad, strict=False) if bad == one}):
-            found[one] = ids
-    return found
-
-
-def with_cards(images: ReviewImages, folder: Path) -> ReviewImages:
-    """Return the images with a drawn card in place of every bad photo; the cards are written to a folder."""
-    cards = {bad: draw_card(folder, bad) for bad in set(images.bad) if bad}
-    if not cards:
-        return images
-    paths = (cards[bad] if bad else path for path, bad in zip(images.paths, images.bad, strict=True))
-    return replace(images, paths=tuple(paths))
 
 
 def _groups(ids: Sequence[str], embeddings: Embeddings) -> tuple[str, ...]:
@@ -427,7 +396,7 @@ def pick_images(images: ReviewImages, rows: Sequence[int]) -> ReviewImages:
         **_picked(images.boxes, ("labels", "roles", "ignore"), kept.tolist()),
     )
     every = (
-        "ids", "parts", "pools", "classes", "paths", "proposals", "batches", "bad", "nearest", "nearest_paths",
+        "ids", "parts", "pools", "classes", "paths", "proposals", "batches", "nearest", "nearest_paths",
         "groups",
     )  # fmt: skip
     columns = [name for name in every if getattr(images, name)]

@@ -14,8 +14,7 @@ from curation.errors import LeaderboardError, PublishError
 from curation.evaluation.leaderboard_rows import Evaluator, ManifestName, Metric, ReadRows, Row, read_rows
 from curation.manifest.header import ClassEntry, Paper, Supersedes
 from curation.manifest.manifest import Manifest, write_manifest
-from curation.publishing.card import card_data, own_bibtex
-from curation.publishing.papers import links
+from curation.publishing.card import card_data, links, own_bibtex
 from tests.publishing.published_world import changed, files_below, request_of, tiny, write
 
 pytest.importorskip("mlcroissant")

@@ -740,7 +740,6 @@
       },
       h("div", { fontSize: 15, fontWeight: 600 }, sample.image_id),
       h("div", MUTED, [sample.part, `batch ${sample.batch}`].join(" · ")),
-      sample.bad_photo ? h("div", { marginTop: 8 }, chip(`photo: ${sample.bad_photo}`, "#cc79a7")) : null,
       h(
         "div",
         { display: "flex", flexWrap: "wrap", columnGap: 28 },
