@@ -1,25 +1,21 @@
-"""Boxes of one or more reviewers: how far they agree, which of them are taken, and a manifest that names these."""
+"""Boxes of one or more reviewers: which of them are taken, and a manifest that names these."""
 
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
-from itertools import combinations
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 import numpy as np
 
-from curation.arguments import checked
 from curation.decisions.application import count_part
-from curation.decisions.box_edits import BoxLogFile, BoxState, Replay, merged, read_box_log
+from curation.decisions.box_edits import BoxLogFile, BoxState, Replay, read_box_log
 from curation.decisions.files import require_different
 from curation.errors import DecisionConflictError, DecisionError, UsageError
-from curation.grouping import grouped
 from curation.manifest.added_boxes import AddedBox, AddedBoxes, BoxedImage, box_key
 from curation.manifest.header import UNNAMED, Header
 from curation.manifest.manifest import Manifest
@@ -37,36 +33,6 @@ IOU = "0.5"
 _SHOWN = 3
 
 
-@dataclass(frozen=True, slots=True)
-class BoxAgreement:
-    """Two reviewers on the images that both declared complete, their boxes matched one to one.
-
-    Attributes
-    ----------
-    images : int
-    boxes : tuple of int
-        Of the first and of the second.
-    matched : int
-        Pairs with an IoU of at least the threshold; the pair of highest IoU is taken first.
-    same_label : int
-        Of these, those with one label.
-    f1, jaccard : float or None
-        ``2 m / (a + b)`` and ``m / (a + b - m)``; None where neither drew a box.
-    mean_iou : float or None
-        Of matched pairs; None without one.
-    """
-
-    first: str
-    second: str
-    images: int
-    boxes: tuple[int, int]
-    matched: int
-    same_label: int
-    f1: float | None
-    jaccard: float | None
-    mean_iou: float | None
-
-
 def threshold_of(text: str) -> Fraction:
     """Return an IoU threshold; anything but a decimal above 0 and up to 1 is a `UsageError`."""
     value = Fraction(text) if re.fullmatch(r"[01](?:\.\d{1,6})?", text) else Fraction(0)
@@ -75,10 +41,8 @@ def threshold_of(text: str) -> Fraction:
     return value
 
 
-def matched_pairs(
-    first: Sequence[BoxState], second: Sequence[BoxState], threshold: Fraction
-) -> list[tuple[int, int, float]]:
-    """Return pairs of boxes, one to one, with their IoU: the pair of highest IoU first, ties in order of the boxes.
+def matched_pairs(first: Sequence[BoxState], second: Sequence[BoxState], threshold: Fraction) -> list[tuple[int, int]]:
+    """Return pairs of boxes, one to one: the pair of highest IoU first, ties in order of the boxes.
 
     Two people have no scores by which one could go first, as detections have: hence not the assignment of evaluations.
     """
@@ -94,37 +58,8 @@ def matched_pairs(
         if iou[row, column] >= float(threshold) and row not in rows and column not in columns:
             rows.add(row)
             columns.add(column)
-            pairs.append((row, column, float(iou[row, column])))
+            pairs.append((row, column))
     return pairs
-
-
-def box_agreement(replay: Replay, iou: str = IOU) -> tuple[BoxAgreement, ...]:
-    """Return the agreement of every two reviewers who both declared at least one image complete."""
-    threshold = threshold_of(iou)
-    images_of = {name: {image for image, _ in some} for name, some in grouped(replay.complete, lambda o: o[1]).items()}
-    found = []
-    for first, second in combinations(sorted(images_of), 2):
-        images, counts, overlaps, same = sorted(images_of[first] & images_of[second]), (0, 0), list[float](), 0
-        for image in images:
-            mine, theirs = _drawn(replay, image, first), _drawn(replay, image, second)
-            counts = (counts[0] + len(mine), counts[1] + len(theirs))
-            pairs = matched_pairs(mine, theirs, threshold)
-            overlaps += [one for _, _, one in pairs]
-            same += sum(mine[row].label == theirs[column].label for row, column, _ in pairs)
-        matched, either = len(overlaps), sum(counts) - len(overlaps)
-        agreement = BoxAgreement(
-            first=first,
-            second=second,
-            images=len(images),
-            boxes=counts,
-            matched=matched,
-            same_label=same,
-            f1=2 * matched / sum(counts) if either else None,
-            jaccard=matched / either if either else None,
-            mean_iou=sum(overlaps) / matched if matched else None,
-        )
-        found += [agreement] if images else []
-    return tuple(found)
 
 
 def _drawn(replay: Replay, image: str, reviewer: str) -> list[BoxState]:
@@ -230,7 +165,6 @@ def resolve_boxes(
             "Reviewers drew different boxes",
             found=examples((one.text() for one in conflicts), joint="; "),
             expected="the same boxes, or --rule boxes=" + "|".join(one for one in RULES if one != "error"),
-            hint="curation review summary boxes.jsonl … shows how far they agree",
         )
     return BoxResolution(AddedBoxes(tuple(images)), rule, replay.digest, tuple(conflicts), alone)
 
@@ -242,69 +176,13 @@ def _objects(
     found: list[tuple[BoxState, dict[str, str]]] = []
     for name in people:
         boxes = _drawn(replay, image, name)
-        pairs = {column: row for row, column, _ in matched_pairs([one for one, _ in found], boxes, threshold)}
+        pairs = {column: row for row, column in matched_pairs([one for one, _ in found], boxes, threshold)}
         for place, one in enumerate(boxes):
             if place in pairs:
                 found[pairs[place]][1][name] = one.label
             else:
                 found.append((one, {name: one.label}))
     return found
-
-
-@dataclass(frozen=True, slots=True)
-class BoxReport:
-    """What some box logs say."""
-
-    files: tuple[BoxLogFile, ...]
-    replay: Replay
-    agreement: tuple[BoxAgreement, ...]
-    iou: str
-
-    def reviewers(self) -> list[dict[str, Any]]:
-        """Return for each reviewer the images, boxes and images declared complete."""
-        complete = Counter(reviewer for _, reviewer in self.replay.complete)
-        drawn = grouped(sorted(self.replay.boxes), lambda one: one[1])
-        return [
-            {
-                "reviewer": name,
-                "images": len(drawn[name]),
-                "boxes": sum(len(self.replay.boxes[owner]) for owner in drawn[name]),
-                "complete": complete[name],
-            }
-            for name in sorted(drawn)
-        ]
-
-    def data(self) -> dict[str, Any]:
-        """Return it as plain data."""
-        return {
-            "files": [{"name": one.name, "sha256": one.digest, "rows": len(one.rows)} for one in self.files],
-            "standing": self.replay.digest,
-            "reviewers": self.reviewers(),
-            "edits": {
-                "refused": self.replay.refused,
-                "unknown": self.replay.unknown,
-                "without_outcome": len(self.replay.pending),
-            },
-            "iou": self.iou,
-            "agreement": [asdict(one) for one in self.agreement],
-            "notes": [note for one in self.files for note in one.notes()],
-        }
-
-
-@checked
-def report_boxes(files: tuple[Path, ...], /, *, iou: str = IOU) -> BoxReport:
-    """Return what box logs say: boxes and complete images of each reviewer, and how far every two agree.
-
-    Parameters
-    ----------
-    files
-        boxes.jsonl of a review (repeatable)
-    iou
-        least IoU at which two boxes are of the same object
-    """
-    read = read_box_logs(files)
-    replay = merged(read)
-    return BoxReport(tuple(read), replay, box_agreement(replay, iou), iou)
 
 
 def read_box_logs(paths: Sequence[Path]) -> list[BoxLogFile]:

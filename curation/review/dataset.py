@@ -69,7 +69,6 @@ EVIDENCE_FIELDS = (
     Field("nearest", "text", "ID image that looks most like this one, where that is evidence"),
     # The server hands out files of fields whose name ends in path, and no others.
     Field("nearest_path", "text", "photo of that ID image, where it was found"),
-    Field("group", "text", "near-duplicates of each other: number of the group, and its size", indexed=True),
     Field("batch", "text", "batch that the image is reviewed in", indexed=True),
 )
 """Written once, when the dataset is built."""
@@ -163,22 +162,18 @@ def drawn_classes(dataset: Any) -> tuple[str, ...]:
     return tuple(schemas.get(MISSING, {}).get("classes", (UNNAMED,)))
 
 
-OPEN_VIEW, CONFLICT_VIEW, AGAINST_VIEW = "to decide", "conflicts", "against the proposal"
-SCORE_VIEW, GROUP_VIEW = "by score", "near-duplicates"
+OPEN_VIEW, CONFLICT_VIEW, AGAINST_VIEW, SCORE_VIEW = "to decide", "conflicts", "against the proposal", "by score"
 
 
 def save_views(fiftyone: Any, dataset: Any, images: ReviewImages) -> None:
     """Save the views that a reviewer chooses from; one that would be empty for ever is not saved.
 
-    What is open, conflicts, and verdicts against the proposal; by score, and near-duplicates. Kinds of evidence,
-    reasons and batches are values of fields, which the App's sidebar filters by.
+    What is open, conflicts, verdicts against the proposal, and by score. Kinds of evidence, reasons and batches are
+    values of fields, which the App's sidebar filters by.
     """
     field = fiftyone.ViewField
     verdict, proposal = field("verdict"), field("proposal")
     proposals = [one for one in images.proposals if one is not None]
-
-    def having(name: str) -> Any:
-        return dataset.match(field(name) != None)  # noqa: E711
 
     views = {
         OPEN_VIEW: (dataset.match(verdict == None), "no verdict yet"),  # noqa: E711
@@ -188,11 +183,8 @@ def save_views(fiftyone: Any, dataset: Any, images: ReviewImages) -> None:
         decided = (verdict != None) & (proposal != None) & (verdict.concat("?") != proposal)  # noqa: E711
         views[AGAINST_VIEW] = dataset.match(decided), "the verdict is not what was proposed"
     if any(_score(one.evidence) is not None for one in proposals):
-        scored = having("score").sort_by([("score", -1), ("rank", 1)])
+        scored = dataset.match(field("score") != None).sort_by([("score", -1), ("rank", 1)])  # noqa: E711
         views[SCORE_VIEW] = scored, "the highest score of evidence first"
-    if any(images.groups):
-        alike = having("group").sort_by([("group", 1), ("rank", 1)])
-        views[GROUP_VIEW] = alike, "photos that are nearly the same, side by side"
     for name, (view, description) in views.items():
         dataset.save_view(name, view, description=description)
 
@@ -287,8 +279,6 @@ def _values(images: ReviewImages, row: int) -> dict[str, Any]:
         "classes": list(images.classes[row]),
         "batch": images.batches[row],
     }
-    if images.groups and images.groups[row]:
-        values["group"] = images.groups[row]
     proposal = images.proposals[row]
     if proposal is not None:
         values |= {

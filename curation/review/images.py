@@ -7,11 +7,11 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from curation.errors import ReviewError, UsageError
+from curation.errors import ReviewError
 from curation.manifest.header import UNNAMED
 from curation.manifest.manifest import Manifest
 from curation.manifest.views import ROLES, PartObjects, locate_images, view_objects
@@ -23,13 +23,7 @@ from curation.sources.photos import PhotoFolder
 from curation.sources.source import Floats, Int32s, Source
 from curation.wording import counted
 
-if TYPE_CHECKING:
-    from curation.similarity.embeddings import Embeddings
-
 UNPROPOSED = "not proposed"
-
-ALIKE = 0.95
-"""Cosine of two embeddings from which on two images count as near-duplicates."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +75,6 @@ class ReviewImages:
         Id of the ID image that looks most like it, ``""`` where that is no evidence. Empty before `arranged`.
     nearest_paths : tuple of Path or None
         Photo of that ID image.
-    groups : tuple of str
-        Near-duplicates share a text: ``00001: 3 images``; ``""`` for images like no other. Empty where nobody looked.
     left_out : dict of str to int
         Images that are not shown, by reason; empty when none are.
     bad_photos : dict of str to list of str
@@ -100,7 +92,6 @@ class ReviewImages:
     batches: tuple[str, ...] = ()
     nearest: tuple[str, ...] = ()
     nearest_paths: tuple[Path | None, ...] = ()
-    groups: tuple[str, ...] = ()
     left_out: dict[str, int] = field(default_factory=dict)
     bad_photos: dict[str, list[str]] = field(default_factory=dict)
 
@@ -169,7 +160,6 @@ def arranged(
     only_proposed: bool = False,
     known: Collection[str] = (),
     id_photos: Mapping[str, PhotoFolder] | None = None,
-    embeddings: Embeddings | None = None,
 ) -> ReviewImages:
     """Return the images with their proposals, the highest-ranked first, cut into batches.
 
@@ -182,14 +172,11 @@ def arranged(
         Names of ID classes (see `known_names`), for boxes whose role no manifest says.
     id_photos : mapping of str to PhotoFolder
         Where the photos of ID images lie, by the namespace of their ids; the one named ``""`` serves every other.
-    embeddings : Embeddings, optional
-        Images whose embeddings have a cosine of at least `ALIKE` are grouped as near-duplicates.
 
     Raises
     ------
     ReviewError
-        The batch size is not positive, an image has two proposals, none of the images is left, or so many are
-        alike that groups of them say nothing.
+        The batch size is not positive, an image has two proposals, or none of the images is left.
     MissingExtraError
         Pillow is not installed.
     """
@@ -216,8 +203,7 @@ def arranged(
         roles = tuple("known" if name_key(label) in keys else "unknown" for label in images.boxes.labels)
         images = replace(images, boxes=replace(images.boxes, roles=roles))
     images = _with_nearest(_with_good_photos(images), id_photos or {})
-    images = replace(images, batches=tuple(f"{place // batch_size + 1:04}" for place in range(len(images))))
-    return images if embeddings is None else replace(images, groups=_groups(images.ids, embeddings))
+    return replace(images, batches=tuple(f"{place // batch_size + 1:04}" for place in range(len(images))))
 
 
 def known_names(proposals: ProposalSet) -> frozenset[str]:
@@ -255,27 +241,6 @@ def _with_nearest(images: ReviewImages, folders: Mapping[str, PhotoFolder]) -> R
     different = list(dict.fromkeys(path for path in paths if path is not None))
     bad = {path for path, (bad, _) in zip(different, check_photos(different), strict=True) if bad}
     return replace(images, nearest=tuple(nearest), nearest_paths=tuple(None if one in bad else one for one in paths))
-
-
-def _groups(ids: Sequence[str], embeddings: Embeddings) -> tuple[str, ...]:
-    """Return each image's group of near-duplicates, numbered in the order of review, with its size."""
-    import networkx as nx
-
-    from curation.similarity.near_duplicates import look_duplicates
-
-    order = {one: place for place, one in enumerate(dict.fromkeys(ids))}
-    own = embeddings.take([row for row, one in enumerate(embeddings.ids) if one in order])
-    try:
-        graph = nx.Graph((one, two) for one, two, _ in look_duplicates(own, threshold=ALIKE))
-    except UsageError as error:
-        raise ReviewError(error.what, where="--embeddings", hint="leave --embeddings out") from None
-    alike = [group for group in nx.connected_components(graph) if len(group) > 1]
-    label = {
-        one: f"{number:05}: {len(group)} images"
-        for number, group in enumerate(sorted(alike, key=lambda group: min(order[one] for one in group)), 1)
-        for one in group
-    }
-    return tuple(label.get(one, "") for one in ids)
 
 
 def _part_group(manifest: Manifest, name: str, sources: Mapping[str, Source]) -> _Group:
@@ -395,10 +360,7 @@ def pick_images(images: ReviewImages, rows: Sequence[int]) -> ReviewImages:
         xywh=images.boxes.xywh[kept],
         **_picked(images.boxes, ("labels", "roles", "ignore"), kept.tolist()),
     )
-    every = (
-        "ids", "parts", "pools", "classes", "paths", "proposals", "batches", "nearest", "nearest_paths",
-        "groups",
-    )  # fmt: skip
+    every = ("ids", "parts", "pools", "classes", "paths", "proposals", "batches", "nearest", "nearest_paths")
     columns = [name for name in every if getattr(images, name)]
     sizes = images.sizes[np.asarray(rows, np.int64)]
     return replace(images, sizes=sizes, boxes=boxes, **_picked(images, columns, rows))

@@ -96,7 +96,7 @@ def review_from_files(
     only_proposed
         leave out images that nothing was proposed for
     embeddings
-        from `curation similarity embed`, to sort by similarity and to group near-duplicates
+        from `curation similarity embed`, to sort by similarity
     stage
         what the verdicts are for: images of a part, candidates for one, or exceptions to the automatic stage
     pool
@@ -144,7 +144,6 @@ def review_from_files(
         only_proposed=only_proposed,
         known=known_names(proposed) if proposed else (),
         id_photos=_folders(id_photos) or folders,
-        embeddings=embedded,
     )
     return start_review(
         folder,
@@ -344,7 +343,6 @@ def _digest(images: ReviewImages, stage: Stage, manifest: str, embeddings: Embed
             "images": [list(row) for row in rows],
             "paths": [str(path) for path in images.paths],
             "nearest": [str(path or "") for path in images.nearest_paths],
-            "groups": list(images.groups),
             "classes": [list(one) for one in images.classes],
             "proposals": proposals,
             "boxes": [list(row) for row in boxes],

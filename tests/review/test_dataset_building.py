@@ -133,7 +133,7 @@ def test_evidence_is_shown_as_a_proposal(built: Any) -> None:
 
 
 def test_ids_are_indexed_and_views_saved(built: Any) -> None:
-    indexed = {"image_id", "batch", "verdict", "reason", "rank", "score", "group", "evidence_kinds"}
+    indexed = {"image_id", "batch", "verdict", "reason", "rank", "score", "evidence_kinds"}
     assert indexed <= set(built.get_index_information())
     assert built.list_saved_views() == ["to decide", "conflicts", "against the proposal", "by score"]
     assert built.load_saved_view("by score").values("image_id") == [coco_id(n) for n in (9, 8)]
@@ -182,14 +182,6 @@ def test_verdicts_against_the_proposal_have_a_view(review: LiveReview) -> None:
     review.decide(samples[6:7], "far", reviewer="anna")
     # Proposed were: remove, remove, remove, near; the seventh is not proposed at all.
     assert review.dataset.load_saved_view("against the proposal").values("id") == samples[2:4]
-
-
-def test_near_duplicates_stand_side_by_side(fiftyone: Any, world: ReviewWorld, name: str) -> None:
-    one, two = "00001: 2 images", "00002: 2 images"
-    images = replace(world.images(), groups=(two, "", one, two, *[""] * 7, one))
-    dataset = build_dataset(fiftyone, name, images, {})
-    view = dataset.load_saved_view("near-duplicates")
-    assert view.values("group") == [one, one, two, two]
 
 
 def encoder_identity() -> Any:

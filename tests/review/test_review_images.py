@@ -2,7 +2,6 @@ import io
 import struct
 import zlib
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import numpy as np
@@ -12,7 +11,6 @@ from PIL import Image
 from curation.errors import ReviewError
 from curation.proposals.proposal import CategoryJudgement, Evidence, ProposalSet
 from curation.review.images import arranged, box_slices, known_names, part_images, source_images
-from curation.similarity.embeddings import Embeddings
 from curation.sources.opening import open_source
 from curation.sources.photos import PhotoFolder
 from tests.review.review_world import BOX, ReviewWorld, coco_id, two_parts
@@ -130,22 +128,6 @@ def test_a_photo_without_a_stated_size_is_measured(world: ReviewWorld) -> None:
     assert images.sizes.tolist() == [[96, 64]] * 11
 
 
-def test_images_with_like_embeddings_are_a_group(world: ReviewWorld) -> None:
-    # 12 is like 7 and 7 is like 3, though 12 is not so like 3; 5 is like 4; one image is not embedded.
-    angles = {n: 0.0 + n for n in range(2, 13)} | {12: 0.0, 7: 0.3, 3: 0.6, 5: 1.55, 4: 1.6}
-    vectors = np.array([[np.cos(a), np.sin(a), 0] for a in angles.values()], np.float32)
-    for row, number in enumerate(angles):
-        if number not in (12, 7, 3, 5, 4):
-            vectors[row] = (0, 0, 1) if number == 2 else (np.cos(number), 0, -np.sin(number) - 2)
-    embeddings = Embeddings(tuple(coco_id(n) for n in angles), vectors, identity(), ("",) * len(angles))
-    found = source_images({"coco": world.source()}, {"": PhotoFolder(world.photos)})
-    images = arranged(found, world.proposals()[:1], batch_size=5, embeddings=embeddings)
-    groups = dict(zip(images.ids, images.groups, strict=True))
-    assert groups[coco_id(12)] == groups[coco_id(7)] == groups[coco_id(3)] == "00001: 3 images"
-    assert groups[coco_id(5)] == groups[coco_id(4)] == "00002: 2 images"
-    assert groups[coco_id(1)] == ""
-
-
 def test_the_nearest_id_image_is_shown_where_its_photo_lies(world: ReviewWorld, tmp_path: Path) -> None:
     (tmp_path / "voc").mkdir()
     Image.new("RGB", (4, 4)).save(tmp_path / "voc" / "2008_000008.jpg")
@@ -185,12 +167,6 @@ def test_without_a_manifest_the_proposals_say_what_is_known(world: ReviewWorld) 
         part_images(manifest, [], {"coco": world.source()}, photos), [], batch_size=5, known=known_names(proposals)
     )
     assert set(images.boxes.roles) == {"unknown"}
-
-
-def identity() -> Any:
-    from types import SimpleNamespace
-
-    return SimpleNamespace(digest="sha256:" + "0" * 64)
 
 
 def test_a_presence_only_table_shows_classes_without_boxes(world: ReviewWorld, tmp_path: Path) -> None:

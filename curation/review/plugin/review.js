@@ -749,9 +749,7 @@
       sample.evidence_rows && sample.evidence_rows.length ? heading("why it is proposed") : null,
       sample.evidence_rows && sample.evidence_rows.length ? evidenceTable(sample.evidence_rows) : null,
       nearestOf(sample),
-      boxesOf(sample),
-      sample.group ? heading("near-duplicates") : null,
-      sample.group ? h("div", {}, `group ${sample.group} (saved view near-duplicates)`) : null
+      boxesOf(sample)
     );
   }
 
