@@ -187,7 +187,8 @@ def test_the_day_of_a_publication_is_no_part_of_its_card(tmp_path: Path) -> None
     manifest = tiny()[0]
     one, other = (write(tmp_path / day, request_of(manifest, date=day)) for day in ("2026-01-02", "2027-01-02"))
     assert one.digest == other.digest
-    assert one.files["README.md"].sha256 != other.files["README.md"].sha256
+    for path in ("README.md", "croissant.json"):
+        assert one.files[path].sha256 != other.files[path].sha256
 
 
 def test_the_card_of_a_new_version_names_the_one_that_it_replaces(
