@@ -67,7 +67,6 @@ NAMES: Mapping[str, OptionName | None] = {
     "OodOptions.threshold": OptionName("set", "threshold"),
     "evaluate.queries": OptionName("set", "queries"),
     "evaluate.id_classes": OptionName("set", "id_classes"),
-    "apply_from_files.boxes_iou": OptionName("set", "iou"),
     # One word an idea.
     "profile": OptionName("variant"),
     "grid": OptionName("variant"),

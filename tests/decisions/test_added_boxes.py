@@ -9,7 +9,7 @@ import pytest
 
 import curation
 from curation.cli import main
-from curation.decisions.added_boxes import matched_pairs, resolve_boxes, threshold_of
+from curation.decisions.added_boxes import matched_pairs, resolve_boxes
 from curation.decisions.box_edits import Replay
 from curation.errors import DecisionConflictError, DecisionError, DigestMismatchError, ManifestError, UsageError
 from curation.manifest.added_boxes import AddedBoxes, parse_added_boxes
@@ -46,11 +46,8 @@ def replayed(people: list[Scribe]) -> Replay:
 def test_pairs_are_one_to_one_and_the_best_goes_first() -> None:
     one = [state("0 0 10 10"), state("2 0 10 10")]
     other = [state("1 0 10 10"), state("2 0 10 10")]
-    assert matched_pairs(one, other, threshold_of("0.5")) == [(1, 1), (0, 0)]
-    assert matched_pairs([], other, threshold_of("0.5")) == []
-    for wrong in ("0", "1.1", "half", "1e-1"):
-        with pytest.raises(UsageError):
-            threshold_of(wrong)
+    assert matched_pairs(one, other) == [(1, 1), (0, 0)]
+    assert matched_pairs([], other) == []
 
 
 def boxes_of(overlay: AddedBoxes) -> dict[str, list[tuple[str, str, str]]]:
@@ -75,28 +72,15 @@ def test_each_rule_takes_what_it_says() -> None:
         C: [("7.5 8 9 10.125", "unknown", "anna")],
     }
     assert union.overlay.exhaustive == {A, B, C}
-    agree = resolve_boxes(replay, "agree")
-    assert boxes_of(agree.overlay) == {
-        A: [("0 0 10 10", "unknown", "anna+ben"), ("100 100 20 20", "pizza", "anna+ben")]
-    }
-    assert agree.overlay.exhaustive == set()
-    assert agree.alone == 1
-    assert [(one.image_id, one.unmatched, one.relabelled) for one in agree.conflicts] == [(A, 1, 0), (B, 0, 1)]
-    senior = resolve_boxes(replay, "senior", seniors=["ben"])
-    assert boxes_of(senior.overlay)[A][1] == ("100 100 20 16", "pizza", "ben")
-    assert boxes_of(senior.overlay)[C] == [("7.5 8 9 10.125", "unknown", "anna")]
-    assert senior.overlay.exhaustive == {A, B, C}
-    with pytest.raises(UsageError):
-        resolve_boxes(replay, "senior")
+    assert [(one.image_id, one.unmatched, one.relabelled) for one in union.conflicts] == [(A, 1, 0), (B, 0, 1)]
 
 
 def test_the_order_of_drawing_and_of_reviewers_decides_nothing() -> None:
     people = two_reviewers()
     again = Replay.of([*people[1].rows, *people[0].rows])
-    for rule in ("union", "agree"):
-        one, other = resolve_boxes(replayed(people), rule), resolve_boxes(again, rule)
-        assert one.overlay.data == other.overlay.data
-        assert one.log == other.log
+    one, other = resolve_boxes(replayed(people), "union"), resolve_boxes(again, "union")
+    assert one.overlay.data == other.overlay.data
+    assert one.log == other.log
 
 
 @pytest.fixture
@@ -316,9 +300,7 @@ def test_decisions_and_boxes_together(world: TaskWorld, tmp_path: Path) -> None:
     [
         ([], "Nothing to apply"),
         (["--added-boxes", "LOG"], "drew different boxes"),
-        (["--added-boxes", "LOG", "--rule", "boxes=senior"], "who is senior"),
         (["--added-boxes", "LOG", "--added-boxes", "LOG", "--rule", "boxes=union"], "named twice"),
-        (["--added-boxes", "LOG", "--rule", "boxes=union", "--set", "iou=2"], "IoU"),
         (["--added-boxes", "LOG", "--rule", "boxes=union", "--cleaned", "minus-remove"], "new version"),
         (["--added-boxes", "nowhere.jsonl"], "nowhere.jsonl"),
         (["--added-boxes", "boxes.csv"], "JSON Lines"),
