@@ -26,7 +26,7 @@ LISTS = "ids"
 """Folder of a manifest's lists, beside its header."""
 
 REVIEW = "review.json"
-REVIEW_FILES = frozenset({REVIEW, "decisions.jsonl", "boxes.jsonl", "bad-photos", "database", "plugins"})
+REVIEW_FILES = frozenset({REVIEW, "decisions.jsonl", "boxes.jsonl", "database", "plugins"})
 """Files and folders of a review, beside its record: the review alone writes them."""
 
 _HEX = 64

@@ -40,7 +40,7 @@ NO_COMMANDS = {
     "docs/cut.md": ("W_ij  =",),
     "docs/oscr.md": ("CCR(t) =",),
     "docs/osod3.md": ("AOSE(θ)", "from pathlib import Path"),
-    "docs/scale.md": ("RAY_ADDRESS=", "from dataclasses"),
+    "docs/scale.md": ("RAY_ADDRESS=",),
     "docs/similarity.md": ("s_j = max_i",),
 }
 """Beginnings of blocks that are a layout, a message or a formula."""

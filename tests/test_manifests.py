@@ -7,7 +7,7 @@ import pytest
 
 from curation.benchmarks.building import is_approximate
 from curation.cli import main
-from curation.manifest.locate import INDEX_FILE, index_text, load_manifest, manifest_folders, manifest_index
+from curation.manifest.locate import load_manifest, manifest_folders
 from curation.manifest.manifest import read_manifest
 from tests.real_files import real_files
 from tests.shell import Shell
@@ -49,11 +49,6 @@ def test_each_breaks_only_the_rules_that_are_known_of(name: str, capsys: pytest.
     broken = {one["rule"] for one in rules if one["verdict"] in ("fail", "warn")}
     assert broken == BROKEN.get(name, set())
     assert status == (1 if broken else 0)
-
-
-def test_the_index_is_up_to_date() -> None:
-    # After a change: curation list manifests --write-index
-    assert (ROOT / INDEX_FILE).read_text(encoding="utf-8") == index_text(manifest_index(ROOT))
 
 
 @real_files("coco_manifests")

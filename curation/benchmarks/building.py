@@ -17,13 +17,13 @@ from curation.benchmarks.parameters import wordnet_of
 from curation.benchmarks.published import draft_of
 from curation.benchmarks.registry import benchmarks, find_benchmark, find_recipe
 from curation.decisions.added_boxes import BoxResolution, add_boxes
-from curation.errors import CurationError, CurationWarning, ManifestError, UsageError
+from curation.errors import CurationWarning, ManifestError, UsageError
 from curation.manifest import importing
 from curation.manifest.added_boxes import read_added_boxes
 from curation.manifest.header import Figure, Header
 from curation.manifest.importing import LISTS, pin_lists
-from curation.manifest.locate import find_manifest, load_manifest, manifest_folders
-from curation.manifest.manifest import Manifest, manifest_roots, read_manifest
+from curation.manifest.locate import load_manifest
+from curation.manifest.manifest import Manifest
 from curation.manifest.manifest import is_approximate as is_approximate
 from curation.sources.coerce import open_slots
 from curation.sources.source import Source
@@ -194,18 +194,7 @@ def import_lists(header: str | Path, lists: Annotated[Path, "--lists DIR"], *, h
         draft = find_recipe(str(header))()
         return Manifest(header=pin_lists(draft, lists).header, lists={})
     published = load_manifest(header)
-    return importing.import_lists(published.header, lists, others=_others(str(header)))
-
-
-def _others(target: str) -> Iterator[Header]:
-    """Yield the headers of all available manifests, and of those beside the target."""
-    beside = find_manifest(target).resolve().parents[1]
-    for folder in manifest_folders(manifest_roots([beside])).values():
-        try:
-            yield read_manifest(folder).header
-        except CurationError:
-            # A damaged manifest nearby is no reason to keep silent about the list that was asked for.
-            continue
+    return importing.import_lists(published.header, lists)
 
 
 class FiguresNotMetError(ManifestError):

@@ -66,7 +66,6 @@ GONE = {
     "propose": "review propose",
     "decisions": "review summary",
     "apply": "review apply",
-    "review boxes": "review summary BOXES.jsonl",
     "embed": "similarity embed",
     "neighbors": "similarity neighbors",
     "duplicates": "similarity duplicates",

@@ -58,7 +58,6 @@ NAMES: Mapping[str, OptionName | None] = {
     "outside": OptionName("on-error", "outside"),
     "shared_ids": OptionName("on-error", "shared-ids"),
     "broken": OptionName("on-error", "photos"),
-    "skip_missing": OptionName("on-error", "photos", ("show", "skip")),
     "allow_conflicts": OptionName("on-error", "conflicts", ("error", "keep")),
     "blank": OptionName("on-error", "blank"),
     "isolated": OptionName("on-error", "isolated"),
@@ -68,7 +67,6 @@ NAMES: Mapping[str, OptionName | None] = {
     "OodOptions.threshold": OptionName("set", "threshold"),
     "evaluate.queries": OptionName("set", "queries"),
     "evaluate.id_classes": OptionName("set", "id_classes"),
-    "apply_from_files.boxes_iou": OptionName("set", "iou"),
     # One word an idea.
     "profile": OptionName("variant"),
     "grid": OptionName("variant"),

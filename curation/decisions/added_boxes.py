@@ -1,84 +1,34 @@
-"""Boxes of one or more reviewers: how far they agree, which of them are taken, and a manifest that names these."""
+"""Boxes of one or more reviewers: which of them are taken, and a manifest that names these."""
 
 from __future__ import annotations
 
-import re
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
-from itertools import combinations
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 import numpy as np
 
-from curation.arguments import checked
 from curation.decisions.application import count_part
-from curation.decisions.box_edits import BoxLogFile, BoxState, Replay, merged, read_box_log
+from curation.decisions.box_edits import BoxLogFile, BoxState, Replay, read_box_log
 from curation.decisions.files import require_different
-from curation.errors import DecisionConflictError, DecisionError, UsageError
-from curation.grouping import grouped
+from curation.errors import DecisionConflictError, DecisionError
 from curation.manifest.added_boxes import AddedBox, AddedBoxes, BoxedImage, box_key
 from curation.manifest.header import UNNAMED, Header
 from curation.manifest.manifest import Manifest
 from curation.sources.source import Source
 from curation.wording import counted, examples
 
-BoxesRule = Literal["error", "union", "agree", "senior"]
-RULES: dict[BoxesRule, str] = {
-    "error": "reviewers of one image must have drawn the same boxes",
-    "union": "every box of every reviewer; those that match are one, as the first reviewer drew it",
-    "agree": "boxes that all reviewers of an image drew, at least two, with one label",
-    "senior": "of each image the boxes of the most senior reviewer who worked on it",
-}
-IOU = "0.5"
+BoxesRule = Literal["error", "union"]
+IOU = 0.5
+"""Boxes of two reviewers are of the same object from this IoU on."""
 _SHOWN = 3
 
 
-@dataclass(frozen=True, slots=True)
-class BoxAgreement:
-    """Two reviewers on the images that both declared complete, their boxes matched one to one.
-
-    Attributes
-    ----------
-    images : int
-    boxes : tuple of int
-        Of the first and of the second.
-    matched : int
-        Pairs with an IoU of at least the threshold; the pair of highest IoU is taken first.
-    same_label : int
-        Of these, those with one label.
-    f1, jaccard : float or None
-        ``2 m / (a + b)`` and ``m / (a + b - m)``; None where neither drew a box.
-    mean_iou : float or None
-        Of matched pairs; None without one.
-    """
-
-    first: str
-    second: str
-    images: int
-    boxes: tuple[int, int]
-    matched: int
-    same_label: int
-    f1: float | None
-    jaccard: float | None
-    mean_iou: float | None
-
-
-def threshold_of(text: str) -> Fraction:
-    """Return an IoU threshold; anything but a decimal above 0 and up to 1 is a `UsageError`."""
-    value = Fraction(text) if re.fullmatch(r"[01](?:\.\d{1,6})?", text) else Fraction(0)
-    if not 0 < value <= 1:
-        raise UsageError("Invalid IoU threshold", expected="a decimal above 0, up to 1", found=repr(text)[:40])
-    return value
-
-
-def matched_pairs(
-    first: Sequence[BoxState], second: Sequence[BoxState], threshold: Fraction
-) -> list[tuple[int, int, float]]:
-    """Return pairs of boxes, one to one, with their IoU: the pair of highest IoU first, ties in order of the boxes.
+def matched_pairs(first: Sequence[BoxState], second: Sequence[BoxState]) -> list[tuple[int, int]]:
+    """Return pairs of boxes, one to one: the pair of highest IoU first, ties in order of the boxes.
 
     Two people have no scores by which one could go first, as detections have: hence not the assignment of evaluations.
     """
@@ -91,40 +41,11 @@ def matched_pairs(
     pairs, rows, columns = [], set[int](), set[int]()
     for place in np.argsort(-iou, axis=None, kind="stable").tolist():
         row, column = divmod(place, len(other))
-        if iou[row, column] >= float(threshold) and row not in rows and column not in columns:
+        if iou[row, column] >= IOU and row not in rows and column not in columns:
             rows.add(row)
             columns.add(column)
-            pairs.append((row, column, float(iou[row, column])))
+            pairs.append((row, column))
     return pairs
-
-
-def box_agreement(replay: Replay, iou: str = IOU) -> tuple[BoxAgreement, ...]:
-    """Return the agreement of every two reviewers who both declared at least one image complete."""
-    threshold = threshold_of(iou)
-    images_of = {name: {image for image, _ in some} for name, some in grouped(replay.complete, lambda o: o[1]).items()}
-    found = []
-    for first, second in combinations(sorted(images_of), 2):
-        images, counts, overlaps, same = sorted(images_of[first] & images_of[second]), (0, 0), list[float](), 0
-        for image in images:
-            mine, theirs = _drawn(replay, image, first), _drawn(replay, image, second)
-            counts = (counts[0] + len(mine), counts[1] + len(theirs))
-            pairs = matched_pairs(mine, theirs, threshold)
-            overlaps += [one for _, _, one in pairs]
-            same += sum(mine[row].label == theirs[column].label for row, column, _ in pairs)
-        matched, either = len(overlaps), sum(counts) - len(overlaps)
-        agreement = BoxAgreement(
-            first=first,
-            second=second,
-            images=len(images),
-            boxes=counts,
-            matched=matched,
-            same_label=same,
-            f1=2 * matched / sum(counts) if either else None,
-            jaccard=matched / either if either else None,
-            mean_iou=sum(overlaps) / matched if matched else None,
-        )
-        found += [agreement] if images else []
-    return tuple(found)
 
 
 def _drawn(replay: Replay, image: str, reviewer: str) -> list[BoxState]:
@@ -158,153 +79,68 @@ class BoxResolution:
     ----------
     overlay : AddedBoxes
     rule : str
-        One of `RULES`; ``given`` for the boxes of another manifest.
+        That of `resolve_boxes`; ``given`` for the boxes of another manifest.
     log : str
         Digest of what stood in the logs.
     conflicts : tuple of BoxConflict
         Images on which reviewers differ, whatever the rule made of it.
-    alone : int
-        Images that ``agree`` leaves out, since one reviewer alone worked on them.
     """
 
     overlay: AddedBoxes
     rule: str
     log: str
     conflicts: tuple[BoxConflict, ...] = ()
-    alone: int = 0
 
 
-def resolve_boxes(
-    replay: Replay, rule: BoxesRule = "error", *, seniors: Sequence[str] = (), iou: str = IOU
-) -> BoxResolution:
+def resolve_boxes(replay: Replay, rule: BoxesRule = "error") -> BoxResolution:
     """Return the boxes that a rule takes, and the images that are boxed exhaustively by it.
 
-    An image is exhaustive where every reviewer whose boxes count declared it complete, and, but for ``union``, nothing
-    is left in dispute.
+    An image is exhaustive where every reviewer who worked on it declared it complete.
 
     Parameters
     ----------
-    rule : {"error", "union", "agree", "senior"}
-        See `RULES`.
-    seniors : sequence of str
-        The most senior first; the others follow by name.
-    iou : str
-        Least IoU of two boxes of the same object.
+    rule : {"error", "union"}
+        ``error``: reviewers of one image must have drawn the same boxes. ``union``: every box of every reviewer; those
+        that match are one, as the first reviewer drew it.
 
     Raises
     ------
     DecisionConflictError
         Reviewers differ, under ``error``.
-    UsageError
-        ``senior`` without a name, or an invalid threshold.
     """
-    threshold = threshold_of(iou)
-    if rule == "senior" and not seniors:
-        raise UsageError("--rule boxes=senior needs to know who is senior", expected="--senior NAME")
-    rank = {name: place for place, name in enumerate(seniors)}
-    images, conflicts, alone = [], [], 0
+    images, conflicts = [], []
     for image in replay.images:
-        people = sorted(replay.reviewers_of(image), key=lambda name: (rank.get(name, len(rank)), name))
-        if rule == "senior":
-            people = people[:1]
-        if rule == "agree" and len(people) < 2:
-            alone += 1
-            continue
-        objects = _objects(replay, image, people, threshold)
+        people = replay.reviewers_of(image)
+        objects = _objects(replay, image, people)
         unmatched = sum(len(labels) < len(people) for _, labels in objects)
         relabelled = sum(len(set(labels.values())) > 1 for _, labels in objects)
-        disputed = bool(unmatched or relabelled)
-        if disputed:
+        if unmatched or relabelled:
             conflicts.append(BoxConflict(image, tuple(people), unmatched, relabelled))
-        boxes = [
-            AddedBox(box=one.box, label=one.label, reviewers=tuple(sorted(labels)))
-            for one, labels in objects
-            if rule != "agree" or (len(labels) == len(people) and len(set(labels.values())) == 1)
-        ]
-        declared = all((image, name) in replay.complete for name in people)
-        exhaustive = declared and (not disputed or rule == "union")
+        boxes = [AddedBox(box=one.box, label=one.label, reviewers=tuple(sorted(labels))) for one, labels in objects]
+        exhaustive = all((image, name) in replay.complete for name in people)
         if boxes or exhaustive:
             images.append(BoxedImage(image_id=image, exhaustive=exhaustive, boxes=tuple(sorted(boxes, key=box_key))))
     if rule == "error" and conflicts:
         raise DecisionConflictError(
             "Reviewers drew different boxes",
             found=examples((one.text() for one in conflicts), joint="; "),
-            expected="the same boxes, or --rule boxes=" + "|".join(one for one in RULES if one != "error"),
-            hint="curation review summary boxes.jsonl … shows how far they agree",
+            expected="the same boxes, or --rule boxes=union",
         )
-    return BoxResolution(AddedBoxes(tuple(images)), rule, replay.digest, tuple(conflicts), alone)
+    return BoxResolution(AddedBoxes(tuple(images)), rule, replay.digest, tuple(conflicts))
 
 
-def _objects(
-    replay: Replay, image: str, people: Sequence[str], threshold: Fraction
-) -> list[tuple[BoxState, dict[str, str]]]:
+def _objects(replay: Replay, image: str, people: Sequence[str]) -> list[tuple[BoxState, dict[str, str]]]:
     """Return the boxes of an image, those that match as one: as the first reviewer drew it, with the labels of all."""
     found: list[tuple[BoxState, dict[str, str]]] = []
     for name in people:
         boxes = _drawn(replay, image, name)
-        pairs = {column: row for row, column, _ in matched_pairs([one for one, _ in found], boxes, threshold)}
+        pairs = {column: row for row, column in matched_pairs([one for one, _ in found], boxes)}
         for place, one in enumerate(boxes):
             if place in pairs:
                 found[pairs[place]][1][name] = one.label
             else:
                 found.append((one, {name: one.label}))
     return found
-
-
-@dataclass(frozen=True, slots=True)
-class BoxReport:
-    """What some box logs say."""
-
-    files: tuple[BoxLogFile, ...]
-    replay: Replay
-    agreement: tuple[BoxAgreement, ...]
-    iou: str
-
-    def reviewers(self) -> list[dict[str, Any]]:
-        """Return for each reviewer the images, boxes and images declared complete."""
-        complete = Counter(reviewer for _, reviewer in self.replay.complete)
-        drawn = grouped(sorted(self.replay.boxes), lambda one: one[1])
-        return [
-            {
-                "reviewer": name,
-                "images": len(drawn[name]),
-                "boxes": sum(len(self.replay.boxes[owner]) for owner in drawn[name]),
-                "complete": complete[name],
-            }
-            for name in sorted(drawn)
-        ]
-
-    def data(self) -> dict[str, Any]:
-        """Return it as plain data."""
-        return {
-            "files": [{"name": one.name, "sha256": one.digest, "rows": len(one.rows)} for one in self.files],
-            "standing": self.replay.digest,
-            "reviewers": self.reviewers(),
-            "edits": {
-                "refused": self.replay.refused,
-                "unknown": self.replay.unknown,
-                "without_outcome": len(self.replay.pending),
-            },
-            "iou": self.iou,
-            "agreement": [asdict(one) for one in self.agreement],
-            "notes": [note for one in self.files for note in one.notes()],
-        }
-
-
-@checked
-def report_boxes(files: tuple[Path, ...], /, *, iou: str = IOU) -> BoxReport:
-    """Return what box logs say: boxes and complete images of each reviewer, and how far every two agree.
-
-    Parameters
-    ----------
-    files
-        boxes.jsonl of a review (repeatable)
-    iou
-        least IoU at which two boxes are of the same object
-    """
-    read = read_box_logs(files)
-    replay = merged(read)
-    return BoxReport(tuple(read), replay, box_agreement(replay, iou), iou)
 
 
 def read_box_logs(paths: Sequence[Path]) -> list[BoxLogFile]:
@@ -397,8 +233,6 @@ def _require_classes(header: Header, images: Iterable[BoxedImage]) -> None:
 def _doubts(made: Manifest, resolution: BoxResolution, left_out: Sequence[str]) -> Iterable[str]:
     if left_out:
         yield f"{counted(len(left_out), 'image')} in no list of the manifest left out, such as {left_out[0]}."
-    if resolution.alone:
-        yield f"{counted(resolution.alone, 'image')} of one reviewer alone left out by the rule agree."
     if resolution.conflicts:
         yield (
             f"reviewers differ on {counted(len(resolution.conflicts), 'image')}, rule {resolution.rule}: "

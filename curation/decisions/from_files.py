@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from curation.arguments import checked
-from curation.decisions.added_boxes import IOU, Added, BoxesRule, add_boxes, read_box_logs, resolve_boxes
+from curation.decisions.added_boxes import Added, BoxesRule, add_boxes, read_box_logs, resolve_boxes
 from curation.decisions.agreement import ListCount, StageAgreement, agreement, count_lists
 from curation.decisions.application import Application, Staleness, apply_decisions, find_stale, next_version
 from curation.decisions.box_edits import merged
@@ -209,7 +209,6 @@ def apply_from_files(
     decisions: tuple[Path, ...] = (),
     boxes: tuple[Path, ...] = (),
     boxes_rule: BoxesRule = "error",
-    boxes_iou: str = IOU,
     near: Annotated[Mapping[str, str] | str, "[DATASET=]PART"] = NOTHING,
     far: Annotated[Mapping[str, str] | str, "[DATASET=]PART"] = NOTHING,
     version: Annotated[str | None, "V"] = None,
@@ -233,10 +232,7 @@ def apply_from_files(
         boxes.jsonl of a review: boxes that annotations lack are added to the new version; build, export and evaluate
         count them as truth (repeatable: one per folder)
     boxes_rule
-        whose boxes: refuse where reviewers differ (default), every box, boxes that all reviewers of an image drew, or
-        of each image those of the most senior reviewer (--senior)
-    boxes_iou
-        least IoU at which boxes of two reviewers are of the same object
+        where reviewers drew different boxes: refuse (default), or take every box
     near
         the near part, for decisions on DATASET or for all; created if it does not exist (repeatable)
     far
@@ -277,9 +273,7 @@ def apply_from_files(
         raise UsageError("A new version of a manifest needs a version number, and keeps the name", hint=hint)
     if boxes and variant is not None:
         raise UsageError("Boxes can only be added to a new version", where="--added-boxes", expected="--version V")
-    # Who is senior may be asked for by the rule for verdicts, for boxes, or both.
-    seniors = () if boxes_rule == "senior" and rule.rule != "senior" else rule.senior
-    resolution = resolve(rows, rule.rule, seniors=seniors, allow_conflicts=rule.allow_conflicts)
+    resolution = resolve(rows, rule.rule, seniors=rule.senior, allow_conflicts=rule.allow_conflicts)
     opened = open_slots(sources, base.slots, reading or Reading()) if sources else None
     if decisions:
         applied = apply_decisions(
@@ -298,7 +292,7 @@ def apply_from_files(
         applied = next_version(base, version or "", reason or "boxes that the annotations lack")
     added = None
     if drawn:
-        taken = resolve_boxes(merged(drawn), boxes_rule, seniors=rule.senior, iou=boxes_iou)
+        taken = resolve_boxes(merged(drawn), boxes_rule)
         added = add_boxes(applied.manifest, taken, opened)
         applied = replace(applied, manifest=added.manifest)
     for note in (*torn, *_doubts(base, applied), *(added.notes if added else ())):

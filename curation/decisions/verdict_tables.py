@@ -198,15 +198,15 @@ def _mapped_rows(data: bytes, name: str, columns: Mapping[str, str]) -> list[tup
 
 
 def _separator(data: bytes, wanted: Set[str]) -> str:
-    """Return what separates the cells: that under which the first row has the wanted columns, else the most cells."""
+    """Return what separates the cells: that under which the first row has the wanted columns, else the comma."""
     first = data[:_HEAD].decode("utf-8-sig", "replace")
-    heads: dict[str, list[str]] = {}
     for separator in ",;\t":
         # Quotes are those of one separator alone: under another, what follows a quote is no fault of the table.
-        rows = csv.reader(io.StringIO(first, newline=""), delimiter=separator)
         with suppress(csv.Error):
-            heads[separator] = [cell.strip() for cell in next(filter(None, rows), ())]
-    return max(heads, key=lambda one: (wanted <= set(heads[one]), len(heads[one])), default=",")
+            head = next(filter(None, csv.reader(io.StringIO(first, newline=""), delimiter=separator)), [])
+            if wanted <= {cell.strip() for cell in head}:
+                return separator
+    return ","
 
 
 def _require_known(

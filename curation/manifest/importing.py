@@ -83,7 +83,7 @@ class PublishedFile:
         return tuple(words)
 
 
-def import_lists(header: Header, folder: Path, *, others: Iterable[Header] = ()) -> Manifest:
+def import_lists(header: Header, folder: Path) -> Manifest:
     """Return the manifest of a header with its lists, read from the authors' files below a folder.
 
     The digest is that of the header alone: nothing in it changes. File order and repeats are kept. A list is known by
@@ -96,8 +96,6 @@ def import_lists(header: Header, folder: Path, *, others: Iterable[Header] = ())
         Of origin ``as_published``, with the digest of every file and list.
     folder : Path
         Searched by file name, then by size and digest, subfolders included.
-    others : iterable of Header
-        Other headers, looked at only when a file has another digest, to say which version it is.
 
     Raises
     ------
@@ -120,7 +118,7 @@ def import_lists(header: Header, folder: Path, *, others: Iterable[Header] = ())
     for name, entry in stated.items():
         fitting = [file for file in read[name] if file.sha256 == entry.sha256]
         if not fitting:
-            raise _mismatch(header, entry, read[name], [header, *others])
+            raise _mismatch(header, entry, read[name])
         files[name] = fitting[0]
     lists = _part_ids(header, slices, files)
     for part in header.parts:
@@ -236,12 +234,9 @@ def _read_all(header: Header, folder: Path, pinned: Mapping[str, FileEntry | Non
     return found
 
 
-def _mismatch(
-    header: Header, entry: FileEntry, files: Sequence[PublishedFile], known: Iterable[Header]
-) -> DigestMismatchError:
-    """Return the error about files of which none has the stated bytes; it names the list that they are, if known."""
-    lists = [(file, one) for one in known for source in one.sources if source.name == LISTS for file in source.files]
-    called = {file.sha256: f": this is the {file.name} of {_title(one)}" for file, one in reversed(lists)}
+def _mismatch(header: Header, entry: FileEntry, files: Sequence[PublishedFile]) -> DigestMismatchError:
+    """Return the error about files of which none has the stated bytes; another file of the header is named."""
+    called = {file.sha256: f": this is {file.name}" for file in _lists_source(header).files}
     told = []
     for file in files[:_SHOWN]:
         remark = called.get(file.sha256, "")
@@ -253,7 +248,7 @@ def _mismatch(
         where=", ".join(str(file.path) for file in files[:_SHOWN]),
         expected=f"{entry.sha256}, {entry.rows} lines, {entry.size} bytes",
         found="; ".join(told),
-        hint=f"the lists are those of {_lists_source(header).note}",
+        hint=f"the lists are those of {_lists_source(header).note}; `curation identify FILE` says what a list is",
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import json
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from curation.errors import CurationError, CurationWarning, DigestMismatchError, ManifestError, UsageError
-from curation.manifest.header import Header, version_numbers
+from curation.manifest.header import Header
 from curation.manifest.manifest import (
     HEADER_FILE,
     Manifest,
@@ -21,7 +20,6 @@ from curation.manifest.manifest import (
     read_stated,
 )
 from curation.manifest.validation import require_earlier
-from curation.storage import write_text
 
 _DEPTH = 4
 _ALIKE = 0.7
@@ -119,10 +117,6 @@ def _folders_below(root: Path, depth: int = _DEPTH) -> Iterator[Path]:
                 yield from _folders_below(entry, depth - 1)
 
 
-INDEX_FILE = "index.json"
-INDEX_VERSION = 1
-
-
 @dataclass(frozen=True, slots=True)
 class Superseded:
     """An earlier version that a manifest replaces, directly or through others."""
@@ -161,14 +155,6 @@ def superseded_by(header: Header, at_hand: Mapping[str, tuple[str, Header]]) -> 
     return tuple(chain)
 
 
-def require_folder_of_manifests(folder: Path) -> None:
-    """Raise `UsageError` where there is no such folder."""
-    if not folder.is_dir():
-        found = "a file" if folder.exists() else None
-        what = "Not a folder" if found else "The folder of manifests does not exist"
-        raise UsageError(what, where=str(folder), expected="a folder of manifests", found=found)
-
-
 def available_manifests(folders: Sequence[Path] = ()) -> list[dict[str, Any]]:
     """Return what the header of every available manifest states; one that cannot be read is warned of and left out.
 
@@ -187,7 +173,9 @@ def available_manifests(folders: Sequence[Path] = ()) -> list[dict[str, Any]]:
         See `superseded_by`.
     """
     for folder in folders:
-        require_folder_of_manifests(folder)
+        if not folder.is_dir():
+            what, found = "The folder of manifests does not exist", "a file" if folder.exists() else None
+            raise UsageError(what, where=str(folder), expected="a folder of manifests", found=found)
     at_hand: dict[str, tuple[str, Header]] = {}
     places = manifest_folders(manifest_roots(folders))
     for name, folder in places.items():
@@ -206,76 +194,10 @@ def available_manifests(folders: Sequence[Path] = ()) -> list[dict[str, Any]]:
             "folder": str(places[name]),
             "packaged": places[name].is_relative_to(packaged_manifests()),
             "digest": digest,
-            "supersedes": _superseded_data(header, at_hand),
+            "supersedes": [
+                {"version": one.version, "digest": one.digest, "at_hand": one.at_hand}
+                for one in superseded_by(header, at_hand)
+            ],
         }
         for name, (digest, header) in at_hand.items()
-    ]
-
-
-def write_index(root: Path) -> tuple[Path, int]:
-    """Write the index of a folder of manifests (see `manifest_index`); return the file and how many there are.
-
-    Raises
-    ------
-    UsageError
-        There is no manifest.
-    """
-    index = manifest_index(root)
-    if not index["manifests"]:
-        expected = "a folder that holds NAME/VERSION/manifest.json, such as manifests"
-        hint = "curation list manifests --folder DIR --write-index"
-        raise UsageError("No manifest to index", where=str(root), expected=expected, hint=hint)
-    write_text(root / INDEX_FILE, index_text(index))
-    return root / INDEX_FILE, len(index["manifests"])
-
-
-def manifest_index(root: Path) -> dict[str, Any]:
-    """Return the index of a folder of manifests as `index_schema.json` describes it, sorted by name and version.
-
-    Raises
-    ------
-    UsageError
-        There is no such folder.
-    ManifestError
-        A manifest is damaged, lies elsewhere than its name and version say, or its chain of versions is broken.
-    """
-    require_folder_of_manifests(root)
-    folders = manifest_folders([root])
-    manifests = {name: read_manifest(folder) for name, folder in folders.items()}
-    for name, folder in folders.items():
-        if name != (stated := manifests[name].title.replace(" ", "@")):
-            what, expected = "The folder of a manifest does not match its name and version", stated.replace("@", "/")
-            raise ManifestError(what, where=str(folder), expected=expected, found=name.replace("@", "/"))
-    ordered = sorted(manifests.values(), key=lambda one: (one.header.name, version_numbers(one.header.version)))
-    at_hand = {name: (one.digest, one.header) for name, one in manifests.items()}
-    return {"schema_version": INDEX_VERSION, "manifests": [_entry(one, at_hand) for one in ordered]}
-
-
-def index_text(index: Mapping[str, Any]) -> str:
-    """Return the text of an index file."""
-    return json.dumps(index, indent=1, ensure_ascii=False) + "\n"
-
-
-def _entry(manifest: Manifest, at_hand: Mapping[str, tuple[str, Header]]) -> dict[str, Any]:
-    header = manifest.header
-    return {
-        "name": header.name,
-        "version": header.version,
-        "path": f"{header.name}/{header.version}",
-        "digest": manifest.digest,
-        "origin": header.origin,
-        "protocol": header.rule.protocol,
-        "taxonomy": header.taxonomy,
-        "paper": header.paper.title,
-        "parts": [
-            {"name": part.name, "role": part.role, "images": part.images, "list": part.name in manifest.lists}
-            for part in header.parts
-        ],
-        "supersedes": _superseded_data(header, at_hand),
-    }
-
-
-def _superseded_data(header: Header, at_hand: Mapping[str, tuple[str, Header]]) -> list[dict[str, Any]]:
-    return [
-        {"version": one.version, "digest": one.digest, "at_hand": one.at_hand} for one in superseded_by(header, at_hand)
     ]

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -214,54 +214,6 @@ class Manifest:
         from curation.sources.photos import PhotoDataset
 
         return PhotoDataset(self.ids(name), self.photos(name, root), transform)
-
-    @checked
-    def to_fiftyone(
-        self,
-        dataset: Any,
-        parts: Sequence[str] | None = None,
-        *,
-        id_field: str = "",
-        prefix: str = "",
-        missing: Literal["error", "skip"] = "error",
-        replace: bool = False,
-    ) -> dict[str, int]:
-        """Put the manifest onto a FiftyOne dataset: a tag and a saved view a part, and how many samples each has.
-
-        ``dataset.info["curation"]`` then says name, version and digest; the views have the digest as description. Done
-        twice it changes nothing. `curation.manifest.fiftyone_tags.read_tags` is the way back.
-
-        Parameters
-        ----------
-        dataset : fiftyone.Dataset
-        parts : sequence of str, optional
-            By default all that have lists.
-        id_field : str
-            Field that names the images, ``filepath`` for the stems of file names (see
-            `curation.sources.fiftyone_view.sample_ids`).
-        prefix : str
-            Put before the part's name in tag and view.
-        missing : {"error", "skip"}
-            Images that the dataset lacks.
-        replace : bool
-            Take away the tags and views of another manifest that was put onto it.
-
-        Raises
-        ------
-        UsageError
-            The dataset lacks images, has a tag or saved view of such a name that is not ours, or another manifest.
-        MissingListError
-            A part has no list.
-        """
-        from curation.manifest.fiftyone_tags import TaggedLists, write_tags
-
-        chosen = [part for part in self.parts if part in self.lists] if parts is None else parts
-        lists = {part: self.ids(part) for part in chosen}
-        mine = TaggedLists(self.header.name, self.header.version, self.digest, lists)
-        listed = {part for part in lists if self.part(part).order == "listed"}
-        return write_tags(
-            mine, dataset, listed=listed, id_field=id_field, prefix=prefix, missing=missing, replace=replace
-        )
 
     @checked
     def save(self, folder: Path | str) -> Path:

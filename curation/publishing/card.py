@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from curation.errors import MissingExtraError
-from curation.manifest.header import Header, ParameterValue, classes_in
+from curation.manifest.header import Header, Paper, ParameterValue, classes_in
 from curation.pages import page
 from curation.publishing.croissant import derived
 from curation.publishing.licences import STATED
 from curation.publishing.member import HUB, PARTS_CONFIG, Configs, Member, Request, Statement, keywords, title_of
-from curation.publishing.papers import links
 from curation.publishing.parquet import PlannedTable
 from curation.publishing.tables import COLUMNS
 from curation.text_table import tex
@@ -32,6 +33,12 @@ _ORIGINS = {
     "declared": "Not every list is among the files: the manifest states the rule, the paper's figures and the digests "
     "that are known, and `curation build` completes it from your own raw data.",
 }
+_PAPERS: Mapping[str, Mapping[str, str]] = tomllib.loads(
+    (Path(__file__).parent / "papers.toml").read_text(encoding="utf-8")
+)
+_ARXIV = re.compile(r"arxiv[\s:.]{1,3}(\d{4}\.\d{4,5})", re.IGNORECASE)
+_DOI = re.compile(r"10\.\d{4,9}/[-._;:/A-Za-z0-9]{1,200}")
+_LONGEST_BIBTEX = 20_000
 _LONGEST_VALUE = 160
 _ROLES = ("known", "previous", "negative", "unknown", "ignored")
 _NOT_FOR = (
@@ -145,6 +152,22 @@ def own_bibtex(repository: str, tag: str, members: Sequence[Member], date: str =
     }
     key = re.sub(r"[^A-Za-z0-9]+", "_", f"{name}_{tag}")
     return "\n".join([f"@misc{{{key},", *(f"  {key} = {{{value}}}," for key, value in fields.items()), "}"])
+
+
+def links(paper: Paper) -> dict[str, str]:
+    """Return the addresses of a paper by their labels: arXiv and DOI, where they are known or the paper states them.
+
+    >>> links(Paper(title="t", authors="a", year=2022, venue="arXiv 2201.00471", bibtex=""))
+    {'arXiv:2201.00471': 'https://arxiv.org/abs/2201.00471'}
+    """
+    known, text = _PAPERS.get(paper.title, {}), f"{paper.venue} {paper.bibtex[:_LONGEST_BIBTEX]}"
+    stated = {"arxiv": _ARXIV.search(text), "doi": _DOI.search(text)}
+    found = {kind: known.get(kind) or (match[match.re.groups] if match else "") for kind, match in stated.items()}
+    addresses = {
+        f"arXiv:{found['arxiv']}": f"https://arxiv.org/abs/{found['arxiv']}",
+        f"doi:{found['doi']}": f"https://doi.org/{found['doi']}",
+    }
+    return {label: address for label, address in addresses.items() if not label.endswith(":")}
 
 
 def _texts(value: Statement | None) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from curation.decisions.decision import Decision, row_of
 from curation.errors import PublishError
 from curation.manifest.header import UNKNOWN_ID, ClassEntry, Header, PartEntry, classes_in, unknown_index
 from curation.manifest.manifest import Manifest
-from curation.manifest.views import ROLES, PartImages, PartObjects, class_positions, locate_images, view_objects
+from curation.manifest.views import ROLES, PartImages, PartObjects, locate_images, stated_pairs, view_objects
 from curation.publishing.formats.content import UNKNOWN_NAME, picked, raw_column
 from curation.publishing.member import DECISIONS, PARTS_CONFIG, Member
 from curation.publishing.parquet import PlannedTable
@@ -199,7 +199,7 @@ def _labelled(manifest: Manifest, part: str, sources: Mapping[str, Source], sche
         rows, fields = _objects(view_objects(manifest, part, sources), classes, unknown_index(manifest.header))
         shown = "objects"
     else:
-        rows, fields = _labels(located, classes, entry, unknown_index(manifest.header))
+        rows, fields = _labels(manifest.ids(part), located, classes, entry, unknown_index(manifest.header))
         shown = "labels"
     bounds = np.searchsorted(rows, np.arange(len(located) + 1)).astype(np.int32)
     kind = schema.field(shown).type
@@ -233,35 +233,22 @@ def _objects(objects: PartObjects, classes: Sequence[ClassEntry], unknown: int) 
 
 
 def _labels(
-    located: PartImages, classes: Sequence[ClassEntry], entry: PartEntry, unknown: int
+    ids: Sequence[str], located: PartImages, classes: Sequence[ClassEntry], entry: PartEntry, unknown: int
 ) -> tuple[Int64s, dict[str, list[Any]]]:
     """Return the image of each class shown under the view, in the order of the manifest's classes, and its record."""
-    pairs = []
-    for number, source in enumerate(located.sources):
-        row_of = np.full(len(source.images), -1, np.int64)
-        mine = located.source == number
-        row_of[located.position[mine]] = np.flatnonzero(mine)
-        images, categories = source.class_pairs()
-        kept = row_of[images] >= 0
-        label = class_positions(classes, source)[categories[kept]]
-        if (label < 0).any():
-            name = source.categories.names[int(categories[kept][label < 0][0])]
-            raise PublishError(
-                "An image shows a class that has no role in the manifest",
-                where=f"part {entry.name}",
-                found=repr(name[:60]),
-            )
-        pairs.append(np.stack([row_of[images[kept]], label], axis=1))
+    images, labels = stated_pairs(classes, located)
+    if (labels < 0).any():
+        what, found = "An image shows a class that has no role in the manifest", ids[int(images[labels < 0][0])]
+        raise PublishError(what, where=f"part {entry.name}", found=found)
+    pairs = np.unique(np.stack([images, labels], axis=1), axis=0).tolist()
     treatments = [getattr(entry.view, one.role) for one in classes]
-    shown = [pair for pair in np.unique(np.concatenate(pairs), axis=0).tolist() if treatments[pair[1]] != "drop"]
-    renamed = [treatments[place] == "rename:unknown" for _, place in shown]
+    shown = [pair for pair in pairs if treatments[pair[1]] != "drop"]
+    renamed = [one == "rename:unknown" for one in treatments]
+    names = [UNKNOWN_NAME if new else one.name for new, one in zip(renamed, classes, strict=True)]
+    numbers = [unknown if new else one.index for new, one in zip(renamed, classes, strict=True)]
     fields = {
-        "category": [
-            UNKNOWN_NAME if new else classes[place].name for new, (_, place) in zip(renamed, shown, strict=True)
-        ],
-        "category_id": [
-            unknown if new else classes[place].index for new, (_, place) in zip(renamed, shown, strict=True)
-        ],
+        "category": [names[place] for _, place in shown],
+        "category_id": [numbers[place] for _, place in shown],
         "role": [classes[place].role for _, place in shown],
         "ignore": [treatments[place] == "ignore" for _, place in shown],
     }

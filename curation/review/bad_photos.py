@@ -1,4 +1,4 @@
-"""Photos that cannot be looked at: found when a review is built, named, and shown as a drawn card.
+"""Photos that cannot be looked at: found when a review is built, named, and left out.
 
 Of every photo the head is read (is it an image, how large) and the end (is the mark there that closes a complete file).
 A file whose end is not as it should be is decoded whole, which tells a truncated one from one with something behind it.
@@ -12,13 +12,12 @@ import re
 import warnings
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
 from curation.errors import CurationError, MissingExtraError
 from curation.sources.photos import LARGEST_FILE, MEGAPIXELS, BrokenPhotoError, decode_photo, read_photo
-from curation.storage import open_binary, write_bytes
+from curation.storage import open_binary
 
 if TYPE_CHECKING:
     from typing import BinaryIO
@@ -36,9 +35,6 @@ BAD_PHOTOS: dict[str, str] = {
 """What can be wrong with a photo, and what that means."""
 assert tuple(BAD_PHOTOS) == get_args(BadPhoto)  # noqa: S101
 
-CARDS = "bad-photos"
-"""Folder, in that of the review, of the cards that stand for photos which cannot be shown."""
-
 FURTHER_SUFFIXES = (".gif", ".bmp", ".tif", ".tiff", ".jp2", ".avif", ".heic", ".heif", ".jxl", ".ppm", ".pgm")
 """Of photos that are looked for too: what is there is shown, or said to be of a kind that is not, but never missing."""
 
@@ -47,7 +43,6 @@ _ENDS = {"JPEG": b"\xff\xd9", "MPO": b"\xff\xd9", "PNG": b"IEND\xaeB\x60\x82", "
 _BEGINNINGS = (b"\xff\xd8\xff", b"\x89PNG", b"RIFF", b"GIF8")
 _TAIL = 4096
 _MOST_THREADS, _AT_ONCE = 8, 64
-_CARD = (640, 480)
 
 Checked = tuple[BadPhoto | Literal[""], tuple[int, int]]
 """What is wrong with a photo, ``""`` for nothing, and its width and height, 0 where it does not say."""
@@ -137,25 +132,3 @@ def _why_broken(path: Path) -> BadPhoto | Literal[""]:
     except BrokenPhotoError as error:
         return "truncated" if re.search("truncated|incomplete", str(error), re.IGNORECASE) else "unreadable"
     return ""
-
-
-def draw_card(folder: Path, bad: BadPhoto) -> Path:
-    """Return the card that stands for a bad photo, drawn into a folder where it is not there yet."""
-    from PIL import Image, ImageDraw
-
-    path = (folder / f"{bad.replace(' ', '-')}.png").absolute()
-    if not path.exists():
-        card = Image.new("RGB", _CARD, (44, 46, 52))
-        draw = ImageDraw.Draw(card)
-        width, height = _CARD
-        draw.rectangle((12, 12, width - 13, height - 13), outline=(204, 121, 167), width=4)
-        for text, size, place in (
-            ("Photo not shown", 28, height * 0.3),
-            (bad, 64, height * 0.5),
-            (BAD_PHOTOS[bad], 20, height * 0.7),
-        ):
-            draw.text((width / 2, place), text, fill=(235, 235, 235), anchor="mm", font_size=size)
-        content = BytesIO()
-        card.save(content, "PNG")
-        write_bytes(path, content.getvalue(), guarded=False)
-    return path

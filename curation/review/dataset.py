@@ -6,7 +6,6 @@ whose document is the template; all images are written as documents of that form
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -70,9 +69,7 @@ EVIDENCE_FIELDS = (
     Field("nearest", "text", "ID image that looks most like this one, where that is evidence"),
     # The server hands out files of fields whose name ends in path, and no others.
     Field("nearest_path", "text", "photo of that ID image, where it was found"),
-    Field("group", "text", "near-duplicates of each other: number of the group, and its size", indexed=True),
     Field("batch", "text", "batch that the image is reviewed in", indexed=True),
-    Field("bad_photo", "text", "what is wrong with the photo, where a drawn card stands for it"),
 )
 """Written once, when the dataset is built."""
 
@@ -122,13 +119,7 @@ PROPOSAL_COLOURS = {
     if word in get_args(Proposed)
 }
 BOX_COLOURS = {KNOWN: "#d55e00", UNKNOWN: "#56b4e9", OTHER: "#999999", MISSING: "#f0e442"}
-TAG_COLOURS = {
-    "verdict": "#009e73",
-    "proposal": "#e69f00",
-    "score": "#e69f00",
-    "bad_photo": "#cc79a7",
-    "classes": "#5c6670",
-}
+TAG_COLOURS = {"verdict": "#009e73", "proposal": "#e69f00", "score": "#e69f00", "classes": "#5c6670"}
 """What tiles show beside boxes, in the order of the sidebar."""
 
 
@@ -171,62 +162,31 @@ def drawn_classes(dataset: Any) -> tuple[str, ...]:
     return tuple(schemas.get(MISSING, {}).get("classes", (UNNAMED,)))
 
 
-OPEN_VIEW, CONFLICT_VIEW, AGAINST_VIEW = "to decide", "conflicts", "against the proposal"
-SCORE_VIEW, GROUP_VIEW, BAD_VIEW = "by score", "near-duplicates", "bad photos"
-MOST_BATCH_VIEWS, MOST_REASON_VIEWS = 20, 50
+OPEN_VIEW, CONFLICT_VIEW, AGAINST_VIEW, SCORE_VIEW = "to decide", "conflicts", "against the proposal", "by score"
 
 
 def save_views(fiftyone: Any, dataset: Any, images: ReviewImages) -> None:
     """Save the views that a reviewer chooses from; one that would be empty for ever is not saved.
 
-    What is open, conflicts, and verdicts against the proposal; by score, near-duplicates, bad photos; each kind of
-    evidence, each reason, each batch. Beyond 50 reasons (the most frequent are taken) and 20 batches the menu could
-    not be read; the operator *Next batch* reaches every batch.
+    What is open, conflicts, verdicts against the proposal, and by score. Kinds of evidence, reasons and batches are
+    values of fields, which the App's sidebar filters by.
     """
     field = fiftyone.ViewField
     verdict, proposal = field("verdict"), field("proposal")
     proposals = [one for one in images.proposals if one is not None]
 
-    def save(name: str, view: Any, description: str) -> None:
-        dataset.save_view(name, view, description=description[:200])
-
-    def having(name: str) -> Any:
-        return dataset.match(field(name) != None)  # noqa: E711
-
-    save(OPEN_VIEW, dataset.match(verdict == None), "no verdict yet")  # noqa: E711
-    save(CONFLICT_VIEW, dataset.match(verdict == CONFLICT), "reviewers differ")
+    views = {
+        OPEN_VIEW: (dataset.match(verdict == None), "no verdict yet"),  # noqa: E711
+        CONFLICT_VIEW: (dataset.match(verdict == CONFLICT), "reviewers differ"),
+    }
     if proposals:
         decided = (verdict != None) & (proposal != None) & (verdict.concat("?") != proposal)  # noqa: E711
-        save(AGAINST_VIEW, dataset.match(decided), "the verdict is not what was proposed")
+        views[AGAINST_VIEW] = dataset.match(decided), "the verdict is not what was proposed"
     if any(_score(one.evidence) is not None for one in proposals):
-        scored = having("score").sort_by([("score", -1), ("rank", 1)])
-        save(SCORE_VIEW, scored, "the highest score of evidence first")
-    if any(images.groups):
-        alike = having("group").sort_by([("group", 1), ("rank", 1)])
-        save(GROUP_VIEW, alike, "photos that are nearly the same, side by side")
-    if count := sum(map(bool, images.bad)):
-        save(BAD_VIEW, having("bad_photo"), f"{count} images whose photo cannot be shown")
-    kinds = Counter(kind for one in proposals for kind in {piece.kind for piece in one.evidence})
-    for kind in sorted(kinds, key=list(KINDS).index):
-        view = dataset.match(field("evidence_kinds").contains(kind))
-        save(f"evidence {kind}", view, f"{kinds[kind]} images: {KINDS[kind]}")
-    counts = Counter(one.reason for one in proposals if one.reason)
-    names = {fiftyone.core.utils.to_slug(name) for name in dataset.list_saved_views()}
-    for reason, count in sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))[:MOST_REASON_VIEWS]:
-        name = _free(fiftyone, reason[:90], names)
-        save(name, dataset.match(field("reason") == reason), f"{count} images proposed: {reason}")
-    for batch, count in sorted(Counter(images.batches).items())[:MOST_BATCH_VIEWS]:
-        save(f"batch {batch}", dataset.match(field("batch") == batch), f"{count} images")
-
-
-def _free(fiftyone: Any, name: str, taken: set[str]) -> str:
-    """Return the name, numbered where the App's short form of it is taken already."""
-    number, free = 1, name
-    while (short := fiftyone.core.utils.to_slug(free)) in taken:
-        number += 1
-        free = f"{name} ({number})"
-    taken.add(short)
-    return free
+        scored = dataset.match(field("score") != None).sort_by([("score", -1), ("rank", 1)])  # noqa: E711
+        views[SCORE_VIEW] = scored, "the highest score of evidence first"
+    for name, (view, description) in views.items():
+        dataset.save_view(name, view, description=description)
 
 
 INSERTED_AT_ONCE = 2000
@@ -319,10 +279,6 @@ def _values(images: ReviewImages, row: int) -> dict[str, Any]:
         "classes": list(images.classes[row]),
         "batch": images.batches[row],
     }
-    if images.groups and images.groups[row]:
-        values["group"] = images.groups[row]
-    if images.bad[row]:
-        values["bad_photo"] = images.bad[row]
     proposal = images.proposals[row]
     if proposal is not None:
         values |= {
@@ -359,14 +315,12 @@ def _boxes(images: ReviewImages) -> Iterator[dict[str, list[dict[str, Any]]]]:
     """Yield each image's boxes by field, as FiftyOne states them: relative ``x, y, w, h``, label, role, ignore."""
     boxes = images.boxes
     relative = boxes.xywh / np.tile(np.maximum(images.sizes, 1), 2)[boxes.image]
-    for row, among in enumerate(box_slices(images)):
+    for among in box_slices(images):
         found: dict[str, list[dict[str, Any]]] = {name: [] for name in BOX_FIELDS}
-        # A card that stands for a photo has no place where an object could be.
-        if not images.bad[row]:
-            columns = (column[among] for column in (boxes.labels, boxes.roles, boxes.ignore))
-            for box, label, role, ignore in zip(relative[among].tolist(), *columns, strict=True):
-                stated = {"label": label, "bounding_box": box, "role": role, "ignore": ignore}
-                found[FIELD_OF_ROLE.get(role, OTHER)].append(stated)
+        columns = (column[among] for column in (boxes.labels, boxes.roles, boxes.ignore))
+        for box, label, role, ignore in zip(relative[among].tolist(), *columns, strict=True):
+            stated = {"label": label, "bounding_box": box, "role": role, "ignore": ignore}
+            found[FIELD_OF_ROLE.get(role, OTHER)].append(stated)
         yield found
 
 
@@ -377,7 +331,7 @@ def _documents(images: ReviewImages, template: Mapping[str, Any]) -> Iterator[di
     for row, found in enumerate(_boxes(images)):
         document = {**template, "tags": [], "filepath": str(images.paths[row]), **_values(images, row)}
         width, height = images.sizes[row].tolist()
-        if width and height and not images.bad[row]:
+        if width and height:
             document["metadata"] = {"_cls": "ImageMetadata", "width": width, "height": height}
         for name, boxes in found.items():
             detections = [

@@ -7,32 +7,23 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any
 
 import numpy as np
 
-from curation.errors import ReviewError, UsageError
+from curation.errors import ReviewError
 from curation.manifest.header import UNNAMED
 from curation.manifest.manifest import Manifest
 from curation.manifest.views import ROLES, PartObjects, locate_images, view_objects
 from curation.proposals.evidence import nearest_id_image
 from curation.proposals.id_classes import name_key
 from curation.proposals.proposal import Proposal, ProposalSet
-from curation.review.bad_photos import BAD_PHOTOS, BadPhoto, check_photos, draw_card
+from curation.review.bad_photos import check_photos
 from curation.sources.photos import PhotoFolder
 from curation.sources.source import Floats, Int32s, Source
 from curation.wording import counted
 
-if TYPE_CHECKING:
-    from curation.similarity.embeddings import Embeddings
-
 UNPROPOSED = "not proposed"
-SKIPPED = "the photo is missing"
-BAD_BATCH = "bad photos"
-"""The last batch: images that somebody has to decide on without seeing them."""
-
-ALIKE = 0.95
-"""Cosine of two embeddings from which on two images count as near-duplicates."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +62,7 @@ class ReviewImages:
     ids, parts, pools : tuple of str
         Namespaced id, part (or source), and what a decision on the image speaks of.
     paths : tuple of Path or None
-        The photo; None for one that was not found, until `with_cards`.
+        The photo; None for one that was not found, before `arranged`.
     sizes : ndarray of int32, shape (n, 2)
         Width and height in pixels; 0 where unknown.
     classes : tuple of tuple of str
@@ -79,19 +70,15 @@ class ReviewImages:
     boxes : Boxes
     proposals : tuple of Proposal or None
     batches : tuple of str
-        ``0001``, ``0002``, …, and `BAD_BATCH`.
-    bad : tuple of str
-        What is wrong with the photo, a key of `BAD_PHOTOS`; ``""`` for nothing. Empty before `arranged`.
+        ``0001``, ``0002``, …
     nearest : tuple of str
         Id of the ID image that looks most like it, ``""`` where that is no evidence. Empty before `arranged`.
     nearest_paths : tuple of Path or None
         Photo of that ID image.
-    groups : tuple of str
-        Near-duplicates share a text: ``00001: 3 images``; ``""`` for images like no other. Empty where nobody looked.
-    skipped : tuple of str
-        Ids of images that were left out since their photo is missing.
     left_out : dict of str to int
         Images that are not shown, by reason; empty when none are.
+    bad_photos : dict of str to list of str
+        Ids of images that are not shown since their photo cannot be, sorted, by a key of `BAD_PHOTOS`.
     """
 
     ids: tuple[str, ...]
@@ -103,12 +90,10 @@ class ReviewImages:
     boxes: Boxes
     proposals: tuple[Proposal | None, ...] = ()
     batches: tuple[str, ...] = ()
-    bad: tuple[BadPhoto | Literal[""], ...] = ()
     nearest: tuple[str, ...] = ()
     nearest_paths: tuple[Path | None, ...] = ()
-    groups: tuple[str, ...] = ()
-    skipped: tuple[str, ...] = ()
     left_out: dict[str, int] = field(default_factory=dict)
+    bad_photos: dict[str, list[str]] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -175,12 +160,11 @@ def arranged(
     only_proposed: bool = False,
     known: Collection[str] = (),
     id_photos: Mapping[str, PhotoFolder] | None = None,
-    embeddings: Embeddings | None = None,
-    skip_missing: bool = False,
 ) -> ReviewImages:
-    """Return the images with their proposals, the highest-ranked first, cut into batches; bad photos in one at the end.
+    """Return the images with their proposals, the highest-ranked first, cut into batches.
 
-    Images without a proposal follow in the order of their part, unless `only_proposed` leaves them out.
+    Images without a proposal follow in the order of their part, unless `only_proposed` leaves them out. Images whose
+    photo cannot be shown are left out and named.
 
     Parameters
     ----------
@@ -188,16 +172,11 @@ def arranged(
         Names of ID classes (see `known_names`), for boxes whose role no manifest says.
     id_photos : mapping of str to PhotoFolder
         Where the photos of ID images lie, by the namespace of their ids; the one named ``""`` serves every other.
-    embeddings : Embeddings, optional
-        Images whose embeddings have a cosine of at least `ALIKE` are grouped as near-duplicates.
-    skip_missing : bool
-        Leave out images whose photo is missing; they are named by `bad_photos`, and counted among those left out.
 
     Raises
     ------
     ReviewError
-        The batch size is not positive, an image has two proposals, none of the images is left, or so many are
-        alike that groups of them say nothing.
+        The batch size is not positive, an image has two proposals, or none of the images is left.
     MissingExtraError
         Pillow is not installed.
     """
@@ -223,15 +202,8 @@ def arranged(
         keys = {name_key(name) for name in known}
         roles = tuple("known" if name_key(label) in keys else "unknown" for label in images.boxes.labels)
         images = replace(images, boxes=replace(images.boxes, roles=roles))
-    images = _checked(images)
-    if skip_missing:
-        images = _without_missing(images)
-    images = _with_nearest(images, id_photos or {})
-    # Those with a bad photo come last.
-    images = pick_images(images, sorted(range(len(images)), key=lambda row: bool(images.bad[row])))
-    batches = (BAD_BATCH if bad else f"{place // batch_size + 1:04}" for place, bad in enumerate(images.bad))
-    images = replace(images, batches=tuple(batches))
-    return images if embeddings is None else replace(images, groups=_groups(images.ids, embeddings))
+    images = _with_nearest(_with_good_photos(images), id_photos or {})
+    return replace(images, batches=tuple(f"{place // batch_size + 1:04}" for place in range(len(images))))
 
 
 def known_names(proposals: ProposalSet) -> frozenset[str]:
@@ -240,20 +212,21 @@ def known_names(proposals: ProposalSet) -> frozenset[str]:
     return frozenset((*proposals.id_classes, *overlaps))
 
 
-def _checked(images: ReviewImages) -> ReviewImages:
-    """Return the images with what is wrong with their photos, and sizes where the annotations state none."""
+def _with_good_photos(images: ReviewImages) -> ReviewImages:
+    """Return the images whose photos can be shown, with sizes where the annotations state none."""
     checked = check_photos(images.paths)
+    bad: dict[str, list[str]] = {}
+    for image, (why, _) in sorted(zip(images.ids, checked, strict=True)):
+        if why:
+            bad.setdefault(why, []).append(image)
+    kept = [row for row, (why, _) in enumerate(checked) if not why]
+    if not kept:
+        found = ", ".join(f"{why}: {counted(len(ids), 'image')}" for why, ids in bad.items())
+        raise ReviewError("No photo can be shown", found=found, hint="check --photos")
     stated = np.array([size for _, size in checked], np.int32).reshape(-1, 2)
     lacking = (images.sizes <= 0).any(axis=1, keepdims=True)
-    return replace(images, bad=tuple(bad for bad, _ in checked), sizes=np.where(lacking, stated, images.sizes))
-
-
-def _without_missing(images: ReviewImages) -> ReviewImages:
-    absent = tuple(image for image, bad in zip(images.ids, images.bad, strict=True) if bad == "missing")
-    if len(absent) == len(images):
-        raise ReviewError("The photo of every image is missing", found=absent[0], hint="check --photos")
-    kept = pick_images(images, [row for row, bad in enumerate(images.bad) if bad != "missing"])
-    return replace(_note(kept, SKIPPED, absent), skipped=absent)
+    images = replace(images, sizes=np.where(lacking, stated, images.sizes), bad_photos=bad)
+    return pick_images(images, kept)
 
 
 def _with_nearest(images: ReviewImages, folders: Mapping[str, PhotoFolder]) -> ReviewImages:
@@ -268,45 +241,6 @@ def _with_nearest(images: ReviewImages, folders: Mapping[str, PhotoFolder]) -> R
     different = list(dict.fromkeys(path for path in paths if path is not None))
     bad = {path for path, (bad, _) in zip(different, check_photos(different), strict=True) if bad}
     return replace(images, nearest=tuple(nearest), nearest_paths=tuple(None if one in bad else one for one in paths))
-
-
-def bad_photos(images: ReviewImages) -> dict[str, list[str]]:
-    """Return the ids of images with a bad photo, by what is wrong with it; those that were left out are named apart."""
-    found: dict[str, list[str]] = {"missing, left out": sorted(images.skipped)} if images.skipped else {}
-    for one in BAD_PHOTOS:
-        if ids := sorted({image for image, bad in zip(images.ids, images.bad, strict=False) if bad == one}):
-            found[one] = ids
-    return found
-
-
-def with_cards(images: ReviewImages, folder: Path) -> ReviewImages:
-    """Return the images with a drawn card in place of every bad photo; the cards are written to a folder."""
-    cards = {bad: draw_card(folder, bad) for bad in set(images.bad) if bad}
-    if not cards:
-        return images
-    paths = (cards[bad] if bad else path for path, bad in zip(images.paths, images.bad, strict=True))
-    return replace(images, paths=tuple(paths))
-
-
-def _groups(ids: Sequence[str], embeddings: Embeddings) -> tuple[str, ...]:
-    """Return each image's group of near-duplicates, numbered in the order of review, with its size."""
-    import networkx as nx
-
-    from curation.similarity.near_duplicates import look_duplicates
-
-    order = {one: place for place, one in enumerate(dict.fromkeys(ids))}
-    own = embeddings.take([row for row, one in enumerate(embeddings.ids) if one in order])
-    try:
-        graph = nx.Graph((one, two) for one, two, _ in look_duplicates(own, threshold=ALIKE))
-    except UsageError as error:
-        raise ReviewError(error.what, where="--embeddings", hint="leave --embeddings out") from None
-    alike = [group for group in nx.connected_components(graph) if len(group) > 1]
-    label = {
-        one: f"{number:05}: {len(group)} images"
-        for number, group in enumerate(sorted(alike, key=lambda group: min(order[one] for one in group)), 1)
-        for one in group
-    }
-    return tuple(label.get(one, "") for one in ids)
 
 
 def _part_group(manifest: Manifest, name: str, sources: Mapping[str, Source]) -> _Group:
@@ -426,10 +360,7 @@ def pick_images(images: ReviewImages, rows: Sequence[int]) -> ReviewImages:
         xywh=images.boxes.xywh[kept],
         **_picked(images.boxes, ("labels", "roles", "ignore"), kept.tolist()),
     )
-    every = (
-        "ids", "parts", "pools", "classes", "paths", "proposals", "batches", "bad", "nearest", "nearest_paths",
-        "groups",
-    )  # fmt: skip
+    every = ("ids", "parts", "pools", "classes", "paths", "proposals", "batches", "nearest", "nearest_paths")
     columns = [name for name in every if getattr(images, name)]
     sizes = images.sizes[np.asarray(rows, np.int64)]
     return replace(images, sizes=sizes, boxes=boxes, **_picked(images, columns, rows))

@@ -75,8 +75,6 @@ class MissingBoxes:
         with self._lock:
             try:
                 sample = self._sample(request.sample)
-                if sample.get("bad_photo"):
-                    return Refusal("The photo of this image cannot be shown", str(sample["bad_photo"])[:80], 422)
                 before = self._states(sample)
                 after = _states(_patched(_detections(sample), request), sample["size"])
             except CurationError as error:
@@ -231,7 +229,7 @@ class MissingBoxes:
             if images is None:
                 shown = [{f"{name}.0": {"$exists": True}} for name in (f"{MISSING}.detections", BOXED_FIELD)]
                 query = {"$or": [query, *shown]}
-        names = dict.fromkeys(("image_id", "filepath", "metadata", "bad_photo", MISSING, BOXED_FIELD), 1)
+        names = dict.fromkeys(("image_id", "filepath", "metadata", MISSING, BOXED_FIELD), 1)
         for one in self.dataset._sample_collection.find(query, names):
             yield {**one, "size": _size(one)}
 

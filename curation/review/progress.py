@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from curation.decisions.agreement import Kappa, Pair, agreement
-from curation.decisions.resolution import standing_verdicts
 from curation.grouping import grouped
 from curation.review.review_folder import LOG_FILE, ReviewRecord, read_record
 from curation.review.verdicts import CONFLICT, VERDICTS, Key, Standing, VerdictBook, word_of
@@ -154,16 +153,10 @@ def share_text(part: int, whole: int) -> str:
     return "under 1 %" if part and not percent else f"{percent} %"
 
 
-def folder_progress(folder: Path, *, also: Sequence[Path] = ()) -> tuple[ReviewRecord, Progress]:
+def folder_progress(folder: Path) -> tuple[ReviewRecord, Progress]:
     """Return the record and the progress of a review's folder.
 
-    Of one reviewer's verdicts on an image in several logs the last one stands. Batches are those that the verdicts were
-    given in. A decided image of no batch of this review counts as a stranger.
-
-    Parameters
-    ----------
-    also : sequence of Path
-        Decisions of other reviewers on the same images.
+    Batches are those that the verdicts were given in. A decided image of no batch of this review counts as a stranger.
 
     Raises
     ------
@@ -171,12 +164,9 @@ def folder_progress(folder: Path, *, also: Sequence[Path] = ()) -> tuple[ReviewR
         The folder holds no review; see also `read_decisions` for the errors of logs.
     """
     record = read_record(folder)
-    standing: dict[Key, Standing] = {}
-    for path in (folder / LOG_FILE, *also):
-        book = VerdictBook(path, stage=record.stage)
-        book.refresh(required=path in also)
-        for key, one in book.all_standing().items():
-            standing[key] = Standing(standing_verdicts((*standing.get(key, Standing(())).verdicts, *one.verdicts)))
+    book = VerdictBook(folder / LOG_FILE, stage=record.stage)
+    book.refresh()
+    standing = book.all_standing()
     stated = {key: next((row.batch for row in one.verdicts if row.batch), "") for key, one in standing.items()}
     batch_of = {key: batch for key, batch in stated.items() if batch in record.batches}
     measured = measure_progress(batch_of, standing)

@@ -44,7 +44,7 @@ class ReviewRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     left_out : dict of str to int
         Images that are not shown, by reason.
     bad_photos : dict of str to list of str
-        Ids of the images whose photo cannot be looked at, by what is wrong with it; a card is shown for each.
+        Ids of the images that are not shown since their photo cannot be, by what is wrong with it.
     """
 
     version: Annotated[int, msgspec.Meta(ge=1, le=VERSION)] = VERSION

@@ -20,17 +20,9 @@ from curation.ledger import REVIEW
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
 from curation.proposals.proposal import read_proposals
-from curation.review.bad_photos import CARDS, FURTHER_SUFFIXES
+from curation.review.bad_photos import FURTHER_SUFFIXES
 from curation.review.dataset import FIELDS, READY, build_dataset, info_of
-from curation.review.images import (
-    ReviewImages,
-    arranged,
-    bad_photos,
-    known_names,
-    part_images,
-    source_images,
-    with_cards,
-)
+from curation.review.images import ReviewImages, arranged, known_names, part_images, source_images
 from curation.review.live_review import REVIEWER_VARIABLE, LiveReview, offer_own_view, open_review
 from curation.review.missing_boxes import MissingBoxes, RecoveryReport, open_boxes
 from curation.review.review_folder import DATABASE, LOG_FILE, ReviewRecord, read_record, write_record
@@ -72,7 +64,6 @@ def review_from_files(
     proposals: Path | None = None,
     only_proposed: bool = False,
     embeddings: Annotated[Path | None, "DIR"] = None,
-    skip_missing: bool = False,
     stage: Stage = "manual",
     pool: Annotated[str, "NAME"] = "",
     name: str = "",
@@ -105,9 +96,7 @@ def review_from_files(
     only_proposed
         leave out images that nothing was proposed for
     embeddings
-        from `curation similarity embed`, to sort by similarity and to group near-duplicates
-    skip_missing
-        leave out images whose photo is missing, which are otherwise reviewed by a card; `review status` names them
+        from `curation similarity embed`, to sort by similarity
     stage
         what the verdicts are for: images of a part, candidates for one, or exceptions to the automatic stage
     pool
@@ -155,8 +144,6 @@ def review_from_files(
         only_proposed=only_proposed,
         known=known_names(proposed) if proposed else (),
         id_photos=_folders(id_photos) or folders,
-        embeddings=embedded,
-        skip_missing=skip_missing,
     )
     return start_review(
         folder,
@@ -273,7 +260,7 @@ def start_review(
         inputs=_digest(images, stage, manifest, embeddings),
         batches=dict(sorted(Counter(images.batches).items())),
         left_out=images.left_out,
-        bad_photos=bad_photos(images),
+        bad_photos=images.bad_photos,
     )
     _require_same(folder, record, rebuild=rebuild)
     _prepare_app(reviewer)
@@ -288,7 +275,6 @@ def start_review(
         fiftyone.delete_dataset(name)
         present = None
     write_record(folder, record)
-    images = with_cards(images, folder / CARDS)
     dataset = present if present is not None else build_dataset(fiftyone, name, images, info, embeddings=embeddings)
     return _started(dataset, record, built=present is None, reviewer=reviewer)
 
@@ -356,9 +342,7 @@ def _digest(images: ReviewImages, stage: Stage, manifest: str, embeddings: Embed
             "manifest": manifest,
             "images": [list(row) for row in rows],
             "paths": [str(path) for path in images.paths],
-            "bad": list(images.bad),
             "nearest": [str(path or "") for path in images.nearest_paths],
-            "groups": list(images.groups),
             "classes": [list(one) for one in images.classes],
             "proposals": proposals,
             "boxes": [list(row) for row in boxes],

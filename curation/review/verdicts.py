@@ -95,13 +95,13 @@ class VerdictBook:
         self._calls: dict[tuple[str, ...], int] = {}
         self._latest: dict[str, datetime] = {}
 
-    def refresh(self, *, required: bool = False) -> None:
+    def refresh(self) -> None:
         """Read the log anew where it is not the file that was last seen; one that is not there yet is empty."""
         state = self._state()
-        if state == self._seen and not (required and state is None):
+        if state == self._seen:
             return
         self._rows, self._calls, self._decided, self._latest = {}, {}, Counter(), {}
-        if state is not None or required:
+        if state is not None:
             for decision in read_decisions(self.path).decisions:
                 self._lay(decision)
         self._seen = state

@@ -77,37 +77,10 @@ def test_manifests_of_a_folder_with_the_versions_they_replace(house: Path, shell
     assert "elephant/val2017" not in shell.out("list", "benchmarks", "--folder", "mine")
 
 
-def test_an_index_is_written_where_the_manifests_lie(house: Path, shell: Shell) -> None:
-    command = ["list", "manifests", "--folder", "mine", "--write-index"]
-    assert "2 manifests" in shell.out(*command)
-    written = (house / "mine" / "index.json").read_bytes()
-    assert json.loads(written)["manifests"][1]["path"] == "elephant/val2017/1.0.1"
-    assert main(command) == 0
-    assert (house / "mine" / "index.json").read_bytes() == written
-
-
-def test_a_broken_chain_is_an_error_and_leaves_no_index(house: Path, shell: Shell) -> None:
+def test_a_broken_chain_is_an_error(house: Path, shell: Shell) -> None:
     link = Supersedes(version="1.0.1", digest="sha256:" + "0" * 64, reason="by hand")
     write_manifest(version("1.0.2", link), house / "mine" / "elephant/val2017/1.0.2")
-    for more in ([], ["--write-index"]):
-        assert "a digest that is not that version's" in shell.err(
-            "list", "manifests", "--folder", "mine", *more, status=1
-        )
-    assert not (house / "mine" / "index.json").exists()
-
-
-@pytest.mark.parametrize(
-    "given",
-    [
-        ["benchmarks", "--folder", "mine"],
-        ["manifests", "--folder", "mine", "--folder", "."],
-        ["manifests"],
-        ["manifests", "--folder", "mine/elephant/val2017/1.0.0/ids"],
-    ],
-)
-def test_an_index_is_of_one_folder_that_holds_manifests(house: Path, given: list[str], shell: Shell) -> None:
-    assert "error:" in shell.err("list", *given, "--write-index")
-    assert not list(house.rglob("index.json"))
+    assert "a digest that is not that version's" in shell.err("list", "manifests", "--folder", "mine", status=1)
 
 
 def test_one_protocol_with_its_sources_parameters_parts_page_and_manifests(

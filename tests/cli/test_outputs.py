@@ -278,20 +278,6 @@ def test_a_folder_is_never_replaced(world: World, capsys: pytest.CaptureFixture[
     assert [path.name for path in (world / "thesis").iterdir()] == ["thesis.tex"]
 
 
-def test_an_index_of_somebody_else_stays(world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    house = tmp_path / "house"
-    shutil.copytree(world / "manifest", house / "elephant/val2017/1.0.0")
-    header = json.loads((world / "manifest/manifest.json").read_text())
-    shutil.move(house / "elephant/val2017/1.0.0", house / header["name"] / header["version"])
-    (house / "index.json").write_bytes(FOREIGN)
-    words: list[object] = ["list", "manifests", "--folder", house, "--write-index"]
-    assert status(words) == 2
-    assert (house / "index.json").read_bytes() == FOREIGN
-    assert status(words, "--force") == 0
-    assert status(words) == 0
-    capsys.readouterr()
-
-
 def test_the_ledger_is_what_sha256sum_reads(world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     import hashlib
 

@@ -64,12 +64,12 @@ def test_status_counts_drawn_boxes_and_what_is_not_shown(folder: Path, shell: Sh
     ben.add("coco:000000000001", 4, "10 20 30 40")
     write_log(folder / "boxes.jsonl", [anna, ben])
     record = read_record(folder)
-    left_out, bad = {"the photo is missing": 1}, {"missing, left out": ["coco:000000000009"]}
+    left_out, bad = {"not proposed": 1}, {"missing": ["coco:000000000009"]}
     write_record(folder, msgspec.structs.replace(record, left_out=left_out, bad_photos=bad))
     text = shell.out("review", "status", "--folder", folder)
     assert "3 missing boxes drawn on 1 image (anna 2, ben 1), 2 images declared complete\n" in text
-    assert "1 image not shown: the photo is missing\n" in text
-    assert re.search(r"missing, left out +1 +coco:000000000009\n", text)
+    assert "1 image not shown: not proposed\n" in text
+    assert re.search(r"missing +1 +coco:000000000009\n", text)
     data = shell.data("review", "status", "--folder", folder, "--json")
     assert data["drawn"] == {"boxes": 3, "images": 1, "by_reviewer": {"anna": 2, "ben": 1}, "complete": 2}
     assert data["left_out"] == left_out
@@ -80,15 +80,6 @@ def test_a_record_of_the_version_before_is_read(tmp_path: Path) -> None:
     text = json.dumps({name: getattr(record, name) for name in record.__struct_fields__ if name != "bad_photos"})
     (tmp_path / "review.json").write_text(text, encoding="utf-8")
     assert read_record(tmp_path) == record
-
-
-def test_another_reviewers_file_is_taken_in(folder: Path, tmp_path: Path, shell: Shell) -> None:
-    other = VerdictBook(tmp_path / "eva.jsonl", stage="manual")
-    other.record([(("pool", "coco:000000000003"), "0001")], "remove", reason="", reviewer="eva")
-    data = shell.data("review", "status", "--folder", folder, "--also", tmp_path / "eva.jsonl", "--json")
-    assert data["conflicts"] == 2
-    assert data["fleiss"]["items"] == 4
-    assert main(["review", "status", "--folder", str(folder), "--also", str(tmp_path / "none.jsonl")]) == 2
 
 
 @pytest.mark.parametrize("suffix", [".jsonl", ".csv"])

@@ -9,23 +9,9 @@ import pytest
 
 import curation
 from curation.cli import main
-from curation.decisions.added_boxes import (
-    add_boxes,
-    box_agreement,
-    matched_pairs,
-    report_boxes,
-    resolve_boxes,
-    threshold_of,
-)
+from curation.decisions.added_boxes import matched_pairs, resolve_boxes
 from curation.decisions.box_edits import Replay
-from curation.errors import (
-    CurationError,
-    DecisionConflictError,
-    DecisionError,
-    DigestMismatchError,
-    ManifestError,
-    UsageError,
-)
+from curation.errors import DecisionConflictError, DecisionError, DigestMismatchError, ManifestError, UsageError
 from curation.manifest.added_boxes import AddedBoxes, parse_added_boxes
 from curation.manifest.manifest import Manifest, read_manifest, write_manifest
 from curation.manifest.verify import verify_lists, verify_sources
@@ -57,32 +43,11 @@ def replayed(people: list[Scribe]) -> Replay:
     return Replay.of(row for one in people for row in one.rows)
 
 
-def test_agreement_is_that_counted_by_hand() -> None:
-    (found,) = box_agreement(replayed(two_reviewers()))
-    # A: 0 0 10 10 with 0 0 10 5 (0.5), 100 100 20 20 with 20 x 16 (0.8); B: the same box, another class.
-    assert (found.first, found.second, found.images, found.boxes) == ("anna", "ben", 2, (3, 4))
-    assert (found.matched, found.same_label) == (3, 2)
-    assert found.f1 == pytest.approx(2 * 3 / 7)
-    assert found.jaccard == pytest.approx(3 / 4)
-    assert found.mean_iou == pytest.approx((0.5 + 0.8 + 1) / 3)
-    (found,) = box_agreement(replayed(two_reviewers()), "0.6")
-    assert found.matched == 2
-
-
-def test_images_that_not_both_declared_complete_do_not_count() -> None:
-    people = two_reviewers()
-    people[1].complete(A, B, row="reopen")
-    assert box_agreement(replayed(people)) == ()
-
-
 def test_pairs_are_one_to_one_and_the_best_goes_first() -> None:
     one = [state("0 0 10 10"), state("2 0 10 10")]
     other = [state("1 0 10 10"), state("2 0 10 10")]
-    assert [pair[:2] for pair in matched_pairs(one, other, threshold_of("0.5"))] == [(1, 1), (0, 0)]
-    assert matched_pairs([], other, threshold_of("0.5")) == []
-    for wrong in ("0", "1.1", "half", "1e-1"):
-        with pytest.raises(UsageError):
-            threshold_of(wrong)
+    assert matched_pairs(one, other) == [(1, 1), (0, 0)]
+    assert matched_pairs([], other) == []
 
 
 def boxes_of(overlay: AddedBoxes) -> dict[str, list[tuple[str, str, str]]]:
@@ -107,28 +72,15 @@ def test_each_rule_takes_what_it_says() -> None:
         C: [("7.5 8 9 10.125", "unknown", "anna")],
     }
     assert union.overlay.exhaustive == {A, B, C}
-    agree = resolve_boxes(replay, "agree")
-    assert boxes_of(agree.overlay) == {
-        A: [("0 0 10 10", "unknown", "anna+ben"), ("100 100 20 20", "pizza", "anna+ben")]
-    }
-    assert agree.overlay.exhaustive == set()
-    assert agree.alone == 1
-    assert [(one.image_id, one.unmatched, one.relabelled) for one in agree.conflicts] == [(A, 1, 0), (B, 0, 1)]
-    senior = resolve_boxes(replay, "senior", seniors=["ben"])
-    assert boxes_of(senior.overlay)[A][1] == ("100 100 20 16", "pizza", "ben")
-    assert boxes_of(senior.overlay)[C] == [("7.5 8 9 10.125", "unknown", "anna")]
-    assert senior.overlay.exhaustive == {A, B, C}
-    with pytest.raises(UsageError):
-        resolve_boxes(replay, "senior")
+    assert [(one.image_id, one.unmatched, one.relabelled) for one in union.conflicts] == [(A, 1, 0), (B, 0, 1)]
 
 
 def test_the_order_of_drawing_and_of_reviewers_decides_nothing() -> None:
     people = two_reviewers()
     again = Replay.of([*people[1].rows, *people[0].rows])
-    for rule in ("union", "agree"):
-        one, other = resolve_boxes(replayed(people), rule), resolve_boxes(again, rule)
-        assert one.overlay.data == other.overlay.data
-        assert one.log == other.log
+    one, other = resolve_boxes(replayed(people), "union"), resolve_boxes(again, "union")
+    assert one.overlay.data == other.overlay.data
+    assert one.log == other.log
 
 
 @pytest.fixture
@@ -348,9 +300,7 @@ def test_decisions_and_boxes_together(world: TaskWorld, tmp_path: Path) -> None:
     [
         ([], "Nothing to apply"),
         (["--added-boxes", "LOG"], "drew different boxes"),
-        (["--added-boxes", "LOG", "--rule", "boxes=senior"], "who is senior"),
         (["--added-boxes", "LOG", "--added-boxes", "LOG", "--rule", "boxes=union"], "named twice"),
-        (["--added-boxes", "LOG", "--rule", "boxes=union", "--set", "iou=2"], "IoU"),
         (["--added-boxes", "LOG", "--rule", "boxes=union", "--cleaned", "minus-remove"], "new version"),
         (["--added-boxes", "nowhere.jsonl"], "nowhere.jsonl"),
         (["--added-boxes", "boxes.csv"], "JSON Lines"),
@@ -382,64 +332,3 @@ def test_a_label_must_be_a_class_of_the_manifest(world: TaskWorld, tmp_path: Pat
     write_log(log, [elsewhere])
     with pytest.raises(DecisionError, match="No box is on an image"):
         apply_from_files(str(tmp_path / "base"), boxes=(log,), version="2.0.0")
-
-
-def test_the_report_of_logs_tells_reviewers_and_agreement(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    log = write_log(tmp_path / "boxes.jsonl", two_reviewers())
-    report = report_boxes((log,))
-    assert report.reviewers() == [
-        {"reviewer": "anna", "images": 3, "boxes": 4, "complete": 3},
-        {"reviewer": "ben", "images": 2, "boxes": 4, "complete": 2},
-    ]
-    assert main(["review", "summary", str(log)]) == 0
-    out = " ".join(capsys.readouterr().out.split())
-    assert "anna, ben 2 3 and 4 3 0.857 0.750 0.767 2" in out
-    assert main(["review", "summary", str(log), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["agreement"][0]["matched"] == 3
-    with pytest.raises(CurationError):
-        report_boxes((tmp_path / "none.jsonl",))
-
-
-def small_files() -> dict[str, Any]:
-    """Return the sources of an Elephant manifest: one closed image, one of the wilderness."""
-    images = [{"id": n, "file_name": f"{n}.jpg", "width": 240, "height": 240} for n in (1, 2)]
-    box = {"bbox": [0, 0, 5, 5], "area": 25, "iscrowd": 0}
-    boxes = [{"id": n, "image_id": n, "category_id": n, **box} for n in (1, 2)]
-    coco = {
-        "images": images,
-        "annotations": boxes,
-        "categories": [{"id": 1, "name": "aeroplane"}, {"id": 2, "name": "zebra"}],
-    }
-    return {"voc2007-test": {**coco, "images": images[:1], "annotations": boxes[:1]}, "coco": coco}
-
-
-def test_build_takes_an_overlay_and_verify_rebuilds_it(tmp_path: Path) -> None:
-    files = small_files()
-    plain = curation.build("elephant", sources=files, ratios="1")
-    anna = Scribe("anna", SIZE)
-    image = plain.ids("wilderness")[0]
-    anna.add(image, 1, "10 10 20 20")
-    anna.complete(image)
-    (tmp_path / "overlay.jsonl").write_bytes(resolve_boxes(replayed([anna])).overlay.data)
-    made = curation.build("elephant", sources=files, ratios="1", overlay=tmp_path / "overlay.jsonl")
-    assert made.lists == plain.lists
-    assert made.part("wilderness").boxes["unknown"] == plain.part("wilderness").boxes["unknown"] + 1
-    assert made.header.overlay is not None
-    assert made.header.overlay.rule == "given"
-    assert curation.verify(made, sources=files, rebuild=True, strict=True).ok
-    # By apply, the same truth and another provenance.
-    from curation.decisions.from_files import apply_from_files
-
-    plain.save(tmp_path / "base")
-    log = write_log(tmp_path / "boxes.jsonl", [anna])
-    again = apply_from_files(str(tmp_path / "base"), boxes=(log,), version="2.0.0", sources=files).applied.manifest
-    assert again.added_boxes == made.added_boxes
-    assert curation.verify(again, sources=files, rebuild=True, strict=True).ok
-
-
-def test_a_known_object_in_the_wilderness_is_told(tmp_path: Path) -> None:
-    plain = curation.build("elephant", sources=small_files(), ratios="1")
-    anna = Scribe("anna", SIZE)
-    anna.add(plain.ids("wilderness")[0], 1, "10 10 20 20", "aeroplane")
-    added = add_boxes(plain, resolve_boxes(replayed([anna])), {})
-    assert any("is to show no known class" in note for note in added.notes)

@@ -369,16 +369,17 @@ def publication_and_photos(folder: Path) -> None:
 
 
 def review_without_a_database(folder: Path) -> None:
-    """Draw the folder of a review with verdicts of two people, and the log of a third."""
+    """Draw the folder of a review with verdicts of two people."""
     from curation.review.review_folder import ReviewRecord, write_record
     from curation.review.verdicts import VerdictBook
 
     keys = [(("pool", f"coco:{number:012d}"), "0001") for number in range(4)]
     record = ReviewRecord(dataset="d", stage="manual", manifest="", inputs="", batches={"0001": len(keys)})
     write_record(folder / "my-review", record)
-    for reviewer, below in (("anna", "my-review"), ("ben", "my-review"), ("eva", "other")):
-        book = VerdictBook(folder / below / "decisions.jsonl", stage="manual")
+    for reviewer in ("anna", "ben"):
+        book = VerdictBook(folder / "my-review" / "decisions.jsonl", stage="manual")
         book.record(keys, "near", reason="stripes", reviewer=reviewer)
+    (folder / "other").mkdir()
     drawn_boxes(folder)
 
 

@@ -1,25 +1,18 @@
-"""The index of a folder of manifests, and the chains of versions in it."""
+"""Chains of versions that supersede one another."""
 
-import copy
-import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, get_args
 
-import jsonschema
 import msgspec
 import pytest
 
 from curation.cli import main
-from curation.errors import DigestMismatchError, ManifestError, UsageError, VersionChainError
-from curation.manifest import header as header_module
-from curation.manifest.header import DIGEST, TAXONOMIES, VERSION, Header, Origin, PartRole, Supersedes
-from curation.manifest.locate import index_text, manifest_index, superseded_by
+from curation.errors import DigestMismatchError, ManifestError, VersionChainError
+from curation.manifest.header import Header, Supersedes
+from curation.manifest.locate import superseded_by
 from curation.manifest.manifest import Manifest, manifest_files, write_manifest
 
 Make = Callable[..., Manifest]
-SCHEMA = json.loads(Path(header_module.__file__).with_name("index_schema.json").read_text(encoding="utf-8"))
-VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
 
 
 def versions(make: Make, *numbers: str) -> list[Manifest]:
@@ -68,71 +61,6 @@ def test_a_digest_of_another_version_is_refused_anywhere_in_the_chain(make_manif
     assert (found.value.expected, found.value.found) == (other.digest, first.digest)
 
 
-def lay(root: Path, manifests: list[Manifest]) -> Path:
-    for one in manifests:
-        write_manifest(one, root / one.header.name / one.header.version)
-    return root
-
-
-def test_the_index_says_what_the_folder_holds(make_manifest: Make, tmp_path: Path) -> None:
-    made = versions(make_manifest, "1.9.0", "1.10.0")
-    root = lay(tmp_path / "manifests", [*made, make_manifest(name="a", taxonomy="OWOD")])
-    index = manifest_index(root)
-    VALIDATOR.validate(index)
-    assert [(one["name"], one["version"]) for one in index["manifests"]] == [
-        ("a", "1.0.0"), ("toy/example", "1.9.0"), ("toy/example", "1.10.0"),
-    ]  # fmt: skip
-    last = index["manifests"][-1]
-    assert last["supersedes"] == [{"version": "1.9.0", "digest": made[0].digest, "at_hand": True}]
-    assert last["parts"][0] == {"name": "closed", "role": "test", "images": 2, "list": True}
-    assert (last["paper"], last["protocol"]) == ("T", "toy")
-    assert all((root / one["path"] / "manifest.json").is_file() for one in index["manifests"])
-    assert json.loads(index_text(index)) == index
-
-
-def test_a_folder_that_is_not_what_it_should_be_has_no_index(make_manifest: Make, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="does not exist"):
-        manifest_index(tmp_path / "none")
-    write_manifest(make_manifest(), tmp_path / "moved" / "elsewhere" / "1.0.0")
-    with pytest.raises(ManifestError, match="does not match its name"):
-        manifest_index(tmp_path / "moved")
-    lay(tmp_path / "damaged", [make_manifest()])
-    (tmp_path / "damaged/toy/example/1.0.0/ids/closed.txt").write_bytes(b"")
-    with pytest.raises(DigestMismatchError):
-        manifest_index(tmp_path / "damaged")
-
-
-def test_the_schema_refuses_what_is_no_index(make_manifest: Make, tmp_path: Path) -> None:
-    jsonschema.Draft202012Validator.check_schema(SCHEMA)
-    index = manifest_index(lay(tmp_path, versions(make_manifest, "1.0.0", "1.0.1")))
-    for path in (("manifests", 1), ("manifests", 1, "parts", 0), ("manifests", 1, "supersedes", 0)):
-        for key in place(index, path):
-            damaged = copy.deepcopy(index)
-            del place(damaged, path)[key]
-            assert not VALIDATOR.is_valid(damaged), (path, key)
-            damaged = copy.deepcopy(index)
-            place(damaged, path)[key] = 0.5
-            assert not VALIDATOR.is_valid(damaged), (path, key)
-        damaged = copy.deepcopy(index)
-        place(damaged, path)["surprise"] = 1
-        assert not VALIDATOR.is_valid(damaged), path
-
-
-def place(data: Any, path: tuple[str | int, ...]) -> Any:
-    for key in path:
-        data = data[key]
-    return data
-
-
-def test_the_schema_knows_the_words_of_the_header() -> None:
-    definitions = SCHEMA["$defs"]
-    assert set(definitions["manifest"]["properties"]["origin"]["enum"]) == set(get_args(Origin))
-    assert set(definitions["manifest"]["properties"]["taxonomy"]["enum"]) == set(TAXONOMIES)
-    assert set(definitions["part"]["properties"]["role"]["enum"]) == set(get_args(PartRole))
-    assert definitions["digest"]["pattern"] == f"^{DIGEST}$"
-    assert definitions["version"]["pattern"] == f"^{VERSION}$"
-
-
 def write_raw(root: Path, manifest: Manifest) -> Path:
     """Write a manifest that `write_manifest` would refuse, as somebody's editor might."""
     header = msgspec.structs.replace(manifest.header, supersedes=None)
@@ -169,9 +97,8 @@ def test_a_circle_of_versions_is_refused_wherever_it_is_read(
             assert "supersedes itself, or a version that is not earlier" in told
             assert folders[0] in told
             assert folders[1] in told or read == folders[0]
-    for words in (["list"], ["list", "manifests", "--folder", "manifests", "--write-index"]):
-        assert main(words) == 2
-        assert "supersedes itself, or a version that is not earlier" in capsys.readouterr().err
+    assert main(["list"]) == 2
+    assert "supersedes itself, or a version that is not earlier" in capsys.readouterr().err
     assert main(["show", folders[3]]) == 0
     assert not Path("out").exists()
 

@@ -171,10 +171,8 @@ def check_between_the_benchmarks(imported: Callable[[str], Manifest]) -> None:
 
 @real_files("owod_lists")
 def check_the_lists_of_ore_do_not_pass_for_those_of_re_owod(shared: Path) -> None:
-    header, other = (read_manifest(ROOT / name / "1.0.0").header for name in (RE_OWOD, ORE))
-    with pytest.raises(DigestMismatchError) as error:
-        import_lists(header, shared / "data/owod/published/ore", others=[other])
-    assert f"of {ORE} 1.0.0" in str(error.value.found)
+    with pytest.raises(DigestMismatchError):
+        import_lists(read_manifest(ROOT / RE_OWOD / "1.0.0").header, shared / "data/owod/published/ore")
 
 
 @real_files("owod_lists")

@@ -14,8 +14,7 @@ from curation.errors import LeaderboardError, PublishError
 from curation.evaluation.leaderboard_rows import Evaluator, ManifestName, Metric, ReadRows, Row, read_rows
 from curation.manifest.header import ClassEntry, Paper, Supersedes
 from curation.manifest.manifest import Manifest, write_manifest
-from curation.publishing.card import card_data, own_bibtex
-from curation.publishing.papers import links
+from curation.publishing.card import card_data, links, own_bibtex
 from tests.publishing.published_world import changed, files_below, request_of, tiny, write
 
 pytest.importorskip("mlcroissant")
@@ -188,7 +187,8 @@ def test_the_day_of_a_publication_is_no_part_of_its_card(tmp_path: Path) -> None
     manifest = tiny()[0]
     one, other = (write(tmp_path / day, request_of(manifest, date=day)) for day in ("2026-01-02", "2027-01-02"))
     assert one.digest == other.digest
-    assert one.files["README.md"].sha256 != other.files["README.md"].sha256
+    for path in ("README.md", "croissant.json"):
+        assert one.files[path].sha256 != other.files[path].sha256
 
 
 def test_the_card_of_a_new_version_names_the_one_that_it_replaces(

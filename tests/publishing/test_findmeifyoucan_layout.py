@@ -88,13 +88,6 @@ def test_an_annotation_id_of_zero_is_told(made: tuple[Manifest, dict[str, Source
     assert plan.counts == {"images": 2, "annotations": 3}
 
 
-def test_two_runs_give_the_same_bytes(made: tuple[Manifest, dict[str, Source]]) -> None:
-    parts = split_parts(made[0].header)
-    runs = [[b"".join(file.chunks()) for file in plan_findmeifyoucan(made[0], parts, made[1]).files] for _ in range(2)]
-    assert runs[0] == runs[1]
-    assert len(runs[0]) == 2 * 2 + 3 * 2
-
-
 def test_a_class_that_the_table_lacks_is_an_error(made: tuple[Manifest, dict[str, Source]]) -> None:
     with pytest.raises(ExportError, match="lacks a class"):
         plan_findmeifyoucan(made[0], ["openimages-near"], made[1], TABLE[:3])

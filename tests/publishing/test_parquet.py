@@ -22,12 +22,6 @@ def table() -> pa.Table:
     return part_table(manifest, "closed", sources)
 
 
-def test_two_builds_give_the_same_bytes(tmp_path: Path) -> None:
-    digests = {write_parquet(tmp_path / name, [table()], part_schema()) for name in ("a", "b")}
-    assert len(digests) == 1
-    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
-
-
 def test_bytes_do_not_depend_on_hash_seed_or_threads(tmp_path: Path) -> None:
     code = (
         "import sys; from pathlib import Path; from tests.publishing.test_parquet import table\n"

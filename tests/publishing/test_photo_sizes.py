@@ -9,7 +9,7 @@ from PIL import Image
 
 from curation.errors import ExportError, MissingFileError, PathEscapeError
 from curation.manifest.manifest import Manifest
-from curation.publishing.photos import photo_sizes, size_of_photo, write_image_sizes
+from curation.publishing.photos import photo_sizes, size_of_photo
 from curation.sources.source import Source
 
 
@@ -56,14 +56,3 @@ def test_a_photo_that_would_unpack_to_gigabytes_is_only_measured(tmp_path: Path)
     data += struct.pack(">I", 0) + b"IDAT" + struct.pack(">I", zlib.crc32(b"IDAT"))
     (tmp_path / "bomb.png").write_bytes(data)
     assert size_of_photo(tmp_path / "bomb.png") == (100_000, 100_000)
-
-
-def test_a_table_of_sizes_is_made_of_the_photos_of_a_folder(photos: Path, tmp_path: Path) -> None:
-    (photos / "notes.txt").write_text("no photo")
-    assert write_image_sizes(photos, tmp_path / "sizes.csv") == 3
-    assert (tmp_path / "sizes.csv").read_text() == (
-        "image_id,width,height\n000000000009,5,6\n000000000100,7,8\n000009,31,17\n"
-    )
-    with pytest.raises(MissingFileError, match="no photos"):
-        write_image_sizes(tmp_path / "absent", tmp_path / "other.csv")
-    assert not (tmp_path / "other.csv").exists()

@@ -88,15 +88,6 @@ def test_what_the_library_lets_pass_is_told(made: Any, tmp_path: Path, wrong: di
     assert any(next(iter(wrong)) in one for one in remarks)
 
 
-def test_the_same_content_on_another_day_is_the_same_publication(tmp_path: Path) -> None:
-    one, other = (
-        curation.publish("elephant/val2017", "lab/lists", dry_run=tmp_path / day, date=day).written.publication
-        for day in ("2026-01-02", "2026-01-03")
-    )
-    assert one.digest == other.digest
-    assert one.files["croissant.json"].sha256 != other.files["croissant.json"].sha256
-
-
 MANIFESTS = sorted(manifest_folders())
 
 

@@ -7,7 +7,6 @@ import pytest
 
 from curation.errors import ReviewError
 from curation.review.dataset import BOX_FIELDS, EMBEDDING_KEY, FIELDS, build_dataset, info_of, state_of
-from curation.review.images import with_cards
 from curation.review.live_review import LiveReview
 from curation.similarity.embeddings import Embeddings
 from tests.review.review_world import HEIGHT, WIDTH, ReviewWorld, coco_id, write_world
@@ -134,36 +133,11 @@ def test_evidence_is_shown_as_a_proposal(built: Any) -> None:
 
 
 def test_ids_are_indexed_and_views_saved(built: Any) -> None:
-    indexed = {"image_id", "batch", "verdict", "reason", "rank", "score", "group", "evidence_kinds"}
+    indexed = {"image_id", "batch", "verdict", "reason", "rank", "score", "evidence_kinds"}
     assert indexed <= set(built.get_index_information())
-    views = built.list_saved_views()
-    assert views == [
-        "to decide",
-        "conflicts",
-        "against the proposal",
-        "by score",
-        "evidence label_name",
-        "evidence near_kinship",
-        "remove: person",
-        "near: zebra",
-        "batch 0001",
-        "batch 0002",
-        "batch 0003",
-    ]
-    assert built.load_saved_view("remove: person").values("image_id") == [coco_id(n) for n in (12, 11, 10)]
+    assert built.list_saved_views() == ["to decide", "conflicts", "against the proposal", "by score"]
     assert built.load_saved_view("by score").values("image_id") == [coco_id(n) for n in (9, 8)]
-    assert len(built.load_saved_view("evidence label_name")) == 3
     assert len(built.load_saved_view("to decide")) == 12
-    assert len(built.load_saved_view("batch 0003")) == 2
-
-
-def test_reasons_that_look_alike_get_views_of_their_own(fiftyone: Any, world: ReviewWorld, name: str) -> None:
-    import msgspec
-
-    made = [msgspec.structs.replace(one, reason=f"near {'#' * place}") for place, one in enumerate(world.proposals())]
-    dataset = build_dataset(fiftyone, name, world.images(made), {})
-    views = [one for one in dataset.list_saved_views() if one.startswith("near")]
-    assert sorted(len(dataset.load_saved_view(one)) for one in views) == [1] * 5
 
 
 def test_a_build_that_was_killed_is_replaced(fiftyone: Any, world: ReviewWorld, name: str) -> None:
@@ -208,29 +182,6 @@ def test_verdicts_against_the_proposal_have_a_view(review: LiveReview) -> None:
     review.decide(samples[6:7], "far", reviewer="anna")
     # Proposed were: remove, remove, remove, near; the seventh is not proposed at all.
     assert review.dataset.load_saved_view("against the proposal").values("id") == samples[2:4]
-
-
-def test_near_duplicates_stand_side_by_side(fiftyone: Any, world: ReviewWorld, name: str) -> None:
-    one, two = "00001: 2 images", "00002: 2 images"
-    images = replace(world.images(), groups=(two, "", one, two, *[""] * 7, one))
-    dataset = build_dataset(fiftyone, name, images, {})
-    view = dataset.load_saved_view("near-duplicates")
-    assert view.values("group") == [one, one, two, two]
-
-
-def test_bad_photos_have_a_view_and_no_boxes(fiftyone: Any, world: ReviewWorld, name: str, tmp_path: Path) -> None:
-    (world.photos / "000000000012.jpg").write_bytes(b"")
-    (world.photos / "000000000003.jpg").unlink()
-    images = with_cards(world.images(), tmp_path / "cards")
-    dataset = build_dataset(fiftyone, name, images, {})
-    view = dataset.load_saved_view("bad photos")
-    assert view.values("image_id") == [coco_id(12), coco_id(3)]
-    assert view.values("bad_photo") == ["empty", "missing"]
-    assert view.values("batch") == ["bad photos"] * 2
-    assert [Path(one).name for one in view.values("filepath")] == ["empty.png", "missing.png"]
-    assert all(Path(one).is_file() for one in dataset.values("filepath"))
-    assert view.count("other.detections") == 0
-    assert dataset.count("other.detections") == 10
 
 
 def encoder_identity() -> Any:

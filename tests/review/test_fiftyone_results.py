@@ -12,9 +12,8 @@ import curation
 from curation.errors import UsageError
 from curation.evaluation.fiftyone_fields import view_name
 from curation.evaluation.result import Result
-from tests.evaluation import osod3_rows
 from tests.evaluation.open_world_rows import of_result
-from tests.worlds import elephant, osod3, owod
+from tests.worlds import owod
 
 pytestmark = pytest.mark.mongo
 FALSE = ("open-set error", "false positive", "background")
@@ -180,34 +179,3 @@ def test_images_that_the_dataset_lacks_are_named_or_left_out(make: Any, tmp_path
     dataset.clear_sample_field("metadata")
     with pytest.raises(UsageError, match="how large its photo is"):
         result.to_fiftyone(dataset, "t2/clean", key="m", missing="skip")
-
-
-def test_sums_are_those_of_a_ose_and_wi_at_theta_0(make: Any, tmp_path: Path) -> None:
-    result = curation.evaluate("osod3", **osod3.files(tmp_path), variants=("clean", "voc"))
-    dataset = make(result, "test/clean", field="image_id")
-    written = result.to_fiftyone(dataset, "test/clean", key="k")
-    point = osod3_rows.of_result(result.json_data())["test"]["curves"]["clean"][0]
-    detections = [one for one in outcomes_of(dataset, "k") if one.label != "unknown"]
-    assert written["AOSE"] == point["AOSE"] == sum(one.on_unknown for one in detections) > 0
-    assert written["open_set_errors"] == point["FP_open"]
-    assert sum(one.outcome == "true positive" for one in detections) == point["TP"]
-    assert sum(one.outcome in FALSE for one in detections) == point["FP"]
-
-
-def test_sums_are_those_of_wilderness_impact(make: Any, tmp_path: Path) -> None:
-    paths = elephant.files(tmp_path)
-    parts = ("closed", "wilderness")
-    result = curation.evaluate(
-        "elephant",
-        truth={part: paths[f"truth_{part}"] for part in parts},
-        detections={part: paths[f"detections_{part}"] for part in parts},
-    )
-    dataset = make(result)
-    written = result.to_fiftyone(dataset)
-    detections = outcomes_of(dataset, "elephant_paper")
-    assert written["AOSE"] == result["AOSE@all"] > 0
-    for recall in ("0.1", "0.3", "0.5"):
-        kept = [one for one in detections if recall in one.kept_at]
-        points = result.table("operating_points").query("recall == @recall")
-        assert sum(one.outcome == "true positive" for one in kept) == points["TP"].sum()
-        assert sum(one.on_unknown for one in kept) == result[f"AOSE@{recall}"]

@@ -1,9 +1,7 @@
 """The guard by itself: edits are noted before and after, one at a time, and what goes wrong inside stays inside."""
 
 import asyncio
-import base64
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -270,62 +268,13 @@ def test_a_link_from_elsewhere_leads_to_the_page_but_no_picture_is_drawn_elsewhe
 
 @pytest.mark.mongo
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-class TestFiftyOnesOwnServer:
-    @pytest.fixture
-    def app(self, fiftyone: Any) -> Any:
-        from fiftyone.server.app import app
-
-        return app
-
-    def test_a_box_is_drawn_moved_refused_when_stale_and_removed(
-        self, fiftyone: Any, app: Any, review: LiveReview, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        # As the server of a review sets it.
-        monkeypatch.setattr(fiftyone.config, "singleton_cache", False)
-        dataset, edits = review.dataset, Noted()
-        identity = str(dataset._doc.id)
-        guard = guarded(app, edits, dataset=identity, name=dataset.name)
-        sample = dataset.first()
-        path = f"/dataset/{identity}/sample/{sample.id}"
-        one = f"{path}/missing.detections/{BOX['_id']}"
-
-        def boxes() -> list[list[float]]:
-            return [list(box.bounding_box) for box in fiftyone.load_dataset(dataset.name)[sample.id].missing.detections]
-
-        def version() -> str:
-            at = fiftyone.load_dataset(dataset.name)[sample.id].last_modified_at
-            return base64.b64encode(at.isoformat().encode()).decode()
-
-        first = version()
-        made = [{"op": "add", "path": "/missing", "value": {"_cls": "Detections", "detections": [BOX]}}]
-
-        async def all_of_it(steps: list[tuple[str, Any, Callable[[], str]]]) -> list[tuple[int, Any]]:
-            found = []
-            for where, data, seen in steps:
-                status, _, _ = await draw(guard, where, data, if_match=f'"{seen()}"')
-                found.append((status, boxes()))
-            return found
-
-        moved = [{"op": "replace", "path": "/bounding_box", "value": [0.5, 0.5, 0.2, 0.2]}]
-        steps: list[tuple[str, Any, Callable[[], str]]] = [
-            (path, made, version),
-            (one, moved, lambda: first),
-            (one, moved, version),
-            (one, [{"op": "remove", "path": ""}], version),
-        ]
-        before, after = [0.1, 0.1, 0.2, 0.2], [0.5, 0.5, 0.2, 0.2]
-        assert asyncio.run(all_of_it(steps)) == [(200, [before]), (412, [before]), (200, [after]), (200, [])]
-        assert [one[2] for one in edits.heard if one[0] == "end"] == [200, 412, 200, 200]
-
-    def test_the_files_of_a_dataset_are_what_its_paths_lead_to(
-        self, fiftyone: Any, review: LiveReview, tmp_path: Path
-    ) -> None:
-        dataset = review.dataset
-        photos = {str(one) for one in dataset.values("filepath")}
-        assert real_files(dataset) >= photos
-        link, other = tmp_path / "link.jpg", tmp_path / "mask.png"
-        link.symlink_to(next(iter(photos)))
-        dataset.add_sample_field("mask_path", fiftyone.StringField)
-        dataset.set_values("mask_path", [str(other), str(link)] + [None] * (len(dataset) - 2))
-        assert real_files(dataset) >= {*photos, str(other)}
-        assert str(link) not in real_files(dataset)
+def test_the_files_of_a_dataset_are_what_its_paths_lead_to(fiftyone: Any, review: LiveReview, tmp_path: Path) -> None:
+    dataset = review.dataset
+    photos = {str(one) for one in dataset.values("filepath")}
+    assert real_files(dataset) >= photos
+    link, other = tmp_path / "link.jpg", tmp_path / "mask.png"
+    link.symlink_to(next(iter(photos)))
+    dataset.add_sample_field("mask_path", fiftyone.StringField)
+    dataset.set_values("mask_path", [str(other), str(link)] + [None] * (len(dataset) - 2))
+    assert real_files(dataset) >= {*photos, str(other)}
+    assert str(link) not in real_files(dataset)

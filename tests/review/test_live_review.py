@@ -1,9 +1,5 @@
 import json
 import os
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -193,16 +189,6 @@ def test_an_export_stays_in_the_folder_of_the_log(review: LiveReview, name: Any)
     assert review.book.path.read_bytes() == before
 
 
-def test_an_export_holds_what_stands(review: LiveReview) -> None:
-    review.decide(samples(review, 8, 9), "near", reviewer="anna")
-    review.decide(samples(review, 9), "far", reviewer="anna")
-    review.decide(samples(review, 7), "unsure", reviewer="anna")
-    review.undo("anna")
-    for name in ("out.jsonl", "out.csv"):
-        rows = read_decisions(review.export(name)).decisions
-        assert [(row.image_id, row.action) for row in rows] == [(coco_id(8), "to_near"), (coco_id(9), "to_far")]
-
-
 def test_a_crash_after_the_log_is_made_good_at_the_next_start(review: LiveReview) -> None:
     review.decide(samples(review, 8), "near", reviewer="anna")
     row = Decision(
@@ -233,41 +219,6 @@ def test_a_database_that_lost_everything_is_rebuilt_from_the_log(
     assert again.replayed == 2
     assert verdicts(again.review) == {coco_id(8): "near", coco_id(9): "near"}
     fiftyone.delete_dataset("lost")
-
-
-KILLED = """
-import sys, json
-from pathlib import Path
-from curation.review.session import resume_review
-from curation.fiftyone_database import load_fiftyone
-review = resume_review(Path(sys.argv[1])).review
-ids = review.dataset.values("id")
-verdicts = ("near", "far", "remove", "keep")
-for turn in range(10**6):
-    done = review.decide(ids[turn % 4 :: 4], verdicts[turn % 3], reviewer="anna")
-    print(turn, flush=True)
-"""
-
-
-def test_killed_at_any_moment_no_confirmed_verdict_is_lost(
-    review: LiveReview, review_environment: dict[str, str]
-) -> None:
-    folder = review.book.path.parent
-    command = [sys.executable, "-c", KILLED, str(folder)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=review_environment) as program:
-        assert program.stdout is not None
-        for _ in range(5):
-            program.stdout.readline()
-        time.sleep(0.02)
-        program.send_signal(signal.SIGKILL)
-        rest = program.stdout.read()
-    confirmed = 5 + len(rest.splitlines())
-    rows = read_decisions(review.book.path).decisions
-    # Twelve images in four interleaved groups: three rows a call, and a call is one write.
-    assert len(rows) >= 3 * confirmed
-    resume_review(folder)
-    expected = {row.image_id: row.action.removeprefix("to_") for row in rows}
-    assert verdicts(review) == expected
 
 
 def test_a_dataset_may_not_name_a_log_of_its_choice(review: LiveReview, tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """The whole way in a real browser, with keys and with buttons: killed, resumed, undone, exported."""
 
-import re
 from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
@@ -11,8 +10,6 @@ import pytest
 from PIL import Image
 
 from curation.decisions.files import read_decisions
-from curation.proposals.proposal import Evidence, Proposal, ProposalSet, write_proposals
-from curation.sources.opening import open_source
 from tests.review.review_world import coco_id
 from tests.review.scripted_reviewer import (
     ACTIONS,
@@ -289,88 +286,3 @@ def test_a_stage_has_its_own_keys(review_environment: dict[str, str], tmp_path: 
         assert log == [(coco_id(1), "add_near"), (coco_id(2), "add_far")]
     finally:
         server.kill()
-
-
-def suspects(annotations: Path, path: Path) -> list[str]:
-    """Propose near for the photos with a bear, zebra or sheep; return their ids by rank."""
-    source = open_source(annotations, dataset="coco", part="val2017", cache=False)
-    images, categories = source.class_pairs()
-    names = source.categories.names
-    ids = sorted(
-        {
-            str(source.image_ids[image])
-            for image, category in zip(images.tolist(), categories.tolist(), strict=True)
-            if names[category] in ("bear", "zebra", "sheep", "cow", "elephant", "horse")
-        }
-    )
-    evidence = (Evidence(kind="near_listed", detail="an animal", threshold=""),)
-    proposals = tuple(
-        Proposal(image_id=one, proposal="near", reason="near: animals", evidence=evidence, rank=rank)
-        for rank, one in enumerate(ids, 1)
-    )
-    write_proposals(path, ProposalSet(id_classes=("dog",), thresholds={}, inputs=(), proposals=proposals))
-    return ids
-
-
-@pytest.mark.shared
-def test_a_curator_reviews_real_photos(
-    shared: Path, review_environment: dict[str, str], tmp_path: Path, page: Any
-) -> None:
-    mini = shared / "data" / "coco" / "mini"
-    annotations = mini / "annotations" / "instances_val2017.json"
-    ids = suspects(annotations, tmp_path / "proposals.jsonl")
-    assert len(ids) >= 6
-    given = ["--source", f"coco={annotations}", "--photos", str(mini / "val2017"), "--set", "batch_size=20"]
-    given += ["--proposals", str(tmp_path / "proposals.jsonl"), "--no-cache"]
-    server = ReviewServer(tmp_path / "review", review_environment, given)
-    server.start()
-    try:
-        judge_by_buttons(Reviewer(page, server), ids)
-    finally:
-        server.kill()
-
-
-def judge_by_buttons(someone: Reviewer, ids: list[str]) -> None:
-    page, folder, tick = someone.page, someone.server.folder, someone.tick
-    someone.open(view="")
-    # A view that is chosen before the page has counted the dataset may be lost.
-    page.get_by_text("79 samples", exact=True).first.wait_for()
-
-    # A saved view: only what was proposed for this reason.
-    page.locator('[data-cy="saved-views-selection-container"], [data-cy="selection-view"]').first.click()
-    page.get_by_text("near: animals", exact=True).first.click()
-    page.get_by_text(re.compile(rf"^{len(ids)} samples$")).first.wait_for()
-
-    # The panel, beside the grid, in the same view.
-    page.get_by_text("Review", exact=True).first.click()
-    page.get_by_text("Tick images in the grid", exact=True).first.wait_for()
-    page.get_by_role("button", name="Far (f)", exact=True).click()
-    page.get_by_text(re.compile("^No image is selected")).first.wait_for()
-    tick(0, 1)
-    page.get_by_text("2 images selected").first.wait_for()
-    page.get_by_role("button", name="Near (n)", exact=True).click()
-    page.get_by_text("2 images: near").first.wait_for()
-    tick(2, 3, 4)
-    page.get_by_text("3 images selected").first.wait_for()
-    page.get_by_role("button", name="Remove (r)", exact=True).click()
-    page.get_by_text("3 images: remove").first.wait_for()
-    page.get_by_text("5 of 79 images decided").first.wait_for()
-    tick(5)
-    page.get_by_text("1 image selected").first.wait_for()
-    page.get_by_role("button", name="Far (f)", exact=True).click()
-    page.get_by_text("6 of 79 images decided").first.wait_for()
-    keep_picture(page, "panel")
-    page.get_by_role("button", name="Undo (z)", exact=True).click()
-    page.get_by_text("5 of 79 images decided").first.wait_for()
-    page.get_by_role("button", name="Export", exact=True).click()
-    page.get_by_text("Written: export.jsonl").first.wait_for()
-    page.get_by_role("button", name="Next batch", exact=True).click()
-    page.get_by_text("15 samples", exact=True).first.wait_for()
-    keep_picture(page, "batch")
-
-    rows = read_decisions(folder / "export.jsonl").decisions
-    expected = {(one, "to_near", "") for one in ids[:2]} | {(one, "remove", "") for one in ids[2:5]}
-    assert {(row.image_id, row.action, row.reason) for row in rows} == expected
-    assert {(row.reviewer, row.dataset, row.stage, row.batch) for row in rows} == {("anna", "coco", "manual", "0001")}
-    # The log holds all that happened: two, three, one, and the one taken back.
-    assert len(read_decisions(folder / "decisions.jsonl").decisions) == 7

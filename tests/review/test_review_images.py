@@ -2,7 +2,6 @@ import io
 import struct
 import zlib
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import numpy as np
@@ -11,8 +10,7 @@ from PIL import Image
 
 from curation.errors import ReviewError
 from curation.proposals.proposal import CategoryJudgement, Evidence, ProposalSet
-from curation.review.images import arranged, bad_photos, box_slices, known_names, part_images, source_images, with_cards
-from curation.similarity.embeddings import Embeddings
+from curation.review.images import arranged, box_slices, known_names, part_images, source_images
 from curation.sources.opening import open_source
 from curation.sources.photos import PhotoFolder
 from tests.review.review_world import BOX, ReviewWorld, coco_id, two_parts
@@ -108,43 +106,17 @@ def chunk(kind: bytes, data: bytes) -> bytes:
     return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
 
-def test_bad_photos_are_named_and_come_last(world: ReviewWorld, tmp_path: Path) -> None:
+def test_images_whose_photo_cannot_be_shown_are_named_and_left_out(world: ReviewWorld) -> None:
     expected = spoil(world)
     images = world.images(batch_size=3)
-    assert bad_photos(images) == expected
+    assert images.bad_photos == expected
     assert images.left_out == {}
-    assert images.batches == ("0001",) * 3 + ("0002",) + ("bad photos",) * 8
-    # Proposed or not, what cannot be seen is not asked for among what can.
-    assert images.ids[:5] == tuple(coco_id(n) for n in (12, 11, 10, 9, 8))
-    shown = with_cards(images, tmp_path / "cards")
-    assert sorted(one.name for one in (tmp_path / "cards").iterdir()) == [
-        "empty.png",
-        "huge.png",
-        "missing.png",
-        "no-image.png",
-        "truncated.png",
-        "unsupported.png",
-    ]
-    for path in shown.paths[4:]:
-        with Image.open(path) as card:
-            assert card.size == (640, 480)
-    assert shown.paths[:4] == images.paths[:4]
-
-
-def test_images_without_a_photo_are_left_out_on_demand_and_named(world: ReviewWorld) -> None:
-    spoil(world)
-    found = source_images({"coco": world.source()}, {"": PhotoFolder(world.photos)})
-    images = arranged(found, world.proposals(), batch_size=3, skip_missing=True)
-    named = bad_photos(images)
-    assert (named["missing, left out"], "missing" in named) == ([coco_id(2)], False)
-    assert coco_id(2) not in images.ids
-    assert len(images) == len(images.batches) == len(images.paths) == 11
-    assert images.left_out == {"the photo is missing": 1}
-    for number in range(2, 13):
-        (world.photos / f"{number:012d}.jpg").unlink(missing_ok=True)
-    gone = source_images({"coco": world.source()}, {"": PhotoFolder(world.photos)})
-    with pytest.raises(ReviewError, match="photo of every image is missing"):
-        arranged(gone, world.proposals(), batch_size=3, only_proposed=True, skip_missing=True)
+    assert images.batches == ("0001",) * 3 + ("0002",)
+    assert images.ids == tuple(coco_id(n) for n in (12, 11, 10, 9))
+    for number in range(9, 13):
+        (world.photos / f"{number:012d}.jpg").write_bytes(b"")
+    with pytest.raises(ReviewError, match="No photo can be shown"):
+        world.images()
 
 
 def test_a_photo_without_a_stated_size_is_measured(world: ReviewWorld) -> None:
@@ -152,24 +124,8 @@ def test_a_photo_without_a_stated_size_is_measured(world: ReviewWorld) -> None:
     world.annotations.write_text(text, encoding="utf-8")
     (world.photos / "000000000002.jpg").write_bytes(b"\xff\xd8 no photo")
     images = world.images()
-    assert bad_photos(images) == {"no image": [coco_id(2)]}
-    assert images.sizes.tolist() == [[96, 64]] * 11 + [[0, 0]]
-
-
-def test_images_with_like_embeddings_are_a_group(world: ReviewWorld) -> None:
-    # 12 is like 7 and 7 is like 3, though 12 is not so like 3; 5 is like 4; one image is not embedded.
-    angles = {n: 0.0 + n for n in range(2, 13)} | {12: 0.0, 7: 0.3, 3: 0.6, 5: 1.55, 4: 1.6}
-    vectors = np.array([[np.cos(a), np.sin(a), 0] for a in angles.values()], np.float32)
-    for row, number in enumerate(angles):
-        if number not in (12, 7, 3, 5, 4):
-            vectors[row] = (0, 0, 1) if number == 2 else (np.cos(number), 0, -np.sin(number) - 2)
-    embeddings = Embeddings(tuple(coco_id(n) for n in angles), vectors, identity(), ("",) * len(angles))
-    found = source_images({"coco": world.source()}, {"": PhotoFolder(world.photos)})
-    images = arranged(found, world.proposals()[:1], batch_size=5, embeddings=embeddings)
-    groups = dict(zip(images.ids, images.groups, strict=True))
-    assert groups[coco_id(12)] == groups[coco_id(7)] == groups[coco_id(3)] == "00001: 3 images"
-    assert groups[coco_id(5)] == groups[coco_id(4)] == "00002: 2 images"
-    assert groups[coco_id(1)] == ""
+    assert images.bad_photos == {"no image": [coco_id(2)]}
+    assert images.sizes.tolist() == [[96, 64]] * 11
 
 
 def test_the_nearest_id_image_is_shown_where_its_photo_lies(world: ReviewWorld, tmp_path: Path) -> None:
@@ -211,12 +167,6 @@ def test_without_a_manifest_the_proposals_say_what_is_known(world: ReviewWorld) 
         part_images(manifest, [], {"coco": world.source()}, photos), [], batch_size=5, known=known_names(proposals)
     )
     assert set(images.boxes.roles) == {"unknown"}
-
-
-def identity() -> Any:
-    from types import SimpleNamespace
-
-    return SimpleNamespace(digest="sha256:" + "0" * 64)
 
 
 def test_a_presence_only_table_shows_classes_without_boxes(world: ReviewWorld, tmp_path: Path) -> None:

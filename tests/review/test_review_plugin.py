@@ -64,11 +64,6 @@ def test_nothing_selected_is_told_and_not_recorded(execute: Any, review: LiveRev
     assert not review.book.path.exists()
 
 
-def test_selected_patches_are_no_images(execute: Any, review: LiveReview) -> None:
-    boxes = [box.id for box in review.dataset.first().other.detections]
-    assert "not images of this review" in execute("near", boxes)["message"]
-
-
 def test_undo_and_next_batch(execute: Any, review: LiveReview) -> None:
     execute("near", chosen(review, 5))
     assert execute("next_batch")["batch"] == "0002"

@@ -87,11 +87,3 @@ def test_many_open_batches_are_cut_short() -> None:
 )
 def test_counts_and_shares_as_they_are_shown(text: str, expected: str) -> None:
     assert text == expected
-
-
-def test_a_little_is_not_nothing() -> None:
-    progress = measure_progress(
-        {("pool", f"coco:{n}"): "0001" for n in range(2000)},
-        {("pool", "coco:1"): standing(("pool", "coco:1"), anna="to_near")},
-    )
-    assert "**1** of 2,000 images decided (under 1 %)" in progress_markdown(progress)

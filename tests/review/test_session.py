@@ -41,16 +41,6 @@ class TestOneReviewAfterAnother:
         assert (again.built, again.replayed) == (True, 2)
         assert len(read_decisions(again.review.book.path).decisions) == 2
 
-    def test_bad_photos_are_recorded_and_shown_as_cards_of_the_folder(self, world: ReviewWorld, tmp_path: Path) -> None:
-        (world.photos / "000000000004.jpg").write_bytes(b"GIF8")
-        started = start_review(tmp_path / "r", "s", world.images())
-        assert read_record(tmp_path / "r").bad_photos == {"truncated": [coco_id(4)]}
-        shown = started.review.dataset.match({"bad_photo": "truncated"}).first().filepath
-        assert shown == str(tmp_path / "r" / "bad-photos" / "truncated.png")
-        # The reviewer decides on it like on any other.
-        started.review.decide(started.review.dataset.values("id")[-1:], "remove", reviewer="anna")
-        assert read_decisions(started.review.book.path).decisions[0].image_id == coco_id(4)
-
     def test_photos_that_browsers_show_are_shown_and_others_are_not_called_missing(
         self, world: ReviewWorld, tmp_path: Path
     ) -> None:
@@ -63,8 +53,9 @@ class TestOneReviewAfterAnother:
         started = review_from_files(folder=tmp_path / "s", sources=given, photos=world.photos, no_app=True)
         assert read_record(tmp_path / "s").bad_photos == {"unsupported": [coco_id(6), coco_id(7)]}
         shown = dict(zip(*started.review.dataset.values(["image_id", "filepath"]), strict=True))
-        names = [Path(shown[coco_id(number)]).name for number in (4, 5, 6, 8)]
-        assert names == ["000000000004.gif", "000000000005.bmp", "unsupported.png", "000000000008.jpg"]
+        names = [Path(shown[coco_id(number)]).name for number in (4, 5, 8)]
+        assert names == ["000000000004.gif", "000000000005.bmp", "000000000008.jpg"]
+        assert not {coco_id(6), coco_id(7)} & shown.keys()
 
     def test_another_folders_review_of_one_name_is_never_replaced(self, world: ReviewWorld, tmp_path: Path) -> None:
         first = start_review(tmp_path / "a" / "r", "s", world.images())

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from curation.cli.output import Answer, Line, Table, warn
-from curation.cli.outputs import Kept
 from curation.errors import UsageError
 
 if TYPE_CHECKING:
@@ -19,8 +18,7 @@ def run(
     what: Annotated[str | None, "benchmarks | manifests | BENCHMARK"] = None,
     /,
     *,
-    folder: tuple[Annotated[Path, Kept(replaces=True), "DIR"], ...] = (),
-    write_index: bool = False,
+    folder: tuple[Annotated[Path, "DIR"], ...] = (),
 ) -> Answer:
     """Benchmarks, their papers and sources, and the available manifests.
 
@@ -30,8 +28,6 @@ def run(
         these alone (default: benchmarks and manifests), or one benchmark with its parts, page and manifests
     folder
         a folder of manifests beside ./manifests, $CURATION_MANIFESTS and those that come with curation (repeatable)
-    write_index
-        write index.json into ./manifests, or into the --folder
     """
     from curation.benchmarks.registry import benchmarks, registry
     from curation.manifest.locate import available_manifests
@@ -47,7 +43,6 @@ def run(
     if chosen:
         for name, reason in registry().unusable.items():
             warn(f"the package that offers benchmark {name} cannot be used: {reason}")
-    written = _index_written(what, folder) if write_index else []
     manifests = []
     if what != "benchmarks":
         manifests = [row for row in available_manifests(folder) if one is None or one.made(row)]
@@ -58,7 +53,7 @@ def run(
         gone = {"benchmarks": "manifests", "manifests": "benchmarks"}.get(what or "")
         return {key: value for key, value in listed.items() if key != gone}
 
-    return Answer(data, [*lines, *written])
+    return Answer(data, lines)
 
 
 def _benchmark_named(name: str) -> Benchmark:
@@ -93,18 +88,6 @@ def _benchmark_lines(benchmark: dict[str, Any]) -> list[Line]:
         f"  page: {benchmark['page']}",
         "",
     ]
-
-
-def _index_written(what: str | None, folders: Sequence[Path]) -> list[Line]:
-    from curation.manifest.locate import write_index
-
-    if what not in (None, "manifests") or len(folders) > 1:
-        raise UsageError(
-            "--write-index writes the index of one folder of manifests",
-            expected="curation list manifests [--folder DIR] --write-index",
-        )
-    file, n = write_index(folders[0] if folders else Path("manifests"))
-    return [f"wrote {file}: {n} manifests"]
 
 
 def _manifest_lines(manifests: Sequence[dict[str, Any]]) -> list[Line]:

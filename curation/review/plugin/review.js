@@ -740,7 +740,6 @@
       },
       h("div", { fontSize: 15, fontWeight: 600 }, sample.image_id),
       h("div", MUTED, [sample.part, `batch ${sample.batch}`].join(" · ")),
-      sample.bad_photo ? h("div", { marginTop: 8 }, chip(`photo: ${sample.bad_photo}`, "#cc79a7")) : null,
       h(
         "div",
         { display: "flex", flexWrap: "wrap", columnGap: 28 },
@@ -750,9 +749,7 @@
       sample.evidence_rows && sample.evidence_rows.length ? heading("why it is proposed") : null,
       sample.evidence_rows && sample.evidence_rows.length ? evidenceTable(sample.evidence_rows) : null,
       nearestOf(sample),
-      boxesOf(sample),
-      sample.group ? heading("near-duplicates") : null,
-      sample.group ? h("div", {}, `group ${sample.group} (saved view near-duplicates)`) : null
+      boxesOf(sample)
     );
   }
 

@@ -55,9 +55,7 @@ def start(
     for reason, count in started.record.left_out.items():
         warn(f"{counted(count, 'image')} not shown: {reason}")
     for why, ids in started.record.bad_photos.items():
-        # Those that were left out are told above.
-        if why in BAD_PHOTOS:
-            warn(f"{counted(len(ids), 'photo')} that cannot be shown, at the end: {why}: {BAD_PHOTOS[why]}")
+        warn(f"{counted(len(ids), 'image')} not shown, photo {why}: {BAD_PHOTOS.get(why, why)}")
     serve = None if no_app else partial(_serve, started, port, remote=remote)
     return Answer(data, _start_lines(started), then=serve)
 
@@ -114,21 +112,19 @@ def _serve(started: Started, port: str | None, *, remote: bool) -> None:
     print("\nthe App is closed; every verdict is in the log", file=sys.stderr)
 
 
-def status(*, folder: Folder, also: tuple[Path, ...] = ()) -> Answer:
+def status(*, folder: Folder) -> Answer:
     """Show progress and agreement; needs no database.
 
     Parameters
     ----------
     folder
         folder of the review and its log
-    also
-        decisions of another reviewer, taken from another review of the same images (repeatable)
     """
     from curation.review.missing_boxes import count_drawn
     from curation.review.progress import folder_progress
     from curation.review.review_folder import LOG_FILE
 
-    record, progress = folder_progress(folder, also=also)
+    record, progress = folder_progress(folder)
     drawn = count_drawn(folder / LOG_FILE)
     data = {
         "dataset": record.dataset,

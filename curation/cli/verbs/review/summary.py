@@ -1,53 +1,31 @@
-"""``curation review summary``: what recorded decisions, or boxes, say before anything is done with them."""
+"""``curation review summary``: what recorded decisions say before anything is done with them."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-from curation.cli.output import Answer, Line, Table, counted_examples, warn
+from curation.cli.output import Answer, Line, Table, counted_examples
 from curation.cli.outputs import OutputFile
-from curation.decisions.added_boxes import BoxReport, report_boxes
 from curation.decisions.agreement import Kappa, ListCount, StageAgreement
 from curation.decisions.cleaned_lists import UNJUDGED, Coverage
 from curation.decisions.files import DecisionFile
 from curation.decisions.from_files import DecisionReport, report_decisions
 from curation.decisions.resolution import Conflict
-from curation.errors import UsageError
 
 MOST_SHOWN = 20
 
 
-@wraps(report_decisions)
-def _report(files: tuple[Path, ...], /, **named: Any) -> DecisionReport | BoxReport:
-    logs = [path for path in files if _is_box_log(path)]
-    if logs and len(logs) < len(files):
-        raise UsageError(
-            "Decisions and boxes are summarised apart", where=str(logs[0]), expected="only decisions, or only box logs"
-        )
-    return report_boxes(files) if logs else report_decisions(files, **named)
-
-
-def _is_box_log(path: Path) -> bool:
-    """Return whether a file begins as a log of boxes does; the reader of decisions says what is wrong with others."""
-    try:
-        with path.open("rb") as file:
-            return b'"row"' in file.read(4096).lstrip().partition(b"\n")[0]
-    except OSError:
-        return False
-
-
 def summary(
-    report: Annotated[DecisionReport | BoxReport, _report],
+    report: Annotated[DecisionReport, report_decisions],
     /,
     *,
     out: Annotated[Path | None, OutputFile()] = None,
     strict: bool = False,
 ) -> Answer:
-    """Summarise recorded decisions: counts, repeats, conflicts, agreement of reviewers, staleness; or logs of boxes.
+    """Summarise recorded decisions: counts, repeats, conflicts, agreement of reviewers, staleness.
 
     Parameters
     ----------
@@ -56,42 +34,11 @@ def summary(
     strict
         exit with 1 where conflicts are open, decisions are stale, or a line is cut off
     """
-    if isinstance(report, BoxReport):
-        if out or strict:
-            raise UsageError("A log of boxes has no decisions to resolve", found="--out" if out else "--strict")
-        return _box_answer(report)
     problems = report.problems()
     refused = bool(strict and problems)
     if out and not refused:
         report.save(out)
     return Answer(report.data(), _lines(report, problems, out, refused=refused), int(refused))
-
-
-def _box_answer(report: BoxReport) -> Answer:
-    """Return the missing boxes that each reviewer drew, and how far every two reviewers agree."""
-    people = tuple(tuple(str(value) for value in one.values()) for one in report.reviewers())
-    pairs = tuple(
-        (
-            f"{one.first}, {one.second}",
-            f"{one.images:,}",
-            " and ".join(map(str, one.boxes)),
-            str(one.matched),
-            *("undefined" if value is None else f"{value:.3f}" for value in (one.f1, one.jaccard, one.mean_iou)),
-            str(one.same_label),
-        )
-        for one in report.agreement
-    )
-    shares = ("F1", "Jaccard", "mean IoU")
-    columns = ("reviewers", "complete by both", "boxes", f"IoU >= {report.iou}", *shares, "same label")
-    lines: list[Line] = [Table("Reviewers", ("reviewer", "images", "boxes", "declared complete"), people)]
-    if pairs:
-        lines += [Table("Agreement on boxes", columns, pairs)]
-    edits = report.replay
-    pending = len(edits.pending)
-    lines.append(f"{edits.refused} edits refused, {edits.unknown} lost in a kill, {pending} without an outcome")
-    for note in (note for one in report.files for note in one.notes()):
-        warn(note)
-    return Answer(report.data(), lines)
 
 
 def _lines(report: DecisionReport, problems: list[str], out: Path | None, *, refused: bool) -> list[Line]:
