@@ -168,7 +168,7 @@ def _evaluation_inputs(out: Path, name: str, world: World) -> list[str]:
 
 
 def _compare(out: Path) -> None:
-    from curation.benchmarks.elephant.figures import wilderness_curve
+    from curation.benchmarks.elephant.evaluation import wilderness_curve
 
     results = {
         name: json.loads((out / "scores" / name / "results.json").read_text(encoding="utf-8")) for name in DETECTORS
