@@ -88,6 +88,7 @@ def wilderness(folder: Path) -> Iterator[str]:
     for place, options in enumerate(
         (
             "--variant all --bootstrap 20",
+            "--variant paper",
             "--variant paper --set difficult=count --bootstrap 15 --bootstrap seed=3",
             "--variant official --bootstrap 15",
             "--variant official --set level_counts=float32",
