@@ -23,7 +23,7 @@ from curation.benchmarks.findmeifyoucan.report import score_histograms as ood_hi
 from curation.benchmarks.osod3.report import threshold_figure
 from curation.cli import main
 from curation.cooccurrence.cut import normalized_cut
-from curation.cooccurrence.cut_figures import matrix_figure
+from curation.cooccurrence.from_file import matrix_figure
 from curation.cooccurrence.graph import ClassGraph
 from curation.evaluation.class_scores import class_scores
 from curation.evaluation.figures import precision_recall_curves
