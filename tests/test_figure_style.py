@@ -20,7 +20,7 @@ from curation.benchmarks.elephant.evaluation import background_histogram, confus
 from curation.benchmarks.elephant.measures import KINDS
 from curation.benchmarks.findmeifyoucan.report import metric_bars
 from curation.benchmarks.findmeifyoucan.report import score_histograms as ood_histograms
-from curation.benchmarks.osod3.report import threshold_figure
+from curation.benchmarks.osod3.evaluation import threshold_figure
 from curation.cli import main
 from curation.cooccurrence.cut import normalized_cut
 from curation.cooccurrence.from_file import matrix_figure

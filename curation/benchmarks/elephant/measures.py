@@ -517,8 +517,6 @@ def fbeta_operating_points(
 
     Parameters
     ----------
-    matches : Matches
-        Outcome of each closed detection; ignored ones count nowhere.
     ratios, betas : sequence of str
         Decimal texts; they stand in the rows as they are. By default those of Table 4, as far as images go.
 
@@ -603,14 +601,8 @@ def diagnose(
 ) -> list[Record]:
     """Return how many kept detections are of each kind, per recall, on the closed set and on closed set + WR1.
 
-    A detection is kept when its score is at or above the closed set's threshold of its class.
-
-    Parameters
-    ----------
-    matches : Matches
-        Outcome of each closed detection.
-    similar : sequence of sequences of str
-        Sets of similar classes.
+    A detection is kept when its score is at or above the closed set's threshold of its class; `similar` are sets of
+    similar classes.
 
     Returns
     -------
