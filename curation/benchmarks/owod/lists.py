@@ -575,8 +575,3 @@ def _places_by_label(pools: Sequence[tuple[Shown, Int64s]], labels: Sequence[int
                 found[label].append(place[shows])
         start += len(images)
     return {label: np.concatenate(several) for label, several in found.items()}
-
-
-# The folder layout of the OWOD repositories (ORE, RE-OWOD): every class in VOC XML, lists under upstream names.
-# ``coco_annotation_to_voc_style.py`` and the data loader of RE-OWOD/RE-OWOD, the same in JosephKJ/OWOD, OW-DETR and
-# PROB. There the label views are made at load time, from the name of the dataset.

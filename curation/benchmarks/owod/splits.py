@@ -408,6 +408,3 @@ def _check_apart(split: Split, slot: str, other: str, sources: Mapping[str, Sour
             else "if they are different images: [datasets] train = ..., test = ... in the task file, two names; else "
             "the test images are training images too",
         )
-
-
-# The lists.
