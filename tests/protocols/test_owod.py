@@ -234,14 +234,7 @@ def test_m_owodb_mixes_voc_and_coco(sources: dict[str, Source], tmp_path: Path) 
 
 
 def _voc_entries() -> list[Any]:
-    classes = built_classes()
-    return [entry for entry in classes if entry.name in VOC_CLASSES]
-
-
-def built_classes() -> list[Any]:
-    from curation.benchmarks.owod.splits import TASKS, class_entries
-
-    return list(class_entries(TASKS["m-owodb"]))
+    return [entry for entry in SPLITS["m-owodb"].classes if entry.name in VOC_CLASSES]
 
 
 def test_rebuilding_gives_the_same_digest(sources: dict[str, Source]) -> None:

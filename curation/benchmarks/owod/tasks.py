@@ -309,7 +309,9 @@ def parse_tasks(text: str) -> TaskFile:
     # A text may hold half a character, which no UTF-8 does: the decoder refuses it.
     data = text.encode("utf-8", "surrogatepass")
     hint = "--tasks FILE reads a file"
-    declared = decode_json(data, TaskFile, ProtocolError, "The tasks cannot be read", where="--set tasks", hint=hint)
+    declared = decode_json(
+        data, TaskFile, ProtocolError, "The task file cannot be read", where="--set tasks", hint=hint
+    )
     _check(declared, "tasks")
     return declared
 
