@@ -309,5 +309,7 @@ def test_classes_of_the_splits() -> None:
         {"sports", "food"},
         {"electronic", "indoor", "kitchen"},
     ]
+    assert SPLITS["m-owodb"].tasks[2].introduced == SPLITS["s-owodb"].tasks[2].introduced
+    assert SPLITS["m-owodb"].tasks[0].introduced == VOC_CLASSES
     assert SPLITS["table2"].tasks[1].introduced[0] == "truck"
     assert "truck" not in SPLITS["table2"].tasks[0].introduced
