@@ -165,7 +165,7 @@ def matrix_figure(graph: ClassGraph, cut: Cut, stem: Path) -> list[Path]:
         for start, end in pairwise(borders):
             corner, size = (start - 0.5, start - 0.5), end - start
             axes.add_patch(Rectangle(corner, size, size, fill=False, edgecolor=SERIES[1], linewidth=1.4, clip_on=False))
-        meaning = dict[str, str](WEIGHTINGS).get(graph.weighting, "weight")
+        meaning = next((text for name, text in WEIGHTINGS.items() if name == graph.weighting), "weight")
         add_scale(figure, axes, image, meaning.partition(", ")[0])
         title = f"{len(names)} classes in {len(cut.clusters)} clusters: Ncut {float(cut.value):.4f}"
         set_title(figure, title, "white: never in one image; the frames are the clusters")

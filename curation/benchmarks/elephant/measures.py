@@ -4,9 +4,9 @@ The rules by which each variant assigns detections to objects; wilderness impact
 own code computes them; wilderness impact and A-OSE as the OWOD code does; F-beta operating points (Table 4); what kept
 detections are and lie on (section 4.1, Fig. 3, 4, 8-11; precedence after Hoiem et al.).
 
-To add a measure, declare it in `MEASURES` and yield its `Value` where the numbers of its variant are made. A table is
-declared in `TABLES`, where each variant has rows of its own, or in `SHARED`; its rows are records by the names of its
-columns.
+To add a measure, declare it in ``elephant.toml`` and yield its `Value` where the numbers of its variant are made. A
+table is declared in `TABLES`, where each variant has rows of its own, or in `SHARED`; its rows are records by the names
+of its columns.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
-from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from curation.benchmarks.facts import fact
 from curation.errors import EvaluationError, UsageError
 from curation.evaluation import input_order, matching, open_set
 from curation.evaluation.curves import (
@@ -77,79 +77,7 @@ OWOD = Rules(
 Parts = tuple[tuple[GroundTruth, Detections], ...]
 INTERPOLATED = "mean_interpolated_precision"
 """How the official code averages wilderness impact over classes: precision first, then one ratio."""
-_PAPER = "Dhamija et al., WACV 2020"
-_CODE = "the paper's eval.py and WIC.py"
-
-_precision = partial(Measure, unit="%", better="higher", undefined="no class has objects", ranked=True)
-_error = partial(Measure, unit="count", better="lower", source="Miller et al., ICRA 2018")
-MEASURES = (
-    _precision(
-        "mAP11",
-        "mean average precision of the closed set, 11 points",
-        "mean over classes with objects of the 11-point AP (VOC2007); equal scores make one point of the curve",
-        source="Everingham et al., IJCV 2010 (the rule of VOC2007)",
-    ),
-    _precision(
-        "mAP_area",
-        "mean average precision of the closed set, area",
-        "mean over classes with objects of the area under the precision envelope (VOC2010)",
-        source="VOC2010 development kit",
-    ),
-    _precision(
-        "mAP",
-        "mean average precision of the official code",
-        "mean of the 11-point AP over classes with a detection on the images of the level",
-        source=_CODE,
-        undefined="no class has a detection",
-    ),
-    Measure(
-        "AWI@{recall}",
-        "average wilderness impact at a recall",
-        "mean of WI over the levels k >= 1 (excl_level0) or k >= 0 (incl_level0) (paper, Table 2)",
-        unit="ratio",
-        better="lower",
-        source=f"{_PAPER}, Table 2",
-        undefined="no level has wilderness images, or no class reaches the recall",
-        ranked=True,
-    ),
-    _precision(
-        "mAP11_ties_in_input_order",
-        "mean average precision of the closed set, 11 points, equal scores in input order",
-        "the same, with a point of the curve after each detection",
-        ranked=False,
-    ),
-    _error(
-        "AOSE@{recall}",
-        "absolute open-set error at the threshold of a recall",
-        "detections of a known class with IoU > 0.5 to an unknown object",
-    ),
-    _error(
-        "AOSE_objects@{recall}",
-        "unknown objects called known at the threshold of a recall",
-        "distinct unknown objects with a detection of a known class of IoU > 0.5",
-    ),
-    Measure(
-        "WI_owod@{recall}",
-        "wilderness impact of OWOD's code",
-        "mean over classes of detections on unknown objects / mean of TP + FP, at the index of nearest recall",
-        unit="ratio",
-        better="lower",
-        source="code of ORE",
-        undefined="no class has both objects and detections, or none of theirs is right or wrong so far",
-    ),
-    _error(
-        "AOSE_owod",
-        "absolute open-set error of OWOD's code",
-        "AOSE at any score, scores to 3 and corners to 1 decimal",
-        source="code of ORE",
-    ),
-    _error(
-        "AOSE_objects_owod",
-        "unknown objects called known, by OWOD's code",
-        "distinct unknown objects of AOSE_owod",
-        source="code of ORE",
-    ),
-)
+MEASURES = fact(__package__, "measures", tuple[Measure, ...])
 
 
 def _columns(names: str, unit: str = "") -> tuple[Column, ...]:
@@ -203,27 +131,10 @@ SHARED = (
     Tidy("intervals", _columns("measure recall over_classes ratio estimate low high undefined reason")),
 )  # fmt: skip
 """What is of the detector on the closed matching, whatever the variant."""
-DEFINITIONS: dict[str, str] = {
-    "matching": "paper: per class, by falling score, ties in input order, IoU >= 0.5 with the object of highest IoU "
-    "of the class; taken already: false positive; difficult (unless counted) and crowd: neither (VOC's rule)",
-    "threshold": "score of the first true positive at which TP * 10 >= r * 10 * n on the closed set; kept are all "
-    "detections with score >= it (paper: the confidence at which 10, 30, 50 % of the known objects are found)",
-    "WI": "closed precision / open precision - 1 = FP_o / (TP_c + FP_c) at the threshold of the closed set; FP_o: all "
-    "detections of the class at or above it on the wilderness images of the level (paper, Fig. 5)",
+DEFINITIONS = {
+    **fact(__package__, "definitions", dict[str, str]),
     **{f"WI.{name}": text for name, text in open_set.READINGS.items()},
-    **formulas(MEASURES, "AWI"),
-    "levels": "wilderness ratio k/10: the first n_k wilderness images by ascending image id (paper, Fig. 5)",
-    **formulas(MEASURES, "mAP11", "mAP11_ties_in_input_order", "mAP_area"),
-    "official": "eval.py and WIC.py: best object of any class at float32 IoU >= 0.5, difficult ordinary, 11-point AP, "
-    "mean over classes with a detection on the images of the level, WI from interpolated precision, images "
-    "without annotation always wilderness, a closed one too, which then leaves N; of two right detections of an object "
-    "the first listed counts, and equal scores keep input order",
-    "owod": "OWOD voc_eval: IoU > 0.5, scores to 3 and corners to 1 decimal, WI at the index of nearest recall",
-    **formulas(MEASURES, "AOSE"),
-    "diagnosis": "kinds of kept detections (paper, section 4.1, Fig. 3 and 9) and what they lie on (Fig. 4); wr1: "
-    "closed set and the first n_closed images of the wilderness given, by id: the paper's WR1 if that is its part wr1",
-    "fbeta": "(1 + b^2) TP / ((TP + FP) + b^2 n), threshold of highest F, ties to the highest (paper, Table 4)",
-    "background_gap": "score of the class - background score, true positives of the closed set (paper, Fig. 8)",
+    **formulas(MEASURES, "AWI", "mAP11", "mAP11_ties_in_input_order", "mAP_area", "AOSE"),
 }
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 
+from curation.benchmarks.facts import fact
 from curation.errors import EvaluationError, UsageError
 from curation.evaluation.coco_engine import Engine, coco_decided_by_order, coco_precision
 from curation.evaluation.input_order import count_tie_sensitive
@@ -64,70 +65,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
 AVERAGES = ("AP_known", "AP_unk", "AP_known50", "AP_unk50", "AP_known75", "AP_unk75")
-_OSOD3 = "Hosoya et al., arXiv 2207.09775"
-
-
-def _average(key: str, name: str, formula: str, *, is_ranked: bool = False) -> Measure:
-    return Measure(
-        key,
-        name,
-        formula,
-        unit="%",
-        better="higher",
-        source=_OSOD3,
-        undefined="no such class has objects, or the problem does not define it",
-        ranked=is_ranked,
-    )
-
-
-def _at_theta(key: str, name: str, formula: str, *, undefined: str = "", is_ranked: bool = False) -> Measure:
-    is_ratio = key.startswith("WI")
-    return Measure(
-        key,
-        name,
-        formula,
-        unit="ratio" if is_ratio else "count",
-        better="lower",
-        source=f"{_OSOD3}, equation 1" if key == "WI" else "Miller et al., ICRA 2018" if key == "AOSE" else "",
-        undefined=undefined,
-        ranked=is_ranked,
-    )
-
-
-MEASURES = (
-    _average("AP_unk", "average precision of unknown", "COCO AP of the one class unknown, in percent", is_ranked=True),
-    _average(
-        "AP_known",
-        "average precision of known classes",
-        "mean over known classes with objects of COCO AP (IoU 0.50:0.95, all areas, 100 detections a class and "
-        "image), in percent",
-        is_ranked=True,
-    ),
-    _at_theta(
-        "AOSE",
-        "absolute open-set error at a confidence",
-        "detections of known classes, score >= theta, that overlap an unknown object with IoU >= 0.5",
-        is_ranked=True,
-    ),
-    _at_theta(
-        "WI",
-        "wilderness impact at a confidence",
-        "FP_open / (TP + FP - FP_open) = P_K / P_KU - 1 exactly (equation 1 of the paper)",
-        undefined="no detection but those on unknown objects",
-        is_ranked=True,
-    ),
-    _at_theta("FP_open", "open-set false positives at a confidence", "those of them that are false positives"),
-    _at_theta(
-        "WI_all_fp",
-        "wilderness impact of published code at a confidence",
-        "AOSE / (TP + FP), what published code computes; not P_K / P_KU - 1",
-        undefined="no detection",
-    ),
-    _average("AP_known50", "average precision of known classes at IoU 0.50", "AP_known at IoU 0.50"),
-    _average("AP_known75", "average precision of known classes at IoU 0.75", "AP_known at IoU 0.75"),
-    _average("AP_unk50", "average precision of unknown at IoU 0.50", "AP_unk at IoU 0.50"),
-    _average("AP_unk75", "average precision of unknown at IoU 0.75", "AP_unk at IoU 0.75"),
-)
+MEASURES = fact(__package__, "measures", tuple[Measure, ...])
 DEFINITIONS = formulas(MEASURES, "AP_known", "AP_unk", "AOSE", "FP_open", "WI", "WI_all_fp")
 
 
