@@ -216,7 +216,7 @@ def test_other_classes_of_the_source_are_unknown(draw: Draw) -> None:
         (CLOSED, {1: ["person"]}, "No image of the wilderness"),
         (CLOSED, {1: ["person"], 2: []}, "No image of the wilderness"),
         (CLOSED, {}, "No image of the wilderness"),
-        (CLOSED, {9: ["zebra"], 10: ["bear"]}, "cannot be had"),
+        (CLOSED, {9: ["zebra"], 10: ["bear"]}, "Not enough images"),
     ],
 )
 def test_sources_that_cannot_work(
