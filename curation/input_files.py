@@ -295,7 +295,7 @@ def read_declaration(
     error
         It is neither TOML nor JSON, or has other fields or types than the record.
     """
-    data = read_bytes(path, kind=kind, most=_MOST_BYTES_OF_DECLARATION, error=error)
+    data = read_bytes(path, kind=kind, most=_MOST_BYTES_OF_DECLARATION, error=error).removeprefix(BOM)
     what, expected = f"The {kind} cannot be read", example or f"fields {', '.join(record.__struct_fields__)}"
     if path.suffix.lower() != ".toml":
         return decode_json(data, record, error, what, where=str(path), expected=expected)

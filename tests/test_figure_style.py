@@ -16,14 +16,14 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from curation.benchmarks.elephant.diagnosis import KINDS
-from curation.benchmarks.elephant.figures import background_histogram, confusion_figure, error_bars, wilderness_curve
+from curation.benchmarks.elephant.evaluation import background_histogram, confusion_figure, error_bars, wilderness_curve
+from curation.benchmarks.elephant.measures import KINDS
 from curation.benchmarks.findmeifyoucan.report import metric_bars
 from curation.benchmarks.findmeifyoucan.report import score_histograms as ood_histograms
-from curation.benchmarks.osod3.report import threshold_figure
+from curation.benchmarks.osod3.evaluation import threshold_figure
 from curation.cli import main
 from curation.cooccurrence.cut import normalized_cut
-from curation.cooccurrence.cut_figures import matrix_figure
+from curation.cooccurrence.from_file import matrix_figure
 from curation.cooccurrence.graph import ClassGraph
 from curation.evaluation.class_scores import class_scores
 from curation.evaluation.figures import precision_recall_curves
@@ -87,8 +87,9 @@ def bars(splits: int, methods: int, *variants: str, world: OodWorld = EXAMPLE) -
 
 def confusion(detected: int, true: int) -> Drawer:
     counts = np.random.default_rng(0).poisson(1, (detected, true)) ** 4
-    matrix = {"rows": NAMES[:detected], "columns": NAMES[:true], "counts": counts.tolist()}
-    return lambda folder: confusion_figure(matrix, folder / "confusion", note="recall 0.3")
+    rows = [{"detected": NAMES[a], "true": NAMES[b], "detections": n} for (a, b), n in np.ndenumerate(counts)]
+    names = NAMES[:detected], NAMES[:true]
+    return lambda folder: confusion_figure(rows, *names, folder / "confusion", note="recall 0.3")
 
 
 def curve(case: int) -> list[dict[str, Any]]:
@@ -129,7 +130,7 @@ LOOKS = RNG.uniform(0.3, 0.9, 60).astype(np.float32)
 FIGURES: dict[str, Drawer] = {
     "impact 1": lambda folder: wilderness_curve({"a": RESULT}, folder / "a", intervals={"a": INTERVALS}),
     "impact 2": lambda folder: wilderness_curve({"a": RESULT, "b": RESULT}, folder / "b", note="variant paper"),
-    "errors": lambda folder: error_bars({"a": DIAGNOSIS}, folder / "errors"),
+    "errors": lambda folder: error_bars(DIAGNOSIS, "a", folder / "errors"),
     "confusion 2 x 3": confusion(2, 3),
     "confusion 20 x 80": confusion(20, 80),
     "confusion 60 x 80": confusion(60, 80),

@@ -141,7 +141,7 @@ def normalized_cut(graph: ClassGraph, k: int, options: CutOptions | None = None)
     labels = labels_of(core.names, best)
     value = normalized_cut_value(core, labels)
     return Cut(
-        clusters=_with_others(best, (*isolated, *apart), chosen),
+        clusters=best if chosen.isolated == "drop" else (tuple(sorted((*best[0], *isolated, *apart))), *best[1:]),
         value=value,
         lower_bound=bound,
         certificate=certificate,
@@ -187,12 +187,6 @@ def _core(graph: ClassGraph, k: int, options: CutOptions) -> tuple[ClassGraph, t
 
 def _listed(names: Sequence[str]) -> str:
     return ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
-
-
-def _with_others(best: Partition, others: Sequence[str], options: CutOptions) -> Partition:
-    if not others or options.isolated == "drop":
-        return best
-    return (tuple(sorted((*best[0], *others))), *best[1:])
 
 
 @contextmanager

@@ -5,21 +5,28 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+import numpy as np
 from msgspec import Meta
 
 from curation.arguments import checked
 from curation.cooccurrence.cut import KICKS, SOLVER_VERSION, Cut, CutOptions, normalized_cut
-from curation.cooccurrence.graph import UNIT, ClassGraph, class_graph, count_cooccurrence
+from curation.cooccurrence.graph import UNIT, WEIGHTINGS, ClassGraph, class_graph, count_cooccurrence
 from curation.csv_table import as_csv
 from curation.errors import UsageError
-from curation.figure_style import tables_alone
-from curation.input_files import read_plain
+from curation.figure_style import SERIES, add_scale, new_matrix, save_figure, set_title, tables_alone
+from curation.input_files import filled_lines, read_plain
 from curation.sources.coerce import as_source
 from curation.storage import publishing_files, write_text
 from curation.version import __version__
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_MOST_NAMED = 120
 
 
 @dataclass(frozen=True)
@@ -32,8 +39,6 @@ class ClassGroups:
 
     def save(self, folder: Path, *, figures: bool = False) -> list[Path]:
         """Write ``cut.json``, ``clusters.csv`` and ``matrix.csv`` together, with `figures` the matrix drawn too."""
-        from curation.cooccurrence.cut_figures import matrix_figure
-
         rows = [
             (place, name, self.facts["class_images"][name])
             for place, names in enumerate(self.facts["clusters"], 1)
@@ -89,7 +94,7 @@ def group_classes(
         parse annotation files again, and store nothing
     """
     source = as_source(file, dataset=dataset, part=part, cache=not no_cache)
-    counts = count_cooccurrence(source, _classes(classes))
+    counts = count_cooccurrence(source, None if classes is None else _class_list(classes))
     graph = class_graph(counts, weighting)
     cut = normalized_cut(graph, k, CutOptions(isolated, components, restarts))
     images = dict(zip(counts.names, counts.images.tolist(), strict=True))
@@ -128,14 +133,53 @@ def group_classes(
     return ClassGroups(graph, cut, facts)
 
 
-def _classes(path: Path | None) -> list[str] | None:
-    if path is None:
-        return None
-    try:
-        text = read_plain(path, kind="list of classes").decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise UsageError("The list of classes is not UTF-8", where=str(path), found=str(error)) from error
-    names = [line.strip() for line in text.splitlines() if line.strip()]
-    if not names:
+def matrix_figure(graph: ClassGraph, cut: Cut, stem: Path) -> list[Path]:
+    """Draw the weights with classes ordered by cluster, and within one by degree; cluster borders as lines.
+
+    Returns
+    -------
+    list of Path
+        PNG, SVG, and the CSV of the drawn matrix (class, cluster, weight to every class).
+    """
+    degree = dict(zip(graph.names, graph.degrees.tolist(), strict=True))
+    ordered = [sorted(cluster, key=lambda name: (-degree[name], name)) for cluster in cut.clusters]
+    names = [name for cluster in ordered for name in cluster]
+    order = [graph.names.index(name) for name in names]
+    table = graph.weights[np.ix_(order, order)]
+    borders = np.cumsum([0, *map(len, ordered)]).tolist()
+
+    def draw() -> Figure:
+        from matplotlib.colors import LogNorm
+        from matplotlib.patches import Rectangle
+
+        figure, axes, _ = new_matrix(names, names, most_named=_MOST_NAMED)
+        unit = UNIT if graph.weighting in ("jaccard", "pmi") else 1
+        shown = np.ma.masked_equal(table / unit, 0)
+        image = axes.imshow(
+            shown,
+            cmap="viridis_r",
+            norm=LogNorm(vmin=shown.min(), vmax=max(2 * shown.min(), shown.max())) if shown.count() else None,
+            interpolation="none",
+            aspect="auto",
+        )
+        for start, end in pairwise(borders):
+            corner, size = (start - 0.5, start - 0.5), end - start
+            axes.add_patch(Rectangle(corner, size, size, fill=False, edgecolor=SERIES[1], linewidth=1.4, clip_on=False))
+        meaning = next((text for name, text in WEIGHTINGS.items() if name == graph.weighting), "weight")
+        add_scale(figure, axes, image, meaning.partition(", ")[0])
+        title = f"{len(names)} classes in {len(cut.clusters)} clusters: Ncut {float(cut.value):.4f}"
+        set_title(figure, title, "white: never in one image; the frames are the clusters")
+        return figure
+
+    clusters = [number for number, cluster in enumerate(ordered, 1) for _ in cluster]
+    rows = [(name, cluster, *row) for name, cluster, row in zip(names, clusters, table.tolist(), strict=True)]
+    return save_figure(draw, stem, ("class", "cluster", *names), rows)
+
+
+def _class_list(path: Path) -> list[str]:
+    lines = filled_lines(
+        read_plain(path, kind="list of classes"), str(path), UsageError, "The list of classes is not UTF-8"
+    )
+    if not lines:
         raise UsageError("The list of classes is empty", where=str(path), expected="one name a line")
-    return names
+    return [name for _, name in lines]

@@ -31,7 +31,6 @@ _NOTES = (
     "of that recall, mean over classes, lower is better; its average is over the ratios above 0. Undefined: no",
     "class reaches the recall, or the wilderness has too few images.",
 )
-_TITLE_WIDTH = 45
 
 
 def comparison_lines(results: Mapping[str, Result]) -> list[str]:
@@ -42,35 +41,29 @@ def comparison_lines(results: Mapping[str, Result]) -> list[str]:
     results : mapping of detector name to result
         What ``curation evaluate elephant --json`` prints of each detector on the same images.
     """
-    averages = {name: {row["ratio"]: row["mAP11"] for row in result["levels"]} for name, result in results.items()}
-    last = list(next(iter(averages.values())))[-1]
-    rows = {"mAP, closed set": [_text(one["0.0"], ".2f") for one in averages.values()]}
-    rows[f"mAP, wilderness ratio {last}"] = [_text(one[last], ".2f") for one in averages.values()]
-    impacts = {name: _impacts(result) for name, result in results.items()}
-    for title in next(iter(impacts.values())):
-        rows[title] = [_text(one[title], ".4f") for one in impacts.values()]
-    lines = ["Detectors of different caution on the same images (variant paper)", ""]
-    lines += [
-        f"{title:{_TITLE_WIDTH}}" + "".join(f"{text:>12}" for text in texts)
-        for title, texts in ({"": list(results)} | rows).items()
-    ]
-    return [*lines, "", *_NOTES]
+    columns = {name: _numbers(result) for name, result in results.items()}
+    rows = {"": list(columns)} | {
+        title: [one[title] for one in columns.values()] for title in next(iter(columns.values()))
+    }
+    lines = [f"{title:45}" + "".join(f"{text:>12}" for text in texts) for title, texts in rows.items()]
+    return ["Detectors of different caution on the same images (variant paper)", "", *lines, "", *_NOTES]
 
 
-def _impacts(result: Result) -> dict[str, float | None]:
-    """Return WI where the wilderness has as many images as the closed set, None where it has fewer; and the average."""
+def _numbers(result: Result) -> dict[str, str]:
+    def text(value: float | None, digits: int = 4) -> str:
+        return "undefined" if value is None else f"{value:.{digits}f}"
+
+    first, last = result["levels"][0], result["levels"][-1]
     at_equal_sets = {
         row["recall"]: row["WI"] for row in result["impact"] if (row["over_classes"], row["ratio"]) == ("macro", "1.0")
     }
     average = {row["recall"]: row["excl_level0"] for row in result["average_impact"] if row["over_classes"] == "macro"}
     return {
-        **{f"wilderness impact at ratio 1, recall {recall}": at_equal_sets.get(recall) for recall in average},
-        **{f"average wilderness impact, recall {recall}": value for recall, value in average.items()},
+        "mAP, closed set": text(first["mAP11"], 2),
+        f"mAP, wilderness ratio {last['ratio']}": text(last["mAP11"], 2),
+        **{f"wilderness impact at ratio 1, recall {recall}": text(at_equal_sets.get(recall)) for recall in average},
+        **{f"average wilderness impact, recall {recall}": text(value) for recall, value in average.items()},
     }
-
-
-def _text(value: float | None, form: str) -> str:
-    return "undefined" if value is None else format(value, form)
 
 
 DEFAULT_SIZES = (160, 140, 330)
@@ -78,7 +71,7 @@ DETECTORS = ("bold", "cautious")
 PARTS = ("closed", "wilderness")
 _MARKER = ".made-by-curation-demo"
 _MADE = ("world", "manifest", "truth", "detections", "scores")
-_MOST_VOC = 4000
+_MOST = (4000, 4000, MOST_COCO_IMAGES)
 _MANIFEST = "elephant/drawn-world"
 
 
@@ -97,7 +90,9 @@ def run_demo(out: Path, *, sizes: Sequence[int] = DEFAULT_SIZES) -> None:
     UsageError
         The folder was not made by the demo, or there are too few or too many images.
     """
-    _check_sizes(sizes)
+    if not all(1 <= size <= most for size, most in zip(sizes, _MOST, strict=True)):
+        expected = "1 to {:,} of VOC train, 1 to {:,} of VOC test, 1 to {:,} of COCO".format(*_MOST)
+        raise UsageError("The demo cannot draw that many images", where="--images", expected=expected)
     _prepare(out)
     _say(1, "Draw a small world in the layouts of VOC2007 and COCO")
     world = draw_world(out / "world", n_train=sizes[0], n_test=sizes[1], n_coco=sizes[2])
@@ -168,7 +163,7 @@ def _evaluation_inputs(out: Path, name: str, world: World) -> list[str]:
 
 
 def _compare(out: Path) -> None:
-    from curation.benchmarks.elephant.figures import wilderness_curve
+    from curation.benchmarks.elephant.evaluation import wilderness_curve
 
     results = {
         name: json.loads((out / "scores" / name / "results.json").read_text(encoding="utf-8")) for name in DETECTORS
@@ -199,19 +194,6 @@ def _curation(*arguments: str, report: Path | None = None) -> None:
 
 def _say(number: int, text: str) -> None:
     print(f"\n[{number}/6] {text}", flush=True)
-
-
-def _check_sizes(sizes: Sequence[int]) -> None:
-    for size, what, most in zip(
-        sizes, ("VOC train", "VOC test", "COCO"), (_MOST_VOC, _MOST_VOC, MOST_COCO_IMAGES), strict=True
-    ):
-        if not 1 <= size <= most:
-            raise UsageError(
-                f"The demo cannot draw that many {what} images",
-                where="--images",
-                expected=f"1 to {most}",
-                found=str(size),
-            )
 
 
 def _prepare(out: Path) -> None:

@@ -7,7 +7,9 @@ does not know and may mistake for them (a truck for a car, a vase for a bottle, 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+import tomllib
+from collections.abc import Sequence
+from importlib.resources import files
 from io import BytesIO
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,35 +26,9 @@ Pixels = npt.NDArray[np.uint8]
 WIDTH, HEIGHT = 160, 120
 MOST_COCO_IMAGES = 9_991
 _COLUMN = 53  # pixels, a third of a photo
-_COCO = {"aeroplane": (5, "airplane"), "boat": (9, "boat"), "bottle": (44, "bottle"), "car": (3, "car"),
-         "sheep": (20, "sheep"), "tvmonitor": (72, "tv"), "elephant": (22, "elephant"), "kite": (38, "kite"),
-         "laptop": (73, "laptop"), "truck": (8, "truck"), "vase": (86, "vase"), "zebra": (24, "zebra"),
-         "bear": (23, "bear"), "pizza": (59, "pizza"), "surfboard": (42, "surfboard")}  # fmt: skip
-KNOWN, UNKNOWN = tuple(_COCO)[:6], tuple(_COCO)[6:]
-
-_PAINTS = {"pale": (225, 225, 222), "grey": (128, 128, 134), "dark": (35, 35, 38), "screen": (70, 115, 175),
-           "glass": (45, 110, 65), "paint": (200, 60, 50)}  # fmt: skip
-_THINGS = {
-    "aeroplane": "2.1: pale oval 0 .38 1 .68, grey shape .4 .5 .6 .5 .3 1 .2 1, paint shape 0 0 .1 0 .2 .5 .06 .5",
-    "boat": "1: dark box .48 0 .52 .72, pale shape .54 .03 .54 .64 .97 .64, paint shape 0 .7 1 .7 .84 1 .16 1",
-    "bottle": ".44: glass box .35 0 .65 .4, glass box 0 .34 1 1, pale box 0 .6 1 .8",
-    "car": "1.9: paint shape .2 .42 .34 .05 .75 .05 .85 .42, paint box 0 .38 1 .82, dark oval .1 .62 .32 1, "
-    "dark oval .66 .62 .88 1",
-    "sheep": "1.3: dark box .2 .66 .27 1, dark box .6 .66 .67 1, pale oval .04 .1 .86 .8, dark oval .78 .15 1 .55",
-    "tvmonitor": "1.3: dark box 0 0 1 .8, screen box .06 .08 .94 .72, dark box .44 .8 .56 .92, dark box .25 .9 .75 1",
-    "elephant": "1.35: grey box .12 .55 .25 1, grey box .64 .55 .77 1, grey oval 0 .1 .82 .8, grey oval .62 0 .98 .5, "
-    "grey box .9 .25 1 .85",
-    "kite": ".85: pale shape .5 0 1 .45 .5 .82, paint shape .5 0 0 .45 .5 .82, paint shape .5 .78 .66 1 .34 1",
-    "laptop": "1.3: dark box .06 0 .94 .76, screen box .12 .07 .88 .68, grey shape .06 .78 .94 .78 1 1 0 1",
-    "truck": "1.95: pale box 0 0 .66 .76, paint box .68 .25 1 .82, dark oval .03 .62 .25 1, dark oval .74 .62 .96 1",
-    "vase": ".5: glass box .3 0 .7 .3, glass oval 0 .25 1 1, pale box .1 .6 .9 .68",
-    "bear": "1.3: dark box .1 .6 .23 1, dark box .62 .6 .75 1, dark oval 0 .12 .86 .84, dark oval .7 .1 1 .5",
-    "pizza": "1.1: paint oval 0 0 1 1, pale oval .09 .09 .91 .91, paint oval .3 .3 .45 .45, paint oval .6 .5 .75 .65",
-    "surfboard": "2.2: pale oval 0 .3 1 .72, paint box .1 .47 .9 .54, grey shape .1 .5 .26 .5 .1 1",
-    "zebra": "1.3: dark box .12 .6 .19 1, dark box .7 .6 .77 1, pale oval 0 .25 .85 .75, pale shape .66 .4 .84 0 1 .2, "
-    "dark box .2 .3 .25 .7, dark box .4 .3 .45 .7, dark box .6 .3 .65 .7",
-}
-"""Width over height of each thing, and what it is drawn of, in coordinates from 0 to 1."""
+_FACTS = tomllib.loads(files(__package__).joinpath("things.toml").read_text(encoding="utf-8"))
+_THINGS: dict[str, dict[str, Any]] = _FACTS["things"]
+KNOWN, UNKNOWN = tuple(_THINGS)[:6], tuple(_THINGS)[6:]
 
 
 class Thing(NamedTuple):
@@ -128,7 +104,7 @@ def _write_coco(world: World, n_images: int, rng: Rng) -> None:
                 {
                     "id": len(annotations) + 1,
                     "image_id": number,
-                    "category_id": _COCO[thing][0],
+                    "category_id": _THINGS[thing]["coco"][0],
                     "bbox": [x, y, w, h],
                     "area": w * h,
                     "iscrowd": 0,
@@ -140,7 +116,9 @@ def _write_coco(world: World, n_images: int, rng: Rng) -> None:
         "licenses": [{"id": 1, "name": "CC0", "url": "https://creativecommons.org/publicdomain/zero/1.0/"}],
         "images": images,
         "annotations": annotations,
-        "categories": [{"id": number, "name": name} for number, name in sorted(_COCO.values())],
+        "categories": [
+            {"id": number, "name": name} for number, name in sorted(thing["coco"] for thing in _THINGS.values())
+        ],
     }
     write_text(world.coco_json, json.dumps(content), guarded=False)
 
@@ -168,7 +146,7 @@ def draw_scene(names: Sequence[str], rng: Rng) -> tuple[Pixels, list[Thing]]:
     scene[horizon:] = np.array([112, 142, 84]) + rng.normal(0, 12, 3)
     things = []
     for column, name in zip(rng.permutation(3).tolist(), names, strict=False):
-        proportion = float(_THINGS[name].partition(":")[0]) * rng.uniform(0.85, 1.15)
+        proportion = _THINGS[name]["proportion"] * rng.uniform(0.85, 1.15)
         width = min(rng.uniform(26, 50), 70 * proportion, _COLUMN - 4)
         size = (round(width), max(8, round(width / proportion)))
         x = column * _COLUMN + int(rng.integers(1, _COLUMN - size[0]))
@@ -190,18 +168,13 @@ def draw_thing(name: str, width: int, height: int, rng: Rng) -> tuple[Pixels, np
     image = Image.new("RGBA", (width, height), (0, 0, 0, 0))
     pen = ImageDraw.Draw(image)
     shade = rng.normal(0, 30, 3)
-    for paint, kind, points in _shapes(_THINGS[name].partition(": ")[2], image.size):
-        colour = tuple((np.array(_PAINTS[paint]) + shade).clip(0, 255).astype(int).tolist())
+    for shape in _THINGS[name]["drawn"]:
+        paint, kind, *corners = shape.split()
+        points = [float(at) * (size - 1) for at, size in zip(corners, image.size * (len(corners) // 2), strict=True)]
+        colour = tuple((np.array(_FACTS["paints"][paint]) + shade).clip(0, 255).astype(int).tolist())
         {"oval": pen.ellipse, "box": pen.rectangle, "shape": pen.polygon}[kind](points, fill=colour)
     pixels = np.asarray(image)[:, :: -1 if rng.random() < 0.5 else 1]
     return pixels[..., :3], pixels[..., 3] / 255
-
-
-def _shapes(text: str, size: tuple[int, int]) -> Iterator[tuple[str, str, list[tuple[float, float]]]]:
-    for shape in text.split(", "):
-        paint, kind, *numbers = shape.split()
-        pairs = zip(map(float, numbers[::2]), map(float, numbers[1::2]), strict=True)
-        yield paint, kind, [(x * (size[0] - 1), y * (size[1] - 1)) for x, y in pairs]
 
 
 def read_photo(path: Path) -> Pixels:

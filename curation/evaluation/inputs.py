@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, TypeVar
@@ -356,7 +356,7 @@ class OnePart:
 
 
 def classes_listed(
-    parts: Sequence[tuple[Part, ReadDetections]], *, most: int = MOST_LISTED, named: Collection[str] = ()
+    parts: Sequence[tuple[Part, ReadDetections]], *, most: int = MOST_LISTED
 ) -> tuple[list[tuple[Part, ReadDetections]], list[str]]:
     """Return parts of the same classes with those that a result lists, and what to know of the others.
 
@@ -367,14 +367,12 @@ def classes_listed(
     ----------
     most : int
         Classes that a result lists one by one; of more, it lists those in use.
-    named : collection of str
-        Classes that are listed besides, where that is so.
     """
     classes = parts[0][0].truth.classes
     if len(classes) <= most:
         return list(parts), []
     used = [classes_in_use(part.truth, read.detections) for part, read in parts]
-    kept = np.unique(np.concatenate([*used, [k for k, name in enumerate(classes) if name in named]])).astype(np.int64)
+    kept = np.unique(np.concatenate(used)).astype(np.int64)
     shown = [(part, read, of_classes(part.truth, read.detections, kept)) for part, read in parts]
     listed = [(replace(part, truth=truth), replace(read, detections=found)) for part, read, (truth, found) in shown]
     note = (

@@ -94,7 +94,7 @@ def test_a_root_stands_for_the_parts_it_offers(world: SmallWorld, tmp_path: Path
     [
         (["elefant"], "did you mean elephant?"),
         (["elephant", "--set", "ratio=1"], "did you mean ratios?"),
-        (["elephant", "--set", "ratios=99"], "cannot be had"),
+        (["elephant", "--set", "ratios=99"], "Not enough images"),
         (["elephant", "--set", "ratios"], "NAME=VALUE"),
         (["elephant", "--set", "ratios=1", "--set", "ratios=2"], "twice"),
         (["elephant", "--source", "voc=x"], "no such source"),

@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 from fractions import Fraction
-from itertools import product
 
 import numpy as np
 import numpy.typing as npt
 
 from curation.cooccurrence.graph import ClassGraph
+from tests.worlds.graphs import ncut, partitions
 
 
 def graph_of(names: Sequence[str], weights: npt.NDArray[np.int64]) -> ClassGraph:
@@ -62,28 +62,8 @@ def planted_graph(sizes: Sequence[int], images: int, noise: float, seed: int = 0
     return graph_of([f"{number:04}" for number in range(len(group))], weights), group.tolist()
 
 
-def ncut_in_loops(graph: ClassGraph, labels: Sequence[int]) -> Fraction:
-    """The formula, edge by edge."""
-    total = Fraction(0)
-    for cluster in set(labels):
-        cut = volume = 0
-        for a, row in enumerate(graph.weights.tolist()):
-            for b, weight in enumerate(row):
-                volume += weight * (labels[a] == cluster)
-                cut += weight * (labels[a] == cluster and labels[b] != cluster)
-        total += Fraction(cut, volume)
-    return total
-
-
 def best_by_force(graph: ClassGraph, k: int) -> Fraction:
     """The lowest value over all labellings with k clusters that have company."""
-    values = []
-    degrees = graph.degrees.tolist()
-    for rest in product(range(k), repeat=len(graph.names) - 1):
-        labels = (0, *rest)
-        volumes = [0] * k
-        for label, degree in zip(labels, degrees, strict=True):
-            volumes[label] += degree
-        if min(volumes) > 0:
-            values.append(ncut_in_loops(graph, labels))
-    return min(values)
+    weights = graph.weights.tolist()
+    values = (ncut(weights, labels) for labels in partitions(len(graph.names), k))
+    return min(value for value in values if value is not None)

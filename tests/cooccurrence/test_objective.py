@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from curation.cooccurrence.search import between_clusters, labels_of, normalized_cut_value, partition_of, refine
 from curation.errors import CutError
-from tests.cooccurrence.graphs import ncut_in_loops, small_graph
+from tests.cooccurrence.graphs import small_graph
+from tests.worlds.graphs import ncut
 
 
 @given(st.integers(0, 500), st.lists(st.integers(0, 2), min_size=9, max_size=9))
@@ -21,7 +22,7 @@ def test_formula(seed: int, labels: list[int]) -> None:
             normalized_cut_value(graph, labels)
         return
     value = normalized_cut_value(graph, labels)
-    assert value == ncut_in_loops(graph, labels)
+    assert value == ncut(graph.weights.tolist(), labels)
     shares = (np.diagonal(between) / between.sum(axis=1)).sum()
     assert float(value) == pytest.approx(3 - shares, abs=1e-12)
     assert 0 <= value <= 3

@@ -3,9 +3,8 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from curation.benchmarks.elephant.diagnosis import ALL_CLASSES, KINDS
 from curation.benchmarks.elephant.evaluation import Evaluated
-from curation.benchmarks.elephant.measures import INTERPOLATED, TABLES, Shared
+from curation.benchmarks.elephant.measures import ALL_CLASSES, INTERPOLATED, KINDS, TABLES, Shared
 from curation.evaluation.measures import Measured, Value
 
 Row = Mapping[str, Any]

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curation.benchmarks.elephant.diagnosis import EDGES, background_gap, histogram
+from curation.benchmarks.elephant.measures import EDGES, background_gap
 from curation.evaluation.problem import Detections, GroundTruth
 from tests.evaluation import elephant_rows
 from tests.evaluation.worlds import match
@@ -61,12 +61,15 @@ def test_edges_are_the_floats_nearest_to_the_decimals() -> None:
 
 
 def test_edges_belong_to_the_bin_above_and_1_to_the_last() -> None:
+    def bins(gap: float) -> Any:
+        return gaps_of([max(gap, 0.0)], [max(-gap, 0.0)])["hist20"]
+
     for k in range(20):
         expected = [0] * 20
         expected[k] = 1
-        assert histogram(np.array([EDGES[k]])) == expected
-        assert histogram(np.array([np.nextafter(EDGES[k + 1], -2)])) == expected
-    assert histogram(np.array([1.0]))[19] == 1
+        assert bins(EDGES[k]) == expected
+        assert bins(np.nextafter(EDGES[k + 1], -2)) == expected
+    assert bins(1.0)[19] == 1
 
 
 @given(st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=1, max_size=8))

@@ -1,6 +1,5 @@
 """Error diagnosis: every kind by hand, a plain loop as oracle, and the hand-checked golden case."""
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -8,8 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from curation.benchmarks.elephant.diagnosis import HOIEM_SIMILAR, KINDS, diagnose, read_similar_sets
-from curation.errors import CurationError, EvaluationError, MissingFileError, UsageError
+from curation.benchmarks.elephant.measures import HOIEM_SIMILAR, KINDS, diagnose
 from curation.evaluation.matching import thresholds
 from curation.evaluation.problem import Detections, GroundTruth, Scene
 from tests.evaluation import elephant_rows
@@ -116,13 +114,10 @@ def test_precedence_is_own_class_then_similar_then_other() -> None:
     assert total == counted(correct=1, localization=1, similar=1)
 
 
-def test_similar_sets_and_overlap_are_configurable() -> None:
+def test_similar_sets_are_an_argument() -> None:
     on_sofa, on_dog = (2, CAT, BOX, 0.9), (1, CAT, BOX, 0.9)
-    sets = [["cat", "sofa"]]
-    assert kinds_of_cats([on_sofa], similar=sets)["similar"] == 1
-    assert kinds_of_cats([on_dog], similar=sets)["other"] == 1
-    assert kinds_of_cats([on_dog], similar=[])["other"] == 1
-    assert kinds_of_cats([(2, CAT, TENTH, 0.9)], minimum_iou=0.11)["mixed_unknown"] == 1
+    assert kinds_of_cats([on_sofa], similar=[["cat", "sofa"]])["similar"] == 1
+    assert kinds_of_cats([on_dog], similar=[["cat", "sofa"]])["other"] == 1
 
 
 def test_wilderness_counts_the_first_n_closed_images_only() -> None:
@@ -155,43 +150,6 @@ def test_hoiem_sets_are_the_published_ones() -> None:
     named = {name for members in HOIEM_SIMILAR for name in members}
     assert len(named) == 17
     assert not named & {"bottle", "pottedplant", "tvmonitor"}
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ('[["cat", "lion"]]', "class that is not known"),
-        ('[["cat", "dog", "cat"]]', "names a class twice"),
-        ('{"cat": "dog"}', "cannot be read"),
-        ('[["cat", 3]]', "cannot be read"),
-        ('[["cat", "dog"]', "cannot be read"),
-        ("", "cannot be read"),
-    ],
-)
-def test_bad_files_of_similar_sets_are_refused(tmp_path: Path, content: str, message: str) -> None:
-    path = tmp_path / "similar.json"
-    path.write_text(content, encoding="utf-8")
-    with pytest.raises(EvaluationError, match=message) as caught:
-        read_similar_sets(path, CLASSES)
-    assert str(path) in str(caught.value.where)
-
-
-def test_absent_file_of_similar_sets_is_named(tmp_path: Path) -> None:
-    with pytest.raises(MissingFileError):
-        read_similar_sets(tmp_path / "similar.json", CLASSES)
-
-
-def test_similar_sets_are_read_from_json(tmp_path: Path) -> None:
-    path = tmp_path / "similar.json"
-    path.write_text('[["cat", "sofa"], ["cat", "dog"]]', encoding="utf-8")
-    assert read_similar_sets(path, CLASSES) == (("cat", "sofa"), ("cat", "dog"))
-
-
-@pytest.mark.parametrize("options", [{"minimum_iou": 0.0}, {"minimum_iou": float("nan")}, {"similar": [["lion"]]}])
-def test_unusable_parameters_are_refused(options: dict[str, Any]) -> None:
-    with pytest.raises(CurationError) as caught:
-        kinds_of_cats([], **options)
-    assert isinstance(caught.value, UsageError | EvaluationError)
 
 
 def slow_iou(one: Any, two: Any) -> float:

@@ -10,13 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from curation.benchmarks.elephant.measures import (
-    TABLE_4_RATIOS,
-    available_ratios,
-    f_beta,
-    fbeta_operating_points,
-    images_at_ratio,
-)
+from curation.benchmarks.elephant.measures import TABLE_4_RATIOS, f_beta, fbeta_operating_points, images_at_ratio
 from curation.errors import EvaluationError, UsageError
 from curation.evaluation.problem import Detections, GroundTruth, Scene
 from tests.evaluation import elephant_rows
@@ -120,8 +114,6 @@ def test_images_at_ratio_is_exact() -> None:
     assert images_at_ratio("2.1", 60) == 126
     assert images_at_ratio("0.25", 4952) == 1238
     assert [images_at_ratio(ratio, 4952) for ratio in TABLE_4_RATIOS[-2:]] == [19808, 21046]
-    assert available_ratios(4952, 23008) == TABLE_4_RATIOS
-    assert available_ratios(10, 10)[-1] == "1.0"
 
 
 def test_equal_f_takes_the_highest_threshold() -> None:
@@ -156,9 +148,8 @@ def test_class_without_detections_is_undefined_and_without_hits_is_zero() -> Non
         ({"ratios": ("-1",)}, "not a usable number"),
         ({"ratios": ("1e999999999",)}, "not a usable number"),
         ({"ratios": ("nan",)}, "not a usable number"),
-        ({"betas": ("0.0",)}, "must be positive"),
+        ({"betas": ("0.0",)}, "not a usable number"),
         ({"betas": ("b",)}, "not a usable number"),
-        ({"formula": "printed"}, "Unknown F-beta formula"),
     ],
 )
 def test_unusable_parameters_are_refused(options: dict[str, Any], message: str) -> None:

@@ -11,9 +11,8 @@ from xml.etree import ElementTree
 import pytest
 from PIL import Image
 
-from curation.benchmarks.elephant.diagnosis import ALL_CLASSES, KINDS
-from curation.benchmarks.elephant.figures import background_histogram, confusion_figure, error_bars, wilderness_curve
-from curation.benchmarks.elephant.measures import INTERPOLATED
+from curation.benchmarks.elephant.evaluation import background_histogram, confusion_figure, error_bars, wilderness_curve
+from curation.benchmarks.elephant.measures import ALL_CLASSES, INTERPOLATED, KINDS
 from curation.csv_table import as_csv
 from curation.errors import EvaluationError
 from curation.evaluation.figures import precision_recall_curves
@@ -46,7 +45,8 @@ DIAGNOSIS = [
     for part in ("closed", "wr1")
     for name, counts in (("cat", COUNTS), ("dog", dict.fromkeys(KINDS)), (ALL_CLASSES, COUNTS))
 ]
-MATRIX = {"rows": ["cat", "dog"], "columns": ["cat", "dog", "bear"], "counts": [[5, 0, 1], [1, 900, 0]]}
+CELLS = (("cat", "cat", 5), ("cat", "bear", 1), ("dog", "cat", 1), ("dog", "dog", 900), ("dog", "", 7))
+OVERLAPS = [{"detected": one, "true": other, "detections": n} for one, other, n in CELLS]
 CURVES = {"A": {"cat": {"recall": [0.5, 1.0], "precision": [1.0, 0.5], "score": [0.9, 0.1]}}}
 THRESHOLDS = {"A": [{"recall": "0.3", "class": "cat", "threshold": 0.9, "TP": 1, "FP": 0, "reached": 0.5}]}
 GAPS = [
@@ -63,8 +63,8 @@ def draw_all(folder: Path) -> list[Path]:
     return [
         *wilderness_curve({"A": RESULT}, folder / "one", intervals={"A": INTERVALS}),
         *wilderness_curve({"A": RESULT, "B": RESULT}, folder / "two", reading="pooled", note="variant paper"),
-        *error_bars({"A": DIAGNOSIS}, folder / "errors"),
-        *confusion_figure(MATRIX, folder / "confusion"),
+        *error_bars(DIAGNOSIS, "A", folder / "errors"),
+        *confusion_figure(OVERLAPS, ["cat", "dog"], ["cat", "dog", "bear"], folder / "confusion"),
         *precision_recall_curves(CURVES, folder / "curves", thresholds=THRESHOLDS),
         *background_histogram(GAPS, bins("cat"), folder / "gap"),
     ]
@@ -151,15 +151,15 @@ def test_official_result_has_one_reading(tmp_path: Path) -> None:
 
 
 def test_small_wilderness_draws_the_closed_part_only(tmp_path: Path) -> None:
-    paths = error_bars({"A": [row for row in DIAGNOSIS if row["part"] == "closed"]}, tmp_path / "errors")
+    paths = error_bars([row for row in DIAGNOSIS if row["part"] == "closed"], "A", tmp_path / "errors")
     assert {row[1] for row in table(paths, "errors")[1:]} == {"closed"}
 
 
 def test_hostile_names_are_drawn_as_text(tmp_path: Path) -> None:
     name = r"$\frac{1}$_^\n" + "x" * 300 + "\x1b[31m\n=1+1"
     wilderness_curve({name: RESULT, "B": RESULT}, tmp_path / "curve", note=name)
-    confusion_figure({"rows": [name], "columns": [name], "counts": [[1]]}, tmp_path / "matrix", note=name)
-    error_bars({name: [{"recall": "0.3", "part": "closed", "class": name, **COUNTS}]}, tmp_path / "e")
+    confusion_figure([{"detected": name, "true": name, "detections": 1}], [name], [name], tmp_path / "m", note=name)
+    error_bars([{"recall": "0.3", "part": "closed", "class": name, **COUNTS}], name, tmp_path / "e")
     precision_recall_curves({name: {name: CURVES["A"]["cat"]}}, tmp_path / "pr", note=name)
     background_histogram([GAPS[0] | {"class": name}], bins(name), tmp_path / "gap")
     assert len(list(tmp_path.glob("*.png"))) == 5
@@ -179,8 +179,8 @@ def test_csv_quotes_and_leaves_none_empty() -> None:
     "draw",
     [
         lambda stem: wilderness_curve({}, stem),
-        lambda stem: error_bars({}, stem),
-        lambda stem: confusion_figure({"rows": [], "columns": [], "counts": []}, stem),
+        lambda stem: error_bars([], "A", stem),
+        lambda stem: confusion_figure([], [], [], stem),
         lambda stem: precision_recall_curves({}, stem),
         lambda stem: precision_recall_curves({"A": {}}, stem),
         lambda stem: background_histogram(GAPS, [], stem),
@@ -193,5 +193,5 @@ def test_nothing_to_draw_is_an_error_and_leaves_no_file(draw: Any, tmp_path: Pat
 
 
 def test_empty_matrix_of_zeros_is_drawn(tmp_path: Path) -> None:
-    confusion_figure({"rows": ["a"], "columns": ["a", "b"], "counts": [[0, 0]]}, tmp_path / "zeros")
+    confusion_figure([], ["a"], ["a", "b"], tmp_path / "zeros")
     assert (tmp_path / "zeros.png").exists()

@@ -39,22 +39,3 @@ def check_every_number(golden: Path, capsys: pytest.CaptureFixture[str]) -> None
         )
     ]
     assert not found
-
-
-@real_files("held")
-@pytest.mark.parametrize(
-    ("options", "name"),
-    [
-        ((), "paper"),
-        (("--set", "difficult=count"), "paper_difficult_counted"),
-        (("--variant", "official"), "official"),
-        (("--variant", "official", "--set", "level_counts=float32"), "official_float32_counts"),
-    ],
-)
-def check_each_reading_alone(
-    golden: Path, capsys: pytest.CaptureFixture[str], options: tuple[str, ...], name: str
-) -> None:
-    expected = json.loads((golden / "expected.json").read_text(encoding="utf-8"))
-    ours = evaluate(golden, capsys, *options)
-    assert not differences(ours[name], expected[name], name, tolerance=1e-9)
-    assert {key for key in expected if key.startswith(("paper", "official"))} & set(ours) == {name}

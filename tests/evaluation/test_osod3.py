@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,8 @@ from tests.evaluation.osod3_rows import of_measured
 from tests.evaluation.osod3_world import DETECTIONS, KNOWN, OBJECTS, UNKNOWN, random_world, write_world
 from tests.protocols import osod3_world as manifests
 from tests.real_files import real_files
+from tests.worlds import osod3_reference as reference
+from tests.worlds.boxes import Guess, Thing
 
 
 def scored(
@@ -81,60 +84,27 @@ def check_the_golden_case(shared: Path) -> None:
                 ), (profile, name)
 
 
-def in_loops(objects: Any, detections: Any, theta: float, profile: str) -> dict[str, int]:
-    """TP, FP, A-OSE and FP_open, one detection after the other."""
-
-    def overlap(a: Any, b: Any) -> tuple[float, float]:
-        w = min(a[0] + a[2], b[0] + b[2]) - max(a[0], b[0])
-        h = min(a[1] + a[3], b[1] + b[3]) - max(a[1], b[1])
-        common = max(w, 0) * max(h, 0)
-        return common / (a[2] * a[3] + b[2] * b[3] - common), common / (a[2] * a[3])
-
-    counts = dict.fromkeys(("TP", "FP", "AOSE", "FP_open"), 0)
-    for name in KNOWN:
-        taken: set[int] = set()
-        ranked = sorted((one for one in detections if one[1] == name), key=lambda one: -one[2])
-        for image, _, score, box in ranked:
-            own = [(overlap(box, one[2]), place, one[3]) for place, one in enumerate(objects)
-                   if one[0] == image and one[1] == name]  # fmt: skip
-            is_open = any(
-                one[0] == image and one[1] in UNKNOWN and not one[3] and overlap(box, one[2])[0] >= 0.5
-                for one in objects
-            )
-            if profile == "clean":
-                free = [one for one in own if not one[2] and one[1] not in taken and one[0][0] >= 0.5]
-                crowd = any(one[2] and (one[0][0] >= 0.5 or one[0][1] >= 0.5) for one in own)
-                best = max(free, key=lambda one: (one[0][0], -one[1]), default=None)
-                outcome = "TP" if best else "" if crowd else "FP"
-            else:
-                best = max(own, key=lambda one: (one[0][0], -one[1]), default=None)
-                if best is None or best[0][0] < 0.5:
-                    outcome, best = "FP", None
-                else:
-                    outcome = "" if best[2] else "FP" if best[1] in taken else "TP"
-            if outcome == "TP" and best:
-                taken.add(best[1])
-            if score >= theta:
-                counts["AOSE"] += is_open
-                if outcome:
-                    counts[outcome] += 1
-                counts["FP_open"] += is_open and outcome == "FP"
-    return counts
-
-
 @pytest.mark.parametrize("seed", range(12))
 def test_curves_are_what_loops_count(tmp_path: Path, seed: int) -> None:
     objects, detections = random_world(seed)
     objects += [(1, "cat", [0.0, 0.0, 9.0, 9.0], 0), (1, "lynx", [300.0, 300.0, 9.0, 9.0], 0)]
-    result = scored(write_world(tmp_path, objects, detections, images=6), thetas=("0", "0.35", "0.7"))
-    for profile, rows in result["curves"].items():
-        for row in rows:
-            expected = in_loops(objects, detections, row["theta"], profile)
-            assert {name: row[name] for name in expected} == expected
+    thetas = ("0", "0.35", "0.7")
+    result = scored(write_world(tmp_path, objects, detections, images=6), thetas=thetas)
+    things = [Thing(image, name, whole(box), bool(crowd)) for image, name, box, crowd in objects]
+    guesses = [Guess(image, name, whole(box), round(100 * score)) for image, name, score, box in detections]
+    seen = reference.relabelled(things, KNOWN, UNKNOWN, "delete")
+    for variant, rows in result["curves"].items():
+        expected = reference.curve(seen, guesses, KNOWN, variant, [Fraction(one) for one in thetas])
+        for row, theirs in zip(rows, expected, strict=True):
+            assert row == {
+                name: value if value is None else pytest.approx(float(value)) for name, value in theirs.items()
+            }
             assert row["FP_open"] <= row["AOSE"]
-            if row["WI"] is not None and row["P_KU"]:
-                assert row["WI"] == pytest.approx(row["P_K"] / row["P_KU"] - 1)
         assert [row["AOSE"] for row in rows] == sorted((row["AOSE"] for row in rows), reverse=True)
+
+
+def whole(box: Any) -> Any:
+    return tuple(map(int, box))
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -2,13 +2,14 @@
 
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from curation.benchmarks.elephant.lists import build, default_name
+from curation.benchmarks.elephant.lists import FIGURES, PARAMETERS, TRAINING_FIGURES, build, default_name, level_count
 from curation.benchmarks.parts import KNOWN_OF_VOC as KNOWN
 from curation.benchmarks.parts import UNKNOWN_TO_VOC as UNKNOWN
 from curation.benchmarks.parts import voc_classes as class_entries
@@ -215,7 +216,7 @@ def test_other_classes_of_the_source_are_unknown(draw: Draw) -> None:
         (CLOSED, {1: ["person"]}, "No image of the wilderness"),
         (CLOSED, {1: ["person"], 2: []}, "No image of the wilderness"),
         (CLOSED, {}, "No image of the wilderness"),
-        (CLOSED, {9: ["zebra"], 10: ["bear"]}, "cannot be had"),
+        (CLOSED, {9: ["zebra"], 10: ["bear"]}, "Not enough images"),
     ],
 )
 def test_sources_that_cannot_work(
@@ -233,26 +234,16 @@ def test_too_small_a_wilderness_names_the_sizes(draw: Draw) -> None:
     assert "6 images without a known class" in text
     assert "10 images" in text
     assert "--set ratios=1.2" in text
+    assert len(built(draw, ratios="1.2").ids("wr1.2")) == 6
     with pytest.raises(ProtocolError):
         built(draw, ratios="0.1")  # floor(0.5) = 0
-
-
-def test_largest_ratio_suggested_works(draw: Draw) -> None:
-    assert len(built(draw, ratios="1.2").ids("wr1.2")) == 6
 
 
 def test_set_order_needs_numbers(draw: Draw) -> None:
     source = draw("coco", "x", dict(enumerate(COCO.values())))
     native = source.images.native.astype("U20")
     native[0] = "no-number"
-    images = type(source.images)(
-        native=native,
-        numbers=source.images.numbers,
-        file_names=source.images.file_names,
-        widths=source.images.widths,
-        heights=source.images.heights,
-    )
-    texts = Source(**{**vars(source), "images": images})
+    texts = replace(source, images=replace(source.images, native=native))
     sources = {"voc2007-test": draw("voc2007", "test", CLOSED), "coco": texts}
     with pytest.raises(ProtocolError, match="numbers"):
         build(sources, parameters())
@@ -295,3 +286,70 @@ def test_as_many_images_as_the_official_part_are_no_evidence_alone(draw: Draw) -
         assert len(coco.images) == 5000
         # The paper: 969 of the 5,000 images of val2017 show none of the known classes.
         assert build({"voc2007-test": closed, "coco": coco}, parameters()).header.name == name
+
+
+read_ratios, read_orders = (one.read for one in PARAMETERS[:2])
+
+
+@pytest.mark.parametrize(
+    ("text", "ratios"),
+    [("1.0", ("1",)), ("0.50,1,2.25", ("0.5", "1", "2.25")), ("007", ("7",)), ("4.600", ("4.6",)), ("10", ("10",))],
+)
+def test_ratios(text: str, ratios: tuple[str, ...]) -> None:
+    assert read_ratios(text) == ratios
+    assert read_ratios(",".join(ratios)) == ratios
+
+
+@pytest.mark.parametrize(
+    "text", ["", "0", "0.0", "-1", "1e3", "nan", "1,", "1,1.0", ".5", "1.", "1/2", "\u0661", "9999999", "1 2"]
+)
+def test_bad_ratios(text: str) -> None:
+    with pytest.raises(ProtocolError, match="ratio"):
+        read_ratios(text)
+
+
+def test_orders() -> None:
+    assert read_orders("hash, id") == ("hash", "id")
+    for text in ("", "set", "hash,hash", "id,,hash"):
+        with pytest.raises(ProtocolError, match="order"):
+            read_orders(text)
+
+
+def test_salt() -> None:
+    read_salt = PARAMETERS[-1].read
+    assert read_salt("a b") == "a b"
+    for text in ("", "x" * 101, "a\nb"):
+        with pytest.raises(ProtocolError, match="salt"):
+            read_salt(text)
+
+
+def test_defaults_can_be_read() -> None:
+    assert {one.name: one.read(one.default) for one in PARAMETERS} == {
+        "ratios": ("1",),
+        "orders": ("cpython_set", "hash"),
+        "salt": "elephant/wilderness-ratio",
+    }
+
+
+def test_figures_add_up() -> None:
+    closed = {name: number for name, (number, _) in FIGURES["closed"].items()}
+    assert closed["closed.boxes"] == closed["closed.non_difficult_boxes"] + closed["closed.difficult_boxes"]
+    wild = {name: number for name, (number, _) in FIGURES["wilderness"].items()}
+    assert wild["wilderness.images"] == wild["wilderness.annotated_images"] + wild["wilderness.unannotated_images"]
+    assert wild["coco.images"] - wild["coco.annotated_images"] == wild["wilderness.unannotated_images"]
+    assert wild["wr1.images"] == closed["closed.images"]
+    # VOC2007 trainval has 5,011 images and 15,662 objects; VOC2012 trainval 11,540 and 31,561.
+    assert [sum(column) for column in zip(*list(TRAINING_FIGURES.values())[:2], strict=True)][:2] == [5011, 15662]
+    assert [sum(column) for column in zip(*list(TRAINING_FIGURES.values())[2:], strict=True)][:2] == [11540, 31561]
+
+
+def test_the_paper_has_47_levels() -> None:
+    assert level_count(4952, 23008) == FIGURES["wilderness"]["wilderness.levels"][0]
+
+
+@given(st.integers(1, 500), st.integers(0, 3000))
+def test_levels_counted_one_by_one(closed: int, wilderness: int) -> None:
+    levels = 0
+    while levels * closed // 10 <= wilderness:
+        levels += 1
+    assert level_count(closed, wilderness) == levels

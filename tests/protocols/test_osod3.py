@@ -10,8 +10,10 @@ import msgspec
 import numpy as np
 import pytest
 
-from curation.benchmarks.building import rebuild
-from curation.benchmarks.osod3.problems import INNER_NODES, SUPERCLASSES, read_superclass
+from curation.benchmarks.building import read_parameters, rebuild
+from curation.benchmarks.osod3.lists import declare
+from curation.benchmarks.osod3.problems import INNER_NODES, NAMES, SUPERCLASSES, read_superclass
+from curation.benchmarks.registry import find_benchmark
 from curation.errors import CurationError, ManifestError, ProtocolError
 from curation.manifest.header import ClassEntry, header_as_data
 from curation.manifest.manifest import Manifest, read_manifest, write_manifest
@@ -301,7 +303,8 @@ def check_cub_s_real_metadata(shared: Path) -> None:
     for case in (1, 2, 3, 4):
         manifest = built(sources, problem="cub", rotation=case)
         counts.append(len(manifest.ids("train")) + len(manifest.ids("val")))
-        assert len(manifest.ids("test")) == 5794
+        assert manifest.digest == read_manifest(COMMITTED / f"cub-{case}" / "1.0.0").digest
+        assert (len(manifest.ids("test")), len(names(manifest, "unknown"))) == (5794, 50)
         assert all(one.paper in (None, one.obtained) for one in manifest.header.figures)
     assert sum(counts) == 3 * 5994
     assert all(abs(count - 4496) < 20 for count in counts)
@@ -361,3 +364,38 @@ def test_class_entries_have_an_index_only_where_known() -> None:
 def test_settings_that_are_refused(settings: dict[str, Any], words: str) -> None:
     with pytest.raises(ProtocolError, match=words):
         built(OPEN, **settings)
+
+
+def _declared(superclass: str, rotation: int) -> Manifest:
+    given = {"superclass": superclass, "rotation": str(rotation)}
+    return declare({}, read_parameters(find_benchmark("osod3"), given))
+
+
+COMMITTED = Path(__file__).parents[2] / "manifests" / "osod3"
+
+
+@pytest.mark.parametrize("superclass", SUPERCLASSES)
+def test_committed_manifests_are_the_rule(superclass: str) -> None:
+    known: list[str] = []
+    for rotation in (1, 2, 3, 4):
+        manifest = _declared(superclass, rotation)
+        first, committed = (
+            read_manifest(COMMITTED / f"openimages-{superclass}-{rotation}" / version) for version in ("1.0.0", "2.0.0")
+        )
+        assert committed.digest == manifest.digest
+        assert committed.header.supersedes.digest == first.digest  # type: ignore[union-attr]
+        # Their rule says group_of=keep.
+        assert {part.view.crowd for part in first.header.parts} == {"ignore"}
+        assert {part.view.crowd for part in committed.header.parts} == {"keep"}
+        assert not committed.lists
+        known += [entry.aliases[0] for entry in manifest.header.classes if entry.role == "known"]
+    assert sorted(known) == list(SUPERCLASSES[superclass])
+
+
+@real_files("openimages")
+def check_names_are_those_of_the_class_descriptions(shared: Path) -> None:
+    lines = (shared / "data/openimages/class-descriptions-boxable.csv").read_text("utf-8").splitlines()
+    listed = dict(line.split(",", 1) for line in lines)
+    assert set(NAMES) == {key for keys in (*SUPERCLASSES.values(), *INNER_NODES.values()) for key in keys}
+    # Copies circulate with the name of one class left blank.
+    assert all(listed[key].strip('"') in (name, "") for key, name in NAMES.items())

@@ -2,9 +2,10 @@
 
 import io
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -116,22 +117,24 @@ def coco_run(folder: Path, engine: str) -> Run:
     return Run("coco", words, committed("coco"), engine)
 
 
+RUNS: dict[str, Callable[[Path], Run]] = {
+    "elephant": lambda folder: elephant_run(folder, "--variant", "all"),
+    "voc": partial(voc_run, form="json"),
+    **{f"coco {one}": partial(coco_run, engine=one) for one in ENGINES},
+    **{f"owod {one}": partial(owod_run, world=one, profile="all") for one in ("once", "repeated")},
+    **{f"ovcoco {one}": partial(ovcoco_run, engine=one) for one in ENGINES},
+    **{one: partial(owod_run, world=one, profile="all", protocol=one) for one in ("rwd", "nuowodb")},
+    **{f"osod3 {one} {two}": partial(osod3_run, outside=one, engine=two) for one in OUTSIDE for two in ENGINES},
+    **{f"findmeifyoucan {one}": partial(findmeifyoucan_run, profile="all", rule=one)
+       for one in findmeifyoucan.THRESHOLDS},
+    **{one: partial(classifiers_run, protocol=one) for one in ("imagenet", "ssb")},
+    **{one: partial(image_ood_run, protocol=one) for one in image_ood.SETS},
+}  # fmt: skip
+"""Each evaluator on each of its worlds, every variant in it, by each engine."""
+
+
 def every_run(folder: Path) -> Iterator[Run]:
-    """Yield one run of each evaluator on each of its worlds, every variant in it, by each engine."""
-    places = (folder / str(number) for number in range(100))
-
-    def place() -> Path:
-        made = next(places)
-        made.mkdir()
-        return made
-
-    yield elephant_run(place(), "--variant", "all")
-    yield voc_run(place(), "json")
-    yield from (coco_run(place(), engine) for engine in ENGINES)
-    yield from (owod_run(place(), world, "all") for world in ("once", "repeated"))
-    yield from (ovcoco_run(place(), engine) for engine in ENGINES)
-    yield from (owod_run(place(), name, "all", name) for name in ("rwd", "nuowodb"))
-    yield from (osod3_run(place(), outside, engine) for outside in OUTSIDE for engine in ENGINES)
-    yield from (findmeifyoucan_run(place(), "all", rule) for rule in findmeifyoucan.THRESHOLDS)
-    yield from (classifiers_run(place(), protocol) for protocol in ("imagenet", "ssb"))
-    yield from (image_ood_run(place(), protocol) for protocol in image_ood.SETS)
+    """Yield all of `RUNS`, each in a folder of its own."""
+    for number, run in enumerate(RUNS.values()):
+        (made := folder / str(number)).mkdir()
+        yield run(made)

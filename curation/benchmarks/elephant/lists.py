@@ -129,7 +129,18 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
     wilderness = wilderness_part(coco, shows_known, classes)
     sizes = {ratio: int(Fraction(ratio) * len(closed.ids)) for ratio in parameters["ratios"]}
     for ratio, size in sizes.items():
-        _require_size(ratio, size, len(closed.ids), len(wilderness.ids), _file_of(coco))
+        available = len(wilderness.ids)
+        if not 1 <= size <= available:
+            largest = Fraction(available, len(closed.ids))
+            usable = int(largest * 10) / 10 or float(int(largest * 1000) / 1000)
+            raise ProtocolError(
+                f"Not enough images for wilderness ratio {ratio}",
+                where=f"source {COCO}: {_file_of(coco)}",
+                expected=f"1 to {available} images: the wilderness source has {available} images without a known class",
+                found=f"floor({ratio} * {len(closed.ids)}) = {size} images",
+                hint="a larger COCO part, such as train2017, or, where the manifest fixes no ratio, "
+                f"--set ratios={usable}",
+            )
     walks, depends_on_file_order = walks_of(coco, shows_known, parameters, sorted(sizes.values()))
     selected = [
         parts.make_part(
@@ -302,19 +313,6 @@ def _notes(coco: Source, depends_on_file_order: bool) -> tuple[str, ...]:
             "The notebook fills it in the order of images in the file: --set orders=cpython_set_as_listed."
         )
     return tuple(notes)
-
-
-def _require_size(ratio: str, size: int, closed: int, available: int, file: str) -> None:
-    if not 1 <= size <= available:
-        largest = Fraction(available, closed)
-        usable = int(largest * 10) / 10 or float(int(largest * 1000) / 1000)
-        raise ProtocolError(
-            f"Wilderness ratio {ratio} cannot be had from this source",
-            where=f"source {COCO}: {file}",
-            expected=f"1 to {available} images: the wilderness source has {available} images without a known class",
-            found=f"floor({ratio} * {closed}) = {size} images",
-            hint=f"a larger COCO part, such as train2017, or, where the manifest fixes no ratio, --set ratios={usable}",
-        )
 
 
 def _file_of(source: Source) -> str:
@@ -569,19 +567,14 @@ def _walk(numbers: Int64s, size: int) -> Int64s:
         waiting[holder[earlier]] = True
         waiting[pending] = table[slot] != pending
         pending = np.flatnonzero(waiting[:empty])
-        _advance(pending, start, probe, perturb, size - 1)
+        # On to the next slot of each probe sequence: nine linear probes where they fit, then a jump.
+        jump = probe[pending] >= np.where(start[pending] + _LINEAR_PROBES < size, _LINEAR_PROBES, 0)
+        probe[pending] += 1
+        jumping = pending[jump]
+        perturb[jumping] >>= _PERTURB_SHIFT
+        start[jumping] = (start[jumping] * 5 + 1 + perturb[jumping]) & (size - 1)
+        probe[jumping] = 0
     return table[table < empty]
-
-
-def _advance(pending: Int64s, start: Int64s, probe: Int64s, perturb: Int64s, mask: int) -> None:
-    """Move some arrivals to the next slot of their probe sequence: nine linear probes where they fit, then a jump."""
-    last_probe = np.where(start[pending] + _LINEAR_PROBES <= mask, _LINEAR_PROBES, 0)
-    jump = probe[pending] >= last_probe
-    probe[pending] += 1
-    jumping = pending[jump]
-    perturb[jumping] >>= _PERTURB_SHIFT
-    start[jumping] = (start[jumping] * 5 + 1 + perturb[jumping]) & mask
-    probe[jumping] = 0
 
 
 def _check(numbers: Int64s) -> None:

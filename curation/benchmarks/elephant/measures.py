@@ -1,11 +1,12 @@
 """What the Elephant paper and the codes around it measure, declared and computed as rows.
 
 The rules by which each variant assigns detections to objects; wilderness impact and mAP as the paper says and as its
-own code computes them; wilderness impact and A-OSE as the OWOD code does; F-beta operating points (Table 4).
+own code computes them; wilderness impact and A-OSE as the OWOD code does; F-beta operating points (Table 4); what kept
+detections are and lie on (section 4.1, Fig. 3, 4, 8-11; precedence after Hoiem et al.).
 
-To add a measure, declare it in `MEASURES` and yield its `Value` where the numbers of its variant are made. A table is
-declared in `TABLES`, where each variant has rows of its own, or in `SHARED`; its rows are records by the names of its
-columns.
+To add a measure, declare it in ``elephant.toml`` and yield its `Value` where the numbers of its variant are made. A
+table is declared in `TABLES`, where each variant has rows of its own, or in `SHARED`; its rows are records by the names
+of its columns.
 """
 
 from __future__ import annotations
@@ -13,12 +14,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
-from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from curation.benchmarks.elephant.diagnosis import ALL_CLASSES, KINDS, Record
+from curation.benchmarks.facts import fact
 from curation.errors import EvaluationError, UsageError
 from curation.evaluation import input_order, matching, open_set
 from curation.evaluation.curves import (
@@ -29,12 +29,28 @@ from curation.evaluation.curves import (
     eleven_point,
     precision_at_recall,
 )
-from curation.evaluation.matching import Matches, OperatingPoints, assign, recall_names
+from curation.evaluation.matching import Matches, OperatingPoints, assign, best_overlap, recall_names
 from curation.evaluation.measures import Measure, Measured, Value, formulas, percent
 from curation.evaluation.open_set import Levels
-from curation.evaluation.problem import Bools, Detections, Floats, GroundTruth, Int64s, Scene
+from curation.evaluation.problem import UNKNOWN, Bools, Detections, Floats, GroundTruth, Int32s, Int64s, Scene
 from curation.evaluation.result import Column, Tidy
 from curation.evaluation.variants import IOU, Rules, round_as_text
+
+Record = dict[str, Any]
+"""A row of a table."""
+ALL_CLASSES = "all classes"
+KINDS: dict[str, str] = {
+    "correct": "true positive",
+    "localization": "closed image, IoU at or above the limit with an object of the same class (duplicates included)",
+    "similar": "closed image, … with an object of a similar class",
+    "other": "closed image, … with an object of any other known class",
+    "unknown_unknown": "wilderness image, … with any labelled object",
+    "mixed_unknown": "anywhere, no object at that IoU: background, labelled or not",
+    "ignored": "matched to a difficult or crowd object; outside the total",
+}
+"""What each kind of detection is; on a closed image the first that applies, in this order."""
+CORRECT, LOCALIZATION, SIMILAR, OTHER, UNKNOWN_UNKNOWN, MIXED_UNKNOWN, IGNORED = range(len(KINDS))
+
 
 PAPER = Rules(
     name="paper",
@@ -58,82 +74,10 @@ OWOD = Rules(
     overlap=">",
     text=True,
 )
-Part = tuple[GroundTruth, Detections]
+Parts = tuple[tuple[GroundTruth, Detections], ...]
 INTERPOLATED = "mean_interpolated_precision"
 """How the official code averages wilderness impact over classes: precision first, then one ratio."""
-_PAPER = "Dhamija et al., WACV 2020"
-_CODE = "the paper's eval.py and WIC.py"
-
-_precision = partial(Measure, unit="%", better="higher", undefined="no class has objects", ranked=True)
-_error = partial(Measure, unit="count", better="lower", source="Miller et al., ICRA 2018")
-MEASURES = (
-    _precision(
-        "mAP11",
-        "mean average precision of the closed set, 11 points",
-        "mean over classes with objects of the 11-point AP (VOC2007); equal scores make one point of the curve",
-        source="Everingham et al., IJCV 2010 (the rule of VOC2007)",
-    ),
-    _precision(
-        "mAP_area",
-        "mean average precision of the closed set, area",
-        "mean over classes with objects of the area under the precision envelope (VOC2010)",
-        source="VOC2010 development kit",
-    ),
-    _precision(
-        "mAP",
-        "mean average precision of the official code",
-        "mean of the 11-point AP over classes with a detection on the images of the level",
-        source=_CODE,
-        undefined="no class has a detection",
-    ),
-    Measure(
-        "AWI@{recall}",
-        "average wilderness impact at a recall",
-        "mean of WI over the levels k >= 1 (excl_level0) or k >= 0 (incl_level0) (paper, Table 2)",
-        unit="ratio",
-        better="lower",
-        source=f"{_PAPER}, Table 2",
-        undefined="no level has wilderness images, or no class reaches the recall",
-        ranked=True,
-    ),
-    _precision(
-        "mAP11_ties_in_input_order",
-        "mean average precision of the closed set, 11 points, equal scores in input order",
-        "the same, with a point of the curve after each detection",
-        ranked=False,
-    ),
-    _error(
-        "AOSE@{recall}",
-        "absolute open-set error at the threshold of a recall",
-        "detections of a known class with IoU > 0.5 to an unknown object",
-    ),
-    _error(
-        "AOSE_objects@{recall}",
-        "unknown objects called known at the threshold of a recall",
-        "distinct unknown objects with a detection of a known class of IoU > 0.5",
-    ),
-    Measure(
-        "WI_owod@{recall}",
-        "wilderness impact of OWOD's code",
-        "mean over classes of detections on unknown objects / mean of TP + FP, at the index of nearest recall",
-        unit="ratio",
-        better="lower",
-        source="code of ORE",
-        undefined="no class has both objects and detections, or none of theirs is right or wrong so far",
-    ),
-    _error(
-        "AOSE_owod",
-        "absolute open-set error of OWOD's code",
-        "AOSE at any score, scores to 3 and corners to 1 decimal",
-        source="code of ORE",
-    ),
-    _error(
-        "AOSE_objects_owod",
-        "unknown objects called known, by OWOD's code",
-        "distinct unknown objects of AOSE_owod",
-        source="code of ORE",
-    ),
-)
+MEASURES = fact(__package__, "measures", tuple[Measure, ...])
 
 
 def _columns(names: str, unit: str = "") -> tuple[Column, ...]:
@@ -187,27 +131,10 @@ SHARED = (
     Tidy("intervals", _columns("measure recall over_classes ratio estimate low high undefined reason")),
 )  # fmt: skip
 """What is of the detector on the closed matching, whatever the variant."""
-DEFINITIONS: dict[str, str] = {
-    "matching": "paper: per class, by falling score, ties in input order, IoU >= 0.5 with the object of highest IoU "
-    "of the class; taken already: false positive; difficult (unless counted) and crowd: neither (VOC's rule)",
-    "threshold": "score of the first true positive at which TP * 10 >= r * 10 * n on the closed set; kept are all "
-    "detections with score >= it (paper: the confidence at which 10, 30, 50 % of the known objects are found)",
-    "WI": "closed precision / open precision - 1 = FP_o / (TP_c + FP_c) at the threshold of the closed set; FP_o: all "
-    "detections of the class at or above it on the wilderness images of the level (paper, Fig. 5)",
+DEFINITIONS = {
+    **fact(__package__, "definitions", dict[str, str]),
     **{f"WI.{name}": text for name, text in open_set.READINGS.items()},
-    **formulas(MEASURES, "AWI"),
-    "levels": "wilderness ratio k/10: the first n_k wilderness images by ascending image id (paper, Fig. 5)",
-    **formulas(MEASURES, "mAP11", "mAP11_ties_in_input_order", "mAP_area"),
-    "official": "eval.py and WIC.py: best object of any class at float32 IoU >= 0.5, difficult ordinary, 11-point AP, "
-    "mean over classes with a detection on the images of the level, WI from interpolated precision, images "
-    "without annotation always wilderness, a closed one too, which then leaves N; of two right detections of an object "
-    "the first listed counts, and equal scores keep input order",
-    "owod": "OWOD voc_eval: IoU > 0.5, scores to 3 and corners to 1 decimal, WI at the index of nearest recall",
-    **formulas(MEASURES, "AOSE"),
-    "diagnosis": "kinds of kept detections (paper, section 4.1, Fig. 3 and 9) and what they lie on (Fig. 4); wr1: "
-    "closed set and the first n_closed images of the wilderness given, by id: the paper's WR1 if that is its part wr1",
-    "fbeta": "(1 + b^2) TP / ((TP + FP) + b^2 n), threshold of highest F, ties to the highest (paper, Table 4)",
-    "background_gap": "score of the class - background score, true positives of the closed set (paper, Fig. 8)",
+    **formulas(MEASURES, "AWI", "mAP11", "mAP11_ties_in_input_order", "mAP_area", "AOSE"),
 }
 
 
@@ -216,15 +143,6 @@ def paper(scene: Scene, matches: Matches, points: OperatingPoints, levels: Level
 
     AP is of all images of a level (`curation.evaluation.curves.average_precision_by_level`), in %; wilderness impact
     of the threshold of the closed set (`curation.evaluation.open_set.wilderness_impact`).
-
-    Parameters
-    ----------
-    matches : Matches
-        Outcome of each closed detection.
-    points : OperatingPoints
-        Thresholds of the closed set.
-    levels : Levels
-        Of the wilderness.
     """
     classes = scene.closed.classes
     precision = average_precision_by_level(classes, scene.inside, matches, scene.outside, levels)
@@ -232,15 +150,13 @@ def paper(scene: Scene, matches: Matches, points: OperatingPoints, levels: Level
     first_level = levels.first_level(scene.outside.image)
     n_detections = np.bincount(first_level, minlength=len(levels) + 1)[:-1].cumsum().tolist()
     flavours = ("mAP11", "mAP_area", "mAP11_ties_in_input_order")
-    means = {name: list(map(percent, precision[name])) for name in flavours}
+    by_level = zip(*(precision[name] for name in flavours), strict=True)
+    averages = [dict(zip(flavours, map(percent, row), strict=True)) for row in by_level]
     tables["levels"] = [
-        {
-            "ratio": ratio,
-            "n_wild_images": images,
-            "n_wild_detections": found,
-            **{name: means[name][k] for name in means},
-        }
-        for k, (ratio, images, found) in enumerate(zip(levels.names, levels.images.tolist(), n_detections, strict=True))
+        {"ratio": ratio, "n_wild_images": images, "n_wild_detections": found, **average}
+        for ratio, images, found, average in zip(
+            levels.names, levels.images.tolist(), n_detections, averages, strict=True
+        )
     ]
     tables["average_precision"] = [
         {"ratio": ratio, "class": name} | {key: percent(precision[key][ratio][name]) for key in ("AP11", "AP_area")}
@@ -252,7 +168,7 @@ def paper(scene: Scene, matches: Matches, points: OperatingPoints, levels: Level
         for name, n in zip(classes, matches.n_positive.tolist(), strict=True)
     ]
     values = [
-        *(Value(name, means[name][0]) for name in flavours),
+        *(Value(name, tables["levels"][0][name]) for name in flavours),
         *(
             Value("AWI", row["excl_level0"], {"recall": row["recall"]})
             for row in tables["average_impact"]
@@ -278,19 +194,18 @@ def official(
 
     The code differs from the paper's text: matching against objects of any class, float32 IoU, difficult objects
     ordinary, interpolated precision instead of a threshold, a ratio of class means, and images without annotation
-    always counted as wilderness. Its float32 level counts are a variant (`curation.evaluation.open_set.LEVEL_COUNTS`).
+    always counted as wilderness.
 
     The level counts refer to the images of the closed file that are not wilderness by the code's rule: those without
-    annotation (or with an unknown object) are, and leave N. Means run over the classes that have a detection on the
-    images of the level; a class without ground truth counts as 0. Two faults of the code are not imitated: it breaks
-    off on empty detections, and a crowd region shifts the list of objects it matches against (here crowd only counts
-    in the number of positives).
+    annotation (or with an unknown object) are, and leave N. A class without ground truth counts as 0. Two faults of
+    the code are not imitated: it breaks off on empty detections, and a crowd region shifts the list of objects it
+    matches against (here crowd only counts in the number of positives).
     """
     closed, inside, wilderness, outside = scene
     wild = ~np.isin(np.arange(closed.n_images), closed.image)
     wild[closed.image[closed.label < 0]] = True
     n_wild, n_known = int(wild.sum()), int((~wild).sum())
-    # Without an image that stays closed every level is level 0.
+    # Without a closed image every level is level 0.
     most = open_set.OFFICIAL_LEVELS if n_known else 1
     levels = open_set.wilderness_levels(max(n_known, 1), n_wild + wilderness.n_images, counts=counts, most=most)
     first_level = np.where(wild, levels.first_level(np.cumsum(wild) - 1), 0)
@@ -361,13 +276,12 @@ class Shared(NamedTuple):
     decided_by_order: int = 0
 
 
-def owod(parts: tuple[Part, ...]) -> Shared:
+def owod(parts: Parts) -> Shared:
     """Return wilderness impact at recalls 0.1 to 0.9 and A-OSE as ``voc_eval`` of OWOD, over all parts together.
 
     As in the official text files, scores are rounded to 3 decimals and corners to 1. Equal scores keep input order
-    (the official sort is unstable). A class without ground truth is left out of wilderness impact and listed. Impact is
-    the mean over classes of detections on an unknown object / mean of TP + FP, each at the index whose recall is
-    nearest (``nearest_recalls``). A-OSE is of detections of any score, difficult and crowd objects included.
+    (the official sort is unstable). A class without ground truth is left out of wilderness impact and listed. A-OSE is
+    of detections of any score, difficult and crowd objects included.
     """
     classes = parts[0][0].classes
     rounded = tuple((truth, round_as_text(detections)) for truth, detections in parts)
@@ -396,12 +310,8 @@ def owod(parts: tuple[Part, ...]) -> Shared:
                 for name, count, positive, some in lines
             ],
             "nearest_recalls": [
-                {
-                    "recall": str(recall),
-                    "class": classes[number],
-                    "nearest_recall": float(one.recall[one.nearest(recall)]),
-                }
-                for recall in recalls
+                {"recall": str(at), "class": classes[number], "nearest_recall": float(one.recall[one.nearest(at)])}
+                for at in recalls
                 for number, one in by_class.items()
             ],
         },
@@ -409,7 +319,7 @@ def owod(parts: tuple[Part, ...]) -> Shared:
     )
 
 
-def open_set_errors(parts: tuple[Part, ...], points: OperatingPoints) -> Shared:
+def open_set_errors(parts: Parts, points: OperatingPoints) -> Shared:
     """Return A-OSE at all scores and at each operating point: detections of a known class on an unknown object.
 
     Boxes and scores as they are, IoU > 0.5 (Miller et al., ICRA 2018, count at an operating point; OWOD at all
@@ -433,7 +343,7 @@ def open_set_errors(parts: tuple[Part, ...], points: OperatingPoints) -> Shared:
 Hits = list[tuple[Detections, matching.OverlappingPairs]]
 
 
-def _hits(parts: tuple[Part, ...]) -> Hits:
+def _hits(parts: Parts) -> Hits:
     """Return the detections of each part with the unknown objects that they lie on."""
     options: dict[str, Any] = {"same_class": False, "iou_threshold": IOU, "strict": OWOD.strict}
     return [
@@ -451,7 +361,7 @@ def _errors(classes: Sequence[str], hits: Hits, limit: Floats) -> tuple[Int64s, 
     return counts, objects
 
 
-def _outcomes(parts: tuple[Part, ...], hits: Hits) -> open_set.Outcomes:
+def _outcomes(parts: Parts, hits: Hits) -> open_set.Outcomes:
     """Return what became of the detections of all parts under the rules of the OWOD code."""
     matches = [assign(truth, detections, OWOD) for truth, detections in parts]
     outcome = np.concatenate([one.outcome for one in matches])
@@ -483,23 +393,12 @@ TABLE_4_RATIOS = tuple(f"{quarters / 4}" for quarters in range(18))
 
 
 def f_beta(tp: int, tp_fp: int, n: int, beta: str, *, formula: Formula = "correct") -> float | None:
-    """Return F-beta of one operating point, or None where it is undefined.
+    """Return F-beta of an operating point of `tp` true positives among `tp_fp` kept detections and `n` objects.
 
-    Parameters
-    ----------
-    tp, tp_fp, n : int
-        True positives, kept detections (true and false positives), and ground-truth objects.
-    beta : str
-        Weight of recall against precision, as a decimal text (``"0.5"``).
-    formula : {"correct", "published"}
-        ``published`` is the b = 0.5 column of the paper's Table 4, which lacks the denominator in all 18 rows.
-
-    Returns
-    -------
-    float or None
-        None when there is no ground truth, or nothing is kept under ``published`` (precision 0/0).
+    None when there is no ground truth, or nothing is kept under ``published`` (precision 0/0): the b = 0.5 column of
+    the paper's Table 4, which lacks the denominator in all 18 rows. Beta is a decimal text.
     """
-    square = _decimal(beta, "beta", positive=True) ** 2
+    square = Fraction(beta) ** 2
     if n == 0 or (formula == "published" and tp_fp == 0):
         return None
     if formula == "published":
@@ -509,23 +408,18 @@ def f_beta(tp: int, tp_fp: int, n: int, beta: str, *, formula: Formula = "correc
 
 def images_at_ratio(ratio: str, n_closed: int) -> int:
     """Return how many wilderness images a ratio asks for: the floor of ``ratio * n_closed`` in exact integers."""
-    return int(_decimal(ratio, "wilderness ratio") * n_closed)
-
-
-def available_ratios(n_closed: int, n_wilderness: int, ratios: Sequence[str] = TABLE_4_RATIOS) -> tuple[str, ...]:
-    """Return those ratios that the available wilderness has images for."""
-    return tuple(ratio for ratio in ratios if images_at_ratio(ratio, n_closed) <= n_wilderness)
+    return int(Fraction(ratio) * n_closed)
 
 
 def fbeta_operating_points(
     scene: Scene,
     matches: Matches,
     *,
-    ratios: Sequence[str] = TABLE_4_RATIOS,
+    ratios: Sequence[str] | None = None,
     betas: Sequence[str] = TABLE_4_BETAS,
     formula: Formula = "correct",
 ) -> list[Record]:
-    """Return the threshold of highest F-beta per class, wilderness ratio and beta.
+    """Return the threshold of highest F-beta per class, wilderness ratio and beta, rows of ``fbeta``.
 
     Candidates are the distinct scores of the class on the closed images and on the first ``floor(ratio * n_closed)``
     wilderness images; every detection there is a false positive. Equal F: the highest threshold. The choice always
@@ -534,30 +428,35 @@ def fbeta_operating_points(
 
     Parameters
     ----------
-    matches : Matches
-        Outcome of each closed detection; ignored ones count nowhere.
     ratios, betas : sequence of str
-        Decimal texts; they stand in the rows as they are.
-
-    Returns
-    -------
-    list of dict
-        Rows of ``fbeta``. Where F is undefined, so are precision, recall and threshold, the counts are 0, and
-        ``undefined`` says why.
+        Decimal texts; they stand in the rows as they are. By default those of Table 4, as far as images go.
 
     Raises
     ------
     UsageError
-        A ratio or beta is no decimal number, a ratio is negative, a beta is not positive, a formula is unknown.
+        A ratio or beta is no decimal number, a ratio is negative, or a beta is not positive.
     EvaluationError
         A ratio needs more wilderness images than there are.
     """
     closed, inside, wilderness, outside = scene
-    if formula not in FORMULAS:
-        raise UsageError("Unknown F-beta formula", expected=", ".join(FORMULAS), found=repr(formula)[:80])
-    for beta in betas:
-        _decimal(beta, "beta", positive=True)
-    sizes = {ratio: _checked_size(ratio, closed.n_images, wilderness.n_images) for ratio in ratios}
+    if ratios is None:
+        ratios = [one for one in TABLE_4_RATIOS if images_at_ratio(one, closed.n_images) <= wilderness.n_images]
+    for what, texts in (("wilderness ratio", ratios), ("beta", betas)):
+        for text in texts:
+            # Exponents are refused: "1e999999999" would fill the memory with digits.
+            if not re.fullmatch(r"[0-9]{1,3}(\.[0-9]{1,3})?", text) or (what == "beta" and not Fraction(text)):
+                expected = "a decimal number such as 0.5" + (", above 0" if what == "beta" else "")
+                raise UsageError(f"The {what} is not a usable number", expected=expected, found=repr(text)[:80])
+    sizes = {ratio: images_at_ratio(ratio, closed.n_images) for ratio in ratios}
+    for ratio, size in sizes.items():
+        if size > wilderness.n_images:
+            raise EvaluationError(
+                "A wilderness ratio needs more images than there are",
+                where=f"ratio {ratio} of {closed.n_images} closed images",
+                expected=f"{size} wilderness images",
+                found=str(wilderness.n_images),
+                hint="give a larger wilderness part, or smaller ratios",
+            )
     # A wilderness image is a level of its own: a ratio takes those below its size.
     enters = np.append(np.full(len(inside), -1), outside.image)
     rankings = Pool.of(inside, matches, outside).rankings(enters, 1, empty=True)
@@ -596,24 +495,210 @@ def _best_points(ranking: Ranking, size: int, betas: Sequence[str], formula: For
         }
 
 
-def _checked_size(ratio: str, n_closed: int, n_wilderness: int) -> int:
-    size = images_at_ratio(ratio, n_closed)
-    if size > n_wilderness:
-        raise EvaluationError(
-            "A wilderness ratio needs more images than there are",
-            where=f"ratio {ratio} of {n_closed} closed images",
-            expected=f"{size} wilderness images",
-            found=str(n_wilderness),
-            hint="give a larger wilderness part, or smaller ratios",
+HOIEM_SIMILAR: tuple[tuple[str, ...], ...] = (
+    ("bird", "cat", "cow", "dog", "horse", "person", "sheep"),
+    ("aeroplane", "bicycle", "boat", "bus", "car", "motorbike", "train"),
+    ("chair", "diningtable", "sofa"),
+    ("aeroplane", "bird"),
+)
+"""Similar VOC classes of Hoiem, Chodpathumwan and Dai, "Diagnosing Error in Object Detectors" (ECCV 2012)."""
+
+LEAST_IOU = 0.1
+"""Overlap at or above which a detection lies on an object."""
+
+
+def diagnose(
+    scene: Scene, matches: Matches, points: OperatingPoints, similar: Sequence[Sequence[str]] = HOIEM_SIMILAR
+) -> list[Record]:
+    """Return how many kept detections are of each kind, per recall, on the closed set and on closed set + WR1.
+
+    A detection is kept when its score is at or above the closed set's threshold of its class; `similar` are sets of
+    similar classes.
+
+    Returns
+    -------
+    list of dict
+        Rows of ``diagnosis``: of each recall, the parts ``closed`` and ``wr1`` (with the first n_closed wilderness
+        images in ascending id order; no rows where there are fewer), each class and `ALL_CLASSES`: counts by the keys
+        of `KINDS`, None for a class without threshold, which ``left_out`` says.
+    """
+    scene, kept = _kept_at_any(scene, points)
+    kinds = (
+        _closed_kinds(scene.closed, scene.inside, matches.outcome[kept], similar),
+        np.where(_objects_under(scene.wilderness, scene.outside) >= 0, UNKNOWN_UNKNOWN, MIXED_UNKNOWN),
+    )
+    rows = []
+    for recall, part, counts, limits in _by_part(scene, points, kinds, len(KINDS)):
+        at = {"recall": recall, "part": part}
+        for name, line, limit in zip(scene.closed.classes, counts.tolist(), limits, strict=True):
+            kept_none = bool(np.isnan(limit))
+            cells = dict.fromkeys(KINDS) if kept_none else dict(zip(KINDS, line, strict=True))
+            rows.append(at | {"class": name, **cells, "left_out": "the recall is never reached" if kept_none else ""})
+        total = dict(zip(KINDS, counts.sum(axis=0).tolist(), strict=True))
+        rows.append(at | {"class": ALL_CLASSES, **total, "left_out": ""})
+    return rows
+
+
+def overlaps(scene: Scene, points: OperatingPoints) -> list[Record]:
+    """Return what the kept detections of each class lie on, per recall, on the closed set and on closed set + WR1.
+
+    Each kept detection goes to the object of highest IoU of any class, crowd and difficult ones included, when that
+    IoU is at or above `LEAST_IOU`; else to the background.
+
+    Returns
+    -------
+    list of dict
+        Rows of ``overlaps``, with the counts above zero: of each recall and part (see `diagnose`), the class detected
+        and the true one, a known one or the original class of an unknown object; ``""`` for the background.
+    """
+    scene, _ = _kept_at_any(scene, points)
+    columns = column_names(scene)
+    number = {name: position for position, name in enumerate(columns)}
+
+    def true_classes(truth: GroundTruth, detections: Detections) -> Int64s:
+        # The last column is the background, which position -1 leads to.
+        names = np.array([*(number[name] for name in _object_names(truth)), len(columns)], np.int64)
+        return names[_objects_under(truth, detections)]
+
+    cells = [true_classes(*part) for part in scene.parts]
+    return [
+        {
+            "recall": recall,
+            "part": part,
+            "detected": scene.closed.classes[row],
+            "true": (*columns, "")[column],
+            "detections": int(counts[row, column]),
+        }
+        for recall, part, counts, _ in _by_part(scene, points, cells, len(columns) + 1)
+        for row, column in np.argwhere(counts).tolist()
+    ]
+
+
+def _kept_at_any(scene: Scene, points: OperatingPoints) -> tuple[Scene, Bools]:
+    """Return the scene with the detections that some threshold keeps, and which of the closed ones these are."""
+    lowest = np.fmin.reduce(points.threshold, axis=0, initial=np.inf)
+    inside, outside = (_kept_in_wr1(detections, lowest, scene.closed.n_images) for _, detections in scene.parts)
+    return scene._replace(inside=scene.inside.take(inside), outside=scene.outside.take(outside)), inside
+
+
+def _kept_in_wr1(detections: Detections, limits: Floats, n_closed: int) -> Bools:
+    """Return which detections reach the threshold of their class on the first `n_closed` images of their part."""
+    return np.asarray((detections.scores >= limits[detections.label]) & (detections.image < n_closed))
+
+
+def _by_part(
+    scene: Scene, points: OperatingPoints, cells: Sequence[Int64s], width: int
+) -> Iterator[tuple[str, str, Int64s, Floats]]:
+    """Yield recall, ``closed`` or ``wr1``, the counts of kept detections, shape (K, width), and the thresholds."""
+    n_classes, n_closed = len(scene.closed.classes), scene.closed.n_images
+    for recall, limits in zip(recall_names(points), points.threshold, strict=True):
+        counts = []
+        for (_, detections), column in zip(scene.parts, cells, strict=True):
+            kept = _kept_in_wr1(detections, limits, n_closed)
+            cell = detections.label[kept].astype(np.int64) * width + column[kept]
+            counts.append(np.bincount(cell, minlength=n_classes * width).reshape(-1, width))
+        yield recall, "closed", counts[0], limits
+        if scene.wilderness.n_images >= n_closed:
+            yield recall, "wr1", counts[0] + counts[1], limits
+
+
+def _closed_kinds(truth: GroundTruth, detections: Detections, outcome: Any, similar: Sequence[Sequence[str]]) -> Int64s:
+    """Return the kind of each closed detection."""
+    kinds = np.choose(outcome + 1, (IGNORED, MIXED_UNKNOWN, CORRECT))
+    rows = np.flatnonzero(outcome == 0)
+    wrong = detections.take(rows)
+    known = truth.label >= 0
+    found = kinds[rows]
+    # The weakest claim first: each stronger one overwrites it.
+    found[best_overlap(truth, wrong, same_class=False, mask=known)[1] >= LEAST_IOU] = OTHER
+    for number in np.unique(wrong.label).tolist():
+        name = truth.classes[number]
+        alike = {other for members in similar if name in members for other in members} - {name}
+        mask = known & np.array([other in alike for other in truth.classes])[truth.label]
+        members = np.flatnonzero(wrong.label == number)
+        overlap = best_overlap(truth, wrong.take(members), same_class=False, mask=mask)[1]
+        found[members[overlap >= LEAST_IOU]] = SIMILAR
+    found[best_overlap(truth, wrong, same_class=True)[1] >= LEAST_IOU] = LOCALIZATION
+    kinds[rows] = found
+    return np.asarray(kinds)
+
+
+def _objects_under(truth: GroundTruth, detections: Detections) -> Int64s:
+    """Return the object of highest IoU that each detection lies on, -1 for none."""
+    position, overlap = best_overlap(truth, detections, same_class=False)
+    return np.where(overlap >= LEAST_IOU, position.astype(np.int64), -1)
+
+
+def column_names(scene: Scene) -> tuple[str, ...]:
+    """Return the true classes: the known ones in their order, then all others by code point."""
+    others = {name for truth, _ in scene.parts for name in _object_names(truth)}
+    return scene.closed.classes + tuple(sorted(others.difference(scene.closed.classes)))
+
+
+def _object_names(truth: GroundTruth) -> Iterator[str]:
+    """Yield the class of each object; `UNKNOWN` for an unknown one whose own class the file does not say."""
+    original = truth.original or ("",) * len(truth.label)
+    for label, name in zip(truth.label.tolist(), original, strict=True):
+        yield truth.classes[label] if label >= 0 else name or UNKNOWN
+
+
+EDGES: Floats = np.arange(-10, 11) / 10
+"""Bin edges -1.0, -0.9, …, 1.0, each the float nearest to its decimal (``-1 + k * 0.1`` is not); last bin closed."""
+
+
+def background_gap(truth: GroundTruth, detections: Detections, matches: Matches) -> dict[str, list[Record]] | None:
+    """Return, per class, how the gap of class and background score spreads over all true positives of the closed set.
+
+    The supplement's table does not say whether its standard deviation is of the population or of a sample, so both are
+    given; it names no threshold, so every true positive counts.
+
+    Returns
+    -------
+    dict or None
+        Rows of ``background_gaps``: ``missing`` counts the true positives without a finite background score,
+        ``decided_by_order`` the objects that two detections of equal score and different background score claim.
+        Rows of ``background_histogram``: 20 bins on [-1, 1], for classes whose gaps all lie there. None when the
+        detections carry no background scores at all.
+    """
+    if detections.background_scores is None:
+        return None
+    gaps = detections.scores - detections.background_scores
+    correct = matches.outcome == 1
+    by_order = np.bincount(truth.label[_claimed_equally(gaps, detections, matches)], minlength=len(truth.classes))
+    rows, bins = [], []
+    for number, (name, decided) in enumerate(zip(truth.classes, by_order.tolist(), strict=True)):
+        all_gaps = gaps[correct & (detections.label == number)]
+        known = all_gaps[np.isfinite(all_gaps)]
+        n = len(known)
+        softmax = not n or np.abs(known).max() <= 1
+        defined = n > 0 and softmax
+        outside = "a gap lies outside [-1, 1]: the scores are not softmax probabilities"
+        reason = "no true positive has a background score" if softmax else outside
+        rows.append(
+            {
+                "class": name,
+                "n": n,
+                "mean": float(known.mean()) if defined else None,
+                "std_population": float(known.std()) if defined else None,
+                "std_sample": float(known.std(ddof=1)) if defined and n > 1 else None,
+                "negative": int((known < 0).sum()),
+                "missing": len(all_gaps) - n,
+                "decided_by_order": decided,
+                "undefined": "" if defined else reason,
+            }
         )
-    return size
+        if softmax:
+            cells = zip(EDGES[:-1].tolist(), EDGES[1:].tolist(), np.histogram(known, EDGES)[0].tolist(), strict=True)
+            bins += [{"class": name, "from": low, "to": high, "true_positives": count} for low, high, count in cells]
+    return {"background_gaps": rows, "background_histogram": bins}
 
 
-def _decimal(text: str, what: str, *, positive: bool = False) -> Fraction:
-    # Exponents are refused: "1e999999999" would fill the memory with digits.
-    if not re.fullmatch(r"[0-9]{1,3}(\.[0-9]{1,3})?", text):
-        usual = "a decimal number such as 0.5, zero or above"
-        raise UsageError(f"The {what} is not a usable number", expected=usual, found=repr(text)[:80])
-    if positive and Fraction(text) == 0:
-        raise UsageError(f"The {what} must be positive", found=text[:40])
-    return Fraction(text)
+def _claimed_equally(gaps: Floats, detections: Detections, matches: Matches) -> Int32s:
+    """Return the objects whose true positive has a rival of equal score and another gap."""
+    found = np.flatnonzero(matches.outcome == 1)
+    holder = np.full(int(matches.claim.max(initial=-1)) + 1, -1)
+    holder[matches.claim[found]] = found
+    rivals = np.flatnonzero((matches.claim >= 0) & (matches.outcome == 0))
+    held = holder[matches.claim[rivals]]
+    same_gap = np.isclose(gaps[rivals], gaps[held], rtol=0, atol=0, equal_nan=True)
+    return np.unique(matches.claim[rivals[(detections.scores[rivals] == detections.scores[held]) & ~same_gap]])

@@ -5,14 +5,15 @@ Average precision of known classes and of ``unknown``; A-OSE and WI as functions
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 
-from curation.benchmarks.osod3.report import AVERAGES, DEFINITIONS, REPORT
+from curation.benchmarks.facts import fact
 from curation.errors import EvaluationError, UsageError
 from curation.evaluation.coco_engine import Engine, coco_decided_by_order, coco_precision
 from curation.evaluation.input_order import count_tie_sensitive
@@ -27,7 +28,7 @@ from curation.evaluation.inputs import (
     require_manifest_for_ids,
 )
 from curation.evaluation.matching import assign, positives
-from curation.evaluation.measures import Measured, Value
+from curation.evaluation.measures import Measure, Measured, Value, formulas
 from curation.evaluation.open_set import counts_at_thresholds, lies_on, pairs_on
 from curation.evaluation.outcomes import Outcomes
 from curation.evaluation.problem import (
@@ -42,13 +43,41 @@ from curation.evaluation.problem import (
     numbered,
 )
 from curation.evaluation.readers import Boxes, ReadDetections, read_task_detections
-from curation.evaluation.result import Result, Scored, stem_of
+from curation.evaluation.result import Column, Figure, Report, Result, Scored, Table, Tidy, stem_of, tidy_tables
 from curation.evaluation.truth import TaskTruth, task_truth
 from curation.evaluation.variants import Rules, select
+from curation.figure_style import (
+    MARKERS,
+    SERIES,
+    add_key,
+    plain,
+    save_figure,
+    set_title,
+    small_multiples,
+    whole_numbers,
+)
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
 from curation.progress import steps
 from curation.sources.source import Source
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Canvas
+
+AVERAGES = ("AP_known", "AP_unk", "AP_known50", "AP_unk50", "AP_known75", "AP_unk75")
+MEASURES = fact(__package__, "measures", tuple[Measure, ...])
+DEFINITIONS = formulas(MEASURES, "AP_known", "AP_unk", "AOSE", "FP_open", "WI", "WI_all_fp")
+
+
+TABLES = (
+    Tidy("thresholds", (
+        Column("theta", show="g"), *(Column(name, "count") for name in ("TP", "FP", "AOSE", "FP_open")),
+        *(Column(name, "ratio", text=name[0] == "W") for name in ("WI", "WI_all_fp", "P_K", "P_KU")),
+    ), title="Detections of known classes with score >= theta", printed=lambda row: round(100 * row[0]) % 20 == 0),
+    Tidy("average_precision", (Column("class"), Column("AP", "%"))),
+    Tidy("counts", (Column("count"), Column("value"))),
+)  # fmt: skip
+"""What a result has beside its measures, a row a threshold, a class, a count."""
 
 Crowd = Literal["ignore", "keep", "drop"]
 CROWD: dict[Crowd, str] = {
@@ -596,3 +625,90 @@ def over_cases(cases: Mapping[str, Measured]) -> dict[str, Any]:
             "left_out": [case for case, value in by_case.items() if value is None],
         }
     return found
+
+
+def _tables(result: Result) -> Iterator[Table]:
+    yield from tidy_tables(result)
+    over = result.data["over_cases"]
+    columns = (
+        Column("measure"),
+        Column("mean", "%"),
+        *(Column(name, "%") for name in ("std_population", "std_sample")),
+    )
+    rows = [(name, *(one[column.name] for column in columns[1:])) for name, one in over.items()]
+    title = "Mean and standard deviation over cases" if max(one["n"] for one in over.values()) > 1 else ""
+    yield Table("over_cases", columns, rows, title=title)
+
+
+def _drawings(result: Result) -> Iterator[Figure]:
+    for variant in result.data["variants"]:
+        curves = {
+            one.case: [dict(zip(found, row, strict=True)) for row in zip(*found.values(), strict=True)]
+            for one in result.scored
+            if one.variant == variant and one.found is not None
+            for found in (one.found.tables["thresholds"],)
+        }
+        yield Figure(f"open_set_error_{variant}", partial(threshold_figure, curves, variant=variant))
+
+
+_COLUMNS = ("theta", "AOSE", "WI", "WI_all_fp")
+_MOST_MARKED = 40
+
+
+def threshold_figure(curves: Mapping[str, Sequence[Mapping[str, Any]]], stem: Path, *, variant: str = "") -> list[Path]:
+    """Draw A-OSE and WI as functions of the confidence threshold, a line a case (Fig. 3 of the paper).
+
+    Parameters
+    ----------
+    curves : mapping of str to rows
+        By case; rows of the table ``thresholds``.
+    stem : Path
+        Path without suffix.
+    variant : str
+        Of the numbers, for the title.
+
+    Returns
+    -------
+    list of Path
+        PNG, SVG, CSV.
+    """
+
+    def draw() -> Canvas:
+        figure, (errors, impact) = small_multiples(2, height=2.3)
+        for place, (case, rows) in enumerate(curves.items()):
+            thetas = [row["theta"] for row in rows]
+            # The numbers are counted at these thresholds, the marks, and change somewhere between them: no slopes.
+            style: dict[str, Any] = {
+                "color": SERIES[place % len(SERIES)],
+                "label": f"case {plain(case)}",
+                "drawstyle": "steps-post",
+                "marker": MARKERS[place % len(MARKERS)],
+                "markersize": 4 if len(rows) <= _MOST_MARKED else 0,
+                "clip_on": False,
+            }
+            errors.plot(thetas, [row["AOSE"] for row in rows], **style)
+            impact.plot(thetas, [float("nan") if row["WI"] is None else row["WI"] for row in rows], **style)
+        errors.set(title="Open-set errors (A-OSE)", ylabel="detections of known classes\non unknown objects")
+        whole_numbers(errors)
+        impact.set(title="Wilderness impact (WI)", ylabel="WI")
+        for axes in (errors, impact):
+            axes.set_xlabel("confidence threshold θ")
+            axes.set_ylim(0, 1.05 * max(axes.get_ylim()[1], 1e-9))
+        add_key(figure, [errors])
+        set_title(figure, "Open-set error over the confidence threshold", variant and f"variant {variant}")
+        return figure
+
+    rows = [(case, *(row[name] for name in _COLUMNS)) for case, found in curves.items() for row in found]
+    return save_figure(draw, stem, ("case", *_COLUMNS), rows)
+
+
+REPORT = Report(
+    "osod3",
+    MEASURES,
+    tables=_tables,
+    drawings=_drawings,
+    files=tuple(one.name for one in TABLES),
+    figures=("open_set_error_*",),
+    tidy=TABLES,
+    places=("case", "variant"),
+)

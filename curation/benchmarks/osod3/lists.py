@@ -64,9 +64,8 @@ from curation.manifest.header import (
 )
 from curation.manifest.manifest import Manifest
 from curation.manifest.views import class_positions
-from curation.sources.datasets import facts_of
 from curation.sources.mtsd import OTHER_SIGN
-from curation.sources.source import Bools, Categories, Images, Int64s, Source
+from curation.sources.source import Bools, Categories, Int64s, Source
 
 _PAPER_CLASSES = {"animal": 96, "vehicle": 24}
 _CLUSTERS = ("known", "unknown1", "unknown2")
@@ -175,7 +174,7 @@ def declare(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Man
             expected=f"problem=openimages, superclass={' or '.join(SUPERCLASSES)}",
             found=str(superclass)[:80],
         )
-    roles = open_images_classes(_classes_alone(superclass), parameters)
+    roles = open_images_classes(_categories_alone(superclass), parameters)
     manifests = [
         _manifest(
             roles,
@@ -200,24 +199,9 @@ def declare(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Man
     return Manifest(header=header, lists=corrected.lists)
 
 
-def _classes_alone(superclass: str) -> Source:
+def _categories_alone(superclass: str) -> Categories:
     keys = (*SUPERCLASSES[superclass], *INNER_NODES[superclass])
-    none, texts = np.empty(0, np.int32), np.empty(0, np.str_)
-    facts = facts_of("openimages")
-    return Source(
-        dataset="openimages",
-        part="",
-        namespace="openimages",
-        images=Images(native=texts, numbers=none.astype(np.int64), file_names=texts, widths=none, heights=none),
-        categories=Categories(
-            tuple(range(1, len(keys) + 1)), tuple(NAMES[key] for key in keys), ("",) * len(keys), keys
-        ),
-        objects=None,
-        presence=np.empty((0, 2), np.int32),
-        files=(),
-        licence=facts.licence,
-        media_redistributable=facts.media_redistributable,
-    )
+    return Categories(tuple(range(1, len(keys) + 1)), tuple(NAMES[key] for key in keys), ("",) * len(keys), keys)
 
 
 def _unread(slot: SourceSlot) -> SourceEntry:
@@ -254,8 +238,14 @@ def _manifest(
 
 def _images_of_parts(source: Source, roles: ProblemClasses) -> list[Figure]:
     """Return how many training images show a class of each part: the parts are very unequal in the paper too."""
-    counts = images_by_part(source, roles.every_unknown or roles.entries, roles.parts)
-    words = [f"{count:,}" for count in counts]
+    classes = roles.every_unknown or roles.entries
+    image, category = source.class_pairs()
+    position = class_positions(classes, source)[category]
+    counts = []
+    for part in map(set, roles.parts):
+        of_part = [not part.isdisjoint((entry.name, *entry.aliases)) for entry in classes]
+        counts.append(len(np.unique(image[np.array([*of_part, False], np.bool_)[position]])))
+    words = " / ".join(f"{count:,}" for count in counts)
     ratio = f"; the largest has {max(counts) / min(counts):.1f} times the smallest" if all(counts) else ""
     return [
         Figure(
@@ -263,7 +253,7 @@ def _images_of_parts(source: Source, roles: ProblemClasses) -> list[Figure]:
             paper=None,
             obtained=count,
             place="training images that show a class of the part",
-            explanation=f"of {' / '.join(words)}{ratio}",
+            explanation=f"of {words}{ratio}",
         )
         for place, count in enumerate(counts, 1)
     ]
@@ -273,10 +263,11 @@ def _open_images(
     sources: Mapping[str, Source], parameters: Mapping[str, Any]
 ) -> tuple[ProblemClasses, list[Part], list[Figure]]:
     train = sources["openimages-train"]
-    roles, views = open_images_classes(train, parameters), _views(parameters)
+    roles, views = open_images_classes(train.categories, parameters), _views(parameters)
     parts = []
     for name, (slot, wanted, rule) in SELECTED.items():
-        chosen = Selection(slot, sources[slot], images_with_role(sources[slot], roles.entries, wanted))
+        positions = np.flatnonzero(_shown(sources[slot], roles.entries, *wanted))
+        chosen = Selection(slot, sources[slot], positions)
         parts.append(make_part(name, name, chosen, roles.entries, view=views[name], rule=rule))
     return roles, parts, [_hidden(train, roles)]
 
@@ -285,10 +276,10 @@ def _cub(
     sources: Mapping[str, Source], parameters: Mapping[str, Any]
 ) -> tuple[ProblemClasses, list[Part], list[Figure]]:
     train, test, seed = sources["cub-train"], sources["cub-test"], parameters["seed"]
-    roles = cub_classes(train, parameters)
+    roles = cub_classes(train.categories, parameters)
     shown, rule = np.arange(len(test.images)), "All official test images: the same list in all four cases."
     tested = Selection("cub-test", test, shown)
-    known = images_without_role(train, roles.entries, ("unknown",))
+    known = np.flatnonzero(~_shown(train, roles.entries, "unknown"))
     if parameters["cub_source"] == "train_only":
         share = float(parameters["test_fraction"])
         chosen, left = split_share(train, np.arange(len(train.images)), share, f"{seed}/test/", per_class=True)
@@ -313,10 +304,9 @@ def _mtsd(
 ) -> tuple[ProblemClasses, list[Part], list[Figure]]:
     train, test = sources["mtsd-train"], sources["mtsd-val"]
     roles = mtsd_classes(train, test, parameters)
-    without = images_without_role(train, roles.every_unknown, ("unknown",))
-    chosen = np.intersect1d(without, images_with_role(train, roles.entries, ("known",)))
+    chosen = np.flatnonzero(_shown(train, roles.entries, "known") & ~_shown(train, roles.every_unknown, "unknown"))
     rule = "Training images with a sign of a known class and none of either unknown cluster"
-    shown = images_with_role(test, roles.every_unknown, ("known", "unknown"))
+    shown = np.flatnonzero(_shown(test, roles.every_unknown, "known", "unknown"))
     parts = [
         *_train_and_val(Selection("mtsd-train", train, chosen), roles, parameters, rule, per_class=False),
         make_part(
@@ -328,7 +318,7 @@ def _mtsd(
     hidden = Figure(
         name="test.other_clusters_images",
         paper=None,
-        obtained=len(shown) - len(images_with_role(test, roles.entries, ("known", "unknown"))),
+        obtained=len(shown) - int(_shown(test, roles.entries, "known", "unknown").sum()),
         place="test images",
         explanation="images of the test list that show neither a known class nor one that is unknown in this case",
     )
@@ -357,32 +347,18 @@ def _views(parameters: Mapping[str, Any]) -> dict[PartRole, LabelView]:
 
 
 def _hidden(source: Source, roles: ProblemClasses) -> Figure:
-    boxes, images = hidden_unknown(source, roles.entries)
+    """Return how many boxes of unknown classes lie on images with a known one."""
+    image, category = source.class_pairs()
+    known = _shown(source, roles.entries, "known")
+    unknown = _in_roles(source, roles.entries, ("unknown",))[category] & known[image]
+    n_images = len(np.unique(image[unknown]))
     return Figure(
         name="train.hidden_unknown_boxes",
         paper=None,
-        obtained=boxes,
+        obtained=int(unknown.sum()),
         place="training images",
-        explanation=f"boxes of unknown classes on {images} training images, unlabelled in training",
+        explanation=f"boxes of unknown classes on {n_images} training images, unlabelled in training",
     )
-
-
-def images_with_role(source: Source, classes: Sequence[ClassEntry], roles: Sequence[str]) -> Int64s:
-    """Return the images with at least one box of a class in one of some roles, in file order."""
-    return np.flatnonzero(_shown(source, classes, roles))
-
-
-def images_without_role(source: Source, classes: Sequence[ClassEntry], roles: Sequence[str]) -> Int64s:
-    """Return the images without any box of a class in one of some roles, in file order."""
-    return np.flatnonzero(~_shown(source, classes, roles))
-
-
-def hidden_unknown(source: Source, classes: Sequence[ClassEntry]) -> tuple[int, int]:
-    """Return how many boxes of unknown classes lie on images with a known one, and on how many images."""
-    known = _shown(source, classes, ("known",))
-    image, category = source.class_pairs()
-    unknown = _in_roles(source, classes, ("unknown",))[category] & known[image]
-    return int(unknown.sum()), len(np.unique(image[unknown]))
 
 
 def split_share(source: Source, images: Int64s, share: float, salt: str, *, per_class: bool) -> tuple[Int64s, Int64s]:
@@ -415,20 +391,8 @@ def split_share(source: Source, images: Int64s, share: float, salt: str, *, per_
     return images[chosen[images]], images[~chosen[images]]
 
 
-def images_by_part(source: Source, classes: Sequence[ClassEntry], parts: Sequence[Sequence[str]]) -> tuple[int, ...]:
-    """Return for each part how many images show a class of it, by name or alias."""
-    image, category = source.class_pairs()
-    position = class_positions(classes, source)[category]
-    counts = []
-    for part in parts:
-        named = set(part)
-        chosen = [not named.isdisjoint((entry.name, *entry.aliases)) for entry in classes]
-        wanted = np.array([*chosen, False], np.bool_)
-        counts.append(len(np.unique(image[wanted[position]])))
-    return tuple(counts)
-
-
-def _shown(source: Source, classes: Sequence[ClassEntry], roles: Sequence[str]) -> Bools:
+def _shown(source: Source, classes: Sequence[ClassEntry], *roles: str) -> Bools:
+    """Return which images show at least one box of a class in one of some roles."""
     image, category = source.class_pairs()
     shown = np.zeros(len(source.images), np.bool_)
     shown[image[_in_roles(source, classes, roles)[category]]] = True
@@ -442,7 +406,7 @@ def _in_roles(source: Source, classes: Sequence[ClassEntry], roles: Sequence[str
     return wanted[position]
 
 
-def open_images_classes(source: Source, parameters: _Settings) -> ProblemClasses:
+def open_images_classes(categories: Categories, parameters: _Settings) -> ProblemClasses:
     """Return the roles of all classes of Open Images in a rotation; classes are found by MID, never by name.
 
     Known: part `rotation` of four of the super-class's leaves. Unknown: the other three. ``ignored``: the inner nodes
@@ -450,11 +414,11 @@ def open_images_classes(source: Source, parameters: _Settings) -> ProblemClasses
     """
     word, number = parameters["superclass"], parameters["rotation"]
     labels = labels_of(word)
-    name_of = dict(zip(_keys(source), source.categories.names, strict=True))
+    name_of = dict(zip(_keys(categories), categories.names, strict=True))
     if missing := [label for label in labels if label not in name_of]:
         raise ProtocolError(
             "The source has no class of the super-class",
-            where=f"{source.dataset} {source.part}",
+            where="Open Images",
             expected=f"all {len(labels)} classes of {word[:40]}",
             found=f"{len(missing)} missing, such as {', '.join(missing[:3])}",
             hint="class-descriptions-boxable.csv beside the boxes names all 601",
@@ -468,7 +432,7 @@ def open_images_classes(source: Source, parameters: _Settings) -> ProblemClasses
     return ProblemClasses(
         f"osod3/openimages-{short}-{number}",
         f"OSOD-III, Open Images {short}, rotation {number}: part {number} known",
-        _source_entries(roles, [name_of[one] for one in known], source),
+        _source_entries(roles, [name_of[one] for one in known], categories),
         {
             "superclass_classes": count,
             "superclass_digest": sha256_of_lines(labels),
@@ -485,16 +449,16 @@ def open_images_classes(source: Source, parameters: _Settings) -> ProblemClasses
     )  # fmt: skip
 
 
-def cub_classes(source: Source, parameters: _Settings) -> ProblemClasses:
+def cub_classes(categories: Categories, parameters: _Settings) -> ProblemClasses:
     """Return the roles of the 200 species in a case: part `rotation` of four is unknown, the others are known.
 
     Parts are of class numbers ("001" to "200"), as the authors name them.
     """
-    case, names = parameters["rotation"], source.categories.names
+    case, names = parameters["rotation"], categories.names
     if len(names) != CUB_CLASSES:
-        raise ProtocolError("CUB has 200 species", where=source.part, expected=str(CUB_CLASSES), found=str(len(names)))
+        raise ProtocolError("CUB has 200 species", where="cub-train", expected=str(CUB_CLASSES), found=str(len(names)))
     # By the file's own class ids: the order of its lines is free.
-    by_id = [name for _, name in sorted(zip(source.categories.numbers, names, strict=True))]
+    by_id = [name for _, name in sorted(zip(categories.numbers, names, strict=True))]
     name_of = {f"{number:03}": name for number, name in enumerate(by_id, 1)}
     parts, recorded = _parts_of_four({key: (name, f"{key}.{name}") for key, name in name_of.items()}, parameters)
     known, unknown = rotation(parts, case, "part_unknown")
@@ -502,7 +466,7 @@ def cub_classes(source: Source, parameters: _Settings) -> ProblemClasses:
     return ProblemClasses(
         f"osod3/cub-{case}",
         f"OSOD-III, CUB-200-2011, case {case}: part {case} unknown",
-        _source_entries(roles, [name_of[one] for one in sorted(known)], source),
+        _source_entries(roles, [name_of[one] for one in sorted(known)], categories),
         {"superclass_members": tuple(sorted(names)), **recorded},
         [[name_of[one] for one in part] for part in parts],
         (
@@ -651,15 +615,17 @@ def _roles(**names: Iterable[str | None]) -> dict[str, ClassRole]:
     return {str(name): role for role, listed in names.items() for name in listed}  # type: ignore[misc]
 
 
-def _keys(source: Source) -> Sequence[str]:
+def _keys(categories: Categories) -> Sequence[str]:
     """Return what a source tells its classes apart by: Open Images' MIDs, else the names."""
-    return source.categories.keys or source.categories.names
+    return categories.keys or categories.names
 
 
-def _source_entries(roles: Mapping[str, ClassRole], known: Sequence[str], source: Source) -> tuple[ClassEntry, ...]:
+def _source_entries(
+    roles: Mapping[str, ClassRole], known: Sequence[str], categories: Categories
+) -> tuple[ClassEntry, ...]:
     """Return an entry for every class of the source: known ones first, by index; those without a role lie outside."""
-    names = source.categories.names
-    aliases = {name: () if key == name else (key,) for name, key in zip(names, _keys(source), strict=True)}
+    names = categories.names
+    aliases = {name: () if key == name else (key,) for name, key in zip(names, _keys(categories), strict=True)}
     return _entries(roles, known, names, aliases)
 
 

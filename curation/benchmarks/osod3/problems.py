@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import random
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -261,29 +261,26 @@ _CONCERNS: dict[str, tuple[str, ...]] = {
 
 def check_effects(parameters: Mapping[str, Any]) -> None:
     """Raise `ProtocolError` if a parameter that has no effect was changed: the manifest would be another than meant."""
-    changed = {one.name for one in PARAMETERS if parameters[one.name] != one.read(one.default)}
-    for name, expected in _without_effect(parameters):
-        if name in changed:
+    unused = {
+        name: f"problem={' or '.join(problems)}"
+        for name, problems in _CONCERNS.items()
+        if parameters["problem"] not in problems
+    }
+    if parameters["cub_source"] != "train_only":
+        unused["test_fraction"] = "cub_source=train_only: the official test images test otherwise"
+    if parameters["superclass"] not in SUPERCLASSES:
+        unused["inner_nodes"] = f"superclass={' or '.join(SUPERCLASSES)}: of others the inner nodes are not known"
+    if parameters["published"]:
+        drawn = ("generator", "uneven", "graph_images", "weighting", "components")
+        unused |= dict.fromkeys(drawn, "published alone: with the authors' lists nothing is split or cut")
+    for one in PARAMETERS:
+        if one.name in unused and parameters[one.name] != one.read(one.default):
             raise ProtocolError(
-                f"{name} has no effect on this problem",
-                where=f"--set {name}={str(parameters[name])[:60]}",
-                expected=expected,
+                f"{one.name} has no effect on this problem",
+                where=f"--set {one.name}={str(parameters[one.name])[:60]}",
+                expected=unused[one.name],
                 found=f"problem={parameters['problem']}",
             )
-
-
-def _without_effect(parameters: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield each parameter that has no effect beside the others, and beside what it would have one."""
-    for name, problems in _CONCERNS.items():
-        if parameters["problem"] not in problems:
-            yield name, f"problem={' or '.join(problems)}"
-    if parameters["cub_source"] != "train_only":
-        yield "test_fraction", "cub_source=train_only: the official test images test otherwise"
-    if parameters["superclass"] not in SUPERCLASSES:
-        yield "inner_nodes", f"superclass={' or '.join(SUPERCLASSES)}: of others the inner nodes are not known"
-    if parameters["published"]:
-        for name in ("generator", "uneven", "graph_images", "weighting", "components"):
-            yield name, "published alone: with the authors' lists nothing is split or cut"
 
 
 def split_classes(
@@ -307,22 +304,16 @@ def split_classes(
     Raises
     ------
     ProtocolError
-        Classes repeat, are fewer than the parts, or cannot be divided evenly.
+        They are fewer than the parts, or cannot be divided evenly.
     """
     ordered = sorted(classes)
-    if len(set(ordered)) < len(ordered) or parts < 2 or len(ordered) < parts:
-        raise ProtocolError(
-            "The classes cannot be split",
-            expected=f"at least {max(parts, 2)} different classes",
-            found=f"{len(ordered)} classes, {len(set(ordered))} different, {parts} parts",
-        )
     size, left = divmod(len(ordered), parts)
-    if left and uneven == "refuse":
+    if not size or (left and uneven == "refuse"):
         raise ProtocolError(
             "The classes do not divide into equal parts",
-            expected=f"a multiple of {parts}",
+            expected=f"a multiple of {parts}, such as {parts}",
             found=str(len(ordered)),
-            hint="--set uneven=first gives the first parts one more each",
+            hint="--set uneven=first gives the first parts one more each" if size else None,
         )
     shuffled = _in_order(ordered, seed, generator)
     ends = np.cumsum([size + (place < left) for place in range(parts)]).tolist()
@@ -334,22 +325,11 @@ def rotation(
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the known and the unknown classes of rotation `number` (from 1), in the order of the parts from it on.
 
-    Parameters
-    ----------
-    convention : {"part_known", "part_unknown"}
-        ``part_known``: part `number` is known, the others are unknown (the authors' t1..t4 of Open Images).
-        ``part_unknown``: part `number` is unknown, the others are known (the authors' t1..t4 of CUB).
-
-    Raises
-    ------
-    ProtocolError
-        There is no such rotation.
+    Under ``part_known`` part `number` is known, the others are unknown (the authors' t1..t4 of Open Images); under
+    ``part_unknown`` it is unknown, the others are known (the authors' t1..t4 of CUB).
     """
-    if not 1 <= number <= len(parts):
-        raise ProtocolError("There is no such rotation", expected=f"1 to {len(parts)}", found=str(number))
     chosen = tuple(parts[number - 1])
-    later = [parts[(number - 1 + step) % len(parts)] for step in range(1, len(parts))]
-    others = tuple(name for part in later for name in part)
+    others = tuple(name for part in (*parts[number:], *parts[: number - 1]) for name in part)
     return (chosen, others) if convention == "part_known" else (others, chosen)
 
 
@@ -360,6 +340,4 @@ def _in_order(ordered: list[str], seed: int, generator: Generator) -> list[str]:
         shuffled = list(ordered)
         random.Random(seed).shuffle(shuffled)  # noqa: S311 - reproducible, not secret
         return shuffled
-    if generator == "numpy":
-        return [ordered[place] for place in np.random.RandomState(seed).permutation(len(ordered)).tolist()]
-    raise ProtocolError("Unknown generator", expected=", ".join(GENERATORS), found=repr(generator)[:80])
+    return [ordered[place] for place in np.random.RandomState(seed).permutation(len(ordered)).tolist()]

@@ -31,7 +31,6 @@ from curation.benchmarks.owod.splits import (
     VAL_LIST,
     Split,
     check_given,
-    check_selected,
     check_source,
     split_of,
 )
@@ -161,7 +160,14 @@ def _training(given: Given) -> tuple[dict[str, list[Part]], dict[str, int]]:
     ranks = hash_ranks([*whole, what], _salt(given, "finetune"))
     own = split.tasks[1:] if split.first_train else split.tasks
     selections = [what.of(given.labels(task)) for task in own]
-    check_selected(split, own, selections)
+    for task, selection in zip(own, selections, strict=True):
+        if not len(selection):
+            raise ProtocolError(
+                "A task selects no training image",
+                where=f"source {split.train}: task {task.name}",
+                expected=f"an annotation of one of {', '.join(task.introduced)[:200]}",
+                found="none",
+            )
     validation = _validation(given, what, selections, own)
     held_out = np.zeros(len(what.source.images), np.bool_)
     for positions in validation:
@@ -575,8 +581,3 @@ def _places_by_label(pools: Sequence[tuple[Shown, Int64s]], labels: Sequence[int
                 found[label].append(place[shows])
         start += len(images)
     return {label: np.concatenate(several) for label, several in found.items()}
-
-
-# The folder layout of the OWOD repositories (ORE, RE-OWOD): every class in VOC XML, lists under upstream names.
-# ``coco_annotation_to_voc_style.py`` and the data loader of RE-OWOD/RE-OWOD, the same in JosephKJ/OWOD, OW-DETR and
-# PROB. There the label views are made at load time, from the name of the dataset.

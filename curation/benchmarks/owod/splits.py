@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Mapping, Sequence, Sized
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -39,11 +39,6 @@ _VOC_NAMES = {coco: voc for voc, coco in COCO_NAMES_OF_VOC.items() if coco != vo
 COCO_TRAIN, COCO_VAL, VAL_LIST = "coco-train2017", "coco-val2017", "val-list"
 OFFICIAL_IMAGES = {COCO_TRAIN: 118_287, COCO_VAL: 5_000}
 CUSTOM = "custom"
-
-
-def class_entries(tasks: tuple[TaskEntry, ...]) -> tuple[ClassEntry, ...]:
-    """Return the classes of some tasks, all known, indexed from 0 in task order, with VOC's names as aliases."""
-    return task_classes(tasks, _VOC_NAMES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +166,7 @@ def _published_split(name: str, stated: dict[str, Any]) -> Split:
             "name": name,
             "paper": PAPERS[stated["paper"]],
             "tasks": tasks,
-            "classes": class_entries(tasks),
+            "classes": task_classes(tasks, _VOC_NAMES),
             "first_train": tuple(stated.get("first_train", ())),
         }
     )
@@ -312,37 +307,24 @@ def check_given(split: Split, sources: Mapping[str, Source], parameters: Mapping
         )
 
 
-def check_selected(split: Split, tasks: Sequence[TaskEntry], selections: Sequence[Sized]) -> None:
-    """Raise `ProtocolError` where a task selects no training image."""
-    for task, selection in zip(tasks, selections, strict=True):
-        if not len(selection):
-            raise ProtocolError(
-                "A task selects no training image",
-                where=f"source {split.train}: task {task.name}",
-                expected=f"an annotation of one of {', '.join(task.introduced)[:200]}",
-                found="none",
-            )
-
-
 def check_source(split: Split, slot: str, sources: Mapping[str, Source]) -> None:
     """Raise `ProtocolError` unless a source's classes are the benchmark's and its ids its own."""
-    source = sources[slot]
+    source, declared = sources[slot], split.declared is not None
     positions = class_positions(split.classes, source)
     used = np.flatnonzero(np.bincount(source.class_pairs()[1]))
     strangers = [source.categories.names[category] for category in used.tolist() if positions[category] < 0]
     where = f"source {slot}: {source.files[0].name if source.files else source.dataset}"
+    names = [entry.name for entry in split.classes]
     if strangers:
-        names = [entry.name for entry in split.classes]
-        near = difflib.get_close_matches(strangers[0], names, n=1)
+        more = f" and {len(strangers) - 5} more" if len(strangers) > 5 else ""
         raise ProtocolError(
             "A source shows classes that the benchmark does not name",
             where=where,
             expected="classes of a task, or listed as unknown or ignored in the task file"
-            if split.declared is not None
+            if declared
             else f"the {len(names)} classes of the split",
-            found=", ".join(repr(name[:40]) for name in strangers[:5])
-            + (f" and {len(strangers) - 5} more" if len(strangers) > 5 else ""),
-            hint=_hint_for(strangers, near, own=split.declared is not None),
+            found=", ".join(repr(name[:40]) for name in strangers[:5]) + more,
+            hint=_hint_for(strangers, difflib.get_close_matches(strangers[0], names, n=1), own=declared),
         )
     if not len(used):
         raise ProtocolError(
@@ -352,10 +334,34 @@ def check_source(split: Split, slot: str, sources: Mapping[str, Source]) -> None
             found=f"{len(source.images)} images and no object",
             hint="give the annotation file itself: a list of ids, or a file without annotations, has no classes",
         )
-    _check_named(split, sources)
+    offered = list(dict.fromkeys(name for one in SOURCES if one in sources for name in sources[one].categories.names))
+    seen = {
+        place for one in SOURCES if one in sources for place in class_positions(split.classes, sources[one]).tolist()
+    }
+    if declared and (missing := [name for place, name in enumerate(names) if place not in seen]):
+        near = difflib.get_close_matches(missing[0], offered, n=1)
+        raise ProtocolError(
+            "The task file names a class that no source has",
+            where="--tasks",
+            expected=", ".join(offered)[:300],
+            found=", ".join(missing[:5]),
+            hint=f"did you mean {near[0]!r}?" if near else None,
+        )
     for other in split.slots[: split.slots.index(slot)]:
-        if other in sources and sources[other].namespace == source.namespace:
-            _check_apart(split, slot, other, sources)
+        if other not in sources or sources[other].namespace != source.namespace:
+            continue
+        shared = np.intersect1d(source.images.native, sources[other].images.native)
+        if len(shared):
+            raise ProtocolError(
+                "Two sources have images of the same id",
+                where=f"sources {other} and {slot}",
+                expected="each id names one image",
+                found=f"{len(shared)} ids in both, the first {shared[0]}",
+                hint="if they are different images: [datasets] train = ..., test = ... in the task file, two names; "
+                "else the test images are training images too"
+                if declared
+                else None,
+            )
 
 
 def _hint_for(strangers: list[str], near: list[str], *, own: bool) -> str:
@@ -366,48 +372,7 @@ def _hint_for(strangers: list[str], near: list[str], *, own: bool) -> str:
         return f"{alias} Or {file}" if alias else file
     names = ", ".join(json.dumps(name[:200], ensure_ascii=False) for name in strangers[:20])
     ways = (
-        "in the task file, above the first [[tasks]]",
-        f"unknown = [{names}] where their objects stay unknown for ever",
-        f"ignored = [{names}] where they are neither right nor wrong",
+        f"in the task file, above the first [[tasks]]: unknown = [{names}] where their objects stay unknown for ever, "
+        f"or ignored = [{names}] where they are neither right nor wrong"
     )
-    return "; ".join(([alias] if alias else []) + [f"{ways[0]}: {ways[1]}, or {ways[2]}"])
-
-
-def _check_named(split: Split, sources: Mapping[str, Source]) -> None:
-    """Refuse a class of a user's task that no source has a category of: it is misspelt."""
-    if split.declared is None:
-        return
-    seen: set[int] = set()
-    for slot in SOURCES:
-        if slot in sources:
-            seen |= set(class_positions(split.classes, sources[slot]).tolist())
-    missing = [entry.name for place, entry in enumerate(split.classes) if place not in seen]
-    if missing:
-        offered = [name for slot in SOURCES if slot in sources for name in sources[slot].categories.names]
-        near = difflib.get_close_matches(missing[0], offered, n=1)
-        raise ProtocolError(
-            "The task file names a class that no source has",
-            where="--tasks",
-            expected=", ".join(dict.fromkeys(offered))[:300],
-            found=", ".join(missing[:5]),
-            hint=f"did you mean {near[0]!r}?" if near else None,
-        )
-
-
-def _check_apart(split: Split, slot: str, other: str, sources: Mapping[str, Source]) -> None:
-    taken = set(sources[other].images.native.tolist())
-    shared = sorted(native for native in sources[slot].images.native.tolist() if native in taken)
-    if shared:
-        raise ProtocolError(
-            "Two sources have images of the same id",
-            where=f"sources {other} and {slot}",
-            expected="each id names one image",
-            found=f"{len(shared)} ids in both, the first {shared[0]}",
-            hint=None
-            if split.declared is None
-            else "if they are different images: [datasets] train = ..., test = ... in the task file, two names; else "
-            "the test images are training images too",
-        )
-
-
-# The lists.
+    return f"{alias}; {ways}" if alias else ways

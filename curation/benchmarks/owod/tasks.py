@@ -6,7 +6,8 @@ import json
 import re
 import tomllib
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -16,13 +17,13 @@ import numpy as np
 from curation.arguments import checked
 from curation.benchmarks.parameters import MOST_IMAGES
 from curation.errors import CurationError, CurationWarning, ProtocolError, UsageError
-from curation.json_keys import refuse_repeated_keys
-from curation.manifest.header import NAME, PART_NAME, ClassEntry, TaskEntry
+from curation.input_files import read_declaration
+from curation.json_keys import decode_json
+from curation.manifest.header import NAME, PART_NAME, ClassEntry, ClassRole, TaskEntry
 from curation.sources.coerce import as_source
 from curation.sources.datasets import namespace_of
 from curation.sources.source import Source
 from curation.sources.source_specs import BadBoxes
-from curation.storage import read_bytes
 from curation.text_table import printable
 
 SOURCES = ("train", "test")
@@ -36,7 +37,6 @@ name = "t2"
 classes = ["star"]"""
 USUAL_TASKS = 4
 """Tasks of all published open-world benchmarks."""
-_MAX_BYTES = 4 << 20
 _LONGEST_NAME = 200
 _NAMES_ARE = f"printable names of 1 to {_LONGEST_NAME} characters without outer blanks, none of them 'unknown'"
 
@@ -76,8 +76,8 @@ class TaskFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     unknown: tuple[str, ...] = ()
     ignored: tuple[str, ...] = ()
     aliases: dict[str, tuple[str, ...]] = {}
-    validation: int | None = None
-    exemplars: int | None = None
+    validation: Annotated[int, msgspec.Meta(ge=0, le=MOST_IMAGES)] | None = None
+    exemplars: Annotated[int, msgspec.Meta(ge=0, le=MOST_IMAGES)] | None = None
     exhaustive: bool = False
 
     def entries(self) -> tuple[TaskEntry, ...]:
@@ -86,20 +86,13 @@ class TaskFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     def classes(self) -> tuple[ClassEntry, ...]:
         """Return every class: those of the tasks are known and indexed from 0 in their order."""
-        known = [name for task in self.tasks for name in task.classes]
-        return (
-            *(
-                ClassEntry(name=name, role="known", index=index, aliases=self.aliases.get(name, ()))
-                for index, name in enumerate(known)
-            ),
-            *(
-                ClassEntry(name=name, role="unknown", index=-1, aliases=self.aliases.get(name, ()))
-                for name in self.unknown
-            ),
-            *(
-                ClassEntry(name=name, role="ignored", index=-1, aliases=self.aliases.get(name, ()))
-                for name in self.ignored
-            ),
+        introduced = [name for task in self.tasks for name in task.classes]
+        listed: list[tuple[str, ClassRole, int]] = [(name, "known", index) for index, name in enumerate(introduced)]
+        listed += [(name, "unknown", -1) for name in self.unknown]
+        listed += [(name, "ignored", -1) for name in self.ignored]
+        return tuple(
+            ClassEntry(name=name, role=role, index=index, aliases=self.aliases.get(name, ()))
+            for name, role, index in listed
         )
 
     def dataset_of(self, source: str) -> str:
@@ -117,22 +110,8 @@ def read_task_file(path: Path) -> str:
     ProtocolError
         It is no TOML or JSON, has other fields or types, or does not hold together (see `parse_tasks`).
     """
-    data = read_bytes(path, kind="task file")
-    if len(data) > _MAX_BYTES:
-        raise ProtocolError("The task file is too large to be one", where=str(path), found=f"{len(data)} bytes")
-    if path.suffix.lower() == ".json":
-        refuse_repeated_keys(data, str(path), ProtocolError)
-    try:
-        text = data.decode("utf-8-sig")
-        content = json.loads(text) if path.suffix.lower() == ".json" else tomllib.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise ProtocolError(
-            f"The task file is not readable {'JSON' if path.suffix.lower() == '.json' else 'TOML'}",
-            where=str(path),
-            expected=f"for example\n{EXAMPLE}",
-            found=str(error)[:200],
-        ) from None
-    declared = _checked(content, str(path))
+    declared = read_declaration(path, TaskFile, ProtocolError, kind="task file", example=f"for example\n{EXAMPLE}")
+    _check(declared, str(path))
     # Class names are keys here, in any script: canonical JSON admits ASCII keys alone.
     stated = {name: value for name, value in msgspec.to_builtins(declared).items() if value is not None}
     return json.dumps(stated, sort_keys=True, separators=(",", ":"))
@@ -161,14 +140,23 @@ def starter_task_file(
     ProtocolError
         No class has an object; or names cannot stand in a task file, such as two that differ in case alone.
     """
-    files = ", ".join(_file_of(source) for source in sources.values())
+    files = ", ".join(printable(one.files[0].name if one.files else one.dataset, "?") for one in sources.values())
     objects, images = _counts(sources)
     shown = [one for one in objects if objects[one]]
     if not shown:
         raise ProtocolError(
             "No class has an object here", where=files, expected="an annotation file", found=f"{len(objects)} classes"
         )
-    _require_names(objects, files)
+    for place, one in enumerate(objects):
+        other = next((name for name in list(objects)[:place] if name.casefold() == one.casefold()), "")
+        if other or not _is_usable(one):
+            raise ProtocolError(
+                "A class of the annotation file cannot stand in a task file under its name",
+                where=files,
+                expected=f"{_NAMES_ARE}, each once, whatever its case",
+                found=repr(one[:80]) + (f" beside {other[:80]!r}" if other else ""),
+                hint="rename the category in the annotation file",
+            )
     n_tasks = min(n_tasks, len(shown))
     size, larger = divmod(len(shown), n_tasks)
     word = re.sub(r"[^a-z0-9]+", "_", name.rpartition("/")[2]).strip("_")[:24]
@@ -198,7 +186,7 @@ def starter_task_file(
         start = stop
     lines += _datasets(sources, word)
     text = "\n".join(lines).rstrip("\n") + "\n"
-    _checked(tomllib.loads(text), files)
+    _check(msgspec.convert(tomllib.loads(text), TaskFile), files)
     return text
 
 
@@ -269,21 +257,6 @@ def _counts(sources: Mapping[str, Source]) -> tuple[dict[str, int], dict[str, in
     return objects, images
 
 
-def _require_names(names: Iterable[str], files: str) -> None:
-    seen: dict[str, str] = {}
-    for name in names:
-        bad = not name.isprintable() or name != name.strip() or not 0 < len(name) <= _LONGEST_NAME
-        other = seen.setdefault(name.casefold(), name)
-        if bad or other != name or name.casefold() == "unknown":
-            raise ProtocolError(
-                "A class of the annotation file cannot stand in a task file under its name",
-                where=files,
-                expected=f"{_NAMES_ARE}, each once, whatever its case",
-                found=repr(name[:80]) + (f" beside {other[:80]!r}" if other != name else ""),
-                hint="rename the category in the annotation file",
-            )
-
-
 def _listed(field: str, names: Sequence[str], remarks: Sequence[str] | str) -> list[str]:
     if not names:
         return [f"{field} = []"]
@@ -315,22 +288,9 @@ def _quoted(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
-def _file_of(source: Source) -> str:
-    name = source.files[0].name if source.files else source.dataset
-    return printable(name, "?")
-
-
 def read_task_settings(path: Path) -> dict[str, str]:
-    """Return the settings of the protocol that a task file stands for (see `read_task_file` for the errors)."""
-    return settings_of(read_task_file(path))
-
-
-def settings_of(text: str) -> dict[str, str]:
-    """Return the settings of the protocol that a declaration stands for (see `read_task_file`).
-
-    >>> settings_of('{"name":"a","tasks":[{"name":"t1","classes":["b"]}],"validation":0}')
-    {'split': 'custom', 'tasks': '{"name":"a","tasks":[{"name":"t1","classes":["b"]}],"validation":0}', 'val': 'none'}
-    """
+    """Return the settings of the benchmark that a task file stands for (see `read_task_file` for the errors)."""
+    text = read_task_file(path)
     declared = parse_tasks(text)
     settings = {"split": "custom", "tasks": text}
     if declared.validation is not None:
@@ -346,82 +306,58 @@ def parse_tasks(text: str) -> TaskFile:
     ProtocolError
         The text is no such declaration.
     """
-    try:
-        content = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise ProtocolError(
-            "The tasks are not readable", where="--set tasks", found=str(error)[:200], hint="--tasks FILE reads a file"
-        ) from None
-    return _checked(content, "tasks")
-
-
-def _checked(content: object, where: str) -> TaskFile:
-    try:
-        declared = msgspec.convert(content, TaskFile)
-    # A text of JSON may hold half a character ("\\ud800"), which no UTF-8 does.
-    except (msgspec.ValidationError, UnicodeEncodeError) as error:
-        raise ProtocolError(
-            "Malformed task file",
-            where=where,
-            expected=f"the fields {', '.join(TaskFile.__struct_fields__)}; for example\n{EXAMPLE}",
-            found=str(error)[:200],
-        ) from None
-    if not re.fullmatch(NAME, declared.name):
-        _refuse(where, "name", "lower-case words joined by -, at most one /", declared.name)
-    if not declared.tasks:
-        _refuse(where, "tasks", "at least one task", "none", quoted=False)
-    for task in declared.tasks:
-        if not re.fullmatch(PART_NAME, f"{task.name}-finetune") or not re.fullmatch(PART_NAME, task.name):
-            _refuse(where, "tasks: name", "up to 55 lower-case letters and digits, such as t1", task.name)
-        if not task.classes:
-            _refuse(where, f"task {task.name}", "at least one class", "none", quoted=False)
-    _once((task.name for task in declared.tasks), where, "tasks: name")
-    for name, size in (("validation", declared.validation), ("exemplars", declared.exemplars)):
-        if not 0 <= (size or 0) <= MOST_IMAGES:
-            _refuse(where, name, f"0 to {MOST_IMAGES}", str(size), quoted=False)
-    _check_classes(declared, where)
-    _check_datasets(declared, where)
+    # A text may hold half a character, which no UTF-8 does: the decoder refuses it.
+    data = text.encode("utf-8", "surrogatepass")
+    hint = "--tasks FILE reads a file"
+    declared = decode_json(
+        data, TaskFile, ProtocolError, "The task file cannot be read", where="--set tasks", hint=hint
+    )
+    _check(declared, "tasks")
     return declared
 
 
-def _check_classes(declared: TaskFile, where: str) -> None:
+def _check(declared: TaskFile, where: str) -> None:
+    """Raise `ProtocolError` for the first thing in a task file that does not hold together."""
+    for field, expected, found in _problems(declared):
+        raise ProtocolError("Inconsistent task file", where=f"{where}: {field}", expected=expected, found=found)
+
+
+def _problems(declared: TaskFile) -> Iterator[tuple[str, str, str]]:
+    """Yield the field of each thing that does not hold together, what was expected and what was found."""
+    if not re.fullmatch(NAME, declared.name):
+        yield "name", "lower-case words joined by -, at most one /", repr(declared.name[:80])
+    if not declared.tasks:
+        yield "tasks", "at least one task", "none"
+    for task in declared.tasks:
+        if not re.fullmatch(PART_NAME, f"{task.name}-finetune") or not re.fullmatch(PART_NAME, task.name):
+            yield "tasks: name", "up to 55 lower-case letters and digits, such as t1", repr(task.name[:80])
+        if not task.classes:
+            yield f"task {task.name}", "at least one class", "none"
     names = [entry.name for entry in declared.classes()]
-    if stray := sorted(set(declared.aliases) - set(names)):
-        _refuse(where, "aliases", "names of classes of the file", stray[0])
-    # Folded, so that BipolarForcepsDown and BipolarForcepsDOwn are one class (a slip of a published benchmark).
+    for name in sorted(set(declared.aliases) - set(names)):
+        yield "aliases", "names of classes of the file", repr(name[:80])
     spelled = [*names, *(alias for aliases in declared.aliases.values() for alias in aliases)]
-    _once((name.casefold() for name in spelled), where, "classes, unknown, ignored and aliases")
     for name in spelled:
-        printable = name.isprintable() and name == name.strip()
-        if not 0 < len(name) <= _LONGEST_NAME or not printable or name.casefold() == "unknown":
-            _refuse(where, "classes", _NAMES_ARE, name)
-
-
-def _check_datasets(declared: TaskFile, where: str) -> None:
-    if stray := sorted(set(declared.datasets) - set(SOURCES)):
-        _refuse(where, "datasets", " and ".join(SOURCES), stray[0])
+        if not _is_usable(name):
+            yield "classes", _NAMES_ARE, repr(name[:80])
+    # Folded, so that BipolarForcepsDown and BipolarForcepsDOwn are one class (a slip of a published benchmark).
+    folded = Counter(name.casefold() for name in spelled)
+    for field, counts in (
+        ("tasks: name", Counter(task.name for task in declared.tasks)),
+        ("classes, unknown, ignored and aliases", folded),
+    ):
+        if repeated := [name for name, count in counts.items() if count > 1]:
+            yield field, "each once, whatever its case", f"{repeated[0]:.80} twice"
+    for source in sorted(set(declared.datasets) - set(SOURCES)):
+        yield "datasets", " and ".join(SOURCES), repr(source[:80])
     for source in SOURCES:
         try:
             namespace_of(declared.dataset_of(source))
         except CurationError as error:
-            _refuse(where, f"dataset of {source}", error.expected or "a lower-case word", declared.dataset_of(source))
+            found = repr(declared.dataset_of(source)[:80])
+            yield f"dataset of {source}", error.expected or "a lower-case word", found
 
 
-def _once(values: Iterable[str], where: str, field: str) -> None:
-    seen: set[str] = set()
-    for value in values:
-        if value in seen:
-            _refuse(where, field, "each once, whatever its case", f"{value:.80} twice", quoted=False)
-        seen.add(value)
-
-
-def _refuse(where: str, field: str, expected: str, found: str, *, quoted: bool = True) -> None:
-    raise ProtocolError(
-        "Inconsistent task file",
-        where=f"{where}: {field}",
-        expected=expected,
-        found=repr(found[:80]) if quoted else found,
-    )
-
-
-# The splits: classes by task, sources, parameters, and the lists that the authors published.
+def _is_usable(name: str) -> bool:
+    as_written = name.isprintable() and name == name.strip()
+    return as_written and 0 < len(name) <= _LONGEST_NAME and name.casefold() != "unknown"

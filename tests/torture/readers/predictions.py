@@ -169,13 +169,6 @@ def targets() -> list[Target]:
             reads("baselines.score_vectors:read_score_vectors", "v.json"),
         ),
         Target(
-            "similar sets",
-            {"s.json": json_bytes([["person", "dog"], ["elephant", "dog"]])},
-            lambda f: call("benchmarks.elephant.diagnosis:read_similar_sets")(
-                f / "s.json", ("person", "dog", "elephant")
-            ),
-        ),
-        Target(
             "leaderboard", {"b.jsonl": _rows()}, reads("evaluation.leaderboard_rows:read_rows", "b.jsonl"), weight=4
         ),
         Target("leaderboard, ranked", {"b.jsonl": _rows()}, command("leaderboard", "@b.jsonl"), weight=2),
