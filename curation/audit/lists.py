@@ -7,17 +7,20 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
 from curation.audit.id_vocabulary import Vocabulary
-from curation.audit.identity import Images, images_of
+from curation.audit.identity import Images, distinct, first_rows, images_of
 from curation.errors import AnnotationFormatError, DamagedFileError, MissingFileError, UsageError
 from curation.ids import ImageId
 from curation.input_files import InputFile
+from curation.manifest.header import LabelView
+from curation.short_repr import short_repr
 from curation.sources.entries import CLASS_FILE, EmptyListError, PublishedFile, PublishedList
 from curation.sources.published_list import YAML_NAMES, first_line, list_files, read_published
-from curation.sources.source import Int32s
+from curation.sources.source import Int32s, Source
 from curation.storage import inside
 from curation.wording import counted
 
@@ -30,38 +33,99 @@ EXPECTED = "one file a line, alone or with labels; a table with a column of file
 _LONGEST_KEY = 200
 
 
+ListRole = Literal["train", "finetune", "val", "test", "wilderness", "id", "ood", ""]
+LIST_ROLES: tuple[ListRole, ...] = ("train", "finetune", "val", "test", "wilderness", "id", "ood")
+
+
+@dataclass(frozen=True, slots=True)
+class LabelFile:
+    """The labels of a list as a COCO JSON file holds them."""
+
+    name: str
+    source: Source
+
+
 @dataclass(frozen=True)
-class IdList:
-    """One list of images, in the order of its file, repeats kept.
+class AuditedList:
+    """One list of images, in the order of its file, repeats kept, with the part it plays.
 
     Attributes
     ----------
     name : str
-        Path below the folder without suffix, ``ore/t2_ft``; of a JSON object of lists, ``splits/train``.
-    file : str
-        Path of the file below the folder, ``ore/t2_ft.txt``.
+        Path below the folder without suffix, ``ore/t2_ft``; of a JSON object of lists, ``splits/train``; part of a
+        manifest; ``all_task_val[1-1000]`` for some lines of a file.
+    whole : str
+        Name of the list that the lines are in; equal to `name` where it is one.
     members : ndarray of int32, shape (n,)
-        Position of each entry's image in `ListSet.images`.
-    unique : ndarray of int32
-        Positions of its images, each once, ascending.
+        Position of each line's image among all images.
+    lines : ndarray of int32, shape (n,)
+        Line of each member in its file, from 1.
     read : PublishedList
-        Line of each entry in the file, or its place in the JSON array; labels, groups, what is no entry.
+        The list as it was read: labels, groups, what is no entry. Of a part of a manifest, its ids.
+    file : str
+        Path of the file below the folder, ``ore/t2_ft.txt``; empty for a part of a manifest.
     sha256 : str
-        ``sha256:<hex>`` of the bytes of the file.
-    size : int
-        Bytes of the file.
+        ``sha256:<hex>`` of the bytes of the file or, in a manifest, of its lines; empty where that is not known.
+    role : str
+        ``""`` where the list plays none.
+    tasks : tuple of int
+        Positions of the tasks in which it is used.
+    view : LabelView or None
+        None without a role.
+    view_declared : bool
+        Whether somebody said so; else it is what the principle asks for.
+    labels : mapping of int to LabelFile
+        Label files by task.
+    sources : tuple of str
+        Sources that its images come from; empty where that is not said.
+    available : bool
+        False for a part of a manifest whose list does not lie beside its header.
+    stated_repeats : int
+        Lines that name an image again, as the manifest says.
     """
 
+    __repr__ = short_repr
+
     name: str
-    file: str
+    whole: str
     members: Int32s
-    unique: Int32s
+    lines: Int32s
     read: PublishedList
-    sha256: str
-    size: int
+    file: str = ""
+    sha256: str = ""
+    role: ListRole = ""
+    tasks: tuple[int, ...] = ()
+    view: LabelView | None = None
+    view_declared: bool = False
+    labels: Mapping[int, LabelFile] = field(default_factory=dict)
+    sources: tuple[str, ...] = ()
+    available: bool = True
+    stated_repeats: int = 0
 
     def __len__(self) -> int:
         return len(self.members)
+
+    @cached_property
+    def unique(self) -> Int32s:
+        """Positions of its images, each once, ascending."""
+        return distinct(self.members)
+
+    @cached_property
+    def first_rows(self) -> Int32s:
+        """The first row of each of its images, in the order of `unique`."""
+        return first_rows(self.members, self.unique)
+
+    def line_of(self, image: int) -> str:
+        """Return ``t1_train line 12`` for its first line that names an image, ``""`` where none does."""
+        place = int(np.searchsorted(self.unique, image))
+        if place == len(self.unique) or self.unique[place] != image:
+            return ""
+        return f"{self.whole} line {self.lines[self.first_rows[place]]}"
+
+    def lines_of(self, image: int) -> list[int]:
+        """Return its lines that name an image, from 1."""
+        found: list[int] = self.lines[self.members == image].tolist()
+        return found
 
 
 @dataclass(frozen=True)
@@ -72,8 +136,8 @@ class ListSet:
     ----------
     name : str
         Of the folder.
-    lists : tuple of IdList
-        By name.
+    lists : tuple of AuditedList
+        By name, without roles.
     images : Images
         Every image once, and what two lists share.
     labels : mapping of str to Path
@@ -93,7 +157,7 @@ class ListSet:
     """
 
     name: str
-    lists: tuple[IdList, ...]
+    lists: tuple[AuditedList, ...]
     images: Images
     labels: Mapping[str, Path] = field(default_factory=dict)
     skipped: Mapping[str, str] = field(default_factory=dict)
@@ -116,14 +180,9 @@ class ListSet:
         """The position of each list by its name."""
         return {one.name: place for place, one in enumerate(self.lists)}
 
-    def shared(self, one: IdList, two: IdList) -> int:
+    def shared(self, one: AuditedList, two: AuditedList) -> int:
         """Return how many images two lists share."""
         return int(self.images.overlaps[self.place[one.name], self.place[two.name]])
-
-    @property
-    def digests(self) -> dict[str, str]:
-        """The sha256 of each list's file by name."""
-        return {one.name: one.sha256 for one in self.lists}
 
 
 def read_lists(place: Path | Sequence[Path], *, namespace: str = "", but: Sequence[Path] = ()) -> ListSet:
@@ -164,8 +223,8 @@ def read_lists(place: Path | Sequence[Path], *, namespace: str = "", but: Sequen
     names = sorted(read.found)
     images = images_of([read.found[name][1] for name in names], namespace)
     lists = tuple(
-        IdList(name, file, own, unique, one, f"sha256:{read.files[file].sha256}", read.files[file].size)
-        for name, own, unique in zip(names, images.members, images.uniques, strict=True)
+        AuditedList(name, name, own, one.lines, one, file, f"sha256:{read.files[file].sha256}")
+        for name, own in zip(names, images.members, strict=True)
         for file, one in [read.found[name]]
     )
     return ListSet(

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from curation.audit.target import SHOWN_EXAMPLES, AuditTarget
+from curation.audit.target import SHOWN_EXAMPLES
 
 Severity = Literal["error", "warning", "info"]
 Verdict = Literal["fail", "warn", "undecidable", "info", "pass", "not applicable"]
@@ -125,7 +125,7 @@ class Outcome:
 
 
 Check = Callable[..., Outcome | Iterable[Finding]]
-"""``check(target)`` or, of a rule that judges lists one by one, ``check(target, list, task)``."""
+"""``check(target)`` or, of a rule that judges lists one by one, ``check(ListInTask)`` (`curation.audit.judgement`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +154,7 @@ class Rule:
     not_shown : str
         What its findings do not prove.
     each : bool
-        Whether lists are judged one by one: ``check(target, list, task)`` for each list and each of its tasks.
+        Whether lists are judged one by one: ``check(ListInTask)`` for each in each of its tasks.
     """
 
     name: str
@@ -173,17 +173,6 @@ class Rule:
     def of_published_lists(self) -> bool:
         """Whether it judges the files of a folder: it is asked of folders alone."""
         return self.name.startswith("PL")
-
-    def on(self, target: AuditTarget) -> Outcome:
-        """Return what the rule says of a target that has all that it needs."""
-        if not self.each:
-            found = self.check(target)
-            return found if isinstance(found, Outcome) else Outcome(tuple(found))
-        findings: list[Finding] = []
-        for one in target.with_role(*self.roles):
-            for task in one.tasks:
-                findings += self.check(target, one, task)  # type: ignore[arg-type]  # a check of one list gives findings
-        return Outcome(tuple(findings))
 
 
 def undecidable(about: str, need: str, text: str = "", examples: tuple[str, ...] = ()) -> Finding:

@@ -56,7 +56,6 @@ def test_a_report_is_tables_and_shows_itself_shortly(folder: Path) -> None:
     broken = report.findings[report.findings["verdict"] == "fail"]
     assert list(broken["about"]) == ["t3_val in t1_train"]
     assert list(broken["count"]) == [1]
-    assert report.data()["composition"] == []
     shown = report._repr_html_()
     assert shown.startswith("<table")
     assert "DS2" in shown

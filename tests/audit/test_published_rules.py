@@ -12,7 +12,6 @@ from curation.audit.report import Report
 from curation.audit.rule import Finding
 from curation.audit.rules import ON_TASKS, PUBLISHED_RULES, RULES
 from curation.audit.run import audit
-from curation.canonical import sha256_of_bytes
 from curation.errors import CurationError, UsageError
 from tests.real_files import real_files
 
@@ -230,14 +229,6 @@ def test_class_names_and_maps_are_no_lists(tmp_path: Path) -> None:
     }  # fmt: skip
     assert list(lists.skipped) == ["train.txt"]
     assert lists.lists[1].read.labels is None
-
-
-def test_files_of_classes_stand_in_the_report_with_their_digest(tmp_path: Path) -> None:
-    report = audit(laid(tmp_path, {"known_classnames.txt": ["cat", "dog"], "a.txt": NUMBERS[:3]}))
-    [one] = report.data()["class_files"]
-    assert (one["file"], one["form"], one["names"]) == ("known_classnames.txt", "class names", 2)
-    assert one["sha256"] == sha256_of_bytes(b"cat\ndog\n")
-    assert "Files of classes" in report.html()
 
 
 def test_a_damaged_line_of_an_imglist_is_told_and_kept(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from itertools import combinations
 from pathlib import PurePosixPath
 from typing import Any
 
-from curation.audit.lists import IdList
+from curation.audit.lists import AuditedList
 from curation.audit.rule import Check, Finding, Verdict, joined
 from curation.audit.rules.agreement import are_versions
 from curation.audit.rules.published_lists import published_of
@@ -23,10 +23,10 @@ _ZEROS = re.compile(rb"^0+(?=[0-9]+$)", re.MULTILINE)
 
 def coco_facts(target: AuditTarget) -> dict[str, CocoFacts]:
     """Return what the numbers of each COCO JSON of a folder say, by its path: read once for all rules."""
-    if ("coco", 0) not in target.cache:
+    if ("coco facts", "") not in target.cache:
         files = {name: file for name, file in published_of(target).files.items() if file.form == "coco json"}
-        target.cache["coco", 0] = {name: read_coco_facts(file.path) for name, file in files.items()}
-    facts: dict[str, CocoFacts] = target.cache["coco", 0]
+        target.cache["coco facts", ""] = {name: read_coco_facts(file.path) for name, file in files.items()}
+    facts: dict[str, CocoFacts] = target.cache["coco facts", ""]
     return facts
 
 
@@ -40,7 +40,7 @@ def lists_fit_their_json(target: AuditTarget) -> Iterator[Finding]:
             yield _compared(by_file[text], lists.files[name], facts, f"{text} against {name}")
 
 
-def _compared(one: IdList, file: PublishedFile, facts: CocoFacts, about: str) -> Finding:
+def _compared(one: AuditedList, file: PublishedFile, facts: CocoFacts, about: str) -> Finding:
     mine, theirs = (set(found.split(b"\n")[:-1]) for found in (one.read.stems, file.lists[0].stems))
     numbers = set(_ZEROS.sub(b"", one.read.stems).split(b"\n")[:-1])
     ids = {str(number).encode() for number in facts.images}

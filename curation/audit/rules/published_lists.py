@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from curation.audit.lists import IdList, ListSet
+from curation.audit.lists import AuditedList, ListSet
 from curation.audit.rule import Check, Finding, Verdict, joined, undecidable
 from curation.audit.target import SHOWN_EXAMPLES, AuditTarget
 from curation.sources.entries import NO_LABEL, ListDigests, OddLine
@@ -71,7 +71,7 @@ def _counts_in(name: str) -> list[int]:
     return [number for text in _COUNT.findall(name) if (number := int(text)) >= LEAST_COUNT and number not in _YEARS]
 
 
-def _counts(lists: ListSet, one: IdList) -> dict[str, int]:
+def _counts(lists: ListSet, one: AuditedList) -> dict[str, int]:
     vocabulary = lists.vocabulary
     spaces, numbers = np.unique(vocabulary.namespace_codes[one.unique], return_counts=True)
     names = [vocabulary.namespace_names[code] for code in spaces.tolist()]
@@ -128,7 +128,7 @@ def _series(lists: ListSet) -> dict[str, list[tuple[int, int]]]:
     return grown
 
 
-def _by_dataset(lists: ListSet, one: IdList, two: IdList) -> str:
+def _by_dataset(lists: ListSet, one: AuditedList, two: AuditedList) -> str:
     """Return how many ids of each dataset two lists share, where there are several."""
     shared, _ = lists.images.in_both(lists.place[one.name], lists.place[two.name])
     spaces, counts = np.unique(lists.vocabulary.namespace_codes[shared], return_counts=True)
@@ -161,7 +161,7 @@ def sizes_are_stated(target: AuditTarget) -> Iterator[Finding]:
             )
 
 
-def _beside(one: IdList) -> str:
+def _beside(one: AuditedList) -> str:
     """Return what stands beside the images of a list: how many labels, and how many values of each column."""
     told, counts = list[str](), one.read.label_counts
     if counts is not None:
@@ -177,7 +177,7 @@ def _beside(one: IdList) -> str:
     return "; ".join(told)
 
 
-def _per_class(one: IdList, form: str) -> Int64s | None:
+def _per_class(one: AuditedList, form: str) -> Int64s | None:
     if one.read.group_of is not None and form == "json groups":
         return np.bincount(one.read.group_of)
     if one.read.labels is None or not len(one):
@@ -247,7 +247,7 @@ def lines_are_whole(target: AuditTarget) -> Iterator[Finding]:
             yield _lines(one, "warn", left_out, text, other, "lines name no image")
 
 
-def _lines(one: IdList, verdict: Verdict, count: int, text: str, lines: Sequence[OddLine], like: str) -> Finding:
+def _lines(one: AuditedList, verdict: Verdict, count: int, text: str, lines: Sequence[OddLine], like: str) -> Finding:
     examples = tuple(f"line {odd.line}: {odd.reason}: {odd.text!r}" for odd in lines[:SHOWN_EXAMPLES])
     of = len(one) + one.read.odd
     return Finding(verdict, "", count, text, examples, of=of, lists=(one.name,), like=like)

@@ -135,11 +135,9 @@ def _lists(made: Report, *, whole: bool) -> Iterator[Line]:
         yield table
     if len(rows) > len(shown):
         yield f"and {len(rows) - len(shown)} more lists: see --all"
-    found = made.target.published
-    if found and found.skipped:
-        skipped = tuple((name, found.first_lines.get(name, ""), why) for name, why in found.skipped.items())
+    if made.unread:
         yield ""
-        yield Table("Files that were not read", ("file", "first line", "why"), skipped)
+        yield Table("Files that were not read", ("file", "first line", "why"), tuple(made.unread))
 
 
 def _not_asked(names: Sequence[str]) -> str:
