@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -128,6 +127,14 @@ class AuditedList:
         return found
 
 
+class Unread(NamedTuple):
+    """Why a file is no list of images, its first line, and whether it may be a list and is damaged."""
+
+    why: str
+    first_line: str
+    is_damaged: bool = False
+
+
 @dataclass(frozen=True)
 class ListSet:
     """Lists that are looked at together.
@@ -142,30 +149,18 @@ class ListSet:
         Every image once, and what two lists share.
     labels : mapping of str to Path
         COCO JSON files with annotations, by the name of their list.
-    skipped : mapping of str to str
-        Files that are no lists of images, and why.
-    first_lines : mapping of str to str
-        Their first lines.
+    unread : mapping of str to Unread
+        Files that are no lists of images.
     files : mapping of str to PublishedFile
         Every file that was understood, by its path below the folder; those that name classes hold no list.
-    root : Path
-        The folder.
-    whole : bool
-        Whether the whole folder was asked for, and not some of its files.
-    damaged : tuple of str
-        Those of `skipped` that may be lists, and cannot be read.
     """
 
     name: str
     lists: tuple[AuditedList, ...]
     images: Images
     labels: Mapping[str, Path] = field(default_factory=dict)
-    skipped: Mapping[str, str] = field(default_factory=dict)
-    first_lines: Mapping[str, str] = field(default_factory=dict)
+    unread: Mapping[str, Unread] = field(default_factory=dict)
     files: Mapping[str, PublishedFile] = field(default_factory=dict)
-    root: Path = Path()
-    whole: bool = False
-    damaged: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.lists)
@@ -185,8 +180,8 @@ class ListSet:
         return int(self.images.overlaps[self.place[one.name], self.place[two.name]])
 
 
-def read_lists(place: Path | Sequence[Path], *, namespace: str = "", but: Sequence[Path] = ()) -> ListSet:
-    """Return every list of a folder and its subfolders, or of some files.
+def read_lists(folder: Path, *, namespace: str = "", but: Sequence[Path] = ()) -> ListSet:
+    """Return every list of a folder and its subfolders.
 
     Every form that `curation.sources.published_list` tells is read. Files that name classes are no lists. A file that
     is nothing of this is passed over and named. Where COCO JSON with annotations lies beside a text file of its name,
@@ -194,8 +189,7 @@ def read_lists(place: Path | Sequence[Path], *, namespace: str = "", but: Sequen
 
     Parameters
     ----------
-    place : Path or sequence of Path
-        A folder, or files.
+    folder : Path
     namespace : str
         Of ids whose form tells none. A namespace other than COCO's and VOC's holds for all ids that have none written.
     but : sequence of Path
@@ -214,121 +208,94 @@ def read_lists(place: Path | Sequence[Path], *, namespace: str = "", but: Sequen
     """
     if namespace:
         ImageId(namespace, "0")
-    root, paths = _files(place)
-    others = {path.resolve() for path in but}
-    read = _read_all(root, [path for path in paths if path.resolve() not in others])
-    if not read.found and not any(one.form in ("class roles", "class names", "map") for one in read.files.values()):
-        reasons = "; ".join(f"{name}: {why}" for name, why in list(read.skipped.items())[:3])
-        raise UsageError("No list of images found", where=str(root), expected=EXPECTED, found=reasons or "no such file")
-    names = sorted(read.found)
-    images = images_of([read.found[name][1] for name in names], namespace)
+    if not folder.is_dir():
+        raise MissingFileError("The folder of lists does not exist", where=str(folder))
+    found: dict[str, tuple[str, PublishedList]] = {}
+    labels: dict[str, Path] = {}
+    unread: dict[str, Unread] = {}
+    files: dict[str, PublishedFile] = {}
+    for path, file in _published(folder, but):
+        name = path.relative_to(folder).as_posix()
+        if isinstance(file, Unread):
+            unread[name] = file
+            continue
+        files[name] = file
+        if file.form == "class names" and not CLASS_FILE.search(path.stem):
+            words = file.classes[""]
+            why = f"words such as class names on its {counted(len(words), 'line')}, not files"
+            unread[name] = Unread(why, words[0][:80])
+        for key, one in _named_lists(file):
+            below = f"/{key}" if key else ""
+            own = path.relative_to(folder).with_suffix("").as_posix() + below
+            if file.annotated:
+                labels[own] = path
+            # An array of ids beside a text file of its name is a list of its own, and COCO JSON its labels.
+            if own not in found or not file.annotated:
+                found[f"{name}{below}" if own in found else own] = name, one
+        if len(found) > MAX_LISTS:
+            raise UsageError("Too many lists to compare", where=str(folder), expected=f"at most {MAX_LISTS:,}")
+    if not found and not any(one.form in ("class roles", "class names", "map") for one in files.values()):
+        reasons = "; ".join(f"{name}: {one.why}" for name, one in list(unread.items())[:3])
+        raise UsageError(
+            "No list of images found", where=str(folder), expected=EXPECTED, found=reasons or "no such file"
+        )
+    names = sorted(found)
+    images = images_of([found[name][1] for name in names], namespace)
     lists = tuple(
-        AuditedList(name, name, own, one.lines, one, file, f"sha256:{read.files[file].sha256}")
+        AuditedList(name, name, own, one.lines, one, file, f"sha256:{files[file].sha256}")
         for name, own in zip(names, images.members, strict=True)
-        for file, one in [read.found[name]]
+        for file, one in [found[name]]
     )
-    return ListSet(
-        root.resolve().name, lists, images, read.labels, read.skipped, read.first_lines, read.files, root,
-        isinstance(place, Path), tuple(read.damaged),
-    )  # fmt: skip
+    return ListSet(folder.resolve().name, lists, images, labels, unread, files)
 
 
-@dataclass(frozen=True)
-class _Found:
-    found: dict[str, tuple[str, PublishedList]] = field(default_factory=dict)
-    labels: dict[str, Path] = field(default_factory=dict)
-    skipped: dict[str, str] = field(default_factory=dict)
-    first_lines: dict[str, str] = field(default_factory=dict)
-    damaged: list[str] = field(default_factory=list)
-    files: dict[str, PublishedFile] = field(default_factory=dict)
-
-
-def _read_all(root: Path, paths: Sequence[Path]) -> _Found:
+def _published(folder: Path, but: Sequence[Path]) -> Iterator[tuple[Path, PublishedFile | Unread]]:
+    """Yield the files that may hold lists: those that name others first, and text before JSON of the same name."""
     from tqdm import tqdm
 
-    read = _Found()
+    others = {path.resolve() for path in but}
+    order = dict.fromkeys(YAML_NAMES, -1)
+    paths = sorted(
+        (path for path in list_files(folder) if path.resolve() not in others),
+        key=lambda path: (order.get(path.name.lower(), path.suffix.lower() == ".json"), path.as_posix()),
+    )
     room, named = MAX_BYTES, set[Path]()
     for path in tqdm(paths, desc="reading lists", unit=" files", disable=None, leave=False):
         if path in named:
             continue
-        relative = path.relative_to(root)
-        file = relative.as_posix()
-        room -= _require_room(inside(root, file), room)
+        room -= _require_room(inside(folder, path.relative_to(folder).as_posix()), room)
         try:
-            published = _read(path, root)
-            lists = list(_named_lists(published))
+            file = _read(path, folder)
         except AnnotationFormatError as reason:
-            read.skipped[file], read.first_lines[file] = _in_one_line(reason, path), first_line(path)
-            if isinstance(reason, DamagedFileError):
-                read.damaged.append(file)
+            line = (reason.where or "").removeprefix(str(path)).strip(" ,:")
+            what = f"{reason.what[0].lower()}{reason.what[1:]}"
+            why = ": ".join(text for text in (what, line, reason.found) if text)
+            yield path, Unread(why, first_line(path), isinstance(reason, DamagedFileError))
             continue
-        read.files[file] = published
-        named.update(published.named_files)
-        if published.form == "class names" and not CLASS_FILE.search(path.stem):
-            names = published.classes[""]
-            read.skipped[file] = f"words such as class names on its {counted(len(names), 'line')}, not files"
-            read.first_lines[file] = names[0][:80]
-        for key, one in lists:
-            name = relative.with_suffix("").as_posix() + (f"/{key}" if key else "")
-            if published.annotated:
-                read.labels[name] = path
-                if name in read.found:
-                    continue
-            # An array of ids beside a text file of its name is a list of its own.
-            name = file + (f"/{key}" if key else "") if name in read.found else name
-            read.found[name] = file, one
-        if len(read.found) > MAX_LISTS:
-            raise UsageError("Too many lists to compare", where=str(root), expected=f"at most {MAX_LISTS:,}")
-    return read
+        named.update(file.named_files)
+        yield path, file
 
 
-def _read(path: Path, root: Path) -> PublishedFile:
+def _read(path: Path, folder: Path) -> PublishedFile:
     try:
-        return read_published(path, root)
+        file = read_published(path, folder)
     except EmptyListError:
         given = InputFile(path, kind="list")
         blank = 0 if path.suffix.lower() == ".json" else given.data.count(b"\n")
         one = PublishedList("", b"", np.empty(0, np.int32), blank=blank)
         return PublishedFile(path, "id list", given.size, given.sha256.removeprefix("sha256:"), (one,))
+    for one in file.lists:
+        if one.name and (not one.name.isprintable() or len(one.name) > _LONGEST_KEY):
+            raise AnnotationFormatError("A list in it has no valid name", found=repr(one.name[:40]))
+    return file
 
 
-def _in_one_line(reason: AnnotationFormatError, path: Path) -> str:
-    line = (reason.where or "").removeprefix(str(path)).strip(" ,:")
-    told = f"{reason.what[0].lower()}{reason.what[1:]}"
-    return ": ".join(text for text in (told, line, reason.found) if text)
-
-
-def _named_lists(published: PublishedFile) -> Iterator[tuple[str, PublishedList]]:
+def _named_lists(file: PublishedFile) -> Iterator[tuple[str, PublishedList]]:
     """Yield the lists of a file under the names that reports give them: ``val.txt`` in a JSON object is ``val``."""
-    lists = {one.name: one for one in published.lists}
-    if bad := [key for key in lists if key and (not key.isprintable() or len(key) > _LONGEST_KEY)]:
-        raise AnnotationFormatError("A list in it has no valid name", found=repr(bad[0][:40]))
+    lists = {one.name: one for one in file.lists}
     for key in sorted(lists):
         short = key.removesuffix(".txt")
         yield key if short in lists or not short else short, lists[key]
-
-
-def _files(place: Path | Sequence[Path]) -> tuple[Path, list[Path]]:
-    """Return the folder below which names are told, and the files; text before JSON of the same name."""
-    if not isinstance(place, Path):
-        given = [Path(os.path.abspath(one)) for one in place]  # noqa: PTH100 - links stay as they are named
-        if not given:
-            raise UsageError("No list given")
-        if missing := [one for one in given if not one.is_file()]:
-            raise MissingFileError("The list does not exist", where=str(missing[0]))
-        root = Path(os.path.commonpath([one.parent for one in given]))
-        return root, _in_order(dict.fromkeys(given))
-    if not place.is_dir():
-        raise MissingFileError("The folder of lists does not exist", where=str(place))
-    return place, _in_order(list_files(place))
-
-
-def _in_order(paths: Iterable[Path]) -> list[Path]:
-    """Return files that name others first, and text before JSON of its name."""
-    order = dict.fromkeys(YAML_NAMES, -1)
-    return sorted(
-        paths, key=lambda path: (order.get(path.name.lower(), path.suffix.lower() == ".json"), path.as_posix())
-    )
 
 
 def _require_room(path: Path, room: int) -> int:

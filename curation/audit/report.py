@@ -89,9 +89,9 @@ class Report:
         sums, lists, name = self.sums, [one for one in self.target.files if one.available], cut(self.target.name, 80)
         lines = f"{counted(sum(len(one.members) for one in lists), 'line')} in {counted(len(lists), 'list')}"
         read = ""
-        if (found := self.target.published) and found.skipped:
-            n_files = len(found.files) + len(found.skipped)
-            read = f"{len(found.skipped)} of {n_files} files could not be read; "
+        if (found := self.target.published) and found.unread:
+            n_files = len(found.files) + len(found.unread)
+            read = f"{len(found.unread)} of {n_files} files could not be read; "
         bad = [one for one in self.statements if one.gravity in ("error", "warning")]
         if bad:
             told = f"{counted(sums.errors, 'error')}, {counted(sums.warnings, 'warning')}"
@@ -121,7 +121,7 @@ class Report:
     def unread(self) -> list[tuple[str, str, str]]:
         """Files of a folder that were not read: name, first line, why."""
         found = self.target.published
-        return [(name, found.first_lines.get(name, ""), why) for name, why in found.skipped.items()] if found else []
+        return [(name, one.first_line, one.why) for name, one in found.unread.items()] if found else []
 
     @property
     def failed(self) -> bool:
@@ -138,7 +138,7 @@ class Report:
     def damaged(self) -> dict[str, str]:
         """Lists that could not be read, and why: what the rules say is said of the others alone."""
         found = self.target.published
-        return {name: found.skipped[name] for name in found.damaged} if found else {}
+        return {name: one.why for name, one in found.unread.items() if one.is_damaged} if found else {}
 
     @property
     def findings(self) -> pd.DataFrame:

@@ -78,8 +78,8 @@ def audit(
     namespace : str, optional
         the dataset of ids that do not name one (default: that of the sources, where they share one)
     roles : mapping of str to str, optional
-        role of a list of a folder: train, finetune, val, test, wilderness, id, ood or none; LIST[1-1000] for some of
-        its lines (default: guessed from its name; repeatable)
+        role of a list of a folder: train, finetune, val, test, wilderness, id, ood or none (default: guessed from its
+        name; repeatable)
     views : mapping of str to str or LabelView, optional
         labels that lists of a role carry: train, finetune, val or test for what the principle requires, or
         known=keep,previous=drop,unknown=rename:unknown (repeatable)

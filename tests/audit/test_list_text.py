@@ -92,11 +92,11 @@ def test_a_file_of_which_most_lines_are_no_ids_is_no_list(data: bytes, reason: s
 
 
 def test_a_giant_line_is_odd_and_costs_no_time() -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     one = parsed(b"a1\nb1\n" + b" " * 20_000_000 + b"\nc1\n" + b"d" * 20_000_000)
     assert one.odd_lines[0].reason == "the line is too long"
     assert one.lines.tolist() == [1, 2, 4]
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 5
 
 
 @given(st.binary(max_size=200))

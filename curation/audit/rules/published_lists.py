@@ -9,7 +9,6 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 
@@ -25,9 +24,6 @@ LEAST_COUNT = 100
 _YEARS = range(1990, 2100)
 _COUNT = re.compile(r"(?<![0-9A-Za-z])[1-9][0-9]{2,8}(?![0-9A-Za-z])")
 _NUMBER = re.compile(r"(?<![0-9A-Za-z])[1-9][0-9]{0,8}(?![0-9A-Za-z])")
-_CODE = (".py", ".sh", ".yaml", ".yml", ".toml", ".cfg", ".ini")
-_LARGEST_CODE = 1 << 20
-_NAMED_LIST = re.compile(r"[\w./-]*[\w-]\.(?:txt|csv)\b")
 
 
 def published_of(target: AuditTarget) -> ListSet:
@@ -210,27 +206,6 @@ def lists_have_one_name(target: AuditTarget) -> Iterator[Finding]:
             yield Finding("info", one.name, len(one.unique), f"it has {how} {joined(titles, 4)}{name}")
 
 
-def named_lists_are_there(target: AuditTarget) -> Iterator[Finding]:
-    """PL12: every list that code or configuration in the folder names lies in the folder."""
-    root = published_of(target).root
-    present = {Path(name).name for name in (*published_of(target).files, *published_of(target).skipped)}
-    below = sorted(root.rglob("*")) if published_of(target).whole else []
-    code = [path for path in below if path.suffix in _CODE and path.is_file()]
-    missing: dict[str, str] = {}
-    for path in code:
-        if path.is_symlink() or path.stat().st_size > _LARGEST_CODE:
-            continue
-        for name in _NAMED_LIST.findall(path.read_bytes().decode("utf-8", "ignore")):
-            if Path(name).name not in present and not (path.parent / name).is_file():
-                missing.setdefault(name, path.relative_to(root).as_posix())
-    if missing:
-        examples = tuple(f"{name} (in {where})" for name, where in list(missing.items())[:SHOWN_EXAMPLES])
-        text = f"the folder lacks {counted(len(missing), 'list')} that its code names"
-        yield Finding("info", "lists", len(missing), text, examples)
-    elif code:
-        yield Finding("pass", "lists", text=f"every list that {counted(len(code), 'code file')} names is there")
-
-
 def lines_are_whole(target: AuditTarget) -> Iterator[Finding]:
     """PL13: every line can be read, and none is cut or lacks a column that nearly all others have."""
     for one in published_of(target).lists:
@@ -258,6 +233,5 @@ CHECKS: dict[str, Check] = {
     "PL2": growing_lists_are_nested,
     "PL8": sizes_are_stated,
     "PL11": lists_have_one_name,
-    "PL12": named_lists_are_there,
     "PL13": lines_are_whole,
 }
