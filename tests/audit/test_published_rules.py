@@ -157,26 +157,6 @@ def test_ids_that_repeat_in_a_json(tmp_path: Path) -> None:
     assert finding.examples == ("id 1: a1.jpg, b1.jpg",)
 
 
-@pytest.mark.parametrize(
-    ("name", "groups", "verdict"),
-    [
-        ("video{g:02d}_frame_{n:04d}.jpg", 40, "warn"),
-        ("subject{g:02d}-{n:04d}.png", 40, "warn"),
-        ("photo{g}_jpg.rf.{n:032x}.jpg", 40, "warn"),
-        ("image{g}_png_jpg.rf.{n:032x}", 4, "warn"),
-        ("class{g}/patch_x{n}_y.png", 10, "undecidable"),
-        ("{n:032x}.jpg", 10, "undecidable"),
-    ],
-)
-def test_groups_on_both_sides(tmp_path: Path, name: str, groups: int, verdict: str) -> None:
-    names = [name.format(g=n % groups, n=n) for n in range(400)]
-    [finding] = told(
-        tmp_path, "PL7", {"train.txt": names[:390], "test.txt": names[390:]}, "warn", "undecidable", "pass"
-    )
-    assert finding.verdict == verdict
-    assert ("on both sides" in finding.text) == (verdict == "warn")
-
-
 def test_the_ratio_of_in_to_out_of_distribution(tmp_path: Path) -> None:
     files = {"test_id.txt": NUMBERS[:90], "far_ood.txt": NUMBERS[100:120]}
     assert [one.verdict for one in told(tmp_path, "PL8", files)] == ["undecidable"]
@@ -200,13 +180,6 @@ def test_labels_that_do_not_fit(tmp_path: Path) -> None:
     assert finding.examples == ("a1.jpg: 'i' and 'o' (lines 2, 3)",)
 
 
-def test_files_of_one_name_in_other_folders_are_other_images(tmp_path: Path) -> None:
-    lines = [f"n{n % 20:08d}/art_{n // 20}.jpg {n % 20}" for n in range(200)]
-    report = audit(laid(tmp_path, {"test_r.txt": lines}))
-    assert report.verdict("DS1") == "pass"
-    assert [one for one in report.statements if one.gravity in ("error", "warning")] == []
-
-
 def test_class_names_and_maps_are_no_lists(tmp_path: Path) -> None:
     files = {
         "known_classnames.txt": ["wine glass", "cell phone"],
@@ -224,16 +197,6 @@ def test_class_names_and_maps_are_no_lists(tmp_path: Path) -> None:
     }  # fmt: skip
     assert list(lists.unread) == ["train.txt"]
     assert lists.lists[1].read.labels is None
-
-
-def test_a_damaged_line_of_an_imglist_is_told_and_kept(tmp_path: Path) -> None:
-    lines = [f"x/im{n:04d}.jpg {n % 3}" for n in range(40)]
-    lines[16] = "x/im0016.jpg two"
-    report = audit(laid(tmp_path, {"a.txt": lines}))
-    [odd] = [one for one in report.statements if one.rule == "PL13"]
-    assert (odd.text, odd.gravity, odd.of) == ("1 line of a.txt truncated or without a column", "error", 41)
-    assert odd.examples == ("line 17: it has no label: 'x/im0016.jpg two'",)
-    assert (report.data()["lists"][0]["lines"], report.exit_status) == (40, 1)
 
 
 HOSTILE: dict[str, bytes] = {
@@ -254,11 +217,6 @@ def test_a_hostile_file_gets_one_clear_answer(tmp_path: Path, name: str) -> None
     lists = read_lists(laid(tmp_path, {"list.txt": NUMBERS[:3]}))
     assert list(lists.unread) == [name]
     assert "\n" not in lists.unread[name].why
-
-
-def test_paths_that_climb_name_images_and_open_nothing(tmp_path: Path) -> None:
-    lists = read_lists(laid(tmp_path, {"a.txt": ["../../etc/im0001.jpg 0", "/abs/im0002.jpg 1"]}))
-    assert lists.vocabulary.ids() == ["../../etc/im0001.jpg", "/abs/im0002.jpg"]
 
 
 def test_ten_million_lines_take_bounded_memory(tmp_path: Path) -> None:
