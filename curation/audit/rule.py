@@ -1,4 +1,4 @@
-"""`Rule`: one machine-checkable principle with its severity, its exact check, and what to do when it is broken."""
+"""`Rule`: one machine-checkable principle with its exact check, and what to do when it is broken."""
 
 from __future__ import annotations
 
@@ -136,13 +136,10 @@ class Rule:
     ----------
     name : str
         ``CO1`` to ``PL17``; the letters name the principle (see `PRINCIPLES`).
-    severity : {"error", "warning", "info"}
     subject : str
         What it asks about, a few words: *groups on both sides*.
     definition : str
         What a sound benchmark satisfies, one sentence.
-    needs : str
-        The data without which the rule is undecidable.
     fix : str
         What to do when it is broken.
     check : callable
@@ -158,10 +155,8 @@ class Rule:
     """
 
     name: str
-    severity: Severity
     subject: str
     definition: str
-    needs: str
     fix: str
     check: Check
     roles: tuple[str, ...] = ()

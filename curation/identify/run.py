@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, Literal
 from curation.arguments import checked
 from curation.errors import MissingFileError, SourceError, UsageError
 from curation.identify.fingerprint import Fingerprint
-from curation.identify.index import ListIndex, list_files, packaged_index, read_index
+from curation.identify.index import ListIndex, packaged_index, read_index
 from curation.identify.matching import HINT, LEAST_IMAGES, LEVELS, Match, Relation, Union, matches, relations, union
 from curation.identify.references import References
 from curation.short_repr import html_table
 from curation.sources.entries import ListDigests, OddLine, PublishedFile, PublishedList
-from curation.sources.published_list import read_published
+from curation.sources.published_list import list_files, read_published
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -255,7 +255,7 @@ def _read(places: Sequence[Place]) -> tuple[Iterator[tuple[str, PublishedFile]],
         raise MissingFileError("The list does not exist", where=str(absent[0]))
     below = {folder: list_files(folder) for folder in map(Path, places) if folder.is_dir()}
     if empty := [folder for folder, found in below.items() if not found]:
-        raise UsageError("There is no list of images", where=str(empty[0]), found="no .txt, .csv, .json or .lst file")
+        raise UsageError("There is no list of images", where=str(empty[0]), found="no file that may hold one")
 
     def reading() -> Iterator[tuple[str, PublishedFile]]:
         for one in places:

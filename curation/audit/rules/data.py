@@ -14,7 +14,7 @@ import numpy as np
 from curation.audit.judgement import SOURCES, missing_lists
 from curation.audit.lists import AuditedList
 from curation.audit.roles import read_role
-from curation.audit.rule import Check, Finding, Outcome, Verdict, not_applicable, undecidable
+from curation.audit.rule import Check, Finding, Outcome, not_applicable, undecidable
 from curation.audit.target import SHOWN_EXAMPLES, AuditTarget, ComparedPair
 from curation.similarity.near_duplicates import AlikePhotos, PhotoHashes, alike_photos, hash_photos
 from curation.sources.datasets import namespace_of
@@ -191,25 +191,25 @@ def _equal(target: AuditTarget, pair: ComparedPair) -> str:
 
 def _perhaps(target: AuditTarget, pair: ComparedPair) -> Finding | None:
     """Return what file names suggest where no image is in both by its whole name."""
-    if target.published is None or min(pair.places) < 0:
-        return None
-    found = target.published.images.strength(*pair.places)
-    if found.strength not in ("likely", "hint"):
+    if (
+        target.published is None
+        or min(pair.places) < 0
+        or (found := target.published.images.alike(*pair.places)) is None
+    ):
         return None
     examples = tuple(
-        f"{one} and {two} ({pair.first.whole} line {lines[0]}; {pair.second.whole} line {lines[1]})"
-        for (one, two), lines in ((example.texts, example.lines) for example in found.examples)
+        f"{target.ids[one]} and {target.ids[two]} ({pair.first.line_of(one)}; {pair.second.line_of(two)})"
+        for one, two in found.examples
     )
-    if found.strength == "likely":
+    is_likely = found.strength == "likely"
+    if is_likely:
         text = f"if the file name alone identifies the image, both hold {counted(found.images, 'image')}"
     else:
         names = counted(found.images, "common name")
         text = f"{names}, {found.why}: perhaps the same photos, which names cannot prove"
-    verdict: Verdict = "warn" if found.strength == "likely" else "info"
-    asked = int(verdict == "warn")
     return Finding(
-        verdict, pair.about, found.images, text, examples, of=found.distinct[1], lists=pair.names, pairs=(pair.names,),
-        asked=asked, hint="look at the photos: --photos NAME=DIR (DS3)",
+        "warn" if is_likely else "info", pair.about, found.images, text, examples, of=len(pair.second.unique),
+        lists=pair.names, pairs=(pair.names,), asked=int(is_likely), hint="look at the photos: --photos NAME=DIR (DS3)",
     )  # fmt: skip
 
 
