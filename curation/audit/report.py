@@ -44,8 +44,6 @@ class Report:
         What makes the audit fail: a rule broken as an error, or also one broken as a warning.
     not_asked : tuple of str
         Rules that nothing here speaks of: those on tasks and labels where no name does.
-    command : str
-        What tells the same again, for the page.
     """
 
     target: AuditTarget
@@ -53,7 +51,6 @@ class Report:
     digest: str = ""
     fail_on: Severity = "error"
     not_asked: tuple[str, ...] = ()
-    command: str = ""
 
     def __repr__(self) -> str:
         told = ", ".join(f"{count} {verdict}" for verdict, count in self.tally().items())

@@ -63,11 +63,10 @@ def _labels(one: AuditedList, rows: Int32s | Int64s) -> npt.NDArray[Any]:
 
 
 def _two_labels(lists: ListSet, one: AuditedList) -> Iterator[Finding]:
-    values = _values(one)
-    assert values is not None  # noqa: S101
-    order = np.lexsort((values, one.members))
-    images, labels = one.members[order], values[order]
-    conflict = np.unique(images[1:][(images[1:] == images[:-1]) & (labels[1:] != labels[:-1])])
+    import pandas as pd
+
+    pairs = pd.DataFrame({"image": one.members, "label": _values(one)}).drop_duplicates()
+    conflict = np.unique(pairs["image"][pairs["image"].duplicated()])
     if not len(conflict):
         return
     examples = []
@@ -76,18 +75,12 @@ def _two_labels(lists: ListSet, one: AuditedList) -> Iterator[Finding]:
         told = dict.fromkeys(repr(str(label)) for label in _labels(one, rows).tolist())
         where = ", ".join(map(str, one.read.lines[rows][:4].tolist()))
         examples.append(f"{lists.vocabulary.ids([row])[0]}: {' and '.join(told)} (lines {where})")
-    text = f"{counted(len(conflict), 'image')} with two labels"
     by_design = len(conflict) > max(_BY_DESIGN * len(one.unique), _FEW)
+    text = f"{counted(len(conflict), 'image')} with two labels{': apparently one line per label' * by_design}"
     yield Finding(
-        "info" if by_design else "warn",
-        one.name,
-        len(conflict),
-        text + (": apparently one line per label" if by_design else ""),
-        tuple(examples),
-        of=len(one.unique),
-        lists=(one.name,),
-        asked=0,
-    )
+        "info" if by_design else "warn", one.name, len(conflict), text, tuple(examples), of=len(one.unique),
+        lists=(one.name,), asked=0,
+    )  # fmt: skip
 
 
 def _against_folders(one: AuditedList) -> Iterator[Finding]:
@@ -176,17 +169,13 @@ def _shifted(one: AuditedList, two: AuditedList) -> Iterator[Finding]:
     usual = [_usual(side) for side in (one, two)]
     both = sorted(usual[0].keys() & usual[1].keys())
     steps = {usual[1][name] - usual[0][name] for name in both}
-    examples: tuple[str, ...] = ()
     moved = [name for name in both if usual[0][name] != usual[1][name]]
-    if len(both) >= _LEAST_CLASSES:
-        if not moved:
-            return
-        examples = tuple(f"{name}: {usual[0][name]} and {usual[1][name]}" for name in moved[:SHOWN_EXAMPLES])
-    elif len(sides[0]) == len(sides[1]) and np.array_equal(sides[0] + 1, sides[1]):
-        steps = {1}
-    elif len(sides[0]) == len(sides[1]) and np.array_equal(sides[0] - 1, sides[1]):
-        steps = {-1}
-    else:
+    examples = tuple(f"{name}: {usual[0][name]} and {usual[1][name]}" for name in moved[:SHOWN_EXAMPLES])
+    if len(both) < _LEAST_CLASSES:
+        # Without folders that are classes, the whole range of labels has moved by one.
+        examples = ()
+        steps = {step for step in (1, -1) if np.array_equal(sides[0] + step, sides[1])}
+    if not steps - {0}:
         return
     text = f"different labels for {len(moved):,} of {len(both):,} folders that both name"
     if len(steps) == 1:
@@ -203,14 +192,14 @@ def _shifted(one: AuditedList, two: AuditedList) -> Iterator[Finding]:
 
 def _usual(one: AuditedList) -> dict[str, int]:
     """Return the label of each folder whose entries have one label alone, where folders are classes."""
-    assert one.read.labels is not None  # noqa: S101
+    import pandas as pd
+
     if not one.read.has_folders:
         return {}
     names, folders = folders_of(one)
-    low, high = np.full(len(names), np.iinfo(np.int32).max), np.full(len(names), NO_LABEL)
-    np.minimum.at(low, folders, one.read.labels)
-    np.maximum.at(high, folders, one.read.labels)
-    found = {names[row]: int(low[row]) for row in np.flatnonzero(low == high).tolist()}
+    labels = pd.DataFrame({"folder": folders, "label": one.read.labels}).drop_duplicates()
+    alone = labels[~labels["folder"].duplicated(keep=False)].sort_values("folder")
+    found = {names[folder]: label for folder, label in alone.itertuples(index=False)}
     return found if len(set(found.values())) == len(found) > 1 else {}
 
 

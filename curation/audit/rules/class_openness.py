@@ -37,7 +37,8 @@ def known_and_unknown_are_apart(target: AuditTarget) -> list[Finding]:
         ):
             violations.setdefault(text, []).append(task.name)
     if not violations:
-        return [Finding("pass", "tasks", text=f"{counted(len(target.tasks), 'task')}, {len(target.classes)} classes")]
+        sizes = f"{counted(len(target.tasks), 'task')}, {counted(len(target.classes), 'class', 'classes')}"
+        return [Finding("pass", "tasks", text=sizes)]
     return [Finding("fail", joined(tasks), 1, text, (text,)) for text, tasks in violations.items()]
 
 

@@ -144,5 +144,5 @@ def _not_asked(names: Sequence[str]) -> str:
     about = {"DS3": "photos (--photos)", "DS5": "sources (--source)"}
     others = [f"{name} on {what}" for name, what in about.items() if name in names]
     on_tasks = [name for name in names if name not in about]
-    told = f"{len(on_tasks)} rules on tasks and labels (--tasks, --labels): {', '.join(on_tasks)}"
+    told = f"{counted(len(on_tasks), 'rule')} on tasks and labels (--tasks, --labels): {', '.join(on_tasks)}"
     return "Not applied: " + "; ".join([*([told] if on_tasks else []), *others])
