@@ -382,11 +382,6 @@ def test_lists_of_one_benchmark_may_have_one_name(tmp_path: Path) -> None:
     assert (one.best[0].known.name, one.findings) == ("x/sea/test", ())
 
 
-def test_a_count_is_never_evidence(tmp_path: Path, index: Path) -> None:
-    one = asked(tmp_path / "list.txt", index, [f"k{n}" for n in range(len(TRAIN))])
-    assert one.verdict == "unknown"
-
-
 def test_repeats_that_differ_are_told(tmp_path: Path, index: Path) -> None:
     one = asked(tmp_path / "list.txt", index, sorted(set(TEST)))
     assert (one.best[0].known.name, one.best[0].level) == ("one/test", 4)
@@ -442,10 +437,6 @@ def test_odd_lines_are_told(tmp_path: Path, index: Path) -> None:
     one = asked(tmp_path / "list.txt", index, [*TRAIN, "folder/"])
     assert one.verdict == "identified"
     assert one.findings == ("1 line is odd; line 4001: it names a folder: 'folder/'",)
-
-
-def test_a_list_of_one_line(tmp_path: Path, index: Path) -> None:
-    assert asked(tmp_path / "list.txt", index, ["k_1.jpg"]).verdict == "unknown"
 
 
 def test_the_same_lists_make_the_same_bytes(world: Path, index: Path, tmp_path: Path) -> None:
@@ -610,15 +601,6 @@ def check_the_union_of_a_task_s_lists_is_named(shared: Path, tmp_path: Path) -> 
 
 
 @real_files("atlas_lists")
-def check_a_note_on_a_published_list_is_said_of_that_list(shared: Path, tmp_path: Path) -> None:
-    lines = (shared / "data/owod/published/ore/all_task_test.txt").read_text().split()
-    (tmp_path / "list.txt").write_text("\n".join(dict.fromkeys(lines)))
-    text = "\n".join(identify(tmp_path / "list.txt").lists[0].lines())
-    assert "known of the published list: 10,246 lines hold 9,119 images" in text
-    assert "9,119 lines here, 10,246 there: repeats differ" in text
-
-
-@real_files("atlas_lists")
 def check_the_index_is_made_again_from_the_published_files(
     shared: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -716,17 +698,6 @@ def check_unions_and_parts_of_published_lists(shared: Path, tmp_path: Path) -> N
     # SSB's files hold OpenOOD's near set.
     (ssb,) = identify(shared / "data/atlas/ssb/imagenet_21k_val_files.json").lists
     assert ssb.verdict == "identified"
-
-
-@real_files("atlas_lists")
-def check_disguised_published_lists_are_told(shared: Path, tmp_path: Path) -> None:
-    ids = (shared / "data/owod/published/reowod/t2_ft.txt").read_text().split()
-    for name, disguise in DISGUISES.items():
-        made = disguise(ids)
-        (tmp_path / "list.txt").write_text(made if isinstance(made, str) else "\n".join(made))
-        (one,) = identify(tmp_path / "list.txt").lists
-        assert one.verdict == "identified", name
-        assert [match.known.name for match in one.best] == ["reowod/t2_ft"], name
 
 
 @real_files("atlas_lists")

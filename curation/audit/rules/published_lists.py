@@ -9,6 +9,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
+from operator import itemgetter
 
 import numpy as np
 
@@ -23,6 +24,7 @@ ID_AND_OOD = "which lists are in-distribution and which out: --role LIST=id, --r
 LEAST_COUNT = 100
 _YEARS = range(1990, 2100)
 _COUNT = re.compile(r"(?<![0-9A-Za-z])[1-9][0-9]{2,8}(?![0-9A-Za-z])")
+_COCO = re.compile(r"(?:^|[^a-z])coco(?:[^a-z]|$)", re.IGNORECASE)
 _NUMBER = re.compile(r"(?<![0-9A-Za-z])[1-9][0-9]{0,8}(?![0-9A-Za-z])")
 
 
@@ -46,14 +48,15 @@ def names_agree_with_counts(target: AuditTarget) -> Iterator[Finding]:
             if number in counts.values():
                 agreed += 1
                 continue
-            empty = [space for space in _spaces_named(_base(one.name)) if not counts.get(f"{space} ids", 0)]
             told = ", ".join(f"{count:,} {what}" for what, count in counts.items())
             short = number - max(count for count in counts.values() if count <= number) if len(one) else number
             near = f"; {short:,} are missing" if short > 0 and max(counts.values()) < number else ""
             text = f"the name does not match the list: {number:,} is none of {told}{near}"
-            spaces = {what for what in counts if what not in ("lines", "ids")}
-            if empty := empty if sum(counts[space] for space in spaces) == counts["ids"] else []:
-                text += f"; it names {joined(empty)}, but no id is from there"
+            by_dataset = {what: count for what, count in counts.items() if what not in ("lines", "ids")}
+            empty = _COCO.search(_base(one.name)) and "coco ids" not in counts
+            empty = empty and sum(by_dataset.values()) == counts["ids"]
+            if empty:
+                text += "; it names coco, but no id is from there"
             # Far from every count, a number is no count: 640 is a size.
             near_one = any(number <= 2 * count <= 4 * number for count in counts.values())
             verdict: Verdict = "fail" if empty else "warn" if near_one else "info"
@@ -75,16 +78,11 @@ def _counts(lists: ListSet, one: AuditedList) -> dict[str, int]:
     return counts | {f"{name} ids": n for name, n in zip(names, numbers.tolist(), strict=True) if name}
 
 
-def _spaces_named(name: str) -> list[str]:
-    return [space for space in ("coco",) if re.search(rf"(?:^|[^a-z]){space}(?:[^a-z]|$)", name, re.IGNORECASE)]
-
-
 def growing_lists_are_nested(target: AuditTarget) -> Iterator[Finding]:
     """PL2: of lists whose names differ in one count alone, each lies inside the next larger one."""
     lists = published_of(target)
-    for numbered in _series(lists).values():
-        for (_, small), (_, large) in pairwise(numbered):
-            one, two = lists.lists[small], lists.lists[large]
+    for rising in _series(lists):
+        for one, two in pairwise(rising):
             shared = lists.shared(one, two)
             if shared == len(one.unique):
                 yield Finding(
@@ -101,27 +99,20 @@ def growing_lists_are_nested(target: AuditTarget) -> Iterator[Finding]:
             yield Finding("warn", f"{one.name} and {two.name}", len(one.unique) - shared, text, examples)
 
 
-def _series(lists: ListSet) -> dict[str, list[tuple[int, int]]]:
-    """Return lists that grow with the one number in which their names differ: number and position, by template."""
-    found: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
-    for place, one in enumerate(lists.lists):
-        base = _base(one.name)
-        numbers = list(_NUMBER.finditer(base))
+def _series(lists: ListSet) -> Iterator[list[AuditedList]]:
+    """Yield lists that grow with the one number in which their names differ."""
+    found: defaultdict[tuple[str, str], list[tuple[int, AuditedList]]] = defaultdict(list)
+    for one in lists.lists:
+        folder, _, base = one.name.rpartition("/")
+        numbers = [int(text) for text in _NUMBER.findall(base)]
         # Smaller numbers are folds and versions, which promise nothing.
-        if len(numbers) == 1 and LEAST_COUNT <= int(numbers[0][0]) not in _YEARS:
-            start, end = numbers[0].span()
-            folder = one.name[: len(one.name) - len(base)]
-            found[f"{folder}{base[:start]}N{base[end:]}"].append((int(numbers[0][0]), place))
-    grown = {}
-    for template, members in found.items():
-        chosen = [(number, place) for number, place in sorted(members) if len(lists.lists[place])]
-        sizes = [len(lists.lists[place].unique) for _, place in chosen]
+        if len(one) and len(numbers) == 1 and LEAST_COUNT <= numbers[0] not in _YEARS:
+            found[folder, _NUMBER.sub("N", base)].append((numbers[0], one))
+    for members in found.values():
         # A list that breaks its own name is told by PL1, and does not hide the others.
-        rising = [pair for pair, size in zip(chosen, sizes, strict=True) if size >= pair[0]]
-        sizes = [len(lists.lists[place].unique) for _, place in rising]
-        if len(rising) > 1 and all(one < two for one, two in pairwise(sizes)):
-            grown[template] = rising
-    return grown
+        rising = [one for number, one in sorted(members, key=itemgetter(0)) if len(one.unique) >= number]
+        if len(rising) > 1 and all(len(one.unique) < len(two.unique) for one, two in pairwise(rising)):
+            yield rising
 
 
 def _by_dataset(lists: ListSet, one: AuditedList, two: AuditedList) -> str:
