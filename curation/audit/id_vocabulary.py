@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from curation.canonical import sha256_of_lines
 from curation.ids import NATIVE_FORMS
 from curation.sources.source import Bools, Int32s, Int64s, Texts
 from curation.sources.stems import firsts
@@ -225,10 +224,6 @@ class Vocabulary:
         chosen = np.arange(len(self)) if rows is None else np.asarray(rows, np.int64)
         written: list[str] = self._written(chosen, with_namespace=True).tolist()
         return written
-
-    def digest(self, rows: Int32s | Int64s) -> str:
-        r"""Return the sha256 of some images as the id file of a manifest holds them: sorted, each ended by ``\n``."""
-        return sha256_of_lines(sorted(self.ids(rows)))
 
     def _written(self, rows: Int64s, *, with_namespace: bool) -> Texts:
         written = np.empty(len(rows), object)

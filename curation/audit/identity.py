@@ -1,19 +1,19 @@
-"""What is one image: its whole path as written, or an id whose form tells its dataset; how surely two lists share it.
+"""What is one image: its whole path as written, or an id whose form tells its dataset; which lists seem to share some.
 
 Paths are compared as they are normalised by the reader (`PublishedList.images`), never by file name or last folder
-alone: the frame ``0000000105`` of two drives are two images. Only `Shared` of strength *exact* or *bytes* may carry an
-error; *likely* carries a warning, *hint* a note.
+alone: the frame ``0000000105`` of two drives are two images. Only equal images (`Images.overlaps`) may carry an error;
+where there are none, what is `Images.alike` carries a warning if *likely*, a note if a *hint*.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
 from os.path import commonprefix
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
@@ -30,13 +30,12 @@ from curation.audit.id_vocabulary import (
     numbered_together,
 )
 from curation.sources.entries import PublishedList
-from curation.sources.source import Bools, Int32s, Int64s
+from curation.sources.source import Int32s, Int64s
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Strength = Literal["exact", "bytes", "likely", "hint", "none"]
-Equal = Literal["sequence", "lines", "images", ""]
+Strength = Literal["likely", "hint"]
 
 SHARE = 0.95
 """Of the lines of a list: fewer with the form of an id, and none is one."""
@@ -51,59 +50,24 @@ _VOC_FOLDER = re.compile(rb"(?i)voc|jpegimages")
 _CLIMBS = re.compile(rb"(?m)(?:^|/)\.\.(?:/|$)")
 
 
-@dataclass(frozen=True, slots=True)
-class Example:
-    """An image that is in two lists.
+class Alike(NamedTuple):
+    """That two lists which share no path, and no id, may share images.
 
     Attributes
     ----------
-    texts : (str, str)
-        As each list writes it, normalised; equal unless the strength is *likely* or *hint*.
-    lines : (int, int)
-        The first line of each list that names it.
-    """
-
-    texts: tuple[str, str]
-    lines: tuple[int, int]
-
-
-@dataclass(frozen=True, slots=True)
-class Shared:
-    """What two lists have in common.
-
-    Attributes
-    ----------
-    strength : {"exact", "bytes", "likely", "hint", "none"}
-        *bytes*: the same lines, in the same or another order. *none*: nothing that can be told.
-    images : int
-        Distinct images in both.
-    lines : (int, int)
-        Lines of each list that name one of them.
-    of : (int, int)
-        Lines of each list.
-    distinct : (int, int)
-        Distinct images of each list.
-    equal : {"sequence", "lines", "images", ""}
-        The same images line by line, in another order, or with other repeats; empty where one list has more.
-    examples : tuple of Example
-        The first few by line of the second list.
+    strength : {"likely", "hint"}
     why : str
-        Of *likely* and *hint*: how names agree: ``with the last folder``, ``apart from leading zeros``.
+        How names agree: ``with the last folder``, ``apart from leading zeros``.
+    images : int
+        Distinct images of the second list that may be in the first.
+    examples : tuple of (int, int)
+        The first few, in the order of the second list: an image of the first list, and of the second.
     """
 
     strength: Strength
+    why: str
     images: int
-    lines: tuple[int, int]
-    of: tuple[int, int]
-    distinct: tuple[int, int]
-    equal: Equal = ""
-    examples: tuple[Example, ...] = ()
-    why: str = ""
-
-    @property
-    def inside(self) -> tuple[bool, bool]:
-        """Whether all images of the first are in the second, and of the second in the first."""
-        return self.images == self.distinct[0] > 0, self.images == self.distinct[1] > 0
+    examples: tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,32 +157,16 @@ class Images:
             shared[row, column] = shared[column, row] = count
         return shared
 
-    def texts(self, rows: Int32s | Int64s | Sequence[int]) -> list[str]:
-        """Return images as they are shown to the user: the path below `root`, or the id with its dataset."""
-        return self.vocabulary.ids(rows)
-
-    def exact(self, a: int, b: int, shown: int = 3) -> Shared:
-        """Return what two lists share by whole path or by id: strength *exact*, *bytes* or *none*."""
-        one, two = self.members[a], self.members[b]
-        both = np.intersect1d(self.uniques[a], self.uniques[b], assume_unique=True)
-        equal: Equal = ""
-        if len(both) == len(self.uniques[a]) == len(self.uniques[b]) > 0:
-            same = len(one) == len(two) and bool((np.sort(one) == np.sort(two)).all())
-            equal = "sequence" if np.array_equal(one, two) else "lines" if same else "images"
-        strength: Strength = "bytes" if equal in ("sequence", "lines") else "exact" if len(both) else "none"
-        return replace(self._shared((a, b), (both, both), both, strength, shown), equal=equal)
-
-    def strength(self, a: int, b: int, shown: int = 3) -> Shared:
-        """Return what two lists share, by the strongest sign that there is (`exact` first).
+    def alike(self, a: int, b: int, shown: int = 3) -> Alike | None:
+        """Return by what names two lists that share no image may share some, by the strongest sign that there is.
 
         Costs a look at every path: for pairs that are compared, not for all.
         """
-        exact = self.exact(a, b, shown)
         own = self.uniques[a], self.uniques[b]
         # Two lists of ids share what they share.
-        if exact.strength != "none" or all((self.vocabulary.forms[images] < TEXT).all() for images in own):
-            return exact
-        for sign in self._signs(own) if all(map(len, own)) else ():
+        if not all(map(len, own)) or all((self.vocabulary.forms[images] < TEXT).all() for images in own):
+            return None
+        for sign in self._signs(own):
             codes = [self._coded(sign)[images] for images in own]
             if sign.once and any(len(np.unique(one)) < len(one) for one in codes):
                 continue
@@ -226,13 +174,17 @@ class Images:
             if hits[0].any() and min(map(np.count_nonzero, hits)) >= sign.share * min(map(len, own)):
                 order = np.argsort(codes[0], kind="stable")
                 twins = own[0][order[np.searchsorted(codes[0][order], codes[1][hits[1]])]]
-                found = own[0][hits[0]], own[1][hits[1]]
-                return replace(self._shared((a, b), found, twins, sign.strength, shown), why=sign.why)
-        return exact
+                found = own[1][hits[1]]
+                rows = np.argsort(self.first_rows[b][hits[1]], kind="stable")[:shown]
+                pairs = tuple(zip(twins[rows].tolist(), found[rows].tolist(), strict=True))
+                return Alike(sign.strength, sign.why, len(found), pairs)
+        return None
 
     def _signs(self, own: Sequence[Int32s]) -> Iterator[_Sign]:
         """Yield the signs to look for between two lists, the strongest first."""
-        in_folders = [bool(self._in_folders[images].any()) for images in own]
+        from pyarrow import compute
+
+        in_folders = [compute.any(compute.match_substring(self._natives.take(one), "/")).as_py() for one in own]
         if in_folders[0] != in_folders[1]:
             yield _LIKELY
         if len(self.vocabulary) <= MOST_HINTED:
@@ -247,13 +199,6 @@ class Images:
             return self.vocabulary.texts
         return pa.array(self.vocabulary.natives, pa.large_string())
 
-    @cached_property
-    def _in_folders(self) -> Bools:
-        from pyarrow import compute
-
-        found: Bools = compute.match_substring(self._natives, "/").to_numpy(zero_copy_only=False)
-        return found
-
     def _coded(self, sign: _Sign) -> Int32s:
         """Return an integer for each image, the same where a sign holds them for one."""
         from pyarrow import compute
@@ -262,34 +207,6 @@ class Images:
             texts = compute.replace_substring_regex(self._natives, sign.pattern, sign.kept)
             self._codes[sign] = texts.dictionary_encode().indices.to_numpy()
         return self._codes[sign]
-
-    def _shared(
-        self, pair: tuple[int, int], found: tuple[Int32s, Int32s], twins: Int32s, strength: Strength, shown: int
-    ) -> Shared:
-        """Return what two lists share: images of each, and that of the first beside each of the second."""
-        hits = []
-        for place, images in zip(pair, found, strict=True):
-            mask = np.zeros(len(self.vocabulary), np.bool_)
-            mask[images] = True
-            hits.append(mask[self.members[place]])
-        # Repeats in a row do not hide other examples, unless there are very many of them.
-        first = dict.fromkeys(self.members[pair[1]][np.flatnonzero(hits[1])[:1000]].tolist())
-        examples = []
-        for image in list(first)[:shown]:
-            both = int(twins[np.searchsorted(found[1], image)]), image
-            one, two = self.texts(both)
-            examples.append(Example((one, two), (self._line(pair[0], both[0]), self._line(pair[1], image))))
-        return Shared(
-            strength=strength,
-            images=len(found[1]),
-            lines=(int(hits[0].sum()), int(hits[1].sum())),
-            of=(len(hits[0]), len(hits[1])),
-            distinct=(len(self.uniques[pair[0]]), len(self.uniques[pair[1]])),
-            examples=tuple(examples),
-        )
-
-    def _line(self, place: int, image: int) -> int:
-        return int(self.lists[place].lines[np.argmax(self.members[place] == image)])
 
 
 def distinct(members: Int32s) -> Int32s:

@@ -1,17 +1,26 @@
-"""What rules share: how one is judged, what it says when data are missing, and which labels a list must not carry."""
+"""What rules share: how one is judged, a list in one of its tasks, what is said when data are missing."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
-from curation.audit.labels import Labels, classes_of_task, uncovered, unit_of, unsure, view_labels
-from curation.audit.rule import Finding, Outcome, Rule, joined, not_applicable, undecidable
-from curation.audit.target import AuditedList, AuditTarget
-from curation.manifest.header import LabelView
-from curation.sources.source import Bools, Int64s
+from curation.audit.labels import (
+    Labels,
+    classes_of_task,
+    file_labels,
+    positions_in_file,
+    raw_labels,
+    ruled_labels,
+    unit_of,
+)
+from curation.audit.lists import AuditedList, LabelFile
+from curation.audit.rule import Finding, Outcome, Rule, Verdict, joined, not_applicable, undecidable
+from curation.audit.target import AuditTarget
+from curation.sources.source import Bools, Int32s, Int64s
 from curation.wording import counted
 
 TASKS = "the classes of each task: --tasks reowod|ore|s-owodb, or a file that lists them"
@@ -44,7 +53,126 @@ def judged(rule: Rule, target: AuditTarget) -> Outcome:
             return not_applicable(f"there is no {' or '.join(rule.roles)} list")
         found = undecidable("lists", ROLES, "no name says train, val or test" if target.published else "")
         return Outcome((replace(found, lists=tuple(one.name for one in target.files)),))
-    return rule.on(target)
+    if not rule.each:
+        said = rule.check(target)
+        return said if isinstance(said, Outcome) else Outcome(tuple(said))
+    findings: list[Finding] = []
+    for case in cases(target, *rule.roles):
+        findings += rule.check(case)  # type: ignore[arg-type]  # a check of one list gives findings
+    return Outcome(tuple(findings))
+
+
+@dataclass(frozen=True, eq=False)
+class ListInTask:
+    """A list in one of its tasks: what it labels there, of which images that is known, and what is missing."""
+
+    target: AuditTarget
+    one: AuditedList
+    task: int
+
+    @property
+    def about(self) -> str:
+        """How findings call it."""
+        return self.one.name if len(self.one.tasks) == 1 else f"{self.one.name} at {self.target.tasks[self.task].name}"
+
+    @property
+    def file(self) -> LabelFile | None:
+        """Its label file."""
+        return self.one.labels.get(self.task)
+
+    @property
+    def is_stated(self) -> bool:
+        """Whether somebody said which labels it carries, by a file or a view."""
+        return self.file is not None or self.one.view_declared
+
+    @property
+    def raw(self) -> Labels:
+        """Every object of its images, with its true class."""
+        return raw_labels(self.target, self.one)
+
+    @cached_property
+    def labels(self) -> Labels | None:
+        """What it carries: of its label file, else of its view; None without a view."""
+        if self.file is not None:
+            return file_labels(self.target, self.one, self.file, self._positions)
+        return ruled_labels(self.target, self.one, self.task)
+
+    @cached_property
+    def _positions(self) -> Int32s:
+        assert self.file is not None  # noqa: S101
+        return positions_in_file(self.target, self.one, self.file)
+
+    @property
+    def uncovered(self) -> Int32s:
+        """Its images that its label file lacks: none where no such file is given."""
+        return self.one.unique[:0] if self.file is None else self.one.unique[self._positions < 0]
+
+    @property
+    def covered(self) -> Int32s:
+        """Its images whose labels are known: those in its label file or, without such a file, in a source."""
+        if self.file is None:
+            return self.target.held(self.one)
+        return self.one.unique[self._positions >= 0]
+
+    @property
+    def unsure(self) -> Int32s:
+        """Its images whose labels may be more than is seen.
+
+        They are not in the label file or, without such a file, in no source, or in a table that may miss classes.
+        """
+        images = self.one.unique
+        return images[self.target.incomplete(images)] if self.file is None else self.uncovered
+
+    @property
+    def missing(self) -> list[Finding]:
+        """What is not known of its labels: images that are not in the label file or, without one, in no source."""
+        return unlocated(self.target, self.one) if self.file is None else self.uncovered_finding
+
+    @property
+    def uncovered_finding(self) -> list[Finding]:
+        """The finding that its label file lacks some of its images: what it says of them is not known."""
+        images = self.uncovered
+        if self.file is None or not len(images):
+            return []
+        count, size = len(images), len(self.one.unique)
+        text = f"label file {self.file.name} lacks {count:,} of its {counted(size, 'image')}"
+        if count == size:
+            every = f"all of its {size:,} images" if size > 1 else "its only image"
+            text = f"label file {self.file.name} lacks {every}; it may belong to another list"
+        return [undecidable(self.about, LABELS, text, self.target.examples(images, [self.one]))]
+
+    def unseen_boxes(self, about: str) -> list[Finding]:
+        """Return the finding that nothing is known of its raw boxes; none where some are there."""
+        if not self.one.available:
+            return missing_lists([self.one])
+        if not len(self.target.held(self.one)):
+            return [undecidable(about, SOURCES)]
+        return [undecidable(about, BOXES)] if unit_of(self.target, self.one) != "boxes" else []
+
+    def of(self, verdict: Verdict, images: Int32s, text: str, count: int | None = None, about: str = "") -> Finding:
+        """Return a finding on some of its images; it counts these unless a count is given."""
+        examples = self.target.examples(images, [self.one])
+        return Finding(verdict, about or self.about, len(images) if count is None else count, text, examples)
+
+    def passed(self, text: str) -> list[Finding]:
+        """Return the finding that it keeps the rule."""
+        return [Finding("pass", self.about, text=text)]
+
+    def emitted(self) -> Bools:
+        """Return which labels its view can give, shape (classes + 2,): classes, unknown, a foreign class."""
+        table = np.zeros(len(self.target.classes) + 2, np.bool_)
+        for position, entry in enumerate(classes_of_task(self.target, self.task)):
+            treatment = getattr(self.one.view, entry.role)
+            if treatment == "rename:unknown":
+                table[self.target.unknown_label] = True
+            elif treatment != "drop":
+                table[position] = True
+        return table
+
+
+def cases(target: AuditTarget, *roles: str) -> list[ListInTask]:
+    """Return the lists of some roles in each of their tasks."""
+    return [ListInTask(target, one, task) for one in target.with_role(*roles) for task in one.tasks]
 
 
 def missing_lists(lists: Sequence[AuditedList]) -> list[Finding]:
@@ -53,31 +181,18 @@ def missing_lists(lists: Sequence[AuditedList]) -> list[Finding]:
     return [undecidable(joined(names), LISTS)] if names else []
 
 
-def unlocated_finding(target: AuditTarget, one: AuditedList, need: str = SOURCES) -> list[Finding]:
+def unlocated(target: AuditTarget, one: AuditedList) -> list[Finding]:
     """Return the finding that some images of a list are in no available source, but for test images, told by LI3."""
     if not one.available:
         return missing_lists([one])
     count = len(target.unlocated(one)) - (len(target.absent(one)) if one.role == "test" else 0)
     text = f"no available source holds {count:,} of its {counted(len(one.unique), 'image')}"
-    return [undecidable(one.name, need, text)] if count else []
+    return [undecidable(one.name, SOURCES, text)] if count else []
 
 
 def unlocated_need(target: AuditTarget, lists: Sequence[AuditedList]) -> str:
     """Return which data would tell what the images of some lists show: sources for some, or fuller ones for all."""
     return SOURCES if any(len(target.unlocated(one)) for one in lists) else COMPLETE
-
-
-def uncovered_finding(target: AuditTarget, one: AuditedList, task: int) -> list[Finding]:
-    """Return the finding that the label file of a list lacks some of its images: what it says of them is not known."""
-    images = uncovered(target, one, task)
-    if not len(images):
-        return []
-    name, count, size = one.labels[task].name, len(images), len(one.unique)
-    text = f"label file {name} lacks {count:,} of its {counted(size, 'image')}"
-    if count == size:
-        every = f"all of its {size:,} images" if size > 1 else "its only image"
-        text = f"label file {name} lacks {every}; it may belong to another list"
-    return [undecidable(of_task(target, one, task), LABELS, text, target.examples(images, [one]))]
 
 
 def label_warnings(target: AuditTarget) -> list[str]:
@@ -86,35 +201,8 @@ def label_warnings(target: AuditTarget) -> list[str]:
         f"{found.about}: {found.text}: {'; '.join(found.examples)}"
         for one in target.lists
         for task in sorted(one.labels)
-        for found in uncovered_finding(target, one, task)
+        for found in ListInTask(target, one, task).uncovered_finding
     ]
-
-
-def unseen_boxes(target: AuditTarget, one: AuditedList, about: str) -> list[Finding]:
-    """Return the finding that nothing is known of the raw boxes of a list; none where some are there."""
-    if not one.available:
-        return missing_lists([one])
-    if not len(target.held(one)):
-        return [undecidable(about, SOURCES)]
-    return [undecidable(about, BOXES)] if unit_of(target, one) != "boxes" else []
-
-
-def of_task(target: AuditTarget, one: AuditedList, task: int) -> str:
-    """Return how findings call a list in a task."""
-    name = target.tasks[task].name
-    return one.name if len(one.tasks) == 1 else f"{one.name} at {name}"
-
-
-def emitted(target: AuditTarget, view: LabelView, task: int) -> Bools:
-    """Return which labels a view can give in a task, shape (classes + 2,): classes, unknown, a foreign class."""
-    table = np.zeros(len(target.classes) + 2, np.bool_)
-    for position, entry in enumerate(classes_of_task(target, task)):
-        treatment = getattr(view, entry.role)
-        if treatment == "rename:unknown":
-            table[target.unknown_label] = True
-        elif treatment != "drop":
-            table[position] = True
-    return table
 
 
 def label_text(target: AuditTarget, label: int) -> str:
@@ -124,7 +212,7 @@ def label_text(target: AuditTarget, label: int) -> str:
     return target.classes[label].name if label >= 0 else "a class outside the benchmark"
 
 
-def forbidden_labels(target: AuditTarget, one: AuditedList, task: int, forbidden: Bools) -> list[Finding]:
+def forbidden_labels(case: ListInTask, forbidden: Bools) -> list[Finding]:
     """Return whether a list carries a forbidden label in a task: one judgement for the rules CO2, AS1 and AS2.
 
     A label file is judged by its annotations, on the images that it holds: what it says of others is not known, and a
@@ -137,29 +225,27 @@ def forbidden_labels(target: AuditTarget, one: AuditedList, task: int, forbidden
     forbidden : ndarray of bool, shape (classes + 2,)
         Which labels are violations: classes, unknown, a foreign class.
     """
-    about = of_task(target, one, task)
-    if task not in one.labels:
+    target, one, about = case.target, case.one, case.about
+    if case.file is None:
         if one.view is None or not one.view_declared:
             return [undecidable(about, VIEWS)]
-        through = emitted(target, one.view, task) & forbidden
-        if not through.any():
-            return [Finding("pass", about, text="the declared view lets none through")]
-    labels = view_labels(target, one, task)
+        if not (case.emitted() & forbidden).any():
+            return case.passed("the declared view lets none through")
+    labels = case.labels
     assert labels is not None  # noqa: S101
     rows = np.flatnonzero(forbidden[labels.label])
     if len(rows):
         names = list(dict.fromkeys(label_text(target, label) for label in labels.label[rows].tolist()))
-        least = "at least " if len(unsure(target, one, task)) else ""
+        least = "at least " if len(case.unsure) else ""
         text = f"{least}{labels.counted(len(rows))} labelled {joined(names)} in {labels.origin}"
-        found = [Finding("fail", about, len(rows), text, _examples(target, one, labels, rows))]
-        return found + uncovered_finding(target, one, task)
-    if task in one.labels:
-        missing = uncovered_finding(target, one, task)
-        covered = len(one.unique) - len(uncovered(target, one, task))
+        found = Finding("fail", about, len(rows), text, _examples(case, labels, rows))
+        return [found, *case.uncovered_finding]
+    if case.file is not None:
+        covered = len(case.covered)
         text = f"none among {labels.counted()} of {labels.origin} on {counted(covered, 'image')}"
         if covered and not len(labels):
-            return [undecidable(about, LABELS, text), *missing]
-        return ([Finding("pass", about, text=text)] if covered else []) + missing
+            return [undecidable(about, LABELS, text), *case.uncovered_finding]
+        return (case.passed(text) if covered else []) + case.uncovered_finding
     held = target.held(one)
     if not len(held):
         return [
@@ -168,13 +254,13 @@ def forbidden_labels(target: AuditTarget, one: AuditedList, task: int, forbidden
     text = f"none among {labels.counted()}"
     if target.incomplete(held).any():
         return [undecidable(about, COMPLETE, text)]
-    return unlocated_finding(target, one) or [Finding("pass", about, text=text)]
+    return case.missing or case.passed(text)
 
 
-def _examples(target: AuditTarget, one: AuditedList, labels: Labels, rows: Int64s) -> tuple[str, ...]:
+def _examples(case: ListInTask, labels: Labels, rows: Int64s) -> tuple[str, ...]:
     texts = []
-    for image in target.first(np.unique(labels.image[rows])):
+    for image in case.target.first(np.unique(labels.image[rows])):
         label = labels.label[rows[labels.image[rows] == image]][0]
-        [place] = target.examples(np.array([image], np.int32), [one])
-        texts.append(f"{place}: {label_text(target, int(label))}")
+        [place] = case.target.examples(np.array([image], np.int32), [case.one])
+        texts.append(f"{place}: {label_text(case.target, int(label))}")
     return tuple(texts)

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from curation.audit.id_vocabulary import Vocabulary
-from curation.audit.identity import Images, images_of
+from curation.audit.identity import Images, distinct, first_rows, images_of
 from curation.errors import AnnotationFormatError, DamagedFileError, MissingFileError, UsageError
 from curation.ids import ImageId
 from curation.input_files import InputFile
+from curation.manifest.header import LabelView
+from curation.short_repr import short_repr
 from curation.sources.entries import CLASS_FILE, EmptyListError, PublishedFile, PublishedList
 from curation.sources.published_list import YAML_NAMES, first_line, list_files, read_published
-from curation.sources.source import Int32s
+from curation.sources.source import Int32s, Source
 from curation.storage import inside
 from curation.wording import counted
 
@@ -30,38 +32,107 @@ EXPECTED = "one file a line, alone or with labels; a table with a column of file
 _LONGEST_KEY = 200
 
 
+ListRole = Literal["train", "finetune", "val", "test", "wilderness", "id", "ood", ""]
+LIST_ROLES: tuple[ListRole, ...] = ("train", "finetune", "val", "test", "wilderness", "id", "ood")
+
+
+@dataclass(frozen=True, slots=True)
+class LabelFile:
+    """The labels of a list as a COCO JSON file holds them."""
+
+    name: str
+    source: Source
+
+
 @dataclass(frozen=True)
-class IdList:
-    """One list of images, in the order of its file, repeats kept.
+class AuditedList:
+    """One list of images, in the order of its file, repeats kept, with the part it plays.
 
     Attributes
     ----------
     name : str
-        Path below the folder without suffix, ``ore/t2_ft``; of a JSON object of lists, ``splits/train``.
-    file : str
-        Path of the file below the folder, ``ore/t2_ft.txt``.
+        Path below the folder without suffix, ``ore/t2_ft``; of a JSON object of lists, ``splits/train``; part of a
+        manifest; ``all_task_val[1-1000]`` for some lines of a file.
+    whole : str
+        Name of the list that the lines are in; equal to `name` where it is one.
     members : ndarray of int32, shape (n,)
-        Position of each entry's image in `ListSet.images`.
-    unique : ndarray of int32
-        Positions of its images, each once, ascending.
+        Position of each line's image among all images.
+    lines : ndarray of int32, shape (n,)
+        Line of each member in its file, from 1.
     read : PublishedList
-        Line of each entry in the file, or its place in the JSON array; labels, groups, what is no entry.
+        The list as it was read: labels, groups, what is no entry. Of a part of a manifest, its ids.
+    file : str
+        Path of the file below the folder, ``ore/t2_ft.txt``; empty for a part of a manifest.
     sha256 : str
-        ``sha256:<hex>`` of the bytes of the file.
-    size : int
-        Bytes of the file.
+        ``sha256:<hex>`` of the bytes of the file or, in a manifest, of its lines; empty where that is not known.
+    role : str
+        ``""`` where the list plays none.
+    tasks : tuple of int
+        Positions of the tasks in which it is used.
+    view : LabelView or None
+        None without a role.
+    view_declared : bool
+        Whether somebody said so; else it is what the principle asks for.
+    labels : mapping of int to LabelFile
+        Label files by task.
+    sources : tuple of str
+        Sources that its images come from; empty where that is not said.
+    available : bool
+        False for a part of a manifest whose list does not lie beside its header.
+    stated_repeats : int
+        Lines that name an image again, as the manifest says.
     """
 
+    __repr__ = short_repr
+
     name: str
-    file: str
+    whole: str
     members: Int32s
-    unique: Int32s
+    lines: Int32s
     read: PublishedList
-    sha256: str
-    size: int
+    file: str = ""
+    sha256: str = ""
+    role: ListRole = ""
+    tasks: tuple[int, ...] = ()
+    view: LabelView | None = None
+    view_declared: bool = False
+    labels: Mapping[int, LabelFile] = field(default_factory=dict)
+    sources: tuple[str, ...] = ()
+    available: bool = True
+    stated_repeats: int = 0
 
     def __len__(self) -> int:
         return len(self.members)
+
+    @cached_property
+    def unique(self) -> Int32s:
+        """Positions of its images, each once, ascending."""
+        return distinct(self.members)
+
+    @cached_property
+    def first_rows(self) -> Int32s:
+        """The first row of each of its images, in the order of `unique`."""
+        return first_rows(self.members, self.unique)
+
+    def line_of(self, image: int) -> str:
+        """Return ``t1_train line 12`` for its first line that names an image, ``""`` where none does."""
+        place = int(np.searchsorted(self.unique, image))
+        if place == len(self.unique) or self.unique[place] != image:
+            return ""
+        return f"{self.whole} line {self.lines[self.first_rows[place]]}"
+
+    def lines_of(self, image: int) -> list[int]:
+        """Return its lines that name an image, from 1."""
+        found: list[int] = self.lines[self.members == image].tolist()
+        return found
+
+
+class Unread(NamedTuple):
+    """Why a file is no list of images, its first line, and whether it may be a list and is damaged."""
+
+    why: str
+    first_line: str
+    is_damaged: bool = False
 
 
 @dataclass(frozen=True)
@@ -72,36 +143,24 @@ class ListSet:
     ----------
     name : str
         Of the folder.
-    lists : tuple of IdList
-        By name.
+    lists : tuple of AuditedList
+        By name, without roles.
     images : Images
         Every image once, and what two lists share.
     labels : mapping of str to Path
         COCO JSON files with annotations, by the name of their list.
-    skipped : mapping of str to str
-        Files that are no lists of images, and why.
-    first_lines : mapping of str to str
-        Their first lines.
+    unread : mapping of str to Unread
+        Files that are no lists of images.
     files : mapping of str to PublishedFile
         Every file that was understood, by its path below the folder; those that name classes hold no list.
-    root : Path
-        The folder.
-    whole : bool
-        Whether the whole folder was asked for, and not some of its files.
-    damaged : tuple of str
-        Those of `skipped` that may be lists, and cannot be read.
     """
 
     name: str
-    lists: tuple[IdList, ...]
+    lists: tuple[AuditedList, ...]
     images: Images
     labels: Mapping[str, Path] = field(default_factory=dict)
-    skipped: Mapping[str, str] = field(default_factory=dict)
-    first_lines: Mapping[str, str] = field(default_factory=dict)
+    unread: Mapping[str, Unread] = field(default_factory=dict)
     files: Mapping[str, PublishedFile] = field(default_factory=dict)
-    root: Path = Path()
-    whole: bool = False
-    damaged: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.lists)
@@ -116,18 +175,13 @@ class ListSet:
         """The position of each list by its name."""
         return {one.name: place for place, one in enumerate(self.lists)}
 
-    def shared(self, one: IdList, two: IdList) -> int:
+    def shared(self, one: AuditedList, two: AuditedList) -> int:
         """Return how many images two lists share."""
         return int(self.images.overlaps[self.place[one.name], self.place[two.name]])
 
-    @property
-    def digests(self) -> dict[str, str]:
-        """The sha256 of each list's file by name."""
-        return {one.name: one.sha256 for one in self.lists}
 
-
-def read_lists(place: Path | Sequence[Path], *, namespace: str = "", but: Sequence[Path] = ()) -> ListSet:
-    """Return every list of a folder and its subfolders, or of some files.
+def read_lists(folder: Path, *, namespace: str = "", but: Sequence[Path] = ()) -> ListSet:
+    """Return every list of a folder and its subfolders.
 
     Every form that `curation.sources.published_list` tells is read. Files that name classes are no lists. A file that
     is nothing of this is passed over and named. Where COCO JSON with annotations lies beside a text file of its name,
@@ -135,8 +189,7 @@ def read_lists(place: Path | Sequence[Path], *, namespace: str = "", but: Sequen
 
     Parameters
     ----------
-    place : Path or sequence of Path
-        A folder, or files.
+    folder : Path
     namespace : str
         Of ids whose form tells none. A namespace other than COCO's and VOC's holds for all ids that have none written.
     but : sequence of Path
@@ -155,121 +208,94 @@ def read_lists(place: Path | Sequence[Path], *, namespace: str = "", but: Sequen
     """
     if namespace:
         ImageId(namespace, "0")
-    root, paths = _files(place)
-    others = {path.resolve() for path in but}
-    read = _read_all(root, [path for path in paths if path.resolve() not in others])
-    if not read.found and not any(one.form in ("class roles", "class names", "map") for one in read.files.values()):
-        reasons = "; ".join(f"{name}: {why}" for name, why in list(read.skipped.items())[:3])
-        raise UsageError("No list of images found", where=str(root), expected=EXPECTED, found=reasons or "no such file")
-    names = sorted(read.found)
-    images = images_of([read.found[name][1] for name in names], namespace)
+    if not folder.is_dir():
+        raise MissingFileError("The folder of lists does not exist", where=str(folder))
+    found: dict[str, tuple[str, PublishedList]] = {}
+    labels: dict[str, Path] = {}
+    unread: dict[str, Unread] = {}
+    files: dict[str, PublishedFile] = {}
+    for path, file in _published(folder, but):
+        name = path.relative_to(folder).as_posix()
+        if isinstance(file, Unread):
+            unread[name] = file
+            continue
+        files[name] = file
+        if file.form == "class names" and not CLASS_FILE.search(path.stem):
+            words = file.classes[""]
+            why = f"words such as class names on its {counted(len(words), 'line')}, not files"
+            unread[name] = Unread(why, words[0][:80])
+        for key, one in _named_lists(file):
+            below = f"/{key}" if key else ""
+            own = path.relative_to(folder).with_suffix("").as_posix() + below
+            if file.annotated:
+                labels[own] = path
+            # An array of ids beside a text file of its name is a list of its own, and COCO JSON its labels.
+            if own not in found or not file.annotated:
+                found[f"{name}{below}" if own in found else own] = name, one
+        if len(found) > MAX_LISTS:
+            raise UsageError("Too many lists to compare", where=str(folder), expected=f"at most {MAX_LISTS:,}")
+    if not found and not any(one.form in ("class roles", "class names", "map") for one in files.values()):
+        reasons = "; ".join(f"{name}: {one.why}" for name, one in list(unread.items())[:3])
+        raise UsageError(
+            "No list of images found", where=str(folder), expected=EXPECTED, found=reasons or "no such file"
+        )
+    names = sorted(found)
+    images = images_of([found[name][1] for name in names], namespace)
     lists = tuple(
-        IdList(name, file, own, unique, one, f"sha256:{read.files[file].sha256}", read.files[file].size)
-        for name, own, unique in zip(names, images.members, images.uniques, strict=True)
-        for file, one in [read.found[name]]
+        AuditedList(name, name, own, one.lines, one, file, f"sha256:{files[file].sha256}")
+        for name, own in zip(names, images.members, strict=True)
+        for file, one in [found[name]]
     )
-    return ListSet(
-        root.resolve().name, lists, images, read.labels, read.skipped, read.first_lines, read.files, root,
-        isinstance(place, Path), tuple(read.damaged),
-    )  # fmt: skip
+    return ListSet(folder.resolve().name, lists, images, labels, unread, files)
 
 
-@dataclass(frozen=True)
-class _Found:
-    found: dict[str, tuple[str, PublishedList]] = field(default_factory=dict)
-    labels: dict[str, Path] = field(default_factory=dict)
-    skipped: dict[str, str] = field(default_factory=dict)
-    first_lines: dict[str, str] = field(default_factory=dict)
-    damaged: list[str] = field(default_factory=list)
-    files: dict[str, PublishedFile] = field(default_factory=dict)
-
-
-def _read_all(root: Path, paths: Sequence[Path]) -> _Found:
+def _published(folder: Path, but: Sequence[Path]) -> Iterator[tuple[Path, PublishedFile | Unread]]:
+    """Yield the files that may hold lists: those that name others first, and text before JSON of the same name."""
     from tqdm import tqdm
 
-    read = _Found()
+    others = {path.resolve() for path in but}
+    order = dict.fromkeys(YAML_NAMES, -1)
+    paths = sorted(
+        (path for path in list_files(folder) if path.resolve() not in others),
+        key=lambda path: (order.get(path.name.lower(), path.suffix.lower() == ".json"), path.as_posix()),
+    )
     room, named = MAX_BYTES, set[Path]()
     for path in tqdm(paths, desc="reading lists", unit=" files", disable=None, leave=False):
         if path in named:
             continue
-        relative = path.relative_to(root)
-        file = relative.as_posix()
-        room -= _require_room(inside(root, file), room)
+        room -= _require_room(inside(folder, path.relative_to(folder).as_posix()), room)
         try:
-            published = _read(path, root)
-            lists = list(_named_lists(published))
+            file = _read(path, folder)
         except AnnotationFormatError as reason:
-            read.skipped[file], read.first_lines[file] = _in_one_line(reason, path), first_line(path)
-            if isinstance(reason, DamagedFileError):
-                read.damaged.append(file)
+            line = (reason.where or "").removeprefix(str(path)).strip(" ,:")
+            what = f"{reason.what[0].lower()}{reason.what[1:]}"
+            why = ": ".join(text for text in (what, line, reason.found) if text)
+            yield path, Unread(why, first_line(path), isinstance(reason, DamagedFileError))
             continue
-        read.files[file] = published
-        named.update(published.named_files)
-        if published.form == "class names" and not CLASS_FILE.search(path.stem):
-            names = published.classes[""]
-            read.skipped[file] = f"words such as class names on its {counted(len(names), 'line')}, not files"
-            read.first_lines[file] = names[0][:80]
-        for key, one in lists:
-            name = relative.with_suffix("").as_posix() + (f"/{key}" if key else "")
-            if published.annotated:
-                read.labels[name] = path
-                if name in read.found:
-                    continue
-            # An array of ids beside a text file of its name is a list of its own.
-            name = file + (f"/{key}" if key else "") if name in read.found else name
-            read.found[name] = file, one
-        if len(read.found) > MAX_LISTS:
-            raise UsageError("Too many lists to compare", where=str(root), expected=f"at most {MAX_LISTS:,}")
-    return read
+        named.update(file.named_files)
+        yield path, file
 
 
-def _read(path: Path, root: Path) -> PublishedFile:
+def _read(path: Path, folder: Path) -> PublishedFile:
     try:
-        return read_published(path, root)
+        file = read_published(path, folder)
     except EmptyListError:
         given = InputFile(path, kind="list")
         blank = 0 if path.suffix.lower() == ".json" else given.data.count(b"\n")
         one = PublishedList("", b"", np.empty(0, np.int32), blank=blank)
         return PublishedFile(path, "id list", given.size, given.sha256.removeprefix("sha256:"), (one,))
+    for one in file.lists:
+        if one.name and (not one.name.isprintable() or len(one.name) > _LONGEST_KEY):
+            raise AnnotationFormatError("A list in it has no valid name", found=repr(one.name[:40]))
+    return file
 
 
-def _in_one_line(reason: AnnotationFormatError, path: Path) -> str:
-    line = (reason.where or "").removeprefix(str(path)).strip(" ,:")
-    told = f"{reason.what[0].lower()}{reason.what[1:]}"
-    return ": ".join(text for text in (told, line, reason.found) if text)
-
-
-def _named_lists(published: PublishedFile) -> Iterator[tuple[str, PublishedList]]:
+def _named_lists(file: PublishedFile) -> Iterator[tuple[str, PublishedList]]:
     """Yield the lists of a file under the names that reports give them: ``val.txt`` in a JSON object is ``val``."""
-    lists = {one.name: one for one in published.lists}
-    if bad := [key for key in lists if key and (not key.isprintable() or len(key) > _LONGEST_KEY)]:
-        raise AnnotationFormatError("A list in it has no valid name", found=repr(bad[0][:40]))
+    lists = {one.name: one for one in file.lists}
     for key in sorted(lists):
         short = key.removesuffix(".txt")
         yield key if short in lists or not short else short, lists[key]
-
-
-def _files(place: Path | Sequence[Path]) -> tuple[Path, list[Path]]:
-    """Return the folder below which names are told, and the files; text before JSON of the same name."""
-    if not isinstance(place, Path):
-        given = [Path(os.path.abspath(one)) for one in place]  # noqa: PTH100 - links stay as they are named
-        if not given:
-            raise UsageError("No list given")
-        if missing := [one for one in given if not one.is_file()]:
-            raise MissingFileError("The list does not exist", where=str(missing[0]))
-        root = Path(os.path.commonpath([one.parent for one in given]))
-        return root, _in_order(dict.fromkeys(given))
-    if not place.is_dir():
-        raise MissingFileError("The folder of lists does not exist", where=str(place))
-    return place, _in_order(list_files(place))
-
-
-def _in_order(paths: Iterable[Path]) -> list[Path]:
-    """Return files that name others first, and text before JSON of its name."""
-    order = dict.fromkeys(YAML_NAMES, -1)
-    return sorted(
-        paths, key=lambda path: (order.get(path.name.lower(), path.suffix.lower() == ".json"), path.as_posix())
-    )
 
 
 def _require_room(path: Path, room: int) -> int:

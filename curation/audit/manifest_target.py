@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -10,20 +10,13 @@ import numpy as np
 
 from curation.audit.classes import ClassNames, tasks_of_header
 from curation.audit.id_vocabulary import keys_by_form, named, numbered_together
-from curation.audit.target import (
-    DEFAULT_EXEMPLARS,
-    AuditedList,
-    AuditTarget,
-    LabelFile,
-    ListRole,
-    PartPlayed,
-    audited_source,
-    known_exhaustive,
-)
+from curation.audit.lists import AuditedList, LabelFile, ListRole
+from curation.audit.target import DEFAULT_EXEMPLARS, AuditTarget, PartPlayed, audited_source, known_exhaustive
 from curation.errors import UsageError
 from curation.manifest.header import Header, PartEntry
 from curation.manifest.manifest import Manifest
 from curation.manifest.views import positions_of
+from curation.sources.entries import PublishedList
 from curation.sources.source import Int32s, Source
 
 _OPEN_WORLD = "OWOD"
@@ -68,27 +61,34 @@ def manifest_target(
         for entry in entries
         if entry.name in sources
     )
-    texts_of_parts = [
-        "".join(f"{one}\n" for one in manifest.lists.get(part.name, ())).encode() for part in header.parts
-    ]
+    reads = [_read(part.name, manifest.lists.get(part.name, ())) for part in header.parts]
     vocabulary, members = numbered_together(
-        [named(keys_by_form(text, as_written=True), text) for text in texts_of_parts]
+        [named(keys_by_form(one.paths, as_written=True), one.paths) for one in reads]
     )
     texts = vocabulary.ids()
     positions = [positions_of(texts, [one.raw])[1] for one in audited]
     tasks = tasks_of_header(header)
-    _require_parts(header, labels or {})
+    labels = labels or {}
+    parts = [part.name for part in header.parts]
+    if wrong := [name for name in labels if name not in parts]:
+        raise UsageError("Unknown part", where=f"--labels {wrong[0][:80]}", expected=", ".join(parts))
     lists = tuple(
-        _list_of(part, lines, header, part.name in manifest.lists, (labels or {}).get(part.name))
-        for part, lines in zip(header.parts, members, strict=True)
+        _list_of(part, header, own, read, labels.get(part.name), available=part.name in manifest.lists)
+        for part, own, read in zip(header.parts, members, reads, strict=True)
     )
+    # The test list of four tasks is one list.
+    files: dict[str, AuditedList] = {}
+    for one in lists:
+        files.setdefault(one.sha256 or one.name, one)
+    ignored = [entry for entry in manifest.header.classes if entry.role == "ignored"]
+    names = ClassNames(manifest.header.classes)
     return AuditTarget(
         name=f"{header.name} {header.version}",
         kind="manifest",
         classes=header.classes,
         tasks=tasks,
         ids=np.asarray(texts, object),
-        files=_distinct(lists, header),
+        files=tuple(files.values()),
         lists=tuple(one for one in lists if one.role),
         sources=audited,
         positions=np.array(positions, np.int32).reshape(len(audited), len(texts)),
@@ -97,15 +97,12 @@ def manifest_target(
         exemplars=exemplars,
         photos=photos or {},
         parts=tuple(_played(part, header) for part in header.parts),
-        ignored=_ignored(manifest.header),
-        digests={part.name: part.sha256 for part in header.parts if part.sha256},
+        ignored=frozenset(names.folded(name) for entry in ignored for name in (entry.name, *entry.aliases)),
     )
 
 
-def _ignored(header: Header) -> frozenset[str]:
-    names = ClassNames(header.classes)
-    ignored = [entry for entry in header.classes if entry.role == "ignored"]
-    return frozenset(names.folded(name) for entry in ignored for name in (entry.name, *entry.aliases))
+def _read(name: str, ids: Sequence[str]) -> PublishedList:
+    return PublishedList(name, "".join(f"{one}\n" for one in ids).encode(), np.arange(1, len(ids) + 1, dtype=np.int32))
 
 
 def _role(part: PartEntry, header: Header) -> ListRole:
@@ -123,13 +120,18 @@ def _played(part: PartEntry, header: Header) -> PartPlayed:
     return PartPlayed(part.name, "", "", why)
 
 
-def _list_of(part: PartEntry, lines: Int32s, header: Header, available: bool, labels: Source | None) -> AuditedList:
+def _list_of(
+    part: PartEntry, header: Header, members: Int32s, read: PublishedList, labels: Source | None, *, available: bool
+) -> AuditedList:
     numbers = tuple(number for number, task in enumerate(header.tasks) if task.name == part.task)
     file = None if labels is None else LabelFile(labels.files[0].name, labels)
     return AuditedList(
         name=part.name,
-        file=part.name,
-        members=lines,
+        whole=part.name,
+        members=members,
+        lines=read.lines,
+        read=read,
+        sha256=part.sha256 or "",
         role=_role(part, header),
         tasks=numbers,
         view=part.view,
@@ -139,17 +141,3 @@ def _list_of(part: PartEntry, lines: Int32s, header: Header, available: bool, la
         available=available,
         stated_repeats=part.repeats,
     )
-
-
-def _distinct(lists: tuple[AuditedList, ...], header: Header) -> tuple[AuditedList, ...]:
-    """Return lists with different lines: the test list of four tasks is one list."""
-    first: dict[str, AuditedList] = {}
-    for one, part in zip(lists, header.parts, strict=True):
-        first.setdefault(part.sha256 or part.name, one)
-    return tuple(first.values())
-
-
-def _require_parts(header: Header, labels: Mapping[str, Source]) -> None:
-    parts = [part.name for part in header.parts]
-    if wrong := [name for name in labels if name not in parts]:
-        raise UsageError("Unknown part", where=f"--labels {wrong[0][:80]}", expected=", ".join(parts))

@@ -1,7 +1,8 @@
 """Which list trains, validates and tests, by the names of files and folders, and which lists may be held together.
 
 A name gives roles and a *family*: what is left of it without the words of roles and lists. Lists are compared as roles
-within one folder and family alone (kind ``family``): folds, versions and protocols share images by design.
+within one folder and family alone (kind ``family``): folds, versions and protocols share images by design. Of an
+open-world benchmark the family says the task (`task_roles`).
 """
 
 from __future__ import annotations
@@ -12,10 +13,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, pairwise
 from pathlib import PurePosixPath
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
+from curation.audit.lists import ListRole
 from curation.sources.source import Int64s
 
 Role = Literal["train", "val", "test"]
@@ -160,6 +162,104 @@ def said_role(path: str, roles: Sequence[Role]) -> RoleGuess:
     """Return the guess of a list whose roles the user says (none for ``none``); its family is that of its name."""
     chosen = tuple(role for role in _ORDER if role in roles)
     return replace(read_role(path), roles=chosen, words=(), why="said with --role")
+
+
+class TaskRole(NamedTuple):
+    """The part that a list, or some of its lines, plays in the tasks of an open-world benchmark.
+
+    Attributes
+    ----------
+    role : str
+        ``""`` for none.
+    task : int
+        From 1; `ALL_TASKS` for a list that all tasks use.
+    why : str
+        How that is known.
+    lines : (int, int) or None
+        First and last line, counted from 1; None for all.
+    """
+
+    role: ListRole
+    task: int
+    why: str
+    lines: tuple[int, int] | None = None
+
+
+ALL_TASKS = 0
+FINETUNE = ("ft", "finetune", "finetuning")
+_TASK = re.compile(r"(?:t|task)([1-9][0-9]?)")
+# Other words beside role and task which open-world repositories use: t1_val_segment, t1_known_test.
+_BESIDE = ((), ("segment",), ("known",))
+_NO_ROLE = {
+    re.compile(".*with_unk.*"): "train images mixed with images of later tasks, for ORE's energy model",
+    re.compile(r"(?:.*[_-])?wr[0-9.]*"): "a wilderness list, for the wilderness impact only",
+}
+_SEGMENT = 1000
+
+
+def _role_in_task(name: str) -> tuple[ListRole, int, str] | None:
+    """Return the role that a name says, its task, and the word beside them; None where it says no role in tasks."""
+    guess = read_role(name.rpartition("/")[2].lower())
+    words = list(guess.family)
+    if words[:1] in (["t"], ["task"], ["all"]):
+        words[:2] = ["".join(words[:2])]
+    role: ListRole = guess.roles[0] if len(guess.roles) == 1 else ""
+    if not guess.words and words[-1:] and words[-1] in FINETUNE:
+        role = "finetune"
+        words.pop()
+    match = _TASK.fullmatch(words[0]) if words else None
+    if role and match and tuple(words[1:]) in _BESIDE:
+        return role, int(match[1]), " ".join(words[1:])
+    if role in _ORDER and words in ([], ["alltask"], ["alltasks"]):
+        return role, ALL_TASKS, ""
+    return None
+
+
+def task_roles(name: str, n_lines: int, n_tasks: int, names: Sequence[str] = ()) -> list[TaskRole]:
+    """Return the parts that a list of an open-world benchmark plays by its name; one without a role if it says none.
+
+    Parameters
+    ----------
+    name : str
+        Without suffix; folders before it do not count.
+    n_lines, n_tasks : int
+        A validation list of all tasks that has 1,000 lines for each is that many segments, one a task.
+    names : sequence of str
+        Of all lists of the folder.
+    """
+    homes: defaultdict[str, set[str]] = defaultdict(set)
+    for other in names:
+        if _role_in_task(other):
+            folder, _, stem = other.lower().rpartition("/")
+            homes[stem].add(folder)
+    stem = name.rpartition("/")[2].lower()
+    found = _role_in_task(name)
+    why = next((text for pattern, text in _NO_ROLE.items() if pattern.fullmatch(stem)), "the name states no role")
+    if any(len(folders) > 1 for folders in homes.values()):
+        why = "several folders hold lists of the same name: audit one at a time"
+        found = None
+    if found is None:
+        return [TaskRole("", ALL_TASKS, why)]
+    role, task, beside = found
+    whole = [other for other in names if other.rpartition("/")[2] in ("all_task_test", "test")]
+    if role == "test" and beside == "known" and whole:
+        return [TaskRole("", ALL_TASKS, f"its images are part of {whole[0]}")]
+    if n_tasks and task > n_tasks:
+        return [TaskRole("", ALL_TASKS, f"the name says task {task}, but there are {n_tasks} tasks")]
+    if task != ALL_TASKS:
+        return [TaskRole(role, task, "guessed from the name")]
+    if role == "val" and n_tasks > 1 and n_lines == _SEGMENT * n_tasks:
+        why = f"guessed from the name: {n_tasks} segments of {_SEGMENT:,} lines, one per task"
+        ends = [(_SEGMENT * (number - 1) + 1, _SEGMENT * number) for number in range(1, n_tasks + 1)]
+        return [TaskRole(role, number, why, lines) for number, lines in enumerate(ends, start=1)]
+    if role == "train" and n_tasks > 1:
+        return [TaskRole("", ALL_TASKS, "the name does not say which task it trains")]
+    return [TaskRole(role, ALL_TASKS, "guessed from the name: one list for all tasks")]
+
+
+def tasks_by_name(names: Sequence[str]) -> int:
+    """Return the largest task number that the names of some lists say, 0 where none does."""
+    return max((found[1] for name in names if (found := _role_in_task(name))), default=0)
 
 
 def comparisons(guesses: Sequence[RoleGuess], lines: Sequence[int]) -> list[Pair]:

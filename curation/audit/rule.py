@@ -1,4 +1,4 @@
-"""`Rule`: one machine-checkable principle with its severity, its exact check, and what to do when it is broken."""
+"""`Rule`: one machine-checkable principle with its exact check, and what to do when it is broken."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from curation.audit.target import SHOWN_EXAMPLES, AuditTarget
+from curation.audit.target import SHOWN_EXAMPLES
 
 Severity = Literal["error", "warning", "info"]
 Verdict = Literal["fail", "warn", "undecidable", "info", "pass", "not applicable"]
@@ -125,7 +125,7 @@ class Outcome:
 
 
 Check = Callable[..., Outcome | Iterable[Finding]]
-"""``check(target)`` or, of a rule that judges lists one by one, ``check(target, list, task)``."""
+"""``check(target)`` or, of a rule that judges lists one by one, ``check(ListInTask)`` (`curation.audit.judgement`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,13 +136,10 @@ class Rule:
     ----------
     name : str
         ``CO1`` to ``PL17``; the letters name the principle (see `PRINCIPLES`).
-    severity : {"error", "warning", "info"}
     subject : str
         What it asks about, a few words: *groups on both sides*.
     definition : str
         What a sound benchmark satisfies, one sentence.
-    needs : str
-        The data without which the rule is undecidable.
     fix : str
         What to do when it is broken.
     check : callable
@@ -154,14 +151,12 @@ class Rule:
     not_shown : str
         What its findings do not prove.
     each : bool
-        Whether lists are judged one by one: ``check(target, list, task)`` for each list and each of its tasks.
+        Whether lists are judged one by one: ``check(ListInTask)`` for each in each of its tasks.
     """
 
     name: str
-    severity: Severity
     subject: str
     definition: str
-    needs: str
     fix: str
     check: Check
     roles: tuple[str, ...] = ()
@@ -173,17 +168,6 @@ class Rule:
     def of_published_lists(self) -> bool:
         """Whether it judges the files of a folder: it is asked of folders alone."""
         return self.name.startswith("PL")
-
-    def on(self, target: AuditTarget) -> Outcome:
-        """Return what the rule says of a target that has all that it needs."""
-        if not self.each:
-            found = self.check(target)
-            return found if isinstance(found, Outcome) else Outcome(tuple(found))
-        findings: list[Finding] = []
-        for one in target.with_role(*self.roles):
-            for task in one.tasks:
-                findings += self.check(target, one, task)  # type: ignore[arg-type]  # a check of one list gives findings
-        return Outcome(tuple(findings))
 
 
 def undecidable(about: str, need: str, text: str = "", examples: tuple[str, ...] = ()) -> Finding:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
@@ -78,8 +77,8 @@ def audit(
     namespace : str, optional
         the dataset of ids that do not name one (default: that of the sources, where they share one)
     roles : mapping of str to str, optional
-        role of a list of a folder: train, finetune, val, test, wilderness, id, ood or none; LIST[1-1000] for some of
-        its lines (default: guessed from its name; repeatable)
+        role of a list of a folder: train, finetune, val, test, wilderness, id, ood or none (default: guessed from its
+        name; repeatable)
     views : mapping of str to str or LabelView, optional
         labels that lists of a role carry: train, finetune, val or test for what the principle requires, or
         known=keep,previous=drop,unknown=rename:unknown (repeatable)
@@ -164,12 +163,7 @@ def audit(
         column=group_column,
     )
     report = run_audit(folder_target(lists, tasks=known, sources=given, options=options), chosen)
-    words = ["curation", "audit", lists.name, *(["--tasks", tasks] if isinstance(tasks, str) else [])]
-    words += [word for name in given for word in ("--source", f"{name}=…")]
-    words += [word for name, role in (roles or {}).items() for word in ("--role", f"{name}={role}")]
-    words += [word for pattern in groups for word in ("--group", pattern)]
-    words += ["--group", f"column={group_column}"] if group_column else []
-    return replace(report, fail_on=fail_on, command=shlex.join(words))
+    return replace(report, fail_on=fail_on)
 
 
 def run_audit(target: AuditTarget, rules: Sequence[Rule] | None = None) -> Report:
@@ -178,14 +172,12 @@ def run_audit(target: AuditTarget, rules: Sequence[Rule] | None = None) -> Repor
 
     chosen = rules_for(target) if rules is None else rules
     progress = tqdm(chosen, desc="rules", disable=None, leave=False)
-    results = [RuleResult(rule, judged(rule, target)) for rule in progress]
-    if rules is None:
-        # Of published lists, what has nothing to judge is not told.
-        results = [one for one in results if not (one.rule.of_published_lists and one.outcome.verdict == NOTHING)]
-    names = {rule.name for rule in chosen}
-    return Report(
-        target, tuple(results), not_asked=() if rules else tuple(one.name for one in RULES if one.name not in names)
-    )
+    results = tuple(RuleResult(rule, judged(rule, target)) for rule in progress)
+    if rules is not None:
+        return Report(target, results)
+    # Of published lists, what has nothing to judge is not told.
+    told = tuple(one for one in results if not (one.rule.of_published_lists and one.outcome.verdict == NOTHING))
+    return Report(target, told, not_asked=tuple(rule.name for rule in RULES if rule not in chosen))
 
 
 def subject_of(place: Place) -> Manifest | Path:

@@ -17,8 +17,8 @@ import numpy as np
 
 from curation.audit.classes import ClassNames, TaskClasses
 from curation.audit.id_vocabulary import Vocabulary
-from curation.audit.identity import IMAGE_SUFFIX, distinct, first_rows
-from curation.audit.lists import ListSet
+from curation.audit.identity import IMAGE_SUFFIX
+from curation.audit.lists import AuditedList, ListSet
 from curation.manifest.header import ClassEntry, LabelView, SourceEntry
 from curation.short_repr import short_repr
 from curation.sources.datasets import COCO_CATEGORIES, VOC_NAMES, family
@@ -27,9 +27,6 @@ from curation.sources.source import Bools, Categories, Int32s, Int64s, Objects, 
 
 if TYPE_CHECKING:
     from curation.leaks.report import LeakFile
-
-ListRole = Literal["train", "finetune", "val", "test", "wilderness", "id", "ood", ""]
-LIST_ROLES: tuple[str, ...] = ("train", "finetune", "val", "test", "wilderness", "id", "ood")
 
 _DIGIT = re.compile("[0-9]")
 
@@ -81,72 +78,6 @@ class AuditedSource:
     def unit(self) -> str:
         """What a row of `objects` is."""
         return "boxes" if self.has_boxes else "image-class pairs"
-
-
-@dataclass(frozen=True, slots=True)
-class LabelFile:
-    """The labels of a list as a COCO JSON file holds them."""
-
-    name: str
-    source: Source
-
-
-@dataclass(frozen=True)
-class AuditedList:
-    """One list of images with the part it plays.
-
-    Attributes
-    ----------
-    name : str
-        Part of a manifest, or file name without suffix; ``all_task_val[1-1000]`` for some lines of a file.
-    file : str
-        Name of the whole list that the lines are in; equal to `name` where it is one.
-    members : ndarray of int32, shape (n,)
-        Position of each line's image in `AuditTarget.ids`, repeats kept.
-    role : str
-        ``""`` where the list plays none.
-    tasks : tuple of int
-        Positions of the tasks in which it is used.
-    lines : ndarray of int32, shape (n,), or None
-        Line of each member in its file, from 1; None where they are 1 to n.
-    view : LabelView or None
-        None without a role.
-    view_declared : bool
-        Whether somebody said so; else it is what the principle asks for.
-    labels : mapping of int to LabelFile
-        Label files by task.
-    sources : tuple of str
-        Sources that its images come from; empty where that is not said.
-    available : bool
-        False for a part of a manifest whose list does not lie beside its header.
-    stated_repeats : int
-        Lines that name an image again, as the manifest says.
-    """
-
-    __repr__ = short_repr
-
-    name: str
-    file: str
-    members: Int32s
-    role: ListRole = ""
-    tasks: tuple[int, ...] = ()
-    lines: Int32s | None = None
-    view: LabelView | None = None
-    view_declared: bool = False
-    labels: Mapping[int, LabelFile] = field(default_factory=dict)
-    sources: tuple[str, ...] = ()
-    available: bool = True
-    stated_repeats: int = 0
-
-    @cached_property
-    def unique(self) -> Int32s:
-        """Positions of its images, each once, ascending."""
-        return distinct(self.members)
-
-    @cached_property
-    def first_rows(self) -> Int32s:
-        """The first row of each of its images, in the order of `unique`."""
-        return first_rows(self.members, self.unique)
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,8 +167,6 @@ class AuditTarget:
         The sources that a manifest's header names; they say what is exhaustive without the raw files.
     photos : mapping of str to Path
         Folder of photos of each source.
-    digests : mapping of str to str
-        ``sha256:<hex>`` of each list's file or, in a manifest, of its lines.
     parts : tuple of PartPlayed
         What each list is taken for, and by what.
     compared : tuple of ComparedPair or None
@@ -268,7 +197,6 @@ class AuditTarget:
     entries: tuple[SourceEntry, ...] = ()
     exemplars: int = DEFAULT_EXEMPLARS
     photos: Mapping[str, Path] = field(default_factory=dict)
-    digests: Mapping[str, str] = field(default_factory=dict)
     parts: tuple[PartPlayed, ...] = ()
     compared: tuple[ComparedPair, ...] | None = None
     patterns: tuple[str, ...] = ()
@@ -276,8 +204,8 @@ class AuditTarget:
     ignored: frozenset[str] = frozenset()
     published: ListSet | None = None
     leaks: LeakFile | None = None
-    cache: dict[tuple[str, int], Any] = field(default_factory=dict, init=False, compare=False, repr=False)
-    """Labels worked out for one rule and wanted by the next (see `curation.audit.labels`)."""
+    cache: dict[tuple[str, str], Any] = field(default_factory=dict, init=False, compare=False, repr=False)
+    """What one rule works out and the next one wants: raw labels by list, facts of COCO JSON."""
 
     @cached_property
     def names(self) -> ClassNames:
@@ -303,11 +231,6 @@ class AuditTarget:
     def label_of(self, name: str) -> int:
         """Return the label of a class by its name in a file: that of unknown for ``unknown``, -1 for a foreign one."""
         return self.unknown_label if self.names.is_unknown(name) else self.names.position(name)
-
-    def task_names(self, one: AuditedList) -> list[str]:
-        """Return the names of the tasks in which a list is used; without tasks, ``task 2``."""
-        n_tasks = len(self.tasks)
-        return [self.tasks[number].name if number < n_tasks else f"task {number + 1}" for number in one.tasks]
 
     def with_role(self, *roles: str, task: int | None = None) -> list[AuditedList]:
         """Return the lists that play one of some roles, in one task where it is given."""
@@ -347,7 +270,7 @@ class AuditTarget:
         """Return the first few images by id, each with the lines on which some lists name it first."""
         texts = []
         for image in self.first(images):
-            places = [place for one in lists if (place := line_of(one, image))]
+            places = [place for one in lists if (place := one.line_of(image))]
             texts.append(f"{self.ids[image]}" + (f" ({'; '.join(places)})" if places else ""))
         return tuple(texts)
 
@@ -396,8 +319,9 @@ class AuditTarget:
         located = self.held(one)
         if not (len(images) and len(located)):
             return images[:0]
-        forms = set(_forms(self.ids[located]))
-        return images[np.array([form in forms for form in _forms(self.ids[images])], np.bool_)]
+        # With all digits alike, ids of one dataset usually have one form.
+        here, there = ([_DIGIT.sub("0", str(text)) for text in self.ids[own].tolist()] for own in (located, images))
+        return images[np.isin(there, sorted(set(here)))]
 
     def incomplete(self, images: Int32s) -> Bools:
         """Return which images come from a source whose silence about a class proves nothing, or from none."""
@@ -412,27 +336,6 @@ class AuditTarget:
         wanted = {self.names.folded(self.classes[place].name) for place in np.flatnonzero(classes).tolist()}
         lacking = [bool(wanted - {self.names.folded(name) for name in source.exhaustive}) for source in self.sources]
         return self.incomplete(images) | np.array([*lacking, True], np.bool_)[self.home[images]]
-
-
-def _forms(ids: Texts) -> list[str]:
-    """Return each id with all digits alike: ids of one dataset usually have one form."""
-    return [_DIGIT.sub("0", str(text)) for text in ids.tolist()]
-
-
-def line_of(one: AuditedList, image: int) -> str:
-    """Return ``t1_train line 12`` for the first line of a list that names an image, ``""`` where none does."""
-    place = int(np.searchsorted(one.unique, image))
-    if place == len(one.unique) or one.unique[place] != image:
-        return ""
-    row = one.first_rows[place]
-    return f"{one.file} line {row + 1 if one.lines is None else one.lines[row]}"
-
-
-def lines_of(one: AuditedList, image: int) -> list[int]:
-    """Return the lines of a list that name an image, from 1."""
-    rows = np.flatnonzero(one.members == image)
-    lines: list[int] = (rows + 1 if one.lines is None else one.lines[rows]).tolist()
-    return lines
 
 
 _EXHAUSTIVE: Mapping[str, tuple[str, ...]] = {"coco": tuple(name for _, name, _ in COCO_CATEGORIES), "voc": VOC_NAMES}
@@ -478,7 +381,11 @@ def _in_classes(source: Source, classes: Sequence[ClassEntry]) -> Source:
     """Return the source with the objects of classes of the benchmark alone, categories named as the benchmark does."""
     names = ClassNames(classes)
     position = np.array([*(names.position(name) for name in source.categories.names), -1], np.int32)
-    objects = source.objects if source.objects is not None else _pairs(*source.class_pairs())
+    objects = source.objects
+    if objects is None:
+        # Pairs of image and class are objects without size or flag.
+        image, category = source.class_pairs()
+        objects = Objects.of(image, category, np.zeros((len(image), 4)))
     mine = select(objects, position[objects.category] >= 0)
     return replace(
         source,
@@ -490,11 +397,6 @@ def _in_classes(source: Source, classes: Sequence[ClassEntry]) -> Source:
             supercategories=("",) * len(classes),
         ),
     )
-
-
-def _pairs(image: Int32s, category: Int32s) -> Objects:
-    """Return pairs of image and class as objects without size or flag."""
-    return Objects.of(image, category, np.zeros((len(image), 4)))
 
 
 def positions_of(vocabulary: Vocabulary, sources: Sequence[Source]) -> Int32s:
@@ -533,13 +435,10 @@ def _shortened(wanted: Sequence[str]) -> Iterator[Sequence[str]]:
     """Yield images as they are written, without suffix, and by folder and name or name alone if that is distinct."""
     yield wanted
     paths = [re.sub(IMAGE_SUFFIX, "", text) for text in wanted]
-    for texts in (paths, [_tail(text, 2) for text in paths], [_tail(text, 1) for text in paths]):
+    tails = (["/".join(text.split("/")[-parts:]) for text in paths] for parts in (2, 1))
+    for texts in (paths, *tails):
         if texts != wanted and len(set(texts)) == len(wanted):
             yield texts
-
-
-def _tail(path: str, parts: int) -> str:
-    return "/".join(path.split("/")[-parts:])
 
 
 def _namings(source: Source) -> Iterator[dict[str, int]]:

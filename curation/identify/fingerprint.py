@@ -46,6 +46,7 @@ class Fingerprint:
         self.sha256 = sha256
         self.key = listed.name
         self.listed = listed
+        self._hashes: dict[bool, Hashes] = {}
         self.namespaced = b":" in listed.paths and len(_NAMESPACED.findall(listed.paths)) == len(listed)
         if self.namespaced:
             bare = _NAMESPACED.sub(b"", listed.paths)
@@ -176,17 +177,10 @@ class Fingerprint:
 
     def hashes(self, *, folded: bool) -> Hashes:
         """Return the hashes of its keys, ascending."""
-        if folded and self.listed.parent_stems != self.listed.stems:
-            return self._parent_hashes
-        return self._stem_hashes
-
-    @cached_property
-    def _stem_hashes(self) -> Hashes:
-        return hashes_of(self.listed.distinct_stems)
-
-    @cached_property
-    def _parent_hashes(self) -> Hashes:
-        return hashes_of(self.listed.distinct_parent_stems)
+        folded = folded and self.listed.parent_stems != self.listed.stems
+        if folded not in self._hashes:
+            self._hashes[folded] = np.sort(hashes_in_order(self.keys(folded=folded)))
+        return self._hashes[folded]
 
     @property
     def sketch(self) -> Hashes:
@@ -197,11 +191,6 @@ class Fingerprint:
     def hash_sum(self) -> int:
         """Sum of the hashes of its images, modulo 2^64."""
         return int(self.hashes(folded=self.folded).sum(dtype=np.uint64))
-
-
-def hashes_of(keys: bytes) -> Hashes:
-    """Return the hash of each line of a text, ascending."""
-    return np.sort(hashes_in_order(keys))
 
 
 def hashes_in_order(keys: bytes) -> Hashes:

@@ -23,13 +23,11 @@ from curation.errors import MissingFileError, SourceError, UsageError
 from curation.identify.fingerprint import SKETCH, Fingerprint, Hashes, of_ids
 from curation.input_files import utf8_text
 from curation.sources.entries import Form, ListDigests
-from curation.sources.published_list import read_published
+from curation.sources.published_list import list_files, read_published
 from curation.storage import inside, read_bytes
 
 MAGIC = b"curation-lists 2\n"
 DECLARATION = "lists.toml"
-SUFFIXES = (".txt", ".csv", ".json", ".lst")
-MAX_FILES = 20_000
 _MOST_DIGITS, _LARGEST_NUMBER = 18, 1 << 27
 _OF_FINGERPRINT = (
     "key", "lines", "stems", "parent_stems", "numbers", "sha256", "sequence", "repeats", "sha256_stems",
@@ -319,25 +317,10 @@ def make_index(folder: Path, declaration: Path | None = None) -> MadeIndex:
         made.take(_declared(declaration), declaration)
     if not made.lists:
         raise UsageError(
-            "There is no list of images", where=str(folder), expected=f"files that end in {', '.join(SUFFIXES)}",
+            "There is no list of images", where=str(folder), expected="lists in a form that docs/identify.md names",
             found="; ".join(f"{name}: {why}" for name, why in list(made.passed_over.items())[:3]) or "no such file",
         )  # fmt: skip
     return made.result()
-
-
-def list_files(folder: Path) -> list[Path]:
-    """Return the files below a folder that may hold lists, those of a folder before those of its subfolders."""
-    found = [
-        path
-        for path in folder.rglob("*")
-        if path.suffix.lower() in SUFFIXES and not _is_hidden(path.relative_to(folder)) and path.is_file()
-    ]
-    if len(found) > MAX_FILES:
-        raise UsageError(
-            "The folder holds too many files", where=str(folder), expected=f"at most {MAX_FILES:,}",
-            found=f"{len(found):,}", hint="name the files, or a folder below",
-        )  # fmt: skip
-    return sorted(found, key=lambda path: _place(path.relative_to(folder).as_posix()))
 
 
 def _texts(findings: tuple[_Finding, ...]) -> tuple[str, ...]:
@@ -346,10 +329,6 @@ def _texts(findings: tuple[_Finding, ...]) -> tuple[str, ...]:
 
 def _kind(finding: dict[str, str]) -> str:
     return next(name for name in finding if name != BY)
-
-
-def _is_hidden(path: Path) -> bool:
-    return any(part.startswith(".") for part in path.parts)
 
 
 def _place(name: str) -> tuple[tuple[bool, str], ...]:

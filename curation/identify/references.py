@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,8 +16,7 @@ from curation.sources.published_list import read_published
 _Key = tuple[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class Images:
+class Images(NamedTuple):
     """The images of a known list: distinct stems (with folder where stems repeat), a line feed after each; hashes."""
 
     keys: bytes

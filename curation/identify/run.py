@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any, Literal
 from curation.arguments import checked
 from curation.errors import MissingFileError, SourceError, UsageError
 from curation.identify.fingerprint import Fingerprint
-from curation.identify.index import ListIndex, list_files, packaged_index, read_index
+from curation.identify.index import ListIndex, packaged_index, read_index
 from curation.identify.matching import HINT, LEAST_IMAGES, LEVELS, Match, Relation, Union, matches, relations, union
 from curation.identify.references import References
 from curation.short_repr import html_table
 from curation.sources.entries import ListDigests, OddLine, PublishedFile, PublishedList
-from curation.sources.published_list import read_published
+from curation.sources.published_list import list_files, read_published
+from curation.wording import counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -103,7 +104,7 @@ class Identified:
         else:
             labels = self.listed.label_range
             yield (
-                f"{self.name}: {self.form}, {len(self.listed):,} lines, {self.images:,} images"
+                f"{self.name}: {self.form}, {counted(len(self.listed), 'line')}, {counted(self.images, 'image')}"
                 f"{f', labels {labels}' if labels else ''}"
             )
         for one in self.matches:
@@ -124,10 +125,11 @@ class Identified:
             if others:
                 yield f"    the same images: {', '.join(one.known.name for one in others)}"
         if len(alike) > SHOWN:
-            yield f"  and {len(alike) - SHOWN} further lists that share images"
+            further = counted(len(alike) - SHOWN, "further list that shares", "further lists that share")
+            yield f"  and {further} images"
         if few := sum(not (one.exact or one.is_named or one.may_be_chance) for one in self.relations):
-            lists = "list" if few == 1 else "lists"
-            yield f"  it may share images with {few} further {lists}, too few for a sketch: --lists DIR counts them"
+            lists = counted(few, "further list")
+            yield f"  it may share images with {lists}, too few for a sketch: --lists DIR counts them"
 
     def data(self) -> dict[str, Any]:
         """Return the answer as JSON data."""
@@ -255,7 +257,7 @@ def _read(places: Sequence[Place]) -> tuple[Iterator[tuple[str, PublishedFile]],
         raise MissingFileError("The list does not exist", where=str(absent[0]))
     below = {folder: list_files(folder) for folder in map(Path, places) if folder.is_dir()}
     if empty := [folder for folder, found in below.items() if not found]:
-        raise UsageError("There is no list of images", where=str(empty[0]), found="no .txt, .csv, .json or .lst file")
+        raise UsageError("There is no list of images", where=str(empty[0]), found="no file that may hold one")
 
     def reading() -> Iterator[tuple[str, PublishedFile]]:
         for one in places:
@@ -302,7 +304,7 @@ def _readings(asked: Fingerprint, related: Sequence[Relation], odd: int, first: 
             "compared together"
         )
     for line in first:
-        yield f"{odd:,} {'line is' if odd == 1 else 'lines are'} odd; line {line.line}: {line.reason}: {line.text!r}"
+        yield f"{counted(odd, 'line is', 'lines are')} odd; line {line.line}: {line.reason}: {line.text!r}"
     if any(one.may_be_chance and one.shared >= LEAST_IMAGES for one in related) and not any(
         one.is_named for one in related
     ):
@@ -397,7 +399,7 @@ def _some(what: str, examples: Sequence[str], count: int) -> str:
 def _union_text(found: Union) -> str:
     names = " and ".join(f"{one.title} [{one.name}]" for one in found.parts)
     if found.others:
-        return f"holds {names}, and {'' if found.exact else 'about '}{found.others:,} other images"
+        return f"holds {names}, and {'' if found.exact else 'about '}{counted(found.others, 'other image')}"
     return f"is the union of {names}{'' if found.exact else ', as far as sketches tell'}"
 
 

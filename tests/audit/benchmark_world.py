@@ -8,6 +8,8 @@ from pathlib import Path
 
 from curation.audit.lists import ListSet, read_lists
 from curation.audit.manifest_target import manifest_target
+from curation.audit.report import Report
+from curation.audit.rule import Finding
 from curation.audit.target import AuditTarget
 from curation.canonical import sha256_of_lines
 from curation.manifest.header import (
@@ -119,6 +121,11 @@ class World:
         chosen = {"exemplars": 1, "labels": self.labels, "photos": self.photos, **options}
         return manifest_target(manifest, given, **chosen)  # type: ignore[arg-type]
 
+    def with_tables(self, **options: object) -> AuditTarget:
+        """The benchmark with tables of image and class in place of boxes."""
+        tables = {name: make_table(images, part=name) for name, images in (("train", self.train), ("test", self.test))}
+        return manifest_target(self.manifest, tables, exemplars=1, **options)  # type: ignore[arg-type]
+
     def _id(self, part: str, native: str) -> str:
         space = self.test_namespace if part.endswith("test") else self.namespace
         return f"{space}:{native}"
@@ -218,6 +225,17 @@ def labels_for_testing(images: Mapping[str, list[str]], known: list[str]) -> Sou
         },
         dataset="labels",
     )
+
+
+def findings(report: Report, rule: str, about: str = "") -> list[Finding]:
+    """What a rule found of the lists whose name begins so."""
+    [outcome] = [one.outcome for one in report.results if one.rule.name == rule]
+    return [one for one in outcome.findings if one.about.startswith(about)]
+
+
+def count(report: Report, rule: str) -> int:
+    """How many violations are behind the verdict of a rule."""
+    return next(one.outcome.count for one in report.results if one.rule.name == rule)
 
 
 def list_set(folder: Path, lists: Mapping[str, list[str]]) -> ListSet:

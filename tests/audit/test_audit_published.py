@@ -13,6 +13,7 @@ from curation.audit.run import run_audit
 from curation.audit.target import PRINCIPLE
 from curation.sources.opening import open_source
 from curation.sources.source import Source
+from tests.audit.benchmark_world import count
 from tests.real_files import real_files
 
 
@@ -46,10 +47,6 @@ def _audit(data: Path, folder: str, tasks: str, *, val_as_test: bool = False) ->
 def findings(audit: Report, name: str) -> dict[str, Finding]:
     [outcome] = [one.outcome for one in audit.results if one.rule.name == name]
     return {finding.about: finding for finding in outcome.findings}
-
-
-def count(audit: Report, name: str) -> int:
-    return next(one.outcome.count for one in audit.results if one.rule.name == name)
 
 
 @real_files("owod_audits")

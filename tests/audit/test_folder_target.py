@@ -75,20 +75,19 @@ def test_a_label_file_is_for_one_task(tmp_path: Path) -> None:
 
 
 def test_roles_said_by_the_user_replace_guesses(tmp_path: Path) -> None:
-    lists = {"mine": ["a1"], "t1_train": ["a2"], "both": ["v1", "v2"]}
-    said = {"mine.txt": "train:t1", "t1_train": "none", "both[1-1]": "val:1", "both[2-2]": "val:2"}
+    lists = {"mine": ["a1"], "t1_train": ["a2"], "first": ["v1"], "second": ["v2"]}
+    said = {"mine.txt": "train:t1", "t1_train": "none", "first": "val:1", "second": "val:2"}
     target = folder(tmp_path, lists, roles=said)
     assert [(one.name, one.role, one.tasks) for one in target.lists] == [
-        ("both[1-1]", "val", (0,)),
-        ("both[2-2]", "val", (1,)),
+        ("first", "val", (0,)),
         ("mine", "train", (0,)),
+        ("second", "val", (1,)),
     ]
-    assert target.lists[1].lines.tolist() == [2]
     assert [(one.played, one.why) for one in target.parts if one.file == "t1_train"] == [("", "said with --role")]
 
 
-@pytest.mark.parametrize("said", [{"other": "train:1"}, {"t1_train[1-9]": "train:1"}, {"t1_train[0-1]": "val:1"}])
-def test_roles_of_lists_or_lines_that_are_not_there_are_refused(said: dict[str, str], tmp_path: Path) -> None:
+@pytest.mark.parametrize("said", [{"other": "train:1"}, {"t1_train[1-9]": "train:1"}])
+def test_roles_of_lists_that_are_not_there_are_refused(said: dict[str, str], tmp_path: Path) -> None:
     with pytest.raises(UsageError):
         folder(tmp_path, {"t1_train": ["a1", "a2"]}, roles=said)
 

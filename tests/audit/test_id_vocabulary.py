@@ -2,13 +2,11 @@
 
 import re
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from curation.audit.id_vocabulary import NAMESPACES, TEXT, Vocabulary, keys_by_form, named, numbered_together
-from curation.canonical import sha256_of_lines
 from curation.manifest.importing import namespaced_by_form
 
 
@@ -80,15 +78,6 @@ def test_numbering_keeps_every_line_and_the_order_that_is_asked_for() -> None:
     mixed, [rows] = vocabulary(["b", "000000000002", "a", "000000000001"])
     assert mixed.ids(rows[::-1]) == ["coco:000000000001", "a", "coco:000000000002", "b"]
     assert mixed.ids() == ["coco:000000000001", "coco:000000000002", "a", "b"]
-
-
-@pytest.mark.parametrize("namespace", ["", "mine", "coco"])
-def test_the_digest_is_that_of_the_id_file_of_a_manifest(namespace: str) -> None:
-    lists = (["000000000002", "2008_000001", "voc2007:000012"], ["zebra", "7", "000000000001", "a:b"])
-    found, members = vocabulary(*lists, namespace=namespace)
-    for one in members:
-        rows = np.unique(one)
-        assert found.digest(rows) == sha256_of_lines(sorted(found.ids(rows)))
 
 
 def test_namespaces_say_which_source_may_hold_an_image() -> None:

@@ -6,10 +6,9 @@ import pytest
 
 from curation.audit.judgement import label_warnings
 from curation.audit.report import Report
-from curation.audit.rule import Finding
 from curation.audit.run import run_audit
 from curation.sources.source import Source
-from tests.audit.benchmark_world import LISTS, TASKS, TEST, TRAIN, World, labels_for_testing, make_source
+from tests.audit.benchmark_world import LISTS, TASKS, TEST, TRAIN, World, findings, labels_for_testing, make_source
 
 T1 = {"a1": ["person"], "a2": ["dog"], "a3": ["person", "dog"]}
 """What task 1 may label on its training images."""
@@ -19,11 +18,6 @@ def written(part: str, images: dict[str, list[str]], *without: str) -> Report:
     world = World()
     world.labels[part] = make_source(images, dataset="labels")
     return run_audit(world.target(*without))
-
-
-def findings(audit: Report, rule: str, about: str) -> list[Finding]:
-    [outcome] = [one.outcome for one in audit.results if one.rule.name == rule]
-    return [one for one in outcome.findings if one.about.startswith(about)]
 
 
 def sound_labels(part: str) -> dict[str, list[str]]:

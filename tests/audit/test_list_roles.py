@@ -2,7 +2,8 @@
 
 import pytest
 
-from curation.audit.folder_target import guess_roles, read_view, role_option, slice_of, tasks_by_name
+from curation.audit.folder_target import read_view, role_option
+from curation.audit.roles import task_roles, tasks_by_name
 from curation.audit.target import PRINCIPLE
 from curation.errors import UsageError
 from curation.manifest.header import LabelView
@@ -27,7 +28,7 @@ TASK_NAMES = ("t1", "t2", "t3", "t4")
     ],
 )
 def test_upstream_names_say_the_role(name: str, role: str, task: int) -> None:
-    [guess] = guess_roles(name, 10, 4)
+    [guess] = task_roles(name, 10, 4)
     assert (guess.role, guess.task, guess.lines) == (role, task, None)
 
 
@@ -35,37 +36,37 @@ def test_upstream_names_say_the_role(name: str, role: str, task: int) -> None:
     "name", ["t1_train_with_unk", "wr1", "VOC2007__test_wr1", "readme", "train", "t5_train", "c17_t2_test"]
 )
 def test_other_names_say_none_and_why(name: str) -> None:
-    [guess] = guess_roles(name, 10, 4)
+    [guess] = task_roles(name, 10, 4)
     assert guess.role == ""
-    assert guess.said_by
+    assert guess.why
 
 
 def test_a_validation_list_of_a_thousand_lines_a_task_is_so_many_segments() -> None:
-    segments = guess_roles("all_task_val", 4000, 4)
+    segments = task_roles("all_task_val", 4000, 4)
     assert [(one.role, one.task, one.lines) for one in segments] == [
         ("val", 1, (1, 1000)),
         ("val", 2, (1001, 2000)),
         ("val", 3, (2001, 3000)),
         ("val", 4, (3001, 4000)),
     ]
-    assert len(guess_roles("all_task_val", 3999, 4)) == 1
+    assert len(task_roles("all_task_val", 3999, 4)) == 1
 
 
 def test_the_known_test_list_is_a_part_of_the_whole_where_that_is_there() -> None:
-    [guess] = guess_roles("t1_known_test", 10, 4, ["all_task_test", "t1_known_test"])
+    [guess] = task_roles("t1_known_test", 10, 4, ["all_task_test", "t1_known_test"])
     assert guess.role == ""
 
 
 def test_several_benchmarks_in_one_folder_are_not_mixed() -> None:
     names = ["ore/t1_train", "reowod/t1_train", "ore/t2_ft"]
     for name in names:
-        [guess] = guess_roles(name, 10, 4, names)
+        [guess] = task_roles(name, 10, 4, names)
         assert guess.role == ""
-        assert "audit one at a time" in guess.said_by
+        assert "audit one at a time" in guess.why
 
 
 def test_a_train_list_without_a_number_is_that_of_the_only_task() -> None:
-    [guess] = guess_roles("train", 10, 1)
+    [guess] = task_roles("train", 10, 1)
     assert (guess.role, guess.task) == ("train", 0)
 
 
@@ -84,11 +85,6 @@ def test_roles_are_read_with_a_task_by_number_or_name() -> None:
 def test_wrong_roles_are_refused(text: str) -> None:
     with pytest.raises(UsageError):
         role_option(text, TASK_NAMES, "--role")
-
-
-def test_slices() -> None:
-    assert slice_of("all_task_val[1-1000]") == ("all_task_val", (1, 1000))
-    assert slice_of("plain") == ("plain", None)
 
 
 def test_views_are_read_by_role_or_by_treatment() -> None:

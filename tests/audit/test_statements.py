@@ -12,7 +12,6 @@ from curation.audit.report import Report
 from curation.audit.run import audit
 from curation.audit.statement import Statement
 from curation.cli import main
-from curation.errors import UsageError
 from tests.audit.test_published_rules import laid
 from tests.real_files import real_files
 
@@ -134,34 +133,12 @@ def test_val_in_train_names_the_list_to_use(tmp_path: Path) -> None:
     assert bad(tmp_path / "semi", unlabelled) == [("DS4", "warning")]
 
 
-def test_names_alone_make_no_statement(tmp_path: Path) -> None:
-    frames = [f"frame_{n:04d}.jpg" for n in range(31)]
-    files = {f"{d}_{r}.txt": [f"{d}/{r}/{one}" for one in frames] for d in ("a", "b") for r in ("train", "test")}
-    assert bad(tmp_path, files) == []
-    bare = {
-        "train.txt": [f"x/{one}" for one in photos("q", 0, 31)],
-        "test.txt": [one[2:] for one in photos("q", 0, 31)],
-    }
-    report = audit(laid(tmp_path / "bare", bare))
-    assert [(one.rule, one.gravity) for one in said(report, "error", "warning")] == [("DS2", "warning")]
-    assert "if the file name alone identifies the image" in said(report, "warning")[0].text
-
-
 def test_padding_that_hides_images_is_a_note(tmp_path: Path) -> None:
     files = {"train.txt": [f"img_{n}.png" for n in range(50)], "test.txt": [f"img_{n:05d}.png" for n in range(40, 60)]}
     report = audit(laid(tmp_path, files), rules="DS2")
     [note] = said(report, "note")
     assert "10 names agree in without leading zeros" in note.text or "leading zeros" in note.text
     assert said(report, "error", "warning") == []
-
-
-def test_folds_share_images_by_design(tmp_path: Path) -> None:
-    every = photos("f", 0, 60)
-    folds = {f"testlist0{k}.txt": every[20 * k - 20 : 20 * k] for k in (1, 2, 3)}
-    folds |= {f"trainlist0{k}.txt": every[: 20 * k - 20] + every[20 * k :] for k in (1, 2, 3)}
-    report = audit(laid(tmp_path, folds))
-    assert said(report, "error", "warning") == []
-    assert any(one.rule == "PL14" for one in said(report, "note"))
 
 
 def test_an_image_with_other_labels_is_no_repeat(tmp_path: Path) -> None:
@@ -171,21 +148,6 @@ def test_an_image_with_other_labels_is_no_repeat(tmp_path: Path) -> None:
     report = audit(tmp_path / "again")
     assert said(report, "error")[0].examples == ("aaax.jpg (train lines 1, 301)",)
     assert "sort -u" not in json.dumps(report.data())
-
-
-def test_labels_that_are_shifted_by_one_against_train(tmp_path: Path) -> None:
-    names = ["cat", "cow", "dog", "owl"]
-    one = [f"{names[n % 4]}/{path.partition('/')[2]} {n % 4}" for n, path in enumerate(TRAIN)]
-    two = [f"{names[n % 4]}/{path.partition('/')[2]} {n % 4 + 1}" for n, path in enumerate(TEST)]
-    report = audit(laid(tmp_path, {"train.txt": one, "test.txt": two}))
-    [shifted] = said(report, "warning")
-    assert (shifted.rule, "differ by +1" in shifted.text) == ("PL9", True)
-    assert shifted.examples[0] == "cat: 0 and 1"
-
-
-def test_an_image_in_and_out_of_the_distribution(tmp_path: Path) -> None:
-    files = {"inside.txt": TRAIN, "far.txt": [*TEST, TRAIN[5]]}
-    assert bad(tmp_path, files, roles={"inside": "id", "far": "ood"}) == [("PL17", "error")]
 
 
 def test_classes_of_two_tasks_are_not_held_together(tmp_path: Path) -> None:
@@ -207,53 +169,6 @@ def coco(names: Mapping[int, str], *, categories: Mapping[int, str] | None = Non
 def test_a_list_of_the_numbers_of_its_json_is_the_same_list(tmp_path: Path) -> None:
     names = {n: f"{n:012d}.jpg" for n in range(5, 60)}
     assert bad(tmp_path, {"images.json": coco(names), "images.txt": [str(n) for n in names]}) == []
-
-
-@pytest.mark.parametrize(
-    ("change", "told"),
-    [
-        ({"annotations": [{"id": 1, "image_id": 99, "category_id": 1}]}, "1 of 1 annotation on images"),
-        ({"annotations": [{"id": 1, "image_id": 1, "category_id": 7}]}, "1 of 1 annotation of undeclared"),
-        ({"images": [{"id": 1, "file_name": "q.jpg"}, {"id": 2, "file_name": "q.jpg"}]}, "1 file under two"),
-    ],
-)
-def test_what_a_json_refers_to_and_does_not_hold(tmp_path: Path, change: dict[str, object], told: str) -> None:
-    content = coco({1: "a.jpg", 2: "b.jpg"}) | change
-    report = audit(laid(tmp_path, {"train.json": content}))
-    assert [told in one.text for one in said(report, "error") if one.rule == "PL15"] == [True]
-    assert report.exit_status == 1
-
-
-def test_jsons_that_number_their_classes_otherwise(tmp_path: Path) -> None:
-    files = {
-        "train/_annotations.coco.json": coco({0: "a.jpg", 1: "b.jpg"}),
-        "valid/_annotations.coco.json": coco({0: "c.jpg", 1: "d.jpg"}, categories={1: "dog", 2: "cat"}),
-    }
-    report = audit(laid(tmp_path, files))
-    [error] = said(report, "error")
-    assert (error.rule, error.count) == ("PL15", 2)
-    assert error.examples == ("'cat' is 1 and 2", "'dog' is 2 and 1")
-
-
-def test_two_tables_that_differ_in_a_column(tmp_path: Path) -> None:
-    rows = [f"{one},{'abc'[n % 3]}" for n, one in enumerate(TRAIN)]
-    other = [rows[0][:-1] + "z", *rows[1:]]
-    files = {"meta.csv": "\n".join(["path,site", *rows, ""]), "extra.csv": "\n".join(["path,site", *other, ""])}
-    report = audit(laid(tmp_path, files))
-    [table] = [one for one in said(report, "warning") if one.rule == "PL16"]
-    assert "the column site differs for 1 of 300 files" in table.text
-
-
-def test_a_group_is_what_the_user_says(tmp_path: Path) -> None:
-    files = {
-        "train.txt": [f"site{n % 5}-{one[2:]}" for n, one in enumerate(TRAIN)],
-        "test.txt": ["site1-zz.jpg", "site9-z.jpg"],
-    }
-    report = audit(laid(tmp_path, files), groups=["^(site[0-9])-"])
-    [shared] = [one for one in said(report, "warning") if one.rule == "PL7"]
-    assert "1 group on both sides, with 60 of 300 lines of train and 1 of 2 lines of test" in shared.text
-    with pytest.raises(UsageError):
-        audit(tmp_path, groups=["site[0-9]"])
 
 
 @pytest.mark.parametrize("change", ["shuffled", "rooted", "renamed"])
@@ -307,57 +222,11 @@ def test_the_data_is_what_a_program_asks_for(tmp_path: Path) -> None:
     )
 
 
-def _of(shared: Path, name: str) -> Report:
-    report = audit(shared / "data/strangers" / name)
-    assert all(not WORDS.search(one.text) for one in report.statements), name
-    assert report.target.published is not None
-    assert dict(report.target.published.skipped) == {}
-    return report
-
-
 @real_files("strangers")
-def check_the_sound_ones_are_left_in_peace(shared: Path) -> None:
-    for name in ("mislas", "chexnet", "cocotasks"):
-        assert said(_of(shared, name), "error", "warning") == [], name
-    chexnet = {one.text for one in said(_of(shared, "chexnet"))}
-    assert "test_list and train_list: by subject or patient: 21,528 and 6,187 subjects, none on both sides" in chexnet
-    assert "train_list: of 78,468 images, 14,461 with two or more labels and 42,405 with none" in chexnet
-    tasks = " ".join(one.text for one in said(_of(shared, "cocotasks"), "note"))
-    for told in ("11,532 images in several of 14 train lists", "2,800 images in several of 14 test lists"):
-        assert told in tasks
-    assert "no image of the 14 train lists (30,304 images) is in any of the 14 test lists (9,505 images)" in tasks
-
-
-@real_files("strangers")
-def check_what_is_wrong_is_said_with_its_count(shared: Path) -> None:
-    [error] = said(_of(shared, "jigendg"), "error", "warning")
-    assert error.text.startswith("in 10 of 14 pairs train and test are the same list twice, byte for byte: ")
-    [error] = said(_of(shared, "taco"), "error", "warning")
-    assert error.examples == (
-        "annotation 309 occurs 2 times, on images 93, 101",
-        "annotation 4040 occurs 2 times, on images 1281, 1300",
-    )
-    [warning] = said(_of(shared, "covidnet"), "error", "warning")
-    assert (
-        "1 patient on both sides, with 1 of 14,311 lines of train_COVIDx6 and 2 of 200 lines of test_COVIDx6"
-        in warning.text
-    )
-    drives = [one.text.partition(": ")[2] for one in said(_of(shared, "monodepth"), "error", "warning")]
-    assert [text.partition(", with")[0].rpartition(": ")[2] for text in drives] == [
-        "33 drives on both sides",
-        "31 drives on both sides",
-    ]
-    openmibood = _of(shared, "openmibood")
-    assert said(openmibood, "error") == []
-    warnings = {one.lists: one.text for one in said(openmibood, "warning")}
-    for pair, told in {
-        ("oasis3/train_oasis3", "oasis3/test_oasis3_ct_near"): "884 of 1,321 lines",
-        ("oasis3/train_oasis3", "oasis3/test_oasis3_t2w_csid"): "462 of 582 lines",
-        ("oasis3/train_oasis3", "oasis3/valid_oasis3_ct_near"): "103 of 147 lines",
-        ("phakir/train_phakir", "phakir/test_phakir_heavy_smoke_csid"): "737 of 891 lines",
-        ("phakir/train_phakir", "phakir/test_phakir_medium_smoke_csid"): "681 of 822 lines",
-    }.items():
-        assert told in warnings[pair], pair
+def check_statements_are_in_words_that_an_author_would_believe(shared: Path) -> None:
+    for folder in sorted((shared / "data/strangers").iterdir()):
+        if folder.is_dir():
+            assert not [one.text for one in audit(folder).statements if WORDS.search(one.text)], folder
 
 
 @pytest.mark.parametrize("pattern", ["(", "x", "(a)\\1"])

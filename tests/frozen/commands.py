@@ -439,7 +439,7 @@ def audits(folder: Path) -> Iterator[str]:
         (
             "",
             "--tasks ore --source coco-train2017=instances_train2017.json",
-            "--role mine=test --role extra[1-500]=val:1 --role t1_val=none",
+            "--role mine=test --role extra=val:1 --role t1_val=none",
             f"{own} --exhaustive mine",
             f"{own} --view train=train --view finetune=finetune --view val=test",
             f"{own} --labels t1_train=out/t1_train.json --labels test:t2=out/t2_test.json",

@@ -8,13 +8,11 @@ from curation.audit.rule import Check, Rule
 from curation.audit.rules import (
     agreement,
     annotation,
-    class_files,
     class_openness,
-    coco_files,
     data,
-    kinship,
+    files,
     label_integrity,
-    leaks,
+    optional,
     published_lists,
     relations,
     task_increment,
@@ -23,20 +21,11 @@ from curation.audit.target import AuditTarget
 from curation.benchmarks.facts import facts_of
 from curation.errors import UsageError
 
-_CHECKS: dict[str, Check] = {
-    **class_openness.CHECKS,
-    **task_increment.CHECKS,
-    **annotation.CHECKS,
-    **label_integrity.CHECKS,
-    **data.CHECKS,
-    **published_lists.CHECKS,
-    **relations.CHECKS,
-    **agreement.CHECKS,
-    **class_files.CHECKS,
-    **coco_files.CHECKS,
-    **kinship.CHECKS,
-    **leaks.CHECKS,
-}
+_MODULES = (
+    class_openness, task_increment, annotation, label_integrity, data, published_lists, relations, agreement, files,
+    optional,
+)  # fmt: skip
+_CHECKS: dict[str, Check] = {name: check for module in _MODULES for name, check in module.CHECKS.items()}
 
 _ALL: tuple[Rule, ...] = tuple(
     Rule(name=name, check=_CHECKS[name], **facts | {"roles": tuple(facts.get("roles", ()))})
@@ -44,8 +33,7 @@ _ALL: tuple[Rule, ...] = tuple(
 )
 PUBLISHED_RULES = tuple(rule for rule in _ALL if rule.of_published_lists)
 """What names, sizes, labels and groups of a folder's lists say, held against the lists."""
-_SOMETIMES = {**kinship.CHECKS, **leaks.CHECKS}
-RULES = tuple(rule for rule in _ALL if rule.name not in _SOMETIMES and not rule.of_published_lists)
+RULES = tuple(rule for rule in _ALL if rule.name not in optional.CHECKS and not rule.of_published_lists)
 """The rules of every benchmark, in the order of a report; what each says is in ``audit/rules/facts.toml``."""
 ON_TASKS = ("CO", "TI", "AS", "LI")
 
@@ -56,8 +44,8 @@ def rules_for(target: AuditTarget) -> tuple[Rule, ...]:
     A folder is asked about tasks and labels where a name or an option speaks of them, of photos and sources where they
     are given: twenty answers that data are missing would hide the others.
     """
-    more = {**(kinship.CHECKS if kinship.has_synsets(target) else {}), **(leaks.CHECKS if target.leaks else {})}
-    chosen = (*RULES, *(rule for rule in _ALL if rule.name in more))
+    wanted = {"KI1": optional.has_synsets(target), "LK1": target.leaks is not None}
+    chosen = (*RULES, *(rule for rule in _ALL if wanted.get(rule.name)))
     if target.published is None:
         return chosen
     given = {"DS3": bool(target.photos), "DS5": bool(target.sources), "LI2": bool(target.sources)}

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from curation.audit.id_vocabulary import column_of
-from curation.audit.lists import IdList, ListSet
+from curation.audit.lists import AuditedList, ListSet
 from curation.audit.roles import read_role
 from curation.audit.rule import Check, Finding
 from curation.audit.rules.published_lists import published_of
@@ -49,25 +49,24 @@ def labels_fit_each_other(target: AuditTarget) -> Iterator[Finding]:
         yield Finding("pass", "lists", text=text, lists=tuple(sound), asked=len(sound))
 
 
-def _values(one: IdList) -> Int32s | None:
+def _values(one: AuditedList) -> Int32s | None:
     if one.read.is_multilabel or one.read.pairs:
         return None
     return one.read.labels if one.read.labels is not None else one.read.group_of
 
 
-def _labels(one: IdList, rows: Int32s | Int64s) -> npt.NDArray[Any]:
+def _labels(one: AuditedList, rows: Int32s | Int64s) -> npt.NDArray[Any]:
     """Return the labels of some entries, names as texts."""
     values = _values(one)
     assert values is not None  # noqa: S101
     return values[rows] if one.read.labels is not None else np.array(one.read.groups)[values[rows]]
 
 
-def _two_labels(lists: ListSet, one: IdList) -> Iterator[Finding]:
-    values = _values(one)
-    assert values is not None  # noqa: S101
-    order = np.lexsort((values, one.members))
-    images, labels = one.members[order], values[order]
-    conflict = np.unique(images[1:][(images[1:] == images[:-1]) & (labels[1:] != labels[:-1])])
+def _two_labels(lists: ListSet, one: AuditedList) -> Iterator[Finding]:
+    import pandas as pd
+
+    pairs = pd.DataFrame({"image": one.members, "label": _values(one)}).drop_duplicates()
+    conflict = np.unique(pairs["image"][pairs["image"].duplicated()])
     if not len(conflict):
         return
     examples = []
@@ -76,21 +75,15 @@ def _two_labels(lists: ListSet, one: IdList) -> Iterator[Finding]:
         told = dict.fromkeys(repr(str(label)) for label in _labels(one, rows).tolist())
         where = ", ".join(map(str, one.read.lines[rows][:4].tolist()))
         examples.append(f"{lists.vocabulary.ids([row])[0]}: {' and '.join(told)} (lines {where})")
-    text = f"{counted(len(conflict), 'image')} with two labels"
     by_design = len(conflict) > max(_BY_DESIGN * len(one.unique), _FEW)
+    text = f"{counted(len(conflict), 'image')} with two labels{': apparently one line per label' * by_design}"
     yield Finding(
-        "info" if by_design else "warn",
-        one.name,
-        len(conflict),
-        text + (": apparently one line per label" if by_design else ""),
-        tuple(examples),
-        of=len(one.unique),
-        lists=(one.name,),
-        asked=0,
-    )
+        "info" if by_design else "warn", one.name, len(conflict), text, tuple(examples), of=len(one.unique),
+        lists=(one.name,), asked=0,
+    )  # fmt: skip
 
 
-def _against_folders(one: IdList) -> Iterator[Finding]:
+def _against_folders(one: AuditedList) -> Iterator[Finding]:
     """Yield the entries whose label differs from that of nearly all others of their folder."""
     if one.read.labels is None or not one.read.has_folders or len(np.unique(one.read.labels)) < 2:
         return
@@ -114,7 +107,7 @@ def _against_folders(one: IdList) -> Iterator[Finding]:
         yield Finding("warn", one.name, len(odd), text, examples, of=len(one), lists=(one.name,))
 
 
-def folders_of(one: IdList) -> tuple[list[str], Int32s]:
+def folders_of(one: AuditedList) -> tuple[list[str], Int32s]:
     """Return the last folders of the entries, each once, and that of each entry as a position among them."""
     from pyarrow import compute
 
@@ -129,7 +122,7 @@ def are_versions(first: str, second: str) -> bool:
     return one.folder != two.folder or bool(one.family and two.family and one.family != two.family)
 
 
-def _between(lists: ListSet, one: IdList, two: IdList) -> Iterator[Finding]:
+def _between(lists: ListSet, one: AuditedList, two: AuditedList) -> Iterator[Finding]:
     """Yield whether two lists label the images that they share alike, where both use numbers or both names."""
     if (one.read.labels is None) != (two.read.labels is None) or not lists.shared(one, two):
         return
@@ -151,7 +144,7 @@ def _between(lists: ListSet, one: IdList, two: IdList) -> Iterator[Finding]:
 
 
 def _differing(
-    lists: ListSet, pair: tuple[IdList, IdList], text: str, odd: Int64s, values: tuple[npt.NDArray[Any], ...]
+    lists: ListSet, pair: tuple[AuditedList, AuditedList], text: str, odd: Int64s, values: tuple[npt.NDArray[Any], ...]
 ) -> Finding:
     """Return the finding that two lists say other things of some of the images that both name."""
     names = (pair[0].name, pair[1].name)
@@ -166,7 +159,7 @@ def _differing(
     return Finding("warn", about, len(odd), text, examples, of=len(shared), lists=names, pairs=(names,))
 
 
-def _shifted(one: IdList, two: IdList) -> Iterator[Finding]:
+def _shifted(one: AuditedList, two: AuditedList) -> Iterator[Finding]:
     """Yield whether two lists number classes otherwise: by folder, or by a range that is moved by one."""
     if one.read.labels is None or two.read.labels is None:
         return
@@ -176,17 +169,13 @@ def _shifted(one: IdList, two: IdList) -> Iterator[Finding]:
     usual = [_usual(side) for side in (one, two)]
     both = sorted(usual[0].keys() & usual[1].keys())
     steps = {usual[1][name] - usual[0][name] for name in both}
-    examples: tuple[str, ...] = ()
     moved = [name for name in both if usual[0][name] != usual[1][name]]
-    if len(both) >= _LEAST_CLASSES:
-        if not moved:
-            return
-        examples = tuple(f"{name}: {usual[0][name]} and {usual[1][name]}" for name in moved[:SHOWN_EXAMPLES])
-    elif len(sides[0]) == len(sides[1]) and np.array_equal(sides[0] + 1, sides[1]):
-        steps = {1}
-    elif len(sides[0]) == len(sides[1]) and np.array_equal(sides[0] - 1, sides[1]):
-        steps = {-1}
-    else:
+    examples = tuple(f"{name}: {usual[0][name]} and {usual[1][name]}" for name in moved[:SHOWN_EXAMPLES])
+    if len(both) < _LEAST_CLASSES:
+        # Without folders that are classes, the whole range of labels has moved by one.
+        examples = ()
+        steps = {step for step in (1, -1) if np.array_equal(sides[0] + step, sides[1])}
+    if not steps - {0}:
         return
     text = f"different labels for {len(moved):,} of {len(both):,} folders that both name"
     if len(steps) == 1:
@@ -201,16 +190,16 @@ def _shifted(one: IdList, two: IdList) -> Iterator[Finding]:
     )  # fmt: skip
 
 
-def _usual(one: IdList) -> dict[str, int]:
+def _usual(one: AuditedList) -> dict[str, int]:
     """Return the label of each folder whose entries have one label alone, where folders are classes."""
-    assert one.read.labels is not None  # noqa: S101
+    import pandas as pd
+
     if not one.read.has_folders:
         return {}
     names, folders = folders_of(one)
-    low, high = np.full(len(names), np.iinfo(np.int32).max), np.full(len(names), NO_LABEL)
-    np.minimum.at(low, folders, one.read.labels)
-    np.maximum.at(high, folders, one.read.labels)
-    found = {names[row]: int(low[row]) for row in np.flatnonzero(low == high).tolist()}
+    labels = pd.DataFrame({"folder": folders, "label": one.read.labels}).drop_duplicates()
+    alone = labels[~labels["folder"].duplicated(keep=False)].sort_values("folder")
+    found = {names[folder]: label for folder, label in alone.itertuples(index=False)}
     return found if len(set(found.values())) == len(found) > 1 else {}
 
 
@@ -234,7 +223,7 @@ def tables_fit_each_other(target: AuditTarget) -> Iterator[Finding]:
             yield _differing(lists, (one, two), text, odd, (left, right))
 
 
-def _columns_of_both(lists: ListSet, one: IdList, two: IdList) -> list[str]:
+def _columns_of_both(lists: ListSet, one: AuditedList, two: AuditedList) -> list[str]:
     """Return the columns that can be compared; that of labels where PL9 does not, in tables of another kind."""
     both = one.read.columns.keys() & two.read.columns.keys()
     columns = sorted(name for name in both if not (_numbers_rows(one, name) or _numbers_rows(two, name)))
@@ -246,13 +235,13 @@ def _columns_of_both(lists: ListSet, one: IdList, two: IdList) -> list[str]:
     return [*columns, _LABEL] if apart and tables and named else columns
 
 
-def _numbers_rows(one: IdList, column: str) -> bool:
+def _numbers_rows(one: AuditedList, column: str) -> bool:
     """Return whether a column is a number of the row, as an exported index is, and says nothing of the image."""
     values = one.read.columns[column].values
     return len(values) >= _MATCHED * len(one) and all(text.isdecimal() for text in values)
 
 
-def _cells(one: IdList, column: str, rows: Int32s) -> npt.NDArray[Any]:
+def _cells(one: AuditedList, column: str, rows: Int32s) -> npt.NDArray[Any]:
     """Return the values of a column in some entries, empty where there is none."""
     if column == _LABEL:
         return _labels(one, rows)

@@ -8,29 +8,10 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from curation.audit.judgement import (
-    VIEWS,
-    emitted,
-    forbidden_labels,
-    missing_lists,
-    of_task,
-    uncovered_finding,
-    unlocated_finding,
-    unseen_boxes,
-)
-from curation.audit.labels import (
-    Labels,
-    at_places_of,
-    chosen,
-    file_labels,
-    keys_of,
-    raw_labels,
-    ruled_labels,
-    uncovered,
-    view_labels,
-)
+from curation.audit.judgement import VIEWS, ListInTask, cases, forbidden_labels, missing_lists, unlocated
+from curation.audit.labels import Labels, ruled_labels
 from curation.audit.rule import Check, Finding, undecidable
-from curation.audit.target import AuditedList, AuditTarget
+from curation.audit.target import AuditTarget
 from curation.sources.source import Bools, Int64s
 from curation.wording import counted
 
@@ -40,98 +21,77 @@ def views_fit_their_purpose(target: AuditTarget) -> Iterator[Finding]:
 
     Labels of classes that are not known yet in train, finetune and val views are reported by CO2 and AS2.
     """
-    for one in target.with_role("train"):
-        for task in one.tasks:
-            earlier = np.append(target.introduced_in < task, [False, False])
-            yield from forbidden_labels(target, one, task, earlier)
-    for one in target.with_role("train", "finetune", "val"):
-        for task in sorted(one.labels):
-            yield from _written_view(target, one, task)
-    for one in target.with_role("test"):
-        for task in one.tasks:
-            yield from _test_view(target, one, task)
+    for case in cases(target, "train"):
+        yield from forbidden_labels(case, np.append(target.introduced_in < case.task, [False, False]))
+    for case in cases(target, "train", "finetune", "val"):
+        if case.file is not None:
+            yield from _written_view(case)
+    for case in cases(target, "test"):
+        yield from _test_view(case)
 
 
-def _test_view(target: AuditTarget, one: AuditedList, task: int) -> list[Finding]:
-    about = of_task(target, one, task)
-    if task not in one.labels and not one.view_declared:
-        return [undecidable(about, VIEWS)]
-    if not one.available:
-        return missing_lists([one])
-    if task not in one.labels and (text := _lossy(target, one, task)):
-        return [Finding("fail", about, _affected(target, one, task), text)]
-    unlocated = unlocated_finding(target, one)
-    if missing := unseen_boxes(target, one, about):
-        return missing if len(target.held(one)) else unlocated
-    labels = view_labels(target, one, task)
+def _test_view(case: ListInTask) -> list[Finding]:
+    if not case.is_stated:
+        return [undecidable(case.about, VIEWS)]
+    if not case.one.available:
+        return missing_lists([case.one])
+    if case.file is None and (text := _lossy(case)):
+        affected = 0 if case.unseen_boxes("") else int(_differences(_expected(case), _labels(case))[0].sum())
+        return [Finding("fail", case.about, affected, text)]
+    located = unlocated(case.target, case.one)
+    if missing := case.unseen_boxes(case.about):
+        return missing if len(case.target.held(case.one)) else located
+    found = _compared(case, case.about, _expected(case), _labels(case))
+    return found + case.uncovered_finding + located
+
+
+def _labels(case: ListInTask) -> Labels:
+    labels = case.labels
     assert labels is not None  # noqa: S101
-    found = _compared(target, one, task, about, _expected(target, one, task), labels)
-    return found + uncovered_finding(target, one, task) + unlocated
+    return labels
 
 
-def _written_view(target: AuditTarget, one: AuditedList, task: int) -> list[Finding]:
+def _written_view(case: ListInTask) -> list[Finding]:
     """Compare a label file of a train, finetune or val list with the raw boxes of the classes that it may label.
 
     A box whose place holds a label that CO2, AS2 or the first half of AS1 forbids is reported there.
     """
-    about = f"{of_task(target, one, task)}: raw boxes"
-    if missing := unseen_boxes(target, one, about):
+    target, one, task = case.target, case.one, case.task
+    about = f"{case.about}: raw boxes"
+    if missing := case.unseen_boxes(about):
         return missing
     introduced = target.introduced_in
     allowed = np.append(introduced == task if one.role == "train" else introduced <= task, [False, False])
     ruled = ruled_labels(target, one, task) if one.view_declared else None
-    raw = ruled or raw_labels(target, one)
-    labels = file_labels(target, one, task)
-    elsewhere = chosen(labels, ~allowed[labels.label])
-    mine = allowed[raw.label] & ~at_places_of(raw, elsewhere)
-    found = _compared(
-        target, one, task, about, chosen(raw, mine), chosen(labels, allowed[labels.label]), flagged=bool(ruled)
-    )
-    return found + unlocated_finding(target, one)
+    raw, labels = ruled or case.raw, _labels(case)
+    elsewhere = labels.where(~allowed[labels.label])
+    mine = allowed[raw.label] & ~raw.at_places_of(elsewhere)
+    found = _compared(case, about, raw.where(mine), labels.where(allowed[labels.label]), flagged=bool(ruled))
+    return found + unlocated(target, one)
 
 
-def _lossy(target: AuditTarget, one: AuditedList, task: int) -> str:
+def _lossy(case: ListInTask) -> str:
     """Return how a declared view breaks the principle whatever the boxes, ``""`` where it does not."""
-    assert one.view is not None  # noqa: S101
-    labels = emitted(target, one.view, task)
-    known = target.introduced_in <= task
+    view = case.one.view
+    assert view is not None  # noqa: S101
+    labels = case.emitted()
+    known = case.target.introduced_in <= case.task
     if (known & ~labels[:-2]).any():
         return "the declared view does not keep the known classes"
     if labels[:-2][~known].any():
         return "the declared view keeps the names of classes of later tasks"
-    if (~known).any() and not labels[target.unknown_label]:
+    if (~known).any() and not labels[case.target.unknown_label]:
         return "the declared view drops the classes of later tasks"
-    if "drop" in (one.view.crowd, one.view.difficult):
-        return "the declared view drops crowd or difficult boxes"
-    return ""
+    return "the declared view drops crowd or difficult boxes" if "drop" in (view.crowd, view.difficult) else ""
 
 
-def _affected(target: AuditTarget, one: AuditedList, task: int) -> int:
-    if unseen_boxes(target, one, ""):
-        return 0
-    expected = _expected(target, one, task)
-    labels = ruled_labels(target, one, task)
-    assert labels is not None  # noqa: S101
-    return int(_differences(expected, labels)[0].sum())
+def _expected(case: ListInTask) -> Labels:
+    raw = case.raw
+    known = np.append(case.target.introduced_in <= case.task, [False, False])
+    return replace(raw, label=np.where(known[raw.label], raw.label, np.int32(case.target.unknown_label)))
 
 
-def _expected(target: AuditTarget, one: AuditedList, task: int) -> Labels:
-    raw = raw_labels(target, one)
-    known = np.append(target.introduced_in <= task, [False, False])
-    label = np.where(known[raw.label], raw.label, np.int32(target.unknown_label))
-    return replace(raw, label=label)
-
-
-def _compared(
-    target: AuditTarget,
-    one: AuditedList,
-    task: int,
-    about: str,
-    expected: Labels,
-    labels: Labels,
-    *,
-    flagged: bool = True,
-) -> list[Finding]:
+def _compared(case: ListInTask, about: str, expected: Labels, labels: Labels, *, flagged: bool = True) -> list[Finding]:
     """Return whether labels are the expected boxes, on the images of which both sides are known.
 
     Parameters
@@ -140,23 +100,20 @@ def _compared(
         Whether crowd and difficult boxes must be there too: of training and validation labels it depends on a view
         that nobody declared.
     """
-    known = target.where(target.held(one))
-    known[uncovered(target, one, task)] = False
+    known = case.target.where(case.target.held(case.one))
+    known[case.uncovered] = False
     if not known.any():
         return []
-    expected, labels = chosen(expected, known[expected.image]), chosen(labels, known[labels.image])
+    expected, labels = expected.where(known[expected.image]), labels.where(known[labels.image])
     lost, gained = _differences(expected, labels)
     if not flagged:
         lost &= ~(expected.crowd | expected.difficult)
     if not (lost.any() or gained.any()):
-        return [
-            Finding(
-                "pass", about, text=f"{counted(len(expected), 'raw box', 'raw boxes')}, each once in {labels.origin}"
-            )
-        ]
+        text = f"{counted(len(expected), 'raw box', 'raw boxes')}, each once in {labels.origin}"
+        return [Finding("pass", about, text=text)]
     images = np.unique(np.concatenate([expected.image[lost], labels.image[gained]]))
-    renamed = int((lost & at_places_of(expected, chosen(labels, gained))).sum())
-    again = gained & np.isin(keys_of(labels, labels.label), keys_of(expected, expected.label))
+    renamed = int((lost & expected.at_places_of(labels.where(gained))).sum())
+    again = gained & np.isin(labels.keys(), expected.keys())
     boxes = ("box", "boxes")
     told = [
         (int(lost.sum()), ("raw box", "raw boxes"), f"missing from {labels.origin}"),
@@ -165,13 +122,12 @@ def _compared(
     ]
     parts = [f"{counted(number, *words)} {rest}" for number, words, rest in told if number]
     text = "; ".join([*parts, *([f"{renamed:,} of them under the name of another class"] if renamed else [])])
-    count = max(int(lost.sum()), int(gained.sum()))
-    return [Finding("fail", about, count, text, target.examples(images, [one]))]
+    return [case.of("fail", images, text, max(int(lost.sum()), int(gained.sum())), about)]
 
 
 def _differences(expected: Labels, found: Labels) -> tuple[Bools, Bools]:
     """Return which boxes of each side have no partner of the same image, label and place on the other."""
-    ours, theirs, size = _numbered(keys_of(expected, expected.label), keys_of(found, found.label))
+    ours, theirs, size = _numbered(expected.keys(), found.keys())
     return _surplus(ours, theirs, size), _surplus(theirs, ours, size)
 
 
@@ -192,40 +148,33 @@ def _surplus(ours: Int64s, theirs: Int64s, size: int) -> Bools:
     return beyond
 
 
-def validation_knows_no_unknown(target: AuditTarget, one: AuditedList, task: int) -> list[Finding]:
+def validation_knows_no_unknown(case: ListInTask) -> list[Finding]:
     """AS2: no label of a val view is ``unknown`` (ORE fitted its energy model on such labels)."""
-    unknown = np.append(np.zeros(len(target.classes), np.bool_), [True, False])
-    return forbidden_labels(target, one, task, unknown)
+    return forbidden_labels(case, np.append(np.zeros(len(case.target.classes), np.bool_), [True, False]))
 
 
-def flags_survive(target: AuditTarget, one: AuditedList, task: int) -> list[Finding]:
+def flags_survive(case: ListInTask) -> list[Finding]:
     """AS3: boxes flagged crowd or difficult in the raw file carry the flag in every view that keeps them."""
-    about = of_task(target, one, task)
-    if task not in one.labels and not one.view_declared:
-        return [undecidable(about, VIEWS)]
-    if unseen := unseen_boxes(target, one, about):
+    if not case.is_stated:
+        return [undecidable(case.about, VIEWS)]
+    if unseen := case.unseen_boxes(case.about):
         return unseen
-    raw, labels = raw_labels(target, one), view_labels(target, one, task)
-    assert labels is not None  # noqa: S101
-    missing = uncovered_finding(target, one, task) + unlocated_finding(target, one)
-    if not (raw.crowd | raw.difficult).any():
-        return missing or [Finding("not applicable", about, text="no raw box of its images is flagged")]
+    raw, labels = case.raw, _labels(case)
+    missing = case.uncovered_finding + unlocated(case.target, case.one)
+    flagged = int((raw.crowd | raw.difficult).sum())
+    if not flagged:
+        return missing or [Finding("not applicable", case.about, text="no raw box of its images is flagged")]
     bare = _without_flag(raw, labels)
-    boxes = counted(len(bare), "box", "boxes")
-    text = f"{boxes} of {labels.origin} without the flag crowd or difficult of the raw box"
     if len(bare):
-        images = np.unique(labels.image[bare])
-        return [Finding("warn", about, len(bare), text, target.examples(images, [one])), *missing]
-    return missing or [
-        Finding(
-            "pass", about, text=counted(int((raw.crowd | raw.difficult).sum()), "flagged raw box", "flagged raw boxes")
-        )
-    ]
+        boxes = counted(len(bare), "box", "boxes")
+        text = f"{boxes} of {labels.origin} without the flag crowd or difficult of the raw box"
+        return [case.of("warn", np.unique(labels.image[bare]), text, len(bare)), *missing]
+    return missing or case.passed(counted(flagged, "flagged raw box", "flagged raw boxes"))
 
 
 def _without_flag(raw: Labels, labels: Labels) -> Int64s:
     """Return the rows of a view that lie where every raw box carries a flag that they lack."""
-    ours, theirs, size = _numbered(keys_of(raw, np.zeros_like(raw.label)), keys_of(labels, np.zeros_like(labels.label)))
+    ours, theirs, size = _numbered(raw.keys(named=False), labels.keys(named=False))
     lost = np.zeros(len(labels), np.bool_)
     for mine, others in ((labels.crowd, raw.crowd), (labels.difficult, raw.difficult)):
         flagged = np.bincount(ours[others], minlength=size)

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from curation.audit.judgement import SOURCES, missing_lists
+from curation.audit.lists import AuditedList
 from curation.audit.roles import read_role
-from curation.audit.rule import Check, Finding, Outcome, Verdict, not_applicable, undecidable
-from curation.audit.target import SHOWN_EXAMPLES, AuditedList, AuditTarget, ComparedPair, lines_of
+from curation.audit.rule import Check, Finding, Outcome, not_applicable, undecidable
+from curation.audit.target import SHOWN_EXAMPLES, AuditTarget, ComparedPair
 from curation.similarity.near_duplicates import AlikePhotos, PhotoHashes, alike_photos, hash_photos
 from curation.sources.datasets import namespace_of
-from curation.sources.entries import PublishedList
 from curation.sources.photos import PhotoFolder
 from curation.sources.source import Bools, Int32s, Int64s
 from curation.wording import counted
@@ -55,9 +55,7 @@ def lists_name_images_once(target: AuditTarget) -> Iterator[Finding]:
 def _repeated(target: AuditTarget, one: AuditedList) -> Finding | None:
     """Return what is wrong with the repeats of a list; nothing where its lines give an image several labels."""
     rows = np.arange(len(one.members))
-    again = _said_again(
-        one, target.published.lists[target.published.place[one.name]].read if target.published else None
-    )
+    again = _said_again(one)
     repeats = len(rows) - len(one.unique)
     other = repeats - len(again)
     if not len(again):
@@ -74,25 +72,24 @@ def _repeated(target: AuditTarget, one: AuditedList) -> Finding | None:
     ) + (f"; {other:,} of these lines with another label" if other else "")
     examples = []
     for image in target.first(ids):
-        lines = lines_of(one, image)
-        examples.append(f"{target.ids[image]} ({one.file} lines {', '.join(map(str, lines[:4]))})")
+        lines = one.lines_of(image)
+        examples.append(f"{target.ids[image]} ({one.whole} lines {', '.join(map(str, lines[:4]))})")
     like = "lines are repeated"
     return Finding("fail", one.name, repeats, text, tuple(examples), of=len(rows), lists=(one.name,), like=like)
 
 
-def _said_again(one: AuditedList, read: PublishedList | None) -> Int64s:
+def _said_again(one: AuditedList) -> Int64s:
     """Return the rows whose image, label, second file and columns are in an earlier row."""
     import pandas as pd
 
-    columns: dict[str, Any] = {"image": one.members}
-    if read is not None and read.pairs:
+    read = one.read
+    if read.pairs:
         return np.empty(0, np.int64)
-    if read is not None and len(read) == len(one.members):
-        given = {"label": read.labels, "class": read.group_of, "labels": read.label_counts}
-        columns |= {name: values for name, values in given.items() if values is not None}
-        columns |= {f"column {name}": column.of for name, column in read.columns.items()}
-        if read.companions is not None:
-            columns["second"] = read.companions.split(b"\n")[:-1]
+    given: dict[str, Any] = {"image": one.members, "label": read.labels, "class": read.group_of}
+    given["labels"] = read.label_counts
+    given |= {f"column {name}": column.of for name, column in read.columns.items()}
+    given["second"] = None if read.companions is None else np.array(read.companions.split(b"\n")[:-1], object)
+    columns = {name: values for name, values in given.items() if values is not None}
     return np.flatnonzero(pd.DataFrame(columns).duplicated().to_numpy())
 
 
@@ -173,20 +170,17 @@ def _shared(target: AuditTarget, pair: ComparedPair, images: Int32s) -> Finding:
 
 def _counted_by_folder(target: AuditTarget, pair: ComparedPair, images: Int32s) -> bool:
     """Return whether bare names that count are in folders of train and test: each may count its own images."""
-    if target.published is None or min(pair.places) < 0:
+    lists = (pair.first, pair.second)
+    if any(one.read.has_folders for one in lists) or len({one.file.rpartition("/")[0] for one in lists}) == 1:
         return False
-    lists = [target.published.lists[place] for place in pair.places]
-    folders = [read_role(one.file) for one in lists]
-    apart = lists[0].file.rpartition("/")[0] != lists[1].file.rpartition("/")[0]
-    bare = apart and not any(one.read.has_folders for one in lists)
-    if not bare or not all(one.why.startswith("its folder") for one in folders):
+    if not all(read_role(one.file).why.startswith("its folder") for one in lists):
         return False
     return all(_COUNTS.fullmatch(str(target.ids[image])) for image in images.tolist())
 
 
 def _equal(target: AuditTarget, pair: ComparedPair) -> str:
     """Return how two lists of the same images are equal; ``""`` where one repeats some more often."""
-    digests = [target.digests.get(name) for name in pair.names]
+    digests = [one.sha256 for one in (pair.first, pair.second)]
     if digests[0] and digests[0] == digests[1]:
         return "byte for byte"
     one, two = pair.first.members, pair.second.members
@@ -197,25 +191,25 @@ def _equal(target: AuditTarget, pair: ComparedPair) -> str:
 
 def _perhaps(target: AuditTarget, pair: ComparedPair) -> Finding | None:
     """Return what file names suggest where no image is in both by its whole name."""
-    if target.published is None or min(pair.places) < 0:
-        return None
-    found = target.published.images.strength(*pair.places)
-    if found.strength not in ("likely", "hint"):
+    if (
+        target.published is None
+        or min(pair.places) < 0
+        or (found := target.published.images.alike(*pair.places)) is None
+    ):
         return None
     examples = tuple(
-        f"{one} and {two} ({pair.first.file} line {lines[0]}; {pair.second.file} line {lines[1]})"
-        for (one, two), lines in ((example.texts, example.lines) for example in found.examples)
+        f"{target.ids[one]} and {target.ids[two]} ({pair.first.line_of(one)}; {pair.second.line_of(two)})"
+        for one, two in found.examples
     )
-    if found.strength == "likely":
+    is_likely = found.strength == "likely"
+    if is_likely:
         text = f"if the file name alone identifies the image, both hold {counted(found.images, 'image')}"
     else:
         names = counted(found.images, "common name")
         text = f"{names}, {found.why}: perhaps the same photos, which names cannot prove"
-    verdict: Verdict = "warn" if found.strength == "likely" else "info"
-    asked = int(verdict == "warn")
     return Finding(
-        verdict, pair.about, found.images, text, examples, of=found.distinct[1], lists=pair.names, pairs=(pair.names,),
-        asked=asked, hint="look at the photos: --photos NAME=DIR (DS3)",
+        "warn" if is_likely else "info", pair.about, found.images, text, examples, of=len(pair.second.unique),
+        lists=pair.names, pairs=(pair.names,), asked=int(is_likely), hint="look at the photos: --photos NAME=DIR (DS3)",
     )  # fmt: skip
 
 

@@ -6,19 +6,10 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from curation.audit.judgement import (
-    BOXES,
-    COMPLETE,
-    EXHAUSTIVE,
-    SOURCES,
-    missing_lists,
-    of_task,
-    uncovered_finding,
-    unlocated_finding,
-)
-from curation.audit.labels import uncovered, view_labels
-from curation.audit.rule import Check, Finding, Outcome, Verdict, joined, undecidable
-from curation.audit.target import SHOWN_EXAMPLES, AuditedList, AuditedSource, AuditTarget
+from curation.audit.judgement import BOXES, COMPLETE, EXHAUSTIVE, SOURCES, ListInTask, cases, missing_lists, unlocated
+from curation.audit.lists import AuditedList
+from curation.audit.rule import Check, Finding, Outcome, joined, undecidable
+from curation.audit.target import SHOWN_EXAMPLES, AuditedSource, AuditTarget
 from curation.sources.source import Bools, Int32s
 from curation.wording import counted
 
@@ -81,36 +72,30 @@ def _by_entries(target: AuditTarget, images: Int32s, tests: list[AuditedList]) -
 def tests_have_annotations(target: AuditTarget) -> Outcome:
     """LI2: every test image has an annotation of some class in the raw file."""
     findings = []
-    bare: list[Int32s] = [np.empty(0, np.int32)]
-    annotated = [_annotated(source) for source in target.sources]
+    bare = np.empty(0, np.int32)
     for one in _distinct(target.with_role("test")):
-        findings += unlocated_finding(target, one)
         images = target.held(one)
         shown = np.zeros(len(images), np.bool_)
-        for number, mask in enumerate(annotated):
+        for number, source in enumerate(target.sources):
+            annotated = np.zeros(len(source.raw.images), np.bool_)
+            annotated[source.raw.class_pairs()[0]] = True
             mine = target.home[images] == number
-            shown[mine] = mask[target.positions[number][images[mine]]]
-        findings.append(_bare(target, one, images, images[~shown]))
-        bare.append(images[~shown & ~target.incomplete(images)])
-    return Outcome(tuple(findings), len(np.unique(np.concatenate(bare))))
+            shown[mine] = annotated[target.positions[number][images[mine]]]
+        findings += [*unlocated(target, one), _bare(target, one, images, images[~shown])]
+        bare = np.union1d(bare, images[~shown & ~target.incomplete(images)])
+    return Outcome(tuple(findings), len(bare))
 
 
 def _bare(target: AuditTarget, one: AuditedList, images: Int32s, bare: Int32s) -> Finding:
     proven = bare[~target.incomplete(bare)]
-    if len(bare) and not len(proven):
-        text = f"the table names no class for {len(bare):,} of {counted(len(images), 'image')}"
-        return undecidable(one.name, COMPLETE, text, target.examples(bare, [one]))
+    size = counted(len(images), "image")
     if len(proven):
-        text = f"no annotation on {len(proven):,} of {counted(len(images), 'image')}"
+        text = f"no annotation on {len(proven):,} of {size}"
         return Finding("fail", one.name, len(proven), text, target.examples(proven, [one]))
-    verdict: Verdict = "pass" if len(images) else "not applicable"
-    return Finding(verdict, one.name, text=f"{counted(len(images), 'image')}, each with an annotation")
-
-
-def _annotated(source: AuditedSource) -> Bools:
-    shown = np.zeros(len(source.raw.images), np.bool_)
-    shown[source.raw.class_pairs()[0]] = True
-    return shown
+    if len(bare):
+        text = f"the table names no class for {len(bare):,} of {size}"
+        return undecidable(one.name, COMPLETE, text, target.examples(bare, [one]))
+    return Finding("pass" if len(images) else "not applicable", one.name, text=f"{size}, each with an annotation")
 
 
 def _distinct(lists: Sequence[AuditedList]) -> list[AuditedList]:
@@ -128,36 +113,32 @@ def raw_tests_are_sound(target: AuditTarget) -> Iterator[Finding]:
         yield from _presence(target, one)
     listed = target.mask(tests)
     for number, source in enumerate(target.sources):
-        images = np.flatnonzero(listed & (target.home == number))
-        if len(images):
-            yield from _raw_findings(target, source, target.positions[number][images])
+        rows = target.positions[number][listed & (target.home == number)]
+        if not len(rows):
+            continue
+        wanted = np.zeros(len(source.raw.images), np.bool_)
+        wanted[rows] = True
+        if target.classes:
+            yield _foreign(target, source, wanted)
+        if source.has_boxes:
+            yield from _boxes(source, wanted)
+        else:
+            yield undecidable(source.name, BOXES, "a table does not state boxes")
 
 
 def _presence(target: AuditTarget, one: AuditedList) -> list[Finding]:
     if not one.available:
         return missing_lists([one])
-    absent = target.absent(one)
-    findings = unlocated_finding(target, one)
+    absent, findings = target.absent(one), unlocated(target, one)
     if len(absent):
         text = f"{counted(len(absent), 'image')} missing from the raw file"
         findings.append(Finding("warn", one.name, len(absent), text, target.examples(absent, [one])))
     return findings or [Finding("pass", one.name, text="every image is in a raw file")]
 
 
-def _raw_findings(target: AuditTarget, source: AuditedSource, rows: Int32s) -> Iterator[Finding]:
-    wanted = np.zeros(len(source.raw.images), np.bool_)
-    wanted[rows] = True
+def _foreign(target: AuditTarget, source: AuditedSource, wanted: Bools) -> Finding:
     image, category = source.raw.class_pairs()
-    mine = wanted[image]
-    if target.classes:
-        yield _foreign(target, source, category[mine], image[mine])
-    if source.has_boxes:
-        yield from _boxes(source, wanted)
-    else:
-        yield undecidable(source.name, BOXES, "a table does not state boxes")
-
-
-def _foreign(target: AuditTarget, source: AuditedSource, category: Int32s, image: Int32s) -> Finding:
+    image, category = image[wanted[image]], category[wanted[image]]
     outside = [
         target.names.position(name) < 0 and target.names.folded(name) not in target.ignored
         for name in source.raw.categories.names
@@ -202,33 +183,29 @@ def _boxes(source: AuditedSource, wanted: Bools) -> list[Finding]:
 
 def share_of_unknown(target: AuditTarget) -> Outcome:
     """LI4: the fraction of test images without an unknown box, and of those with unknown boxes alone."""
-    tests = [(one, task) for one in target.with_role("test") for task in one.tasks]
-    findings = [finding for one, task in tests for finding in _shares(target, one, task)]
+    findings = [finding for case in cases(target, "test") for finding in _shares(case)]
     # Numbers of several tasks do not add up to one.
     return Outcome(tuple(findings), total=0)
 
 
-def _shares(target: AuditTarget, one: AuditedList, task: int) -> list[Finding]:
-    about = of_task(target, one, task)
-    labels = view_labels(target, one, task)
+def _shares(case: ListInTask) -> list[Finding]:
+    target, labels, judged = case.target, case.labels, case.covered
     if labels is None or not len(labels):
-        return uncovered_finding(target, one, task) or unlocated_finding(target, one)
-    is_file = task in one.labels
-    judged = np.setdiff1d(one.unique, uncovered(target, one, task)) if is_file else target.held(one)
+        return case.uncovered_finding or unlocated(target, case.one)
     is_unknown = labels.label == target.unknown_label
     with_unknown, with_known = (target.where(labels.image[kind])[judged] for kind in (is_unknown, ~is_unknown))
     none, alone = int((~with_unknown).sum()), int((with_unknown & ~with_known).sum())
-    left = len(one.unique) - len(judged)
+    left, size = len(case.one.unique) - len(judged), counted(len(judged), "image")
     rest = f"; nothing is known about {left:,} more" if left else ""
-    if not is_file and target.tasks[task].unknown and target.incomplete(judged).any():
+    if case.file is None and target.tasks[case.task].unknown and target.incomplete(judged).any():
         # A table may miss an unknown object as well as a known one: the first number is a bound, the second nothing.
-        text = f"no unknown box on at most {none:,} of {counted(len(judged), 'image')} ({none / len(judged):.1%})"
-        return [Finding("info", about, none, f"{text}, by a table of image and class{rest}")]
-    text = (
-        f"no unknown box on {none:,} of {counted(len(judged), 'image')} ({none / len(judged):.1%}), "
-        f"only unknown boxes on {alone:,} ({alone / len(judged):.1%})"
-    )
-    return [Finding("info", about, none, text + rest)]
+        text = f"no unknown box on at most {none:,} of {size} ({none / len(judged):.1%}), by a table of image and class"
+    else:
+        text = (
+            f"no unknown box on {none:,} of {size} ({none / len(judged):.1%}), "
+            f"only unknown boxes on {alone:,} ({alone / len(judged):.1%})"
+        )
+    return [Finding("info", case.about, none, text + rest)]
 
 
 CHECKS: dict[str, Check] = {

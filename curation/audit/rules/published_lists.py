@@ -9,11 +9,11 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from pathlib import Path
+from operator import itemgetter
 
 import numpy as np
 
-from curation.audit.lists import IdList, ListSet
+from curation.audit.lists import AuditedList, ListSet
 from curation.audit.rule import Check, Finding, Verdict, joined, undecidable
 from curation.audit.target import SHOWN_EXAMPLES, AuditTarget
 from curation.sources.entries import NO_LABEL, ListDigests, OddLine
@@ -24,10 +24,8 @@ ID_AND_OOD = "which lists are in-distribution and which out: --role LIST=id, --r
 LEAST_COUNT = 100
 _YEARS = range(1990, 2100)
 _COUNT = re.compile(r"(?<![0-9A-Za-z])[1-9][0-9]{2,8}(?![0-9A-Za-z])")
+_COCO = re.compile(r"(?:^|[^a-z])coco(?:[^a-z]|$)", re.IGNORECASE)
 _NUMBER = re.compile(r"(?<![0-9A-Za-z])[1-9][0-9]{0,8}(?![0-9A-Za-z])")
-_CODE = (".py", ".sh", ".yaml", ".yml", ".toml", ".cfg", ".ini")
-_LARGEST_CODE = 1 << 20
-_NAMED_LIST = re.compile(r"[\w./-]*[\w-]\.(?:txt|csv)\b")
 
 
 def published_of(target: AuditTarget) -> ListSet:
@@ -50,14 +48,15 @@ def names_agree_with_counts(target: AuditTarget) -> Iterator[Finding]:
             if number in counts.values():
                 agreed += 1
                 continue
-            empty = [space for space in _spaces_named(_base(one.name)) if not counts.get(f"{space} ids", 0)]
             told = ", ".join(f"{count:,} {what}" for what, count in counts.items())
             short = number - max(count for count in counts.values() if count <= number) if len(one) else number
             near = f"; {short:,} are missing" if short > 0 and max(counts.values()) < number else ""
             text = f"the name does not match the list: {number:,} is none of {told}{near}"
-            spaces = {what for what in counts if what not in ("lines", "ids")}
-            if empty := empty if sum(counts[space] for space in spaces) == counts["ids"] else []:
-                text += f"; it names {joined(empty)}, but no id is from there"
+            by_dataset = {what: count for what, count in counts.items() if what not in ("lines", "ids")}
+            empty = _COCO.search(_base(one.name)) and "coco ids" not in counts
+            empty = empty and sum(by_dataset.values()) == counts["ids"]
+            if empty:
+                text += "; it names coco, but no id is from there"
             # Far from every count, a number is no count: 640 is a size.
             near_one = any(number <= 2 * count <= 4 * number for count in counts.values())
             verdict: Verdict = "fail" if empty else "warn" if near_one else "info"
@@ -71,7 +70,7 @@ def _counts_in(name: str) -> list[int]:
     return [number for text in _COUNT.findall(name) if (number := int(text)) >= LEAST_COUNT and number not in _YEARS]
 
 
-def _counts(lists: ListSet, one: IdList) -> dict[str, int]:
+def _counts(lists: ListSet, one: AuditedList) -> dict[str, int]:
     vocabulary = lists.vocabulary
     spaces, numbers = np.unique(vocabulary.namespace_codes[one.unique], return_counts=True)
     names = [vocabulary.namespace_names[code] for code in spaces.tolist()]
@@ -79,16 +78,11 @@ def _counts(lists: ListSet, one: IdList) -> dict[str, int]:
     return counts | {f"{name} ids": n for name, n in zip(names, numbers.tolist(), strict=True) if name}
 
 
-def _spaces_named(name: str) -> list[str]:
-    return [space for space in ("coco",) if re.search(rf"(?:^|[^a-z]){space}(?:[^a-z]|$)", name, re.IGNORECASE)]
-
-
 def growing_lists_are_nested(target: AuditTarget) -> Iterator[Finding]:
     """PL2: of lists whose names differ in one count alone, each lies inside the next larger one."""
     lists = published_of(target)
-    for numbered in _series(lists).values():
-        for (_, small), (_, large) in pairwise(numbered):
-            one, two = lists.lists[small], lists.lists[large]
+    for rising in _series(lists):
+        for one, two in pairwise(rising):
             shared = lists.shared(one, two)
             if shared == len(one.unique):
                 yield Finding(
@@ -105,30 +99,23 @@ def growing_lists_are_nested(target: AuditTarget) -> Iterator[Finding]:
             yield Finding("warn", f"{one.name} and {two.name}", len(one.unique) - shared, text, examples)
 
 
-def _series(lists: ListSet) -> dict[str, list[tuple[int, int]]]:
-    """Return lists that grow with the one number in which their names differ: number and position, by template."""
-    found: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
-    for place, one in enumerate(lists.lists):
-        base = _base(one.name)
-        numbers = list(_NUMBER.finditer(base))
+def _series(lists: ListSet) -> Iterator[list[AuditedList]]:
+    """Yield lists that grow with the one number in which their names differ."""
+    found: defaultdict[tuple[str, str], list[tuple[int, AuditedList]]] = defaultdict(list)
+    for one in lists.lists:
+        folder, _, base = one.name.rpartition("/")
+        numbers = [int(text) for text in _NUMBER.findall(base)]
         # Smaller numbers are folds and versions, which promise nothing.
-        if len(numbers) == 1 and LEAST_COUNT <= int(numbers[0][0]) not in _YEARS:
-            start, end = numbers[0].span()
-            folder = one.name[: len(one.name) - len(base)]
-            found[f"{folder}{base[:start]}N{base[end:]}"].append((int(numbers[0][0]), place))
-    grown = {}
-    for template, members in found.items():
-        chosen = [(number, place) for number, place in sorted(members) if len(lists.lists[place])]
-        sizes = [len(lists.lists[place].unique) for _, place in chosen]
+        if len(one) and len(numbers) == 1 and LEAST_COUNT <= numbers[0] not in _YEARS:
+            found[folder, _NUMBER.sub("N", base)].append((numbers[0], one))
+    for members in found.values():
         # A list that breaks its own name is told by PL1, and does not hide the others.
-        rising = [pair for pair, size in zip(chosen, sizes, strict=True) if size >= pair[0]]
-        sizes = [len(lists.lists[place].unique) for _, place in rising]
-        if len(rising) > 1 and all(one < two for one, two in pairwise(sizes)):
-            grown[template] = rising
-    return grown
+        rising = [one for number, one in sorted(members, key=itemgetter(0)) if len(one.unique) >= number]
+        if len(rising) > 1 and all(len(one.unique) < len(two.unique) for one, two in pairwise(rising)):
+            yield rising
 
 
-def _by_dataset(lists: ListSet, one: IdList, two: IdList) -> str:
+def _by_dataset(lists: ListSet, one: AuditedList, two: AuditedList) -> str:
     """Return how many ids of each dataset two lists share, where there are several."""
     shared, _ = lists.images.in_both(lists.place[one.name], lists.place[two.name])
     spaces, counts = np.unique(lists.vocabulary.namespace_codes[shared], return_counts=True)
@@ -161,7 +148,7 @@ def sizes_are_stated(target: AuditTarget) -> Iterator[Finding]:
             )
 
 
-def _beside(one: IdList) -> str:
+def _beside(one: AuditedList) -> str:
     """Return what stands beside the images of a list: how many labels, and how many values of each column."""
     told, counts = list[str](), one.read.label_counts
     if counts is not None:
@@ -177,7 +164,7 @@ def _beside(one: IdList) -> str:
     return "; ".join(told)
 
 
-def _per_class(one: IdList, form: str) -> Int64s | None:
+def _per_class(one: AuditedList, form: str) -> Int64s | None:
     if one.read.group_of is not None and form == "json groups":
         return np.bincount(one.read.group_of)
     if one.read.labels is None or not len(one):
@@ -210,27 +197,6 @@ def lists_have_one_name(target: AuditTarget) -> Iterator[Finding]:
             yield Finding("info", one.name, len(one.unique), f"it has {how} {joined(titles, 4)}{name}")
 
 
-def named_lists_are_there(target: AuditTarget) -> Iterator[Finding]:
-    """PL12: every list that code or configuration in the folder names lies in the folder."""
-    root = published_of(target).root
-    present = {Path(name).name for name in (*published_of(target).files, *published_of(target).skipped)}
-    below = sorted(root.rglob("*")) if published_of(target).whole else []
-    code = [path for path in below if path.suffix in _CODE and path.is_file()]
-    missing: dict[str, str] = {}
-    for path in code:
-        if path.is_symlink() or path.stat().st_size > _LARGEST_CODE:
-            continue
-        for name in _NAMED_LIST.findall(path.read_bytes().decode("utf-8", "ignore")):
-            if Path(name).name not in present and not (path.parent / name).is_file():
-                missing.setdefault(name, path.relative_to(root).as_posix())
-    if missing:
-        examples = tuple(f"{name} (in {where})" for name, where in list(missing.items())[:SHOWN_EXAMPLES])
-        text = f"the folder lacks {counted(len(missing), 'list')} that its code names"
-        yield Finding("info", "lists", len(missing), text, examples)
-    elif code:
-        yield Finding("pass", "lists", text=f"every list that {counted(len(code), 'code file')} names is there")
-
-
 def lines_are_whole(target: AuditTarget) -> Iterator[Finding]:
     """PL13: every line can be read, and none is cut or lacks a column that nearly all others have."""
     for one in published_of(target).lists:
@@ -247,7 +213,7 @@ def lines_are_whole(target: AuditTarget) -> Iterator[Finding]:
             yield _lines(one, "warn", left_out, text, other, "lines name no image")
 
 
-def _lines(one: IdList, verdict: Verdict, count: int, text: str, lines: Sequence[OddLine], like: str) -> Finding:
+def _lines(one: AuditedList, verdict: Verdict, count: int, text: str, lines: Sequence[OddLine], like: str) -> Finding:
     examples = tuple(f"line {odd.line}: {odd.reason}: {odd.text!r}" for odd in lines[:SHOWN_EXAMPLES])
     of = len(one) + one.read.odd
     return Finding(verdict, "", count, text, examples, of=of, lists=(one.name,), like=like)
@@ -258,6 +224,5 @@ CHECKS: dict[str, Check] = {
     "PL2": growing_lists_are_nested,
     "PL8": sizes_are_stated,
     "PL11": lists_have_one_name,
-    "PL12": named_lists_are_there,
     "PL13": lines_are_whole,
 }

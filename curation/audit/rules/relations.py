@@ -10,7 +10,7 @@ from itertools import combinations, product
 import numpy as np
 
 from curation.audit.groups import GroupResult, Groups
-from curation.audit.id_vocabulary import NAMESPACES, TEXT
+from curation.audit.id_vocabulary import TEXT
 from curation.audit.lists import ListSet
 from curation.audit.rule import Check, Finding, Outcome, joined, not_applicable, undecidable
 from curation.audit.rules.published_lists import published_of
@@ -96,8 +96,6 @@ def relations_are_told(target: AuditTarget) -> Iterator[Finding]:
         told |= pairs
         yield finding
     yield from _between(target, overlap, told)
-    yield from _half(lists, overlap, told)
-    yield from _numbers_of_two(lists)
     yield from _in_sources(target)
     numbers = any(one.read.are_stems and len(one) for one in lists.lists)
     if numbers and not lists.vocabulary.namespace and (lists.vocabulary.forms == TEXT).any():
@@ -214,34 +212,6 @@ def _shares(target: AuditTarget, overlap: Int64s, pair: ComparedPair, roles: Map
     images = target.shared(pair.first, pair.second)
     note = _note(count, text, pair.names, of=of)
     return replace(note, examples=target.examples(images, [pair.first, pair.second])[:1], pairs=(pair.names,))
-
-
-def _half(lists: ListSet, overlap: Int64s, told: set[frozenset[int]]) -> Iterator[Finding]:
-    """Yield lists of equally many lines that share at least half of their images, and not all."""
-    by_count: defaultdict[int, list[int]] = defaultdict(list)
-    for place, one in enumerate(lists.lists):
-        if len(one):
-            by_count[len(one)].append(place)
-    for lines, places in by_count.items():
-        for pair in combinations(places, 2):
-            count, sizes = int(overlap[pair]), [int(overlap[place, place]) for place in pair]
-            if 2 * count >= max(sizes) and count < min(sizes) and frozenset(pair) not in told:
-                names = _names(lists, pair)
-                text = (
-                    f"{names[0]} and {names[1]} have {lines:,} lines each and share {count:,} of {max(sizes):,} images"
-                )
-                yield _note(count, text, names, of=max(sizes))
-
-
-def _numbers_of_two(lists: ListSet) -> Iterator[Finding]:
-    """Yield numbers that name an image in each of two datasets: never to be compared as integers."""
-    vocabulary = lists.vocabulary
-    rows = {space: np.flatnonzero(vocabulary.forms == form) for form, space in enumerate(NAMESPACES)}
-    for one, two in combinations([space for space in rows if len(rows[space])], 2):
-        numbers = np.intersect1d(vocabulary.numbers[rows[one]], vocabulary.numbers[rows[two]], assume_unique=True)
-        if len(numbers):
-            text = f"{counted(len(numbers), 'number')} with an image in {one} and another in {two}: they are kept apart"
-            yield _note(len(numbers), text, ())
 
 
 def _in_sources(target: AuditTarget) -> Iterator[Finding]:

@@ -7,20 +7,15 @@ from itertools import pairwise
 
 import numpy as np
 
-from curation.audit.judgement import (
-    COMPLETE,
-    SOURCES,
-    missing_lists,
-    of_task,
-    uncovered_finding,
-    unlocated_finding,
-    unlocated_need,
-)
-from curation.audit.labels import file_labels, raw_labels, uncovered
+from curation.audit.judgement import COMPLETE, SOURCES, ListInTask, missing_lists, unlocated, unlocated_need
+from curation.audit.labels import raw_labels
+from curation.audit.lists import AuditedList
 from curation.audit.rule import Check, Finding, joined, undecidable
-from curation.audit.target import SHOWN_EXAMPLES, AuditedList, AuditTarget
-from curation.sources.source import Bools, Int32s, Int64s
+from curation.audit.target import SHOWN_EXAMPLES, AuditTarget
+from curation.sources.source import Bools, Int64s
 from curation.wording import counted
+
+_SHOWN_CLASSES = 12
 
 
 def tasks_increase(target: AuditTarget) -> list[Finding]:
@@ -106,58 +101,61 @@ def _file_numbers(target: AuditTarget) -> Iterator[tuple[str, str]]:
                 yield file.name, f"category id of {name!r} is {number}, but {first} in {where}"
 
 
-def train_images_show_their_task(target: AuditTarget, one: AuditedList, task: int) -> list[Finding]:
+def train_images_show_their_task(case: ListInTask) -> list[Finding]:
     """TI3: every train image of task t shows an object of a class that t introduces."""
-    about = of_task(target, one, task)
+    target, one = case.target, case.one
     if not one.available:
         return missing_lists([one])
-    is_file = task in one.labels and not len(target.held(one))
-    labels = file_labels(target, one, task) if is_file else raw_labels(target, one)
-    own = np.append(target.introduced_in == task, [False, False])
+    is_file = case.file is not None and not len(target.held(one))
+    labels = case.labels if is_file else case.raw
+    assert labels is not None  # noqa: S101
+    own = np.append(target.introduced_in == case.task, [False, False])
     shown = target.where(labels.image[own[labels.label]])
-    judged = np.setdiff1d(one.unique, uncovered(target, one, task)) if is_file else target.held(one)
+    judged = case.covered if is_file else target.held(one)
     without = judged[~shown[judged]]
     silent = np.zeros(len(without), np.bool_) if is_file else target.incomplete(without)
-    findings = uncovered_finding(target, one, task) if is_file else unlocated_finding(target, one)
+    findings = case.uncovered_finding if is_file else unlocated(target, one)
     if len(proven := without[~silent]):
-        text = f"{counted(len(proven), 'image')} without a class that {target.tasks[task].name} introduces"
-        findings.append(Finding("fail", about, len(proven), text, target.examples(proven, [one])))
+        text = f"{counted(len(proven), 'image')} without a class that {target.tasks[case.task].name} introduces"
+        findings.append(case.of("fail", proven, text))
     if silent.any():
         text = f"the table names no class of the task for {int(silent.sum()):,} of {counted(len(one.unique), 'image')}"
-        findings.append(undecidable(about, COMPLETE, text))
-    return findings or [Finding("pass", about, text=f"all {counted(len(one.unique), 'image')}")]
+        findings.append(undecidable(case.about, COMPLETE, text))
+    return findings or case.passed(f"all {counted(len(one.unique), 'image')}")
 
 
 def selection_is_complete(target: AuditTarget) -> Iterator[Finding]:
     """TI4: no image of the sources of train_t shows a class of introduced[t] and is missing from train_t, val, test."""
-    held_out = target.with_role("val", "test")
     for task in range(len(target.tasks)):
         if trains := target.with_role("train", task=task):
-            yield from missing_lists(trains) or _left_out(target, task, trains, held_out)
+            yield from missing_lists(trains) or _left_out(target, task, trains)
 
 
-def _left_out(target: AuditTarget, task: int, trains: list[AuditedList], held_out: list[AuditedList]) -> list[Finding]:
-    about = joined([one.name for one in trains])
+def _left_out(target: AuditTarget, task: int, trains: list[AuditedList]) -> list[Finding]:
+    about, held_out = joined([one.name for one in trains]), target.with_role("val", "test")
     drawn_from = _sources_of(target, trains)
     if not drawn_from:
-        return unlocated_finding(target, trains[0])
-    listed = target.mask([*trains, *held_out])
-    findings = [finding for one in trains for finding in unlocated_finding(target, one)]
+        return unlocated(target, trains[0])
+    findings = [finding for one in trains for finding in unlocated(target, one)]
     given = {source.name for source in target.sources}
-    named = sorted({name for one in trains for name in one.sources} - given)
-    if named and not findings:
-        findings.append(undecidable(about, SOURCES, f"nothing is known about the images of {joined(named)}"))
+    if not findings and (unseen := sorted({name for one in trains for name in one.sources} - given)):
+        findings.append(undecidable(about, SOURCES, f"nothing is known about the images of {joined(unseen)}"))
+    listed = target.mask([*trains, *held_out])
     for number in drawn_from:
         source = target.sources[number]
-        missing = _showing_and_unlisted(target, task, number, listed)
-        natives = np.sort(source.raw.images.native[missing])
+        objects = source.objects.require_objects("An audit")
+        own = np.append(target.introduced_in == task, False)
+        showing = np.zeros(len(source.raw.images), np.bool_)
+        showing[objects.image[own[objects.category]]] = True
+        places = target.positions[number]
+        showing[places[(places >= 0) & listed]] = False
+        natives = np.sort(source.raw.images.native[showing])
         least = "" if source.complete else "at least "
         images = counted(len(natives), "image")
         text = f"{least}{images} of {source.name} with a class of the task but in no list"
-        if len(natives) and (absent := missing_lists(held_out)):
-            findings += absent
-        elif len(natives):
-            findings.append(Finding("warn", about, len(natives), text, tuple(natives[:SHOWN_EXAMPLES].tolist())))
+        if len(natives):
+            found = Finding("warn", about, len(natives), text, tuple(natives[:SHOWN_EXAMPLES].tolist()))
+            findings += missing_lists(held_out) or [found]
         elif source.complete:
             findings.append(Finding("pass", about, text=text))
         else:
@@ -174,50 +172,36 @@ def _sources_of(target: AuditTarget, lists: list[AuditedList]) -> list[int]:
     return [int(home) for home in homes if home >= 0]
 
 
-def _showing_and_unlisted(target: AuditTarget, task: int, number: int, listed: Bools) -> Int32s:
-    source = target.sources[number]
-    objects = source.objects.require_objects("An audit")
-    own = np.append(target.introduced_in == task, False)
-    showing = np.zeros(len(source.raw.images), np.bool_)
-    showing[objects.image[own[objects.category]]] = True
-    places = target.positions[number]
-    showing[places[(places >= 0) & listed]] = False
-    return np.flatnonzero(showing).astype(np.int32)
-
-
-def exemplars_are_balanced(target: AuditTarget, one: AuditedList, task: int) -> list[Finding]:
+def exemplars_are_balanced(case: ListInTask) -> list[Finding]:
     """TI5: finetune_t lies inside train_1 to train_t and holds N images of each class of K_t where these do."""
-    earlier = [train for step in range(task + 1) for train in target.with_role("train", task=step)]
-    return missing_lists([one]) or [*_inside(target, one, task, earlier), *_exemplars(target, one, task, earlier)]
+    target, steps = case.target, range(case.task + 1)
+    earlier = [train for step in steps for train in target.with_role("train", task=step)]
+    lacking = [target.tasks[step].name for step in steps if not target.with_role("train", task=step)]
+    return missing_lists([case.one]) or [*_inside(case, earlier, lacking), *_exemplars(case, earlier, lacking)]
 
 
-def _inside(target: AuditTarget, one: AuditedList, task: int, earlier: list[AuditedList]) -> list[Finding]:
-    about = f"{of_task(target, one, task)}: subset"
-    outside = one.unique[~target.mask(earlier)[one.unique]]
-    lacking = _tasks_without_train_list(target, task)
-    text = f"the train lists of these tasks lack {len(outside):,} of {counted(len(one.unique), 'image')}"
-    if len(outside) and (findings := missing_lists(earlier)):
+def _inside(case: ListInTask, earlier: list[AuditedList], lacking: list[str]) -> list[Finding]:
+    about, images = f"{case.about}: subset", case.one.unique
+    outside = images[~case.target.mask(earlier)[images]]
+    if not len(outside):
+        return [Finding("pass", about, text=f"train lists up to this task hold all {counted(len(images), 'image')}")]
+    if findings := missing_lists(earlier):
         return findings
-    if len(outside) and lacking:
-        text = f"the available train lists lack {len(outside):,} of {counted(len(one.unique), 'image')}"
+    share = f"{len(outside):,} of {counted(len(images), 'image')}"
+    if lacking:
+        text = f"the available train lists lack {share}"
         return [undecidable(about, f"the train lists of {joined(lacking)}", text)]
-    if len(outside):
-        return [Finding("fail", about, len(outside), text, target.examples(outside, [one]))]
-    return [Finding("pass", about, text=f"train lists up to this task hold all {counted(len(one.unique), 'image')}")]
+    return [case.of("fail", outside, f"the train lists of these tasks lack {share}", about=about)]
 
 
-def _tasks_without_train_list(target: AuditTarget, task: int) -> list[str]:
-    return [target.tasks[step].name for step in range(task + 1) if not target.with_role("train", task=step)]
-
-
-def _exemplars(target: AuditTarget, one: AuditedList, task: int, earlier: list[AuditedList]) -> list[Finding]:
-    about = f"{of_task(target, one, task)}: exemplars"
+def _exemplars(case: ListInTask, earlier: list[AuditedList], lacking: list[str]) -> list[Finding]:
+    target, one, about = case.target, case.one, f"{case.about}: exemplars"
     if not len(target.held(one)):
-        return unlocated_finding(target, one)
-    known = target.introduced_in <= task
+        return unlocated(target, one)
+    known = target.introduced_in <= case.task
     held, most = _images_of_classes(target, [one])
     offered, most_offered = _images_of_classes(target, earlier)
-    if not all(other.available for other in earlier) or _tasks_without_train_list(target, task):
+    if lacking or not all(other.available for other in earlier):
         most_offered = np.full_like(most_offered, target.exemplars)
     # "At least n" proves enough, never too few: that takes the most that there can be.
     few = known & (most < np.minimum(np.maximum(offered, held), target.exemplars))
@@ -272,8 +256,6 @@ def _images_of_classes(target: AuditTarget, lists: list[AuditedList]) -> tuple[I
     on_silent = np.bincount(label[np.isin(image, silent)], minlength=n_classes)
     return least, least + len(silent) - on_silent
 
-
-_SHOWN_CLASSES = 12
 
 CHECKS: dict[str, Check] = {
     "TI1": tasks_increase,

@@ -133,16 +133,14 @@ def _lists(made: Report, *, whole: bool) -> Iterator[Line]:
         yield table
     if len(rows) > len(shown):
         yield f"and {len(rows) - len(shown)} more lists: see --all"
-    found = made.target.published
-    if found and found.skipped:
-        skipped = tuple((name, found.first_lines.get(name, ""), why) for name, why in found.skipped.items())
+    if made.unread:
         yield ""
-        yield Table("Files that were not read", ("file", "first line", "why"), skipped)
+        yield Table("Files that were not read", ("file", "first line", "why"), tuple(made.unread))
 
 
 def _not_asked(names: Sequence[str]) -> str:
     about = {"DS3": "photos (--photos)", "DS5": "sources (--source)"}
     others = [f"{name} on {what}" for name, what in about.items() if name in names]
     on_tasks = [name for name in names if name not in about]
-    told = f"{len(on_tasks)} rules on tasks and labels (--tasks, --labels): {', '.join(on_tasks)}"
+    told = f"{counted(len(on_tasks), 'rule')} on tasks and labels (--tasks, --labels): {', '.join(on_tasks)}"
     return "Not applied: " + "; ".join([*([told] if on_tasks else []), *others])

@@ -1,7 +1,8 @@
-"""KI, kinship: no unknown class is, is below, or is above a known one in WordNet.
+"""Rules asked of some benchmarks alone: KI, kinship of classes that are synsets; LK, leaks into a training corpus.
 
-Asked of benchmarks whose classes are synsets. It speaks of classes and of no image: what it does not prove is said
-with every finding of relatives (`curation.hierarchy.related_classes.NOT_PROVEN`).
+KI speaks of classes and of no image: what it does not prove is said with every finding of relatives
+(`curation.hierarchy.related_classes.NOT_PROVEN`). LK is asked where a leak check is given (`curation.leaks`), or where
+the rule is named: which corpus a model was trained on, a benchmark cannot know.
 """
 
 from __future__ import annotations
@@ -80,4 +81,37 @@ def _examples(found: ClassKin, names: Sequence[str]) -> tuple[str, ...]:
     return tuple(f"{found.labels[name]}, nearest {found.labels[found.relatives[name].known[0]]}" for name in shown)
 
 
-CHECKS: dict[str, Check] = {"KI1": unknown_classes_are_no_relatives}
+CHECK = "a leak check of the corpus: curation similarity leaks MANIFEST --corpus SHARDS --out DIR, then --leaks DIR"
+PHOTOS = "the photos of these images: curation similarity leaks … --photos DIR"
+READABLE = "corpus images that can be decoded: unreadable.csv of the leak check names them"
+
+
+def no_image_is_in_the_corpus(target: AuditTarget) -> Iterator[Finding]:
+    """LK1: no image is in the corpus by its pixels, nearly, or mirrored."""
+    from curation.leaks.report import WHOLE
+
+    found = target.leaks
+    if found is None:
+        yield undecidable("corpus", CHECK)
+        return
+    parts = {name: one for name, one in found.parts.items() if name != WHOLE} or {"all lists": found.parts[WHOLE]}
+    for name, one in parts.items():
+        if one.compared < one.images:
+            images = counted(one.images, "image")
+            text = f"no readable photo in the leak check for {one.images - one.compared:,} of {images}"
+            yield undecidable(name, PHOTOS, text)
+        if one.leaked:
+            kinds = ", ".join(f"{count:,} {kind.replace('_', ' ')}" for kind, count in one.leaked_by.items() if count)
+            text = f"{found.corpus.name} holds {one.leaked:,} of {counted(one.compared, 'image')} ({kinds})"
+            yield Finding("fail", name, one.leaked, text, one.examples)
+        elif one.compared:
+            text = (
+                f"none of {counted(one.compared, 'image')} found among {found.corpus.images:,} of {found.corpus.name}"
+            )
+            yield Finding("pass", name, text=text + found.missed)
+    if found.corpus.unreadable:
+        text = f"{counted(found.corpus.unreadable, 'unreadable image')} in {found.corpus.name}"
+        yield undecidable(found.corpus.name, READABLE, text)
+
+
+CHECKS: dict[str, Check] = {"KI1": unknown_classes_are_no_relatives, "LK1": no_image_is_in_the_corpus}
