@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 
 from curation.errors import PredictionError, UsageError
-from curation.evaluation.precision import doubles
 from curation.evaluation.problem import LARGEST_SCORE, Bools, Floats, Int64s, Stray
 from curation.sources.imagenet import class_of_images, is_wnid, stem
 
@@ -186,7 +185,7 @@ def _table(scores: npt.ArrayLike, where: str) -> Table:
             expected="shape (N, C)",
             found=f"shape {table.shape}, {table.dtype}",
         )
-    return table if table.dtype in _FLOATS else doubles(table, where)
+    return table if table.dtype in _FLOATS else table.astype(np.float64)
 
 
 def _checked_labels(given: npt.NDArray[Any], n_classes: int, background: Background, where: str) -> tuple[Int64s, int]:

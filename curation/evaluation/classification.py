@@ -40,12 +40,10 @@ from curation.evaluation.oscr import (
     score_histograms,
     shares_by_class,
 )
-from curation.evaluation.related_classes import classifiers_without_kin
 from curation.evaluation.resample import class_bootstrap
 from curation.evaluation.result import Column, Figure, Report, Result, Table, Tidy, tidy_tables
 from curation.evaluation.score_files import Keys, read_scores
 from curation.evaluation.variants import select
-from curation.hierarchy.related_classes import Kin
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
 from curation.progress import stage, steps
@@ -175,7 +173,6 @@ def evaluation_as(report: Report) -> Callable[..., Result]:
         bootstrap: Replicates = 0,
         seed: Seed = 0,
         confidence: Annotated[str, "C"] = "0.95",
-        without_kin: Kin | None = None,
     ) -> Result:
         """Score open-set classification: OSCR, CCR at FPR, confidence, AUROC, open-set accuracy.
 
@@ -221,9 +218,6 @@ def evaluation_as(report: Report) -> Callable[..., Result]:
             of the bootstrap
         confidence : str
             of the intervals
-        without_kin : {"descendants", "all"}, optional
-            each classifier once more without unknown images of classes below a known class in WordNet, or also of those
-            above one; with --manifest and --part
 
         Raises
         ------
@@ -273,11 +267,6 @@ def evaluation_as(report: Report) -> Callable[..., Result]:
                 ("val", more["val"], more["val-labels"], _samples(taken, val_part, truth)),
             )
         }
-        left = None
-        if without_kin is not None:
-            left = classifiers_without_kin(read["scores"], classes, without_kin)
-            read["scores"] |= left.scores
-            read["val"] |= {name: read["val"][whole] for name, whole in left.of.items() if whole in read["val"]}
         tests = {name: one.scores for name, one in read["scores"].items()}
         variants = select({one: one for one in get_args(Variant)}, variant)
         if variants == ("table2",) and all(one.background is None for one in tests.values()):
@@ -311,19 +300,16 @@ def evaluation_as(report: Report) -> Callable[..., Result]:
             "openset_accuracy_rules": ACCURACY_RULES,
             **intervals,
         }
-        if left is not None:
-            about["option_files"]["without_kin"] = dict.fromkeys(left.of, left.record)
         scored = [
             Scored(
                 part=part or "",
-                split=left.record["name"] if left is not None and name in left.of else "",
                 variant=one,
                 found=measured,
                 truth={"labels": read["scores"][name].file["labels_sha256"]},
                 predictions={name: read["scores"][name].file},
                 operating_point={"scores": tests[name].kind, "background": _background(tests[name])},
                 method=name,
-                pinned=bool(part) and (left is None or name not in left.of),
+                pinned=bool(part),
                 of_several=True,
             )
             for name, of_variants in found.items()
@@ -331,7 +317,6 @@ def evaluation_as(report: Report) -> Callable[..., Result]:
         ]
         notes = [f"{name} has no background column, and no number of the variant table2" for name in tests
                  if not found[name]]  # fmt: skip
-        notes += () if left is None else left.notes
         return Result(report, about, scored=scored, columns={"scores": tests}, notes=notes)
 
     return evaluate

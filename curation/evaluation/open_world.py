@@ -108,8 +108,8 @@ DEFINITIONS: dict[str, str] = {
     "WI_at_recall": "WI at recalls 0.1 to 0.9; table impact: 0.01 to 1.00, both denominators",
     "on": "IoU of the variant's matching threshold with the object, whatever its other detections",
 }
-_RE_OWOD = "Revisiting Open World Object Detection"
-_WI = f"{_RE_OWOD}, equation 1; recall 0.8 as in the code of Towards Open World Object Detection"
+_REVISITING = "Revisiting Open World Object Detection"
+_WI = f"{_REVISITING}, equation 1; recall 0.8 as in the code of Towards Open World Object Detection"
 _AOSE = "Miller et al., ICRA 2018"
 _NO_UNKNOWN = "no unknown object counts in the task"
 _NO_CLASSES = "no such class has objects"
@@ -120,7 +120,7 @@ _AT_THE_END = {
 
 
 def _measure(
-    key: str, name: str, unit: Unit, better: Better | None = None, *, source: str = _RE_OWOD, ranked: bool = False,
+    key: str, name: str, unit: Unit, better: Better | None = None, *, source: str = _REVISITING, ranked: bool = False,
     of: str = "", undefined: str = _NO_UNKNOWN,
 ) -> Measure:  # fmt: skip
     formula = DEFINITIONS[of or key.partition("@")[0]]
@@ -141,7 +141,7 @@ MEASURES = (
     _lower("WI", "wilderness impact at recall 0.8", "ratio", ranked=True, source=_WI),
     _lower("WI_closed_set_denominator", "wilderness impact, closed-set denominator", "ratio",
            source="The Overlooked Elephant of Object Detection: Open Set"),
-    _lower("WI_at_recall@{recall}", "wilderness impact", "ratio", source=f"{_RE_OWOD}, equation 1"),
+    _lower("WI_at_recall@{recall}", "wilderness impact", "ratio", source=f"{_REVISITING}, equation 1"),
     _higher("AP_unknown", "average precision of class unknown", "%"),
     _higher("P_unknown", "precision of class unknown", "%", undefined="no detection called unknown counts"),
     _higher("UDR_excl_known_tp", "UDR without known true positives", "%", of=_EXCL),

@@ -14,11 +14,13 @@ import numpy as np
 from curation.arguments import Replicates, Seed
 from curation.errors import EvaluationError, MissingFileError, UsageError
 from curation.evaluation.image_ood.images import (
+    RELATED,
     SUFFIXES,
     UNJUDGED,
     LeftOut,
     ListedSet,
     ScoredSet,
+    kin_left_out,
     listed_set,
     read_image_scores,
     scored_set,
@@ -36,11 +38,10 @@ from curation.evaluation.image_ood.measures import (
 )
 from curation.evaluation.inputs import manifest_record
 from curation.evaluation.measures import Measured, Number, Scored, Value
-from curation.evaluation.precision import unlike_precision
 from curation.evaluation.problem import Bools, Floats, Int64s
 from curation.evaluation.resample import GENERATOR, Resampled, resample, tail_of
 from curation.evaluation.result import Report, Result
-from curation.evaluation.score_files import Keys
+from curation.evaluation.score_files import Keys, unlike_precision
 from curation.evaluation.variants import select
 from curation.hierarchy.class_lists import read_classes
 from curation.hierarchy.related_classes import Kin
@@ -244,14 +245,13 @@ def declared(protocol: str, table: Mapping[str, Any]) -> tuple[Callable[..., Res
 def _kin_left_out(
     benchmark: OodSets, manifest: Manifest | None, runs: Mapping[str, Run], which: Kin, named: Collection[str]
 ) -> dict[str, LeftOut]:
-    from curation.evaluation.related_classes import NAMES, kin_left_out
-
-    if NAMES[which] in named:
-        raise UsageError("Duplicate name of a list", where=f"--without {NAMES[which]}", hint="choose another name")
+    name, _ = RELATED[which]
+    if name in named:
+        raise UsageError("Duplicate name of a list", where=f"--without {name}", hint="choose another name")
     known = () if manifest is None else [one.name for one in manifest.header.classes if one.role == "known"]
     if not known and benchmark.known:
-        known = [name for one in read_classes(benchmark.known) for name in one.classes]
-    return {NAMES[which]: kin_left_out([one for run in runs.values() for one in run.oods.values()], known, which)}
+        known = [wnid for one in read_classes(benchmark.known) for wnid in one.classes]
+    return {name: kin_left_out([one for run in runs.values() for one in run.oods.values()], known, which)}
 
 
 def _require_same_sets(runs: Mapping[str, Run]) -> None:

@@ -12,7 +12,6 @@ import numpy as np
 
 from curation.errors import PredictionError, UsageError
 from curation.evaluation.post_hoc.scores import energy, generalized_entropy, max_softmax, softmax
-from curation.evaluation.precision import Number
 from curation.evaluation.problem import LARGEST_SCORE, Bools, Floats, GroundTruth, Int32s
 from curation.evaluation.readers import Policy, RawColumns, check_values, locate, report, stray_error
 from curation.evaluation.result_records import Int64, decoding
@@ -38,8 +37,8 @@ class Record(msgspec.Struct, gc=False):
     bbox_xyxy: _Box | None = None
     score: float | None = None
     category_id: Int64 | None = None
-    ood_score: Number | None = None
-    scores: dict[str, Number] | None = None
+    ood_score: float | None = None
+    scores: dict[str, float] | None = None
     logits: list[float] | None = None
 
 

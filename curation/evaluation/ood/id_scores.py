@@ -21,7 +21,6 @@ from curation.evaluation.ood.detections import (
     read_classes,
     read_records,
 )
-from curation.evaluation.precision import Number, doubles
 from curation.evaluation.problem import LARGEST_SCORE, Floats
 from curation.evaluation.score_files import open_columns
 from curation.input_files import InputFile
@@ -36,7 +35,7 @@ _SHOWN = 200
 
 
 class _Lists(msgspec.Struct):
-    scores: list[Number] | dict[str, list[Number]]
+    scores: list[float] | dict[str, list[float]]
     image_ids: list[int | str] | None = None
 
 
@@ -136,7 +135,7 @@ def _from_table(given: InputFile, path: Path) -> IdScores:
     array = read["scores"]
     if array.ndim != 1 or array.dtype.kind not in "fiu":
         raise _unreadable(path, f"{array.dtype}, shape {array.shape}")
-    found = _from_columns({UNNAMED: doubles(array, str(path))}, images, given, path)
+    found = _from_columns({UNNAMED: array.astype(np.float64)}, images, given, path)
     return replace(found, stored=str(array.dtype))
 
 
@@ -169,7 +168,7 @@ def _from_json(given: InputFile, path: Path, t_star: float | None, classes: Clas
             columns = {name: np.array(values, np.float64) for name, values in named.items()}
             return _from_columns(columns, lists.image_ids, given, path)
         if start == b"[" and data.lstrip()[1:].lstrip()[:1] not in (b"{", b"]"):
-            values = np.array(msgspec.json.decode(data, type=list[Number]), np.float64)
+            values = np.array(msgspec.json.decode(data, type=list[float]), np.float64)
             return _from_columns({UNNAMED: values}, None, given, path)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise _unreadable(path, str(error)) from None

@@ -19,7 +19,6 @@ from curation.errors import CurationError, EvaluationError, PredictionError, Usa
 from curation.evaluation.ood.detections import read_records
 from curation.evaluation.post_hoc import scores as formulas
 from curation.evaluation.post_hoc.scores import LastLayer
-from curation.evaluation.precision import doubles
 from curation.evaluation.problem import Floats, Int64s
 from curation.evaluation.score_files import keys_of_npz, read_npz
 from curation.input_files import InputFile, is_json_lines
@@ -245,7 +244,7 @@ class _Arrays(NamedTuple):
         values = self.take(name, ndim, "fiu")
         if values is None:
             return None
-        numbers = doubles(values, f"{self.path}: {name}")
+        numbers: Floats = values.astype(np.float64)
         if not np.isfinite(numbers).all():
             row = int(np.argwhere(~np.isfinite(numbers))[0, 0])
             raise PredictionError(
