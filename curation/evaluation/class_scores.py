@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -155,7 +155,11 @@ def class_scores(
     }
     if background == "last":
         columns["background"] = table[:, -1].astype(np.float64)
-    _require_scores(table, columns, kind, background, where)
+    for what, wrong, expected, values, hint in _faults(table, columns, kind, background):
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            found = f"{float(values[row]):.4g}; such rows: {int(wrong.sum())}"
+            raise PredictionError(what, where=f"{where}: row {row}", expected=expected, found=found, hint=hint)
     if kind == "logits":
         columns = _softmax(table, columns)
     columns["target"][numbers < 0] = np.nan
@@ -210,49 +214,32 @@ def _checked_labels(given: npt.NDArray[Any], n_classes: int, background: Backgro
     return numbers.astype(np.int64), int(as_background.sum())
 
 
-def _require_scores(table: Table, columns: dict[str, Floats], kind: Kind, background: Background, where: str) -> None:
+def _faults(
+    table: Table, columns: dict[str, Floats], kind: Kind, background: Background
+) -> Iterator[tuple[str, Bools, str, Any, str | None]]:
+    """Yield what may be wrong with scores, the rows where it is, what is expected and found in each, and a hint."""
+    highest = columns["highest"]
+    last = columns.get("background", highest)
     # argmax stops at the first NaN of a row: the highest score is NaN wherever the row holds one.
-    nan = np.isnan(columns["highest"]) | np.isnan(columns.get("background", columns["highest"]))
-    if nan.any():
-        _refuse("A score is not a number", nan, where, "numbers in every column", "NaN")
-    endless = ~np.isfinite(columns["highest"]) | (columns.get("background", columns["highest"]) == np.inf)
-    if endless.any():
-        _refuse("The highest score of a sample is infinite", endless, where, "a finite number", "infinity")
+    yield "A score is not a number", np.isnan(highest) | np.isnan(last), "numbers in every column", highest, None
+    endless = ~np.isfinite(highest) | (last == np.inf)
+    yield "The highest score of a sample is infinite", endless, "a finite number", highest, None
     if kind == "real":
         beyond = np.any([(np.abs(one) > LARGEST_SCORE) & (one != -np.inf) for one in columns.values()], axis=0)
-        if beyond.any():
-            hint = "minus infinity says that a class is out of the question"
-            _refuse("A score is too large", beyond, where, f"-{LARGEST_SCORE:g} to {LARGEST_SCORE:g}", "more", hint)
+        hint = "minus infinity says that a class is out of the question"
+        yield "A score is too large", beyond, f"-{LARGEST_SCORE:g} to {LARGEST_SCORE:g}", highest, hint
     if kind == "probabilities":
-        _require_probabilities(table, columns, background, where)
-
-
-def _require_probabilities(table: Table, columns: dict[str, Floats], background: Background, where: str) -> None:
-    hint = "--kind logits applies softmax; --kind real takes any scores, without confidence"
-    totals = table.sum(axis=1, dtype=np.float64)
-    outside = (columns["highest"] > 1 + 1e-6) | (columns.get("background", totals * 0) > 1 + 1e-6)
-    if len(table) and table.min() < 0:
-        outside |= (table < 0).any(axis=1)
-    if outside.any():
-        _refuse("A probability lies outside [0, 1]", outside, where, "0 to 1", "another score", hint)
-    wrong = totals > 1 + ROW_SUM_TOLERANCE
-    if background != "removed":
-        wrong |= totals < 1 - ROW_SUM_TOLERANCE
-        hint += "; --background removed says that a background column was taken away after softmax"
-    if wrong.any():
-        found = f"{totals[np.argmax(wrong)]:.4g}"
+        hint = "--kind logits applies softmax; --kind real takes any scores, without confidence"
+        lowest = table.min(axis=1)
+        outside = (highest > 1 + 1e-6) | (last > 1 + 1e-6) | (lowest < 0)
+        yield "A probability lies outside [0, 1]", outside, "0 to 1", np.where(lowest < 0, lowest, highest), hint
+        totals = table.sum(axis=1, dtype=np.float64)
+        wrong = totals > 1 + ROW_SUM_TOLERANCE
+        if background != "removed":
+            wrong |= totals < 1 - ROW_SUM_TOLERANCE
+            hint += "; --background removed says that a background column was taken away after softmax"
         limit = "at most 1" if background == "removed" else "1"
-        _refuse("The probabilities of a sample do not sum to 1", wrong, where, f"sums of {limit}", found, hint)
-
-
-def _refuse(what: str, wrong: Bools, where: str, expected: str, found: str, hint: str | None = None) -> None:
-    raise PredictionError(
-        what,
-        where=f"{where}: row {int(np.argmax(wrong))}",
-        expected=expected,
-        found=f"{found}; such rows: {int(wrong.sum())}",
-        hint=hint,
-    )
+        yield "The probabilities of a sample do not sum to 1", wrong, f"sums of {limit}", totals, hint
 
 
 def _softmax(table: Table, columns: dict[str, Floats]) -> dict[str, Floats]:

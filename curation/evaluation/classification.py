@@ -280,11 +280,12 @@ def evaluation_as(report: Report) -> Callable[..., Result]:
             found = evaluate_classifiers(
                 tests, {name: one.scores for name, one in read["val"].items()}, variants=variants, queries=asked
             )
-            intervals: dict[str, Any] = {"bootstrap": None}
+            resampled: dict[str, Any] = {"bootstrap": None}
             if bootstrap:
-                intervals = _intervals(
-                    class_bootstrap(tests, replicates=bootstrap, seed=seed, confidence=confidence, queries=asked)
+                settings, rows = class_bootstrap(
+                    tests, replicates=bootstrap, seed=seed, confidence=confidence, queries=asked
                 )
+                resampled = {"bootstrap": settings, "intervals": rows}
         records = {option: file_records(more[option]) for option in ("labels", "val-labels")}
         if truth is not None and truth.is_file():
             records["truth"] = file_records({"": truth})
@@ -298,7 +299,7 @@ def evaluation_as(report: Report) -> Callable[..., Result]:
             "variants": {one: VARIANTS[one] for one in variants},
             "definitions": DEFINITIONS,
             "openset_accuracy_rules": ACCURACY_RULES,
-            **intervals,
+            **resampled,
         }
         scored = [
             Scored(
@@ -493,21 +494,6 @@ def _classes(test: ClassScores, shares: Sequence[float | None]) -> list[dict[str
 
 def _background(data: ClassScores) -> str:
     return "a column" if data.background is not None else "none" if data.sums_to_one else "removed"
-
-
-def _intervals(found: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings of a bootstrap, and its intervals as rows."""
-    kinds = {"": found["intervals"], found["differences_to"]: found["differences"]}
-    rows = [
-        {"method": name, "compared_with": other, "measure": measure, "reason": "", **cell}
-        for other, of_methods in kinds.items()
-        for name, cells in of_methods.items()
-        if "reason" not in cells
-        for measure, cell in cells.items()
-    ]
-    apart = {name: one["reason"] for name, one in found["differences"].items() if "reason" in one}
-    settings = {key: value for key, value in found.items() if key not in ("intervals", "differences")}
-    return {"bootstrap": settings | {"not_compared": apart}, "intervals": rows}
 
 
 TABLES = (

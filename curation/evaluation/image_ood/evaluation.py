@@ -39,7 +39,7 @@ from curation.evaluation.image_ood.measures import (
 from curation.evaluation.inputs import manifest_record
 from curation.evaluation.measures import Measured, Number, Scored, Value
 from curation.evaluation.problem import Bools, Floats, Int64s
-from curation.evaluation.resample import GENERATOR, Resampled, resample, tail_of
+from curation.evaluation.resample import Resampled, resample, settings_of, tail_of
 from curation.evaluation.result import Report, Result
 from curation.evaluation.score_files import Keys, unlike_precision
 from curation.evaluation.variants import select
@@ -206,15 +206,7 @@ def evaluation_as(report: Report, benchmark: OodSets) -> Callable[..., Result]:
             "groups": next(iter(measured.values())).groups,
             "shifted": list(first.shifted),
             "lists": told,
-            "bootstrap": None
-            if not bootstrap
-            else {
-                "definition": DEFINITION,
-                "generator": GENERATOR.format("image count"),
-                "replicates": bootstrap,
-                "seed": seed,
-                "confidence": confidence,
-            },
+            "bootstrap": None if not bootstrap else settings_of(DEFINITION, "image count", bootstrap, seed, confidence),
         }
         with stage("evaluating"):
             scored = list(_scored(measured, about))

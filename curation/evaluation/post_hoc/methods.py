@@ -388,8 +388,7 @@ def _with_scores(path: Path, scores: Mapping[str, list[float]], n: int) -> Any:
             found=str(found),
         )
     lines = given.data.split(b"\n") if is_json_lines(given.data) else []
-    content = [json.loads(line) for line in lines if line.strip()] if lines else json.loads(given.data)
-    records = content if isinstance(content, list) else [one for rows in content["images"].values() for one in rows]
+    records = [json.loads(line) for line in lines if line.strip()] if lines else json.loads(given.data)
     for row, record in enumerate(records):
         record["scores"] = {**(record.get("scores") or {}), **{name: scores[name][row] for name in scores}}
-    return content
+    return records
