@@ -127,23 +127,16 @@ def class_scores(
     PredictionError
         Shapes do not fit; a score is NaN or not of its kind; a label is no integer or of no class.
     """
-    table = _table(scores, where)
+    table = score_table(scores, where)
     n_classes = table.shape[1] - (background == "last")
     given = np.asarray(labels)
-    if given.shape != (len(table),) or n_classes < 1:
+    if given.shape != (len(table),) or n_classes < 1 or len(classes or range(n_classes)) != n_classes:
+        columns = "at least one column" if classes is None else f"{len(classes)} columns"
         raise PredictionError(
-            "Labels and scores do not fit together",
+            "Labels, classes and scores do not fit together",
             where=where,
-            expected=f"{len(table)} labels, at least one class"
-            + (" beside the background" if background == "last" else ""),
+            expected=f"{len(table)} labels, {columns}" + (" and the background" if background == "last" else ""),
             found=f"labels of shape {given.shape}, {table.shape[1]} columns",
-        )
-    if classes is not None and len(classes) != n_classes:
-        raise PredictionError(
-            "The number of classes differs from the number of columns",
-            where=where,
-            expected=f"{len(classes)} columns" + (" and the background" if background == "last" else ""),
-            found=f"{table.shape[1]} columns",
             hint="--background says that the last column is the background class",
         )
     numbers, renamed = _checked_labels(given, n_classes, background, where)
@@ -177,16 +170,17 @@ def class_scores(
     )
 
 
-def _table(scores: npt.ArrayLike, where: str) -> Table:
+def score_table(scores: npt.ArrayLike, where: str) -> Table:
+    """Return scores as a table of floats, a row a sample; what is no such table is a `PredictionError`."""
     try:
         table = np.asarray(scores)
     except ValueError:
         table = np.empty(0, object)
-    if table.ndim != 2 or table.dtype.kind not in "fiu":
+    if table.ndim != 2 or table.dtype.kind not in "fiu" or not table.size:
         raise PredictionError(
             "Scores must be a table of numbers, a row a sample, a column a class",
             where=where,
-            expected="shape (N, C)",
+            expected="shape (N, C), at least one row and column",
             found=f"shape {table.shape}, {table.dtype}",
         )
     return table if table.dtype in _FLOATS else table.astype(np.float64)
@@ -423,20 +417,19 @@ def rows_by_name(
     return rows, len(strangers)
 
 
-def require_same_labels(stated: npt.NDArray[Any], part: PartSamples, rows: Int64s, where: str) -> None:
-    """Raise `PredictionError` where the labels of a file are not those of the part; `stated` is in the part's order."""
-    if part.labels is None:
-        return
-    n_known = len(part.classes.known)
-    wrong: Bools = np.asarray((stated != part.labels) & ~((stated == n_known) & (part.labels == NEGATIVE)))
+def require_same_labels(
+    stated: npt.NDArray[Any], wanted: Int64s, images: Sequence[str], where: str, n_known: int | None = None
+) -> None:
+    """Raise `PredictionError` where the labels of a file are not those of its images; the number of classes is -1."""
+    wrong: Bools = np.asarray((stated != wanted) & ~((stated == n_known) & (wanted == NEGATIVE)))
     if wrong.any():
         row = int(np.argmax(wrong))
         raise PredictionError(
-            "A label differs from that of the part",
-            where=f"{where}: row {int(rows[row])}, image {part.images[row]}",
-            expected=str(int(part.labels[row])),
+            "A label differs from that of the list",
+            where=f"{where}: image {images[row]}"[:200],
+            expected=str(int(wanted[row])),
             found=f"{stated[row]}; such rows: {int(wrong.sum())}"[:80],
-            hint="rows without image names must be in the order of the part",
+            hint="rows without image names must be in the order of the list",
         )
 
 

@@ -37,7 +37,6 @@ Boxes = Literal["error", "empty"]
 Name = TypeVar("Name")
 _SHOWN = 80
 _UNKNOWN = -1
-_DISAGREE = "A detection's category and category_id name different classes"
 CALLED_UNKNOWN = "left out: detections called unknown, which no measure of known classes counts"
 
 
@@ -183,19 +182,48 @@ def _labels(records: Records, columns: RawColumns, truth: GroundTruth) -> Int32s
     table |= {name: place for place, name in enumerate(truth.classes) if name in names}
     table |= {number: place for place, number in enumerate(truth.class_numbers) if number in used}
     label = records.labels(table)
-    refused = label < _UNKNOWN
-    if refused.any():
-        row = int(np.argmax(refused))
-        raise PredictionError(
-            _DISAGREE if label[row] == DISAGREEING else "A detection has a category that is not known",
-            where=columns.place(row),
-            expected=f"category_id of a known class: {_list(truth)}; or unknown "
-            f"({', '.join(map(str, truth.unknown_numbers))})",
-            found=records.named(row),
-            hint=other_numbering(used, truth.other_numbers, from_truth=truth.ids_from_truth)
-            or "leave out detections of other classes; give names (category) where ids are in doubt",
-        )
+    _require_classes(
+        records,
+        label,
+        columns,
+        least=_UNKNOWN,
+        expected=f"category_id of a known class: {_list(truth)}; or unknown "
+        f"({', '.join(map(str, truth.unknown_numbers))})",
+        hint=other_numbering(used, truth.other_numbers, from_truth=truth.ids_from_truth),
+    )
     return label
+
+
+def _require_classes(
+    records: Records,
+    labels: Int32s,
+    columns: RawColumns,
+    *,
+    least: int,
+    expected: str,
+    hint: str | None,
+    task: str = "",
+) -> None:
+    """Refuse detections whose label is below `least`: of no class that is known here, or unknown in the task."""
+    refused = labels < least
+    if not refused.any():
+        return
+    row = int(np.argmax(refused))
+    what = {
+        _UNKNOWN: f"A detection has a class that is unknown in task {task}",
+        STRANGE: "A detection has a category that " + (f"task {task} does not name" if task else "is not known"),
+        DISAGREEING: "A detection's category and category_id name different classes",
+    }[int(labels[row])]
+    advice = "leave out detections of other classes; give names (category) where ids are in doubt"
+    if labels[row] == _UNKNOWN:
+        advice = "--on-error stray=drop leaves out detections of classes that are unknown in the task, and counts them"
+    raise PredictionError(
+        what,
+        where=columns.place(row),
+        expected=expected,
+        found=f"{records.named(row)}; such detections: {int(refused.sum())}",
+        hint=hint or advice,
+    )
 
 
 def other_numbering(used: Collection[int], other: Collection[int], *, from_truth: bool = True) -> str | None:
@@ -519,43 +547,19 @@ def read_task_detections(path: Path, truth: TaskTruth, source: Source, policy: P
 
 def _task_labels(records: Records, columns: RawColumns, truth: TaskTruth, source: Source, policy: Policy) -> Int32s:
     """Return the label of each detection, `_UNKNOWN` where its class is unknown in the task and such are dropped."""
-    table = _label_table(truth, source)
+    table, task = _label_table(truth, source), truth.task
     labels = records.labels(table)
-    refused = labels < (_UNKNOWN if policy.stray == "drop" else 0)
-    if not refused.any():
-        return labels
-    row, count, task = int(np.argmax(refused)), int(refused.sum()), truth.task
-    label = int(labels[row])
-    what = {
-        _UNKNOWN: f"A detection has a class that is unknown in task {task.name}",
-        STRANGE: "A detection has a category that the task does not name",
-        DISAGREEING: _DISAGREE,
-    }[label]
-    hint = other_numbering(records.used_ids, task.other_numbers, from_truth=task.numbers is None)
-    if not hint and label == _UNKNOWN:
-        hint = (
-            "--on-error stray=drop leaves out detections of classes that are unknown in the task, and reports how many"
-        )
-    elif not hint:
-        hint = (
-            "give names (category) where ids are in doubt; without a category of its own, unknown has id "
-            f"{task.unknown_numbers[0]}"
-        )
-        if label == STRANGE and task.rest and records.category_ids[row] is not None:
-            hint += (
-                f"; the truth has no ids for classes that are unknown in task {task.name}: with names, "
-                "--on-error stray=drop leaves detections of these out"
-            )
-    unknown = [str(key) for key, place in table.items() if place == truth.unknown]
-    pairs = zip(truth.truth.class_numbers, truth.truth.classes, strict=True)
-    known = ", ".join(f"{number} {name}" for number, name in pairs if name in set(task.known))
-    raise PredictionError(
-        what,
-        where=columns.place(row),
-        expected=f"unknown ({' or '.join(unknown)}), or a known class: {known[:300]}",
-        found=f"{records.named(row)}; {count} such {'detection' if count == 1 else 'detections'}",
-        hint=hint,
+    unknown = [str(key) for key, label in table.items() if label == truth.unknown]
+    _require_classes(
+        records,
+        labels,
+        columns,
+        least=_UNKNOWN if policy.stray == "drop" else 0,
+        task=task.name,
+        expected=f"unknown ({' or '.join(unknown)}), or a known class: {_list(truth.truth)}",
+        hint=other_numbering(records.used_ids, task.other_numbers, from_truth=task.numbers is None),
     )
+    return labels
 
 
 def _label_table(truth: TaskTruth, source: Source) -> dict[int | str | None, int]:

@@ -34,6 +34,7 @@ from curation.evaluation.class_scores import (
     labels_of_names,
     require_same_labels,
     rows_of_part,
+    score_table,
 )
 from curation.evaluation.problem import Floats, Int64s, Stray
 from curation.input_files import read_plain
@@ -558,18 +559,17 @@ def read_scores(
     if labels is not None:
         raw = replace(raw, labels=read_npy(labels))
     where = str(path)
-    if raw.scores.ndim != 2 or not raw.scores.size:
-        raise PredictionError(
-            "Scores must be 2-D (N, C)",
-            where=where,
-            expected="a row a sample, a column a class, at least one of each",
-            found=f"shape {raw.scores.shape}",
-        )
-    _require_lengths(raw, where)
-    rows, unmatched = (np.arange(len(raw.scores)), 0)
+    raw = replace(raw, scores=score_table(raw.scores, where))
+    n = len(raw.scores)
+    columns = {"labels": raw.labels, "image names": raw.images, "original classes": raw.origins}
+    for what, column in columns.items():
+        if column is not None and np.shape(column) != (n,):
+            said = f"There are not as many {what} as rows of scores"
+            raise PredictionError(said, where=where, expected=f"shape ({n},)", found=f"shape {np.shape(column)}")
+    rows, unmatched = (np.arange(n), 0)
     if part is not None:
-        rows, unmatched = rows_of_part(raw.images, len(raw.scores), part, where, stray)
-    table = raw.scores if np.array_equal(rows, np.arange(len(raw.scores))) else raw.scores[rows]
+        rows, unmatched = rows_of_part(raw.images, n, part, where, stray)
+    table = raw.scores if np.array_equal(rows, np.arange(n)) else raw.scores[rows]
     numbers, origin, told_by = _labels(raw, rows, classes, part, where)
     scores = class_scores(
         numbers,
@@ -589,23 +589,10 @@ def read_scores(
         scores,
         path.name,
         sha256_of_file(path),
-        len(raw.scores),
+        n,
         told_by if labels is None or told_by != "file" else labels.name,
         {reason: count for reason, count in reported.items() if count},
     )
-
-
-def _require_lengths(raw: ScoreTable, where: str) -> None:
-    n = len(raw.scores)
-    columns = {"labels": raw.labels, "image names": raw.images, "original classes": raw.origins}
-    for what, column in columns.items():
-        if column is not None and (len(column) != n or np.ndim(column) != 1):
-            raise PredictionError(
-                f"There are not as many {what} as rows of scores",
-                where=where,
-                expected=f"shape ({n},)",
-                found=f"shape {np.shape(column)}",
-            )
 
 
 def _labels(
@@ -619,7 +606,7 @@ def _labels(
         origin = np.unique(raw.origins[rows], return_inverse=True)[1].astype(np.int64)
     if part is not None and part.labels is not None:
         if numbers is not None:
-            require_same_labels(numbers, part, rows, where)
+            require_same_labels(numbers, part.labels, part.images, where, len(part.classes.known))
         return part.labels, part.origin, f"part {part.name}"
     if numbers is None:
         raise UsageError(
@@ -661,8 +648,6 @@ def _kind(asked: Kind | Literal["auto"], raw: ScoreTable, where: str) -> Kind:
         return asked
     if raw.name in _KINDS:
         return _KINDS[raw.name]
-    if raw.scores.dtype.kind not in "fiu":
-        return "real"
     totals = raw.scores.sum(axis=1, dtype=np.float64)
     if np.isnan(totals).any():
         return "real"

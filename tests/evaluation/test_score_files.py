@@ -110,7 +110,7 @@ def test_a_part_orders_rows_and_tells_labels(tmp_path: Path) -> None:
     stated = npz(tmp_path / "b.npz", scores=SCORES, gt=np.array(TEST_LABELS))
     assert read_scores(stated, part=part).scores.origin is not None
     wrong = npz(tmp_path / "c.npz", scores=SCORES, gt=np.array(TEST_LABELS)[::-1])
-    with pytest.raises(PredictionError, match="differs from that of the part"):
+    with pytest.raises(PredictionError, match="differs from that of the list"):
         read_scores(wrong, part=part)
 
 
@@ -138,9 +138,9 @@ def test_nothing_tells_the_labels(tmp_path: Path) -> None:
         ({"gt": np.array(TEST_LABELS)}, "has no scores"),
         ({"scores": SCORES, "gt": np.array(TEST_LABELS)[:5]}, "as many labels"),
         ({"scores": SCORES, "gt": np.array(TEST_LABELS)[:, None]}, "as many labels"),
-        ({"scores": SCORES[:, 0], "gt": np.array(TEST_LABELS)}, "must be 2-D"),
-        ({"scores": SCORES[:0], "gt": np.array(TEST_LABELS)[:0]}, "must be 2-D"),
-        ({"scores": SCORES[:, :0], "gt": np.array(TEST_LABELS)}, "must be 2-D"),
+        ({"scores": SCORES[:, 0], "gt": np.array(TEST_LABELS)}, "must be a table"),
+        ({"scores": SCORES[:0], "gt": np.array(TEST_LABELS)[:0]}, "must be a table"),
+        ({"scores": SCORES[:, :0], "gt": np.array(TEST_LABELS)}, "must be a table"),
         ({"scores": SCORES, "gt": np.array(["0_1"] * 6)}, "not a number"),
         ({"scores": np.full((6, 2), np.nan), "gt": np.array(TEST_LABELS)}, "not a number"),
         ({"scores": SCORES.astype("U9"), "gt": np.array(TEST_LABELS)}, "table of numbers"),

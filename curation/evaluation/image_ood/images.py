@@ -15,7 +15,7 @@ from curation.canonical import sha256_of_file, sha256_of_lines
 from curation.decisions.cleaned_lists import judged_counts
 from curation.decisions.files import read_decisions
 from curation.errors import EvaluationError, MissingFileError, PredictionError, UsageError
-from curation.evaluation.class_scores import rows_by_name
+from curation.evaluation.class_scores import require_same_labels, rows_by_name
 from curation.evaluation.problem import Bools, Floats, Int64s, Stray
 from curation.evaluation.score_files import IMAGES, LABELS, Keys, open_columns
 from curation.hierarchy.class_lists import class_in
@@ -421,14 +421,8 @@ def scored_set(name: str, given: ImageScores, listed: ListedSet | None, stray: S
         return ScoredSet(name, given.scores, _right(given.predictions, labels), images, given.file)
     rows, strangers = _rows(given, listed, stray)
     labels = listed.labels if labels is None else labels[rows]
-    if labels is not None and listed.labels is not None and not np.array_equal(labels, listed.labels):
-        row = int(np.argmax(labels != listed.labels))
-        raise PredictionError(
-            "A label differs from that of the list",
-            where=f"{given.path}: image {listed.images.paths[row][:120]}",
-            expected=str(listed.labels[row]),
-            found=str(labels[row]),
-        )
+    if labels is not None and listed.labels is not None:
+        require_same_labels(labels, listed.labels, listed.images.paths, str(given.path))
     predictions = None if given.predictions is None else given.predictions[rows]
     file = {**given.file, "reported": {"left out: images that are not in the set": strangers} if strangers else {}}
     return ScoredSet(name, given.scores[rows], _right(predictions, labels), listed.images, file)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -62,17 +62,19 @@ class RecordFile(NamedTuple):
         """Return what to call a record in a message; rows are counted over the whole file, from 0."""
         return f"{self.where}: record {row} (image {self.records[row].image_id!s:.80})"
 
-    def require_usable(self, values: Floats, what: str, expected: str = "a finite number") -> None:
-        """Refuse numbers, a record each, that are not finite or beyond any scale."""
-        usable = (np.abs(values) <= LARGEST_SCORE).reshape(len(values), -1).all(axis=1)
-        if not usable.all():
-            row = int(np.argmin(usable))
-            raise PredictionError(
-                f"{what} is not finite, or beyond any scale",
-                where=self.place(row),
-                expected=f"{expected} of at most {LARGEST_SCORE:g}",
-                found=str(values[row].tolist())[:80],
-            )
+
+def require_usable(values: Floats, what: str, place: Callable[[int], str]) -> None:
+    """Refuse numbers, a row each, that are not finite or beyond any scale; `place` names a row."""
+    usable = np.abs(values) <= LARGEST_SCORE
+    if not usable.all():
+        usable = usable if usable.ndim == 1 else usable.all(axis=1)
+        row = int(np.argmin(usable))
+        raise PredictionError(
+            f"{what[:_SHOWN]} is not finite, or beyond any scale",
+            where=place(row),
+            expected=f"finite numbers of at most {LARGEST_SCORE:g}",
+            found=str(values[row].tolist())[:80],
+        )
 
 
 def read_records(path: Path, given: InputFile | None = None) -> RecordFile:
@@ -216,7 +218,7 @@ def logits_of(file: RecordFile) -> Floats | None:
                 found="none" if length < 0 else str(length),
             )
     logits = np.array([record.logits for record in file.records], np.float64)
-    file.require_usable(logits, "A logit", "finite numbers")
+    require_usable(logits, "A logit", file.place)
     return logits
 
 
@@ -381,7 +383,7 @@ def method_scores(file: RecordFile, logits: Floats | None) -> dict[str, Floats]:
             )
     scores = {name: np.fromiter((row[name] for row in rows), np.float64, len(rows)) for name in names}
     for name, values in scores.items():
-        file.require_usable(values, "An OOD score", f"{name[:_SHOWN]}: a finite number")
+        require_usable(values, f"An OOD score {name}", file.place)
     if logits is None:
         return scores
     derived = {"msp": max_softmax, "energy": energy, "gen": generalized_entropy}

@@ -20,8 +20,9 @@ from curation.evaluation.ood.detections import (
     method_scores,
     read_classes,
     read_records,
+    require_usable,
 )
-from curation.evaluation.problem import LARGEST_SCORE, Floats
+from curation.evaluation.problem import Floats
 from curation.evaluation.score_files import open_columns
 from curation.input_files import InputFile, is_json_lines
 from curation.json_keys import refuse_repeated_keys
@@ -110,15 +111,7 @@ def read_id_scores(path: Path, *, t_star: float | None = None, classes: ClassRea
     else:
         found = _from_json(given, path, t_star, classes or ClassReading())
     for name, values in found.scores.items():
-        usable = np.abs(values) <= LARGEST_SCORE
-        if not usable.all():
-            row = int(np.argmin(usable))
-            raise PredictionError(
-                "An ID score is not finite, or beyond any scale",
-                where=f"{path}: {name[:40]}, entry {row}",
-                expected=f"a finite number of at most {LARGEST_SCORE:g}",
-                found=repr(float(values[row])),
-            )
+        require_usable(values, f"An ID score {name}", lambda row: f"{path}: entry {row}")
     return found if t_star is None or found.confident else replace(found, notes=(_UNCUT.format(path.name),))
 
 
