@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -56,7 +56,7 @@ from curation.evaluation.problem import (
 from curation.evaluation.readers import ReadDetections, read_task_detections
 from curation.evaluation.result import Column, Figure, Report, Result, Scored, Tidy, stem_of, truth_digests
 from curation.evaluation.truth import REPEATS, Repeats, TaskTruth, read_image_list, task_truth
-from curation.evaluation.variants import Rules, round_as_text, select
+from curation.evaluation.variants import Rules, offer, round_as_text, select
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
 from curation.progress import steps
@@ -621,10 +621,7 @@ def evaluation_as(report: Report, variants: Iterable[Rules], notes: tuple[str, .
             },
         )
 
-    # The variants of a benchmark are data, and the words of an option at once.
-    choice: Any = Literal
-    words = (*known, "all")
-    evaluate.__annotations__["variant"] = choice[words] | tuple[choice[words], ...]
+    offer(evaluate, known)
     return evaluate
 
 

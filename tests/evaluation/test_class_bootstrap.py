@@ -123,21 +123,6 @@ def test_what_is_undefined_stays_so() -> None:
     assert cells["accuracy"]["estimate"] == pytest.approx(2 / 3)
 
 
-def test_more_classes_make_narrower_intervals() -> None:
-    widths = []
-    for classes in (5, 80):
-        rng = np.random.default_rng(1)
-        labels = np.repeat(np.arange(classes), 20)
-        # Right with a probability of its own for each class.
-        right = rng.random(len(labels)) < np.repeat(rng.random(classes), 20)
-        scores = np.zeros((len(labels), classes))
-        scores[np.arange(len(labels)), np.where(right, labels, (labels + 1) % classes)] = 1
-        cell = bootstrapped({"a": class_scores(labels, scores)}, replicates=300)["intervals"]["a"]["accuracy"]
-        widths.append(cell["high"] - cell["low"])
-    # By the square root of 16, roughly.
-    assert widths[0] > 2.5 * widths[1]
-
-
 def test_a_confidence_out_of_range() -> None:
     with pytest.raises(UsageError):
         bootstrapped({"a": drawn()}, replicates=1, confidence="2")

@@ -69,13 +69,6 @@ def test_a_protocol_that_is_not_known_has_no_measures() -> None:
         report_of("none")
 
 
-def test_the_place_of_a_classifiers_numbers() -> None:
-    names = ["accuracy", "zeta", "CCR@0.1", "alpha", "CCR@0.01", "AUROC"]
-    assert sorted(names, key=lambda one: place_of(measures_of("imagenet"), one)) == [
-        "CCR@0.01", "CCR@0.1", "AUROC", "accuracy", "alpha", "zeta",
-    ]  # fmt: skip
-
-
 def test_the_page_of_leaderboards_names_every_number_and_every_field_of_a_row() -> None:
     page = (Path(__file__).parents[2] / "docs/leaderboard.md").read_text(encoding="utf-8")
     rows = {line.split("|")[1].strip(" `"): line for line in page.split("\n") if line.startswith("| `")}

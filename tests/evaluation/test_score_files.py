@@ -8,7 +8,7 @@ import pytest
 from pyarrow import parquet
 
 from curation.canonical import sha256_of_file
-from curation.errors import MissingFileError, PredictionError, UsageError
+from curation.errors import PredictionError, UsageError
 from curation.evaluation.class_scores import part_samples, protocol_classes
 from curation.evaluation.score_files import Keys, read_npy, read_scores
 from tests.evaluation.open_set_manifests import LISTS, TEST_CLASSES, TEST_LABELS, WNIDS, open_set_manifest, write_truth
@@ -175,19 +175,3 @@ def test_a_header_too_deep_to_parse_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.npy").write_bytes(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header)
     with pytest.raises(PredictionError, match="cannot be read"):
         read_npy(tmp_path / "a.npy")
-
-
-def test_keys_that_are_not_there(tmp_path: Path) -> None:
-    path = npz(tmp_path / "a.npz", scores=SCORES, gt=np.array(TEST_LABELS))
-    for keys in (Keys("x"), Keys(None, "x"), Keys(None, None, "x")):
-        with pytest.raises(PredictionError) as caught:
-            read_scores(path, keys=keys)
-        assert caught.value.found == "gt, scores"
-
-
-def test_files_that_are_none(tmp_path: Path) -> None:
-    with pytest.raises(MissingFileError):
-        read_scores(tmp_path / "absent.npz")
-    (tmp_path / "a.pkl").write_bytes(b"")
-    with pytest.raises(PredictionError, match="Unsupported extension"):
-        read_scores(tmp_path / "a.pkl")

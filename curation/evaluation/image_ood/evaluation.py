@@ -42,7 +42,7 @@ from curation.evaluation.problem import Bools, Floats, Int64s
 from curation.evaluation.resample import Resampled, resample, settings_of, tail_of
 from curation.evaluation.result import Report, Result
 from curation.evaluation.score_files import Keys, unlike_precision
-from curation.evaluation.variants import select
+from curation.evaluation.variants import offer, select
 from curation.hierarchy.class_lists import read_classes
 from curation.hierarchy.related_classes import Kin
 from curation.manifest.locate import load_manifest
@@ -212,10 +212,7 @@ def evaluation_as(report: Report, benchmark: OodSets) -> Callable[..., Result]:
             scored = list(_scored(measured, about))
         return Result(report, about, scored=scored, notes=notes)
 
-    # The variants of a benchmark are data, and the words of an option at once.
-    choice: Any = Literal
-    names = tuple(benchmark.variants)
-    evaluate.__annotations__["variant"] = choice[(*names, "all")] | tuple[choice[names], ...]
+    offer(evaluate, benchmark.variants)
     return evaluate
 
 

@@ -37,14 +37,12 @@ FPR_RULES: Mapping[str, str] = {
     "FPR95_rank": "ID positive: share of OOD scores > the ID score of ascending rank round(0.05 n), from 0, a half "
     "to the even rank",
 }
-_OF_STEPS: Mapping[str, Callable[[ScoreSteps], float]] = {
-    "FPR95_ood_positive": lambda steps: fpr95_first(steps.mirrored),
-    "FPR95_ood_positive_vertices": fpr95_at_vertices,
-    "FPR95_first": fpr95_first,
-}
-_OF_SCORES: Mapping[str, Callable[[Floats, Floats], float]] = {
-    "FPR95_quantile": fpr95_quantile,
-    "FPR95_rank": fpr95_rank,
+_FPR95: Mapping[str, Callable[[ScoreSteps, Floats, Floats], float]] = {
+    "FPR95_ood_positive": lambda steps, ids, oods: fpr95_first(steps.mirrored),
+    "FPR95_ood_positive_vertices": lambda steps, ids, oods: fpr95_at_vertices(steps),
+    "FPR95_first": lambda steps, ids, oods: fpr95_first(steps),
+    "FPR95_quantile": lambda steps, ids, oods: fpr95_quantile(ids, oods),
+    "FPR95_rank": lambda steps, ids, oods: fpr95_rank(ids, oods),
 }
 COMPARED = ("AUROC", "FPR95", "AUPR_IN", "AUPR_OUT")
 """Numbers of an ID set against an OOD set."""
@@ -95,7 +93,7 @@ def numbers_of(ids: Floats, oods: Floats, rules: Sequence[OodRules]) -> list[dic
         {
             "AUROC": area,
             **dict(zip(("AUPR_IN", "AUPR_OUT"), precision[one.nothing_found], strict=True)),
-            "FPR95": _OF_STEPS[one.fpr](steps) if one.fpr in _OF_STEPS else _OF_SCORES[one.fpr](ids, oods),
+            "FPR95": _FPR95[one.fpr](steps, ids, oods),
         }
         for one in rules
     ]
