@@ -195,8 +195,10 @@ def compare_with_external(
     if isinstance(given, Path):
         file = InputFile(given, kind="file of another evaluator's numbers")
         where, record = str(given), {"name": given.name, "sha256": file.sha256}
-        what = "The numbers of another evaluator cannot be read"
-        given = decode_json(file.data, dict[str, Any] | list[Any], EvaluationError, what, where=where)
+        form: Any = dict[str, Any] | list[Any]
+        given = decode_json(
+            file.data, form, EvaluationError, "The numbers of another evaluator cannot be read", where=where
+        )
     if not isinstance(given, Mapping):
         twelve = _several(given)
         if len(twelve) != len(TORCHMETRICS):

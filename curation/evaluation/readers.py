@@ -318,12 +318,14 @@ def locate(ids: Sequence[int | str] | Int64s, truth: GroundTruth, columns: RawCo
     if isinstance(ids, np.ndarray) and names is None:
         return find(ids, truth.image_numbers)
     given: Sequence[int | str] = ids.tolist() if isinstance(ids, np.ndarray) else ids
-    place: dict[int | str, int] = {**_positions(truth.image_stems)}
+    place: dict[int | str, int] = dict(_positions(truth.image_stems).items())
     if names is None:
         own = {number: position for position, number in enumerate(truth.image_numbers.tolist())}
-        place |= own
+        place.update(own.items())
         numbers = (one if isinstance(one, int) else native_number(one) for one in given)
-        keys = [one if number not in own else number for one, number in zip(given, numbers, strict=True)]
+        keys = [
+            one if number is None or number not in own else number for one, number in zip(given, numbers, strict=True)
+        ]
     else:
         numerals = (int(one) if one.isascii() and one.isdigit() and len(one) < _NUMERAL else None
                     for one in truth.image_stems)  # fmt: skip

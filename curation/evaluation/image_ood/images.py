@@ -510,7 +510,7 @@ def kin_left_out(sets: Sequence[ScoredSet], known: Sequence[str], which: Kin) ->
         },
         file={
             "name": name,
-            "sha256": sha256_of_lines(sorted(set().union(*gone.values()))),
+            "sha256": sha256_of_lines(sorted({wnid for several in gone.values() for wnid in several})),
             "hierarchy": next(iter(found.values())).origin,
             "classes": {part: len(one) for part, one in gone.items()},
             "images": {part: one.images_of(one.kin(which)) for part, one in found.items()},
