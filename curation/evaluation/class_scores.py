@@ -131,11 +131,11 @@ def class_scores(
     n_classes = table.shape[1] - (background == "last")
     given = np.asarray(labels)
     if given.shape != (len(table),) or n_classes < 1 or len(classes or range(n_classes)) != n_classes:
-        columns = "at least one column" if classes is None else f"{len(classes)} columns"
+        wanted = "at least one column" if classes is None else f"{len(classes)} columns"
         raise PredictionError(
             "Labels, classes and scores do not fit together",
             where=where,
-            expected=f"{len(table)} labels, {columns}" + (" and the background" if background == "last" else ""),
+            expected=f"{len(table)} labels, {wanted}" + (" and the background" if background == "last" else ""),
             found=f"labels of shape {given.shape}, {table.shape[1]} columns",
             hint="--background says that the last column is the background class",
         )

@@ -67,8 +67,7 @@ def require_usable(values: Floats, what: str, place: Callable[[int], str]) -> No
     """Refuse numbers, a row each, that are not finite or beyond any scale; `place` names a row."""
     usable = np.abs(values) <= LARGEST_SCORE
     if not usable.all():
-        usable = usable if usable.ndim == 1 else usable.all(axis=1)
-        row = int(np.argmin(usable))
+        row = int(np.argmin(usable.reshape(len(values), -1).all(axis=1)))
         raise PredictionError(
             f"{what[:_SHOWN]} is not finite, or beyond any scale",
             where=place(row),
