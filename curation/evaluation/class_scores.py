@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 
 from curation.errors import PredictionError, UsageError
-from curation.evaluation.precision import doubles
 from curation.evaluation.problem import LARGEST_SCORE, Bools, Floats, Int64s, Stray
 from curation.sources.imagenet import class_of_images, is_wnid, stem
 
@@ -128,23 +127,16 @@ def class_scores(
     PredictionError
         Shapes do not fit; a score is NaN or not of its kind; a label is no integer or of no class.
     """
-    table = _table(scores, where)
+    table = score_table(scores, where)
     n_classes = table.shape[1] - (background == "last")
     given = np.asarray(labels)
-    if given.shape != (len(table),) or n_classes < 1:
+    if given.shape != (len(table),) or n_classes < 1 or len(classes or range(n_classes)) != n_classes:
+        wanted = "at least one column" if classes is None else f"{len(classes)} columns"
         raise PredictionError(
-            "Labels and scores do not fit together",
+            "Labels, classes and scores do not fit together",
             where=where,
-            expected=f"{len(table)} labels, at least one class"
-            + (" beside the background" if background == "last" else ""),
+            expected=f"{len(table)} labels, {wanted}" + (" and the background" if background == "last" else ""),
             found=f"labels of shape {given.shape}, {table.shape[1]} columns",
-        )
-    if classes is not None and len(classes) != n_classes:
-        raise PredictionError(
-            "The number of classes differs from the number of columns",
-            where=where,
-            expected=f"{len(classes)} columns" + (" and the background" if background == "last" else ""),
-            found=f"{table.shape[1]} columns",
             hint="--background says that the last column is the background class",
         )
     numbers, renamed = _checked_labels(given, n_classes, background, where)
@@ -156,7 +148,11 @@ def class_scores(
     }
     if background == "last":
         columns["background"] = table[:, -1].astype(np.float64)
-    _require_scores(table, columns, kind, background, where)
+    for what, wrong, expected, values, hint in _faults(table, columns, kind, background):
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            found = f"{float(values[row]):.4g}; such rows: {int(wrong.sum())}"
+            raise PredictionError(what, where=f"{where}: row {row}", expected=expected, found=found, hint=hint)
     if kind == "logits":
         columns = _softmax(table, columns)
     columns["target"][numbers < 0] = np.nan
@@ -174,19 +170,20 @@ def class_scores(
     )
 
 
-def _table(scores: npt.ArrayLike, where: str) -> Table:
+def score_table(scores: npt.ArrayLike, where: str) -> Table:
+    """Return scores as a table of floats, a row a sample; what is no such table is a `PredictionError`."""
     try:
         table = np.asarray(scores)
     except ValueError:
         table = np.empty(0, object)
-    if table.ndim != 2 or table.dtype.kind not in "fiu":
+    if table.ndim != 2 or table.dtype.kind not in "fiu" or not table.size:
         raise PredictionError(
             "Scores must be a table of numbers, a row a sample, a column a class",
             where=where,
-            expected="shape (N, C)",
+            expected="shape (N, C), at least one row and column",
             found=f"shape {table.shape}, {table.dtype}",
         )
-    return table if table.dtype in _FLOATS else doubles(table, where)
+    return table if table.dtype in _FLOATS else table.astype(np.float64)
 
 
 def _checked_labels(given: npt.NDArray[Any], n_classes: int, background: Background, where: str) -> tuple[Int64s, int]:
@@ -211,49 +208,32 @@ def _checked_labels(given: npt.NDArray[Any], n_classes: int, background: Backgro
     return numbers.astype(np.int64), int(as_background.sum())
 
 
-def _require_scores(table: Table, columns: dict[str, Floats], kind: Kind, background: Background, where: str) -> None:
+def _faults(
+    table: Table, columns: dict[str, Floats], kind: Kind, background: Background
+) -> Iterator[tuple[str, Bools, str, Any, str | None]]:
+    """Yield what may be wrong with scores, the rows where it is, what is expected and found in each, and a hint."""
+    highest = columns["highest"]
+    last = columns.get("background", highest)
     # argmax stops at the first NaN of a row: the highest score is NaN wherever the row holds one.
-    nan = np.isnan(columns["highest"]) | np.isnan(columns.get("background", columns["highest"]))
-    if nan.any():
-        _refuse("A score is not a number", nan, where, "numbers in every column", "NaN")
-    endless = ~np.isfinite(columns["highest"]) | (columns.get("background", columns["highest"]) == np.inf)
-    if endless.any():
-        _refuse("The highest score of a sample is infinite", endless, where, "a finite number", "infinity")
+    yield "A score is not a number", np.isnan(highest) | np.isnan(last), "numbers in every column", highest, None
+    endless = ~np.isfinite(highest) | (last == np.inf)
+    yield "The highest score of a sample is infinite", endless, "a finite number", highest, None
     if kind == "real":
         beyond = np.any([(np.abs(one) > LARGEST_SCORE) & (one != -np.inf) for one in columns.values()], axis=0)
-        if beyond.any():
-            hint = "minus infinity says that a class is out of the question"
-            _refuse("A score is too large", beyond, where, f"-{LARGEST_SCORE:g} to {LARGEST_SCORE:g}", "more", hint)
+        hint = "minus infinity says that a class is out of the question"
+        yield "A score is too large", beyond, f"-{LARGEST_SCORE:g} to {LARGEST_SCORE:g}", highest, hint
     if kind == "probabilities":
-        _require_probabilities(table, columns, background, where)
-
-
-def _require_probabilities(table: Table, columns: dict[str, Floats], background: Background, where: str) -> None:
-    hint = "--kind logits applies softmax; --kind real takes any scores, without confidence"
-    totals = table.sum(axis=1, dtype=np.float64)
-    outside = (columns["highest"] > 1 + 1e-6) | (columns.get("background", totals * 0) > 1 + 1e-6)
-    if len(table) and table.min() < 0:
-        outside |= (table < 0).any(axis=1)
-    if outside.any():
-        _refuse("A probability lies outside [0, 1]", outside, where, "0 to 1", "another score", hint)
-    wrong = totals > 1 + ROW_SUM_TOLERANCE
-    if background != "removed":
-        wrong |= totals < 1 - ROW_SUM_TOLERANCE
-        hint += "; --background removed says that a background column was taken away after softmax"
-    if wrong.any():
-        found = f"{totals[np.argmax(wrong)]:.4g}"
+        hint = "--kind logits applies softmax; --kind real takes any scores, without confidence"
+        lowest = table.min(axis=1)
+        outside = (highest > 1 + 1e-6) | (last > 1 + 1e-6) | (lowest < 0)
+        yield "A probability lies outside [0, 1]", outside, "0 to 1", np.where(lowest < 0, lowest, highest), hint
+        totals = table.sum(axis=1, dtype=np.float64)
+        wrong = totals > 1 + ROW_SUM_TOLERANCE
+        if background != "removed":
+            wrong |= totals < 1 - ROW_SUM_TOLERANCE
+            hint += "; --background removed says that a background column was taken away after softmax"
         limit = "at most 1" if background == "removed" else "1"
-        _refuse("The probabilities of a sample do not sum to 1", wrong, where, f"sums of {limit}", found, hint)
-
-
-def _refuse(what: str, wrong: Bools, where: str, expected: str, found: str, hint: str | None = None) -> None:
-    raise PredictionError(
-        what,
-        where=f"{where}: row {int(np.argmax(wrong))}",
-        expected=expected,
-        found=f"{found}; such rows: {int(wrong.sum())}",
-        hint=hint,
-    )
+        yield "The probabilities of a sample do not sum to 1", wrong, f"sums of {limit}", totals, hint
 
 
 def _softmax(table: Table, columns: dict[str, Floats]) -> dict[str, Floats]:
@@ -437,20 +417,19 @@ def rows_by_name(
     return rows, len(strangers)
 
 
-def require_same_labels(stated: npt.NDArray[Any], part: PartSamples, rows: Int64s, where: str) -> None:
-    """Raise `PredictionError` where the labels of a file are not those of the part; `stated` is in the part's order."""
-    if part.labels is None:
-        return
-    n_known = len(part.classes.known)
-    wrong: Bools = np.asarray((stated != part.labels) & ~((stated == n_known) & (part.labels == NEGATIVE)))
+def require_same_labels(
+    stated: npt.NDArray[Any], wanted: Int64s, images: Sequence[str], where: str, n_known: int | None = None
+) -> None:
+    """Raise `PredictionError` where the labels of a file are not those of its images; the number of classes is -1."""
+    wrong: Bools = np.asarray((stated != wanted) & ~((stated == n_known) & (wanted == NEGATIVE)))
     if wrong.any():
         row = int(np.argmax(wrong))
         raise PredictionError(
-            "A label differs from that of the part",
-            where=f"{where}: row {int(rows[row])}, image {part.images[row]}",
-            expected=str(int(part.labels[row])),
+            "A label differs from that of the list",
+            where=f"{where}: image {images[row]}"[:200],
+            expected=str(int(wanted[row])),
             found=f"{stated[row]}; such rows: {int(wrong.sum())}"[:80],
-            hint="rows without image names must be in the order of the part",
+            hint="rows without image names must be in the order of the list",
         )
 
 

@@ -40,12 +40,10 @@ from curation.evaluation.oscr import (
     score_histograms,
     shares_by_class,
 )
-from curation.evaluation.related_classes import classifiers_without_kin
 from curation.evaluation.resample import class_bootstrap
 from curation.evaluation.result import Column, Figure, Report, Result, Table, Tidy, tidy_tables
 from curation.evaluation.score_files import Keys, read_scores
 from curation.evaluation.variants import select
-from curation.hierarchy.related_classes import Kin
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
 from curation.progress import stage, steps
@@ -175,7 +173,6 @@ def evaluation_as(report: Report) -> Callable[..., Result]:
         bootstrap: Replicates = 0,
         seed: Seed = 0,
         confidence: Annotated[str, "C"] = "0.95",
-        without_kin: Kin | None = None,
     ) -> Result:
         """Score open-set classification: OSCR, CCR at FPR, confidence, AUROC, open-set accuracy.
 
@@ -221,9 +218,6 @@ def evaluation_as(report: Report) -> Callable[..., Result]:
             of the bootstrap
         confidence : str
             of the intervals
-        without_kin : {"descendants", "all"}, optional
-            each classifier once more without unknown images of classes below a known class in WordNet, or also of those
-            above one; with --manifest and --part
 
         Raises
         ------
@@ -273,11 +267,6 @@ def evaluation_as(report: Report) -> Callable[..., Result]:
                 ("val", more["val"], more["val-labels"], _samples(taken, val_part, truth)),
             )
         }
-        left = None
-        if without_kin is not None:
-            left = classifiers_without_kin(read["scores"], classes, without_kin)
-            read["scores"] |= left.scores
-            read["val"] |= {name: read["val"][whole] for name, whole in left.of.items() if whole in read["val"]}
         tests = {name: one.scores for name, one in read["scores"].items()}
         variants = select({one: one for one in get_args(Variant)}, variant)
         if variants == ("table2",) and all(one.background is None for one in tests.values()):
@@ -291,11 +280,12 @@ def evaluation_as(report: Report) -> Callable[..., Result]:
             found = evaluate_classifiers(
                 tests, {name: one.scores for name, one in read["val"].items()}, variants=variants, queries=asked
             )
-            intervals: dict[str, Any] = {"bootstrap": None}
+            resampled: dict[str, Any] = {"bootstrap": None}
             if bootstrap:
-                intervals = _intervals(
-                    class_bootstrap(tests, replicates=bootstrap, seed=seed, confidence=confidence, queries=asked)
+                settings, rows = class_bootstrap(
+                    tests, replicates=bootstrap, seed=seed, confidence=confidence, queries=asked
                 )
+                resampled = {"bootstrap": settings, "intervals": rows}
         records = {option: file_records(more[option]) for option in ("labels", "val-labels")}
         if truth is not None and truth.is_file():
             records["truth"] = file_records({"": truth})
@@ -309,21 +299,18 @@ def evaluation_as(report: Report) -> Callable[..., Result]:
             "variants": {one: VARIANTS[one] for one in variants},
             "definitions": DEFINITIONS,
             "openset_accuracy_rules": ACCURACY_RULES,
-            **intervals,
+            **resampled,
         }
-        if left is not None:
-            about["option_files"]["without_kin"] = dict.fromkeys(left.of, left.record)
         scored = [
             Scored(
                 part=part or "",
-                split=left.record["name"] if left is not None and name in left.of else "",
                 variant=one,
                 found=measured,
                 truth={"labels": read["scores"][name].file["labels_sha256"]},
                 predictions={name: read["scores"][name].file},
                 operating_point={"scores": tests[name].kind, "background": _background(tests[name])},
                 method=name,
-                pinned=bool(part) and (left is None or name not in left.of),
+                pinned=bool(part),
                 of_several=True,
             )
             for name, of_variants in found.items()
@@ -331,7 +318,6 @@ def evaluation_as(report: Report) -> Callable[..., Result]:
         ]
         notes = [f"{name} has no background column, and no number of the variant table2" for name in tests
                  if not found[name]]  # fmt: skip
-        notes += () if left is None else left.notes
         return Result(report, about, scored=scored, columns={"scores": tests}, notes=notes)
 
     return evaluate
@@ -508,21 +494,6 @@ def _classes(test: ClassScores, shares: Sequence[float | None]) -> list[dict[str
 
 def _background(data: ClassScores) -> str:
     return "a column" if data.background is not None else "none" if data.sums_to_one else "removed"
-
-
-def _intervals(found: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings of a bootstrap, and its intervals as rows."""
-    kinds = {"": found["intervals"], found["differences_to"]: found["differences"]}
-    rows = [
-        {"method": name, "compared_with": other, "measure": measure, "reason": "", **cell}
-        for other, of_methods in kinds.items()
-        for name, cells in of_methods.items()
-        if "reason" not in cells
-        for measure, cell in cells.items()
-    ]
-    apart = {name: one["reason"] for name, one in found["differences"].items() if "reason" in one}
-    settings = {key: value for key, value in found.items() if key not in ("intervals", "differences")}
-    return {"bootstrap": settings | {"not_compared": apart}, "intervals": rows}
 
 
 TABLES = (

@@ -13,7 +13,6 @@ from curation.errors import EvaluationError, UsageError
 from curation.evaluation.measures import Measured, Scored
 from curation.evaluation.problem import (
     MOST_LISTED,
-    CategoryIds,
     ClassRoles,
     Int64s,
     KnownClasses,
@@ -23,7 +22,9 @@ from curation.evaluation.problem import (
     classes_of_source,
     of_classes,
 )
-from curation.evaluation.readers import Policy, ReadDetections, is_voc_results, read_coco_results, read_voc_results
+from curation.evaluation.problem import CategoryIds as CategoryIds
+from curation.evaluation.readers import Policy as Policy
+from curation.evaluation.readers import ReadDetections, is_voc_results, read_coco_results, read_voc_results
 from curation.evaluation.result import stem_of, truth_digests
 from curation.evaluation.truth import Part, ground_truth, places_of
 from curation.manifest.added_boxes import AddedBoxes, BoxedImage, read_added_boxes, with_added_boxes
@@ -32,25 +33,6 @@ from curation.progress import stage
 from curation.sources.source import Source
 from curation.sources.source_specs import BadBoxes
 
-__all__ = [
-    "POLICY",
-    "READING",
-    "BadBoxes",
-    "CategoryIds",
-    "OnePart",
-    "Policy",
-    "Reading",
-    "Truth",
-    "about",
-    "by_name",
-    "classes_listed",
-    "detections_of",
-    "file_records",
-    "known_classes",
-    "manifest_record",
-    "places_in",
-    "require_manifest_for_ids",
-]
 Given = TypeVar("Given")
 Truth = Path | Source
 """A COCO JSON file, a dataset root, or a source that is open already."""

@@ -26,10 +26,8 @@ MAX_BYTES = 64 << 20
 MAX_TEXT = 200
 MAX_ENTRIES = 64
 MAX_COUNT = 2**63 - 1
-_FOREIGN = "-1 in the file, which torchmetrics and pycocotools write for undefined"
 _ROUNDING = 1e-9
 """Of the last digits, by which a mean may pass the end of a range."""
-_UNDEFINED_BELOW = ("share", "%")
 Count = Annotated[int, Meta(ge=0, le=MAX_COUNT)]
 Digest = Annotated[str, Meta(pattern=r"^sha256:[0-9a-f]{64}\Z")]
 Texts = Annotated[dict[str, str], Meta(max_length=MAX_ENTRIES)]
@@ -54,13 +52,12 @@ class Evaluator(_Record, frozen=True):
     algorithm: Count
 
 
-class Metric(_Record, frozen=True, omit_defaults=True):
-    """One number; None where it is undefined, with the reason where the file says -1 for that, as others do."""
+class Metric(_Record, frozen=True):
+    """One number; None where it is undefined."""
 
     value: Annotated[int, Meta(ge=-MAX_COUNT, le=MAX_COUNT)] | float | None
     unit: str
     better: Better
-    undefined: str = ""
 
 
 class Row(_Record, frozen=True):
@@ -207,13 +204,7 @@ def _checked(fields: Any, where: str) -> Row:
         ) from None
     if row.pinned and not (row.manifest and row.part):
         raise LeaderboardError("A row is pinned by a manifest that it does not name", where=where)
-    # Our own rows say null. A row that was made of torchmetrics' or pycocotools' numbers holds their -1: no share is.
-    foreign = {
-        name: msgspec.structs.replace(one, value=None, undefined=_FOREIGN)
-        for name, one in row.metrics.items()
-        if _is_foreign(one)
-    }
-    return msgspec.structs.replace(row, metrics=row.metrics | foreign) if foreign else row
+    return row
 
 
 def _texts(value: Any) -> Iterator[str]:
@@ -225,34 +216,27 @@ def _texts(value: Any) -> Iterator[str]:
             yield from (key, *_texts(one))
 
 
-def _is_foreign(metric: Metric) -> bool:
-    return metric.value == -1 and metric.unit in _UNDEFINED_BELOW
-
-
 def check_numbers(row: Row, measures: Sequence[Measure], where: str) -> None:
     """Raise `LeaderboardError` for a number that its measure, where it is known, or its unit cannot have."""
     for name, metric in row.metrics.items():
-        _check_number(metric, measure_of(measures, name), f"{where}: {name}")
-
-
-def _check_number(metric: Metric, known: Measure | None, where: str) -> None:
-    if metric.value is not None and not _is_foreign(metric):
-        # A row that calls a high error good would stand first, and so would a share that is written in percent.
+        known = measure_of(measures, name)
+        # A row that calls a high error good would come first, and so would a share that is written in percent.
         least, most = range_of(metric.unit, known)
-        if not (least - _ROUNDING <= metric.value <= most * (1 + _ROUNDING) and math.isfinite(metric.value)):
+        value = metric.value
+        if value is not None and not (least - _ROUNDING <= value <= most * (1 + _ROUNDING) and math.isfinite(value)):
             raise LeaderboardError(
                 "A number is outside the range of its measure",
-                where=where,
-                expected=f"{least:g} to {most:g}, unit {metric.unit}",
-                found=str(metric.value),
+                where=f"{where}: {name}",
+                expected=f"{least:g} to {most:g}, unit {metric.unit}; null where undefined",
+                found=str(value),
             )
-    if known and (known.better, known.unit) != (metric.better, metric.unit):
-        raise LeaderboardError(
-            "A number is not what the benchmark defines",
-            where=where,
-            expected=f"{known.better} is better, unit {known.unit}",
-            found=f"{metric.better} is better, unit {metric.unit}",
-        )
+        if known and (known.better, known.unit) != (metric.better, metric.unit):
+            raise LeaderboardError(
+                "A number is not what the benchmark defines",
+                where=f"{where}: {name}",
+                expected=f"{known.better} is better, unit {known.unit}",
+                found=f"{metric.better} is better, unit {metric.unit}",
+            )
 
 
 @dataclass(frozen=True, slots=True)

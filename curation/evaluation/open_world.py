@@ -6,10 +6,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from functools import partial
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -56,7 +56,7 @@ from curation.evaluation.problem import (
 from curation.evaluation.readers import ReadDetections, read_task_detections
 from curation.evaluation.result import Column, Figure, Report, Result, Scored, Tidy, stem_of, truth_digests
 from curation.evaluation.truth import REPEATS, Repeats, TaskTruth, read_image_list, task_truth
-from curation.evaluation.variants import Rules, round_as_text, select
+from curation.evaluation.variants import Rules, offer, round_as_text, select
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
 from curation.progress import steps
@@ -108,8 +108,8 @@ DEFINITIONS: dict[str, str] = {
     "WI_at_recall": "WI at recalls 0.1 to 0.9; table impact: 0.01 to 1.00, both denominators",
     "on": "IoU of the variant's matching threshold with the object, whatever its other detections",
 }
-_RE_OWOD = "Revisiting Open World Object Detection"
-_WI = f"{_RE_OWOD}, equation 1; recall 0.8 as in the code of Towards Open World Object Detection"
+_REVISITING = "Revisiting Open World Object Detection"
+_WI = f"{_REVISITING}, equation 1; recall 0.8 as in the code of Towards Open World Object Detection"
 _AOSE = "Miller et al., ICRA 2018"
 _NO_UNKNOWN = "no unknown object counts in the task"
 _NO_CLASSES = "no such class has objects"
@@ -120,7 +120,7 @@ _AT_THE_END = {
 
 
 def _measure(
-    key: str, name: str, unit: Unit, better: Better | None = None, *, source: str = _RE_OWOD, ranked: bool = False,
+    key: str, name: str, unit: Unit, better: Better | None = None, *, source: str = _REVISITING, ranked: bool = False,
     of: str = "", undefined: str = _NO_UNKNOWN,
 ) -> Measure:  # fmt: skip
     formula = DEFINITIONS[of or key.partition("@")[0]]
@@ -141,7 +141,7 @@ MEASURES = (
     _lower("WI", "wilderness impact at recall 0.8", "ratio", ranked=True, source=_WI),
     _lower("WI_closed_set_denominator", "wilderness impact, closed-set denominator", "ratio",
            source="The Overlooked Elephant of Object Detection: Open Set"),
-    _lower("WI_at_recall@{recall}", "wilderness impact", "ratio", source=f"{_RE_OWOD}, equation 1"),
+    _lower("WI_at_recall@{recall}", "wilderness impact", "ratio", source=f"{_REVISITING}, equation 1"),
     _higher("AP_unknown", "average precision of class unknown", "%"),
     _higher("P_unknown", "precision of class unknown", "%", undefined="no detection called unknown counts"),
     _higher("UDR_excl_known_tp", "UDR without known true positives", "%", of=_EXCL),
@@ -203,79 +203,97 @@ TABLES = (
 """What a result has beside its measures, a row a class, an original class, a recall, a threshold."""
 
 
-def outcomes(truth: TaskTruth, detections: Detections, rules: Rules) -> Outcomes:
-    """Return what becomes of each detection under a variant."""
-    objects, detections = _compared(truth, scored_of(truth, detections, rules), rules)
-    matches = assign(objects, detections, rules)
-    positive = positives(objects, rules)
-    unknown = objects.label == truth.unknown
-    known_rows = np.flatnonzero(detections.label < truth.unknown)
-    # The official A-OSE and WI count an overlap with a difficult unknown object too.
-    pairs = pairs_on(objects, detections, unknown if rules.text else unknown & positive, rules, known_rows)
-    hit = np.zeros(len(detections), bool)
-    hit[pairs.row] = True
-    is_free = rules.taken == "best_free"
-    lines = truth.lines[objects.image[positive]]
-    return Outcomes(
-        label=detections.label,
-        scores=detections.scores,
-        outcome=matches.outcome,
-        n_positive=np.bincount(objects.label[positive], lines, len(objects.classes)).astype(np.int64),
-        target=unknown & positive,
-        taken=matches.truth,
-        pairs=pairs,
-        decided_by_order=count_tie_sensitive(
-            detections,
-            kinds(matches.outcome, hit),
-            claim=None if is_free else np.where(hit, -1, matches.claim),
-            free=is_free,
-            read_at_first=True,
-        ),
-    )
+@dataclass(frozen=True)
+class TaskScene:
+    """One task under one variant: truth and detections as the variant reads them, and what it makes of them, once.
 
-
-def scored_of(truth: TaskTruth, detections: Detections, rules: Rules) -> Detections:
-    """Return the detections that a variant scores: those of known classes from a score on, where it says so."""
-    if rules.known_score_min < 0:
-        return detections
-    return detections.take((detections.label == truth.unknown) | (detections.scores > rules.known_score_min))
-
-
-def _compared(truth: TaskTruth, detections: Detections, rules: Rules) -> tuple[GroundTruth, Detections]:
-    """Return both with the boxes that a variant compares: as given, or as the official evaluator reads them.
-
-    That one reads tenths of a pixel: whole numbers here, so that IoU is exact. Ground truth:
-    ``int(x + 1), int(y + 1), int(x + w + 1), int(y + h + 1)``, inclusive; as `int` truncates. Boxes that were such
-    corners in the annotation file stay as they are. Left and upper edges of detections may be moved besides.
+    Attributes
+    ----------
+    truth : TaskTruth
+    given : Detections
+        Labels as in `truth`; the last is unknown.
+    rules : Rules
     """
-    objects, shift = truth.truth, rules.box_offset
-    if not rules.text:
-        return objects, detections
-    x, y, w, h = objects.boxes.T
-    further = np.where(truth.voc_corners[objects.image], 0, 1)
-    left, top = np.trunc(x + 1) - 1, np.trunc(y + 1) - 1
-    right, bottom = np.trunc(x + w + further), np.trunc(y + h + further)
-    corners = np.stack([left, top, right - left, bottom - top], axis=1)
-    moved = detections.boxes + np.array([shift, shift, -shift, -shift]) if shift else detections.boxes
-    text = round_as_text(replace(detections, boxes=moved))
-    return replace(objects, boxes=corners * 10), replace(text, boxes=np.rint(text.boxes * 10))
 
+    truth: TaskTruth
+    given: Detections
+    rules: Rules
 
-def single_outcomes(truth: TaskTruth, detections: Detections, rules: Rules) -> SingleOutcomes:
-    """Return what became of each detection and object under a variant, as `outcomes` matched them."""
-    found = outcomes(truth, detections, rules)
-    scored = scored_of(truth, detections, rules)
-    return SingleOutcomes.of(
-        truth.truth,
-        scored,
-        rules,
-        outcome=found.outcome,
-        taken=found.taken,
-        pairs=found.pairs,
-        unknown=truth.truth.label == truth.unknown,
-        counted=positives(truth.truth, rules),
-        compared=_compared(truth, scored, rules),
-    )
+    @cached_property
+    def detections(self) -> Detections:
+        """The detections that are scored: those of known classes from a score on, where the variant says so."""
+        if self.rules.known_score_min < 0:
+            return self.given
+        return self.given.take(
+            (self.given.label == self.truth.unknown) | (self.given.scores > self.rules.known_score_min)
+        )
+
+    @cached_property
+    def compared(self) -> tuple[GroundTruth, Detections]:
+        """Both with the boxes that are compared: as given, or as the official evaluator reads them.
+
+        That one reads tenths of a pixel: whole numbers here, so that IoU is exact. Ground truth:
+        ``int(x + 1), int(y + 1), int(x + w + 1), int(y + h + 1)``, inclusive; as `int` truncates. Boxes that were such
+        corners in the annotation file stay as they are. Left and upper edges of detections may be moved besides.
+        """
+        objects, shift, detections = self.truth.truth, self.rules.box_offset, self.detections
+        if not self.rules.text:
+            return objects, detections
+        x, y, w, h = objects.boxes.T
+        further = np.where(self.truth.voc_corners[objects.image], 0, 1)
+        left, top = np.trunc(x + 1) - 1, np.trunc(y + 1) - 1
+        right, bottom = np.trunc(x + w + further), np.trunc(y + h + further)
+        corners = np.stack([left, top, right - left, bottom - top], axis=1)
+        moved = detections.boxes + np.array([shift, shift, -shift, -shift]) if shift else detections.boxes
+        text = round_as_text(replace(detections, boxes=moved))
+        return replace(objects, boxes=corners * 10), replace(text, boxes=np.rint(text.boxes * 10))
+
+    @cached_property
+    def outcomes(self) -> Outcomes:
+        """What becomes of each detection, and which unknown objects those of known classes lie on."""
+        rules, unknown_label = self.rules, self.truth.unknown
+        objects, detections = self.compared
+        matches = assign(objects, detections, rules)
+        positive = positives(objects, rules)
+        unknown = objects.label == unknown_label
+        known_rows = np.flatnonzero(detections.label < unknown_label)
+        # The official A-OSE and WI count an overlap with a difficult unknown object too.
+        pairs = pairs_on(objects, detections, unknown if rules.text else unknown & positive, rules, known_rows)
+        hit = np.zeros(len(detections), bool)
+        hit[pairs.row] = True
+        is_free = rules.taken == "best_free"
+        lines = self.truth.lines[objects.image[positive]]
+        return Outcomes(
+            label=detections.label,
+            scores=detections.scores,
+            outcome=matches.outcome,
+            n_positive=np.bincount(objects.label[positive], lines, len(objects.classes)).astype(np.int64),
+            target=unknown & positive,
+            taken=matches.truth,
+            pairs=pairs,
+            decided_by_order=count_tie_sensitive(
+                detections,
+                kinds(matches.outcome, hit),
+                claim=None if is_free else np.where(hit, -1, matches.claim),
+                free=is_free,
+                read_at_first=True,
+            ),
+        )
+
+    def single_outcomes(self) -> SingleOutcomes:
+        """Return what became of each detection and object."""
+        found, objects = self.outcomes, self.truth.truth
+        return SingleOutcomes.of(
+            objects,
+            self.detections,
+            self.rules,
+            outcome=found.outcome,
+            taken=found.taken,
+            pairs=found.pairs,
+            unknown=objects.label == self.truth.unknown,
+            counted=positives(objects, self.rules),
+            compared=self.compared,
+        )
 
 
 def evaluate_task(
@@ -290,18 +308,18 @@ def evaluate_task(
         Labels as in `truth`; the last is unknown.
     variants : sequence of Rules
     """
-    cached: dict[Rules, Outcomes] = {}
+    scenes: dict[Rules, TaskScene] = {}
     measured = {}
     for rules in variants:
         # Variants that differ in AP alone share the rest.
         same = replace(rules, name="", meaning="", average_precision="area")
-        if same not in cached:
-            cached[same] = outcomes(truth, detections, rules)
-        measured[rules.name] = _measured(truth, scored_of(truth, detections, rules), cached[same], rules)
+        scene = scenes.setdefault(same, TaskScene(truth, detections, rules))
+        measured[rules.name] = _measured(scene, rules)
     return measured
 
 
-def _measured(truth: TaskTruth, detections: Detections, found: Outcomes, rules: Rules) -> Measured:
+def _measured(scene: TaskScene, rules: Rules) -> Measured:
+    truth, found = scene.truth, scene.outcomes
     points = recall_points(
         found, truth.unknown, without_objects=rules.impact_without_objects, added=rules.added_objects
     )
@@ -323,7 +341,7 @@ def _measured(truth: TaskTruth, detections: Detections, found: Outcomes, rules: 
         # The code prints 0 where no class has detections; where the first of all are ignored it has 0 / 0.
         read = impact[name] if points else [nothing] * len(impact[name])
         impact[name] = read if found.target.any() else [None] * len(read)
-    counts = _counts(truth, detections, found, rules)
+    counts = _counts(truth, found)
     originals = (unknown_by_class(truth, found, one) if found.target.any() else None) or {}
     tables = {
         "classes": classes,
@@ -416,7 +434,7 @@ def _points(by_class: Mapping[str, Mapping[str, list[Any]]]) -> dict[str, list[A
     }
 
 
-def _counts(truth: TaskTruth, detections: Detections, found: Outcomes, rules: Rules) -> dict[str, Any]:
+def _counts(truth: TaskTruth, found: Outcomes) -> dict[str, Any]:
     objects, lines = truth.truth, int(truth.lines.sum())
     is_unknown = found.label == truth.unknown
     per_image = {"all": len(is_unknown), "known": int((~is_unknown).sum()), "unknown": int(is_unknown.sum())}
@@ -615,16 +633,13 @@ def evaluation_as(report: Report, variants: Iterable[Rules], notes: tuple[str, .
             scored=scored,
             notes=[*told, *(note for one in scored if one.found for note in one.found.notes)],
             outcomes=lambda: {
-                f"{name}/{each.name}": [single_outcomes(found, read.detections, each)]
+                f"{name}/{each.name}": [TaskScene(found, read.detections, each).single_outcomes()]
                 for name, (found, read) in inputs.items()
                 for each in rules
             },
         )
 
-    # The variants of a benchmark are data, and the words of an option at once.
-    choice: Any = Literal
-    words = (*known, "all")
-    evaluate.__annotations__["variant"] = choice[words] | tuple[choice[words], ...]
+    offer(evaluate, known)
     return evaluate
 
 

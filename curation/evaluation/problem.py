@@ -239,11 +239,11 @@ def read_class_file(path: Path, form: type[Form], example: str, *, what: str = "
 
 
 class ClassFile(msgspec.Struct):
-    """What a file of known and unknown classes says; `taxonomy` is of open-set detection with defined unknowns."""
+    """What a file of known and unknown classes says, and what the two are to each other."""
 
     known: Annotated[Names, Meta(min_length=1)]
     unknown: Names = ()
-    taxonomy: str = "OSOD-III"
+    taxonomy: str = ""
 
 
 def class_file(path: Path) -> ClassFile:
@@ -393,7 +393,7 @@ class ClassRoles:
     other_numbers : tuple of int
         Ids of another numbering of the same classes, to recognise detections that use it.
     taxonomy : str
-        What a known class is to an unknown one (``OSOD-III``); ``""`` where nothing says it.
+        What a known class is to an unknown one; ``""`` where nothing says it.
     """
 
     name: str

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
@@ -34,9 +34,9 @@ from curation.near_names import warn_of_near_names
 from curation.sources.source import Source
 
 Boxes = Literal["error", "empty"]
+Name = TypeVar("Name")
 _SHOWN = 80
 _UNKNOWN = -1
-_DISAGREE = "A detection's category and category_id name different classes"
 CALLED_UNKNOWN = "left out: detections called unknown, which no measure of known classes counts"
 
 
@@ -182,19 +182,48 @@ def _labels(records: Records, columns: RawColumns, truth: GroundTruth) -> Int32s
     table |= {name: place for place, name in enumerate(truth.classes) if name in names}
     table |= {number: place for place, number in enumerate(truth.class_numbers) if number in used}
     label = records.labels(table)
-    refused = label < _UNKNOWN
-    if refused.any():
-        row = int(np.argmax(refused))
-        raise PredictionError(
-            _DISAGREE if label[row] == DISAGREEING else "A detection has a category that is not known",
-            where=columns.place(row),
-            expected=f"category_id of a known class: {_list(truth)}; or unknown "
-            f"({', '.join(map(str, truth.unknown_numbers))})",
-            found=records.named(row),
-            hint=other_numbering(used, truth.other_numbers, from_truth=truth.ids_from_truth)
-            or "leave out detections of other classes; give names (category) where ids are in doubt",
-        )
+    _require_classes(
+        records,
+        label,
+        columns,
+        least=_UNKNOWN,
+        expected=f"category_id of a known class: {_list(truth)}; or unknown "
+        f"({', '.join(map(str, truth.unknown_numbers))})",
+        hint=other_numbering(used, truth.other_numbers, from_truth=truth.ids_from_truth),
+    )
     return label
+
+
+def _require_classes(
+    records: Records,
+    labels: Int32s,
+    columns: RawColumns,
+    *,
+    least: int,
+    expected: str,
+    hint: str | None,
+    task: str = "",
+) -> None:
+    """Refuse detections whose label is below `least`: of no class that is known here, or unknown in the task."""
+    refused = labels < least
+    if not refused.any():
+        return
+    row = int(np.argmax(refused))
+    what = {
+        _UNKNOWN: f"A detection has a class that is unknown in task {task}",
+        STRANGE: "A detection has a category that " + (f"task {task} does not name" if task else "is not known"),
+        DISAGREEING: "A detection's category and category_id name different classes",
+    }[int(labels[row])]
+    advice = "leave out detections of other classes; give names (category) where ids are in doubt"
+    if labels[row] == _UNKNOWN:
+        advice = "--on-error stray=drop leaves out detections of classes that are unknown in the task, and counts them"
+    raise PredictionError(
+        what,
+        where=columns.place(row),
+        expected=expected,
+        found=f"{records.named(row)}; such detections: {int(refused.sum())}",
+        hint=hint or advice,
+    )
 
 
 def other_numbering(used: Collection[int], other: Collection[int], *, from_truth: bool = True) -> str | None:
@@ -285,57 +314,42 @@ def locate(ids: Sequence[int | str] | Int64s, truth: GroundTruth, columns: RawCo
     PredictionError
         The annotation file names images by texts and a detection by a number: its position would be a guess.
     """
-    if isinstance(ids, np.ndarray):
-        if truth.image_names is None:
-            return find(ids, truth.image_numbers)
-        ids = ids.tolist()
-    if truth.image_names is None:
-        numbers = [one if isinstance(one, int) else native_number(one) for one in ids]
-        known = np.array([number is not None for number in numbers], np.bool_)
-        position, found = find(np.array([number or 0 for number in numbers], np.int64), truth.image_numbers)
-        return _by_stem(ids, truth, position, found & known)
-    names: dict[int | str, int] = {name: number for number, name in enumerate(truth.image_names)}
-    place = _places_of_numerals(truth) | names
-    for row, one in enumerate(ids):
-        if isinstance(one, int) and place.get(one, _AMBIGUOUS) == _AMBIGUOUS:
-            raise PredictionError(
-                "A detection names its image by a number, the ground truth by a text",
-                where=columns.place(row),
-                expected=f"an image_id such as {truth.image_names[0]!r:.80}, or the number that one file is named by",
-                found=f"{one}, {'which names several files' if one in place else 'by which no file is named'}",
-                hint="use the ids of the annotation file that the detector was given",
-            )
-    position = np.array([place.get(one, -1) for one in ids], np.int32)
-    return _by_stem(ids, truth, np.maximum(position, 0), position >= 0)
+    names = truth.image_names
+    if isinstance(ids, np.ndarray) and names is None:
+        return find(ids, truth.image_numbers)
+    given: Sequence[int | str] = ids.tolist() if isinstance(ids, np.ndarray) else ids
+    place: dict[int | str, int] = dict(_positions(truth.image_stems).items())
+    if names is None:
+        own = {number: position for position, number in enumerate(truth.image_numbers.tolist())}
+        place.update(own.items())
+        numbers = (one if isinstance(one, int) else native_number(one) for one in given)
+        keys = [
+            one if number is None or number not in own else number for one, number in zip(given, numbers, strict=True)
+        ]
+    else:
+        numerals = (int(one) if one.isascii() and one.isdigit() and len(one) < _NUMERAL else None
+                    for one in truth.image_stems)  # fmt: skip
+        place |= {key: position for key, position in _positions(numerals).items() if key is not None}
+        place |= {name: position for position, name in enumerate(names)}
+        keys = list(given)
+        for row, one in enumerate(given):
+            if isinstance(one, int) and place.get(one, _AMBIGUOUS) == _AMBIGUOUS:
+                raise PredictionError(
+                    "A detection names its image by a number, the ground truth by a text",
+                    where=columns.place(row),
+                    expected=f"an image_id such as {names[0]!r:.80}, or the number that one file is named by",
+                    found=f"{one}, {'which names several files' if one in place else 'by which no file is named'}",
+                    hint="use the ids of the annotation file that the detector was given",
+                )
+    position = np.array([place.get(key, -1) for key in keys], np.int32)
+    return np.maximum(position, 0), position >= 0
 
 
-def _by_stem(
-    ids: Sequence[int | str] | Int64s, truth: GroundTruth, position: Int32s, found: Bools
-) -> tuple[Int32s, Bools]:
-    """Find the images that some detections name by a text that is no id, but the stem of one file."""
-    missing = [row for row in np.flatnonzero(~found).tolist() if isinstance(ids[row], str)]
-    if missing and truth.image_stems:
-        place = _places_of_stems(truth)
-        named = np.array([place.get(str(ids[row]), -1) for row in missing], np.int32)
-        position[missing] = np.maximum(named, 0)
-        found[missing] = named >= 0
-    return position, found
-
-
-def _places_of_stems(truth: GroundTruth) -> dict[str, int]:
-    """Return the position of each image by the stem of its file, `_AMBIGUOUS` where two have one (a/1.jpg, b/1.jpg)."""
-    places: dict[str, int] = {}
-    for place, stem in enumerate(truth.image_stems):
-        places[stem] = place if stem not in places else _AMBIGUOUS
-    return places
-
-
-def _places_of_numerals(truth: GroundTruth) -> dict[int | str, int]:
-    """Return the position of each image whose file has a number for a name, `_AMBIGUOUS` where two have (1, 01)."""
-    places: dict[int | str, int] = {}
-    for place, stem in enumerate(truth.image_stems):
-        if stem.isascii() and stem.isdigit() and len(stem) < _NUMERAL:
-            places[int(stem)] = place if int(stem) not in places else _AMBIGUOUS
+def _positions(names: Iterable[Name]) -> dict[Name, int]:
+    """Return the position of each name, `_AMBIGUOUS` of one that two images have (a/1.jpg, b/1.jpg)."""
+    places: dict[Name, int] = {}
+    for position, name in enumerate(names):
+        places[name] = _AMBIGUOUS if name in places else position
     return places
 
 
@@ -386,7 +400,7 @@ def read_voc_results(path: Path, truth: GroundTruth, policy: Policy | None = Non
         As `read_coco_results`, and for a file of a class that is not known. The message names the line.
     """
     policy = policy or Policy()
-    places = _places_of_stems(truth)
+    places = _positions(truth.image_stems)
     label_of = {name: number for number, name in enumerate(truth.classes)}
     found, digests = list[Detections](), list[str]()
     rows, left_out = 0, Counter[str]()
@@ -474,22 +488,14 @@ def _parse(data: bytes, path: Path) -> tuple[list[str], RawColumns]:
         if len(entries) != _FIELDS or len(entries[0]) > _LONGEST[0] or max(map(len, entries[1:])) > _LONGEST[1]:
             raise _line_error(path, row, lines[row])
     numbers = np.empty((len(fields), _FIELDS - 1), np.float64)
-    try:
-        numbers[:] = np.array([entries[1:] for entries in fields]).reshape(numbers.shape).astype(np.float64)
-    except ValueError:
-        row = next(row for row, entries in enumerate(fields) if not all(map(_is_number, entries[1:])))
-        raise _line_error(path, row, lines[row]) from None
+    for row, entries in enumerate(fields):
+        try:
+            numbers[row] = [float(entry) for entry in entries[1:]]
+        except ValueError:
+            raise _line_error(path, row, lines[row]) from None
     x1, y1, x2, y2 = numbers[:, 1:].T
     boxes = np.stack([x1 - 1, y1 - 1, x2 - x1 + 1, y2 - y1 + 1], axis=1)
     return [entries[0] for entries in fields], RawColumns(boxes, numbers[:, 0], str(path), "line", 1)
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _line_error(path: Path, row: int, line: str) -> PredictionError:
@@ -543,43 +549,19 @@ def read_task_detections(path: Path, truth: TaskTruth, source: Source, policy: P
 
 def _task_labels(records: Records, columns: RawColumns, truth: TaskTruth, source: Source, policy: Policy) -> Int32s:
     """Return the label of each detection, `_UNKNOWN` where its class is unknown in the task and such are dropped."""
-    table = _label_table(truth, source)
+    table, task = _label_table(truth, source), truth.task
     labels = records.labels(table)
-    refused = labels < (_UNKNOWN if policy.stray == "drop" else 0)
-    if not refused.any():
-        return labels
-    row, count, task = int(np.argmax(refused)), int(refused.sum()), truth.task
-    label = int(labels[row])
-    what = {
-        _UNKNOWN: f"A detection has a class that is unknown in task {task.name}",
-        STRANGE: "A detection has a category that the task does not name",
-        DISAGREEING: _DISAGREE,
-    }[label]
-    hint = other_numbering(records.used_ids, task.other_numbers, from_truth=task.numbers is None)
-    if not hint and label == _UNKNOWN:
-        hint = (
-            "--on-error stray=drop leaves out detections of classes that are unknown in the task, and reports how many"
-        )
-    elif not hint:
-        hint = (
-            "give names (category) where ids are in doubt; without a category of its own, unknown has id "
-            f"{task.unknown_numbers[0]}"
-        )
-        if label == STRANGE and task.rest and records.category_ids[row] is not None:
-            hint += (
-                f"; the truth has no ids for classes that are unknown in task {task.name}: with names, "
-                "--on-error stray=drop leaves detections of these out"
-            )
-    unknown = [str(key) for key, place in table.items() if place == truth.unknown]
-    pairs = zip(truth.truth.class_numbers, truth.truth.classes, strict=True)
-    known = ", ".join(f"{number} {name}" for number, name in pairs if name in set(task.known))
-    raise PredictionError(
-        what,
-        where=columns.place(row),
-        expected=f"unknown ({' or '.join(unknown)}), or a known class: {known[:300]}",
-        found=f"{records.named(row)}; {count} such {'detection' if count == 1 else 'detections'}",
-        hint=hint,
+    unknown = [str(key) for key, label in table.items() if label == truth.unknown]
+    _require_classes(
+        records,
+        labels,
+        columns,
+        least=_UNKNOWN if policy.stray == "drop" else 0,
+        task=task.name,
+        expected=f"unknown ({' or '.join(unknown)}), or a known class: {_list(truth.truth)}",
+        hint=other_numbering(records.used_ids, task.other_numbers, from_truth=task.numbers is None),
     )
+    return labels
 
 
 def _label_table(truth: TaskTruth, source: Source) -> dict[int | str | None, int]:

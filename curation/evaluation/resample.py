@@ -60,6 +60,13 @@ class Resampled:
     estimate: Statistics
     samples: Mapping[str, Floats]
 
+    def minus(self, other: Resampled) -> Resampled:
+        """Return the differences to other statistics of the same draws."""
+        return Resampled(
+            {name: one - other.estimate[name] for name, one in self.estimate.items()},
+            {name: one - other.samples[name] for name, one in self.samples.items()},
+        )
+
     def intervals(self, name: str, tail: float) -> Any:
         """Return the interval of a statistic: a dict, or an array of them of the shape of the statistic."""
         estimate, samples = np.asarray(self.estimate[name], np.float64), self.samples[name]
@@ -142,6 +149,17 @@ def tail_of(confidence: str) -> float:
     return float((1 - value) / 2)
 
 
+def settings_of(definition: str, scaled_to: str, replicates: int, seed: int, confidence: str) -> dict[str, Any]:
+    """Return what a result says of a bootstrap."""
+    return {
+        "definition": definition,
+        "generator": GENERATOR.format(scaled_to),
+        "replicates": replicates,
+        "seed": seed,
+        "confidence": confidence,
+    }
+
+
 def wilderness_intervals(
     closed: GroundTruth,
     closed_detections: Detections,
@@ -208,14 +226,8 @@ def wilderness_intervals(
     )
     found = resample(sampler.statistics, (closed.n_images, wilderness.n_images), replicates=replicates, seed=seed)
     cells = {name: found.intervals(name, tail) for name in found.estimate}
-    return {
-        "definition": WILDERNESS_DEFINITION,
-        "generator": GENERATOR.format("image count"),
-        "replicates": replicates,
-        "seed": seed,
-        "confidence": confidence,
-        "intervals": list(_interval_rows(cells, list(levels), tenth_names(recalls_tenths))),
-    }
+    settings = settings_of(WILDERNESS_DEFINITION, "image count", replicates, seed, confidence)
+    return settings | {"intervals": list(_interval_rows(cells, list(levels), tenth_names(recalls_tenths)))}
 
 
 def _interval_rows(cells: Mapping[str, Any], levels: Sequence[str], recalls: Sequence[str]) -> Iterator[dict[str, Any]]:
@@ -423,7 +435,7 @@ def class_bootstrap(
     seed: int = 0,
     confidence: str = "0.95",
     queries: Sequence[str] = QUERIES,
-) -> dict[str, Any]:
+) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Return intervals of each classifier, and of each one's difference to the first; see `CLASS_DEFINITION`.
 
     The same seed gives the same intervals on every machine, for every NumPy version; replicate i is the same whatever
@@ -444,11 +456,14 @@ def class_bootstrap(
 
     Returns
     -------
-    dict
-        ``intervals[name][measure]`` and ``differences[name][measure]``: ``{"estimate", "low", "high", "undefined"}``,
-        with None and a ``reason`` where undefined. Measures: ``accuracy``, ``gamma_plus``, and per group, as in
-        ``unknown.auroc``: ``ccr_at_fpr.0.01``, ``auroc``, ``gamma_minus``, ``gamma``. Also ``units``: what was drawn of
-        each group, and how many.
+    settings : dict
+        ``units``: what was drawn of each group of a classifier, and how many; ``differences_to``: the first classifier;
+        ``not_compared``: why another one cannot be compared with it.
+    rows : list of dict
+        ``method``; ``compared_with``, the first classifier where the row is of a difference, else ``""``; ``measure``:
+        ``accuracy``, ``gamma_plus``, and per group, as in ``unknown.auroc``: ``ccr_at_fpr.0.01``, ``auroc``,
+        ``gamma_minus``, ``gamma``; ``estimate``, ``low``, ``high``, None with a ``reason`` where undefined; and
+        ``undefined``, the replicates left out.
 
     Raises
     ------
@@ -456,25 +471,23 @@ def class_bootstrap(
         Parameters out of range.
     """
     tail = tail_of(confidence)
-    found, units = {}, {}
+    found: dict[str, Resampled] = {}
+    units, apart = {}, {}
     for name, data in classifiers.items():
         measured = _Measured(data, queries)
         found[name] = resample(
             measured.statistics, measured.sizes, replicates=replicates, seed=seed, label=f"bootstrap {name[:20]}"
         )
         units[name] = measured.units
-    first = next(iter(classifiers))
-    return {
-        "definition": CLASS_DEFINITION,
-        "generator": GENERATOR.format("number of classes"),
-        "replicates": replicates,
-        "seed": seed,
-        "confidence": confidence,
-        "units": units,
-        "intervals": {name: _class_intervals(one, tail) for name, one in found.items()},
-        "differences_to": first,
-        "differences": {name: _differences(name, first, classifiers, found, tail) for name in list(classifiers)[1:]},
-    }
+    first, *others = classifiers
+    rows = [row for name, one in found.items() for row in _class_intervals(name, "", one, tail)]
+    for name in others:
+        if _same_samples(classifiers[name], classifiers[first]):
+            rows += _class_intervals(name, first, found[name].minus(found[first]), tail)
+        else:
+            apart[name] = f"other samples, or another order, than {first}"
+    settings = settings_of(CLASS_DEFINITION, "number of classes", replicates, seed, confidence)
+    return settings | {"units": units, "differences_to": first, "not_compared": apart}, rows
 
 
 class _Measured:
@@ -579,19 +592,6 @@ def _ratio(part: Any, whole: Any) -> float:
     return float(part / whole) if whole else float("nan")
 
 
-def _differences(
-    name: str, first: str, classifiers: Mapping[str, ClassScores], found: Mapping[str, Resampled], tail: float
-) -> dict[str, Any]:
-    if not _same_samples(classifiers[name], classifiers[first]):
-        return {"reason": f"other samples, or another order, than {first}"}
-    one, other = found[name], found[first]
-    gaps = Resampled(
-        {measure: one.estimate[measure] - other.estimate[measure] for measure in one.estimate},
-        {measure: one.samples[measure] - other.samples[measure] for measure in one.samples},
-    )
-    return _class_intervals(gaps, tail)
-
-
 def _same_samples(one: ClassScores, other: ClassScores) -> bool:
     if one.classes != other.classes or not np.array_equal(one.labels, other.labels):
         return False
@@ -600,11 +600,11 @@ def _same_samples(one: ClassScores, other: ClassScores) -> bool:
     return np.array_equal(one.origin, other.origin)
 
 
-def _class_intervals(found: Resampled, tail: float) -> dict[str, Any]:
-    cells = {measure: found.intervals(measure, tail) for measure in found.estimate}
-    for measure, cell in cells.items():
+def _class_intervals(name: str, compared_with: str, found: Resampled, tail: float) -> Iterator[dict[str, Any]]:
+    for measure in found.estimate:
+        cell = found.intervals(measure, tail)
+        reason = ""
         if cell["estimate"] is None or cell["low"] is None:
-            nothing = dict.fromkeys(("estimate", "low", "high"))
             reason = "undefined on the samples as they are"
-            cells[measure] = {**nothing, "undefined": len(found.samples[measure]), "reason": reason}
-    return cells
+            cell = dict.fromkeys(cell) | {"undefined": len(found.samples[measure])}
+        yield {"method": name, "compared_with": compared_with, "measure": measure, "reason": reason, **cell}

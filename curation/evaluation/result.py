@@ -201,7 +201,7 @@ class Result:
             raise UsageError(
                 "Several things were scored" if found else "No per-detection outcomes",
                 where=self.report.protocol if scored is None else scored[:80],
-                expected="scored=" + " or ".join(found) if found else "owod, osod3, elephant, voc, or the like of owod",
+                expected="scored=" + " or ".join(found) if found else "an evaluation that matches boxes",
             )
         return name, tuple(found[name])
 

@@ -12,7 +12,7 @@ import sys
 import tokenize
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -34,9 +34,9 @@ from curation.evaluation.class_scores import (
     labels_of_names,
     require_same_labels,
     rows_of_part,
+    score_table,
 )
-from curation.evaluation.precision import read_delimited
-from curation.evaluation.problem import Int64s, Stray
+from curation.evaluation.problem import Floats, Int64s, Stray
 from curation.input_files import read_plain
 from curation.parquet_limits import largest_text, text_columns, values_in
 from curation.storage import open_binary
@@ -53,6 +53,7 @@ _LARGEST_TEXTS = 2 << 30
 _LARGE, _HIGHEST_RATIO = 256 << 20, 100
 """Beyond so many bytes, an array of an archive may be so many times its packed size."""
 _LONGEST_HEADER = 1 << 22
+_DOUBLE = np.dtype(np.float64)
 # OSError: a directory that lies about where its members begin. MemoryError: a header too deep to parse. Arrow's errors
 # are these too, but for some of its own.
 _DAMAGE = (
@@ -159,8 +160,18 @@ def _csv(path: Path) -> Columns:
     _require_distinct(names, path)
 
     def read(numbers: Sequence[str], texts: Sequence[str]) -> dict[str, Any]:
+        import pyarrow
+        from pyarrow import csv as arrow_csv
+
+        types = dict.fromkeys(numbers, pyarrow.float64()) | dict.fromkeys(texts, pyarrow.string())
         with readable(path):
-            table = read_delimited(data, names, tuple(numbers), tuple(texts), str(path))
+            table = arrow_csv.read_csv(
+                pyarrow.BufferReader(data),
+                read_options=arrow_csv.ReadOptions(use_threads=False, column_names=names, skip_rows=1),
+                convert_options=arrow_csv.ConvertOptions(
+                    column_types=types, include_columns=list(types), strings_can_be_null=False, null_values=[""]
+                ),
+            )
             return _of_table(table, numbers, texts, path)
 
     return Columns(tuple(names), (), "table", read)
@@ -312,11 +323,12 @@ def _array(stream: IO[bytes], size: int, where: str) -> Array:
     if version not in readers:
         raise ValueError(f"format version {version}")
     shape, fortran, dtype = readers[version](stream, max_header_size=10_000)
-    if dtype.hasobject or dtype.kind not in "fiuU" or len(shape) not in (1, 2):
+    too_exact = dtype.kind == "f" and dtype.itemsize > _DOUBLE.itemsize
+    if dtype.hasobject or dtype.kind not in "fiuU" or too_exact or len(shape) not in (1, 2):
         raise PredictionError(
             "The array does not hold labels, scores or names",
             where=where,
-            expected="one or two dimensions of integers, floats or texts (objects are never unpickled)",
+            expected="one or two dimensions of integers, floats of at most 64 bits, or texts; no objects",
             found=f"shape {shape}, {dtype}"[:200],
         )
     declared = math.prod(shape) * dtype.itemsize
@@ -340,6 +352,31 @@ def _array(stream: IO[bytes], size: int, where: str) -> Array:
             raise ValueError("a text holds what is no character")
     array = np.frombuffer(data, dtype).reshape(shape, order="F" if fortran else "C")
     return array if dtype.isnative else array.astype(dtype.newbyteorder("="))
+
+
+def unlike_precision(stored: Mapping[str, tuple[str, Floats]]) -> str:
+    """Return what is to be said of scores that are compared with each other and stored with unlike digits; "" of none.
+
+    Parameters
+    ----------
+    stored : mapping of str to (str, ndarray of float64)
+        By name, the type that a file holds them in, and the scores. Text counts as ``float64``.
+    """
+    rounded = {name: np.dtype(kind) for name, (kind, _) in stored.items() if np.dtype(kind).kind == "f"}
+    fewest = min(rounded.values(), key=lambda one: one.itemsize, default=_DOUBLE)
+    with np.errstate(over="ignore"):
+        others = [
+            name
+            for name, (_, values) in stored.items()
+            if not np.array_equal(values.astype(fewest).astype(np.float64), values, equal_nan=True)
+        ]
+    if not others:
+        return ""
+    own = ", ".join(name for name, kind in rounded.items() if kind == fewest)
+    return (
+        f"scores of {own} are stored as {fewest}, those of {', '.join(others)} with more digits: what was equal before "
+        "it was rounded differs here, and AUROC, AUPR and FPR95 with it; store all in one type"
+    )
 
 
 SCORE_ARRAYS = ("scores", "logits", "probabilities")
@@ -522,18 +559,17 @@ def read_scores(
     if labels is not None:
         raw = replace(raw, labels=read_npy(labels))
     where = str(path)
-    if raw.scores.ndim != 2 or not raw.scores.size:
-        raise PredictionError(
-            "Scores must be 2-D (N, C)",
-            where=where,
-            expected="a row a sample, a column a class, at least one of each",
-            found=f"shape {raw.scores.shape}",
-        )
-    _require_lengths(raw, where)
-    rows, unmatched = (np.arange(len(raw.scores)), 0)
+    raw = replace(raw, scores=score_table(raw.scores, where))
+    n = len(raw.scores)
+    columns = {"labels": raw.labels, "image names": raw.images, "original classes": raw.origins}
+    for what, column in columns.items():
+        if column is not None and np.shape(column) != (n,):
+            said = f"There are not as many {what} as rows of scores"
+            raise PredictionError(said, where=where, expected=f"shape ({n},)", found=f"shape {np.shape(column)}")
+    rows, unmatched = (np.arange(n), 0)
     if part is not None:
-        rows, unmatched = rows_of_part(raw.images, len(raw.scores), part, where, stray)
-    table = raw.scores if np.array_equal(rows, np.arange(len(raw.scores))) else raw.scores[rows]
+        rows, unmatched = rows_of_part(raw.images, n, part, where, stray)
+    table = raw.scores if np.array_equal(rows, np.arange(n)) else raw.scores[rows]
     numbers, origin, told_by = _labels(raw, rows, classes, part, where)
     scores = class_scores(
         numbers,
@@ -553,23 +589,10 @@ def read_scores(
         scores,
         path.name,
         sha256_of_file(path),
-        len(raw.scores),
+        n,
         told_by if labels is None or told_by != "file" else labels.name,
         {reason: count for reason, count in reported.items() if count},
     )
-
-
-def _require_lengths(raw: ScoreTable, where: str) -> None:
-    n = len(raw.scores)
-    columns = {"labels": raw.labels, "image names": raw.images, "original classes": raw.origins}
-    for what, column in columns.items():
-        if column is not None and (len(column) != n or np.ndim(column) != 1):
-            raise PredictionError(
-                f"There are not as many {what} as rows of scores",
-                where=where,
-                expected=f"shape ({n},)",
-                found=f"shape {np.shape(column)}",
-            )
 
 
 def _labels(
@@ -583,7 +606,7 @@ def _labels(
         origin = np.unique(raw.origins[rows], return_inverse=True)[1].astype(np.int64)
     if part is not None and part.labels is not None:
         if numbers is not None:
-            require_same_labels(numbers, part, rows, where)
+            require_same_labels(numbers, part.labels, part.images, where, len(part.classes.known))
         return part.labels, part.origin, f"part {part.name}"
     if numbers is None:
         raise UsageError(
@@ -625,8 +648,6 @@ def _kind(asked: Kind | Literal["auto"], raw: ScoreTable, where: str) -> Kind:
         return asked
     if raw.name in _KINDS:
         return _KINDS[raw.name]
-    if raw.scores.dtype.kind not in "fiu":
-        return "real"
     totals = raw.scores.sum(axis=1, dtype=np.float64)
     if np.isnan(totals).any():
         return "real"

@@ -88,7 +88,8 @@ class Table:
         """Return the rows for the eye, as texts."""
         shown_columns = [number for number, column in enumerate(self.columns) if column.text]
         rows = self.all_rows() if self.printed is None else self.printed
-        return [tuple(_cell(row[number], self.columns[number]) for number in shown_columns) for row in rows]
+        columns = [(number, self.columns[number]) for number in shown_columns]
+        return [tuple(shown(row[number], column.unit, column.show) for number, column in columns) for row in rows]
 
     @property
     def heads(self) -> tuple[str, ...]:
@@ -177,7 +178,3 @@ def shown(value: Any, unit: str = "", show: str = "") -> str:
         return value[:_DIGEST] if unit == "digest" else value
     form = show or _FORMATS.get(unit, "")
     return format(value, form).removesuffix("%") if form else str(value)
-
-
-def _cell(value: Any, column: Column) -> str:
-    return shown(value, column.unit, column.show)

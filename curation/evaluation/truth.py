@@ -354,7 +354,8 @@ def task_truth(
         name, or the list repeats an image under ``repeats="error"``.
     """
     known = known_classes(task, source)
-    qualified = None if ids is None else [_qualified(one, source.namespace) for one in ids]
+    space = source.namespace
+    qualified = None if ids is None else [one if ":" in one else f"{space}:{native_of(one, space)}" for one in ids]
     counted = Counter(qualified or ())
     n_repeated = sum(counted.values()) - len(counted)
     if n_repeated and repeats == "error":
@@ -400,10 +401,6 @@ def _repeats_error(counted: Counter[str], n_repeated: int) -> EvaluationError:
         found=f"{n_repeated} further lines for {len(twice)} images: {', '.join(twice[:3])}",
         hint="--on-error repeats=keep counts each line as the official code does, repeats=drop takes each image once",
     )
-
-
-def _qualified(text: str, namespace: str) -> str:
-    return text if ":" in text else f"{namespace}:{native_of(text, namespace)}"
 
 
 def _with_unknown(part: Part, task: ClassRoles) -> Part:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar, get_args
 
@@ -129,6 +129,13 @@ def select(variants: Mapping[str, Chosen], asked: str | Iterable[str]) -> tuple[
         found = ", ".join(repr(name)[:80] for name in unknown) or "none"
         raise UsageError("Unknown variant", expected=", ".join((*variants, "all")), found=found)
     return tuple(variants[name] for name in names)
+
+
+def offer(evaluate: Callable[..., Any], names: Iterable[str]) -> None:
+    """Say in a signature which variants there are: they are data, and the words of an option at once."""
+    choice: Any = Literal
+    words = (*names, "all")
+    evaluate.__annotations__["variant"] = choice[words] | tuple[choice[words], ...]
 
 
 def round_as_text(detections: Detections) -> Detections:

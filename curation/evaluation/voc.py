@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -27,54 +28,40 @@ VOC = Rules(
     average_precision="eleven_point",
     ties="grouped",
 )
+_VOC2007 = "Everingham et al., IJCV 2010 (the rule of VOC2007)"
+_VOC2010 = "VOC2010 development kit"
+_of_class = partial(Measure, unit="%", better="higher", undefined="the class has no object")
+_mean = partial(Measure, unit="%", better="higher", undefined="no class has objects")
 _OF_CLASS = (
-    Measure(
+    _of_class(
         "AP11",
         "average precision of a class, 11 points",
         "mean over k = 0..10 of the highest precision at recall >= k/10 (VOC2007); equal scores make one point",
-        unit="%",
-        better="higher",
-        source="Everingham et al., IJCV 2010 (the rule of VOC2007)",
-        undefined="the class has no object",
+        source=_VOC2007,
     ),
-    Measure(
-        "AP_area",
-        "average precision of a class, area",
-        "area under the precision envelope (VOC2010)",
-        unit="%",
-        better="higher",
-        source="VOC2010 development kit",
-        undefined="the class has no object",
+    _of_class(
+        "AP_area", "average precision of a class, area", "area under the precision envelope (VOC2010)", source=_VOC2010
     ),
 )
 MEASURES = (
-    Measure(
+    _mean(
         "mAP11",
         "mean average precision, 11 points",
         "mean of AP11 over the classes with objects; one without detections counts as 0",
-        unit="%",
-        better="higher",
-        source="Everingham et al., IJCV 2010 (the rule of VOC2007)",
-        undefined="no class has objects",
+        source=_VOC2007,
         ranked=True,
     ),
-    Measure(
+    _mean(
         "mAP_area",
         "mean average precision, area",
         "mean of AP_area over the classes with objects; one without detections counts as 0",
-        unit="%",
-        better="higher",
-        source="VOC2010 development kit",
-        undefined="no class has objects",
+        source=_VOC2010,
         ranked=True,
     ),
-    Measure(
+    _mean(
         "mAP11_ties_in_input_order",
         "mean average precision, 11 points, equal scores in input order",
         "mAP11 with a point of the curve after each detection, as older evaluators have it",
-        unit="%",
-        better="higher",
-        undefined="no class has objects",
     ),
     *_OF_CLASS,
 )

@@ -7,15 +7,7 @@ import pytest
 from curation.cli import main
 from curation.manifest.header import ClassEntry
 from tests.evaluation.ood_reference import EXAMPLE, EXPECTED
-from tests.evaluation.ood_worlds import (
-    by_image,
-    example_files,
-    hexadecimal,
-    plain,
-    results_content,
-    truth_content,
-    write,
-)
+from tests.evaluation.ood_worlds import example_files, hexadecimal, plain, results_content, truth_content, write
 from tests.frozen.version_1 import of_json
 from tests.shell import Shell
 from tests.toy_manifests import write_toy
@@ -50,7 +42,7 @@ def test_several_splits_and_scores(tmp_path: Path, shell: Shell) -> None:
     rows = results_content(EXAMPLE)
     for row in rows:
         row["scores"] = {"energy": row.pop("ood_score"), "noise": 1.0}
-    files = {**example_files(tmp_path), "detections": write(tmp_path / "d.json", by_image(rows))}
+    files = {**example_files(tmp_path), "detections": write(tmp_path / "d.json", rows)}
     ids = write(tmp_path / "ids.json", {"scores": {"energy": EXAMPLE.ids, "noise": [1.0] * 20}})
     given = ["evaluate", "findmeifyoucan", "--no-cache", "--scores", str(ids)]
     for split in ("near", "far"):

@@ -308,7 +308,5 @@ def test_ids_are_those_of_the_truth_and_another_numbering_is_refused(
     assert "--category-ids manifest" in message
     write(files["detections"], [{**rows[0], "category_id": 5}])
     assert "found: category_id 5;" in shell.err(*arguments(files, *given))
-    write(files["detections"], [{**rows[0], "category_id": 77}])
-    assert "with names, --on-error stray=drop leaves detections of these out" in shell.err(*arguments(files, *given))
     alone = [text for text in arguments(files, "--category-ids", "truth") if text]
     assert "--category-ids" in shell.err(*alone)

@@ -1,7 +1,6 @@
 import csv
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -9,7 +8,7 @@ import pytest
 from curation.cli import main
 from curation.evaluation.post_hoc.methods import METHODS, compute
 from tests.evaluation.ood_reference import EXAMPLE
-from tests.evaluation.ood_worlds import by_image, example_files, results_content, write
+from tests.evaluation.ood_worlds import example_files, results_content, write
 from tests.evaluation.post_hoc_cases import drawn
 from tests.shell import Shell
 
@@ -45,13 +44,12 @@ def test_every_method_that_the_files_allow(arrays: dict[str, Path], tmp_path: Pa
     assert [float(row["knn"]) for row in rows] == compute(drawn(9), "knn").tolist()
 
 
-@pytest.mark.parametrize("form", [list, by_image])
 def test_scores_go_into_detections_and_from_there_into_the_evaluation(
-    arrays: dict[str, Path], tmp_path: Path, shell: Shell, form: Any
+    arrays: dict[str, Path], tmp_path: Path, shell: Shell
 ) -> None:
     (tmp_path / "example").mkdir()
     files = example_files(tmp_path / "example")
-    given = write(tmp_path / "given.json", form(results_content(EXAMPLE)))
+    given = write(tmp_path / "given.json", results_content(EXAMPLE))
     scored = tmp_path / "scored.json"
     assert (
         main(arguments(arrays, scored, "--detections", str(given), "--method", "mahalanobis", "--method", "knn")) == 0

@@ -87,15 +87,6 @@ def results_content(world: OodWorld, name: Callable[[int], int | str] = plain) -
     ]
 
 
-def by_image(records: list[dict[str, Any]]) -> dict[str, Any]:
-    """The same records in the other form of file."""
-    images: dict[str, list[dict[str, Any]]] = {}
-    for record in records:
-        rest = {key: value for key, value in record.items() if key != "image_id"}
-        images.setdefault(str(record["image_id"]), []).append(rest)
-    return {"images": images}
-
-
 def write(path: Path, content: object) -> Path:
     path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
     return path

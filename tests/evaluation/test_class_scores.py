@@ -129,7 +129,7 @@ def test_a_removed_background_lets_rows_sum_to_less() -> None:
 
 
 def test_classes_must_be_as_many_as_columns() -> None:
-    with pytest.raises(PredictionError, match="number of classes"):
+    with pytest.raises(PredictionError, match="do not fit together"):
         class_scores([0], [[0.5, 0.5]], classes=("a",))
     assert class_scores([0], [[0.5, 0.5]], classes=("a",), background="last").classes == ("a",)
 

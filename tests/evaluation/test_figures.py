@@ -15,9 +15,16 @@ from curation.benchmarks.elephant.evaluation import background_histogram, confus
 from curation.benchmarks.elephant.measures import ALL_CLASSES, INTERPOLATED, KINDS
 from curation.csv_table import as_csv
 from curation.errors import EvaluationError
+from curation.evaluation.class_scores import class_scores
 from curation.evaluation.figures import precision_recall_curves
+from curation.evaluation.open_world_figures import unknown_figure
+from curation.evaluation.oscr import oscr_figure, score_histograms
 from curation.figure_style import plain
+from tests.evaluation.oscr_cases import LABELS, SOFTMAX
+from tests.evaluation.oscr_cases import table as softmax_table
+from tests.evaluation.owod_cases import example, measured
 
+SOFT = class_scores(LABELS, softmax_table(SOFTMAX), kind="probabilities")
 RATIOS = ("0.0", "0.1", "0.2")
 IMPACTS = {
     "0.1": {"macro": (0.0, 0.1, None), "pooled": (0.0, 0.2, 0.3)},
@@ -67,6 +74,9 @@ def draw_all(folder: Path) -> list[Path]:
         *confusion_figure(OVERLAPS, ["cat", "dog"], ["cat", "dog", "bear"], folder / "confusion"),
         *precision_recall_curves(CURVES, folder / "curves", thresholds=THRESHOLDS),
         *background_histogram(GAPS, bins("cat"), folder / "gap"),
+        *oscr_figure({"soft": SOFT}, folder / "oscr"),
+        *score_histograms({"soft": SOFT}, folder / "scores"),
+        *unknown_figure({"t1": measured(example()[0])["clean"]}, "clean", folder / "unknown"),
     ]
 
 
@@ -82,7 +92,7 @@ def table(paths: list[Path], name: str) -> list[list[str]]:
 
 
 def test_every_figure_is_a_png_an_svg_and_a_csv(drawn: list[Path]) -> None:
-    assert [path.suffix for path in drawn] == [".png", ".svg", ".csv"] * 6
+    assert [path.suffix for path in drawn] == [".png", ".svg", ".csv"] * 9
     for path in drawn:
         if path.suffix == ".png":
             with Image.open(path) as image:
@@ -150,11 +160,6 @@ def test_official_result_has_one_reading(tmp_path: Path) -> None:
     assert table(paths, "official")[2] == ["A", "0.1", "0.5", "60.0"]
 
 
-def test_small_wilderness_draws_the_closed_part_only(tmp_path: Path) -> None:
-    paths = error_bars([row for row in DIAGNOSIS if row["part"] == "closed"], "A", tmp_path / "errors")
-    assert {row[1] for row in table(paths, "errors")[1:]} == {"closed"}
-
-
 def test_hostile_names_are_drawn_as_text(tmp_path: Path) -> None:
     name = r"$\frac{1}$_^\n" + "x" * 300 + "\x1b[31m\n=1+1"
     wilderness_curve({name: RESULT, "B": RESULT}, tmp_path / "curve", note=name)
@@ -190,8 +195,3 @@ def test_nothing_to_draw_is_an_error_and_leaves_no_file(draw: Any, tmp_path: Pat
     with pytest.raises(EvaluationError, match="A figure needs"):
         draw(tmp_path / "figure")
     assert list(tmp_path.iterdir()) == []
-
-
-def test_empty_matrix_of_zeros_is_drawn(tmp_path: Path) -> None:
-    confusion_figure([], ["a"], ["a", "b"], tmp_path / "zeros")
-    assert (tmp_path / "zeros.png").exists()

@@ -29,9 +29,9 @@ from tests.evaluation.ood_reference import aupr_trapezoid as trapezoid
 
 IDS, OODS = np.array([0.9, 0.8, 0.8, 0.7, 0.4]), np.array([0.8, 0.6, 0.4, 0.3])
 EXACT = OodRules(name="exact", meaning="")
-VERTICES = OodRules(name="vertices", meaning="", fpr="FPR95_ood_positive_openood_vertices")
-QUANTILE = OodRules(name="quantile", meaning="", fpr="FPR95_quantile_ninco", not_finite="repair")
-RANK = OodRules(name="rank", meaning="", fpr="FPR95_rank_ssb", nothing_found=0.5)
+VERTICES = OodRules(name="vertices", meaning="", fpr="FPR95_ood_positive_vertices")
+QUANTILE = OodRules(name="quantile", meaning="", fpr="FPR95_quantile", not_finite="repair")
+RANK = OodRules(name="rank", meaning="", fpr="FPR95_rank", nothing_found=0.5)
 NEAR = OodSets(
     id="seen",
     groups={"near": ("one", "two"), "far": ("three",)},

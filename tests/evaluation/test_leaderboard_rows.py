@@ -95,8 +95,9 @@ def test_one_name_for_several_classifiers_is_refused() -> None:
         ("owod", "mAP_both", "%", "higher", -0.5, False),
         ("elephant", "mAP11", "%", "higher", 8139, False),
         ("elephant", "mAP11", "%", "higher", 100.00000000000001, True),
-        ("elephant", "mAP11", "%", "higher", -0.1, False),
+        ("elephant", "mAP11", "%", "higher", -1, False),
         ("elephant", "AWI@0.3", "ratio", "lower", -1.5, False),
+        ("elephant", "AWI@0.3", "ratio", "lower", -1, True),
         ("elephant", "AWI@0.3", "ratio", "lower", 12.5, True),
         ("owod", "AOSE", "count", "lower", -3, False),
         ("owod", "AOSE", "count", "lower", 10**9, True),
@@ -119,21 +120,3 @@ def test_a_number_outside_the_range_of_its_measure_is_refused(
         leaderboard(path, metric=name)
     assert found.value.found == str(value)
     assert str(found.value.where).endswith(name)
-
-
-def test_minus_one_of_others_is_undefined_and_told(tmp_path: Path) -> None:
-    """torchmetrics and pycocotools write -1 where nothing qualifies: it is no share, and ranks nobody."""
-    foreign = {"mAP11": {"value": -1.0, "unit": "%", "better": "higher"}}
-    # A ratio may be -1.
-    foreign["AWI@0.3"] = {"value": -1, "unit": "ratio", "better": "lower"}
-    path = write_rows(tmp_path / "rows.jsonl", row_data("ours"), row_data("theirs", metrics=foreign))
-    made = leaderboard(path, metric="mAP11")
-    (group,) = made.groups
-    assert [(one.name, one.rank) for one in group.rows] == [("ours", 1), ("theirs", None)]
-    assert [one.row.metrics["AWI@0.3"].value for one in group.rows] == [0.5, -1]
-    assert group.notes() == [
-        "line 2: mAP11 is undefined: -1 in the file, which torchmetrics and pycocotools write for undefined"
-    ]
-    assert "which torchmetrics and pycocotools write" in made.html()
-    first, second = (one["metrics"]["mAP11"] for one in made.as_data()["groups"][0]["rows"])
-    assert (set(first), second["value"]) == ({"value", "unit", "better"}, None)

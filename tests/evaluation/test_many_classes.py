@@ -6,7 +6,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 import curation
@@ -69,15 +68,6 @@ def _both() -> list[tuple[dict[str, Any], list[dict[str, Any]]]]:
     """Return ten classes, all used, and 500 with the same ten among them."""
     few, many = world(USED), world(500)
     return [few, many]
-
-
-def test_classes_that_nothing_shows_move_no_number_of_voc() -> None:
-    few, many = (curation.evaluate("voc", truth=one, detections=found) for one, found in _both())
-    for key in ("mAP11", "mAP_area", "mAP11_ties_in_input_order"):
-        assert few[key] == many[key]
-    defined = [value for value in json_data(many)["AP11"].values() if value is not None]
-    assert defined == list(json_data(few)["AP11"].values())
-    assert list(json_data(many)["npos"].values()).count(0) == 490
 
 
 def test_engines_are_given_the_classes_in_use(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -163,19 +153,3 @@ def test_a_class_file_that_spells_a_class_otherwise_is_warned_of(tmp_path: Path)
     found = [one for one in found if one["category_id"] != 1]
     with pytest.warns(CurationWarning, match=r"'cafe\\u0301' and 'caf\\xe9'"):
         curation.evaluate("owod", truth=truth, detections=found, classes=classes)
-
-
-@pytest.mark.parametrize("protocol", ["owod", "osod3"])
-def test_tables_of_tasks_are_made_in_one_pass(protocol: str, tmp_path: Path) -> None:
-    truth, found = world(20_000)
-    truth["categories"][-1]["name"] = "unknown"
-    names = [one["name"] for one in truth["categories"][:-1]]
-    classes = tmp_path / "classes.json"
-    said = (
-        {"known": names, "unknown": []}
-        if protocol == "osod3"
-        else {"tasks": [{"name": "t1", "cur": names, "rest": []}]}
-    )
-    classes.write_text(json.dumps(said), encoding="utf-8")
-    result = curation.evaluate(protocol, truth=truth, detections=found, classes=classes)
-    assert np.isfinite(result["AP_known" if protocol == "osod3" else "mAP_both"])

@@ -1,3 +1,4 @@
+import json
 from pathlib import Path
 from typing import Any
 
@@ -6,13 +7,19 @@ import pytest
 
 from curation.benchmarks.findmeifyoucan.evaluation import NO_KNOWN
 from curation.errors import PredictionError
-from curation.evaluation.ood.detections import ReadOodDetections, read_ood_detections
+from curation.evaluation.ood.detections import (
+    ReadOodDetections,
+    image_key,
+    method_scores,
+    read_ood_detections,
+    read_records,
+)
 from curation.evaluation.problem import GroundTruth
 from curation.evaluation.readers import Policy
 from curation.evaluation.truth import ground_truth
 from curation.sources.opening import open_source
 from tests.evaluation.ood_reference import EXAMPLE
-from tests.evaluation.ood_worlds import by_image, columns, hexadecimal, plain, results_content, truth_content, write
+from tests.evaluation.ood_worlds import columns, hexadecimal, plain, results_content, truth_content, write
 
 ROW: dict[str, Any] = {"image_id": 1, "bbox": [1, 2, 3, 4], "score": 0.5, "ood_score": 1.0}
 
@@ -27,9 +34,8 @@ def read(folder: Path, content: Any, name: Any = plain, policy: Policy | None = 
 
 
 @pytest.mark.parametrize("name", [plain, hexadecimal])
-@pytest.mark.parametrize("form", [list, by_image])
-def test_integer_and_text_ids_in_both_forms_are_the_same_detections(tmp_path: Path, name: Any, form: Any) -> None:
-    found = read(tmp_path, form(results_content(EXAMPLE, name)), name).detections
+def test_integer_and_text_ids_are_the_same_detections(tmp_path: Path, name: Any) -> None:
+    found = read(tmp_path, results_content(EXAMPLE, name), name).detections
     expected = columns(EXAMPLE)[1]
     assert found.image.tolist() == expected.image.tolist()
     assert np.array_equal(found.corners, expected.corners)
@@ -70,10 +76,9 @@ def test_strays_are_refused_or_counted(tmp_path: Path) -> None:
 
 
 def test_no_detections_are_no_error(tmp_path: Path) -> None:
-    for content in ([], {"images": {}}, {"images": {"1": []}}):
-        found = read(tmp_path, content)
-        assert len(found.detections) == 0
-        assert not found.detections.scores
+    found = read(tmp_path, [])
+    assert len(found.detections) == 0
+    assert not found.detections.scores
 
 
 @pytest.mark.parametrize(
@@ -100,3 +105,56 @@ def test_negative_sizes_may_be_taken_as_empty(tmp_path: Path) -> None:
     found = read(tmp_path, [row], policy=Policy(negative_sizes="empty"))
     assert found.detections.corners.tolist() == [[9, 9, 9, 10]]
     assert sum(found.reported.values()) == 1
+
+
+def test_scores_have_the_names_of_their_methods(tmp_path: Path) -> None:
+    row = {**ROW, "scores": {"energy": 2.0, "msp": 0.5}}
+    file = read_records(write(tmp_path / "d.json", [row]))
+    found = {name: values.tolist() for name, values in method_scores(file, None).items()}
+    assert found == {"energy": [2.0], "msp": [0.5], "ood_score": [1.0]}
+
+
+@pytest.mark.parametrize(
+    ("number", "text"), [(139, "000000000139"), (0, "000"), ("0010e235a0f3bb5c", "0010e235a0f3bb5c")]
+)
+def test_an_id_is_one_text_however_it_is_written(number: int | str, text: str) -> None:
+    assert image_key(number) == image_key(text)
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ("", "cannot be read"),
+        ("[1]", "cannot be read"),
+        ("{}", "cannot be read"),
+        ('[{"image_id": 1, "ood_score": NaN}]', "cannot be read"),
+        ('[{"image_id": 1, "ood_score": "high"}]', "cannot be read"),
+        ('[{"image_id": 99999999999999999999}]', "cannot be read"),
+        ("[" * 100_000, "cannot be read"),
+        (json.dumps({"images": [], "annotations": [], "categories": []}), "ground-truth file"),
+        ([{"bbox": [1, 2, 3, 4]}], "cannot be read"),
+        ('[{"image_id": 1}]\xff'.encode("latin-1"), "cannot be read"),
+    ],
+)
+def test_malformed_files_are_refused(tmp_path: Path, content: Any, told: str) -> None:
+    path = tmp_path / "d.json"
+    if isinstance(content, bytes):
+        path.write_bytes(content)
+    else:
+        write(path, content)
+    with pytest.raises(PredictionError, match=told):
+        read_records(path)
+
+
+def test_records_must_agree_on_their_scores(tmp_path: Path) -> None:
+    other = {"image_id": 7, "bbox": [1, 2, 3, 4], "score": 0.5, "scores": {"energy": 1.0}}
+    file = read_records(write(tmp_path / "d.json", [ROW, other]))
+    with pytest.raises(PredictionError, match="different OOD scores") as caught:
+        method_scores(file, None)
+    assert "record 1 (image 7)" in str(caught.value)
+
+
+def test_a_flood_of_methods_is_refused(tmp_path: Path) -> None:
+    row = {**ROW, "scores": {f"m{k}": 0.0 for k in range(100)}}
+    with pytest.raises(PredictionError, match="too many"):
+        method_scores(read_records(write(tmp_path / "d.json", [row])), None)

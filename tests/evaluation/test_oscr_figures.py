@@ -66,14 +66,6 @@ def test_other_grids_and_two_classifiers(tmp_path: Path, grid: str) -> None:
     assert {row["classifier"] for row in rows} == {"a", "b $x_1$"}
 
 
-def test_figures_are_the_same_bytes_again(tmp_path: Path) -> None:
-    for folder in ("one", "two"):
-        oscr_figure({"soft": SOFT}, tmp_path / folder / "oscr")
-        score_histograms({"soft": SOFT}, tmp_path / folder / "scores")
-    for path in sorted((tmp_path / "one").iterdir()):
-        assert path.read_bytes() == (tmp_path / "two" / path.name).read_bytes(), path.name
-
-
 def test_every_score_is_in_a_bin(tmp_path: Path) -> None:
     real = class_scores(LABELS, np.array(table(SOFTMAX)) * 90 - 30)
     one = class_scores([0, 1], [[3.0, 3.0], [3.0, 3.0]])

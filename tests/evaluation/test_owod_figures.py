@@ -26,11 +26,9 @@ def test_the_table_beside_the_impact_figure_holds_its_points(tmp_path: Path, pro
     assert int(at["classes_reaching"]) == 2 - len(section.tables["impact"]["never_reached_by"][79].split(", "))
 
 
-def test_the_unknown_figure_ends_at_the_operating_point_and_is_the_same_each_time(tmp_path: Path) -> None:
+def test_the_unknown_figure_ends_at_the_operating_point(tmp_path: Path) -> None:
     section = measured(example()[0])["clean"]
-    first = unknown_figure({"t1": section, "a $name": section}, "clean", tmp_path / "one" / "unknown")
-    again = unknown_figure({"t1": section, "a $name": section}, "clean", tmp_path / "two" / "unknown")
-    assert [path.read_bytes() for path in first] == [path.read_bytes() for path in again]
+    first = unknown_figure({"t1": section, "a $name": section}, "clean", tmp_path / "unknown")
     last = [row for row in read(first[-1]) if row["task"] == "t1"][-1]
     assert [float(last[name]) for name in ("UR", "UDP", "P_unknown")] == [50.0, 60.0, 50.0]
 

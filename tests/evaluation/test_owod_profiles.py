@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from curation.benchmarks.registry import variants_of
 from curation.errors import UsageError
 from curation.evaluation.matching import overlapping_pairs, pair_intersection, pair_iou
-from curation.evaluation.open_world import outcomes
+from curation.evaluation.open_world import TaskScene
 from curation.evaluation.problem import Detections, GroundTruth
 from curation.evaluation.variants import select
 from tests.evaluation.owod_cases import cases, detections_of, match_free, truth_of
@@ -97,7 +97,7 @@ def test_outcomes_are_consistent(case: Case) -> None:
     truth = truth_of(case)
     detections = detections_of(case, truth)
     for profile in PROFILES.values():
-        found = outcomes(truth, detections, profile)
+        found = TaskScene(truth, detections, profile).outcomes
         right = found.outcome == 1
         assert len(set(found.taken[right].tolist())) == right.sum()
         assert (truth.truth.label[found.taken[right]] == found.label[right]).all()
@@ -112,8 +112,8 @@ def test_boxes_of_voc_xml_are_the_corners_of_the_file() -> None:
     truth = truth_of(case)
     from_xml = replace(truth, voc_corners=np.ones(1, bool))
     detections = detections_of(case, truth)
-    assert outcomes(truth, detections, PROFILES["ore"]).outcome.tolist() == [0]
-    assert outcomes(from_xml, detections, PROFILES["ore"]).outcome.tolist() == [1]
+    assert TaskScene(truth, detections, PROFILES["ore"]).outcomes.outcome.tolist() == [0]
+    assert TaskScene(from_xml, detections, PROFILES["ore"]).outcomes.outcome.tolist() == [1]
 
 
 def test_an_unknown_profile_is_refused_with_the_names() -> None:

@@ -37,7 +37,7 @@ def test_logits_follow_from_features_and_the_layer(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arrays", "told"),
     [
-        ({"other": np.ones(2)}, "neither logits nor features"),
+        ({"other": np.ones(2)}, "lacks an array"),
         ({"logits": np.ones(3)}, "wrong shape or type"),
         ({"logits": np.array([["a"]])}, "wrong shape or type"),
         ({"logits": np.array([[np.nan]])}, "not finite"),
@@ -55,11 +55,11 @@ def test_unusable_arrays_are_refused(tmp_path: Path, arrays: dict[str, Any], tol
 @pytest.mark.parametrize(
     ("train", "layer", "told"),
     [
-        ({"labels": [1]}, {}, "no features"),
+        ({"labels": [1]}, {}, "lacks an array"),
         ({"features": np.ones((2, 2)), "labels": [0.5, 1]}, {}, "array labels"),
         ({"features": np.ones((2, 2)), "labels": [1]}, {}, "training rows"),
         ({"features": np.ones((2, 9))}, {}, "dimensions"),
-        ({}, {"weight": np.ones((3, 2))}, "incomplete"),
+        ({}, {"weight": np.ones((3, 2))}, "lacks an array"),
         ({}, {"weight": np.ones((3, 2)), "bias": np.ones(2)}, "classes"),
         ({}, {"weight": np.ones((9, 2)), "bias": np.ones(9)}, "classes"),
     ],

@@ -10,11 +10,8 @@ import numpy as np
 import pytest
 
 from curation.evaluation.post_hoc.methods import METHODS
-from curation.evaluation.post_hoc.scores import sparse_layer, virtual_logit
 from curation.similarity.open_clip import import_torchvision
-from tests.evaluation.post_hoc_bounds import energy_error, mahalanobis_error, vim_error
 from tests.evaluation.post_hoc_cases import D, K, drawn
-from tests.rounding import DOUBLE, SINGLE, cosine_error, gamma
 
 torch = pytest.importorskip("torch")
 try:
@@ -24,10 +21,6 @@ try:
 except (ImportError, RuntimeError) as error:
     pytest.skip(f"pytorch-ood cannot be loaded: {error}", allow_module_level=True)
 CASE = drawn()
-RIDGE = 1e-6
-"""What the package adds to the diagonal of a covariance or scatter matrix."""
-
-
 SETTINGS: dict[str, Any] = {"k": 5, "percentile": 75.0, "top": None, "dimension": None}
 
 
@@ -75,12 +68,6 @@ def both(name: str, settings: Any = SETTINGS, case: Any = CASE) -> tuple[Any, An
     return ours_of(name, case, settings), theirs_of(name, case, settings)
 
 
-@pytest.mark.parametrize("name", ["msp", "energy", "ash", "react"])
-def test_equal_up_to_sign_in_double_precision(name: str) -> None:
-    ours, theirs = both(name)
-    assert theirs == pytest.approx(ours, rel=1e-12)
-
-
 @pytest.fixture
 def in_double(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Run the package's own code in float64: its casts to float32 become casts to float64."""
@@ -91,44 +78,19 @@ def in_double(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     torch.set_default_dtype(before)
 
 
-def vim_tolerance(settings: Any, unit: float) -> Any:
-    size = D // 2 if settings["dimension"] is None else settings["dimension"]
-    fitted = virtual_logit(CASE.train, CASE.layer, dimension=size)  # type: ignore[arg-type]
-    return sum(vim_error(CASE, size, fitted.alpha, one) for one in (unit, DOUBLE))
-
-
-def dice_tolerance(settings: Any, unit: float) -> Any:
-    # The sparse layer is the same in both only where no contribution lies within a rounding of the threshold.
-    contribution = CASE.train.mean(axis=0) * CASE.layer.weight  # type: ignore[union-attr]
-    threshold = np.percentile(contribution, settings["percentile"])
-    margin = gamma(len(CASE.train) + 6, unit) * np.abs(contribution).max()  # type: ignore[arg-type]
-    assert np.abs(contribution - threshold).min() > 2 * margin
-    sparse = sparse_layer(CASE.train, CASE.layer, settings["percentile"])  # type: ignore[arg-type]
-    return sum(energy_error(CASE.features, sparse, one) for one in (unit, DOUBLE))
-
-
-TOLERANCES = {"dice": dice_tolerance, "vim": vim_tolerance}
-
-
-# Features of three classes have two directions that stand out. Of the default dimension, 4, the fourth and fifth
-# eigenvalues differ by a thousandth of the largest: float32 does not determine that subspace, and float64 does.
-STANDING_OUT = {**SETTINGS, "dimension": 2}
-
-
-@pytest.mark.parametrize(("name", "settings"), [("dice", SETTINGS), ("vim", STANDING_OUT)])
-def test_equal_up_to_sign_where_the_package_computes_in_single_precision(name: str, settings: Any) -> None:
+@pytest.mark.usefixtures("in_double")
+@pytest.mark.parametrize(
+    ("name", "settings", "within"),
+    [
+        *((name, SETTINGS, 1e-12) for name in ("msp", "energy", "ash", "react")),
+        ("dice", SETTINGS, 1e-11),
+        ("vim", SETTINGS, 1e-9),
+        ("vim", {**SETTINGS, "dimension": 2}, 1e-9),
+    ],
+)
+def test_equal_up_to_sign_in_double_precision(name: str, settings: Any, within: float) -> None:
     ours, theirs = both(name, settings)
-    allowed = TOLERANCES[name](settings, SINGLE)
-    assert allowed.max() < 0.1
-    assert (np.abs(theirs - ours) <= allowed).all()
-
-
-@pytest.mark.parametrize(("name", "settings"), [("dice", SETTINGS), ("vim", STANDING_OUT), ("vim", SETTINGS)])
-def test_equal_up_to_sign_with_the_packages_code_in_double_precision(name: str, settings: Any, in_double: None) -> None:
-    ours, theirs = both(name, settings)
-    allowed = TOLERANCES[name](settings, DOUBLE)
-    assert allowed.max() < 1e-7
-    assert (np.abs(theirs - ours) <= allowed).all()
+    assert theirs == pytest.approx(ours, rel=within, abs=within)
 
 
 def test_gen_is_a_mean_there_and_a_sum_here() -> None:
@@ -142,23 +104,16 @@ def test_gen_is_a_mean_there_and_a_sum_here() -> None:
 
 def test_neighbours_are_at_distances_there_and_squared_ones_in_the_code() -> None:
     ours, theirs = both("knn")
-    # A squared distance of unit rows from their product, or from their differences.
-    allowed = 2 * cosine_error(D, DOUBLE) + 4 * gamma(D + 4, DOUBLE)
-    assert ours == pytest.approx(-(theirs**2), rel=0, abs=allowed)
+    assert ours == pytest.approx(-(theirs**2), abs=1e-12)
     plain, _ = both("knn", {**SETTINGS, "squared": False})
-    assert plain == pytest.approx(theirs, rel=0, abs=math.sqrt(allowed))
+    assert plain == pytest.approx(theirs, abs=1e-6)
 
 
-@pytest.mark.parametrize("unit", [SINGLE, DOUBLE])
-def test_mahalanobis_there_is_halved_over_the_scatter(unit: float, request: pytest.FixtureRequest) -> None:
-    if unit == DOUBLE:
-        request.getfixturevalue("in_double")
+@pytest.mark.usefixtures("in_double")
+def test_mahalanobis_there_is_halved_over_the_scatter() -> None:
     ours, theirs = both("mahalanobis")
-    n = len(CASE.train)  # type: ignore[arg-type]
-    squared = -ours / n
-    allowed = sum(mahalanobis_error(CASE, squared, RIDGE, one) for one in (unit, DOUBLE)) / 2
-    assert (np.abs(theirs - ours / (2 * n)) <= allowed).all()
-    assert unit == SINGLE or (allowed < 1e-6 * squared).all()
+    # The package adds a ridge to the scatter.
+    assert theirs == pytest.approx(ours / (2 * len(CASE.train)), rel=1e-6)  # type: ignore[arg-type]
 
 
 def test_density_there_has_class_weights_and_divides_by_n() -> None:
@@ -168,18 +123,8 @@ def test_density_there_has_class_weights_and_divides_by_n() -> None:
     n = 50
     fitted = replace(case, train=_widened(case.train, case.labels, math.sqrt((n - 1) / n)))
     ours = ours_of("ddu", fitted, {**SETTINGS, "weighted": True})
-    # Both are in float64. The package adds a ridge to each covariance: it moves squared distances and log-determinants.
-    groups = [case.train[case.labels == one] for one in range(K)]  # type: ignore[index]
-    covariances = [np.cov(group.T, bias=True) for group in groups]
-    relative = RIDGE / min(np.linalg.eigvalsh(one)[0] for one in covariances)
-    condition = max(np.linalg.cond(one) for one in covariances)
-    relative += condition * gamma(n + 8 * D, DOUBLE)
-    squared = max(
-        float(((case.features - group.mean(axis=0)) @ np.linalg.inv(one) * (case.features - group.mean(axis=0)))
-              .sum(axis=1).max())
-        for group, one in zip(groups, covariances, strict=True)
-    )  # fmt: skip
-    assert ours == pytest.approx(theirs, rel=0, abs=relative * (squared + D) / 2 + gamma(8 * D, DOUBLE) * squared)
+    # The package adds a ridge to each covariance.
+    assert ours == pytest.approx(theirs, rel=1e-5)
     assert np.corrcoef(weighted, theirs)[0, 1] > 0.999
     unweighted, _ = both("ddu", SETTINGS, case)
     assert unweighted - weighted == pytest.approx(math.log(K))

@@ -8,7 +8,7 @@ import pytest
 from pyarrow import parquet
 
 from curation.canonical import sha256_of_file
-from curation.errors import MissingFileError, PredictionError, UsageError
+from curation.errors import PredictionError, UsageError
 from curation.evaluation.class_scores import part_samples, protocol_classes
 from curation.evaluation.score_files import Keys, read_npy, read_scores
 from tests.evaluation.open_set_manifests import LISTS, TEST_CLASSES, TEST_LABELS, WNIDS, open_set_manifest, write_truth
@@ -110,7 +110,7 @@ def test_a_part_orders_rows_and_tells_labels(tmp_path: Path) -> None:
     stated = npz(tmp_path / "b.npz", scores=SCORES, gt=np.array(TEST_LABELS))
     assert read_scores(stated, part=part).scores.origin is not None
     wrong = npz(tmp_path / "c.npz", scores=SCORES, gt=np.array(TEST_LABELS)[::-1])
-    with pytest.raises(PredictionError, match="differs from that of the part"):
+    with pytest.raises(PredictionError, match="differs from that of the list"):
         read_scores(wrong, part=part)
 
 
@@ -138,9 +138,9 @@ def test_nothing_tells_the_labels(tmp_path: Path) -> None:
         ({"gt": np.array(TEST_LABELS)}, "has no scores"),
         ({"scores": SCORES, "gt": np.array(TEST_LABELS)[:5]}, "as many labels"),
         ({"scores": SCORES, "gt": np.array(TEST_LABELS)[:, None]}, "as many labels"),
-        ({"scores": SCORES[:, 0], "gt": np.array(TEST_LABELS)}, "must be 2-D"),
-        ({"scores": SCORES[:0], "gt": np.array(TEST_LABELS)[:0]}, "must be 2-D"),
-        ({"scores": SCORES[:, :0], "gt": np.array(TEST_LABELS)}, "must be 2-D"),
+        ({"scores": SCORES[:, 0], "gt": np.array(TEST_LABELS)}, "must be a table"),
+        ({"scores": SCORES[:0], "gt": np.array(TEST_LABELS)[:0]}, "must be a table"),
+        ({"scores": SCORES[:, :0], "gt": np.array(TEST_LABELS)}, "must be a table"),
         ({"scores": SCORES, "gt": np.array(["0_1"] * 6)}, "not a number"),
         ({"scores": np.full((6, 2), np.nan), "gt": np.array(TEST_LABELS)}, "not a number"),
         ({"scores": SCORES.astype("U9"), "gt": np.array(TEST_LABELS)}, "table of numbers"),
@@ -175,19 +175,3 @@ def test_a_header_too_deep_to_parse_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.npy").write_bytes(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header)
     with pytest.raises(PredictionError, match="cannot be read"):
         read_npy(tmp_path / "a.npy")
-
-
-def test_keys_that_are_not_there(tmp_path: Path) -> None:
-    path = npz(tmp_path / "a.npz", scores=SCORES, gt=np.array(TEST_LABELS))
-    for keys in (Keys("x"), Keys(None, "x"), Keys(None, None, "x")):
-        with pytest.raises(PredictionError) as caught:
-            read_scores(path, keys=keys)
-        assert caught.value.found == "gt, scores"
-
-
-def test_files_that_are_none(tmp_path: Path) -> None:
-    with pytest.raises(MissingFileError):
-        read_scores(tmp_path / "absent.npz")
-    (tmp_path / "a.pkl").write_bytes(b"")
-    with pytest.raises(PredictionError, match="Unsupported extension"):
-        read_scores(tmp_path / "a.pkl")

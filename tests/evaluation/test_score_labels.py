@@ -102,10 +102,10 @@ def test_names_that_do_not_fit(names: list[str] | None, message: str) -> None:
 
 def test_labels_must_be_those_of_the_part(tmp_path: Path) -> None:
     part = part_samples(open_set_manifest(), "test", write_truth(tmp_path))
-    rows = np.arange(6)
-    require_same_labels(np.array(TEST_LABELS, float), part, rows, "x")
+    assert part.labels is not None
+    require_same_labels(np.array(TEST_LABELS, float), part.labels, part.images, "x", 2)
     # A classifier with a background class may number negatives K.
-    require_same_labels(np.where(np.array(TEST_LABELS) == -1, 2, TEST_LABELS), part, rows, "x")
+    require_same_labels(np.where(np.array(TEST_LABELS) == -1, 2, TEST_LABELS), part.labels, part.images, "x", 2)
     with pytest.raises(PredictionError) as caught:
-        require_same_labels(np.array([0, 0, 1, -1, -1, -2]), part, rows, "x")
-    assert str(caught.value.where) == "x: row 4, image ILSVRC2012_val_00000004"
+        require_same_labels(np.array([0, 0, 1, -1, -1, -2]), part.labels, part.images, "x", 2)
+    assert str(caught.value.where) == "x: image ILSVRC2012_val_00000004"

@@ -97,11 +97,6 @@ def test_tables_that_are_refused(tmp_path: Path, content: Any) -> None:
     assert str(tmp_path) in str(caught.value.where)
 
 
-def test_suffixes_in_capitals(tmp_path: Path) -> None:
-    path = write(tmp_path, {"label": [0], "scores": [[1.0, 2.0]]})
-    assert read_score_table(path.rename(tmp_path / "T.PARQUET"), Keys()).scores.tolist() == [[1, 2]]
-
-
 def test_what_is_no_parquet(tmp_path: Path) -> None:
     path = tmp_path / "t.parquet"
     path.write_bytes(b"PAR1" + b"\0" * 40 + b"PAR1")

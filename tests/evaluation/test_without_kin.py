@@ -1,6 +1,5 @@
 """Numbers with and without images of classes that WordNet relates to a known one."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -8,17 +7,13 @@ import numpy as np
 import pytest
 
 import curation
-from curation.cli import main
 from curation.errors import UsageError
 from curation.evaluation.image_ood.evaluation import OodSets, evaluation_as
-from curation.evaluation.image_ood.images import LeftOut
+from curation.evaluation.image_ood.images import LeftOut, kin_left_out
 from curation.evaluation.image_ood.measures import OodRules, report_as
-from curation.evaluation.related_classes import kin_left_out
 from curation.hierarchy.related_classes import NOT_PROVEN
-from tests.evaluation import classification_rows
 from tests.evaluation.image_ood_rows import of_result
 from tests.evaluation.test_image_ood import numbers, write
-from tests.protocols.test_ssb import of_imagenet
 from tests.real_files import real_files
 
 # Below jay; above it; no relative of a known class; the known class itself.
@@ -83,56 +78,6 @@ def test_what_says_nothing_of_kin_is_refused(tmp_path: Path) -> None:
         score(scores=run, without={"without-kin": LeftOut.of("x", ["far/1"], {"far"})}, without_kin="all")
     with pytest.raises(UsageError, match="Known classes are not given"):
         kin_left_out([], [], "all")
-
-
-def test_classifiers_with_and_without_kin(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Relatives of known classes score 0.9, other unknown ones 0.5, known images 0.8 and are right."""
-    manifest = of_imagenet(tmp_path, 1)
-    manifest.save(tmp_path / "made")
-    plain = set(of_imagenet(tmp_path, 1, without_kin="all").ids("hard"))
-    ids = manifest.ids("test-hard")
-    known = {f"imagenet:ILSVRC2012_val_{one + 1:08}": one for one in range(1000)}
-    scores = np.zeros((len(ids), 1000))
-    for row, name in enumerate(ids):
-        scores[row, known.get(name, 0)] = 0.8 if name in known else 0.5 if name in plain else 0.9
-    np.savez(tmp_path / "scores.npz", scores=scores, images=np.array([one.partition(":")[2] for one in ids]))
-    command = ["evaluate", "ssb", "--manifest", str(tmp_path / "made"), "--part", "test-hard", "--kind", "real"]
-    command += ["--truth", str(tmp_path / "val.txt"), "--scores", f"drawn={tmp_path / 'scores.npz'}", "--json"]
-    assert main([*command, "--without", "related=all"]) == 0
-    out, told = capsys.readouterr()
-    result = json.loads(out)
-    whole, left = (
-        classification_rows.of_result(result)["classifiers"][name] for name in ("drawn", "drawn without-kin")
-    )
-    assert (whole["n"]["unknown"], left["n"]["unknown"]) == (980, 788)
-    assert (whole["n"]["known"], left["n"]["known"]) == (1000, 1000)
-    assert left["auroc"]["unknown"]["auroc"] == 1.0
-    assert whole["auroc"]["unknown"]["auroc"] == pytest.approx(788 / 980)
-    record = result["option_files"]["without_kin"]["drawn without-kin"]
-    assert (record["name"], record["classes"], record["images"]) == ("without-kin", {"drawn": 192}, {"drawn": 192})
-    assert record["not_proven"] == list(NOT_PROVEN)
-    assert "192 of 980 classes, 192 of 980 images, below or above a known class" in told
-    reported = result["inputs"]["drawn without-kin"]["scores"]["reported"]
-    assert reported == {"left out: images of classes below or above a known one": 192}
-    assert main([*command, "--without", "related=descendants"]) == 0
-    left = classification_rows.of_result(json.loads(capsys.readouterr().out))["classifiers"]
-    assert left["drawn without-descendants"]["n"]["unknown"] == 820
-
-
-def test_classifiers_need_a_manifest(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    np.savez(tmp_path / "scores.npz", scores=np.eye(3), gt=np.array([0, 1, -2]))
-    command = [
-        "evaluate",
-        "ssb",
-        "--scores",
-        str(tmp_path / "scores.npz"),
-        "--kind",
-        "real",
-        "--without",
-        "related=all",
-    ]
-    assert main(command) == 2
-    assert "--manifest MANIFEST with known classes" in capsys.readouterr().err
 
 
 @real_files("atlas_lists")

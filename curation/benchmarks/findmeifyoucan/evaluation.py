@@ -42,10 +42,10 @@ from curation.evaluation.ood.detections import (
     read_ood_detections,
 )
 from curation.evaluation.ood.id_scores import IdScores, read_id_scores
-from curation.evaluation.precision import unlike_precision
 from curation.evaluation.problem import Floats, GroundTruth, KnownClasses, class_names
 from curation.evaluation.resample import GENERATOR
 from curation.evaluation.result import Result, Scored, stem_of, truth_digests
+from curation.evaluation.score_files import unlike_precision
 from curation.evaluation.truth import Part, ground_truth
 from curation.evaluation.variants import select
 from curation.manifest.locate import load_manifest

@@ -113,12 +113,6 @@ class Group:
         notes = [f"line {line} says again what line {first} says: shown once" for line, first in self.repeated]
         if self.truths > 1:
             notes.append(f"the rows name {self.truths} different sets of ground-truth files of this manifest")
-        notes += [
-            f"line {one.line}: {name} is undefined: {metric.undefined}"
-            for one in self.rows
-            for name, metric in one.row.metrics.items()
-            if metric.undefined
-        ]
         return notes
 
     @property

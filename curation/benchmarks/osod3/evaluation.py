@@ -243,7 +243,7 @@ def classes_of(stated: Path | Manifest, name: str) -> ClassRoles:
         classes = ClassRoles(name, (), *names, f"manifest {where}", numbers, aliases=aliases, taxonomy=taxonomy)
     else:
         listed = class_file(stated)
-        where, taxonomy = str(stated), listed.taxonomy
+        where, taxonomy = str(stated), listed.taxonomy or "OSOD-III"
         classes = ClassRoles(name, (), listed.known, listed.unknown, stated.name, taxonomy=taxonomy)
     if taxonomy not in TAXONOMIES or UNKNOWN in (*classes.known, *classes.unknown) or not classes.known:
         raise EvaluationError(

@@ -14,11 +14,13 @@ import numpy as np
 from curation.arguments import Replicates, Seed
 from curation.errors import EvaluationError, MissingFileError, UsageError
 from curation.evaluation.image_ood.images import (
+    RELATED,
     SUFFIXES,
     UNJUDGED,
     LeftOut,
     ListedSet,
     ScoredSet,
+    kin_left_out,
     listed_set,
     read_image_scores,
     scored_set,
@@ -36,12 +38,11 @@ from curation.evaluation.image_ood.measures import (
 )
 from curation.evaluation.inputs import manifest_record
 from curation.evaluation.measures import Measured, Number, Scored, Value
-from curation.evaluation.precision import unlike_precision
 from curation.evaluation.problem import Bools, Floats, Int64s
-from curation.evaluation.resample import GENERATOR, Resampled, resample, tail_of
+from curation.evaluation.resample import Resampled, resample, settings_of, tail_of
 from curation.evaluation.result import Report, Result
-from curation.evaluation.score_files import Keys
-from curation.evaluation.variants import select
+from curation.evaluation.score_files import Keys, unlike_precision
+from curation.evaluation.variants import offer, select
 from curation.hierarchy.class_lists import read_classes
 from curation.hierarchy.related_classes import Kin
 from curation.manifest.locate import load_manifest
@@ -205,24 +206,13 @@ def evaluation_as(report: Report, benchmark: OodSets) -> Callable[..., Result]:
             "groups": next(iter(measured.values())).groups,
             "shifted": list(first.shifted),
             "lists": told,
-            "bootstrap": None
-            if not bootstrap
-            else {
-                "definition": DEFINITION,
-                "generator": GENERATOR.format("image count"),
-                "replicates": bootstrap,
-                "seed": seed,
-                "confidence": confidence,
-            },
+            "bootstrap": None if not bootstrap else settings_of(DEFINITION, "image count", bootstrap, seed, confidence),
         }
         with stage("evaluating"):
             scored = list(_scored(measured, about))
         return Result(report, about, scored=scored, notes=notes)
 
-    # The variants of a benchmark are data, and the words of an option at once.
-    choice: Any = Literal
-    names = tuple(benchmark.variants)
-    evaluate.__annotations__["variant"] = choice[(*names, "all")] | tuple[choice[names], ...]
+    offer(evaluate, benchmark.variants)
     return evaluate
 
 
@@ -244,14 +234,13 @@ def declared(protocol: str, table: Mapping[str, Any]) -> tuple[Callable[..., Res
 def _kin_left_out(
     benchmark: OodSets, manifest: Manifest | None, runs: Mapping[str, Run], which: Kin, named: Collection[str]
 ) -> dict[str, LeftOut]:
-    from curation.evaluation.related_classes import NAMES, kin_left_out
-
-    if NAMES[which] in named:
-        raise UsageError("Duplicate name of a list", where=f"--without {NAMES[which]}", hint="choose another name")
+    name, _ = RELATED[which]
+    if name in named:
+        raise UsageError("Duplicate name of a list", where=f"--without {name}", hint="choose another name")
     known = () if manifest is None else [one.name for one in manifest.header.classes if one.role == "known"]
     if not known and benchmark.known:
-        known = [name for one in read_classes(benchmark.known) for name in one.classes]
-    return {NAMES[which]: kin_left_out([one for run in runs.values() for one in run.oods.values()], known, which)}
+        known = [wnid for one in read_classes(benchmark.known) for wnid in one.classes]
+    return {name: kin_left_out([one for run in runs.values() for one in run.oods.values()], known, which)}
 
 
 def _require_same_sets(runs: Mapping[str, Run]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -10,14 +11,15 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from curation.canonical import sha256_of_file
+from curation.canonical import sha256_of_file, sha256_of_lines
 from curation.decisions.cleaned_lists import judged_counts
 from curation.decisions.files import read_decisions
 from curation.errors import EvaluationError, MissingFileError, PredictionError, UsageError
-from curation.evaluation.class_scores import rows_by_name
-from curation.evaluation.precision import doubles
+from curation.evaluation.class_scores import require_same_labels, rows_by_name
 from curation.evaluation.problem import Bools, Floats, Int64s, Stray
 from curation.evaluation.score_files import IMAGES, LABELS, Keys, open_columns
+from curation.hierarchy.class_lists import class_in
+from curation.hierarchy.related_classes import NOT_PROVEN, ClassKin, Kin, class_kin
 from curation.input_files import beginning
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
@@ -98,7 +100,7 @@ def read_image_scores(path: Path, keys: Keys | None = None) -> ImageScores:
         _refuse(path, f"an image name of {'no' if '' in images else f'{max(map(len, images)):,}'} characters")
     file = {"name": path.name, "sha256": sha256_of_file(path), "rows": len(scores), "stored": str(scores.dtype)}
     predictions, labels = (_whole(found.get(what), what, path) for what in ("predictions", "labels"))
-    return ImageScores(doubles(scores, str(path)), images, predictions, labels, {**file, "reported": {}}, path)
+    return ImageScores(scores.astype(np.float64), images, predictions, labels, {**file, "reported": {}}, path)
 
 
 def _whole(values: Any, what: str, path: Path) -> Int64s | None:
@@ -419,14 +421,8 @@ def scored_set(name: str, given: ImageScores, listed: ListedSet | None, stray: S
         return ScoredSet(name, given.scores, _right(given.predictions, labels), images, given.file)
     rows, strangers = _rows(given, listed, stray)
     labels = listed.labels if labels is None else labels[rows]
-    if labels is not None and listed.labels is not None and not np.array_equal(labels, listed.labels):
-        row = int(np.argmax(labels != listed.labels))
-        raise PredictionError(
-            "A label differs from that of the list",
-            where=f"{given.path}: image {listed.images.paths[row][:120]}",
-            expected=str(listed.labels[row]),
-            found=str(labels[row]),
-        )
+    if labels is not None and listed.labels is not None:
+        require_same_labels(labels, listed.labels, listed.images.paths, str(given.path))
     predictions = None if given.predictions is None else given.predictions[rows]
     file = {**given.file, "reported": {"left out: images that are not in the set": strangers} if strangers else {}}
     return ScoredSet(name, given.scores[rows], _right(predictions, labels), listed.images, file)
@@ -456,3 +452,85 @@ def _rows(given: ImageScores, listed: ListedSet, stray: Stray) -> tuple[Int64s, 
     by_folder = listed.images.by_folder
     own, wanted = (images.keys(by_folder=by_folder) for images in (Images(given.images), listed.images))
     return rows_by_name(own, wanted, str(given.path), listed.where, stray)
+
+
+RELATED: Mapping[Kin, tuple[str, str]] = {
+    "descendants": ("without-descendants", "below"),
+    "all": ("without-kin", "below or above"),
+}
+"""What the numbers without some related classes are called, and where these stand."""
+
+
+def kin_left_out(sets: Sequence[ScoredSet], known: Sequence[str], which: Kin) -> LeftOut:
+    """Return the images of OOD sets that are of classes related to a known one; names and folders tell the classes.
+
+    Images that are filed under a known class itself stay: whether that is the benchmark's error, or only how its files
+    were named, kinship cannot tell.
+
+    Parameters
+    ----------
+    sets : sequence of ScoredSet
+        OOD sets of all runs; of a set that is there twice the images are taken together.
+    known : sequence of str
+        Ids of synsets.
+
+    Raises
+    ------
+    UsageError
+        There are no known classes, or no image name contains a synset.
+    """
+    if not known:
+        raise UsageError(
+            "Known classes are not given, so related classes cannot be found",
+            where=f"--without related={which}",
+            expected="--manifest MANIFEST with known classes",
+        )
+    paths: dict[str, dict[str, str]] = {one.name: {} for one in sets}
+    for one in sets:
+        if one.images is not None:
+            wnids = map(class_in, one.images.with_folder)
+            paths[one.name].update(zip(one.images.paths, wnids, strict=True))
+    found: dict[str, ClassKin] = {}
+    for name, own in paths.items():
+        images = Counter(own.values())
+        found[name] = class_kin([one for one in images if one], known, images=images, name=name)
+    if not any(one.unknown.nodes for one in found.values()):
+        raise UsageError(
+            "No image name contains a synset: relation to known classes undetermined",
+            where=f"--without related={which}",
+            expected="names or folders such as n01580870: a column of image names, --manifest MANIFEST, or --lists DIR",
+        )
+    gone = {name: set(one.kin(which)) for name, one in found.items()}
+    name, where = RELATED[which]
+    return LeftOut(
+        name,
+        Images(()),
+        of_sets={
+            part: Images(tuple(path for path, wnid in own.items() if wnid in gone[part])) for part, own in paths.items()
+        },
+        file={
+            "name": name,
+            "sha256": sha256_of_lines(sorted({wnid for several in gone.values() for wnid in several})),
+            "hierarchy": next(iter(found.values())).origin,
+            "classes": {part: len(one) for part, one in gone.items()},
+            "images": {part: one.images_of(one.kin(which)) for part, one in found.items()},
+            "not_proven": list(NOT_PROVEN),
+        },
+        notes=(*(_related_note(one, which, where) for one in found.values()), *NOT_PROVEN),
+    )
+
+
+def _related_note(one: ClassKin, which: Kin, where: str) -> str:
+    """Return what is left out of a set, in classes and images, and of what nothing is said."""
+    images = one.images or {}
+    if not one.unknown.nodes:
+        return f"{one.name}: no image name contains a synset: relation to known classes undetermined, and all stay"
+    kin, same = one.kin(which), one.of("same")
+    text = (
+        f"{one.name}: {len(kin):,} of {len(one.unknown.names):,} classes, {one.images_of(kin):,} of "
+        f"{sum(images.values()):,} images, {where} a known class by {one.origin}, are left out"
+    )
+    if same:
+        text += f"; {one.images_of(same):,} images filed under a known class itself stay"
+    silent = images.get("", 0) + (one.images_of(list(one.unknown.absent)) or 0)
+    return f"{text}; of {silent:,} images without a synset nothing is said, and they stay" if silent else text

@@ -24,29 +24,25 @@ from curation.evaluation.ood.separability import (
 from curation.evaluation.problem import Floats
 from curation.evaluation.result import Column, Data, Report, Result, Table, Tidy, input_rows
 
-FprRule = Literal[
-    "FPR95_ood_positive", "FPR95_ood_positive_openood_vertices", "FPR95_first", "FPR95_quantile_ninco", "FPR95_rank_ssb"
-]
+FprRule = Literal["FPR95_ood_positive", "FPR95_ood_positive_vertices", "FPR95_first", "FPR95_quantile", "FPR95_rank"]
 FPR_RULES: Mapping[str, str] = {
     "FPR95_ood_positive": "OOD positive: share of ID scores <= tau, tau the smallest score with "
     "20 * (OOD scores <= tau) >= 19 * n_ood",
-    "FPR95_ood_positive_openood_vertices": "the same at the first vertex of scikit-learn's ROC, which leaves "
-    "out points between equal steps (OpenOOD 1.5)",
+    "FPR95_ood_positive_vertices": "the same at the first vertex of scikit-learn's ROC, which leaves "
+    "out points between equal steps",
     "FPR95_first": "ID positive: share of OOD scores >= tau, tau the largest score with "
     "20 * (ID scores >= tau) >= 19 * n_id",
-    "FPR95_quantile_ninco": "ID positive: share of OOD scores >= the quantile of the ID scores at 1 - 0.95 in floating "
-    "point, a hair above 0.05, linearly interpolated; scores that are not finite as they are (NINCO)",
-    "FPR95_rank_ssb": "ID positive: share of OOD scores > the ID score of ascending rank round(0.05 n), from 0, a half "
-    "to the even rank (SSB)",
+    "FPR95_quantile": "ID positive: share of OOD scores >= the quantile of the ID scores at 1 - 0.95 in floating "
+    "point, a hair above 0.05, linearly interpolated; scores that are not finite as they are",
+    "FPR95_rank": "ID positive: share of OOD scores > the ID score of ascending rank round(0.05 n), from 0, a half "
+    "to the even rank",
 }
-_OF_STEPS: Mapping[str, Callable[[ScoreSteps], float]] = {
-    "FPR95_ood_positive": lambda steps: fpr95_first(steps.mirrored),
-    "FPR95_ood_positive_openood_vertices": fpr95_at_vertices,
-    "FPR95_first": fpr95_first,
-}
-_OF_SCORES: Mapping[str, Callable[[Floats, Floats], float]] = {
-    "FPR95_quantile_ninco": fpr95_quantile,
-    "FPR95_rank_ssb": fpr95_rank,
+_FPR95: Mapping[str, Callable[[ScoreSteps, Floats, Floats], float]] = {
+    "FPR95_ood_positive": lambda steps, ids, oods: fpr95_first(steps.mirrored),
+    "FPR95_ood_positive_vertices": lambda steps, ids, oods: fpr95_at_vertices(steps),
+    "FPR95_first": lambda steps, ids, oods: fpr95_first(steps),
+    "FPR95_quantile": lambda steps, ids, oods: fpr95_quantile(ids, oods),
+    "FPR95_rank": lambda steps, ids, oods: fpr95_rank(ids, oods),
 }
 COMPARED = ("AUROC", "FPR95", "AUPR_IN", "AUPR_OUT")
 """Numbers of an ID set against an OOD set."""
@@ -97,7 +93,7 @@ def numbers_of(ids: Floats, oods: Floats, rules: Sequence[OodRules]) -> list[dic
         {
             "AUROC": area,
             **dict(zip(("AUPR_IN", "AUPR_OUT"), precision[one.nothing_found], strict=True)),
-            "FPR95": _OF_STEPS[one.fpr](steps) if one.fpr in _OF_STEPS else _OF_SCORES[one.fpr](ids, oods),
+            "FPR95": _FPR95[one.fpr](steps, ids, oods),
         }
         for one in rules
     ]
@@ -146,7 +142,7 @@ _COMPARED = (
         "FPR95",
         "false positive rate at 95 % true positives",
         "as the variant says: which class is positive, and which threshold counts (`FPR95_ood_positive`, "
-        "`FPR95_ood_positive_openood_vertices`, `FPR95_first`, `FPR95_quantile_ninco`, `FPR95_rank_ssb`)",
+        "`FPR95_ood_positive_vertices`, `FPR95_first`, `FPR95_quantile`, `FPR95_rank`)",
         better="lower",
     ),
     _of_sets(

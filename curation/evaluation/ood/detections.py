@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,12 +12,10 @@ import numpy as np
 
 from curation.errors import PredictionError, UsageError
 from curation.evaluation.post_hoc.scores import energy, generalized_entropy, max_softmax, softmax
-from curation.evaluation.precision import Number
 from curation.evaluation.problem import LARGEST_SCORE, Bools, Floats, GroundTruth, Int32s
 from curation.evaluation.readers import Policy, RawColumns, check_values, locate, report, stray_error
 from curation.evaluation.result_records import Int64, decoding
-from curation.input_files import InputFile, is_json_lines, json_rows
-from curation.json_keys import refuse_repeated_keys
+from curation.input_files import InputFile, json_rows
 
 UNNAMED = "ood_score"
 """Name of a score that a file gives without one."""
@@ -26,25 +24,21 @@ _MOST_METHODS = 64
 _Box = tuple[float, float, float, float]
 _FORM = (
     '[{"image_id", "bbox": [x, y, w, h] or "bbox_xyxy", "score" or "logits", "ood_score" or "scores": {NAME: number}}],'
-    ' or one record a line, or {"images": {IMAGE_ID: [records without image_id]}}; JSON knows no NaN or Infinity'
+    " or one record a line; JSON knows no NaN or Infinity"
 )
 
 
 class Record(msgspec.Struct, gc=False):
     """One detection as the file has it; fields that are not declared are passed over."""
 
-    image_id: Int64 | str | None = None
+    image_id: Int64 | str
     bbox: _Box | None = None
     bbox_xyxy: _Box | None = None
     score: float | None = None
     category_id: Int64 | None = None
-    ood_score: Number | None = None
-    scores: dict[str, Number] | None = None
+    ood_score: float | None = None
+    scores: dict[str, float] | None = None
     logits: list[float] | None = None
-
-
-class _ByImage(msgspec.Struct):
-    images: dict[str, list[Record]]
 
 
 class RecordFile(NamedTuple):
@@ -53,7 +47,7 @@ class RecordFile(NamedTuple):
     Attributes
     ----------
     records : list of Record
-        In file order; each has an image id.
+        In file order.
     name, sha256 : str
     where : str
         What messages call the file.
@@ -68,36 +62,28 @@ class RecordFile(NamedTuple):
         """Return what to call a record in a message; rows are counted over the whole file, from 0."""
         return f"{self.where}: record {row} (image {self.records[row].image_id!s:.80})"
 
-    def require_usable(self, values: Floats, what: str, expected: str = "a finite number") -> None:
-        """Refuse numbers, a record each, that are not finite or beyond any scale."""
-        usable = (np.abs(values) <= LARGEST_SCORE).reshape(len(values), -1).all(axis=1)
-        if not usable.all():
-            row = int(np.argmin(usable))
-            raise PredictionError(
-                f"{what} is not finite, or beyond any scale",
-                where=self.place(row),
-                expected=f"{expected} of at most {LARGEST_SCORE:g}",
-                found=str(values[row].tolist())[:80],
-            )
+
+def require_usable(values: Floats, what: str, place: Callable[[int], str]) -> None:
+    """Refuse numbers, a row each, that are not finite or beyond any scale; `place` names a row."""
+    usable = np.abs(values) <= LARGEST_SCORE
+    if not usable.all():
+        row = int(np.argmin(usable.reshape(len(values), -1).all(axis=1)))
+        raise PredictionError(
+            f"{what[:_SHOWN]} is not finite, or beyond any scale",
+            where=place(row),
+            expected=f"finite numbers of at most {LARGEST_SCORE:g}",
+            found=str(values[row].tolist())[:80],
+        )
 
 
 def read_records(path: Path, given: InputFile | None = None) -> RecordFile:
-    """Return the records of a detections file in either form; `given` is the file in memory.
+    """Return the records of a detections file; `given` is the file in memory.
 
     See `read_ood_detections` for the form and the errors.
     """
     given = given or InputFile(path, kind="detections file")
-    data = given.data
     with decoding(given, path, _FORM):
-        if data.lstrip()[:1] == b"{" and not is_json_lines(data):
-            records = _of_images(msgspec.json.decode(data, type=_ByImage).images, data, str(path))
-        else:
-            records = json_rows(data, Record)
-    file = RecordFile(records, path.name, given.sha256, str(path))
-    for row, record in enumerate(records):
-        if record.image_id is None:
-            raise PredictionError("A detection names no image", where=file.place(row), expected="image_id")
-    return file
+        return RecordFile(json_rows(given.data, Record), path.name, given.sha256, str(path))
 
 
 def image_key(identity: int | str) -> str:
@@ -108,25 +94,6 @@ def image_key(identity: int | str) -> str:
     """
     text = str(identity)
     return text.lstrip("0") or "0" if text.isascii() and text.isdigit() else text
-
-
-def _of_images(images: Mapping[str, list[Record]], data: bytes, where: str) -> list[Record]:
-    """Return the records of all images, each with its image's id."""
-    # A decoder keeps the last of two equal keys: detections would vanish without a word.
-    refuse_repeated_keys(data, where, PredictionError, everywhere=True)
-    records = []
-    for image, found in images.items():
-        for record in found:
-            if record.image_id is not None and image_key(record.image_id) != image_key(image):
-                raise PredictionError(
-                    "The image_id of a detection disagrees with its key",
-                    where=f"{where}: images[{image[:80]!r}]",
-                    expected=f"image_id {image[:80]}, or none",
-                    found=str(record.image_id)[:80],
-                )
-            record.image_id = image
-            records.append(record)
-    return records
 
 
 LONGEST = 100_000
@@ -250,7 +217,7 @@ def logits_of(file: RecordFile) -> Floats | None:
                 found="none" if length < 0 else str(length),
             )
     logits = np.array([record.logits for record in file.records], np.float64)
-    file.require_usable(logits, "A logit", "finite numbers")
+    require_usable(logits, "A logit", file.place)
     return logits
 
 
@@ -337,7 +304,7 @@ def read_ood_detections(
     Parameters
     ----------
     path : Path
-        A JSON list of records, or ``{"images": {id: [records]}}``. A record has ``image_id``; ``bbox`` (``x, y, w, h``)
+        A JSON list of records, or one a line. A record has ``image_id``; ``bbox`` (``x, y, w, h``)
         or ``bbox_xyxy``; ``score`` (the confidence) or ``logits``, whose highest softmax is the confidence then; and
         ``ood_score`` or ``scores``, one number a method. All records name the same methods. MSP, energy and GEN follow
         from logits where a file does not give them.
@@ -364,7 +331,7 @@ def read_ood_detections(
     columns = RawColumns(_boxes(file), read.confidence, file.where, "record", 0)
     negative = check_values(columns, policy)
     scores = method_scores(file, logits)
-    position, found = locate([_id(record) for record in file.records], truth, columns)
+    position, found = locate([record.image_id for record in file.records], truth, columns)
     if not found.all() and policy.stray == "error":
         first = file.records[int(np.argmin(found))]
         raise stray_error(columns, found, f"image_id {first.image_id!s:.80}", truth)
@@ -381,7 +348,7 @@ def read_ood_detections(
         read.background[kept],
         {name: values[kept] for name, values in scores.items()},
     )
-    images = frozenset(image_key(_id(file.records[row])) for row in kept.tolist())
+    images = frozenset(image_key(file.records[row].image_id) for row in kept.tolist())
     length = None if logits is None else logits.shape[1]
     return ReadOodDetections(detections, file.name, file.sha256, len(file.records), counts, images, length, read.notes)
 
@@ -415,15 +382,11 @@ def method_scores(file: RecordFile, logits: Floats | None) -> dict[str, Floats]:
             )
     scores = {name: np.fromiter((row[name] for row in rows), np.float64, len(rows)) for name in names}
     for name, values in scores.items():
-        file.require_usable(values, "An OOD score", f"{name[:_SHOWN]}: a finite number")
+        require_usable(values, f"An OOD score {name}", file.place)
     if logits is None:
         return scores
     derived = {"msp": max_softmax, "energy": energy, "gen": generalized_entropy}
     return scores | {name: formula(logits) for name, formula in derived.items() if name not in scores}
-
-
-def _id(record: Record) -> int | str:
-    return "" if record.image_id is None else record.image_id
 
 
 def _boxes(file: RecordFile) -> Floats:

@@ -20,23 +20,23 @@ from curation.evaluation.ood.detections import (
     method_scores,
     read_classes,
     read_records,
+    require_usable,
 )
-from curation.evaluation.precision import Number, doubles
-from curation.evaluation.problem import LARGEST_SCORE, Floats
+from curation.evaluation.problem import Floats
 from curation.evaluation.score_files import open_columns
-from curation.input_files import InputFile
+from curation.input_files import InputFile, is_json_lines
 from curation.json_keys import refuse_repeated_keys
 
 _FORMS = (
-    '{"scores": [numbers]}, {"scores": {METHOD: [numbers]}}, a JSON list of numbers, a detections file, a '
-    "one-dimensional .npy of floats, or a CSV with one column a method"
+    '{"scores": [numbers]}, {"scores": {METHOD: [numbers]}}, a detections file, a one-dimensional .npy of floats, or a '
+    "CSV with one column a method"
 )
 _UNCUT = "t* is not applied to {}: it gives no confidences, and is taken as cut already"
 _SHOWN = 200
 
 
 class _Lists(msgspec.Struct):
-    scores: list[Number] | dict[str, list[Number]]
+    scores: list[float] | dict[str, list[float]]
     image_ids: list[int | str] | None = None
 
 
@@ -90,7 +90,7 @@ def read_id_scores(path: Path, *, t_star: float | None = None, classes: ClassRea
     Parameters
     ----------
     path : Path
-        ``{"scores": [...]}`` or ``{"scores": {method: [...]}}``, with optional ``image_ids``; a JSON list of numbers; a
+        ``{"scores": [...]}`` or ``{"scores": {method: [...]}}``, with optional ``image_ids``; a
         detections file (see `curation.evaluation.ood.detections`); a ``.npy`` of shape (n,); or a ``.csv`` with one
         column a method, and ``image_id`` where known.
     t_star : float, optional
@@ -111,15 +111,7 @@ def read_id_scores(path: Path, *, t_star: float | None = None, classes: ClassRea
     else:
         found = _from_json(given, path, t_star, classes or ClassReading())
     for name, values in found.scores.items():
-        usable = np.abs(values) <= LARGEST_SCORE
-        if not usable.all():
-            row = int(np.argmin(usable))
-            raise PredictionError(
-                "An ID score is not finite, or beyond any scale",
-                where=f"{path}: {name[:40]}, entry {row}",
-                expected=f"a finite number of at most {LARGEST_SCORE:g}",
-                found=repr(float(values[row])),
-            )
+        require_usable(values, f"An ID score {name}", lambda row: f"{path}: entry {row}")
     return found if t_star is None or found.confident else replace(found, notes=(_UNCUT.format(path.name),))
 
 
@@ -136,7 +128,7 @@ def _from_table(given: InputFile, path: Path) -> IdScores:
     array = read["scores"]
     if array.ndim != 1 or array.dtype.kind not in "fiu":
         raise _unreadable(path, f"{array.dtype}, shape {array.shape}")
-    found = _from_columns({UNNAMED: doubles(array, str(path))}, images, given, path)
+    found = _from_columns({UNNAMED: array.astype(np.float64)}, images, given, path)
     return replace(found, stored=str(array.dtype))
 
 
@@ -159,28 +151,20 @@ def _from_columns(
 
 def _from_json(given: InputFile, path: Path, t_star: float | None, classes: ClassReading) -> IdScores:
     data = given.data
-    start = data.lstrip()[:1]
-    try:
-        if start == b"{" and "scores" in msgspec.json.decode(data, type=dict[str, msgspec.Raw]):
+    if data.lstrip()[:1] == b"{" and not is_json_lines(data):
+        # A decoder keeps the last of two equal keys: scores would vanish without a word.
+        refuse_repeated_keys(data, str(path), PredictionError, everywhere=True)
+        try:
             lists = msgspec.json.decode(data, type=_Lists)
-            # A decoder keeps the last of two equal keys: scores would vanish without a word.
-            refuse_repeated_keys(data, str(path), PredictionError, everywhere=True)
-            named = lists.scores if isinstance(lists.scores, dict) else {UNNAMED: lists.scores}
-            columns = {name: np.array(values, np.float64) for name, values in named.items()}
-            return _from_columns(columns, lists.image_ids, given, path)
-        if start == b"[" and data.lstrip()[1:].lstrip()[:1] not in (b"{", b"]"):
-            values = np.array(msgspec.json.decode(data, type=list[Number]), np.float64)
-            return _from_columns({UNNAMED: values}, None, given, path)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise _unreadable(path, str(error)) from None
-    return _from_detections(given, path, t_star, classes)
-
-
-def _from_detections(given: InputFile, path: Path, t_star: float | None, classes: ClassReading) -> IdScores:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise _unreadable(path, str(error)) from None
+        named = lists.scores if isinstance(lists.scores, dict) else {UNNAMED: lists.scores}
+        columns = {name: np.array(values, np.float64) for name, values in named.items()}
+        return _from_columns(columns, lists.image_ids, given, path)
     file = read_records(path, given)
     logits = logits_of(file)
     scores = method_scores(file, logits)
-    keys = [image_key("" if record.image_id is None else record.image_id) for record in file.records]
+    keys = [image_key(record.image_id) for record in file.records]
     kept, reported = np.arange(len(keys)), dict[str, int]()
     confident = logits is not None or all(record.score is not None for record in file.records)
     if t_star is not None and keys and confident:

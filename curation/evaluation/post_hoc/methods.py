@@ -19,7 +19,6 @@ from curation.errors import CurationError, EvaluationError, PredictionError, Usa
 from curation.evaluation.ood.detections import read_records
 from curation.evaluation.post_hoc import scores as formulas
 from curation.evaluation.post_hoc.scores import LastLayer
-from curation.evaluation.precision import doubles
 from curation.evaluation.problem import Floats, Int64s
 from curation.evaluation.score_files import keys_of_npz, read_npz
 from curation.input_files import InputFile, is_json_lines
@@ -175,19 +174,16 @@ def read_inputs(test: Path, train: Path | None = None, layer: Path | None = None
     head = None if layer is None else _Arrays.read(layer, "weight", "bias")
     logits, features, images = rows.floats("logits", 2), rows.floats("features", 2), rows.take("image_ids", 1, "Uiu")
     if logits is None and features is None:
-        raise PredictionError("The file has neither logits nor features", where=str(test), found=rows.offered())
+        raise rows.lack("logits (n, K) or features (n, D)")
     fitted = labels = last = None
     if trained is not None:
         fitted, labels = trained.floats("features", 2), trained.take("labels", 1, "iu")
         if fitted is None or not len(fitted):
-            raise PredictionError("The training file has no features", where=str(train), found=trained.offered())
+            raise trained.lack("features (N, D) of the training set")
     if head is not None:
         weight, bias = head.floats("weight", 2), head.floats("bias", 1)
         if weight is None or bias is None:
-            raise PredictionError(
-                "The last layer is incomplete", where=str(layer), expected="weight (K, D) and bias (K,)",
-                found=head.offered(),
-            )  # fmt: skip
+            raise head.lack("weight (K, D) and bias (K,) of the last layer")
         last = LastLayer(weight, bias)
     # What has to agree on a number: arrays, and the axis that states it.
     _require_equal("rows", test, {"logits": (logits, 0), "features": (features, 0), "image_ids": (images, 0)})
@@ -225,8 +221,9 @@ class _Arrays(NamedTuple):
             {"name": path.name, "sha256": sha256_of_file(path), "arrays": keys_of_npz(path)},
         )
 
-    def offered(self) -> str:
-        return ", ".join(self.file["arrays"])[:200]
+    def lack(self, wanted: str) -> PredictionError:
+        found = ", ".join(self.file["arrays"])[:200]
+        return PredictionError("The file lacks an array", where=str(self.path), expected=wanted, found=found)
 
     def take(self, name: str, ndim: int, kinds: str) -> Any:
         """Return an array of some dimensions and kinds of dtype; None where the file lacks it."""
@@ -245,7 +242,7 @@ class _Arrays(NamedTuple):
         values = self.take(name, ndim, "fiu")
         if values is None:
             return None
-        numbers = doubles(values, f"{self.path}: {name}")
+        numbers: Floats = values.astype(np.float64)
         if not np.isfinite(numbers).all():
             row = int(np.argwhere(~np.isfinite(numbers))[0, 0])
             raise PredictionError(
@@ -389,8 +386,7 @@ def _with_scores(path: Path, scores: Mapping[str, list[float]], n: int) -> Any:
             found=str(found),
         )
     lines = given.data.split(b"\n") if is_json_lines(given.data) else []
-    content = [json.loads(line) for line in lines if line.strip()] if lines else json.loads(given.data)
-    records = content if isinstance(content, list) else [one for rows in content["images"].values() for one in rows]
+    records = [json.loads(line) for line in lines if line.strip()] if lines else json.loads(given.data)
     for row, record in enumerate(records):
         record["scores"] = {**(record.get("scores") or {}), **{name: scores[name][row] for name in scores}}
-    return content
+    return records
