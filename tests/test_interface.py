@@ -291,7 +291,7 @@ def test_arguments_of_another_kind_are_told(tmp_path: Path) -> None:
     ("call", "says"),
     [
         (lambda api, made: api.leaderboard(5), "value of path"),
-        (lambda api, made: api.leaderboard("a.jsonl", groups=1.5), "value of groups"),
+        (lambda api, made: api.leaderboard("a.jsonl", group=1.5), "value of group"),
         (lambda api, made: api.pull(None), "lacks|missing"),
         (lambda api, made: api.pull(None, "out"), "value of publication"),
         (lambda api, made: api.publish(3, "org/name"), "value of manifests"),

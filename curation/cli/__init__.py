@@ -88,6 +88,7 @@ GONE = {
     "evaluate --epochs": "is gone: curation.evaluation.confidence.best_epoch takes gamma+ and gamma- of each epoch",
     "leaderboard --model": "is gone, with --format eee",
     "leaderboard --set": "is gone, with --format eee",
+    "leaderboard --repo": "is gone, with --format hub: result.flat() gives the numbers of a result",
     "similarity leaks --embeddings": "is gone: name an encoder by --encoder or --model",
     "scores --engine": "is gone: call the detectors of pytorch-ood themselves, docs/ood_metrics.md",
     **dict.fromkeys(

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from curation.benchmarks.leaderboard.board import Group, grouped, single_ranking
+from curation.benchmarks.leaderboard import Group, grouped
 from curation.errors import LeaderboardError, UsageError
 from tests.evaluation.leaderboard_cases import MANIFEST, numbered, row_data
 
@@ -66,10 +66,6 @@ OTHERS = {
 def test_rows_of_another_ground_are_never_ranked_together(tmp_path: Path, other: dict[str, Any]) -> None:
     groups = grouped(numbered(tmp_path, row_data("a", 0.1), row_data("b", 0.2, **other)), AWI)
     assert sorted(ranks(group) for group in groups) == [[("a", 1)], [("b", 1)]]
-    assert single_ranking(groups, [2]) == [groups[1]]
-    with pytest.raises(LeaderboardError, match="no single ranking") as found:
-        single_ranking(groups)
-    assert found.value.found
 
 
 def test_without_a_manifest_the_truth_tells_rows_apart(tmp_path: Path) -> None:
@@ -123,8 +119,6 @@ def test_groups_without_a_metric_are_left_out_and_keep_their_numbers(tmp_path: P
     assert [group.number for group in grouped(rows, AWI)] == [2]
     with pytest.raises(UsageError, match="No row has this metric"):
         grouped(rows, "mAP")
-    with pytest.raises(UsageError, match="no such group"):
-        single_ranking(grouped(rows, AWI), [1])
 
 
 def test_by_default_the_first_number_that_is_defined_ranks(tmp_path: Path) -> None:
@@ -140,4 +134,3 @@ def test_by_default_the_first_number_that_is_defined_ranks(tmp_path: Path) -> No
 
 def test_a_file_without_rows_has_no_group() -> None:
     assert grouped([]) == []
-    assert single_ranking([]) == []

@@ -8,15 +8,10 @@ from typing import Any
 
 import pandas as pd
 import pytest
-import yaml
 
-from curation.benchmarks.leaderboard.board import Leaderboard, leaderboard
-from curation.benchmarks.leaderboard.exchange import Origin, csv, hub_entries, latex, markdown
+from curation.benchmarks.leaderboard import FORMS, Leaderboard, csv, latex, leaderboard, markdown
 from curation.cli import main
-from curation.errors import UsageError
 from tests.evaluation.leaderboard_cases import MANIFEST, row_data, write_rows
-
-ORIGIN = Origin(repo="lab/open-set", date="2026-01-02")
 
 
 def rows() -> list[dict[str, Any]]:
@@ -74,35 +69,11 @@ def test_latex_compiles(board: Leaderboard, tmp_path: Path) -> None:
     assert done.returncode == 0, (tmp_path / "table.log").read_text(errors="replace")[-2000:]
 
 
-def test_the_hub_gets_no_number_of_which_lower_is_better(board: Leaderboard, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="one model"):
-        hub_entries(board, ORIGIN)
-    one = leaderboard(write_rows(tmp_path / "one.jsonl", rows()[0]))
-    (entry,) = hub_entries(one, ORIGIN)
-    assert entry["dataset"] == {"id": "lab/open-set", "task_id": "elephant/closed + wilderness/paper/mAP11"}
-    assert (entry["value"], entry["date"]) == (51.0, "2026-01-02")
-    assert MANIFEST["digest"] in entry["notes"]
-    with pytest.raises(UsageError, match="name a dataset"):
-        hub_entries(one, Origin())
-    hub = pytest.importorskip("huggingface_hub")
-    if hasattr(hub, "parse_eval_result_entries"):
-        (read,) = hub.parse_eval_result_entries([entry])
-        assert (read.dataset_id, read.value) == ("lab/open-set", 51.0)
-
-
-@pytest.mark.parametrize("wrong", [{"repo": "../x"}, {"repo": "a b"}, {"date": "02.01.2026"}, {"date": "20260102"}])
-def test_names_and_dates_are_checked(wrong: dict[str, Any]) -> None:
-    with pytest.raises(UsageError, match=r"name on the hub|Invalid date"):
-        Origin(**wrong)
-
-
 def test_the_command_prints_or_writes_each_form(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = write_rows(tmp_path / "results.jsonl", rows()[0])
-    origin = ["--repo", "lab/open-set", "--date", "2026-01-02"]
-    for form in ("text", "html", "markdown", "csv", "latex", "hub"):
-        assert main(["leaderboard", str(file), "--format", form, *origin]) == 0
+    for form in FORMS:
+        assert main(["leaderboard", str(file), "--format", form]) == 0
         printed = capsys.readouterr().out
-        assert main(["leaderboard", str(file), "--format", form, "--out", str(tmp_path / form), *origin]) == 0
+        assert main(["leaderboard", str(file), "--format", form, "--out", str(tmp_path / form)]) == 0
         assert (tmp_path / form).read_text(encoding="utf-8") == printed
         capsys.readouterr()
-    assert yaml.safe_load((tmp_path / "hub").read_text(encoding="utf-8"))[0]["value"] == 51.0
