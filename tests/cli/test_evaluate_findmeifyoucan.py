@@ -68,8 +68,7 @@ def test_tables_and_files(files: dict[str, Path], tmp_path: Path, shell: Shell) 
     for text in ("ood/official", "pct_images_without_predictions  16.67", "AUROC", "bootstrap"):
         assert text in printed
     written = json.loads((out / "results.json").read_text(encoding="utf-8"))
-    names = {"metric_bars", "scores_ood_score"}
-    expected = {f"{name}.csv" for name in (*names, "measures", "details", "intervals")}
+    expected = {f"{name}.csv" for name in ("scores_ood_score", "measures", "details", "intervals")}
     assert set(written["written"]) == expected
     with (out / "measures.csv").open(encoding="utf-8") as stream:
         cells = {(row["variant"], row["measure"]): row["value"] for row in csv.DictReader(stream)}

@@ -7,13 +7,15 @@ from typing import Any
 import pytest
 
 from curation.benchmarks.building import complete, read_parameters, rebuild
-from curation.benchmarks.findmeifyoucan import BENCHMARK
+from curation.benchmarks.registry import find_benchmark
 from curation.errors import ProtocolError
 from curation.manifest.manifest import Manifest
 from curation.manifest.validation import check_header, check_lists
 from curation.manifest.views import view_objects
 from curation.sources.source import Source
 from tests.protocols.findmeifyoucan_world import build, coco, decided, listed, natives, open_images
+
+BENCHMARK = find_benchmark("findmeifyoucan")
 
 VAL = {
     1: ["kite"],

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from curation.benchmarks.findmeifyoucan.pairs import BDD, VOC
-from curation.benchmarks.findmeifyoucan.pools import (
+from curation.benchmarks.findmeifyoucan.pairs import (
+    BDD,
+    VOC,
     decisions_of,
     disregarded,
     is_pinned_only,

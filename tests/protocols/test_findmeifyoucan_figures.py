@@ -1,10 +1,12 @@
 """Figures of the paper beside those obtained."""
 
 from curation.benchmarks.building import read_parameters
-from curation.benchmarks.findmeifyoucan import BENCHMARK
 from curation.benchmarks.findmeifyoucan.lists import KEPT
+from curation.benchmarks.registry import find_benchmark
 from curation.manifest.header import Figure
 from tests.protocols.findmeifyoucan_world import build, coco, decided, listed
+
+BENCHMARK = find_benchmark("findmeifyoucan")
 
 
 def declared(pair: str) -> dict[str, Figure]:

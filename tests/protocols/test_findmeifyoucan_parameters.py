@@ -3,8 +3,10 @@
 import pytest
 
 from curation.benchmarks.building import read_parameters
-from curation.benchmarks.findmeifyoucan import BENCHMARK
+from curation.benchmarks.registry import find_benchmark
 from curation.errors import CurationError
+
+BENCHMARK = find_benchmark("findmeifyoucan")
 
 
 def test_the_defaults_are_the_published_pair_without_decisions() -> None:
@@ -18,7 +20,6 @@ def test_the_defaults_are_the_published_pair_without_decisions() -> None:
         "candidates": 0,
         "scan": "whole_image",
         "salt": "findmeifyoucan",
-        "wordnet": "",
     }
 
 

@@ -5,12 +5,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from curation.benchmarks.building import read_parameters
-from curation.benchmarks.findmeifyoucan import BENCHMARK
+from curation.benchmarks.findmeifyoucan.lists import split_pool
 from curation.benchmarks.findmeifyoucan.pairs import VOC
-from curation.benchmarks.findmeifyoucan.pools import split_pool
+from curation.benchmarks.registry import find_benchmark
 from curation.decisions.resolution import recorded_form
 from curation.errors import CurationError
 from tests.protocols.findmeifyoucan_world import coco, decided, listed
+
+BENCHMARK = find_benchmark("findmeifyoucan")
 
 SHOWN = [["kite"], ["zebra"], ["pizza"], ["zebra", "pizza"], []]
 IMAGES = range(1, 11)
@@ -41,7 +43,7 @@ def test_the_splits_keep_what_the_decisions_say(verdicts: dict[int, tuple[str, s
     splits = split_pool(VOC, VOC.pools[0], SOURCES, parameters)
     near, far = (native(splits.images(part)) for part in splits.pool.parts)
     assert not near & far
-    assert near | far == (set(IMAGES) | added) - native(splits.removed)
+    assert near | far == (set(IMAGES) | added) - native(splits.outcome.removed)
     required, excluded = splits.constraints("coco-near")
     assert native(required) <= near
     assert not native(excluded) & near

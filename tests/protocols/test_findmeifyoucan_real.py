@@ -7,16 +7,17 @@ from typing import Any
 import pytest
 
 from curation.benchmarks.building import complete, read_parameters
-from curation.benchmarks.findmeifyoucan import BENCHMARK
 from curation.benchmarks.findmeifyoucan.lists import AUTHORS_DECISIONS, EXCLUDED, START
-from curation.benchmarks.findmeifyoucan.pairs import BDD, VOC
-from curation.benchmarks.findmeifyoucan.pools import read_recorded
+from curation.benchmarks.findmeifyoucan.pairs import BDD, VOC, read_recorded
+from curation.benchmarks.registry import find_benchmark
 from curation.decisions.resolution import recorded_digest
 from curation.manifest.manifest import Manifest
 from curation.sources.opening import open_source
 from curation.sources.source import Source
 from tests.protocols.findmeifyoucan_world import OI_NAMES, coco, listed, source_of
 from tests.real_files import provided, real_files
+
+BENCHMARK = find_benchmark("findmeifyoucan")
 
 pytestmark = pytest.mark.shared
 SHARED_IMAGE = "openimages:00166893b16a03ab"

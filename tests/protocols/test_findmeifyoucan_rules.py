@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curation.benchmarks.findmeifyoucan.pairs import Pool, Wanted
-from curation.benchmarks.findmeifyoucan.pools import (
+from curation.benchmarks.findmeifyoucan.lists import (
     candidates,
     category_counts,
     images_with,
@@ -15,6 +14,7 @@ from curation.benchmarks.findmeifyoucan.pools import (
     start_by_rule,
     wanted_categories,
 )
+from curation.benchmarks.findmeifyoucan.pairs import Pool, Wanted
 from curation.errors import PresenceOnlyError, ProtocolError
 from curation.sources.source import Objects, Source
 

@@ -9,7 +9,7 @@ import msgspec
 import networkx as nx
 import pytest
 
-from curation.benchmarks.imagenet.classes import RULES, ClassRule, Partition, partition
+from curation.benchmarks.imagenet import RULES, ClassRule, Partition, partition
 from curation.errors import ProtocolError
 from curation.hierarchy.hierarchy import as_tree
 from curation.hierarchy.wordnet import imagenet_dag, imagenet_tree, published_parents

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from curation.benchmarks.imagenet.lists import ClassImages
+from curation.benchmarks.imagenet import ClassImages
 from curation.sources.imagenet import read_imagenet
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from curation.benchmarks.imagenet.lists import FIGURES, TABLE_1
+from curation.benchmarks.imagenet import FIGURES, TABLE_1
 from curation.cli import main
 from curation.manifest.locate import manifest_folders
 from curation.manifest.manifest import read_manifest

@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from curation.benchmarks.imagenet.classes import PARAMETERS, RULES, declaration_of, read_protocol
+from curation.benchmarks.imagenet import PARAMETERS, RULES, declaration_of, read_protocol
 from curation.errors import ProtocolError
 
 OWN = 'name = "cats"\nknown = ["n02120997"]\nunknown = ["n02131653"]\ncut = "KN"\n'
@@ -20,7 +20,6 @@ def test_defaults_are_the_published_p1() -> None:
         "seed": 42,
         "formula": "sklearn-1.0",
         "missing": "refuse",
-        "wordnet": "",
     }
 
 
