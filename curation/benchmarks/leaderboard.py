@@ -130,17 +130,39 @@ class Group:
 
     @property
     def heads(self) -> list[str]:
-        """A head for each number: name, unit, and an arrow in the direction of better."""
+        """Rank, method, and a head for each number: name, arrow in the direction of better, unit."""
         arrows = {"higher": "↑", "lower": "↓"}
-        return [
+        numbers = [
             f"{name} {arrows[metric.better]}{' %' if metric.unit == '%' else ''}"
             for name, metric in self.metrics.items()
         ]
+        return ["rank", "method", *numbers]
 
-    def cells(self, one: RankedRow) -> list[str]:
-        """Return the numbers of a row as a table shows them."""
-        values = zip(one.values(self.metrics), self.metrics.values(), strict=True)
-        return [shown_value(value, metric.unit) for value, metric in values]
+    def cells(self) -> list[list[str]]:
+        """Return the rows as a table shows them; a method that was read at two points is told apart by them."""
+        named = [one.name for one in self.rows]
+        return [
+            [
+                "" if one.rank is None else str(one.rank),
+                f"{one.name} ({one.point})" if named.count(one.name) > 1 and one.point else one.name,
+                *(
+                    shown_value(value, metric.unit)
+                    for value, metric in zip(one.values(self.metrics), self.metrics.values(), strict=True)
+                ),
+            ]
+            for one in self.rows
+        ]
+
+    def best(self) -> set[tuple[int, int]]:
+        """Return row and column of the best value of each number; all that show the same digits are the best."""
+        cells, found = self.cells(), set()
+        for column, (name, metric) in enumerate(self.metrics.items(), 2):
+            values = {row: one.values([name])[0] for row, one in enumerate(self.rows)}
+            defined = {row: value for row, value in values.items() if value is not None}
+            if len(self.rows) > 1 and defined:
+                chosen = (max if metric.better == "higher" else min)(defined, key=defined.__getitem__)
+                found |= {(row, column) for row in defined if cells[row][column] == cells[chosen][column]}
+        return found
 
     def facts(self) -> list[str]:
         """Return what the rows share, what they are ranked by, and `notes`."""
@@ -154,22 +176,22 @@ class Group:
             "number": self.number,
             "title": self.title,
             "facts": self.facts(),
-            "heads": list(zip(self.heads, [one.better for one in self.metrics.values()], strict=True)),
+            "heads": list(zip(self.heads[2:], [one.better for one in self.metrics.values()], strict=True)),
             "by": list(self.metrics).index(self.metric),
             "rows": [
                 {
-                    "rank": "" if one.rank is None else one.rank,
+                    "rank": cells[0],
                     "name": one.name,
                     "cells": [
                         (cell, "" if value is None else repr(value))
-                        for cell, value in zip(self.cells(one), one.values(self.metrics), strict=True)
+                        for cell, value in zip(cells[2:], one.values(self.metrics), strict=True)
                     ],
                     "notes": "; ".join(
                         filter(None, [one.point, *(f"{why}: {n}" for why, n in sorted(one.row.reported.items()))])
                     ),
                     "predictions": one.row.predictions[:19],
                 }
-                for one in self.rows
+                for one, cells in zip(self.rows, self.cells(), strict=True)
             ],
         }
 
@@ -422,12 +444,12 @@ def markdown_groups(groups: Sequence[Group], level: str) -> list[str]:
     """Return the table of each group below a heading of a level (``##``)."""
     parts = []
     for group in groups:
-        best = _best(group)
+        best = group.best()
         rows = [
             [f"**{cell}**" if (number, place) in best else cell for place, cell in enumerate(map(plain, row))]
-            for number, row in enumerate(_cells(group))
+            for number, row in enumerate(group.cells())
         ]
-        heads = list(map(plain, _heads(group)))
+        heads = list(map(plain, group.heads))
         ruled = ["---" if name == "method" else "---:" for name in heads]
         lines = ["| " + " | ".join(row) + " |" for row in (heads, ruled, *rows)]
         facts = [f"- {plain(one)}" for one in group.facts()]
@@ -453,41 +475,10 @@ def latex(board: Leaderboard) -> str:
     for group in board.groups:
         facts = [f"% {printable(one)}" for one in (group.title, *group.facts())]
         facts += [f"% {printable(one.name)}: predictions {one.row.predictions}" for one in group.rows]
-        table = latex_table(
-            _heads(group), _cells(group), numeric=[name != "method" for name in _heads(group)], bold=_best(group)
-        )
+        numeric = [name != "method" for name in group.heads]
+        table = latex_table(group.heads, group.cells(), numeric=numeric, bold=group.best())
         parts.append("\n".join([*facts, table]))
     return "\n\n".join(parts)
-
-
-def _heads(group: Group) -> list[str]:
-    return ["rank", "method", *group.heads]
-
-
-def _cells(group: Group) -> list[list[str]]:
-    # A method that was read at two points is told apart by them.
-    named = [one.name for one in group.rows]
-    return [
-        [
-            "" if one.rank is None else str(one.rank),
-            f"{one.name} ({one.point})" if named.count(one.name) > 1 and one.point else one.name,
-            *group.cells(one),
-        ]
-        for one in group.rows
-    ]
-
-
-def _best(group: Group) -> set[tuple[int, int]]:
-    """Return row and column of the best value of each number; all that show the same digits are the best."""
-    cells = _cells(group)
-    found = set()
-    for place, (name, metric) in enumerate(group.metrics.items(), len(_heads(group)) - len(group.metrics)):
-        values = {number: one.values([name])[0] for number, one in enumerate(group.rows)}
-        values = {number: value for number, value in values.items() if value is not None}
-        if len(group.rows) > 1 and values:
-            chosen = (max if metric.better == "higher" else min)(values, key=lambda one: values[one] or 0)
-            found |= {(number, place) for number in values if cells[number][place] == cells[chosen][place]}
-    return found
 
 
 def text(board: Leaderboard) -> str:
@@ -495,7 +486,7 @@ def text(board: Leaderboard) -> str:
     lines = []
     for group in board.groups:
         title = f"Group {group.number}: {group.title}"
-        head, *rest = table_lines(Table(title, tuple(_heads(group)), tuple(map(tuple, _cells(group)))))
+        head, *rest = table_lines(Table(title, tuple(group.heads), tuple(map(tuple, group.cells()))))
         lines += [head, *(f"  {printable(one)}" for one in group.facts()), *rest]
     return "\n".join(lines or ["The file holds no row."]) + "\n"
 

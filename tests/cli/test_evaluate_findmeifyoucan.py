@@ -115,17 +115,6 @@ def test_background_is_unknown_only_with_official_compat(
     assert "3 columns" in " ".join(capsys.readouterr().err.split())
 
 
-def test_without_objects_no_rate_is_a_number(tmp_path: Path, shell: Shell) -> None:
-    files = example_files(tmp_path)
-    truth = json.loads(files["truth"].read_text(encoding="utf-8"))
-    files = {**files, "truth": write(tmp_path / "empty.json", {**truth, "annotations": []})}
-    found = answer(shell, *arguments(files), "--json")
-    for profile in ("official", "paper"):
-        assert {found[profile][rate] for rate in ("P_U", "R_U", "AP_U", "nOSE")} == {None}
-        assert "N_U is 0" in found[profile]["undefined"]["P_U"]
-        assert found[profile]["unrounded"]["P_U"] is None
-
-
 def test_a_t_star_leaves_out_and_is_told(files: dict[str, Path], shell: Shell) -> None:
     found = answer(shell, *arguments(files, "--set", "t_star=0.75"), "--json")
     assert found["counts"]["ood_detections"] == 7

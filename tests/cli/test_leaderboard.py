@@ -1,8 +1,6 @@
 """``curation evaluate … --append`` and ``curation leaderboard``, from files to tables."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -143,14 +141,6 @@ def test_nothing_is_evaluated_when_the_rows_could_not_be_appended(
         assert message in capsys.readouterr().err
         assert not (tmp_path / "out").exists()
     assert other.read_text() == '{"image_id": "coco:1"}\n'
-
-
-def test_evaluations_at_once_lose_no_row(tmp_path: Path) -> None:
-    rows = tmp_path / "rows.jsonl"
-    given = [sys.executable, "-m", "curation", *command("voc", tmp_path), "--append", str(rows)]
-    running = [subprocess.Popen([*given, "--name", f"m{n}"], stdout=subprocess.DEVNULL) for n in range(3)]
-    assert [one.wait(timeout=120) for one in running] == [0, 0, 0]
-    assert sorted(row["name"] for row in lines_of(rows)) == ["m0", "m1", "m2"]
 
 
 def test_the_table_and_the_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,21 +6,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from curation.benchmarks.imagenet import PARAMETERS, RULES, declaration_of, read_protocol
+from curation.benchmarks.imagenet import RULES, declaration_of, read_protocol
 from curation.errors import ProtocolError
 
 OWN = 'name = "cats"\nknown = ["n02120997"]\nunknown = ["n02131653"]\ncut = "KN"\n'
-
-
-def test_defaults_are_the_published_p1() -> None:
-    values = {parameter.name: parameter.read(parameter.default) for parameter in PARAMETERS}
-    assert values == {
-        "protocol": "p1",
-        "hierarchy": "published",
-        "seed": 42,
-        "formula": "sklearn-1.0",
-        "missing": "refuse",
-    }
 
 
 def test_a_file_is_kept_in_the_manifest_itself(tmp_path: Path) -> None:
@@ -60,11 +49,3 @@ def test_what_is_neither_protocol_nor_file() -> None:
             read_protocol(text)
     with pytest.raises(ProtocolError, match="cannot be read"):
         read_protocol('{"name": 3}')
-
-
-@pytest.mark.parametrize("text", ["-1", "4294967296", "x", "", "1.0", "٣"])
-def test_seeds(text: str) -> None:
-    (read,) = (one.read for one in PARAMETERS if one.name == "seed")
-    assert read("4294967295") == 2**32 - 1
-    with pytest.raises(ProtocolError):
-        read(text)

@@ -58,7 +58,7 @@ Sizes = dict[str, dict[str, int]]
 
 PAPER = fact(_ROOM, "paper", Paper)
 KEPT, ADDED, START = (fact(_ROOM, key, Sizes) for key in ("kept", "added", "start"))
-REQUIRED, EXCLUDED, SHARED = (fact(_ROOM, key, dict[str, int]) for key in ("required", "excluded", "shared"))
+REQUIRED, SHARED = (fact(_ROOM, key, dict[str, int]) for key in ("required", "shared"))
 AUTHORS_DECISIONS = fact(_ROOM, "authors_decisions", str)
 
 
@@ -667,16 +667,6 @@ def _configuration(pair: Pair) -> str:
 def slots_of(parameters: Mapping[str, Any]) -> tuple[SourceSlot, ...]:
     """Return the sources of the pools that the parameters choose."""
     return _chosen(parameters).slots()
-
-
-_SHOWN = 3
-_PLACE = {
-    "images": "Table 3",
-    "kept_images": "Table 3, by arithmetic: the images that are not added ones",
-    "added_images": "recorded decisions, FROM_CANDIDATES without repeats",
-    "required_images": "recorded decisions: added, and kept as near",
-    "excluded_images": "recorded decisions: removed, or moved to the other split",
-}
 
 
 _SHOWN = 3
