@@ -479,12 +479,6 @@ def _sources_behind(figure: str, declared: Header) -> tuple[str, ...]:
     if any(entry.name == subject for entry in declared.sources):
         return (subject,)
     parts = [part for part in declared.parts if part.name == subject]
-    # A selection that is no part, such as t2-selection, is drawn from what the task trains or tests on.
-    parts = parts or [
-        part
-        for part in declared.parts
-        if part.task and subject.startswith(f"{part.task}-") and part.role == ("test" if "test" in subject else "train")
-    ]
     named = dict.fromkeys(name for part in parts for name in part.sources)
     return tuple(named) or tuple(entry.name for entry in declared.sources)
 

@@ -75,7 +75,9 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
     closed.require_objects("The closed part")
     classes = voc_classes(coco)
     what = shown(coco, classes)
-    pools = {f"range-{count}": (range_pool(what, classes, count), (size,)) for count, size in RANGES.items()}
+    pools: dict[str, tuple[Int64s, tuple[int, ...]]] = {
+        f"range-{count}": (range_pool(what, classes, count), (size,)) for count, size in RANGES.items()
+    }
     pools["wilderness"] = (wilderness_pool(what, classes), WILDERNESS)
     if not any(len(pool) for pool, _ in pools.values()):
         raise ProtocolError(

@@ -150,13 +150,16 @@ def manifest_of(
         The other fields of `curation.manifest.header.Header`; lists will do for tuples.
     """
     several = tuple(parts)
+    fields: dict[str, Any] = {
+        key: tuple(value) if isinstance(value, list | Iterator) else value for key, value in facts.items()
+    }
     header = Header(
         schema_version=SCHEMA_VERSION,
         version=version,
         origin=origin,
         parts=tuple(one.entry if isinstance(one, Part) else one for one in several),
         rule=Rule(protocol=protocol, algorithm_version=algorithm_version, parameters=dict(parameters)),
-        **{key: tuple(value) if isinstance(value, list | Iterator) else value for key, value in facts.items()},
+        **fields,
     )
     return Manifest(header, {one.entry.name: one.ids for one in several if isinstance(one, Part)})
 

@@ -130,7 +130,7 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
     Raises
     ------
     ProtocolError
-        No start source is given; see also `curation.benchmarks.findmeifyoucan.pools.split_pool`.
+        No start source is given; see also `split_pool`.
     PresenceOnlyError
         A start source has no boxes.
     """
@@ -235,7 +235,7 @@ class Splits:
             return f"needs --source {candidate}=PATH, from which images were added"
         return self.missing
 
-    def selection(self, slot: str, ids: Collection[str], what: str) -> Selection:
+    def selection(self, slot: str, ids: Sequence[str], what: str) -> Selection:
         """Return where some images lie; one that the source lacks is a `ProtocolError`."""
         source = self.sources[slot]
         return Selection(slot, source, positions_in(source, ids, what, slot))
@@ -521,9 +521,9 @@ def candidates(
     first_refused = _first_annotation(source, refused)
     held = set(taken)
     free = np.array([one not in held for one in source.image_ids.tolist()], np.bool_)
+    never = len(source.class_pairs()[0])
     if scan == "official_scan":
-        return _scanned(first_wanted, first_refused, free, most, _never(source))
-    never = _never(source)
+        return _scanned(first_wanted, first_refused, free, most, never)
     chosen = np.flatnonzero(free & (first_wanted < never) & (first_refused == never))
     return chosen[hash_rank(source.image_ids[chosen].tolist(), salt)[:most]]
 
@@ -547,15 +547,11 @@ def _scanned(first_wanted: Int64s, first_refused: Int64s, free: Bools, most: int
 def _first_annotation(source: Source, names: Collection[str]) -> Int64s:
     """Return the place of each image's first annotation of some categories; their number where it has none."""
     image, category = source.class_pairs()
-    first = np.full(len(source.images), _never(source), np.int64)
+    first = np.full(len(source.images), len(image), np.int64)
     rows = np.flatnonzero(_categories(source, names)[category])
     # Of repeated indices the last assignment stays, so the rows run backwards.
     first[image[rows[::-1]]] = rows[::-1]
     return first
-
-
-def _never(source: Source) -> int:
-    return len(source.class_pairs()[0])
 
 
 def _categories(source: Source, names: Collection[str]) -> Bools:
@@ -569,6 +565,7 @@ def _manifest(pair: Pair, sources: Mapping[str, Source], parameters: Mapping[str
     parts = [part for one in splits for part in _parts(one, classes, parameters)]
     declared = any(isinstance(part, PartEntry) for part in parts)
     digest = recorded_digest(parameters["decisions"])
+    configuration = sha256_of_bytes(msgspec.json.encode(pair, order="deterministic"))
     return manifest_of(
         parts,
         name=default_name(pair, parameters),
@@ -580,7 +577,7 @@ def _manifest(pair: Pair, sources: Mapping[str, Source], parameters: Mapping[str
         sources=tuple(_source(slot, sources) for slot in pair.slots() if declared or slot.name in sources),
         protocol="findmeifyoucan",
         algorithm_version=ALGORITHM_VERSION,
-        parameters={**parameters, "configuration_sha256": _configuration(pair)},
+        parameters={**parameters, "configuration_sha256": configuration},
         figures=figures_of(pair, splits, parameters),
         notes=notes_of(pair, splits, parameters),
         decisions=digest,
@@ -613,15 +610,12 @@ def _classes(pair: Pair, sources: Mapping[str, Source]) -> tuple[ClassEntry, ...
     return (*known, *(ClassEntry(name=name, role="unknown", index=-1) for name in others))
 
 
-def _view(parameters: Mapping[str, Any]) -> LabelView:
-    """Return how a split is scored: every annotation is an unknown object, crowd and group boxes included."""
-    left_over: Treatment = "ignore" if parameters["id_objects"] == "ignore" else "rename:unknown"
-    return LabelView(known=left_over, unknown="rename:unknown", crowd="keep", difficult="keep")
-
-
 def _parts(one: Splits, classes: Sequence[ClassEntry], parameters: Mapping[str, Any]) -> list[Part | PartEntry]:
     """Return the lists of a pool, those that cannot be had without images and digest."""
-    pool, view = one.pool, _view(parameters)
+    pool = one.pool
+    # Every annotation is an unknown object, crowd and group boxes included.
+    left_over: Treatment = "ignore" if parameters["id_objects"] == "ignore" else "rename:unknown"
+    view = LabelView(known=left_over, unknown="rename:unknown", crowd="keep", difficult="keep")
     words = {
         "start": pool.start,
         "published": pool.published,
@@ -657,11 +651,6 @@ def _source(slot: SourceSlot, sources: Mapping[str, Source]) -> SourceEntry:
     if slot.name in sources:
         return source_entry(slot.name, sources[slot.name])
     return unread_entry(slot.name, slot.dataset, slot.part, note="from your own disk")
-
-
-def _configuration(pair: Pair) -> str:
-    """Return a digest of the pair's classes, category tables and limits."""
-    return sha256_of_bytes(msgspec.json.encode(pair, order="deterministic"))
 
 
 def slots_of(parameters: Mapping[str, Any]) -> tuple[SourceSlot, ...]:
