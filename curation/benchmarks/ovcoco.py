@@ -17,7 +17,7 @@ import numpy as np
 
 from curation.benchmarks.facts import fact
 from curation.benchmarks.parts import Part, Selection, compared, make_part, manifest_of, source_entry
-from curation.benchmarks.selection import shown
+from curation.benchmarks.selection import images_with
 from curation.canonical import sha256_of_lines
 from curation.errors import EvaluationError, PredictionError, ProtocolError
 from curation.evaluation.coco_engine import Engine, coco_decided_by_order, coco_precision
@@ -63,12 +63,6 @@ _VIEWS = {
 }
 _RULE = "Images with an annotation of {classes}, crowd included."
 _WORDS = {"seen": "a base class", "unseen": "a novel class", "all": "a base or a novel class"}
-
-
-def images_showing(source: Source, group: str) -> Bools:
-    """Return which images of a source belong to a list, shape (n,): ``seen``, ``unseen`` or ``all``."""
-    wanted = [place for place, entry in enumerate(CLASSES) if entry.name in GROUPS[group]]
-    return shown(source, CLASSES).mask(wanted)
 
 
 def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manifest:
@@ -118,7 +112,7 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
 
 
 def _part(name: str, role: PartRole, group: str, slot: str, source: Source) -> Part:
-    selected = Selection(slot, source, np.flatnonzero(images_showing(source, group)))
+    selected = Selection(slot, source, np.flatnonzero(images_with(source, GROUPS[group])))
     return make_part(name, role, selected, CLASSES, view=_VIEWS[group], rule=_RULE.format(classes=_WORDS[group]))
 
 
@@ -143,7 +137,7 @@ def _counted(counts: Mapping[str, int]) -> str:
 def _notes(given: Mapping[str, Source]) -> tuple[str, ...]:
     notes = ["background, which the authors' list of seen classes names, is no class of COCO."]
     if TRAIN in given:
-        both = int((images_showing(given[TRAIN], "seen") & images_showing(given[TRAIN], "unseen")).sum())
+        both = int((images_with(given[TRAIN], GROUPS["seen"]) & images_with(given[TRAIN], GROUPS["unseen"])).sum())
         notes.append(
             f"{both:,} images of the part train show a novel object too, unlabelled: the ordinary case of the "
             "benchmark, no fault of the list."
@@ -316,7 +310,7 @@ def _tables(
     classes: list[dict[str, Any]] = []
     for group in SETTINGS[setting]:
         names = GROUPS[group]
-        ids = source.image_ids[images_showing(source, group)].tolist()
+        ids = source.image_ids[images_with(source, GROUPS[group])].tolist()
         objects, guesses = _restricted(truth, found, np.isin(truth.image_ids, ids), names)
         precision = np.full((101, len(names)), np.nan)
         for place, one in coco_precision(objects, guesses, engine=engine).items():

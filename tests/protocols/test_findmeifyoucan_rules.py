@@ -9,7 +9,6 @@ from curation.benchmarks.building import read_parameters
 from curation.benchmarks.findmeifyoucan.lists import (
     candidates,
     category_counts,
-    images_with,
     located,
     positions_in,
     split_pool,
@@ -18,6 +17,7 @@ from curation.benchmarks.findmeifyoucan.lists import (
 )
 from curation.benchmarks.findmeifyoucan.pairs import VOC, Pool, Wanted
 from curation.benchmarks.registry import find_benchmark
+from curation.benchmarks.selection import images_with
 from curation.decisions.resolution import recorded_form
 from curation.errors import CurationError, PresenceOnlyError, ProtocolError
 from curation.sources.source import Objects, Source

@@ -41,7 +41,7 @@ from curation.benchmarks.parts import (
     source_entry,
     unread_entry,
 )
-from curation.benchmarks.selection import hash_rank
+from curation.benchmarks.selection import hash_rank, images_with
 from curation.canonical import sha256_of_bytes
 from curation.decisions.decision import Decision
 from curation.decisions.replay import Replayed, replay
@@ -425,15 +425,6 @@ def start_by_rule(source: Source, id_names: Collection[str]) -> Int64s:
     """
     source.require_objects("The start rule")
     return np.flatnonzero(~images_with(source, id_names))
-
-
-def images_with(source: Source, names: Collection[str]) -> Bools:
-    """Return for each image whether it has an annotation of one of some categories, named as the source does."""
-    image, category = source.class_pairs()
-    chosen = _categories(source, names)
-    shown = np.zeros(len(source.images), np.bool_)
-    shown[image[chosen[category]]] = True
-    return shown
 
 
 def positions_in(source: Source, ids: Sequence[str], what: str, slot: str) -> Int64s:
