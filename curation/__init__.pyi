@@ -3,7 +3,7 @@ from typing import Any
 from curation.audit.run import audit as audit
 from curation.benchmarks.building import build as build
 from curation.benchmarks.building import import_lists as import_lists
-from curation.benchmarks.leaderboard.board import leaderboard as leaderboard
+from curation.benchmarks.leaderboard import leaderboard as leaderboard
 from curation.benchmarks.publishing import publish as publish
 from curation.benchmarks.verification import verify as verify
 from curation.errors import CurationError as CurationError

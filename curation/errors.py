@@ -164,7 +164,7 @@ class EvaluationError(CurationError):
 
 
 class LeaderboardError(CurationError):
-    """A file of leaderboard rows is malformed, contradicts itself, or its rows admit no single ranking."""
+    """A file of leaderboard rows is malformed or contradicts itself."""
 
 
 class EngineDisagreementError(EvaluationError):

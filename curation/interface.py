@@ -29,16 +29,7 @@ if TYPE_CHECKING:
     from curation.publishing.exporting import Exported
 
 _Form = Literal[
-    "coco",
-    "voc",
-    "yolo",
-    "txt",
-    "owod",
-    "elephant-json",
-    "imagenet-csv",
-    "imagefolder",
-    "findmeifyoucan",
-    "openood-imglist",
+    "coco", "voc", "yolo", "txt", "owod", "elephant-json", "imagenet-csv", "findmeifyoucan", "openood-imglist"
 ]
 _PUBLISHED = re.compile(r"[\w.-]+/[\w.-]+@[0-9]+\.[0-9]+\.[0-9]+")
 
@@ -108,8 +99,7 @@ def export(
     each : bool
         coco, voc, yolo: every part on its own, a file PART.json or a folder PART in --out
     photos : path, or mapping of str to path, optional
-        yolo: folder of photos, to read sizes that the annotations lack (repeatable); imagefolder: the
-        folder that the links lead to
+        yolo: folder of photos, to read sizes that the annotations lack (repeatable)
     options, reading : optional
         See `curation.publishing.formats.plan.FormatOptions` and `curation.sources.source_specs.Reading`.
 

@@ -18,8 +18,7 @@ from matplotlib.text import Text
 
 from curation.benchmarks.elephant.evaluation import background_histogram, confusion_figure, error_bars, wilderness_curve
 from curation.benchmarks.elephant.measures import KINDS
-from curation.benchmarks.findmeifyoucan.report import metric_bars
-from curation.benchmarks.findmeifyoucan.report import score_histograms as ood_histograms
+from curation.benchmarks.findmeifyoucan.evaluation import score_histograms as ood_histograms
 from curation.benchmarks.osod3.evaluation import threshold_figure
 from curation.cli import main
 from curation.cooccurrence.cut import normalized_cut
@@ -32,16 +31,13 @@ from curation.evaluation.open_world_figures import impact_figure, unknown_figure
 from curation.evaluation.oscr import oscr_figure, score_histograms
 from curation.figure_style import PAGE, SMALL, small_multiples
 from curation.similarity.set_similarity import similarity_histograms
-from tests.evaluation.ood_reference import EXAMPLE, OodWorld
 from tests.evaluation.oscr_cases import LABELS, SOFTMAX, table
 from tests.evaluation.owod_cases import example, measured
 from tests.evaluation.test_figures import CURVES, DIAGNOSIS, GAPS, INTERVALS, RESULT, bins
-from tests.evaluation.test_ood_figures import scored
 from tests.worlds.runs import elephant_run
 
 Drawer = Callable[[Path], Any]
 SOFT = class_scores(LABELS, table(SOFTMAX), kind="probabilities")
-OBJECTLESS = OodWorld({image: [] for image in EXAMPLE.objects}, EXAMPLE.found, EXAMPLE.ids)
 NAMES = [f"a class of length {number:02d}" for number in range(80)]
 ERRORS = dict.fromkeys(KINDS, 0) | {"correct": 5, "similar": 3, "unknown_unknown": 2}
 
@@ -73,16 +69,6 @@ def cut_figures(n: int) -> Drawer:
         matrix_figure(graph(n), normalized_cut(graph(n), 3), folder / "matrix")
 
     return draw
-
-
-def bars(splits: int, methods: int, *variants: str, world: OodWorld = EXAMPLE) -> Drawer:
-    found = [
-        one
-        for a in range(splits)
-        for b in range(methods)
-        for one in scored(f"split-{a}", *variants, score=f"score {b}", world=world)
-    ]
-    return lambda folder: metric_bars(found, folder / "bars")
 
 
 def confusion(detected: int, true: int) -> Drawer:
@@ -136,10 +122,6 @@ FIGURES: dict[str, Drawer] = {
     "confusion 60 x 80": confusion(60, 80),
     **{f"gap {n}": gaps(n) for n in (1, 6, 7, 20)},
     **{f"curves {n}": curves(n) for n in (1, 6, 11)},
-    "OOD 1": bars(1, 1, "paper", "official"),
-    "OOD 2": bars(2, 1, "official"),
-    "OOD 8": bars(4, 2, "paper", "official"),
-    "OOD, no objects": bars(3, 2, "paper", "official", world=OBJECTLESS),
     **{f"OOD scores {n}": histograms(n) for n in (1, 3)},
     **{f"tasks {n}": open_world(n) for n in (1, 3, 4)},
     "OSCR": lambda folder: oscr_figure({"a": SOFT, "b": SOFT}, folder / "oscr"),

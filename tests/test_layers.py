@@ -60,7 +60,6 @@ ALLOWED = {
 BENCHMARKS = PACKAGE / "benchmarks"
 ROOMS = {path.parent.name for path in BENCHMARKS.glob("*/__init__.py")}
 ROOMS |= {path.stem for path in BENCHMARKS.glob("*.toml")}
-ROOMS -= {"leaderboard"}
 HEAVY = {"torch", "fiftyone", "open_clip", "nltk", "sklearn", "matplotlib", "pandas", "pycocotools", "ray", "fsspec"}
 HEAVY |= {"pyarrow", "datasets", "huggingface_hub", "mlcroissant", "jinja2"}
 

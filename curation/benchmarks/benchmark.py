@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
@@ -23,7 +24,7 @@ Kind = TypeVar("Kind")
 
 
 class Deferred(Generic[Kind]):
-    """A field that is given as itself, or as ``MODULE:NAME``: then it is imported when it is read.
+    """A field that is given as itself, or as ``MODULE:NAME`` or a `functools.partial`, to be got when it is read.
 
     A command that asks a benchmark for its name and paper alone does not import its rule.
     """
@@ -41,7 +42,9 @@ class Deferred(Generic[Kind]):
     def __get__(self, benchmark: Benchmark | None, owner: type) -> Deferred[Kind] | Kind:
         if benchmark is None:
             return self
-        given: Kind | str = vars(benchmark)[self._name]
+        given: Kind | str | partial[Kind] = vars(benchmark)[self._name]
+        if isinstance(given, partial):
+            return given()
         if not isinstance(given, str):
             return given
         try:
@@ -55,14 +58,14 @@ class Deferred(Generic[Kind]):
             ) from error
         return found
 
-    def __set__(self, benchmark: Benchmark, given: Deferred[Kind] | Kind | str) -> None:
+    def __set__(self, benchmark: Benchmark, given: Deferred[Kind] | Kind | str | partial[Kind]) -> None:
         # What the dataclass passes for a field that is left out is the descriptor itself.
         vars(benchmark)[self._name] = self._default if isinstance(given, Deferred) else given
 
 
 @dataclass(frozen=True)
 class Benchmark:
-    """A paper with its rule and what the rule needs; declared as ``BENCHMARK`` in the package of its room.
+    """A paper with its rule and what the rule needs; as a file declares it, or a package.
 
     Another package offers one by an entry point of the group ``curation.benchmarks``, under the benchmark's name. Its
     evaluation, where it has one, is in the module ``evaluation`` of the same package

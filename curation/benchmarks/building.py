@@ -13,7 +13,6 @@ import msgspec
 
 from curation.arguments import checked
 from curation.benchmarks.benchmark import Benchmark
-from curation.benchmarks.parameters import wordnet_of
 from curation.benchmarks.published import draft_of
 from curation.benchmarks.registry import benchmarks, find_benchmark, find_recipe
 from curation.decisions.added_boxes import BoxResolution, add_boxes
@@ -40,7 +39,6 @@ def build(
     *,
     parameters: Annotated[Mapping[str, Annotated[Setting, str]] | None, "--set KEY=VALUE"] = None,
     tasks: Path | None = None,
-    wordnet: Annotated[str | None, "nltk[:CORPUS]"] = None,
     decisions: Path | None = None,
     allow_conflicts: bool = False,
     name: str = "",
@@ -64,9 +62,6 @@ def build(
         a parameter of the benchmark (repeatable)
     tasks : Path or str, optional
         TOML or JSON: your own tasks (owod)
-    wordnet : str, optional
-        a WordNet of NLTK's data in place of the built-in WordNet 3.0, as --set wordnet=… (imagenet,
-        findmeifyoucan)
     decisions : Path or str, optional
         recorded decisions to replay: jsonl, csv, or the authors' manual_selection (findmeifyoucan)
     allow_conflicts : bool
@@ -112,7 +107,7 @@ def build(
     if allow_conflicts and decisions is None:
         raise UsageError("--on-error conflicts=keep requires --decisions FILE")
     known = find_benchmark(benchmark) if isinstance(benchmark, str) and benchmark in benchmarks() else None
-    settings = _settings(parameters or {}, more, {} if wordnet is None else {"wordnet": wordnet})
+    settings = _settings(parameters or {}, more)
     if not isinstance(benchmark, Manifest) and Path(benchmark).suffix.lower() == ".toml":
         if settings or tasks or decisions or declare or overlay or set(sources or {}) != {LISTS}:
             raise UsageError(
@@ -148,8 +143,6 @@ def build(
     else:
         settings |= {"decisions": replayed} if replayed else {}
         values = read_parameters(known, settings)
-        if (database := wordnet_of(values)) is not None and database.difference:
-            warnings.warn(f"{database.name}: {database.difference}", CurationWarning, stacklevel=3)
         if declare and known.declare is None:
             raise UsageError("The benchmark has no header-only version", where=f"--header-only {known.name}")
         opened = _opened(known, sources, values, known.name, reading, declared=declare)
@@ -475,12 +468,6 @@ def _sources_behind(figure: str, declared: Header) -> tuple[str, ...]:
     if any(entry.name == subject for entry in declared.sources):
         return (subject,)
     parts = [part for part in declared.parts if part.name == subject]
-    # A selection that is no part, such as t2-selection, is drawn from what the task trains or tests on.
-    parts = parts or [
-        part
-        for part in declared.parts
-        if part.task and subject.startswith(f"{part.task}-") and part.role == ("test" if "test" in subject else "train")
-    ]
     named = dict.fromkeys(name for part in parts for name in part.sources)
     return tuple(named) or tuple(entry.name for entry in declared.sources)
 

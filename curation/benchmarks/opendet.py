@@ -28,7 +28,7 @@ from curation.benchmarks.parts import (
 from curation.benchmarks.published import drafts
 from curation.benchmarks.selection import Shown, hash_rank, shown
 from curation.errors import ProtocolError
-from curation.manifest.header import ClassEntry, Figure, LabelView, Paper, PartRole
+from curation.manifest.header import ClassEntry, LabelView, Paper, PartRole
 from curation.manifest.manifest import Manifest
 from curation.sources.source import Int64s, Source
 from curation.sources.source_specs import SourceSlot
@@ -75,40 +75,58 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
     closed.require_objects("The closed part")
     classes = voc_classes(coco)
     what = shown(coco, classes)
-    parts = [
-        make_part(
-            "closed",
-            "test",
-            Selection(CLOSED, closed, all_images(closed)),
-            classes,
-            view=LabelView(),
-            rule=fact(_ROOM, "closed_rule", str),
-        )
-    ]
-    for count, size in RANGES.items():
-        pool = range_pool(what, classes, count)
-        parts += _pool_and_draws(f"range-{count}", what, pool, (size,), classes, parameters, count)
-    parts += _pool_and_draws("wilderness", what, wilderness_pool(what, classes), WILDERNESS, classes, parameters, None)
-    if not any(len(part.ids) for part in parts[1:]):
+    pools: dict[str, tuple[Int64s, tuple[int, ...]]] = {
+        f"range-{count}": (range_pool(what, classes, count), (size,)) for count, size in RANGES.items()
+    }
+    pools["wilderness"] = (wilderness_pool(what, classes), WILDERNESS)
+    if not any(len(pool) for pool, _ in pools.values()):
         raise ProtocolError(
             "No image of the COCO source belongs to the benchmark",
             where=f"source {COCO}: {coco.files[0].name}",
             expected="COCO instances with its 80 classes",
             found=f"{len(coco.images)} images, classes {', '.join(coco.categories.names[:5])}, …",
         )
-    evidence = "boxes" if coco.objects is not None else "presence"
+
+    def part(name: str, positions: Int64s, rule: str, subset_of: str = "") -> Part:
+        role: PartRole = "wilderness" if name.startswith("wilderness") else "test"
+        selected = Selection(COCO, coco, positions)
+        return make_part(name, role, selected, classes, view=LabelView(), rule=rule, subset_of=subset_of)
+
+    every, rule = Selection(CLOSED, closed, all_images(closed)), fact(_ROOM, "closed_rule", str)
+    parts = [make_part("closed", "test", every, classes, view=LabelView(), rule=rule)]
+    figures = []
+    for name, (pool, sizes) in pools.items():
+        count = name.removeprefix("range-")
+        parts.append(part(name, pool, _RANGE_RULE.format(count=count) if count != name else _WILDERNESS_RULE))
+        salt = f"{parameters['salt']}/{name}/"
+        ranked = pool[hash_rank(coco.image_ids[pool].tolist(), salt)]
+        for size in sizes:
+            fits = size <= len(pool)
+            if fits:
+                drawn = _DRAWN.format(size=size, pool=name, salt=salt)
+                parts.append(part(f"{name}-{size}", ranked[:size], drawn, subset_of=name))
+            figures.append(
+                compared(
+                    f"{name}-{size}.images",
+                    size if fits else None,
+                    size,
+                    "the authors' lists less VOC2007 test (4,952)",
+                    "the pool of this source is smaller",
+                )
+            )
+    approximate = "" if coco.objects is not None else "-approximate"
     return manifest_of(
         parts,
-        name=f"voc-coco/{coco.part or 'custom'}" + ("" if coco.objects is not None else "-approximate"),
+        name=f"voc-coco/{coco.part or 'custom'}{approximate}",
         title=f"VOC-COCO (OpenDet): pools of COCO {coco.part}, drawn by hash rank".replace(" ,", ","),
         paper=PAPER,
         taxonomy="OSOD-I",
         classes=classes,
-        sources=tuple(source_entry(slot, sources[slot]) for slot in (CLOSED, COCO)),
+        sources=[source_entry(slot, sources[slot]) for slot in (CLOSED, COCO)],
         protocol="voc-coco",
         algorithm_version=ALGORITHM_VERSION,
-        parameters={**parameters, "wilderness_evidence": evidence},
-        figures=_figures(parts),
+        parameters={**parameters, "wilderness_evidence": "presence" if approximate else "boxes"},
+        figures=figures,
         notes=(
             "The drawn parts are this project's: the authors' lists are random and unseeded. Compare with "
             "`curation verify --published`, which says how many of theirs lie in a pool.",
@@ -128,50 +146,3 @@ def wilderness_pool(what: Shown, classes: tuple[ClassEntry, ...]) -> Int64s:
     """Return the annotated images that show none of the known classes."""
     known = what.mask([place for place, entry in enumerate(classes) if entry.role == "known"])
     return np.sort(what.order[~known[what.order]])
-
-
-def _pool_and_draws(
-    name: str,
-    what: Shown,
-    pool: Int64s,
-    sizes: tuple[int, ...],
-    classes: tuple[ClassEntry, ...],
-    parameters: Mapping[str, Any],
-    count: int | None,
-) -> list[Part]:
-    """Return the part of a whole pool, and one for each size that it is large enough for."""
-    role: PartRole = "wilderness" if count is None else "test"
-    rule = _WILDERNESS_RULE if count is None else _RANGE_RULE.format(count=count)
-    parts = [make_part(name, role, Selection(COCO, what.source, pool), classes, view=LabelView(), rule=rule)]
-    salt = f"{parameters['salt']}/{name}/"
-    ranked = pool[hash_rank(what.source.image_ids[pool].tolist(), salt)]
-    drawn = [
-        make_part(
-            f"{name}-{size}",
-            role,
-            Selection(COCO, what.source, ranked[:size]),
-            classes,
-            view=LabelView(),
-            rule=_DRAWN.format(size=size, pool=name, salt=salt),
-            subset_of=name,
-        )
-        for size in sizes
-        if size <= len(pool)
-    ]
-    return [*parts, *drawn]
-
-
-def _figures(parts: list[Part]) -> tuple[Figure, ...]:
-    sizes = {part.entry.name: len(part.ids) for part in parts}
-    stated = {f"range-{count}-{size}": size for count, size in RANGES.items()}
-    stated |= {f"wilderness-{size}": size for size in WILDERNESS}
-    return tuple(
-        compared(
-            f"{name}.images",
-            sizes.get(name),
-            size,
-            "the authors' lists less VOC2007 test (4,952)",
-            "the pool of this source is smaller",
-        )
-        for name, size in stated.items()
-    )

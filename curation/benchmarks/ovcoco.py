@@ -7,6 +7,7 @@ of all images together (generalized), or of base and novel classes on the images
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +17,7 @@ import numpy as np
 
 from curation.benchmarks.facts import fact
 from curation.benchmarks.parts import Part, Selection, compared, make_part, manifest_of, source_entry
-from curation.benchmarks.selection import shown
+from curation.benchmarks.selection import images_with
 from curation.canonical import sha256_of_lines
 from curation.errors import EvaluationError, PredictionError, ProtocolError
 from curation.evaluation.coco_engine import Engine, coco_decided_by_order, coco_precision
@@ -25,7 +26,7 @@ from curation.evaluation.measures import Measure, Measured, Value
 from curation.evaluation.problem import Bools, Detections, GroundTruth, KnownClasses
 from curation.evaluation.result import Column, Report, Result, Scored, Tidy, stem_of, truth_digests
 from curation.evaluation.truth import ground_truth
-from curation.manifest.header import ClassEntry, Figure, LabelView, Paper, PartRole
+from curation.manifest.header import ClassEntry, LabelView, Paper, PartRole
 from curation.manifest.manifest import Manifest
 from curation.progress import stage
 from curation.sources.datasets import COCO_CATEGORIES
@@ -37,13 +38,7 @@ PAPER = fact(_ROOM, "paper", Paper)
 SLOTS = (
     SourceSlot("val", "coco", "val2017", True, "COCO instances JSON, or a root", usual_part="val2017"),
     SourceSlot("train", "coco", "train2017", False, "the same of train2017: its images with a base class"),
-    SourceSlot(
-        "seen-file",
-        "coco",
-        "train2017",
-        False,
-        "a training file that is to hold base classes alone: refused where it has others",
-    ),
+    SourceSlot("seen-file", "coco", "train2017", False, "a training file of base classes: refused where it has others"),
 )
 VAL, TRAIN, SEEN_FILE = (slot.name for slot in SLOTS)
 BASE, NOVEL = (tuple(fact(_ROOM, "classes", dict[str, list[str]])[group]) for group in ("base", "novel"))
@@ -68,12 +63,6 @@ _VIEWS = {
 }
 _RULE = "Images with an annotation of {classes}, crowd included."
 _WORDS = {"seen": "a base class", "unseen": "a novel class", "all": "a base or a novel class"}
-
-
-def images_showing(source: Source, group: str) -> Bools:
-    """Return which images of a source belong to a list, shape (n,): ``seen``, ``unseen`` or ``all``."""
-    wanted = [place for place, entry in enumerate(CLASSES) if entry.name in GROUPS[group]]
-    return shown(source, CLASSES).mask(wanted)
 
 
 def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manifest:
@@ -107,49 +96,48 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
         protocol="ovcoco",
         algorithm_version=1,
         parameters=dict(parameters),
-        figures=_figures(parts),
+        figures=[
+            compared(
+                f"{part.entry.name}.images",
+                len(part.ids),
+                SIZES[part.entry.name],
+                "ovr-cnn#17, on val2017",
+                "the source is another part of COCO",
+            )
+            for part in parts
+            if part.entry.name in SIZES
+        ],
         notes=_notes(given),
     )
 
 
 def _part(name: str, role: PartRole, group: str, slot: str, source: Source) -> Part:
-    selected = Selection(slot, source, np.flatnonzero(images_showing(source, group)))
+    selected = Selection(slot, source, np.flatnonzero(images_with(source, GROUPS[group])))
     return make_part(name, role, selected, CLASSES, view=_VIEWS[group], rule=_RULE.format(classes=_WORDS[group]))
 
 
 def _require_seen(source: Source) -> None:
     """Refuse a file of base classes that has annotations of others: a detector trained on it has seen them."""
-    _, category = source.class_pairs()
-    counts = np.bincount(category, minlength=len(source.categories))
-    others = {
-        name: int(count)
-        for name, count in zip(source.categories.names, counts.tolist(), strict=True)
-        if count and name not in BASE
-    }
+    counts = Counter(source.categories.names[one] for one in source.class_pairs()[1].tolist())
+    others = {name: counts[name] for name in source.categories.names if counts[name] and name not in BASE}
     if others:
-        novel = [name for name in others if name in NOVEL]
         raise ProtocolError(
             "The file of base classes holds labels of other classes",
             where=f"source {SEEN_FILE}: {source.files[0].name if source.files else source.dataset}",
             expected="annotations of the 48 base classes alone",
-            found=", ".join(f"{name} ({count:,})" for name, count in others.items())[:300]
-            + (f"; {len(novel)} of them novel" if novel else ""),
+            found=f"{_counted(others)}; {len(others.keys() & set(NOVEL))} of them novel",
             hint="build the part train from instances_train2017.json and export it: its label view drops them",
         )
 
 
-def _figures(parts: list[Part]) -> tuple[Figure, ...]:
-    sizes = {part.entry.name: len(part.ids) for part in parts}
-    return tuple(
-        compared(f"{name}.images", sizes[name], size, "ovr-cnn#17, on val2017", "the source is another part of COCO")
-        for name, size in SIZES.items()
-    )
+def _counted(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} ({count:,})" for name, count in counts.items())[:300]
 
 
 def _notes(given: Mapping[str, Source]) -> tuple[str, ...]:
     notes = ["background, which the authors' list of seen classes names, is no class of COCO."]
     if TRAIN in given:
-        both = int((images_showing(given[TRAIN], "seen") & images_showing(given[TRAIN], "unseen")).sum())
+        both = int((images_with(given[TRAIN], GROUPS["seen"]) & images_with(given[TRAIN], GROUPS["unseen"])).sum())
         notes.append(
             f"{both:,} images of the part train show a novel object too, unlabelled: the ordinary case of the "
             "benchmark, no fault of the list."
@@ -252,7 +240,14 @@ def evaluate(
     kept = read.detections.label < len(GROUPS["all"])
     if n := int((~kept).sum()):
         if outside == "error":
-            raise _outside_error(read.detections, known, str(detections), n)
+            counts = Counter(known.names[one] for one in read.detections.label[~kept].tolist())
+            raise PredictionError(
+                "The detections hold classes that are neither base nor novel",
+                where=str(detections),
+                expected="detections of the 65 classes of OV-COCO",
+                found=f"{n:,} of {_counted({name: counts[name] for name in LEFT_OUT if counts[name]})}",
+                hint="--on-error outside=drop leaves them out and reports them",
+            )
         read = replace(read, detections=read.detections.take(kept), reported={**read.reported, OUTSIDE: n})
     facts = about(known, {"test": {"truth": part.file, "detections": read.file}}, option_files={})
     chosen = [name for name in VARIANTS if variant in (name, "all")]
@@ -307,38 +302,16 @@ def _classes(source: Source) -> KnownClasses:
     return KnownClasses(names, tuple(own.get(name, lent.get(name)) for name in names), "OV-COCO")
 
 
-def _outside_error(found: Detections, known: KnownClasses, where: str, n: int) -> PredictionError:
-    counts = np.bincount(found.label, minlength=len(known.names)).tolist()
-    told = [
-        f"{name} ({count:,})" for name, count in zip(known.names, counts, strict=True) if count and name in LEFT_OUT
-    ]
-    return PredictionError(
-        "The detections hold classes that are neither base nor novel",
-        where=where,
-        expected="detections of the 65 classes of OV-COCO",
-        found=f"{n:,} of {', '.join(told)}"[:300],
-        hint="--on-error outside=drop leaves them out and reports them",
-    )
-
-
-def _positions(source: Source, group: str, truth: GroundTruth) -> Bools:
-    """Return which images of the truth belong to a list: the truth has them by number, the source in file order."""
-    by_name = truth.image_names is not None
-    keys = source.images.native.tolist() if by_name else source.images.numbers.tolist()
-    chosen = images_showing(source, group).tolist()
-    wanted = {key for key, there in zip(keys, chosen, strict=True) if there}
-    listed = truth.image_names if truth.image_names is not None else truth.image_numbers.tolist()
-    return np.array([one in wanted for one in listed], np.bool_)
-
-
 def _tables(
     setting: str, truth: GroundTruth, found: Detections, source: Source, engine: Engine | None
 ) -> dict[str, dict[str, list[Any]]]:
     """Return AP50 of each class in one setting, in %, and what was scored together."""
-    lists, classes = [], []
+    lists: list[dict[str, Any]] = []
+    classes: list[dict[str, Any]] = []
     for group in SETTINGS[setting]:
         names = GROUPS[group]
-        objects, guesses = _restricted(truth, found, _positions(source, group, truth), names)
+        ids = source.image_ids[images_with(source, GROUPS[group])].tolist()
+        objects, guesses = _restricted(truth, found, np.isin(truth.image_ids, ids), names)
         precision = np.full((101, len(names)), np.nan)
         for place, one in coco_precision(objects, guesses, engine=engine).items():
             precision[:, place] = one[0]
@@ -346,7 +319,7 @@ def _tables(
             {
                 "list": group,
                 "images": objects.n_images,
-                "sha256": sha256_of_lines(sorted(source.image_ids[images_showing(source, group)].tolist())),
+                "sha256": sha256_of_lines(sorted(ids)),
                 "objects": len(objects.label),
                 "crowd": int(objects.crowd.sum()),
                 "detections": len(guesses),

@@ -10,20 +10,16 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
 from curation.errors import ProtocolError
 from curation.input_files import read_declaration
 
-if TYPE_CHECKING:
-    from curation.hierarchy import Wordnet
-
 MOST_IMAGES = 1_000_000
 """Largest number of images that a list may be asked for."""
 LARGEST_SEED = 2**32 - 1
-_DIGEST = " sha256:"
 Record = TypeVar("Record", bound=msgspec.Struct)
 
 
@@ -140,38 +136,3 @@ def stated(parameters: Mapping[str, Any], declared: Sequence[Parameter]) -> dict
     """Return the parameters that a manifest states: all but `Parameter.later` ones at their default."""
     silent = {one.name for one in declared if one.later and parameters.get(one.name) == one.default}
     return {name: value for name, value in parameters.items() if name not in silent}
-
-
-def wordnet_parameter() -> Parameter:
-    """Return the parameter ``wordnet``; a manifest states it with the digest of the nouns that were read."""
-
-    def read(text: str) -> str:
-        from curation.hierarchy import open_wordnet
-
-        which, _, digest = text.partition(_DIGEST)
-        if not text:
-            return ""
-        if which.partition(":")[0] != "nltk":
-            raise ProtocolError(
-                "Unsupported WordNet",
-                where="--set wordnet",
-                expected="nltk[:CORPUS], or nothing for the built-in WordNet 3.0",
-                found=repr(text[:60]),
-            )
-        found = open_wordnet(which)
-        if digest and digest != found.digest:
-            raise ProtocolError(
-                "NLTK's WordNet differs from that of the manifest", where=which, expected=digest, found=found.digest
-            )
-        return f"{which}{_DIGEST}{found.digest}"
-
-    meaning = "nltk[:CORPUS]: a WordNet of NLTK's data in place of WordNet 3.0, which is built in"
-    return Parameter("wordnet", "", read, meaning, later=True)
-
-
-def wordnet_of(parameters: Mapping[str, Any]) -> Wordnet | None:
-    """Return the WordNet that the parameter ``wordnet`` names; None for the built-in one."""
-    from curation.hierarchy import open_wordnet
-
-    which = str(parameters.get("wordnet", "")).partition(_DIGEST)[0]
-    return open_wordnet(which) if which else None

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -17,15 +18,11 @@ from curation.manifest.header import (
     LabelView,
     Order,
     Origin,
-    Paper,
     ParameterValue,
     PartEntry,
     PartRole,
     Rule,
     SourceEntry,
-    Supersedes,
-    TaskEntry,
-    Taxonomy,
 )
 from curation.manifest.manifest import Manifest
 from curation.manifest.views import ROLES, PartImages, count_annotated, select_objects
@@ -134,24 +131,14 @@ def _gathered(selected: Sequence[Selection], order: Order) -> tuple[tuple[str, .
 def manifest_of(
     parts: Iterable[Part | PartEntry],
     *,
-    name: str,
-    title: str,
-    paper: Paper,
-    taxonomy: Taxonomy,
-    classes: tuple[ClassEntry, ...],
-    sources: Iterable[SourceEntry],
     protocol: str,
     algorithm_version: int,
     parameters: Mapping[str, ParameterValue],
     origin: Origin = "regenerated",
     version: str = "1.0.0",
-    figures: Iterable[Figure] = (),
-    notes: Iterable[str] = (),
-    tasks: tuple[TaskEntry, ...] = (),
-    decisions: str | None = None,
-    supersedes: Supersedes | None = None,
+    **facts: Any,
 ) -> Manifest:
-    """Return the manifest that some parts make; what they and its fields mean says `curation.manifest.header.Header`.
+    """Return the manifest that some parts make.
 
     Parameters
     ----------
@@ -159,25 +146,20 @@ def manifest_of(
         An entry alone stands for a part whose list is not available.
     protocol, algorithm_version, parameters
         The rule that made the lists.
+    **facts
+        The other fields of `curation.manifest.header.Header`; lists will do for tuples.
     """
     several = tuple(parts)
+    fields: dict[str, Any] = {
+        key: tuple(value) if isinstance(value, list | Iterator) else value for key, value in facts.items()
+    }
     header = Header(
         schema_version=SCHEMA_VERSION,
-        name=name,
         version=version,
-        title=title,
-        paper=paper,
-        taxonomy=taxonomy,
         origin=origin,
-        classes=classes,
         parts=tuple(one.entry if isinstance(one, Part) else one for one in several),
-        sources=tuple(sources),
         rule=Rule(protocol=protocol, algorithm_version=algorithm_version, parameters=dict(parameters)),
-        figures=tuple(figures),
-        notes=tuple(notes),
-        supersedes=supersedes,
-        decisions=decisions,
-        tasks=tasks,
+        **fields,
     )
     return Manifest(header, {one.entry.name: one.ids for one in several if isinstance(one, Part)})
 
@@ -197,6 +179,8 @@ def source_entry(
     note : str, optional
         By default what a source without boxes is.
     """
+    if note is None and source.objects is None:
+        note = "presence only: which classes an image shows, no boxes" if len(source.categories) else "a list of images"
     return SourceEntry(
         name=slot,
         dataset=source.dataset,
@@ -209,16 +193,9 @@ def source_entry(
             for file in sorted(source.files, key=lambda file: file.name)
         ),
         dropped={reason: count for reason, count in sorted(source.dropped.items()) if count},
-        note=_source_note(source) if note is None else note,
+        note=note or "",
         exhaustive=exhaustive,
     )
-
-
-def _source_note(source: Source) -> str:
-    """Return what a manifest says of a source that has no boxes, ``""`` of one that has."""
-    if source.objects is not None:
-        return ""
-    return "presence only: which classes an image shows, no boxes" if len(source.categories) else "a list of images"
 
 
 def unread_entry(

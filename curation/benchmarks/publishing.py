@@ -10,8 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import Annotated, Any, Literal
 
 from curation.arguments import checked
-from curation.benchmarks.leaderboard.board import grouped
-from curation.benchmarks.leaderboard.exchange import markdown_groups
+from curation.benchmarks.leaderboard import grouped, markdown_groups
 from curation.benchmarks.registry import formats
 from curation.decisions.decision import Decision
 from curation.decisions.files import read_decision_files

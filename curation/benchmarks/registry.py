@@ -1,13 +1,12 @@
 """Every benchmark by name: those of this package, and those that other packages offer by an entry point.
 
-A benchmark is declared by a file ``NAME.toml``, with its rule in ``NAME.py`` or the package ``NAME``, if it has one,
-or by a `Benchmark` named ``BENCHMARK`` in the package ``NAME``. In a file ``[benchmark]`` says what a `Benchmark`
-needs; its ``code`` says where the rule has the other fields (``NAME``, or ``MODULE:NAME`` in a package).
-``[evaluation]`` names its ``engine`` and declares variants; those of open-world detection, the engine by default, are
-changes of the rules that most code shares. A package evaluates by its module ``evaluation``, with a function
-``evaluate`` whose signature declares the options, and a `curation.evaluation.result.Report` named ``REPORT``; so does
-another package's, offered under the entry point ``curation.benchmarks`` as ``PACKAGE:BENCHMARK``. With the engine
-``own`` these are in the benchmark's module.
+A benchmark is declared by a file ``NAME.toml``, with its rule in ``NAME.py`` or the package ``NAME``, if it has one.
+``[benchmark]`` says what a `Benchmark` needs; its ``code`` says where the rule has the other fields (``NAME``, or
+``MODULE:NAME`` in a package). ``[evaluation]`` names its ``engine`` and declares variants; those of open-world
+detection, the engine by default, are changes of the rules that most code shares. With the engine ``own`` the
+benchmark's module has a function ``evaluate``, whose signature declares the options, and a
+`curation.evaluation.result.Report` named ``REPORT``; a package has them in its module ``evaluation``.
+Another package offers a `Benchmark` under the entry point ``curation.benchmarks`` as ``PACKAGE:BENCHMARK``.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
-from functools import cache
+from functools import cache, partial
 from importlib import import_module, util
 from importlib.metadata import EntryPoint, entry_points
 from importlib.resources import files
@@ -83,8 +82,7 @@ class Evaluation(NamedTuple):
 @cache
 def registry() -> Registry:
     """Return every benchmark: this package's in their order, then others by name."""
-    own = [declared(one) if one in names() else import_module(_module(one)).BENCHMARK for one in OWN]
-    found: dict[str, Benchmark] = {one.name: one for one in own}
+    found = {one.name: one for one in map(declared, OWN)}
     unusable: dict[str, str] = {}
     for entry in sorted(entry_points(group=GROUP), key=lambda one: (one.name, one.value)):
         try:
@@ -161,7 +159,7 @@ def declared(name: str) -> Benchmark:
         field: f"{module}.{name}" if ":" in name else f"{module}:{name}" for field, name in stated.code.items()
     }
     if "recipes" not in code and "published" in facts:
-        code["recipes"] = f"{__name__}:{name}_recipes"
+        code["recipes"] = partial(_recipes, name)
     paper = facts["paper"] if "paper" in facts else next(iter(facts["papers"].values()))
     return Benchmark(
         name=stated.name or name,
@@ -173,14 +171,11 @@ def declared(name: str) -> Benchmark:
     )
 
 
-def __getattr__(name: str) -> Mapping[str, Any]:
-    """Return the recipes of a benchmark that has no code, ``NAME_recipes``."""
-    benchmark, found, _ = name.partition("_recipes")
-    if not found:
-        raise AttributeError(name)
+def _recipes(name: str) -> Mapping[str, Callable[[], Header]]:
+    """Return the recipes of a benchmark that has no code."""
     from curation.benchmarks.published import drafts
 
-    return drafts(_module(benchmark), aliases=facts_of(_module(benchmark)).get("aliases"))
+    return drafts(_module(name), aliases=facts_of(_module(name)).get("aliases"))
 
 
 def variants_of(name: str) -> tuple[Rules, ...]:

@@ -7,6 +7,7 @@ seed: a file is taken as the part that it is given for.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -81,13 +82,11 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
 
 def known_by_count(sources: Mapping[str, Source]) -> tuple[set[str], set[str]]:
     """Return the known and the other classes by the rule: half of the categories, by annotations, most first."""
-    counts: dict[str, int] = {}
+    counts: Counter[str] = Counter()
     for source in sources.values():
-        _, category = source.class_pairs()
-        found = np.bincount(category, minlength=len(source.categories)).tolist()
-        for name, count in zip(source.categories.names, found, strict=True):
-            counts[name] = counts.get(name, 0) + count
-    order = sorted(counts, key=lambda name: -counts[name])
+        counts.update(dict.fromkeys(source.categories.names, 0))
+        counts.update(source.categories.names[one] for one in source.class_pairs()[1].tolist())
+    order = [name for name, _ in counts.most_common()]
     half = len(order) // 2
     return set(order[:half]), {name for name in order[half:] if counts[name]}
 

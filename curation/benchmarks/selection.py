@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -78,6 +78,18 @@ def shown(source: Source, classes: Sequence[ClassEntry], *, crowd: bool = True) 
         image=pairs // width,
         label=pairs % width - 1,
     )
+
+
+def images_with(source: Source, names: Collection[str]) -> Bools:
+    """Return whether each image has an annotation, crowd included, of one of some categories, as the source names them.
+
+    Where only presence is known, what it says.
+    """
+    image, category = source.class_pairs()
+    chosen = np.isin(np.array(source.categories.names, object), list(names))
+    shows = np.zeros(len(source.images), np.bool_)
+    shows[image[chosen[category]]] = True
+    return shows
 
 
 def hash_rank(ids: Sequence[str], salt: str) -> Int64s:

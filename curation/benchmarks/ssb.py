@@ -23,6 +23,7 @@ from msgspec import structs
 from curation.benchmarks.facts import fact, facts_of
 from curation.benchmarks.parameters import choice, stated
 from curation.benchmarks.parts import Part, Selection, compared, make_part, manifest_of, source_entry, unread_entry
+from curation.benchmarks.selection import images_with
 from curation.errors import ProtocolError
 from curation.hierarchy.related_classes import NOT_PROVEN, class_kin
 from curation.ilsvrc2012 import ilsvrc2012_classes
@@ -94,7 +95,7 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
     classes = _entries(levels)
 
     def images(slot: str, level: str) -> Selection:
-        return Selection(slot, sources[slot], _showing(sources[slot], levels[level]))
+        return Selection(slot, sources[slot], np.flatnonzero(images_with(sources[slot], levels[level])))
 
     def part(name: str, selected: Sequence[Selection], rule: str, role: PartRole = "test") -> Part:
         return make_part(name, role, selected, classes, view=LabelView(), rule=rule)
@@ -247,12 +248,3 @@ def classes_of(problem: str, source: Source) -> dict[str, tuple[str, ...]]:
             found=str(len(names)),
         )
     return {level: tuple(names[number] for number in numbers) for level, numbers in facts.items()}
-
-
-def _showing(source: Source, names: Sequence[str]) -> Any:
-    """Return the positions of the images that show one of some classes, in file order."""
-    place = source.categories.index()
-    image, category = source.class_pairs()
-    wanted = np.zeros(len(source.categories), np.bool_)
-    wanted[[place[name] for name in names if name in place]] = True
-    return np.unique(image[wanted[category]])

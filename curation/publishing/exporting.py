@@ -139,8 +139,7 @@ class Exported:
     @property
     def data(self) -> dict[str, Any]:
         """The summary with place and digests of the files, as plain data."""
-        listed = {} if self.plan.links else {"files": [as_data(file) for file in self.files]}
-        return {**self.summary, "out": str(self.out), **listed}
+        return {**self.summary, "out": str(self.out), "files": [as_data(file) for file in self.files]}
 
 
 def export(
@@ -173,7 +172,7 @@ def export(
         Every part on its own, a file ``PART.json`` or a folder ``PART`` in `out`.
     options : FormatOptions, optional
     photos : mapping of str to Path, optional
-        Folders of photos by source, that of all others under ``""``: to read sizes that annotations lack, or to link.
+        Folders of photos by source, that of all others under ``""``: to read sizes that annotations lack.
     reading : Reading, optional
     formats : mapping of str to Format
         Those of detectors, and with the authors' own `curation.benchmarks.registry.formats`.

@@ -16,7 +16,7 @@ IMAGES = 1_281_167
 
 def run(out: Path) -> list[dict[str, Any]]:
     """Return one row a measurement: what, value, unit, what is required, and whether it is met."""
-    from curation.benchmarks.imagenet.lists import TRAIN, build
+    from curation.benchmarks.imagenet import TRAIN, build
     from curation.benchmarks.registry import declared
     from curation.sources.imagenet import read_imagenet
 
@@ -75,7 +75,7 @@ def names_file(folder: Path) -> Path:
 
 
 def _of(source: Any, values: dict[str, Any]) -> int:
-    from curation.benchmarks.imagenet.lists import ClassImages, class_partition
+    from curation.benchmarks.imagenet import ClassImages, class_partition
 
     classes = class_partition(values)
     return len(ClassImages(source).of_all([*classes.known, *classes.negative]))
@@ -83,7 +83,7 @@ def _of(source: Any, values: dict[str, Any]) -> int:
 
 def _split_rows(source: Any) -> list[dict[str, Any]]:
     """Return the seconds of the split of P3's images, and of scikit-learn's where it is installed."""
-    from curation.benchmarks.imagenet.lists import ClassImages, class_partition
+    from curation.benchmarks.imagenet import ClassImages, class_partition
     from curation.benchmarks.registry import declared
     from tests.protocols.stratified_items import stratified_split
 

@@ -125,25 +125,6 @@ def test_a_declared_manifest_takes_the_decisions_and_refuses_other_figures(
     assert not (tmp_path / "x").exists()
 
 
-def test_a_pair_of_ones_own_from_toml(given: dict[str, Any], tmp_path: Path) -> None:
-    pair = tmp_path / "pair.toml"
-    pair.write_text(
-        'name = "lab/x"\nid_classes = ["person"]\n[[pools]]\nname = "zoo"\ndataset = "coco"\nnear = { zebra = "x" }\n'
-    )
-    source = f"--source=zoo={tmp_path / 'val.json'}"
-    out = tmp_path / "own"
-    assert main(["build", "findmeifyoucan", f"--set=pair={pair}", source, "--no-cache", "--out", str(out)]) == 0
-    manifest = read_manifest(out)
-    assert manifest.ids("zoo-near") == ("coco:000000000002",)
-    assert manifest.ids("zoo-far") == ("coco:000000000001", "coco:000000000004", "coco:000000000005")
-    assert main(["verify", str(out), source, "--rebuild", "--no-cache"]) == 0
-
-
 def test_other_protocols_take_no_decisions(given: dict[str, Any], tmp_path: Path) -> None:
     for words in (["owod"], ["findmeifyoucan", "--set", "decisions=[]"]):
         assert main(["build", *words, given["decisions"], "--out", str(tmp_path / "x")]) == 2
-
-
-def test_options_of_the_layout_belong_to_it(tmp_path: Path) -> None:
-    command = ["export", "elephant/val2017@1.0.0", "--part", "closed", "--out", str(tmp_path / "x")]
-    assert main([*command, "--format", "coco", "--set", "class_tree=t.json"]) == 2

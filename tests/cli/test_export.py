@@ -135,7 +135,7 @@ def test_one_file_and_lists_without_sources(world: SmallWorld, manifest: Path, t
 @pytest.mark.parametrize(
     ("extra", "message"),
     [
-        (["--format", "imagefolder"], "txt for the images alone"),
+        (["--format", "imagenet-csv"], "txt for the images alone"),
         (["--format", "coco", "--part", "closde"], "no such part"),
         (["--format", "coco", "--set", "id_form=native"], "belongs to --format txt"),
         (["--format", "txt", "--set", "strict_layout=yes"], "belongs to --format elephant-json"),

@@ -1,8 +1,6 @@
 """``curation evaluate … --append`` and ``curation leaderboard``, from files to tables."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -145,14 +143,6 @@ def test_nothing_is_evaluated_when_the_rows_could_not_be_appended(
     assert other.read_text() == '{"image_id": "coco:1"}\n'
 
 
-def test_evaluations_at_once_lose_no_row(tmp_path: Path) -> None:
-    rows = tmp_path / "rows.jsonl"
-    given = [sys.executable, "-m", "curation", *command("voc", tmp_path), "--append", str(rows)]
-    running = [subprocess.Popen([*given, "--name", f"m{n}"], stdout=subprocess.DEVNULL) for n in range(3)]
-    assert [one.wait(timeout=120) for one in running] == [0, 0, 0]
-    assert sorted(row["name"] for row in lines_of(rows)) == ["m0", "m1", "m2"]
-
-
 def test_the_table_and_the_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = write_rows(
         tmp_path / "rows.jsonl", row_data("ours", 0.125), row_data("theirs", 0.5), row_data("ours", 0.125)
@@ -180,17 +170,12 @@ def test_rows_of_one_name_are_told_apart(tmp_path: Path, capsys: pytest.CaptureF
     assert "t_star" not in capsys.readouterr().out
 
 
-def test_no_single_ranking_of_rows_that_differ(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_one_group_is_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = write_rows(tmp_path / "rows.jsonl", row_data("a"), row_data("b", variant="official"))
     assert main(["leaderboard", str(path), "--group", "2"]) == 0
     shown = capsys.readouterr().out
     assert "Group 2" in shown
     assert "Group 1" not in shown
-    page = tmp_path / "page.html"
-    for group in ("all", "1,2"):
-        assert main(["leaderboard", str(path), "--group", group, "--out", str(page)]) == 2
-        assert "variant: official / paper" in capsys.readouterr().err
-    assert not page.exists()
-    for group in ("", "x", "1,", "-1", "3", "²"):
+    for group in ("-1", "0", "3"):
         assert main(["leaderboard", str(path), f"--group={group}"]) == 2
         assert "--group" in capsys.readouterr().err

@@ -3,8 +3,6 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from curation.evaluation.measures import Measured
-
 RATES = ("nOSE", "AP_U", "P_U", "R_U")
 COUNTS = ("n_unknown_gt", "TP_U", "FP_U", "AOSE", "objects_misclassified", "objects_ignored")
 SEPARABILITY = (
@@ -47,23 +45,6 @@ def of_result(data: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
         section["FPR95"]["rule"] = data["settings"]["fpr"]["rule"]
         found[split if splits.count(split) == 1 else f"{split}/{method}"] = section
     return found
-
-
-def of_measured(found: Mapping[str, Measured]) -> dict[str, Any]:
-    """Return the same of what the variants measured of one split under one score."""
-    return joined(
-        {
-            variant: of_variant(
-                {one.measure: (one.value, one.undefined) for one in measured.values},
-                dict(zip(*measured.tables["details"].values(), strict=True)),
-                {name: dict(zip(("estimate", "low", "high", "undefined"), cells, strict=True))
-                 for name, *cells in zip(*measured.tables.get("intervals", {}).values(), strict=True)},
-                measured.notes,
-                measured.decided_by_order,
-            )
-            for variant, measured in found.items()
-        }
-    )  # fmt: skip
 
 
 def of_variant(

@@ -4,13 +4,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from curation.benchmarks.findmeifyoucan import evaluation
-from curation.benchmarks.findmeifyoucan.evaluation import OPTIONS, OodOptions, check_apart, choose_methods, paired
+from curation.benchmarks.findmeifyoucan.evaluation import (
+    OPTIONS,
+    OodOptions,
+    check_apart,
+    choose_methods,
+    evaluate_split,
+    paired,
+)
 from curation.errors import EvaluationError, UsageError
+from curation.evaluation.measures import Measured
 from curation.evaluation.ood.detections import OodDetections, ReadOodDetections
 from curation.evaluation.ood.id_scores import IdScores
-from curation.evaluation.problem import Floats, GroundTruth
-from tests.evaluation.findmeifyoucan_rows import of_measured
+from curation.evaluation.problem import Floats
 from tests.evaluation.ood_reference import EXAMPLE, EXPECTED, OodWorld
 from tests.evaluation.ood_worlds import columns
 
@@ -24,10 +30,18 @@ def read(detections: OodDetections, images: frozenset[str] = frozenset({"1"})) -
     return ReadOodDetections(detections, "d.json", "sha256:2", len(detections), {}, images, None)
 
 
-def evaluate_split(
-    truth: GroundTruth, detections: OodDetections, scores: IdScores, options: OodOptions = OPTIONS
-) -> dict[str, Any]:
-    return of_measured(evaluation.evaluate_split(truth, detections, scores, "s", options))
+def values(measured: Measured) -> dict[str, Any]:
+    """Return every number of a variant by its name, its details too."""
+    details = dict(zip(*measured.tables["details"].values(), strict=True))
+    return details | {one.measure: one.value for one in measured.values}
+
+
+def evaluated(
+    world: OodWorld, scores: IdScores | None = None, options: OodOptions = OPTIONS
+) -> dict[str, dict[str, Any]]:
+    truth, detections = columns(world)
+    found = evaluate_split(truth, detections, scores or ids(), "s", options)
+    return {variant: values(measured) for variant, measured in found.items()}
 
 
 def only(**scores: Floats) -> ReadOodDetections:
@@ -36,46 +50,40 @@ def only(**scores: Floats) -> ReadOodDetections:
 
 @pytest.mark.parametrize("rule", ["zscore", "quantile", "5"])
 def test_the_worked_example_in_both_readings(rule: str) -> None:
-    truth, detections = columns(EXAMPLE)
-    found = evaluate_split(truth, detections, ids(), OodOptions(threshold=rule))
-    for profile, expected in EXPECTED.items():
-        section = found[profile]
-        assert {name: section[name] for name in expected} == pytest.approx(expected, abs=5e-4)
-        assert section["unrounded"]["AP_U"] == pytest.approx(expected["AP_U"], abs=1e-12)
-    assert found["pct_images_without_predictions"] == 16.67
-    assert found["threshold_zscore"] == pytest.approx(4.014467265883269, abs=1e-12)
-    assert found["threshold_quantile"] == 5.0
-    assert found["FPR95"]["value"] == found["FPR95_first"] == 1 / 3
-    assert found["id_share_at_least_threshold"] == 0.95
-    assert found["undefined"] == {}
+    for variant, found in evaluated(EXAMPLE, options=OodOptions(threshold=rule)).items():
+        expected = EXPECTED[variant] | {"pct_images_without_predictions": 16.67}
+        renamed = {"n_det": "ood_detections", "n_det_unknown": "unknown_detections"}
+        expected = {renamed.get(name, name): value for name, value in expected.items() if name != "n_det_known"}
+        assert {name: found[name] for name in expected} == pytest.approx(expected, abs=5e-4)
+        assert found["AP_U_unrounded"] == pytest.approx(expected["AP_U"], abs=1e-12)
+        assert found["threshold_zscore"] == pytest.approx(4.014467265883269, abs=1e-12)
+        assert (found["threshold_quantile"], found["id_share_at_least_threshold"]) == (5.0, 0.95)
+        assert found["FPR95"] == found["FPR95_first"] == 1 / 3
+        assert None not in found.values()
 
 
 @pytest.mark.parametrize(("rule", "key"), [("nearest", "FPR95_nearest_vos"), ("ood_positive", "FPR95_ood_positive")])
 def test_a_rule_is_chosen(rule: str, key: str) -> None:
-    truth, detections = columns(EXAMPLE)
-    found = evaluate_split(truth, detections, ids(), OodOptions(fpr=rule, variant="paper"))
-    assert found["FPR95"]["value"] == found[key]
-    assert "official" not in found
+    found = evaluated(EXAMPLE, options=OodOptions(fpr=rule, variant="paper"))
+    assert found["paper"]["FPR95"] == found["paper"][key]
+    assert list(found) == ["paper"]
 
 
 def test_without_id_scores_all_that_rests_on_them_is_undefined() -> None:
-    truth, detections = columns(EXAMPLE)
-    found = evaluate_split(truth, detections, ids(np.empty(0)))
-    assert found["AUROC"] is found["threshold"] is found["official"] is found["paper"] is None
-    assert "no ID" in found["undefined"]["AUROC"]
-    assert "no threshold" in found["undefined"]["paper"]
+    measured = evaluate_split(*columns(EXAMPLE), ids(np.empty(0)), "s")["paper"]
+    found, why = values(measured), {one.measure: one.undefined for one in measured.values}
+    assert found["AUROC"] is found["threshold"] is found["nOSE"] is None
+    assert "no ID" in why["AUROC"]
+    assert "no threshold" in why["nOSE"]
     assert found["pct_images_without_predictions"] == 16.67
     # A threshold of one's own needs no ID scores.
-    given = evaluate_split(truth, detections, ids(np.empty(0)), OodOptions(threshold="5"))
-    assert given["paper"]["TP_U"] == 3
+    assert evaluated(EXAMPLE, ids(np.empty(0)), OodOptions(threshold="5"))["paper"]["TP_U"] == 3
 
 
 def test_without_detections_rates_are_zero_and_auroc_undefined() -> None:
-    truth, detections = columns(OodWorld(EXAMPLE.objects, {}))
-    found = evaluate_split(truth, detections, ids())
+    found = evaluated(OodWorld(EXAMPLE.objects, {}))["paper"]
     assert found["AUROC"] is None
-    assert (found["paper"]["P_U"], found["paper"]["R_U"], found["paper"]["nOSE"]) == (0, 0, 0)
-    assert found["pct_images_without_predictions"] == 100
+    assert (found["P_U"], found["R_U"], found["nOSE"], found["pct_images_without_predictions"]) == (0, 0, 0, 100)
 
 
 @pytest.mark.parametrize(("without", "images", "share"), [(483, 1761, 27.43), (333, 930, 35.81), (851, 1880, 45.27)])
@@ -86,7 +94,7 @@ def test_shares_of_published_counts(without: int, images: int, share: float) -> 
     some = OodDetections(
         np.arange(without, images, dtype=np.int32), np.zeros((n, 4)), np.ones(n), np.zeros(n, bool), {"s": np.ones(n)}
     )
-    found = evaluate_split(columns(world)[0], some, ids())
+    found = values(evaluate_split(columns(world)[0], some, ids(), "s")["paper"])
     assert (found["images_without_predictions"], found["pct_images_without_predictions"]) == (without, share)
 
 
@@ -125,7 +133,7 @@ def test_id_and_ood_must_be_apart() -> None:
 
 def test_an_unknown_variant_is_refused() -> None:
     with pytest.raises(UsageError, match="Unknown variant"):
-        evaluate_split(*columns(EXAMPLE), ids(), OodOptions(variant="best"))
+        evaluated(EXAMPLE, options=OodOptions(variant="best"))
 
 
 def test_a_monotone_change_of_the_score_moves_the_zscore_alone() -> None:
@@ -133,7 +141,7 @@ def test_a_monotone_change_of_the_score_moves_the_zscore_alone() -> None:
     changed = replace(detections, scores={"s": detections.scores["s"] ** 3})
     for rule, same in (("quantile", True), ("zscore", False)):
         options = OodOptions(threshold=rule)
-        before = evaluate_split(truth, detections, ids(), options)
-        after = evaluate_split(truth, changed, ids(np.array(EXAMPLE.ids) ** 3), options)
+        before = values(evaluate_split(truth, detections, ids(), "s", options)["paper"])
+        after = values(evaluate_split(truth, changed, ids(np.array(EXAMPLE.ids) ** 3), "s", options)["paper"])
         assert after["AUROC"] == before["AUROC"]
-        assert (after["paper"]["n_det_unknown"] == before["paper"]["n_det_unknown"]) == same
+        assert (after["unknown_detections"] == before["unknown_detections"]) == same

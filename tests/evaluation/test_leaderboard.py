@@ -1,12 +1,19 @@
+"""A leaderboard in the forms of others, held against what those demand."""
+
 import random
+import re
+import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
-from curation.benchmarks.leaderboard.board import Group, grouped, single_ranking
+from curation.benchmarks.leaderboard import FORMS, Group, Leaderboard, csv, grouped, latex, leaderboard, markdown
+from curation.cli import main
 from curation.errors import LeaderboardError, UsageError
-from tests.evaluation.leaderboard_cases import MANIFEST, numbered, row_data
+from tests.evaluation.leaderboard_cases import MANIFEST, numbered, row_data, write_rows
 
 AWI = "AWI@0.3"
 
@@ -66,10 +73,6 @@ OTHERS = {
 def test_rows_of_another_ground_are_never_ranked_together(tmp_path: Path, other: dict[str, Any]) -> None:
     groups = grouped(numbered(tmp_path, row_data("a", 0.1), row_data("b", 0.2, **other)), AWI)
     assert sorted(ranks(group) for group in groups) == [[("a", 1)], [("b", 1)]]
-    assert single_ranking(groups, [2]) == [groups[1]]
-    with pytest.raises(LeaderboardError, match="no single ranking") as found:
-        single_ranking(groups)
-    assert found.value.found
 
 
 def test_without_a_manifest_the_truth_tells_rows_apart(tmp_path: Path) -> None:
@@ -123,8 +126,6 @@ def test_groups_without_a_metric_are_left_out_and_keep_their_numbers(tmp_path: P
     assert [group.number for group in grouped(rows, AWI)] == [2]
     with pytest.raises(UsageError, match="No row has this metric"):
         grouped(rows, "mAP")
-    with pytest.raises(UsageError, match="no such group"):
-        single_ranking(grouped(rows, AWI), [1])
 
 
 def test_by_default_the_first_number_that_is_defined_ranks(tmp_path: Path) -> None:
@@ -140,4 +141,68 @@ def test_by_default_the_first_number_that_is_defined_ranks(tmp_path: Path) -> No
 
 def test_a_file_without_rows_has_no_group() -> None:
     assert grouped([]) == []
-    assert single_ranking([]) == []
+
+
+def rows() -> list[dict[str, Any]]:
+    return [
+        row_data("ours", 0.25, metrics=metrics(51.0, 0.25)),
+        row_data("100% of_theirs & more", 0.5, metrics=metrics(60.0, 0.5)),
+        row_data("nothing", None, metrics=metrics(60.004, None)),
+    ]
+
+
+def metrics(percent: float, ratio: float | None) -> dict[str, Any]:
+    return {
+        "mAP11": {"value": percent, "unit": "%", "better": "higher"},
+        "AWI@0.3": {"value": ratio, "unit": "ratio", "better": "lower"},
+    }
+
+
+@pytest.fixture
+def board(tmp_path: Path) -> Leaderboard:
+    return leaderboard(write_rows(tmp_path / "results.jsonl", *rows()))
+
+
+def test_csv_holds_every_digit_and_an_empty_cell_for_what_is_undefined(board: Leaderboard, tmp_path: Path) -> None:
+    (tmp_path / "board.csv").write_text(csv(board), encoding="utf-8")
+    frame = pd.read_csv(tmp_path / "board.csv").set_index("method")
+    assert frame.loc["ours", "AWI@0.3"] == 0.25
+    assert pd.isna(frame.loc["nothing", "AWI@0.3"])
+    assert frame.loc["nothing", "mAP11"] == 60.004
+    assert set(frame["data"]) == {" ".join(MANIFEST.values())}
+
+
+def test_the_best_is_bold_and_equal_digits_are_equally_good(board: Leaderboard) -> None:
+    text = markdown(board)
+    assert text.count("**60.00**") == 2
+    assert "**0.2500**" in text
+    assert "| rank | method |" in text
+    tables = latex(board)
+    assert r"100\% of\_theirs \& more" in tables
+    assert tables.count(r"\textbf{60.00}") == 2
+    assert r"mAP11 $\uparrow$" in tables
+    assert MANIFEST["digest"] in tables
+    assert "|" not in re.search(r"begin\{tabular\}\{(.*)\}", tables)[1]  # type: ignore[index]
+    for line in tables.splitlines():
+        assert line.startswith("%") or re.fullmatch(r"(\\(begin|end)\{tabular\}.*|\\\w+rule|.* \\\\|)", line), line
+
+
+def test_latex_compiles(board: Leaderboard, tmp_path: Path) -> None:
+    program = shutil.which("pdflatex")
+    if program is None:
+        pytest.skip("no LaTeX is at hand: the grammar is checked above")
+    text = "\\documentclass{article}\\usepackage{booktabs}\\begin{document}\n%s\\end{document}\n"
+    (tmp_path / "table.tex").write_text(text % latex(board), encoding="utf-8")
+    command = [program, "-interaction=batchmode", "-halt-on-error", "-no-shell-escape", "table.tex"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, (tmp_path / "table.log").read_text(errors="replace")[-2000:]
+
+
+def test_the_command_prints_or_writes_each_form(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = write_rows(tmp_path / "results.jsonl", rows()[0])
+    for form in FORMS:
+        assert main(["leaderboard", str(file), "--format", form]) == 0
+        printed = capsys.readouterr().out
+        assert main(["leaderboard", str(file), "--format", form, "--out", str(tmp_path / form)]) == 0
+        assert (tmp_path / form).read_text(encoding="utf-8") == printed
+        capsys.readouterr()

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from curation.benchmarks.leaderboard.board import grouped
+from curation.benchmarks.leaderboard import grouped
 from curation.errors import LeaderboardError
 from curation.evaluation import leaderboard_rows
 from curation.evaluation.leaderboard_rows import Row, append_rows, read_rows

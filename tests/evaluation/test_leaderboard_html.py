@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from curation.benchmarks.leaderboard.board import Leaderboard, grouped, shown_value
+from curation.benchmarks.leaderboard import Leaderboard, grouped, shown_value
 from tests.evaluation.leaderboard_cases import MANIFEST, numbered, row_data
 
 HOSTILE = '</td><script>alert(1)</script><img src=x onerror="a()">\'&amp;'

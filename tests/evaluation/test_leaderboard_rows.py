@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from curation.benchmarks.leaderboard.board import leaderboard
+from curation.benchmarks.leaderboard import leaderboard
 from curation.benchmarks.registry import report_of
 from curation.errors import LeaderboardError, UsageError
 from curation.evaluation.leaderboard_rows import Row, rows_of

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from curation.benchmarks.building import read_parameters
-from curation.benchmarks.findmeifyoucan import BENCHMARK
 from curation.benchmarks.findmeifyoucan.layout import Category
+from curation.benchmarks.registry import find_benchmark
 from curation.decisions.decision import Decision
 from curation.decisions.resolution import recorded_form
 from curation.manifest.manifest import Manifest
@@ -14,11 +14,11 @@ from curation.sources.datasets import COCO_CATEGORIES
 from curation.sources.source import Source
 from tests.made_source import as_table, image_rows, make_source
 
+BENCHMARK = find_benchmark("findmeifyoucan")
+
 COCO_NAMES = [name for _, name, _ in COCO_CATEGORIES]
 OI_NAMES = ["Person", "Woman", "Dog", "Fox", "Food", "Knife", "Coin", "Duck", "Flag", "Salad", "Bird"]
-TABLE = tuple(
-    Category(100 - place, name, "Parent", "Grandparent", f"/m/{place}") for place, name in enumerate(OI_NAMES)
-)
+TABLE = tuple(Category(100 - place, name, "Parent", "Grandparent") for place, name in enumerate(OI_NAMES))
 
 
 def source_of(

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from curation.benchmarks.imagenet.classes import Formula
-from curation.benchmarks.imagenet.lists import split_sizes
+from curation.benchmarks.imagenet import Formula, split_sizes
 from curation.sources.source import Int64s
 
 

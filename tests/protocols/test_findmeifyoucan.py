@@ -7,13 +7,15 @@ from typing import Any
 import pytest
 
 from curation.benchmarks.building import complete, read_parameters, rebuild
-from curation.benchmarks.findmeifyoucan import BENCHMARK
+from curation.benchmarks.registry import find_benchmark
 from curation.errors import ProtocolError
 from curation.manifest.manifest import Manifest
 from curation.manifest.validation import check_header, check_lists
 from curation.manifest.views import view_objects
 from curation.sources.source import Source
 from tests.protocols.findmeifyoucan_world import build, coco, decided, listed, natives, open_images
+
+BENCHMARK = find_benchmark("findmeifyoucan")
 
 VAL = {
     1: ["kite"],
@@ -250,3 +252,25 @@ def test_nothing_to_start_from_is_an_error() -> None:
 def test_a_list_that_is_not_asked_for_is_an_error(sources: dict[str, Source]) -> None:
     with pytest.raises(ProtocolError, match="not asked for"):
         build(sources, pools="coco", start="rule")
+
+
+def test_declared_manifests_say_what_each_figure_needs() -> None:
+    header = BENCHMARK.declare({}, read_parameters(BENCHMARK, {})).header  # type: ignore[misc]
+    found = {one.name: one for one in header.figures}
+    assert all(one.obtained is None for one in found.values())
+    assert found["coco-near.images"].explanation == "needs --source coco-val2017=PATH"
+    assert (found["openimages.near_and_far_images"].paper, found["coco-start.images"].paper) == (1, 930)
+
+
+def test_a_difference_says_why() -> None:
+    sources = {
+        "coco-val2017": coco("val2017", {1: ["kite"], 2: ["zebra"]}),
+        "vos-coco-voc": listed("coco", ["000000000001", "000000000002"]),
+    }
+    manifest = build(sources, pools="coco")
+    why = {one.name: one.explanation for one in manifest.header.figures}
+    assert why["coco-near.images"] == "the automatic stage alone: no decision was given"
+    reviewed = build(sources, decided("coco", "manual", "remove", 1), pools="coco")
+    why = {one.name: one.explanation for one in reviewed.header.figures}
+    assert "other decisions" in why["coco-near.images"]
+    assert why["coco-far.excluded_images"] == ""

@@ -1,12 +1,35 @@
 """Declarations of one's own pair of ID classes and OOD sources."""
 
 import json
+import random
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from curation.benchmarks.findmeifyoucan.pairs import BDD, EXAMPLE, VOC, Wanted, pair_of, read_pair
-from curation.errors import CurationError, ProtocolError
+from curation.benchmarks.findmeifyoucan.pairs import (
+    BDD,
+    EXAMPLE,
+    VOC,
+    Pair,
+    Pool,
+    Wanted,
+    decisions_of,
+    disregarded,
+    id_class_of,
+    is_pinned_only,
+    overlaps,
+    pair_of,
+    read_pair,
+    read_recorded,
+    unmatched_datasets,
+)
+from curation.cli import main
+from curation.decisions.files import write_decisions
+from curation.decisions.resolution import recorded_digest, recorded_form
+from curation.errors import CurationError, DecisionConflictError, DecisionError, ProtocolError
+from curation.sources.datasets import COCO_CATEGORIES
+from tests.protocols.findmeifyoucan_world import decided
 
 BASE = {"name": "lab/pets", "id_classes": ["cat"], "pools": [{"name": "zoo", "dataset": "zoo"}]}
 
@@ -71,9 +94,9 @@ def test_bounds_are_excluded() -> None:
     ],
 )
 def test_what_does_not_hold_together_is_refused(change: dict, field: str) -> None:
-    with pytest.raises(ProtocolError, match="inconsistent") as caught:
+    with pytest.raises(ProtocolError, match=r"inconsistent|cannot be read") as caught:
         read_pair(json.dumps({**BASE, **change}))
-    assert field in (caught.value.where or "")
+    assert field in f"{caught.value.where} {caught.value.found}"
 
 
 @pytest.mark.parametrize(
@@ -92,3 +115,141 @@ def test_a_file_of_another_form_is_refused(tmp_path: Path) -> None:
         path.write_text(content)
         with pytest.raises(ProtocolError):
             read_pair(str(path))
+
+
+COCO_POOL, OI_POOL = VOC.pools
+
+
+def near_lists(pair: Pair) -> list[str]:
+    return [one for pool in pair.pools for one in overlaps(pair, pool, "near list", dict.fromkeys(pool.near, 0))]
+
+
+def test_dog_in_the_published_near_list_is_flagged_and_nothing_else() -> None:
+    assert near_lists(VOC) == ["openimages, near list: 'Dog' is the ID class 'dog'."]
+    assert near_lists(BDD) == []
+
+
+def test_the_categories_of_coco_that_are_voc_classes_are_the_twenty_of_the_rule() -> None:
+    names = [name for _, name, _ in COCO_CATEGORIES]
+    assert set(id_class_of(VOC, COCO_POOL, names)) == set(COCO_POOL.id_names)
+    assert set(id_class_of(BDD, BDD.pools[0], names)) == set(BDD.pools[0].id_names)
+
+
+def test_kinds_are_found_by_hierarchy_and_look_alikes_are_not() -> None:
+    kinds = {"Duck": "bird", "Wheelchair": "chair", "Canoe": "boat"}
+    found = id_class_of(VOC, OI_POOL, ["Duck", "Wheelchair", "Canoe", "Leopard", "Fox", "Truck", "Bed"])
+    assert found == {name: ("is a kind of", of) for name, of in kinds.items()}
+
+
+def test_aliases_are_told_from_names() -> None:
+    found = id_class_of(VOC, OI_POOL, ["Television", "Bird", "Houseplant"])
+    assert found == {
+        "Television": ("is another name of", "tvmonitor"),
+        "Bird": ("is", "bird"),
+        "Houseplant": ("is another name of", "pottedplant"),
+    }
+
+
+def test_objects_in_a_split_are_counted_most_first() -> None:
+    counts = {"Dog": 2, "Duck": 7, "Fox": 30, "Bird": 0}
+    assert overlaps(VOC, OI_POOL, "openimages-near", {name: n for name, n in counts.items() if n}) == [
+        "openimages, openimages-near: 'Duck' (7 objects) is a kind of the ID class 'bird'.",
+        "openimages, openimages-near: 'Dog' (2 objects) is the ID class 'dog'.",
+    ]
+
+
+def test_without_a_synset_map_names_alone_count() -> None:
+    plain = msgspec.structs.replace(VOC, synsets="")
+    assert set(id_class_of(plain, OI_POOL, ["Duck", "Dog"])) == {"Dog"}
+    own = Pair(
+        name="lab/pets",
+        id_classes=("dog",),
+        synsets="voc",
+        pools=(Pool(name="zoo", dataset="zoo", near={"DOG": "dog", "wolf": "dog"}),),
+    )
+    assert [one.split("'")[1] for one in near_lists(own)] == ["DOG"]
+
+
+DECISIONS = [
+    *decided("coco", "manual", "remove", 7, 3, reason="person"),
+    *decided("coco", "manual", "remove", 3, reason="car"),
+    *decided("coco-far", "manual", "to_near", 9),
+    *decided("openimages", "candidate", "add_far", "00ab"),
+]
+
+
+def test_order_and_repeats_change_nothing_and_reasons_stay_apart() -> None:
+    text = recorded_form(DECISIONS)
+    shuffled = [*DECISIONS, *DECISIONS]
+    random.Random(3).shuffle(shuffled)
+    assert recorded_form(shuffled) == text
+    assert read_recorded(text) == text
+    assert json.loads(text)[0] == ["coco", "manual", "remove", "car", ["coco:000000000003"]]
+    assert sorted(map(str, decisions_of(text, VOC.pools[0]))) == sorted(map(str, DECISIONS[:4]))
+
+
+def test_a_pool_with_reasons_hears_its_removals_alone() -> None:
+    heard = decisions_of(recorded_form(DECISIONS), BDD.pools[0])
+    assert {(one.image_id, one.reason) for one in heard} == {
+        ("coco:000000000003", "person"),
+        ("coco:000000000007", "person"),
+    }
+    assert disregarded(recorded_form(DECISIONS), BDD.pools[0]) == 1
+    assert disregarded(recorded_form(DECISIONS), VOC.pools[0]) == 0
+
+
+def test_a_file_that_is_cut_off_or_contradicts_itself_is_refused_with_the_command_that_mends_it(tmp_path: Path) -> None:
+    near, far = decided("coco", "manual", "to_near", 9), decided("coco", "manual", "to_far", 9)
+    log, whole = tmp_path / "log.jsonl", tmp_path / "whole.jsonl"
+    write_decisions(log, near)
+    log.write_bytes(log.read_bytes() + b'{"image_id": "coc')
+    with pytest.raises(DecisionError, match="cut off") as caught:
+        read_recorded(str(log))
+    assert "curation review summary log.jsonl --rule error --out" in str(caught.value.hint)
+    assert main(["review", "summary", str(log), "--rule", "error", "--out", str(whole)]) == 0
+    assert read_recorded(str(whole)) == recorded_form(near)
+    both = tmp_path / "both.jsonl"
+    write_decisions(both, [*near, *far])
+    with pytest.raises(DecisionConflictError) as refused:
+        read_recorded(str(both))
+    assert "--rule majority --out" in str(refused.value.hint)
+
+
+def test_what_no_pool_hears_is_counted() -> None:
+    text = recorded_form(DECISIONS)
+    assert unmatched_datasets(text, VOC.pools) == {}
+    assert unmatched_datasets(text, VOC.pools[:1]) == {"openimages": 1}
+    assert unmatched_datasets("", VOC.pools) == {}
+
+
+def test_a_digest_stands_for_decisions_that_are_not_at_hand() -> None:
+    pinned = recorded_digest(recorded_form(DECISIONS))
+    assert pinned is not None
+    assert is_pinned_only(pinned)
+    assert read_recorded(pinned) == recorded_digest(pinned) == pinned
+    assert decisions_of(pinned, VOC.pools[0]) == ()
+    assert recorded_digest("") is None
+    assert not is_pinned_only("")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[",
+        "[1]",
+        '[["coco"]]',
+        '[["coco","manual","explode","",["coco:000000000001"]]]',
+        '[["coco","manual","remove","",[1]]]',
+        '[["coco","manual","remove",NaN,[]]]',
+        "[" * 100_000,
+    ],
+    ids=range(7),
+)
+def test_what_is_no_recorded_form_is_refused(text: str) -> None:
+    with pytest.raises(ProtocolError, match="not in the form"):
+        read_recorded(text)
+
+
+def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(CurationError):
+        read_recorded(str(tmp_path / "nowhere.jsonl"))

@@ -9,14 +9,13 @@ from typing import Any
 import pytest
 
 from curation.benchmarks.building import complete, rebuild
-from curation.benchmarks.imagenet.lists import FIGURES, TABLE_1, TRAIN, VAL, build, class_partition, default_name
+from curation.benchmarks.imagenet import FIGURES, TABLE_1, TRAIN, VAL, build, class_partition, default_name
 from curation.benchmarks.registry import find_benchmark
 from curation.errors import ProtocolError
 from curation.ilsvrc2012 import ilsvrc2012_classes
 from curation.manifest.manifest import Manifest, read_manifest, write_manifest
 from curation.sources.imagenet import read_imagenet
 from curation.sources.source import Source
-from tests.hierarchy.drawn_wordnet import database, rows_above, written
 from tests.real_files import real_files
 
 Given = Callable[..., dict[str, Source]]
@@ -150,33 +149,6 @@ def test_names_tell_what_is_not_as_published() -> None:
     assert default_name(parameters()) == "imagenet/p1"
     assert default_name(parameters(protocol="p3", hierarchy="dag")) == "imagenet/p3-dag"
     assert default_name(parameters(seed=7, formula="sklearn-0.24")) == "imagenet/p1-seed7-sklearn-0.24"
-
-
-def test_another_wordnet_is_stated_with_its_digest_and_checked(
-    given: Given, nltk_corpora: Path, tmp_path: Path
-) -> None:
-    written(nltk_corpora / "moved", database(rows_above(ilsvrc2012_classes())))
-    sources = given(p2_names(10))
-    usual = build(sources, parameters(protocol="p2", hierarchy="dag", missing="report"))
-    asked = parameters(protocol="p2", hierarchy="dag", missing="report", wordnet="nltk:moved")
-    moved = build(sources, asked)
-    # The same nouns at other offsets: the same classes and lists under another name.
-    assert moved.lists == usual.lists
-    assert moved.header.classes == usual.header.classes
-    assert moved.header.name == "imagenet/p2-dag-report-nltk-moved"
-    assert "wordnet" not in usual.header.rule.parameters
-    stated = str(moved.header.rule.parameters["wordnet"])
-    assert stated.startswith("nltk:moved sha256:")
-    assert any("NLTK's moved" in note for note in moved.header.notes)
-    write_manifest(moved, tmp_path / "moved")
-    again = read_manifest(tmp_path / "moved")
-    assert rebuild(again, sources).digest == moved.digest
-    with pytest.raises(ProtocolError, match="differs from that of the manifest"):
-        parameters(wordnet=stated[:-1] + ("0" if stated[-1] != "0" else "1"))
-    with pytest.raises(ProtocolError, match="published tree is of WordNet 3"):
-        build(sources, parameters(protocol="p2", wordnet="nltk:moved"))
-    with pytest.raises(ProtocolError, match="Unsupported WordNet"):
-        parameters(wordnet="/usr/share/wordnet")
 
 
 def test_a_protocol_of_ones_own(given: Given, tmp_path: Path) -> None:

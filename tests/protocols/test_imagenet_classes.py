@@ -7,13 +7,28 @@ from typing import Any
 
 import msgspec
 import networkx as nx
+import numpy as np
 import pytest
 
-from curation.benchmarks.imagenet.classes import RULES, ClassRule, Partition, partition
+from curation.benchmarks.imagenet import (
+    FIGURES,
+    RULES,
+    TABLE_1,
+    ClassImages,
+    ClassRule,
+    Partition,
+    declaration_of,
+    partition,
+    read_protocol,
+)
+from curation.cli import main
 from curation.errors import ProtocolError
 from curation.hierarchy.hierarchy import as_tree
 from curation.hierarchy.wordnet import imagenet_dag, imagenet_tree, published_parents
 from curation.ilsvrc2012 import ilsvrc2012_classes
+from curation.manifest.locate import manifest_folders
+from curation.manifest.manifest import read_manifest
+from curation.sources.imagenet import read_imagenet
 from tests.real_files import real_files
 
 COUNTS = {"p1": (116, 67, 166), "p2": (30, 31, 55), "p3": (151, 97, 164)}
@@ -153,3 +168,99 @@ def test_choices_do_not_depend_on_the_order_of_the_leaves() -> None:
     tree = as_tree(imagenet_dag(), choices=published_parents())
     backwards = tuple(reversed(ilsvrc2012_classes()))
     assert partition(RULES["p3"], tree, backwards) == partition(RULES["p3"], tree, ilsvrc2012_classes())
+
+
+OWN = 'name = "cats"\nknown = ["n02120997"]\nunknown = ["n02131653"]\ncut = "KN"\n'
+
+
+def test_a_file_is_kept_in_the_manifest_itself(tmp_path: Path) -> None:
+    path = tmp_path / "cats.toml"
+    path.write_text(OWN)
+    text = read_protocol(str(path))
+    path.unlink()
+    assert read_protocol(text) == text
+    assert declaration_of(text).known == ("n02120997",)
+    assert json.loads(text)["cut"] == "KN"
+    assert msgspec.structs.asdict(declaration_of("p2")) == {"name": "p2", **msgspec.structs.asdict(RULES["p2"])}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (('"cats"', '"P1!"'), "cannot be read"),
+        (('"cats"', '"p1"'), "inconsistent"),
+        (('"KN"', '"thirds"'), "cannot be read"),
+        (('"n02131653"', '"n02120997"'), "inconsistent"),
+        (('"n02131653"', '"n02123045"'), "inconsistent"),
+        (('["n02120997"]', "[]"), "cannot be read"),
+        (('["n02120997"]', "3"), "cannot be read"),
+        (("cut =", "cuts ="), "cannot be read"),
+    ],
+)
+def test_malformed_declarations(tmp_path: Path, change: tuple[str, str], message: str) -> None:
+    path = tmp_path / "cats.toml"
+    path.write_text(OWN.replace(*change))
+    with pytest.raises(ProtocolError, match=message):
+        read_protocol(str(path))
+
+
+def test_what_is_neither_protocol_nor_file() -> None:
+    for text in ("p4", "p" * 5000, "p\0"):
+        with pytest.raises(ProtocolError, match="no such ImageNet protocol"):
+            read_protocol(text)
+    with pytest.raises(ProtocolError, match="cannot be read"):
+        read_protocol('{"name": 3}')
+
+
+def test_files_stand_in_code_point_order_whatever_the_order_of_the_list(tmp_path: Path) -> None:
+    path = tmp_path / "names.json"
+    names = {
+        "n00000002": ["n00000002_2.JPEG", "n00000002_100.JPEG", "n00000002_1.JPEG", "n00000002_10.JPEG"],
+        "n00000001": ["n00000001_7.JPEG"],
+    }
+    path.write_text(json.dumps(names))
+    images = ClassImages(read_imagenet(path, part="train"))
+    found = images.source.images.native[images.of("n00000002")].tolist()
+    assert found == ["n00000002_1", "n00000002_10", "n00000002_100", "n00000002_2"]
+    asked = ["n00000001", "n00000003", "n00000002"]
+    positions = images.of_all(asked)
+    assert images.sizes(asked).tolist() == [1, 0, 4]
+    assert sorted(positions.tolist()) == list(range(5))
+    assert images.missing(["n00000001", "n00000003"]) == ["n00000003"]
+    assert images.of_all([]).dtype == np.int64
+
+
+ROOT = Path(__file__).parents[2] / "manifests"
+FOLDERS = {name: folder for name, folder in manifest_folders([ROOT]).items() if name.startswith("imagenet/")}
+
+
+def test_all_three_and_their_variants_are_there() -> None:
+    assert set(FOLDERS) == {f"imagenet/{name}{mark}@1.0.0" for name in TABLE_1 for mark in ("", "-dag")}
+
+
+@pytest.mark.parametrize("name", FOLDERS)
+def test_lists_and_figures(name: str) -> None:
+    manifest = read_manifest(FOLDERS[name])
+    header, protocol = manifest.header, name.partition("/")[2][:2]
+    figures = {one.name: (one.paper, one.obtained) for one in header.figures}
+    exact = {"train", "val", "test"} if name == "imagenet/p2@1.0.0" else {"test"}
+    assert set(manifest.lists) == exact
+    assert header.origin == ("regenerated" if len(exact) == 3 else "declared")
+    roles = [entry.role for entry in header.classes]
+    assert len(manifest.lists["test"]) == 50 * len(roles)
+    if not name.endswith("-dag@1.0.0"):
+        assert figures == {figure: (size, size) for figure, size in zip(FIGURES, TABLE_1[protocol], strict=True)}
+    assert [figures[f"{role}.classes"][1] for role in ("known", "negative", "unknown")] == [
+        roles.count(role) for role in ("known", "negative", "unknown")
+    ]
+
+
+@real_files("imagenet_manifests")
+@pytest.mark.parametrize("name", FOLDERS)
+def check_they_are_made_again_to_the_same_digest(shared: Path, tmp_path: Path, name: str) -> None:
+    data, protocol = shared / "data/imagenet", name.partition("/")[2][:2]
+    train = "p2_train_names.json" if name == "imagenet/p2@1.0.0" else "train_counts.json"
+    settings = [f"--set=protocol={protocol}", *(["--set=hierarchy=dag"] if "-dag" in name else [])]
+    sources = [f"--source=imagenet-train={data / train}", f"--source=imagenet-val={data / 'val.txt'}"]
+    assert main(["build", "imagenet", *settings, *sources, "--out", str(tmp_path / "m")]) == 0
+    assert read_manifest(tmp_path / "m").digest == read_manifest(FOLDERS[name]).digest

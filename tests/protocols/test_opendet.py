@@ -11,10 +11,10 @@ from curation.benchmarks.opendet import OTHERS
 from curation.benchmarks.registry import find_benchmark
 from curation.manifest.manifest import Manifest
 from curation.manifest.validation import check_header, check_lists
-from curation.sources.coco import read_coco
 from curation.sources.datasets import COCO_CATEGORIES, COCO_NAMES_OF_VOC
 from curation.sources.opening import open_source
 from curation.sources.source import Source
+from tests.protocols.drawn_source import Draw
 from tests.real_files import real_files
 
 KNOWN = set(COCO_NAMES_OF_VOC.values())
@@ -34,27 +34,11 @@ POOLS = {"range-20": [1, 3], "range-40": [1, 3, 4, 5], "range-60": [1, 3, 4, 5, 
 
 
 @pytest.fixture
-def sources(tmp_path: Path) -> dict[str, Source]:
-    numbers = {name: number for number, name, _ in COCO_CATEGORIES}
-    rows = [(image, name) for image, names in IMAGES.items() for name in names]
-    content = {
-        "images": [{"id": image, "file_name": f"{image:012d}.jpg", "width": 9, "height": 9} for image in IMAGES],
-        "annotations": [
-            {"id": k, "image_id": image, "category_id": numbers[name], "bbox": [1, 1, 2, 2], "area": 4, "iscrowd": 0}
-            for k, (image, name) in enumerate(rows, start=1)
-        ],
-        "categories": [{"id": number, "name": name} for number, name, _ in COCO_CATEGORIES],
-    }
-    (tmp_path / "coco.json").write_text(json.dumps(content))
-    voc = {
-        "images": [{"id": 1, "file_name": "000001.jpg", "width": 9, "height": 9}],
-        "annotations": [{"id": 1, "image_id": 1, "category_id": 1, "bbox": [1, 1, 2, 2], "area": 4, "iscrowd": 0}],
-        "categories": [{"id": 1, "name": "dog"}],
-    }
-    (tmp_path / "voc.json").write_text(json.dumps(voc))
+def sources(draw: Draw) -> dict[str, Source]:
+    names = [name for _, name, _ in COCO_CATEGORIES]
     return {
-        "coco": read_coco(tmp_path / "coco.json", dataset="coco", part="train2017"),
-        "voc2007-test": read_coco(tmp_path / "voc.json", dataset="voc2007", part="test"),
+        "coco": draw("coco", "train2017", IMAGES, names=names),
+        "voc2007-test": draw("voc2007", "test", {1: ["dog"]}),
     }
 
 

@@ -216,57 +216,29 @@ def check_the_lists_written_again_have_the_published_lines(shared: Path, tmp_pat
 
 
 @real_files("atlas_lists")
-def check_labels_and_groups_of_the_published_lists(shared: Path) -> None:
-    """What section 1.1 of the specification counts on the files."""
+def check_what_docs_say_of_the_published_lists(shared: Path) -> None:
     folder = lists_of(shared)
     read = {path.stem: read_published(path).lists[0] for path in sorted(folder.glob("*.txt"))}
     stems = {name: one.stems.decode().split("\n")[:-1] for name, one in read.items()}
     index = {wnid: number for number, wnid in enumerate(ilsvrc2012_classes())}
-    val = dict(line.split() for line in (shared / "data/imagenet/val.txt").read_text().splitlines())
-    labels = {
-        stem: label
-        for name in ("val_imagenet", "test_imagenet")
-        for stem, label in zip(stems[name], read[name].labels.tolist(), strict=True)
-    }
-    assert labels == {name.removesuffix(".JPEG"): int(label) for name, label in val.items()}
-    assert (len(labels), not set(stems["val_imagenet"]) & set(stems["test_imagenet"])) == (50_000, True)
+
+    def folders(name: str) -> list[str]:
+        return [line.split("/")[1] for line in read[name].paths.decode().split("\n")[:-1]]
+
     for name, count in (("val_imagenet", 5), ("test_imagenet", 45), ("test_imagenet_c", 10), ("test_imagenet_v2", 10)):
         assert set(Counter(read[name].labels.tolist()).values()) == {count}
-    assert read["test_imagenet"].labels.tolist() == sorted(read["test_imagenet"].labels.tolist())
-
-    def folders(name: str, depth: int) -> list[str]:
-        return [line.split("/")[depth] for line in read[name].paths.decode().split("\n")[:-1]]
-
-    assert {stem: labels[stem] for stem in stems["test_imagenet_c"]} == dict(
-        zip(stems["test_imagenet_c"], read["test_imagenet_c"].labels.tolist(), strict=True)
-    )
-    assert set(stems["test_imagenet_c"]) <= set(stems["test_imagenet"])
-    cells = Counter(zip(folders("test_imagenet_c", 1), folders("test_imagenet_c", 2), strict=True))
-    assert (len(cells), min(cells.values()), max(cells.values())) == (75, 106, 156)
-    assert [index[wnid] for wnid in folders("test_imagenet_r", 1)] == read["test_imagenet_r"].labels.tolist()
-    of_classes = Counter(folders("test_imagenet_r", 1))
-    assert (len(of_classes), min(of_classes.values()), max(of_classes.values())) == (200, 51, 430)
+    assert [index[wnid] for wnid in folders("test_imagenet_r")] == read["test_imagenet_r"].labels.tolist()
     assert len(set(stems["test_imagenet_r"])) == 970
-    assert list(map(int, folders("test_imagenet_v2", 1))) == read["test_imagenet_v2"].labels.tolist()
     # Images of ImageNet-O lie in folders of the class that a network took them for.
-    assert set(folders("test_imagenet_o", 1)) <= set(index)
-    assert len(set(folders("test_imagenet_o", 1))) == 200
-    assert set(read["test_imagenet_o"].labels.tolist()) == {-1}
-    textures = Counter(folders("test_textures", 1))
+    assert set(folders("test_imagenet_o")) <= set(index)
+    assert len(set(folders("test_imagenet_o"))) == 200
+    textures = Counter(folders("test_textures"))
     assert (len(textures), set(textures.values())) == (43, {120})
-    assert not {"bubbly", "cobwebbed", "honeycombed", "spiralled"} & set(textures)
-    vim = read_published(shared / "data/atlas/vim/openimage_o.txt").lists[0].stems.decode().split("\n")[:-1]
-    assert set(stems["test_openimage_o"]) | set(stems["val_openimage_o"]) == set(vim)
-    assert not set(stems["test_openimage_o"]) & set(stems["val_openimage_o"])
-    halves = {name: Counter(read[f"my_imagenet_{name}"].labels.tolist()).values() for name in ("va", "te")}
-    assert {name: (min(one), max(one)) for name, one in halves.items()} == {"va": (15, 36), "te": (14, 35)}
-    assert len(set(stems["my_imagenet_va"]) & set(stems["val_imagenet"])) == 2_502
-    path = shared / "data/atlas/ninco/labels_of_other_datasets/OOD_iNaturalist_MOS_labels.csv"
-    with path.open(encoding="utf-8") as file:
+    with (shared / "data/atlas/ninco/labels_of_other_datasets/OOD_iNaturalist_MOS_labels.csv").open(
+        encoding="utf-8"
+    ) as file:
         plants = list(csv.DictReader(file))
     assert (len(plants), len({row["species"] for row in plants})) == (10_000, 110)
-    assert {row["taxon"] for row in plants} == {"Plantae"}
-    assert {row["image_location"].removesuffix(".jpg") for row in plants} == set(stems["test_inaturalist"])
 
 
 @real_files("atlas_lists")

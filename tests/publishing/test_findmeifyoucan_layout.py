@@ -1,15 +1,32 @@
 """The authors' files: names, fields, counts, integer ids."""
 
+from __future__ import annotations
+
 import json
+from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
-from curation.benchmarks.findmeifyoucan.layout import plan_findmeifyoucan, split_parts, upstream_name
-from curation.errors import ExportError
+from curation.benchmarks.findmeifyoucan.layout import (
+    Category,
+    findmeifyoucan_tables,
+    open_images_categories,
+    plan_findmeifyoucan,
+    published_schema,
+    split_parts,
+    upstream_name,
+)
+from curation.errors import ExportError, HierarchyError, PublishError
 from curation.manifest.manifest import Manifest
+from curation.publishing.member import Member, Request
+from curation.publishing.publication import verify_repository
+from curation.publishing.repository import write_repository
 from curation.sources.source import Source
 from tests.protocols.findmeifyoucan_world import TABLE, decided_world
+from tests.publishing.published_world import tiny
+from tests.real_files import real_files
 
 
 @pytest.fixture(scope="module")
@@ -93,3 +110,149 @@ def test_a_class_that_the_table_lacks_is_an_error(made: tuple[Manifest, dict[str
         plan_findmeifyoucan(made[0], ["openimages-near"], made[1], TABLE[:3])
     with pytest.raises(ExportError, match="once"):
         plan_findmeifyoucan(made[0], [], made[1])
+
+
+COLUMNS = [
+    "image",
+    "file_name",
+    "image_id",
+    "height",
+    "width",
+    "dataset_origin",
+    "distance_category",
+    "objects",
+    "categories",
+]
+
+
+def rows_of(made: tuple[Manifest, dict[str, Source]]) -> dict[str, list[dict[str, Any]]]:
+    tables = findmeifyoucan_tables(Member(made[0], "unused", made[1]), TABLE)
+    assert all(table.split == "train" for table in tables)
+    return {table.config: pa.concat_tables(table.rows()).to_pylist() for table in tables}
+
+
+def test_configs_are_the_published_ones(made: tuple[Manifest, dict[str, Source]]) -> None:
+    assert set(rows_of(made)) == {"coco_near_voc", "coco_far_voc", "oi_near_voc", "oi_far_voc"}
+    assert published_schema().names == COLUMNS
+
+
+def test_rows_hold_what_the_json_files_hold(made: tuple[Manifest, dict[str, Source]]) -> None:
+    parts = {
+        "coco_near_voc": "coco-near",
+        "coco_far_voc": "coco-far",
+        "oi_near_voc": "openimages-near",
+        "oi_far_voc": "openimages-far",
+    }
+    for config, rows in rows_of(made).items():
+        file = next(iter(plan_findmeifyoucan(made[0], [parts[config]], made[1], TABLE).files))
+        data = json.loads(b"".join(file.chunks()))
+        assert [(row["image_id"], row["file_name"], row["height"], row["width"]) for row in rows] == [
+            (str(one["id"]), one["file_name"], one["height"], one["width"]) for one in data["images"]
+        ]
+        objects = [(row["image_id"], one) for row in rows for one in row["objects"]]
+        assert sorted((image, one["id"], one["category_id"], one["bbox"], one["area"]) for image, one in objects) == (
+            sorted(
+                (str(one["image_id"]), one["id"], one["category_id"], one["bbox"], one.get("area"))
+                for one in data["annotations"]
+            )
+        )
+        names = {one["id"]: (one["name"], one["supercategory"]) for one in data["categories"]}
+        for row in rows:
+            assert {one["id"] for one in row["categories"]} == {one["category_id"] for one in row["objects"]}
+            assert all((one["name"], one["supercategory"]) == names[one["id"]] for one in row["categories"])
+            assert row["distance_category"] == parts[config].rpartition("-")[2]
+            assert row["dataset_origin"] == ("COCO" if config.startswith("coco") else "OpenImages")
+            assert row["image"] is None
+
+
+def test_a_split_without_its_sources_is_refused_with_the_command(made: tuple[Manifest, dict[str, Source]]) -> None:
+    with pytest.raises(PublishError, match="need file names and boxes") as refused:
+        findmeifyoucan_tables(Member(made[0], "unused", {"openimages": made[1]["openimages"]}))
+    assert "--source coco-val2017=PATH" in (refused.value.expected or "")
+
+
+def test_other_manifests_and_those_without_a_split_are_refused(made: tuple[Manifest, dict[str, Source]]) -> None:
+    manifest, sources = tiny()
+    with pytest.raises(ExportError, match="near, far and farther"):
+        findmeifyoucan_tables(Member(manifest, "unused", sources))
+    with pytest.raises(PublishError, match="No near, far or farther split"):
+        findmeifyoucan_tables(Member(Manifest(made[0].header, {}), "unused", made[1]))
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_repository_in_this_layout_is_whole_and_loads(
+    made: tuple[Manifest, dict[str, Source]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    datasets = pytest.importorskip("datasets")
+    pytest.importorskip("mlcroissant")
+    monkeypatch.setattr("datasets.config.HF_HUB_OFFLINE", True)
+    # Sources that no split needs (the start lists) give no labels, and are not given.
+    sources = {name: one for name, one in made[1].items() if not name.startswith("vos-")}
+    member = Member(made[0], "findmeifyoucan-voc", sources)
+    tables = tuple(findmeifyoucan_tables(member, TABLE))
+    out = tmp_path / "out"
+    out.mkdir()
+    write_repository(Request("lab/near", "1.0.0", (member,), tables, layout="findmeifyoucan"), out)
+    verify_repository(out)
+    rows = datasets.load_dataset(str(out), "coco_far_voc", split="train", cache_dir=str(tmp_path / "cache"))
+    assert rows.column_names == COLUMNS
+    assert isinstance(rows.features["image"], datasets.Image)
+    assert list(rows["image_id"]) == ["1", "3", "101"]
+
+
+TREE = {
+    "LabelName": "/m/root",
+    "Subcategory": [
+        {
+            "LabelName": "/m/animal",
+            "Subcategory": [
+                {"LabelName": "/m/mammal", "Subcategory": [{"LabelName": "/m/dog"}, {"LabelName": "/m/bat"}]},
+                {"LabelName": "/m/flier", "Subcategory": [{"LabelName": "/m/bat"}]},
+            ],
+            "Part": [{"LabelName": "/m/paw"}],
+        },
+        {"LabelName": "/m/coin"},
+    ],
+}
+NAMES = {"animal": "Animal", "mammal": "Mammal", "dog": "Dog", "bat": "Bat", "flier": "Flier", "coin": "Coin"}
+
+
+def files(folder: Path, tree: object = TREE) -> tuple[Path, Path]:
+    (folder / "tree.json").write_text(json.dumps(tree))
+    (folder / "names.csv").write_text("".join(f"/m/{key},{name}\n" for key, name in NAMES.items()))
+    return folder / "tree.json", folder / "names.csv"
+
+
+def test_numbers_follow_the_walk_and_a_repeated_class_keeps_its_first_number(tmp_path: Path) -> None:
+    assert open_images_categories(*files(tmp_path)) == (
+        Category(1, "Animal", "Animal", "Animal"),
+        Category(2, "Mammal", "Animal", "Animal"),
+        Category(3, "Dog", "Mammal", "Animal"),
+        Category(4, "Bat", "Flier", "Animal"),
+        Category(5, "Flier", "Animal", "Animal"),
+        Category(6, "Coin", "Coin", "Coin"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("tree", "message"),
+    [
+        ({"LabelName": "/m/root", "Subcategory": [{"LabelName": "/m/none"}]}, "no name"),
+        ({"LabelName": "/m/root", "Subcategory": [17]}, "cannot be read"),
+        ([], "cannot be read"),
+    ],
+)
+def test_what_is_no_tree_is_refused(tmp_path: Path, tree: object, message: str) -> None:
+    with pytest.raises(HierarchyError, match=message):
+        open_images_categories(*files(tmp_path, tree))
+
+
+@real_files("openimages")
+def check_the_real_tree_has_601_classes_each_once(shared: Path) -> None:
+    folder = shared / "data/openimages"
+    table = open_images_categories(folder / "bbox_labels_600_hierarchy.json", folder / "class-descriptions-boxable.csv")
+    assert [one.number for one in table] == list(range(1, 602))
+    by_name = {one.name: one for one in table}
+    assert len(by_name) == 601
+    assert (by_name["Loveseat"].supercategory, by_name["Loveseat"].metacategory) == ("Couch", "Furniture")
+    assert (by_name["Coin"].supercategory, by_name["Coin"].metacategory) == ("Coin", "Coin")

@@ -2,13 +2,14 @@
 
 import hashlib
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
-from curation.benchmarks.imagenet.layout import labelled_images, plan_imagenet_csv
-from curation.benchmarks.imagenet.lists import TRAIN, VAL, build
+from curation.benchmarks.imagenet import TRAIN, VAL, build, plan_imagenet_csv
 from curation.benchmarks.registry import declared
 from curation.errors import ExportError
 from curation.ilsvrc2012 import ilsvrc2012_classes
@@ -53,14 +54,20 @@ def test_rows_labels_and_line_ends(cats: tuple[Manifest, dict[str, Source]], tmp
     assert name.startswith(f"{wnid}_")
 
 
-def test_labels_and_roles(cats: tuple[Manifest, dict[str, Source]]) -> None:
+@pytest.mark.parametrize(("name", "message"), [("../n1", "cannot become a file name"), ("n99999999", "has no role")])
+def test_hostile_names_and_classes_without_role(
+    cats: tuple[Manifest, dict[str, Source]], name: str, message: str
+) -> None:
     manifest, sources = cats
-    images = labelled_images(manifest, "train", sources)
-    assert images.folder == "train"
-    known = {entry.name: entry.index for entry in manifest.header.classes if entry.role == "known"}
-    for entry in images.classes:
-        assert entry.index == known.get(entry.name, -1)
-        assert entry.role == ("known" if entry.name in known else "negative")
+    wnid = manifest.header.classes[0].name
+    names = tuple(name if one == wnid else one for one in sources[VAL].categories.names)
+    renamed = replace(sources[VAL], categories=replace(sources[VAL].categories, names=names))
+    header = manifest.header
+    if ".." in name:
+        classes = (msgspec.structs.replace(header.classes[0], name=name), *header.classes[1:])
+        header = msgspec.structs.replace(header, classes=classes)
+    with pytest.raises(ExportError, match=message):
+        plan_imagenet_csv(Manifest(header, manifest.lists), ["test"], {VAL: renamed})
 
 
 def test_a_part_is_named_once(cats: tuple[Manifest, dict[str, Source]]) -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 from msgspec import Meta
@@ -20,6 +21,7 @@ from curation.benchmarks.findmeifyoucan.measures import (
     VARIANTS,
     ImageSample,
     bootstrap_intervals,
+    number_in,
     open_set_counts,
     open_set_outcomes,
     open_set_rates,
@@ -30,10 +32,9 @@ from curation.benchmarks.findmeifyoucan.measures import (
     why_zero,
     zscore_threshold,
 )
-from curation.benchmarks.findmeifyoucan.report import DEFINITIONS, MEASURES, REPORT, UNKNOWN_IF, detail
 from curation.errors import EvaluationError, UsageError
 from curation.evaluation.inputs import POLICY, READING, Policy, Reading, Truth, by_name, file_records, manifest_record
-from curation.evaluation.measures import Measured, Value
+from curation.evaluation.measures import Measure, Measured, Value, definitions
 from curation.evaluation.ood.detections import (
     UNNAMED,
     ClassReading,
@@ -44,22 +45,258 @@ from curation.evaluation.ood.detections import (
 from curation.evaluation.ood.id_scores import IdScores, read_id_scores
 from curation.evaluation.problem import Floats, GroundTruth, KnownClasses, class_names
 from curation.evaluation.resample import GENERATOR
-from curation.evaluation.result import Result, Scored, stem_of, truth_digests
+from curation.evaluation.result import Column, Figure, Report, Result, Scored, Tidy, stem_of, truth_digests
 from curation.evaluation.score_files import unlike_precision
 from curation.evaluation.truth import Part, ground_truth
 from curation.evaluation.variants import select
+from curation.figure_style import (
+    INK,
+    SERIES,
+    SMALL,
+    bins_of,
+    label_outer,
+    plain,
+    save_figure,
+    set_title,
+    small_multiples,
+)
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
 from curation.progress import steps
 
+if TYPE_CHECKING:
+    import matplotlib.figure
+    from matplotlib.axes import Axes
+
 NO_KNOWN = KnownClasses((), (), "none: every object of an OOD split is unknown")
-
-
 PLACES = 3
 """Decimals of rates in a result: the code prints as many."""
 NO_OBJECTS = "N_U is 0: the split has no objects"
 ONLY = "ood"
 """Name of a split that nothing names."""
+_share = partial(Measure, unit="share", undefined="there are no ID detections, or no OOD detections")
+_rate = partial(
+    Measure,
+    unit="%",
+    better="higher",
+    source="Montoya et al., Find Me If You Can, appendix D",
+    undefined="the split has no object, or nothing is called unknown",
+    ranked=True,
+)
+_count = partial(Measure, unit="count")
+
+MEASURES = (
+    _share(
+        "AUROC",
+        "area under the ROC curve",
+        "P(s_id > s_ood) + P(s_id = s_ood) / 2 over all pairs; ID positive; never inverted",
+        better="higher",
+        ranked=True,
+    ),
+    _share(
+        "AUPR_trapezoid",
+        "area under precision and recall, by trapezoids",
+        "area by trapezoids under precision over recall, ID positive, from (0, 1); one point a distinct score "
+        "(torchmetrics 0.10 with sklearn's auc, which FMIYC logs)",
+        better="higher",
+        ranked=True,
+    ),
+    _share(
+        "FPR95",
+        "false positive rate at 95 % true positive rate",
+        "under the rule that was chosen",
+        better="lower",
+        ranked=True,
+    ),
+    _rate(
+        "nOSE",
+        "normalised open-set error, in %",
+        "official: 100 * AOSE / N_U; paper: 100 * objects_misclassified / N_U",
+        better="lower",
+        bounds=(0, math.inf),  # Several detections may lie on one object.
+    ),
+    _count(
+        "AOSE",
+        "absolute open-set error",
+        "detections of known classes whose best object they overlap, in both variants",
+        better="lower",
+        ranked=True,
+    ),
+    _rate(
+        "AP_U",
+        "average precision of unknown",
+        "area under the precision envelope of unknown detections by falling confidence (not OOD score), ties by "
+        "image id and then file order, in %",
+    ),
+    _rate("P_U", "precision of unknown", "TP_U / (TP_U + FP_U), in %"),
+    _rate("R_U", "recall of unknown", "TP_U / N_U, in %"),
+    _share(
+        "AUPR_step",
+        "average precision of the scores",
+        "average precision: sum of recall gained * precision, one point a distinct score, ID positive",
+        better="higher",
+    ),
+    _share(
+        "FPR95_first",
+        "FPR at 95 % TPR, first threshold",
+        "ID positive: share of OOD scores >= tau, tau the largest score with 20 * TP >= 19 * n_id (FMIYC's code)",
+        better="lower",
+    ),
+    _share(
+        "FPR95_nearest_vos",
+        "FPR at 95 % TPR, nearest threshold",
+        "ID positive: share of OOD scores >= tau, tau the score whose TPR is nearest to 0.95, be it below; of equal "
+        "TPR the lowest (VOS's code)",
+        better="lower",
+    ),
+    _share(
+        "FPR95_ood_positive",
+        "FPR at 95 % TPR, OOD positive",
+        "OOD positive: share of ID scores <= tau, tau the smallest score with 20 * (OOD scores <= tau) >= 19 * n_ood "
+        "(OpenOOD, pytorch-ood)",
+        better="lower",
+    ),
+    _count("n_unknown_gt", "objects", "N_U: all annotations of the split, crowd and group regions included"),
+    _count("TP_U", "unknown detections that found an object", "unknown detections that found an object"),
+    _count("FP_U", "unknown detections that found none", "unknown detections that found none"),
+    _count(
+        "objects_misclassified",
+        "objects called known",
+        "objects that no unknown detection found, and that are the best object of a known detection",
+        better="lower",
+    ),
+    _count("objects_ignored", "objects that were not found", "N_U - TP_U - objects_misclassified", better="lower"),
+)
+UNKNOWN_IF = "score < threshold (strict)"
+DEFINITIONS = definitions(
+    MEASURES,
+    population="all detections on the ID test set against all detections on the OOD split, pooled over images, "
+    "whatever they overlap",
+    unknown=f"a detection is called unknown where its {UNKNOWN_IF}",
+    pct_images_without_predictions="100 * images of the split without any detection / images of the split, images "
+    "absent from the detections file included; 2 decimals",
+    wilderness_impact="left out: it has no meaning where no image shows a known class",
+)
+_SHOWN_DETAILS = (
+    "threshold", "id_share_at_least_threshold", "images", "pct_images_without_predictions", "id_detections",
+    "ood_detections", "unknown_detections",
+)  # fmt: skip
+TABLES = (
+    Tidy(
+        "details",
+        (Column("detail"), Column("value", "count", show=".7g")),
+        title="Thresholds and counts",
+        printed=lambda row: row[0] in _SHOWN_DETAILS,
+    ),
+    Tidy(
+        "intervals",
+        (Column("measure"), *(Column(name, "score", show=".3f") for name in ("estimate", "low", "high")),
+         Column("undefined", "count", text=False)),
+        title="95 % bootstrap intervals over images",
+    ),
+)  # fmt: skip
+"""What a result has beside its measures."""
+BINS = 60
+_TAIL = 0.001
+
+
+def detail(found: Measured | None, name: str) -> float | None:
+    """Return a number of the table ``details``, None where it is undefined or nothing was measured."""
+    table = found.tables["details"] if found else {"detail": (), "value": ()}
+    return dict(zip(table["detail"], table["value"], strict=True)).get(name)
+
+
+def _drawings(result: Result) -> Iterator[Figure]:
+    for number, (method, by_split) in enumerate(result.columns.items(), 1):
+        is_drawn = any(all(map(len, pair)) for pair in by_split.values())
+        thresholds = {
+            one.split: detail(one.found, "threshold") for one in result.scored if (one.score or UNNAMED) == method
+        }
+        is_plain = method.isascii() and method.isidentifier() and len(method) <= 40
+        yield Figure(
+            f"scores_{method if is_plain else number}",
+            partial(score_histograms, by_split, thresholds, method) if is_drawn else None,
+            f"no histogram of {method}: a split needs ID and OOD detections",
+        )
+
+
+def score_histograms(
+    scores: Mapping[str, tuple[Floats, Floats]], thresholds: Mapping[str, float | None], method: str, stem: Path
+) -> list[Path]:
+    """Draw the distributions of ID and OOD scores of each split, with the threshold between known and unknown.
+
+    Parameters
+    ----------
+    scores : mapping of split to (ID scores, OOD scores)
+        Not all empty; of a split that lacks either there is no panel, and the title says so. The outermost 0.1 % at
+        either end are counted in the first and the last bin.
+    thresholds : mapping of split to float or None
+    method : str
+    stem : Path
+        Path without suffix.
+
+    Returns
+    -------
+    list of Path
+        PNG, SVG, CSV with the counts of each bin.
+    """
+    counted = {split: _histogram(*pair) for split, pair in scores.items() if all(map(len, pair))}
+    lacking = [split for split in scores if split not in counted]
+    note = f"; no ID or no OOD detections: {', '.join(lacking)}" if lacking else ""
+    rows = [
+        (split, *row, thresholds[split])
+        for split, (edges, ids, oods) in counted.items()
+        for row in zip(edges[:-1].tolist(), edges[1:].tolist(), ids.tolist(), oods.tolist(), strict=True)
+    ]
+
+    def draw() -> matplotlib.figure.Figure:
+        figure, axes = small_multiples(len(counted), height=2.3)
+        for axis, (split, histogram) in zip(axes, counted.items(), strict=True):
+            _draw_histogram(axis, plain(split), histogram, thresholds[split])
+        label_outer(axes, f"{plain(method)} (higher is more ID)", "share of detections (%)")
+        set_title(figure, "Scores of ID and OOD detections", f"score {method}{note}")
+        return figure
+
+    header = ("split", "from", "to", "id_detections", "ood_detections", "threshold")
+    return save_figure(draw, stem, header, rows)
+
+
+def _histogram(ids: Floats, oods: Floats) -> tuple[Floats, Any, Any]:
+    pooled = np.concatenate([ids, oods])
+    low, high = np.quantile(pooled, [_TAIL, 1 - _TAIL]).tolist()
+    if not high > low:
+        low, high = low - 0.5, high + 0.5
+    edges = np.linspace(low, high, bins_of(min(len(ids), len(oods)), BINS) + 1)
+    counts = [np.histogram(np.clip(values, low, high), edges)[0] for values in (ids, oods)]
+    return edges, counts[0], counts[1]
+
+
+def _draw_histogram(axis: Axes, split: str, histogram: tuple[Floats, Any, Any], threshold: float | None) -> None:
+    edges, *counts = histogram
+    for values, colour, label in zip(counts, SERIES, ("ID", "OOD"), strict=False):
+        share = 100 * values / values.sum()
+        axis.stairs(share, edges, color=colour, fill=True, alpha=0.28)
+        axis.stairs(share, edges, color=colour, linewidth=1.4, label=f"{label}, n = {int(values.sum()):,}")
+    if threshold is not None and edges[0] <= threshold <= edges[-1]:
+        axis.axvline(threshold, color=INK, linewidth=1.2, linestyle="--", label=f"threshold {threshold:.4g}")
+    elif threshold is not None:
+        axis.plot([], [], color=INK, linewidth=1.2, linestyle="--", label=f"threshold {threshold:.4g}, outside")
+    axis.set_title(split)
+    axis.set_ylim(0, 1.5 * axis.get_ylim()[1])
+    axis.legend(loc="upper left", fontsize=SMALL, frameon=True, framealpha=0.9, edgecolor="none")
+
+
+REPORT = Report(
+    "findmeifyoucan",
+    MEASURES,
+    drawings=_drawings,
+    # 2: P_U is undefined without objects.
+    algorithm=2,
+    files=tuple(one.name for one in TABLES),
+    figures=("scores_*",),
+    tidy=TABLES,
+    places=("split", "score", "variant"),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -219,10 +456,7 @@ def evaluate(
 def _t_star(text: str) -> float | None:
     if not text:
         return None
-    try:
-        value = float(text) if len(text) <= 40 else math.nan
-    except ValueError:
-        value = math.nan
+    value = number_in(text)
     if not math.isfinite(value):
         raise UsageError("--set t_star is not a number", expected="a confidence such as 0.39", found=text[:80])
     return value

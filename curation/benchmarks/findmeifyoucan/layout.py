@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +15,7 @@ from curation.errors import ExportError, HierarchyError, PublishError, UsageErro
 from curation.hierarchy.class_trees import LabelNode, read_label_tree, read_open_images_names
 from curation.manifest.header import Header
 from curation.manifest.manifest import Manifest
-from curation.manifest.views import PartImages, locate_images
+from curation.manifest.views import locate_images
 from curation.publishing.exporting import Format, FormatOptions
 from curation.publishing.formats.coco import plain_number
 from curation.publishing.formats.plan import Plan, PlannedFile, first_repeated, json_file, lines
@@ -27,20 +29,20 @@ if TYPE_CHECKING:
 
 _SHORT = {"openimages": "oi"}
 _DISTANCES = ("near", "far", "farther")
+Record = dict[str, Any]
 
 
 def split_parts(header: Header) -> list[str]:
-    """Return the names of the near, far and farther splits; a manifest of another protocol is an `ExportError`."""
-    names = [part.name for part in header.parts if part.name.rpartition("-")[2] in _DISTANCES]
+    """Return the names of the near, far and farther splits; a manifest of another benchmark is an `ExportError`."""
     if header.rule.protocol != "findmeifyoucan":
         raise ExportError(
             "The authors' layout is that of near, far and farther splits",
             where=f"{header.name} {header.version}",
-            expected="a manifest of the protocol findmeifyoucan",
+            expected="a manifest of the benchmark findmeifyoucan",
             found=header.rule.protocol,
             hint="--format coco",
         )
-    return names
+    return [part.name for part in header.parts if part.name.rpartition("-")[2] in _DISTANCES]
 
 
 def upstream_name(manifest: Manifest, part: str) -> str:
@@ -51,16 +53,148 @@ def upstream_name(manifest: Manifest, part: str) -> str:
     ExportError
         The part is no near, far or farther split.
     """
-    pool, _, distance = part.rpartition("-")
-    if part not in split_parts(manifest.header):
+    header = manifest.header
+    if part not in (splits := split_parts(header)):
         raise ExportError(
             "The authors' layout is that of near, far and farther splits",
-            where=f"{manifest.header.name} {manifest.header.version}: {part}",
-            expected=", ".join(split_parts(manifest.header)),
+            where=f"{header.name} {header.version}: {part}",
+            expected=", ".join(splits),
             hint="--format coco",
         )
-    id_set = manifest.header.name.rpartition("/")[2].partition("-")[0]
+    pool, _, distance = part.rpartition("-")
+    id_set = header.name.rpartition("/")[2].partition("-")[0]
     return f"{distance}_{_SHORT.get(pool, pool)}_wrt_{id_set}"
+
+
+@dataclass(frozen=True, slots=True)
+class Category:
+    """One row of the category table of a split.
+
+    Attributes
+    ----------
+    number : int
+        In Open Images' table the position in the walk along its class tree, from 1.
+    name, supercategory, metacategory : str
+        Metacategories are Open Images' alone.
+    """
+
+    number: int
+    name: str
+    supercategory: str
+    metacategory: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SplitFile:
+    """One split as the authors write it.
+
+    Attributes
+    ----------
+    stem : str
+        Of its files.
+    has_texts : bool
+        Whether the data set's ids are texts, as in Open Images: then objects have no area.
+    images, annotations : list of dict
+        In list order; source by source in file order.
+    origins : list of str
+        Namespace of each image.
+    categories : tuple of Category
+        All of the data set.
+    """
+
+    stem: str
+    has_texts: bool
+    images: list[Record]
+    annotations: list[Record]
+    origins: list[str]
+    categories: tuple[Category, ...]
+
+    @classmethod
+    def of(cls, manifest: Manifest, part: str, sources: Mapping[str, Source], table: Sequence[Category]) -> SplitFile:
+        """Return the split that a part is (see `plan_findmeifyoucan` for the errors)."""
+        stem = upstream_name(manifest, part)
+        located = locate_images(manifest, part, sources)
+        has_texts = located.sources[0].namespace != "coco"
+        categories, numbers = _categories(located.sources, table, part)
+        images: list[Record] = []
+        ids: list[dict[int, Any]] = [{} for _ in located.sources]
+        for place, position in zip(located.source.tolist(), located.position.tolist(), strict=True):
+            one = located.sources[place].images
+            native, width, height = str(one.native[position]), int(one.widths[position]), int(one.heights[position])
+            ids[place][position] = native if has_texts else int(one.numbers[position])
+            record = {"id": ids[place][position], "file_name": str(one.file_names[position]) or f"{native}.jpg"}
+            images.append(record | ({"height": height, "width": width} if width and height else {}))
+        annotations: list[Record] = []
+        for place, source in enumerate(located.sources):
+            positions = located.position[located.source == place]
+            objects = source.require_pixels("A split", positions)
+            # A box CSV has no annotation ids: the authors count its rows from 0.
+            first = 1 if source.unit_boxes else 0
+            for row in np.flatnonzero(np.isin(objects.image, positions)).tolist():
+                box = objects.boxes[row].tolist()
+                record = {
+                    "id": int(objects.numbers[row]) - first,
+                    "image_id": ids[place][int(objects.image[row])],
+                    "category_id": int(numbers[place][objects.category[row]]),
+                    "bbox": [round(value, 2) if has_texts else plain_number(value) for value in box],
+                    "iscrowd": int(objects.crowd[row]),
+                }
+                area = {} if has_texts else {"area": plain_number(float(objects.areas[row]))}
+                annotations.append(record | area)
+        origins = [located.sources[place].namespace for place in located.source.tolist()]
+        return cls(stem, has_texts, images, annotations, origins, categories)
+
+    def notes(self) -> Iterator[str]:
+        """Yield what a user must know of it."""
+        numbers = np.array([one["id"] for one in self.annotations], np.int64)
+        if first_repeated(numbers) is not None:
+            yield f"{self.stem}: annotation ids of the sources collide and are kept as they are."
+        if len(numbers) and int(numbers.min()) <= 0:
+            yield f"{self.stem}: an annotation has the id 0, as published; pycocotools takes a match with it for none."
+
+    def chunks(self, info: Mapping[str, str], *, numbered: bool) -> Iterator[bytes]:
+        """Yield the file's bytes, one record a line; `numbered`: places in `images`, from 1, for ids that are texts."""
+        images, annotations = self.images, self.annotations
+        if numbered:
+            place = {one["id"]: number for number, one in enumerate(images, 1)}
+            images = [one | {"id": place[one["id"]]} for one in images]
+            annotations = [one | {"image_id": place[one["image_id"]]} for one in annotations]
+        counts = Counter(one["category_id"] for one in annotations)
+        categories: list[Record] = [
+            {"id": one.number, "name": one.name, "supercategory": one.supercategory}
+            | ({"metacategory": one.metacategory} if one.metacategory else {})
+            | {"count": counts[one.number]}
+            for one in self.categories
+        ]
+        yield from json_file(
+            info=info, licenses=(), images=iter(images), annotations=iter(annotations), categories=categories
+        )
+
+
+def _categories(
+    sources: Sequence[Source], table: Sequence[Category], part: str
+) -> tuple[tuple[Category, ...], tuple[Int64s, ...]]:
+    """Return the category table of a file, and the number of each source's categories in it."""
+    if table and sources[0].namespace == "openimages":
+        rows = tuple(table)
+    else:
+        own = sources[0].categories
+        columns = zip(own.numbers, own.names, own.supercategories, strict=True)
+        rows = tuple(Category(number, name, group) for number, name, group in columns)
+    number_of = {one.name: one.number for one in rows}
+    numbers = []
+    for source in sources:
+        of_source = [number_of.get(name, -1) for name in source.categories.names]
+        used = np.unique(source.require_objects("A split").category)
+        if lacking := [source.categories.names[one] for one in used.tolist() if of_source[one] < 0]:
+            raise ExportError(
+                "The category table lacks a class of a source",
+                where=f"part {part}",
+                expected="all sources of a split with one table of categories",
+                found=", ".join(lacking[:5]),
+            )
+        numbers.append(np.array(of_source, np.int64))
+    return rows, tuple(numbers)
 
 
 def plan_findmeifyoucan(
@@ -90,208 +224,34 @@ def plan_findmeifyoucan(
     """
     if not parts or len(set(parts)) < len(parts):
         raise ExportError("Each part is exported once", expected="one or more parts", found=", ".join(parts))
-    files = [SplitFile.of(manifest, part, sources, table) for part in parts]
-    planned = [one for file in files for one in file.planned()]
-    notes = [note for file in files for note in file.notes()]
+    splits = {part: SplitFile.of(manifest, part, sources, table) for part in parts}
+    files = [file for part, split in splits.items() for file in _files(manifest, part, split)]
     return Plan(
-        files=tuple(planned),
-        records=sum(file.records * (2 if file.texts else 1) + len(file.images) for file in files),
+        files=files,
+        records=sum(
+            (len(one.images) + len(one.annotations) + 3) * (2 if one.has_texts else 1) + len(one.images)
+            for one in splits.values()
+        ),
         counts={
-            "images": sum(len(file.images) for file in files),
-            "annotations": sum(file.n_annotations for file in files),
+            "images": sum(len(one.images) for one in splits.values()),
+            "annotations": sum(len(one.annotations) for one in splits.values()),
         },
-        notes=tuple(dict.fromkeys(notes)),
+        notes=tuple(dict.fromkeys(note for one in splits.values() for note in one.notes())),
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Category:
-    """One row of the category table of a split.
-
-    Attributes
-    ----------
-    number : int
-        In Open Images' table the position in the walk along its class tree, from 1.
-    name, supercategory, metacategory : str
-        Metacategories are Open Images' alone.
-    label : str
-        Label name such as ``/m/0bt9lr``; ``""`` outside Open Images.
-    """
-
-    number: int
-    name: str
-    supercategory: str
-    metacategory: str = ""
-    label: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class SplitFile:
-    """One split, given out record by record."""
-
-    manifest: Manifest
-    part: str
-    stem: str
-    images: PartImages
-    rows: tuple[Int64s, ...]
-    categories: tuple[Category, ...]
-    numbers: tuple[Int64s, ...]
-
-    @classmethod
-    def of(cls, manifest: Manifest, part: str, sources: Mapping[str, Source], table: Sequence[Category]) -> SplitFile:
-        """Return the split that a part is (see `plan_findmeifyoucan` for the errors)."""
-        stem = upstream_name(manifest, part)
-        images = locate_images(manifest, part, sources)
-        categories, numbers = _categories(images.sources, table, part)
-        rows = tuple(_rows(images, place) for place in range(len(images.sources)))
-        return cls(manifest, part, stem, images, rows, categories, numbers)
-
-    @property
-    def texts(self) -> bool:
-        """Whether the data set's ids are texts."""
-        return self.images.sources[0].namespace != "coco"
-
-    @property
-    def n_annotations(self) -> int:
-        """How many objects it holds."""
-        return sum(map(len, self.rows))
-
-    @property
-    def records(self) -> int:
-        """How many chunks its file has."""
-        return len(self.images) + self.n_annotations + 3
-
-    def planned(self) -> Iterator[PlannedFile]:
-        """Yield the authors' files."""
-        yield PlannedFile(f"{self.stem}.json", lambda: self.chunks(numbered=False))
-        if self.texts:
-            yield PlannedFile(f"{self.stem}_int_id.json", lambda: self.chunks(numbered=True))
-        natives = [one.partition(":")[2] for one in self.manifest.ids(self.part)]
-        yield PlannedFile(f"{self.stem}.txt", lines(natives))
-
-    def notes(self) -> Iterator[str]:
-        """Yield what a user must know of it."""
-        numbers = [_numbers(source)[rows] for source, rows in zip(self.images.sources, self.rows, strict=True)]
-        together = np.concatenate(numbers)
-        if first_repeated(together) is not None:
-            yield f"{self.stem}: annotation ids of the sources collide and are kept as they are."
-        if len(together) and int(together.min()) <= 0:
-            yield (
-                f"{self.stem}: an annotation has the id 0, as published; pycocotools takes a match with it for none."
-            )
-
-    def chunks(self, *, numbered: bool) -> Iterator[bytes]:
-        """Yield the file's bytes: one record a line."""
-        header = self.manifest.header
-        info = {
-            "description": header.title,
-            "manifest": f"{header.name} {header.version}",
-            "manifest_digest": self.manifest.digest,
-            "part": self.part,
-        }
-        yield from json_file(
-            info=info,
-            licenses=(),
-            images=self.image_records(numbered),
-            annotations=self.annotation_records(numbered),
-            categories=self._counted(),
-        )
-
-    def _id(self, place: int, source: Source, position: int, numbered: bool) -> int | str:
-        if self.texts:
-            return place + 1 if numbered else str(source.images.native[position])
-        return int(source.images.numbers[position])
-
-    def image_records(self, numbered: bool) -> Iterator[dict[str, Any]]:
-        """Yield its images in list order; `numbered`: with their place for an id that is a text."""
-        located = zip(self.images.source.tolist(), self.images.position.tolist(), strict=True)
-        for place, (number, position) in enumerate(located):
-            source = self.images.sources[number]
-            native = str(source.images.native[position])
-            record: dict[str, Any] = {
-                "id": self._id(place, source, position, numbered),
-                "file_name": str(source.images.file_names[position]) or f"{native}.jpg",
-            }
-            width, height = int(source.images.widths[position]), int(source.images.heights[position])
-            yield record | ({"height": height, "width": width} if width and height else {})
-
-    def annotation_records(self, numbered: bool) -> Iterator[dict[str, Any]]:
-        """Yield its objects, source by source in file order."""
-        for number, (source, rows) in enumerate(zip(self.images.sources, self.rows, strict=True)):
-            objects = source.require_objects("A split")
-            numbers = _numbers(source)
-            here = np.flatnonzero(self.images.source == number)
-            place_of = np.full(len(source.images), -1, np.int64)
-            place_of[self.images.position[here]] = here
-            for row in rows.tolist():
-                position = int(objects.image[row])
-                box = objects.boxes[row].tolist()
-                record = {
-                    "id": int(numbers[row]),
-                    "image_id": self._id(int(place_of[position]), source, position, numbered),
-                    "category_id": int(self.numbers[number][objects.category[row]]),
-                    "bbox": [round(value, 2) if self.texts else plain_number(value) for value in box],
-                    "iscrowd": int(objects.crowd[row]),
-                }
-                yield record if self.texts else record | {"area": plain_number(float(objects.areas[row]))}
-
-    def _counted(self) -> list[dict[str, Any]]:
-        counts = dict.fromkeys((one.number for one in self.categories), 0)
-        for number, (source, rows) in enumerate(zip(self.images.sources, self.rows, strict=True)):
-            used = self.numbers[number][source.require_objects("A split").category[rows]]
-            for one, n in zip(*np.unique(used, return_counts=True), strict=True):
-                counts[int(one)] += int(n)
-        return [
-            {
-                "id": one.number,
-                "name": one.name,
-                "supercategory": one.supercategory,
-                **({"metacategory": one.metacategory} if one.metacategory else {}),
-                "count": counts[one.number],
-            }
-            for one in self.categories
-        ]
-
-
-def _rows(images: PartImages, number: int) -> Int64s:
-    """Return the places of the objects of a source that lie on images of the split, in file order."""
-    source = images.sources[number]
-    chosen = np.zeros(len(source.images), np.bool_)
-    positions = images.position[images.source == number]
-    chosen[positions] = True
-    return np.flatnonzero(chosen[source.require_pixels("A split", positions).image])
-
-
-def _numbers(source: Source) -> Int64s:
-    """Return annotation ids; of a box CSV, which has none, the rows counted from 0, as the authors do."""
-    numbers = source.require_objects("A split").numbers
-    return numbers - 1 if source.unit_boxes else numbers
-
-
-def _categories(
-    sources: Sequence[Source], table: Sequence[Category], part: str
-) -> tuple[tuple[Category, ...], tuple[Int64s, ...]]:
-    """Return the category table of a file, and the number of each source's categories in it."""
-    if table and sources[0].namespace == "openimages":
-        rows = tuple(table)
-    else:
-        own = sources[0].categories
-        columns = zip(own.numbers, own.names, own.supercategories, strict=True)
-        rows = tuple(Category(number, name, group) for number, name, group in columns)
-    number_of = {one.name: one.number for one in rows}
-    numbers = []
-    for source in sources:
-        of_source = [number_of.get(name, -1) for name in source.categories.names]
-        used = np.unique(source.require_objects("A split").category)
-        if lacking := [source.categories.names[one] for one in used.tolist() if of_source[one] < 0]:
-            raise ExportError(
-                "The category table lacks a class of a source",
-                where=f"part {part}",
-                expected="all sources of a split with one table of categories",
-                found=", ".join(lacking[:5]),
-            )
-        numbers.append(np.array(of_source, np.int64))
-    return rows, tuple(numbers)
+def _files(manifest: Manifest, part: str, split: SplitFile) -> Iterator[PlannedFile]:
+    header = manifest.header
+    info = {
+        "description": header.title,
+        "manifest": f"{header.name} {header.version}",
+        "manifest_digest": manifest.digest,
+        "part": part,
+    }
+    yield PlannedFile(f"{split.stem}.json", partial(split.chunks, info, numbered=False))
+    if split.has_texts:
+        yield PlannedFile(f"{split.stem}_int_id.json", partial(split.chunks, info, numbered=True))
+    yield PlannedFile(f"{split.stem}.txt", lines([one.partition(":")[2] for one in manifest.ids(part)]))
 
 
 ORIGINS = {"coco": "COCO", "openimages": "OpenImages"}
@@ -360,36 +320,27 @@ def _planned(member: Member, part: str, table: Sequence[Category]) -> PlannedTab
     distance, _, pool = kind.partition("_")
     split = SplitFile.of(member.manifest, part, member.sources, table)
     schema = published_schema()
-    has_area = not split.texts
-    filled = tuple(name for name in schema.names if name != "image")
 
     def rows() -> Iterator[pa.Table]:
         import pyarrow as pa
 
-        found = list(_table_rows(split, distance, has_area=has_area))
+        found = list(_table_rows(split, distance))
         for start in range(0, len(found), _ROWS):
             yield pa.Table.from_pylist(found[start : start + _ROWS], schema=schema)
 
-    empty = not member.manifest.lists[part]
-    return PlannedTable(f"{pool}_{distance}_{id_set}", SPLIT, schema, rows, filled, empty)
+    filled = tuple(name for name in schema.names if name != "image")
+    return PlannedTable(f"{pool}_{distance}_{id_set}", SPLIT, schema, rows, filled, not member.manifest.lists[part])
 
 
-def _table_rows(split: SplitFile, distance: str, *, has_area: bool) -> Iterator[dict[str, Any]]:
+def _table_rows(split: SplitFile, distance: str) -> Iterator[Record]:
     categories = {
         one.number: {"id": one.number, "name": one.name, "supercategory": one.supercategory} for one in split.categories
     }
-    objects: dict[Any, list[dict[str, Any]]] = {}
-    for one in split.annotation_records(numbered=False):
-        objects.setdefault(one["image_id"], []).append(
-            {
-                "id": one["id"],
-                "area": float(one["area"]) if has_area else None,
-                "bbox": [float(value) for value in one["bbox"]],
-                "category_id": one["category_id"],
-            }
-        )
-    namespaces = [source.namespace for source in split.images.sources]
-    for number, image in zip(split.images.source.tolist(), split.image_records(numbered=False), strict=True):
+    objects: dict[Any, list[Record]] = {}
+    for one in split.annotations:
+        record = {"id": one["id"], "area": one.get("area"), "bbox": one["bbox"], "category_id": one["category_id"]}
+        objects.setdefault(one["image_id"], []).append(record)
+    for image, namespace in zip(split.images, split.origins, strict=True):
         mine = objects.get(image["id"], [])
         yield {
             "image": None,
@@ -397,7 +348,7 @@ def _table_rows(split: SplitFile, distance: str, *, has_area: bool) -> Iterator[
             "image_id": str(image["id"]),
             "height": image.get("height"),
             "width": image.get("width"),
-            "dataset_origin": ORIGINS.get(namespaces[number], namespaces[number]),
+            "dataset_origin": ORIGINS.get(namespace, namespace),
             "distance_category": distance,
             "objects": mine,
             "categories": [categories[one] for one in dict.fromkeys(row["category_id"] for row in mine)],
@@ -461,6 +412,6 @@ def open_images_categories(tree: Path, names: Path) -> tuple[Category, ...]:
         parents = (*line, name)
         number = found[label].number if label in found else len(found) + 1
         above = (parents[max(len(parents) - 2, 0)], parents[max(len(parents) - 3, 0)])
-        found[label] = Category(number, name, *above, label)
+        found[label] = Category(number, name, *above)
         pending += [(one, parents) for one in reversed(entry.kinds)]
     return tuple(found.values())

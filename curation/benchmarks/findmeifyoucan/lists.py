@@ -7,51 +7,66 @@ and of BDD100k everything is farther (sections 3 and A of the paper; the steps a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import msgspec
+import numpy as np
 
-from curation.benchmarks.benchmark import SourceSlot
 from curation.benchmarks.facts import fact
 from curation.benchmarks.findmeifyoucan.pairs import (
     PAIRS,
     Pair,
-    annotated_overlaps,
-    near_list_overlaps,
-    pair_of,
-    read_pair,
-)
-from curation.benchmarks.findmeifyoucan.pools import (
-    SCANS,
-    Splits,
-    category_counts,
+    Pool,
     contradictions,
+    decisions_of,
     disregarded,
     is_pinned_only,
-    positions_in,
+    overlaps,
+    pair_of,
+    read_pair,
     read_recorded,
-    split_pool,
     unmatched_datasets,
 )
-from curation.benchmarks.parameters import Parameter, choice, salt, stated, whole, wordnet_of, wordnet_parameter
-from curation.benchmarks.parts import Part, Selection, compared, make_part, manifest_of, source_entry, unread_entry
+from curation.benchmarks.parameters import Parameter, choice, salt, whole
+from curation.benchmarks.parts import (
+    Part,
+    Selection,
+    all_images,
+    compared,
+    make_part,
+    manifest_of,
+    source_entry,
+    unread_entry,
+)
+from curation.benchmarks.selection import hash_rank, images_with
 from curation.canonical import sha256_of_bytes
+from curation.decisions.decision import Decision
+from curation.decisions.replay import Replayed, replay
 from curation.decisions.resolution import recorded_digest
 from curation.errors import ProtocolError
-from curation.hierarchy import Wordnet
 from curation.manifest.header import ClassEntry, Figure, LabelView, Paper, PartEntry, SourceEntry, Treatment
 from curation.manifest.manifest import Manifest
 from curation.sources.datasets import COCO_CATEGORIES, family
-from curation.sources.source import Source
+from curation.sources.source import Bools, Int64s, Source
+from curation.sources.source_specs import SourceSlot
 
 _ROOM = __package__
 Sizes = dict[str, dict[str, int]]
 
 PAPER = fact(_ROOM, "paper", Paper)
 KEPT, ADDED, START = (fact(_ROOM, key, Sizes) for key in ("kept", "added", "start"))
-REQUIRED, EXCLUDED, SHARED = (fact(_ROOM, key, dict[str, int]) for key in ("required", "excluded", "shared"))
+REQUIRED, SHARED = (fact(_ROOM, key, dict[str, int]) for key in ("required", "shared"))
 AUTHORS_DECISIONS = fact(_ROOM, "authors_decisions", str)
+
+
+SCANS = {
+    "whole_image": "every annotation of an image is looked at; the first by hash rank",
+    "official_scan": "annotations in file order until there are so many candidates: one whose ID class is annotated "
+    "later in the file is still among them",
+}
 
 
 START_LISTS = {
@@ -87,7 +102,6 @@ PARAMETERS = (
     whole("candidates", 0, "images a split to show to a reviewer; 0 for no such lists"),
     choice("scan", SCANS, default="whole_image"),
     salt("findmeifyoucan", "salt of the hash ranks of candidates"),
-    wordnet_parameter(),
 )
 
 
@@ -116,7 +130,7 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
     Raises
     ------
     ProtocolError
-        No start source is given; see also `curation.benchmarks.findmeifyoucan.pools.split_pool`.
+        No start source is given; see also `split_pool`.
     PresenceOnlyError
         A start source has no boxes.
     """
@@ -154,12 +168,395 @@ def _chosen(parameters: Mapping[str, Any]) -> Pair:
     return msgspec.structs.replace(pair, pools=tuple(pool for pool in pair.pools if not names or pool.name in names))
 
 
+Ids = tuple[str, ...]
+_NOTHING = Replayed((), (), (), (), ())
+
+
+@dataclass(frozen=True, slots=True)
+class Splits:
+    """One pool with its splits.
+
+    Attributes
+    ----------
+    pool : Pool
+    sources : mapping of str to Source
+        Those that are given, by slot.
+    decisions : tuple of Decision
+        Those that the pool takes into account.
+    rule : tuple of str or None
+        What the start rule lets in; None where there is no rule or no source.
+    start : tuple of str or None
+        The start list; None where it cannot be had.
+    outcome : Replayed
+        Empty where no split can be had.
+    missing : str
+        Why no split can be had, ``""`` where they can.
+    proposed : mapping of str to tuple of str
+        Candidates by split, where they were asked for.
+    notes : tuple of str
+    """
+
+    pool: Pool
+    sources: Mapping[str, Source]
+    decisions: tuple[Decision, ...]
+    rule: Ids | None
+    start: Ids | None
+    outcome: Replayed = _NOTHING
+    missing: str = ""
+    proposed: Mapping[str, Ids] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    @property
+    def kept(self) -> dict[str, Ids]:
+        """Start images by split."""
+        return self._by_part(self.outcome.near, self.outcome.far)
+
+    @property
+    def added(self) -> dict[str, Ids]:
+        """Accepted candidates by split."""
+        return self._by_part(self.outcome.added_near, self.outcome.added_far)
+
+    @property
+    def shared(self) -> Ids:
+        """Images that stand in both splits."""
+        if not self.pool.has_near:
+            return ()
+        near, far = (set(self.images(part)) for part in self.pool.parts)
+        return tuple(sorted(near & far))
+
+    def images(self, part: str) -> Ids:
+        """Return the ids of a split, sorted."""
+        return tuple(sorted({*self.kept[part], *self.added[part]}))
+
+    def missing_of(self, part: str) -> str:
+        """Return why a split cannot be had, ``""`` where it can."""
+        candidate = self.pool.candidates
+        if not self.missing and self.added[part] and candidate not in self.sources:
+            return f"needs --source {candidate}=PATH, from which images were added"
+        return self.missing
+
+    def selection(self, slot: str, ids: Sequence[str], what: str) -> Selection:
+        """Return where some images lie; one that the source lacks is a `ProtocolError`."""
+        source = self.sources[slot]
+        return Selection(slot, source, positions_in(source, ids, what, slot))
+
+    def selections(self, part: str) -> list[Selection]:
+        """Return where the images of a split lie."""
+        start, candidate = self.pool.start, self.pool.candidates
+        if candidate == start:
+            return [self.selection(start, self.images(part), part)]
+        added = sorted(set(self.added[part]) - set(self.kept[part]))
+        kept = self.selection(start, self.kept[part], part)
+        return [kept, self.selection(candidate, added, part)] if added else [kept]
+
+    def constraints(self, part: str) -> tuple[set[str], set[str]]:
+        """Return the images that a split must contain by the decisions, and those that it must not.
+
+        Near must contain what was added as near or kept as near; no split what was removed automatically or moved to
+        the other one; far nothing that was removed by hand, which does not touch near.
+        """
+
+        def of(*kinds: tuple[str, str]) -> set[str]:
+            return {one.image_id for one in self.decisions if (one.stage, one.action) in kinds}
+
+        removed, kept_near = ("auto_override", "remove"), ("auto_override", "keep_near")
+        if part == self.pool.near_part:
+            return of(("candidate", "add_near"), kept_near), of(removed, ("manual", "to_far"))
+        return of(("candidate", "add_far")), of(removed, kept_near, ("manual", "remove"), ("manual", "to_near"))
+
+    def _by_part(self, near: Ids, far: Ids) -> dict[str, Ids]:
+        if self.pool.has_near:
+            return {self.pool.near_part: near, self.pool.far_part: far}
+        return {self.pool.far_part: tuple(sorted({*near, *far}))}
+
+
+def split_pool(pair: Pair, pool: Pool, sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Splits:
+    """Return what becomes of a pool, as far as its sources are given.
+
+    Raises
+    ------
+    ProtocolError
+        A published start list has images that the rule refuses, or that the source lacks; a decision keeps as near what
+        is not in the start list; with ``shared=refuse``, an image is in both splits.
+    PresenceOnlyError
+        The source of the start list has no boxes.
+    """
+    rule, start, missing = _start(pair, pool, sources, parameters)
+    splits = Splits(pool, sources, decisions_of(parameters["decisions"], pool), rule, start, missing=missing)
+    if start is None:
+        return splits
+    if is_pinned_only(parameters["decisions"]):
+        return replace(splits, missing="needs --decisions FILE: the manifest pins their digest")
+    source = sources[pool.start]
+    outcome = replay(
+        start,
+        remove=_started_with(source, start, pool.remove),
+        near=_started_with(source, start, pool.near),
+        decisions=splits.decisions,
+        where=f"pool {pool.name}",
+    )
+    splits = replace(splits, outcome=outcome)
+    if splits.shared and parameters["shared"] == "refuse":
+        raise ProtocolError(
+            "Decisions put an image into the near and into the far split",
+            where=f"pool {pool.name}",
+            expected="disjoint splits",
+            found=", ".join(splits.shared[:5]),
+            hint="take one of the two decisions back, or --set shared=report to keep the published splits",
+        )
+    proposed, told = _candidates(pair, splits, parameters) if parameters["candidates"] else ({}, ())
+    notes = _notes(pool, source, sources, outcome)
+    if shared := splits.shared:
+        notes += [f"{pool.name}: near and far share {len(shared)} images, by decision: {', '.join(shared[:5])}."]
+    return replace(splits, proposed=proposed, notes=(*notes, *told))
+
+
+def _start(
+    pair: Pair, pool: Pool, sources: Mapping[str, Source], parameters: Mapping[str, Any]
+) -> tuple[Ids | None, Ids | None, str]:
+    """Return what the rule gives, the start list, and why there is none."""
+    source = sources.get(pool.start)
+    if source is None:
+        return None, None, f"needs --source {pool.start}=PATH"
+    source.require_objects("A start list")
+    ids = source.image_ids
+    positions = start_by_rule(source, pair.id_names(pool)) if pool.rule else all_images(source)
+    by_rule = tuple(ids[positions].tolist()) if pool.rule else None
+    by_hand = parameters["start"] == "rule"
+    if pool.published in sources and not by_hand:
+        return by_rule, _published(pool, sources, by_rule), ""
+    if pool.published in sources:
+        raise ProtocolError(
+            "A published start list is given and not asked for",
+            where=f"--source {pool.published}",
+            found="--set start=rule",
+            hint="--set start=published",
+        )
+    own = pair.name not in {one.name for one in PAIRS.values()}
+    if own or (by_hand and pool.rule):
+        return by_rule, tuple(ids[positions].tolist()), ""
+    no_rule = "" if pool.rule else ", for which there is no rule"
+    return by_rule, None, f"needs --source {pool.published}=LIST, the published start list{no_rule}"
+
+
+def _published(pool: Pool, sources: Mapping[str, Source], by_rule: Ids | None) -> Ids:
+    listed = tuple(sources[pool.published].image_ids.tolist())
+    positions_in(sources[pool.start], listed, f"the list {pool.published}", pool.start)
+    outside = sorted(set(listed) - set(by_rule)) if by_rule is not None else []
+    if outside:
+        raise ProtocolError(
+            "The published start list has images that the start rule refuses",
+            where=f"--source {pool.published}",
+            expected=f"a subset of the {len(by_rule or ())} images without an ID class",
+            found=f"{len(outside)} others, the first {', '.join(outside[:3])}",
+            hint="is it the list of the other ID set (VOC, BDD100k)?",
+        )
+    return listed
+
+
+def _started_with(source: Source, start: Sequence[str], categories: Mapping[str, str]) -> set[str]:
+    positions, _ = located(source, start)
+    shown = images_with(source, tuple(categories))[positions].tolist()
+    return {one for one, has in zip(start, shown, strict=True) if has}
+
+
+def _notes(pool: Pool, source: Source, sources: Mapping[str, Source], outcome: Replayed) -> list[str]:
+    named = {"remove": pool.remove, "near": pool.near, "id_names": pool.id_names}
+    notes = [f"{pool.name}: {one}" for one in outcome.notes]
+    for field_name, names in named.items():
+        if absent := [name for name in names if name not in source.categories.names]:
+            what = f"{field_name} names what is no category of the source, without effect"
+            notes.append(f"{pool.name}: {what}: {', '.join(absent)}.")
+    if pool.candidates in sources:
+        _, absent = located(sources[pool.candidates], (*outcome.added_near, *outcome.added_far))
+        if absent:
+            raise ProtocolError(
+                "Decisions add images that the source of candidates lacks",
+                where=f"--source {pool.candidates}",
+                expected="every added image",
+                found=f"{len(absent)}, the first {', '.join(absent[:3])}",
+            )
+    return notes
+
+
+def _candidates(pair: Pair, splits: Splits, parameters: Mapping[str, Any]) -> tuple[dict[str, Ids], tuple[str, ...]]:
+    """Return the images to show to a reviewer by split, and what they were looked for with."""
+    pool = splits.pool
+    source = splits.sources.get(pool.candidates)
+    if source is None and pool.candidates:
+        return {}, (f"{pool.name}: candidates need --source {pool.candidates}=PATH; none are listed.",)
+    if source is None or not (pool.wanted_near or pool.wanted_far):
+        return {}, (f"{pool.name}: no split wants more categories; no candidates are listed.",)
+    start = splits.sources[pool.start]
+    counts = [
+        category_counts(start, positions_in(start, splits.kept.get(part, ()), part, pool.start))
+        for part in (pool.near_part, pool.far_part)
+    ]
+    wanted = dict(zip((pool.near_part, pool.far_part), wanted_categories(pool, *counts), strict=True))
+    refused = {*pool.remove, *pair.id_names(pool)}
+    everywhere = [one.image_id for one in splits.decisions]
+    official = parameters["scan"] == "official_scan"
+    decided = {part: splits.added[part] if official else everywhere for part in pool.parts}
+    found: dict[str, Ids] = {}
+    for part in pool.parts:
+        positions = candidates(
+            source,
+            wanted[part],
+            refused,
+            {*(splits.start or ()), *decided[part]},
+            most=parameters["candidates"],
+            scan=parameters["scan"],
+            salt=f"{parameters['salt']}/{part}/",
+        )
+        found[part] = tuple(source.image_ids[positions].tolist())
+    told = "; ".join(f"{part}: {', '.join(names) or 'none'}" for part, names in wanted.items() if part in found)
+    return found, (f"{pool.name}: candidates were looked for by the categories {told}.",)
+
+
+def start_by_rule(source: Source, id_names: Collection[str]) -> Int64s:
+    """Return the positions of the images without an annotation of an ID class, in file order.
+
+    Crowd regions count as annotations; an image without any annotation is kept (VOS, ``process_coco_ood.py``).
+
+    Raises
+    ------
+    PresenceOnlyError
+        The source has no boxes: a table of image and class misses classes, and would let images in.
+    """
+    source.require_objects("The start rule")
+    return np.flatnonzero(~images_with(source, id_names))
+
+
+def positions_in(source: Source, ids: Sequence[str], what: str, slot: str) -> Int64s:
+    """Return where some images lie in a source; one that does not is a `ProtocolError`."""
+    found, absent = located(source, ids)
+    if absent:
+        raise ProtocolError(
+            f"{len(absent)} of the {len(ids)} images of {what} are not in the source",
+            where=f"--source {slot}: {source.files[0].name if source.files else source.dataset}",
+            expected="every one of them",
+            found=", ".join(absent[:3]),
+            hint="give the annotations of the whole part of the data set that the list was made from",
+        )
+    return found
+
+
+def located(source: Source, ids: Sequence[str]) -> tuple[Int64s, list[str]]:
+    """Return the positions of those of the images that a source has, in the order asked for, and the others."""
+    asked = set(ids)
+    # Open Images has 1.7 million images: only those asked for become keys.
+    place = {one: position for position, one in enumerate(source.image_ids.tolist()) if one in asked}
+    found = [place[one] for one in ids if one in place]
+    return np.array(found, np.int64), [one for one in ids if one not in place]
+
+
+def category_counts(source: Source, positions: Int64s) -> dict[str, int]:
+    """Return how many annotations of each category some images have, by the source's names, zeros included."""
+    chosen = np.zeros(len(source.images), np.bool_)
+    chosen[positions] = True
+    image, category = source.class_pairs()
+    counts = np.bincount(category[chosen[image]], minlength=len(source.categories)).tolist()
+    return dict(zip(source.categories.names, counts, strict=True))
+
+
+def wanted_categories(
+    pool: Pool, near: Mapping[str, int], far: Mapping[str, int]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the categories that the near and the far split want more images of, in the order of the source.
+
+    Parameters
+    ----------
+    near, far : mapping of str to int
+        Annotations by category of the interim splits, after the manual stage (``get_categories_to_add``). What the far
+        split wants, the near one does not.
+    """
+    for_far = tuple(name for name, n in far.items() if pool.wanted_far and n in pool.wanted_far)
+    for_near = tuple(
+        name for name, n in near.items() if pool.wanted_near and n in pool.wanted_near and name not in for_far
+    )
+    return for_near, for_far
+
+
+def candidates(
+    source: Source,
+    wanted: Collection[str],
+    refused: Collection[str],
+    taken: Collection[str],
+    *,
+    most: int,
+    scan: str,
+    salt: str,
+) -> Int64s:
+    """Return the positions of images to show to a reviewer: they have a wanted category and no refused one.
+
+    Parameters
+    ----------
+    source : Source
+    wanted, refused : collection of str
+        Categories; those refused are the removed ones and the names of ID classes.
+    taken : collection of str
+        Image ids never proposed: those of the start list, and those decided upon.
+    most : int
+        How many at most.
+    scan : {"whole_image", "official_scan"}
+        See `SCANS`.
+    salt : str
+        Of the hash ranks under ``whole_image``.
+
+    Returns
+    -------
+    ndarray of int64
+        In the order of their rank, or of their first wanted annotation.
+    """
+    first_wanted = _first_annotation(source, wanted)
+    first_refused = _first_annotation(source, refused)
+    held = set(taken)
+    free = np.array([one not in held for one in source.image_ids.tolist()], np.bool_)
+    never = len(source.class_pairs()[0])
+    if scan == "official_scan":
+        return _scanned(first_wanted, first_refused, free, most, never)
+    chosen = np.flatnonzero(free & (first_wanted < never) & (first_refused == never))
+    return chosen[hash_rank(source.image_ids[chosen].tolist(), salt)[:most]]
+
+
+def _scanned(first_wanted: Int64s, first_refused: Int64s, free: Bools, most: int, end: int) -> Int64s:
+    """Return the candidates that are alive when the scan first has as many as it may."""
+    # An annotation that is both wanted and refused discards the image: it never becomes a candidate.
+    becomes = np.flatnonzero(free & (first_wanted < first_refused))
+    if not len(becomes) or most < 1:
+        return becomes[:0]
+    born, dead = first_wanted[becomes], first_refused[becomes]
+    moments = np.concatenate([born, dead])
+    change = np.concatenate([np.ones(len(born), np.int64), -np.ones(len(dead), np.int64)])
+    order = np.argsort(moments, kind="stable")
+    full = np.flatnonzero(np.cumsum(change[order]) >= most)
+    stop = moments[order][full[0]] if len(full) else end - 1
+    alive = (born <= stop) & (dead > stop)
+    return becomes[alive][np.argsort(born[alive], kind="stable")]
+
+
+def _first_annotation(source: Source, names: Collection[str]) -> Int64s:
+    """Return the place of each image's first annotation of some categories; their number where it has none."""
+    image, category = source.class_pairs()
+    first = np.full(len(source.images), len(image), np.int64)
+    rows = np.flatnonzero(_categories(source, names)[category])
+    # Of repeated indices the last assignment stays, so the rows run backwards.
+    first[image[rows[::-1]]] = rows[::-1]
+    return first
+
+
+def _categories(source: Source, names: Collection[str]) -> Bools:
+    chosen = set(names)
+    return np.array([name in chosen for name in source.categories.names], np.bool_)
+
+
 def _manifest(pair: Pair, sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manifest:
     splits = [split_pool(pair, pool, sources, parameters) for pool in pair.pools]
     classes = _classes(pair, sources)
     parts = [part for one in splits for part in _parts(one, classes, parameters)]
     declared = any(isinstance(part, PartEntry) for part in parts)
     digest = recorded_digest(parameters["decisions"])
+    configuration = sha256_of_bytes(msgspec.json.encode(pair, order="deterministic"))
     return manifest_of(
         parts,
         name=default_name(pair, parameters),
@@ -171,7 +568,7 @@ def _manifest(pair: Pair, sources: Mapping[str, Source], parameters: Mapping[str
         sources=tuple(_source(slot, sources) for slot in pair.slots() if declared or slot.name in sources),
         protocol="findmeifyoucan",
         algorithm_version=ALGORITHM_VERSION,
-        parameters={**stated(parameters, PARAMETERS), "configuration_sha256": _configuration(pair)},
+        parameters={**parameters, "configuration_sha256": configuration},
         figures=figures_of(pair, splits, parameters),
         notes=notes_of(pair, splits, parameters),
         decisions=digest,
@@ -204,15 +601,12 @@ def _classes(pair: Pair, sources: Mapping[str, Source]) -> tuple[ClassEntry, ...
     return (*known, *(ClassEntry(name=name, role="unknown", index=-1) for name in others))
 
 
-def _view(parameters: Mapping[str, Any]) -> LabelView:
-    """Return how a split is scored: every annotation is an unknown object, crowd and group boxes included."""
-    left_over: Treatment = "ignore" if parameters["id_objects"] == "ignore" else "rename:unknown"
-    return LabelView(known=left_over, unknown="rename:unknown", crowd="keep", difficult="keep")
-
-
 def _parts(one: Splits, classes: Sequence[ClassEntry], parameters: Mapping[str, Any]) -> list[Part | PartEntry]:
     """Return the lists of a pool, those that cannot be had without images and digest."""
-    pool, view = one.pool, _view(parameters)
+    pool = one.pool
+    # Every annotation is an unknown object, crowd and group boxes included.
+    left_over: Treatment = "ignore" if parameters["id_objects"] == "ignore" else "rename:unknown"
+    view = LabelView(known=left_over, unknown="rename:unknown", crowd="keep", difficult="keep")
     words = {
         "start": pool.start,
         "published": pool.published,
@@ -227,36 +621,27 @@ def _parts(one: Splits, classes: Sequence[ClassEntry], parameters: Mapping[str, 
         slots = dict.fromkeys(slot for slot in (pool.start, pool.candidates) if slot)
         return PartEntry(name=name, role="test", sources=tuple(slots), selection=rule, view=view, subset_of=subset_of)
 
+    def located_in(ids: Ids | None, slot: str) -> list[Selection] | None:
+        return None if ids is None else [one.selection(slot, ids, f"pool {pool.name}")]
+
     parts: list[Part | PartEntry] = []
     by_rule = f"{pool.name}-rule" if pool.rule else ""
     if by_rule:
-        parts.append(made(by_rule, "rule", _located(one, one.rule, pool.start)))
+        parts.append(made(by_rule, "rule", located_in(one.rule, pool.start)))
     if parameters["start"] == "published" and one.start is not one.rule:
-        parts.append(made(f"{pool.name}-start", "start", _located(one, one.start, pool.start), by_rule))
+        parts.append(made(f"{pool.name}-start", "start", located_in(one.start, pool.start), by_rule))
     for part in pool.parts:
         kind = "near" if part == pool.near_part else pool.distance
         parts.append(made(part, kind, None if one.missing_of(part) else one.selections(part)))
     for part, ids in one.proposed.items():
-        parts.append(made(f"{part}-candidates", "candidates", _located(one, ids, pool.candidates)))
+        parts.append(made(f"{part}-candidates", "candidates", located_in(ids, pool.candidates)))
     return parts
-
-
-def _located(one: Splits, ids: Sequence[str] | None, slot: str) -> list[Selection] | None:
-    if ids is None:
-        return None
-    source = one.sources[slot]
-    return [Selection(slot, source, positions_in(source, ids, f"pool {one.pool.name}", slot))]
 
 
 def _source(slot: SourceSlot, sources: Mapping[str, Source]) -> SourceEntry:
     if slot.name in sources:
         return source_entry(slot.name, sources[slot.name])
     return unread_entry(slot.name, slot.dataset, slot.part, note="from your own disk")
-
-
-def _configuration(pair: Pair) -> str:
-    """Return a digest of the pair's classes, category tables and limits."""
-    return sha256_of_bytes(msgspec.json.encode(pair, order="deterministic"))
 
 
 def slots_of(parameters: Mapping[str, Any]) -> tuple[SourceSlot, ...]:
@@ -274,104 +659,62 @@ _PLACE = {
 }
 
 
-def figures_of(pair: Pair, splits: Sequence[Splits], parameters: Mapping[str, Any]) -> tuple[Figure, ...]:
+def figures_of(pair: Pair, splits: Sequence[Splits], parameters: Mapping[str, Any]) -> list[Figure]:
     """Return every published figure of the pools that are built, with what was obtained and why it differs.
 
     Where decisions are available the constraints that follow from them are counted too: how many images of those that a
     split must contain it has, and how many of those that it must not.
     """
     key = next((name for name, one in PAIRS.items() if one.name == pair.name), "")
-    if not key:
-        return ()
-    figures: list[Figure] = []
-    for one in splits:
-        figures += _start_figures(one, START[key][one.pool.name], parameters)
-        for part in one.pool.parts:
-            figures += _part_figures(key, one, part, parameters)
-        figures += _pool_figures(key, one, parameters)
-    return tuple(figures)
+    return [figure for one in splits for figure in _figures(key, one, parameters)] if key else []
 
 
-def _start_figures(one: Splits, published: int, parameters: Mapping[str, Any]) -> list[Figure]:
-    figures = []
-    pool = one.pool
+def _figures(key: str, one: Splits, parameters: Mapping[str, Any]) -> Iterator[Figure]:
+    name, published = one.pool.name, START[key][one.pool.name]
+    why = one.missing or _why(parameters)
     if one.rule is not None:
-        figures.append(
-            Figure(
-                name=f"{pool.name}-rule.images",
-                paper=None,
-                obtained=len(one.rule),
-                place="VOS, process_coco_ood.py",
-                explanation=f"the rule alone: a superset of the {published} that are published after a look by hand",
-            )
-        )
-    obtained = None if one.start is None else len(one.start)
-    why = one.missing or _why(one, parameters)
-    return [*figures, compared(f"{pool.name}-start.images", obtained, published, "published list of VOS", why)]
-
-
-def _part_figures(key: str, one: Splits, part: str, parameters: Mapping[str, Any]) -> list[Figure]:
-    kept, added = KEPT[key][part], ADDED[key][part]
-    paper: dict[str, int | None] = {
-        "images": kept + added,
-        "kept_images": kept,
-        "added_images": added,
-        "required_images": REQUIRED.get(part),
-        "excluded_images": 0,
-    }
-    if part not in REQUIRED:
-        del paper["required_images"]
-    obtained = _obtained(one, part)
-    why = one.missing_of(part) or _why(one, parameters)
-    return [compared(f"{part}.{name}", obtained.get(name), value, _PLACE[name], why) for name, value in paper.items()]
+        superset = f"the rule alone: a superset of the {published} that are published after a look by hand"
+        yield compared(f"{name}-rule.images", len(one.rule), None, "VOS, process_coco_ood.py", superset)
+    start = None if one.start is None else len(one.start)
+    yield compared(f"{name}-start.images", start, published, "published list of VOS", why)
+    for part in one.pool.parts:
+        kept, added = KEPT[key][part], ADDED[key][part]
+        stated = {"images": kept + added, "kept_images": kept, "added_images": added}
+        stated |= {"required_images": REQUIRED[part]} if part in REQUIRED else {}
+        found, lacking = _obtained(one, part), one.missing_of(part)
+        for what, paper in {**stated, "excluded_images": 0}.items():
+            yield compared(f"{part}.{what}", found.get(what), paper, _PLACE[what], lacking or why)
+    removed, shared = (None, None) if one.missing else (len(one.outcome.removed), len(one.shared))
+    left_out = published - sum(KEPT[key][part] for part in one.pool.parts)
+    yield compared(f"{name}.removed_images", removed, left_out, "start list less Table 3", why)
+    if one.pool.has_near:
+        yield compared(f"{name}.near_and_far_images", shared, SHARED[name], "recorded decisions", why)
 
 
 def _obtained(one: Splits, part: str) -> dict[str, int]:
     """Return what is known of a split: where the source of its added images is not given, two numbers."""
-    if one.outcome is None:
+    if one.missing:
         return {}
     figures = {"kept_images": len(one.kept[part]), "added_images": len(one.added[part])}
     if not one.missing_of(part):
         images = set(one.images(part))
-        required, excluded = one.constraints(part)
-        figures |= {
-            "images": len(images),
-            "required_images": len(required & images),
-            "excluded_images": len(excluded & images),
-        }
+        required, excluded = (len(several & images) for several in one.constraints(part))
+        figures |= {"images": len(images), "required_images": required, "excluded_images": excluded}
     return figures
 
 
-def _pool_figures(key: str, one: Splits, parameters: Mapping[str, Any]) -> list[Figure]:
-    pool = one.pool
-    removed = START[key][pool.name] - sum(KEPT[key][part] for part in pool.parts)
-    known = one.outcome is not None
-    obtained: dict[str, int | None] = {
-        "removed_images": len(one.removed) if known else None,
-        "near_and_far_images": len(one.shared) if known else None,
+def _why(parameters: Mapping[str, Any]) -> str:
+    reasons = {
+        "the start list is what the rule gives, not the published one": parameters["start"] == "rule",
+        "the automatic stage alone: no decision was given": not parameters["decisions"],
     }
-    paper = {"removed_images": removed}
-    place = {"removed_images": "start list less Table 3", "near_and_far_images": "recorded decisions"}
-    if pool.has_near:
-        paper["near_and_far_images"] = SHARED[pool.name]
-    why = one.missing or _why(one, parameters)
-    return [compared(f"{pool.name}.{name}", obtained[name], value, place[name], why) for name, value in paper.items()]
-
-
-def _why(one: Splits, parameters: Mapping[str, Any]) -> str:
-    reasons = []
-    if parameters["start"] == "rule":
-        reasons.append("the start list is what the rule gives, not the published one")
-    if not parameters["decisions"]:
-        reasons.append("the automatic stage alone: no decision was given")
-    return "; ".join(reasons) or "other decisions, start list or annotations than the authors'"
+    told = "; ".join(reason for reason, applies in reasons.items() if applies)
+    return told or "other decisions, start list or annotations than the authors'"
 
 
 def notes_of(pair: Pair, splits: Sequence[Splits], parameters: Mapping[str, Any]) -> tuple[str, ...]:
     """Return what a reader must know: overlaps with ID classes, what has no effect, shared images."""
     notes = []
-    if wordnet := wordnet_of(parameters):
-        notes.append(f"Overlaps by kind are those of {wordnet.name}, {wordnet.difference}.")
     if not parameters["decisions"]:
         notes.append(
             "No decisions were given: near and far are what the category lists say, a proposal and no judgement."
@@ -380,9 +723,13 @@ def notes_of(pair: Pair, splits: Sequence[Splits], parameters: Mapping[str, Any]
         notes.append(
             "The decisions are named by their digest: `curation build` completes the splits with --decisions FILE."
         )
-    notes += [f"Overlap: {one}" for one in near_list_overlaps(pair, wordnet)]
+    notes += [
+        f"Overlap: {found}"
+        for pool in pair.pools
+        for found in overlaps(pair, pool, "near list", dict.fromkeys(pool.near, 0))
+    ]
     for one in splits:
-        notes += [f"Overlap: {found}" for found in _annotated(pair, one, wordnet)]
+        notes += [f"Overlap: {found}" for found in _annotated(pair, one)]
         notes += one.notes
         if left := disregarded(parameters["decisions"], one.pool):
             notes.append(
@@ -402,15 +749,10 @@ def notes_of(pair: Pair, splits: Sequence[Splits], parameters: Mapping[str, Any]
     return tuple(notes)
 
 
-def _annotated(pair: Pair, one: Splits, wordnet: Wordnet | None) -> list[str]:
-    """Return the overlaps found in the annotations of the splits that are available."""
-    found: list[str] = []
+def _annotated(pair: Pair, one: Splits) -> Iterator[str]:
+    """Yield the overlaps found in the annotations of the splits that are available."""
     for part in one.pool.parts:
-        if one.missing_of(part):
-            continue
-        counts: dict[str, int] = {}
-        for selection in one.selections(part):
-            for name, n in category_counts(selection.source, selection.positions).items():
-                counts[name] = counts.get(name, 0) + n
-        found += map(str, annotated_overlaps(pair, one.pool, part, counts, wordnet))
-    return found
+        counts: Counter[str] = Counter()
+        for selection in () if one.missing_of(part) else one.selections(part):
+            counts.update(category_counts(selection.source, selection.positions))
+        yield from overlaps(pair, one.pool, part, +counts)

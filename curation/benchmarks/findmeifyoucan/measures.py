@@ -80,6 +80,14 @@ def quantile_threshold(id_scores: Floats) -> float | None:
     return float(np.partition(id_scores, rank)[rank])
 
 
+def number_in(text: str) -> float:
+    """Return the decimal number that a text is, NaN where it is none."""
+    try:
+        return float(text) if len(text) <= 40 else math.nan
+    except ValueError:
+        return math.nan
+
+
 def threshold_of(id_scores: Floats, rule: str) -> float | None:
     """Return the threshold of a rule: ``zscore``, ``quantile``, or a decimal number as text.
 
@@ -97,10 +105,7 @@ def threshold_of(id_scores: Floats, rule: str) -> float | None:
         return zscore_threshold(id_scores)
     if rule == "quantile":
         return quantile_threshold(id_scores)
-    try:
-        value = float(rule) if len(rule) <= 40 else math.nan
-    except ValueError:
-        value = math.nan
+    value = number_in(rule)
     if not abs(value) <= LARGEST_SCORE:
         raise UsageError(
             "The threshold is neither a rule nor a number",

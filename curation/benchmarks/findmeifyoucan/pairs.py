@@ -1,34 +1,38 @@
-"""A pair of ID classes and OOD sources: what is ID, what is near, what is removed; the paper's two, or your own.
+"""A pair of ID classes and OOD sources: what is ID, near, or removed; the paper's two, or your own. And its decisions.
 
-Checks say which ID classes are called near, here or in the authors' lists of categories, or annotated in an OOD split.
+Recorded decisions are one parameter of a manifest: which image, which decision, for which reason; no more.
+`overlaps` says which ID classes are called near, or annotated in an OOD split.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Literal
 
 import msgspec
+from msgspec import Meta
+from msgspec.structs import replace
 
 from curation.benchmarks.facts import facts_of
 from curation.benchmarks.parameters import declared
-from curation.decisions.authors_files import as_form, parse_tree
-from curation.errors import CurationError, DecisionError, ProtocolError
-from curation.hierarchy import Wordnet, open_wordnet
+from curation.decisions.decision import Decision, check_decision
+from curation.decisions.files import read_decisions
+from curation.decisions.resolution import recorded_form, resolve
+from curation.errors import CurationError, DecisionConflictError, DecisionError, ProtocolError
+from curation.hierarchy import open_wordnet
 from curation.hierarchy.hierarchy import descendants
 from curation.hierarchy.synset_maps import DATASETS, synset_map
-from curation.input_files import read_plain
-from curation.manifest.header import NAME
+from curation.manifest.header import DIGEST, NAME
 from curation.sources.datasets import family, namespace_of
 from curation.sources.source_specs import SourceSlot
 
-_POOL_NAME = re.compile(r"[a-z0-9][a-z0-9_]{0,31}")
 _MOST = 10_000_000
-_COCO_PARTS = ("coco-val2017", "coco-train2017")
+_Slot = Annotated[str, Meta(pattern=r"^([a-z0-9][a-z0-9_.-]{0,31})?\Z")]
+_COCO_PARTS = {"coco-val2017": "val2017", "coco-train2017": "train2017"}
 
 
 class Wanted(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -41,8 +45,8 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         None for no upper bound.
     """
 
-    more_than: int
-    less_than: int | None = None
+    more_than: Annotated[int, Meta(ge=0, le=_MOST)]
+    less_than: Annotated[int, Meta(ge=0, le=_MOST)] | None = None
 
     def __contains__(self, count: int) -> bool:
         """Whether a category with so many annotations is wanted."""
@@ -76,16 +80,16 @@ class Pool(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         Categories to look for among the candidates; None for none.
     """
 
-    name: str
+    name: Annotated[str, Meta(pattern=r"^[a-z0-9][a-z0-9_]{0,31}\Z")]
     dataset: str
-    start: str = ""
-    candidates: str = ""
-    published: str = ""
+    start: _Slot = ""
+    candidates: _Slot = ""
+    published: _Slot = ""
     rule: bool = True
     id_names: tuple[str, ...] = ()
     remove: dict[str, str] = {}
     near: dict[str, str] = {}
-    distance: str = "far"
+    distance: Literal["far", "farther"] = "far"
     reasons: tuple[str, ...] = ()
     wanted_near: Wanted | None = None
     wanted_far: Wanted | None = None
@@ -127,9 +131,9 @@ class Pair(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     pools : tuple of Pool
     """
 
-    name: str
-    id_classes: tuple[str, ...]
-    pools: tuple[Pool, ...]
+    name: Annotated[str, Meta(pattern=rf"^{NAME}\Z", max_length=100)]
+    id_classes: Annotated[tuple[str, ...], Meta(min_length=1)]
+    pools: Annotated[tuple[Pool, ...], Meta(min_length=1)]
     title: str = ""
     aliases: dict[str, tuple[str, ...]] = {}
     synsets: str = ""
@@ -152,15 +156,10 @@ class Pair(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
                 (pool.candidates, f"images that {pool.name} may gain by decision"),
                 (pool.published, f"published start list of {pool.name}: ids, one a line, or the authors' JSON"),
             ):
-                if name and name not in slots:
-                    slots[name] = SourceSlot(name, pool.dataset, _part(name, pool), False, meaning)
+                part = name if name == pool.published else _COCO_PARTS.get(name, "")
+                if name:
+                    slots.setdefault(name, SourceSlot(name, pool.dataset, part, False, meaning))
         return tuple(slots.values())
-
-
-def _part(slot: str, pool: Pool) -> str:
-    if slot == pool.published:
-        return slot
-    return slot.partition("-")[2] if slot in _COCO_PARTS else ""
 
 
 def _stated(key: str) -> Pair:
@@ -222,237 +221,210 @@ def pair_of(text: str) -> Pair:
 
 def _with_sources(pair: Pair) -> Pair:
     """Return a declared pair whose pools name their sources: NAME, NAME-candidates, NAME-list."""
-    return msgspec.structs.replace(
-        pair,
-        pools=tuple(
-            msgspec.structs.replace(
-                pool,
-                start=pool.start or pool.name,
-                candidates=pool.candidates or f"{pool.name}-candidates",
-                published=pool.published or f"{pool.name}-list",
-            )
-            for pool in pair.pools
-        ),
+    defaults = {"start": "{}", "candidates": "{}-candidates", "published": "{}-list"}
+    pools = (
+        replace(pool, **{slot: getattr(pool, slot) or name.format(pool.name) for slot, name in defaults.items()})
+        for pool in pair.pools
     )
+    return replace(pair, pools=tuple(pools))
 
 
 def _faults(pair: Pair) -> Iterator[tuple[str, str, str]]:
-    """Yield field, expectation and value of everything in a declaration that does not hold together."""
-    names = [*pair.id_classes, *(one for several in pair.aliases.values() for one in several)]
-    if not re.fullmatch(NAME, pair.name) or len(pair.name) > 100 or pair.name in (VOC.name, BDD.name):
-        yield "name", "lower-case words joined by -, at most one /, none of the paper's", pair.name
-    if not pair.id_classes or not pair.pools:
-        yield "id_classes, pools", "at least one of each", "none"
+    """Yield field, expectation and value of whatever in a declaration does not hold together."""
+    if pair.name in (VOC.name, BDD.name):
+        yield "name", "a name of your own", pair.name
     for name in sorted(set(pair.aliases) - set(pair.id_classes)):
         yield "aliases", "names of ID classes", name
     if pair.synsets and pair.synsets not in DATASETS:
         yield "synsets", ", ".join(DATASETS), pair.synsets
-    yield from _unusable_names(names)
+    names = [*pair.id_classes, *(one for several in pair.aliases.values() for one in several)]
     listed = {"id_classes": pair.id_classes, "aliases": names, "pools: name": [pool.name for pool in pair.pools]}
     for field, values in listed.items():
         yield from ((field, "each once", f"{name} twice") for name, n in Counter(values).items() if n > 1)
     for pool in pair.pools:
-        for field, expected, found in _faults_of_pool(pool):
-            yield f"pool {pool.name[:40]}: {field}", expected, found
-
-
-def _faults_of_pool(pool: Pool) -> Iterator[tuple[str, str, str]]:
-    for name in (pool.name, pool.start, pool.candidates, pool.published):
-        if not _POOL_NAME.fullmatch(name.replace("-", "_").replace(".", "_")) or "-" in pool.name:
-            yield "name", "a lower-case word of up to 32 letters and digits", name
-    if pool.distance not in ("far", "farther"):
-        yield "distance", "far or farther", pool.distance
-    if pool.distance == "farther" and (pool.near or pool.wanted_near):
-        yield "near", "none in a pool that is farther as a whole", next(iter(pool.near), "wanted_near")
-    try:
-        namespace_of(pool.dataset)
-    except CurationError:
-        yield "dataset", "a lower-case word such as openimages", pool.dataset
-    yield from _unusable_names([*pool.id_names, *pool.remove, *pool.near, *pool.remove.values(), *pool.near.values()])
-    for field, wanted in (("wanted_near", pool.wanted_near), ("wanted_far", pool.wanted_far)):
-        bounds = () if wanted is None else (wanted.more_than, wanted.less_than or 0)
-        if any(not 0 <= bound <= _MOST for bound in bounds):
-            yield field, f"whole numbers from 0 to {_MOST}", ", ".join(map(str, bounds))
-
-
-def _unusable_names(names: Iterable[str]) -> Iterator[tuple[str, str, str]]:
+        names += [
+            *pool.id_names,
+            *(one for pairs in (pool.remove, pool.near) for pair in pairs.items() for one in pair),
+        ]
+        if not pool.has_near and (pool.near or pool.wanted_near):
+            yield f"pool {pool.name}: near", "none in a pool that is farther as a whole", next(iter(pool.near), "")
+        try:
+            namespace_of(pool.dataset)
+        except CurationError:
+            yield f"pool {pool.name}: dataset", "a lower-case word such as openimages", pool.dataset
     for name in names:
         if not 0 < len(name) <= 200 or not name.isprintable() or name != name.strip():
             yield "names", "printable names of 1 to 200 characters without outer blanks", name
 
 
-How = Literal["name", "alias", "kind"]
-NEAR_LIST = "near list"
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class Overlap:
-    """One category of an OOD source that is an ID class.
-
-    Attributes
-    ----------
-    pool : str
-    place : str
-        `NEAR_LIST`, or the part whose images are annotated with it.
-    category, id_class : str
-    how : {"name", "alias", "kind"}
-        Letter by letter but for case; by an alias; or because WordNet has its synset below that of the ID class.
-    objects : int
-        Annotations of the category in the part; 0 for the near list.
-    """
-
-    pool: str
-    place: str
-    category: str
-    id_class: str
-    how: How
-    objects: int = 0
-
-    def __str__(self) -> str:
-        """Return the finding as a sentence."""
-        how = {"name": "is", "alias": "is another name of", "kind": "is a kind of"}[self.how]
-        seen = f" ({self.objects} objects)" if self.place != NEAR_LIST else ""
-        return f"{self.pool}, {self.place}: {self.category!r}{seen} {how} the ID class {self.id_class!r}."
-
-
-def id_class_of(
-    pair: Pair, pool: Pool, categories: Iterable[str], wordnet: Wordnet | None = None
-) -> dict[str, tuple[str, How]]:
-    """Return for each category that is an ID class which one, and how it is known; others are left out.
+def id_class_of(pair: Pair, pool: Pool, categories: Iterable[str]) -> dict[str, tuple[str, str]]:
+    """Return for each category that is an ID class how it is one, in words, and which; others are left out.
 
     Parameters
     ----------
     categories : iterable of str
         Names in the pool's source. Kinship is looked up only where the pair names the synset map of its ID classes and
         there is one of the pool's data set.
-    wordnet : Wordnet, optional
-        Says what is a kind of what; the built-in one by default.
     """
-    by_name = {name.casefold(): name for name in pair.id_classes}
-    by_alias = {alias.casefold(): owner for alias, owner in pair.names().items()}
-    kinds = _kinds(pair, pool, wordnet or open_wordnet())
-    found: dict[str, tuple[str, How]] = {}
-    for category in categories:
-        folded = category.casefold()
-        if folded in by_name:
-            found[category] = (by_name[folded], "name")
-        elif folded in by_alias:
-            found[category] = (by_alias[folded], "alias")
-        elif category in kinds:
-            found[category] = (kinds[category], "kind")
-    return found
+    by_name = {name.casefold(): ("is", name) for name in pair.id_classes}
+    by_alias = {alias.casefold(): ("is another name of", owner) for alias, owner in pair.names().items()}
+    kinds = _kinds(pair, pool)
+    found = {one: (by_alias | by_name).get(one.casefold()) or kinds.get(one) for one in categories}
+    return {category: how for category, how in found.items() if how}
 
 
-def near_list_overlaps(pair: Pair, wordnet: Wordnet | None = None) -> tuple[Overlap, ...]:
-    """Return every ID class that stands in a near list: FindMeIfYouCan's code calls "Dog" near a VOC class."""
-    return tuple(
-        Overlap(pool.name, NEAR_LIST, category, owner, how)
-        for pool in pair.pools
-        for category, (owner, how) in id_class_of(pair, pool, pool.near, wordnet).items()
-    )
-
-
-def annotated_overlaps(
-    pair: Pair, pool: Pool, part: str, counts: Mapping[str, int], wordnet: Wordnet | None = None
-) -> tuple[Overlap, ...]:
-    """Return every category with objects in a part that is an ID class, most objects first.
+def overlaps(pair: Pair, pool: Pool, where: str, counts: Mapping[str, int]) -> list[str]:
+    """Return a sentence for each category that is an ID class: FindMeIfYouCan's code calls "Dog" near a VOC class.
 
     Parameters
     ----------
+    where : str
+        ``near list``, or the part whose images are annotated with the categories.
     counts : mapping of str to int
-        Objects of the part by category.
+        Categories with their objects, of which the most come first; 0 for those of a list.
     """
-    present = [name for name, n in counts.items() if n]
-    found = [
-        Overlap(pool.name, part, category, owner, how, counts[category])
-        for category, (owner, how) in id_class_of(pair, pool, present, wordnet).items()
-    ]
-    return tuple(sorted(found, key=lambda one: (-one.objects, one.category)))
+    sentences = []
+    found = id_class_of(pair, pool, counts)
+    for category in sorted(found, key=lambda one: (-counts[one], one)):
+        how, owner = found[category]
+        seen = f" ({counts[category]} objects)" if counts[category] else ""
+        sentences.append(f"{pool.name}, {where}: {category!r}{seen} {how} the ID class {owner!r}.")
+    return sentences
 
 
-def _kinds(pair: Pair, pool: Pool, wordnet: Wordnet) -> dict[str, str]:
+def _kinds(pair: Pair, pool: Pool) -> dict[str, tuple[str, str]]:
     """Return the categories of the pool's data set whose synset lies at or below that of an ID class."""
-    dataset = next((name for name in DATASETS if name == family(pool.dataset)), None)
-    if not pair.synsets or dataset is None:
+    dataset = family(pool.dataset)
+    if not pair.synsets or dataset not in DATASETS:
         return {}
-    of_id, of_ood = (
-        {name: synset for name, synset in synset_map(one).items() if synset in wordnet}
-        for one in (pair.synsets, dataset)
-    )
+    of_id, of_ood = synset_map(pair.synsets), synset_map(dataset)
     # Only what lies above the two maps' synsets: the whole of WordNet takes seconds.
-    graph = wordnet.nouns({*of_id.values(), *of_ood.values()})
-    kinds: dict[str, str] = {}
+    graph = open_wordnet().nouns({*of_id.values(), *of_ood.values()})
+    kinds: dict[str, tuple[str, str]] = {}
     for name in (one for one in pair.id_classes if one in of_id):
         below = descendants(graph, [of_id[name]]) | {of_id[name]}
         for category, synset in of_ood.items():
             if synset in below:
-                kinds.setdefault(category, name)
+                kinds.setdefault(category, ("is a kind of", name))
     return kinds
 
 
-@dataclass(frozen=True, slots=True)
-class CategoryLists:
-    """Category names by data set: those of ID classes, those that remove an image, those that make it near."""
-
-    id_names: Mapping[str, list[str]]
-    removed: Mapping[str, list[str]]
-    near: Mapping[str, list[str]]
+_RESOLVE = "curation review summary {} --rule {} --out RESOLVED.jsonl, and build with that file"
+_Group = tuple[str, str, str, str, tuple[str, ...]]
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class CategoryFinding:
-    """A category in the wrong list.
+def read_recorded(text: str, *, allow_conflicts: bool = False) -> str:
+    """Return recorded decisions in the form that a manifest holds, or ``""``, or the digest that pins them.
 
-    Attributes
+    The form is JSON: rows ``[dataset, stage, action, reason, [image, …]]``, sorted, images sorted and once. Reviewers
+    and dates stay in the decisions file.
+
+    Parameters
     ----------
-    problem : {"id_class_is_near", "removed_and_near"}
-        An ID class in the near list: such images show what the detector knows. Or a category in both lists: removal
-        wins, so that it is near only where an override keeps the image.
-    """
-
-    problem: str
-    dataset: str
-    name: str
-
-    def text(self) -> str:
-        """Return this as one sentence."""
-        if self.problem == "id_class_is_near":
-            return f"{self.dataset}: the near list names {self.name!r}, an ID class."
-        return f"{self.dataset}: {self.name!r} is to be removed and near; removal wins."
-
-
-def read_category_lists(path: Path) -> CategoryLists:
-    """Return the category lists of a ``.yaml`` or ``.json`` file of the authors; other keys are ignored.
+    text : str
+        A file (see `curation.decisions.files.read_decisions`), the form itself, or ``sha256:…`` of it, with which a
+        declared manifest says which decisions complete it.
+    allow_conflicts : bool
+        Take all verdicts of a file that contradict each other, as the authors' code does. Those of the authors' own
+        format are always taken, and told (`contradictions`): their published lists contradict each other once.
 
     Raises
     ------
     MissingFileError
         There is no such file.
-    DecisionError
-        It is not such a file.
+    DecisionError, DecisionConflictError, ProtocolError
+        It holds no decisions, its last line is cut off, or verdicts contradict each other and may not.
     """
-    layout = "VOC_CLASSES or BDD_CLASSES, CATS_TO_REMOVE, CATS_TO_NEAR_OOD: each by data set, then names"
-    tree = parse_tree(read_plain(path, kind="file of category lists"), path.name)
-    lists = as_form(tree, dict[str, Any], path.name, layout)
-    id_lists = [value for key, value in lists.items() if key.endswith("_CLASSES")]
-    if len(id_lists) != 1:
-        raise DecisionError("No category lists in the file", where=path.name, expected=layout)
-    several = (id_lists[0], lists.get("CATS_TO_REMOVE", {}), lists.get("CATS_TO_NEAR_OOD", {}))
-    found = [as_form(value, dict[str, list[str]], path.name, layout) for value in several]
-    if not all(name.isprintable() for names in found for listed in names.values() for name in listed):
-        raise DecisionError("A category is not a line of text", where=path.name, expected=layout)
-    return CategoryLists(*found)
-
-
-def check_categories(lists: CategoryLists) -> tuple[CategoryFinding, ...]:
-    """Return what is odd about category lists, sorted by data set and name; case does not count."""
-    others = {"id_class_is_near": lists.id_names, "removed_and_near": lists.removed}
-    return tuple(
-        sorted(
-            CategoryFinding(problem, dataset, name)
-            for dataset, near in lists.near.items()
-            for name in near
-            for problem, names in others.items()
-            if name.casefold() in {one.casefold() for one in names.get(dataset, ())}
+    if not text or re.fullmatch(DIGEST, text):
+        return text
+    if text.startswith("["):
+        return recorded_form(_parsed(text))
+    file = read_decisions(Path(text))
+    if file.torn:
+        raise DecisionError(
+            "The last line of the decisions is cut off",
+            where=file.name,
+            found=ascii(file.torn),
+            hint=_RESOLVE.format(file.name, "error"),
         )
+    allowed = allow_conflicts or file.format == "selection"
+    try:
+        resolution = resolve(file.decisions, rule="error", allow_conflicts=allowed)
+    except DecisionConflictError as error:
+        mended = _RESOLVE.format(file.name, "majority")
+        error.hint = f"{mended}; or curation build … --on-error conflicts=keep replays them all"
+        raise
+    return recorded_form(resolution.decisions)
+
+
+def read_decisions_file(path: Path, allow_conflicts: bool) -> tuple[str, tuple[str, ...]]:
+    """Return a file's decisions as `read_recorded` does, and what `contradictions` tells of them."""
+    # A name such as sha256:… or [] would be taken for the decisions themselves.
+    text = read_recorded(str(path.absolute()), allow_conflicts=allow_conflicts)
+    return text, contradictions(text)
+
+
+def contradictions(text: str) -> tuple[str, ...]:
+    """Return in words the images on which decisions of one stage differ, in the form of `recorded_form`."""
+    return tuple(
+        f"{one.image_id} ({one.dataset}, {one.stage}): {' and '.join(action for action, _ in one.votes)}"
+        for one in resolve(_recorded(text), allow_conflicts=True).conflicts
     )
+
+
+def is_pinned_only(text: str) -> bool:
+    """Return whether decisions are named by their digest and not available."""
+    return bool(re.fullmatch(DIGEST, text))
+
+
+def decisions_of(text: str, pool: Pool) -> tuple[Decision, ...]:
+    """Return the decisions on a pool, or on one of its splits, that the pool takes into account."""
+    return tuple(one for one in _recorded(text) if _is_of(one, pool) and _counts(one, pool))
+
+
+def disregarded(text: str, pool: Pool) -> int:
+    """Return the number of decisions on a pool that it does not take into account."""
+    return sum(_is_of(one, pool) and not _counts(one, pool) for one in _recorded(text))
+
+
+def unmatched_datasets(text: str, pools: Sequence[Pool]) -> dict[str, int]:
+    """Return the number of decisions by data set that are on none of some pools."""
+    unmatched = (one.dataset for one in _recorded(text) if not any(_is_of(one, pool) for pool in pools))
+    return dict(sorted(Counter(unmatched).items()))
+
+
+def _is_of(one: Decision, pool: Pool) -> bool:
+    return one.dataset in (pool.name, *pool.parts)
+
+
+def _counts(one: Decision, pool: Pool) -> bool:
+    is_removal = (one.stage, one.action) == ("manual", "remove")
+    return not pool.reasons or (is_removal and one.reason in pool.reasons)
+
+
+def _recorded(text: str) -> list[Decision]:
+    return _parsed(text) if text and not is_pinned_only(text) else []
+
+
+def _parsed(text: str) -> list[Decision]:
+    try:
+        groups = msgspec.convert(json.loads(text), type=tuple[_Group, ...])
+        decisions = [
+            msgspec.convert(
+                {"image_id": image, "dataset": dataset, "stage": stage, "action": action, "reason": reason},
+                type=Decision,
+            )
+            for dataset, stage, action, reason, images in groups
+            for image in images
+        ]
+    except (ValueError, RecursionError) as error:
+        raise ProtocolError(
+            "The decisions are not in the form that a manifest holds",
+            where="--set decisions",
+            expected="[[dataset, stage, action, reason, [image, …]], …]",
+            found=str(error)[:200],
+            hint="--decisions FILE reads a file",
+        ) from None
+    for one in decisions:
+        check_decision(one, where="--set decisions")
+    return decisions

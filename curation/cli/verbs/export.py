@@ -27,11 +27,8 @@ def run(
 
 def _lines(exported: Exported) -> list[str]:
     plan = exported.plan
-    if plan.links:
-        lines = [f"{count} links in {name}" for name, count in plan.counts.items()]
-    else:
-        lines = [f"{part}: {line}" for part, one in plan.by_part.items() for line in _count_lines(one)]
-        lines += [("in all: " if plan.by_part else "") + line for line in _count_lines(plan)]
+    lines = [f"{part}: {line}" for part, one in plan.by_part.items() for line in _count_lines(one)]
+    lines += [("in all: " if plan.by_part else "") + line for line in _count_lines(plan)]
     lines += [
         f"{file.name}  {file.sha256}" + (f"  {file.files} files" if file.files > 1 else "") for file in exported.files
     ]

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal
 
-from curation.benchmarks.leaderboard.board import Leaderboard, leaderboard
-from curation.benchmarks.leaderboard.exchange import FORMS, Origin
+from curation.benchmarks.leaderboard import FORMS, Leaderboard, leaderboard
 from curation.cli.output import Answer, warn
 from curation.cli.outputs import OutputFile
 from curation.storage import write_text
@@ -18,24 +17,23 @@ def run(
     made: Annotated[Leaderboard, leaderboard],
     /,
     *,
-    form: Annotated[Literal["text", "html", "markdown", "csv", "latex", "hub"] | None, "--format"] = None,
+    form: Annotated[Literal["text", "html", "markdown", "csv", "latex"] | None, "--format"] = None,
     out: Annotated[Path | None, OutputFile()] = None,
-    origin: Origin,
 ) -> Answer:
     """Results of several methods, ranked where they are comparable.
 
     Parameters
     ----------
     form
-        tables for a terminal, a page, a text or a paper; hub: entries of the .eval_results of a model's repository
-        (default: by the suffix of --out, .html, .md, .csv or .tex, else text)
+        tables for a terminal, a page, a text or a paper (default: by the suffix of --out, .html, .md, .csv or .tex,
+        else text)
     out
         write to this file (default: print)
     """
     if made.torn:
         warn(f"{made.file}: the last line is cut off and was left out: {made.torn}")
     chosen: str = form or _FORMS.get(out.suffix.lower() if out else "", "text")
-    text = FORMS[chosen](made, origin)
+    text = FORMS[chosen](made)
     if out is not None:
         write_text(out, text)
         return Answer(made.as_data(), [], written=[out])

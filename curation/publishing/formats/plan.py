@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -96,8 +95,6 @@ class Plan:
         Sentences for the user.
     by_part : mapping of str to Plan
         The plans that this one joins, where every part is written on its own.
-    links : iterable of (str, str) or None
-        Path below the output folder and target of each symbolic link, instead of files; each may be a million.
     """
 
     files: Iterable[PlannedFile]
@@ -107,7 +104,6 @@ class Plan:
     left_out: Mapping[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     by_part: Mapping[str, Plan] = field(default_factory=dict)
-    links: Iterable[tuple[str, str]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,9 +222,8 @@ def write_plan(plan: Plan, out: Path, *, single: bool, summary: Mapping[str, Any
             return [_written_alone(next(iter(plan.files)), partial, count, out.name)]
     with publishing_folder(out) as folder:
         with _progress(plan) as count:
-            _link(plan.links or (), folder, count)
             written = _written_all(plan.files, folder, count)
-        data = {**summary} if plan.links else {**summary, "files": [as_data(file) for file in written]}
+        data = {**summary, "files": [as_data(file) for file in written]}
         (folder / SUMMARY_FILE).write_bytes(json_bytes(data))
     return written
 
@@ -270,16 +265,6 @@ def _written_all(files: Iterable[PlannedFile], folder: Path, count: Any) -> list
         written = _written_alone(planned, path, count, planned.name)
         (groups.setdefault(planned.group, []) if planned.group else alone).append(written)
     return [*alone, *(_grouped(name, members) for name, members in groups.items())]
-
-
-def _link(links: Iterable[tuple[str, str]], folder: Path, count: Any) -> None:
-    made = set()
-    for place, target in links:
-        if (parent := place.rpartition("/")[0]) not in made:
-            made.add(parent)
-            inside(folder, parent).mkdir(parents=True, exist_ok=True)
-        os.symlink(target, f"{folder}/{place}")  # noqa: PTH211 (a million links)
-        count.update()
 
 
 def _grouped(name: str, members: list[WrittenFile]) -> WrittenFile:

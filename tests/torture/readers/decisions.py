@@ -78,20 +78,6 @@ def targets() -> list[Target]:
             weight=3,
         ),
         Target(
-            "category lists",
-            {
-                "c.json": json_bytes(
-                    {"VOC_CLASSES": {"coco": ["dog"]}, "VOC_REMOVED": {"coco": ["x"]}, "NEAR_COCO": ["zebra"]}
-                )
-            },
-            reads("benchmarks.findmeifyoucan.pairs:read_category_lists", "c.json"),
-        ),
-        Target(
-            "category lists, yaml",
-            {"c.yaml": b"VOC_CLASSES:\n  coco: [dog, cat]\n  openimages: [Dog]\n"},
-            reads("benchmarks.findmeifyoucan.pairs:read_category_lists", "c.yaml"),
-        ),
-        Target(
             "verdict table",
             {
                 "textures.csv": (

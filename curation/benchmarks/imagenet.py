@@ -11,38 +11,217 @@ the order of two floating-point operations, which changed between versions; both
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+import csv
+import io
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from functools import cached_property, partial
+from itertools import combinations, cycle
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
+import msgspec
 import numpy as np
+from msgspec import Meta
 
 from curation.benchmarks.facts import fact, facts_of
-from curation.benchmarks.imagenet.classes import (
-    PARAMETERS,
-    RULES,
-    ClassRule,
-    Formula,
-    Partition,
-    declaration_of,
-    partition,
-)
-from curation.benchmarks.parameters import stated, wordnet_of
+from curation.benchmarks.parameters import LARGEST_SEED, Parameter, choice, declared, whole
 from curation.benchmarks.parts import Part, Selection, compared, make_part, manifest_of, source_entry, unread_entry
-from curation.canonical import sha256_of_lines
-from curation.errors import ProtocolError
-from curation.hierarchy.hierarchy import dropped_leaves, label
+from curation.canonical import canonical_json, sha256_of_lines
+from curation.errors import ExportError, ProtocolError
+from curation.evaluation.class_scores import GROUPS, NEGATIVE, UNKNOWN
+from curation.hierarchy.hierarchy import dropped_leaves, label, leaves_under
 from curation.hierarchy.wordnet import imagenet_dag, imagenet_tree
 from curation.ilsvrc2012 import ilsvrc2012_classes
 from curation.manifest.header import ClassEntry, ClassRole, Figure, LabelView, Paper, PartEntry, PartRole, SourceEntry
 from curation.manifest.manifest import Manifest
+from curation.manifest.views import locate_images
+from curation.publishing.exporting import Format
+from curation.publishing.formats.plan import Plan, PlannedFile, safe_name
 from curation.sources.imagenet import NO_NAMES, class_of_images
 from curation.sources.source import Int64s, Source
 from curation.sources.source_specs import SourceSlot
 
-_ROOM = __package__
+if TYPE_CHECKING:
+    from curation.hierarchy.hierarchy import Graph
+
+
+Formula = Literal["sklearn-1.0", "sklearn-0.24"]
+"""``sklearn-1.0``: versions 1.0.2 to 1.9.1 at least, ``size / total * draws``; ``-0.24``: ``draws * size / total``."""
+Overlap = Literal["each", "first"]
+
+CUTS = {
+    "whole": "each superclass is wholly known, negative or unknown",
+    "halves": "the sorted leaves of the known superclass: the first len // 2 are known, the rest negative",
+    "sixths": "of each mixed superclass's sorted leaves, counted from 0: even places are known, odd multiples of 3 "
+    "unknown, other odd ones negative (K N K U K N)",
+}
+"""Cuts by name. Any pattern of the letters K, N and U is a cut too, repeated along each superclass's sorted leaves."""
+
+SIXTHS = "KNKUKN"
+
+
+class ClassRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How a protocol's classes follow from superclasses.
+
+    Attributes
+    ----------
+    known, negative, unknown : tuple of str
+        Superclasses by wnid. Those of `known` are cut; those of the other two are negative or unknown as a whole.
+    cut : str
+        ``whole``, ``halves``, ``sixths``, or a pattern such as ``KKNU``.
+    """
+
+    known: Annotated[tuple[str, ...], Meta(min_length=1)]
+    negative: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
+    cut: Annotated[str, Meta(pattern=rf"^({'|'.join(CUTS)}|[KNU]{{2,100}})\Z")] = "whole"
+
+
+class Declaration(ClassRule, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A protocol that a user declares.
+
+    Attributes
+    ----------
+    name : str
+        A lower-case word: the manifest is called ``imagenet/NAME``.
+    """
+
+    name: Annotated[str, Meta(pattern=r"^[a-z0-9][a-z0-9_.]{0,40}\Z")]
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """The classes by role, each sorted; a known class's label is its place, the others' `NEGATIVE` and `UNKNOWN`."""
+
+    known: tuple[str, ...]
+    negative: tuple[str, ...]
+    unknown: tuple[str, ...]
+
+    def labels(self) -> dict[str, int]:
+        """Return the label of every class."""
+        return (
+            dict.fromkeys(self.negative, NEGATIVE)
+            | dict.fromkeys(self.unknown, UNKNOWN)
+            | {name: label for label, name in enumerate(self.known)}
+        )
+
+
+RULES = fact(__name__, "rules", dict[str, ClassRule])
+"""P1, P2 and P3."""
+
+
+def partition(rule: ClassRule, hierarchy: Graph, leaves: Collection[str], *, overlap: Overlap = "each") -> Partition:
+    """Return the classes of a rule over some leaves.
+
+    The cuts count places in the sorted list of leaves: with a class missing, all later ones change sides. Give the full
+    list of classes, and leave out what a dataset lacks afterwards.
+
+    Parameters
+    ----------
+    overlap : {"each", "first"}
+        Where superclasses that are cut have a leaf in common, which only happens with several parents: ``each`` counts
+        it in all of them, as the authors' code would; ``first`` leaves it to the superclass that the rule names first.
+
+    Raises
+    ------
+    ProtocolError
+        A class would be in two roles, or there is no known class.
+    HierarchyError
+        A superclass is not in the hierarchy.
+    """
+    found: dict[str, list[str]] = {"K": [], "N": [], "U": []}
+    for letter, nodes in (("N", rule.negative), ("U", rule.unknown)):
+        found[letter] = [leaf for node in nodes for leaf in leaves_under(hierarchy, node, leaves)]
+    taken: set[str] = set()
+    for node in rule.known:
+        own = [leaf for leaf in leaves_under(hierarchy, node, leaves) if leaf not in taken]
+        if overlap == "first":
+            taken.update(own)
+        half = len(own) // 2
+        cuts = {"whole": "K", "halves": "K" * half + "N" * (len(own) - half), "sixths": SIXTHS}
+        for leaf, letter in zip(own, cycle(cuts.get(rule.cut, rule.cut)), strict=False):
+            found[letter].append(leaf)
+    known, negative, unknown = (tuple(sorted(set(names))) for names in found.values())
+    roles = {"known": known, "negative": negative, "unknown": unknown}
+    for one, other in combinations(roles, 2):
+        if both := sorted(set(roles[one]) & set(roles[other])):
+            raise ProtocolError(
+                f"Classes would be {one} and {other} at once",
+                found=f"{len(both)}, the first {both[0]}",
+                hint="in a hierarchy with several parents superclasses overlap: take its tree, or other superclasses",
+            )
+    if not known:
+        raise ProtocolError("No class of the dataset lies below the known superclasses", found="0 known classes")
+    return Partition(known, negative, unknown)
+
+
+HIERARCHIES = {
+    "published": "the one-parent tree of the published protocols",
+    "dag": "all hypernyms of WordNet 3.0: 118 dogs",
+}
+MISSING = {
+    "refuse": "a class of the protocol that the data set lacks is an error",
+    "report": "it is left out and the notes say so; all other classes keep role and label",
+    "restrict": "the classes are restricted to those of the training source before they are cut, as the authors' code "
+    "does: classes change sides and labels",
+}
+
+
+def read_protocol(text: str) -> str:
+    """Return ``p1``, ``p2``, ``p3``, or the canonical JSON of what a TOML or JSON file declares.
+
+    A manifest holds the declaration itself, so that it is built again without the file.
+
+    Raises
+    ------
+    ProtocolError
+        The text is neither of the three nor a file; the file is not such a declaration, or names what cannot be
+        superclasses.
+    """
+    if text in RULES:
+        return text
+    expected = f"{', '.join(RULES)}, or a TOML or JSON file"
+    own, where = declared(text, Declaration, "protocol", "There is no such ImageNet protocol", expected)
+    named = [*own.known, *own.negative, *own.unknown]
+    repeated = sorted({one for one in named if named.count(one) > 1})
+    leaves = sorted(set(named) & set(ilsvrc2012_classes()))
+    if own.name in RULES or repeated or leaves:
+        wrong = f"{repeated[0][:40]!r} twice" if repeated else f"{leaves[0]}, which is a class" if leaves else own.name
+        raise ProtocolError(
+            "The declaration of the protocol is inconsistent",
+            where=where,
+            expected=f"different superclasses, none of them a class, and a name other than {', '.join(RULES)}",
+            found=wrong,
+        )
+    return canonical_json(msgspec.to_builtins(own)).decode("utf-8")
+
+
+def declaration_of(text: str) -> Declaration:
+    """Return the declaration that a value of the parameter ``protocol`` stands for."""
+    if text in RULES:
+        return Declaration(name=text, **msgspec.structs.asdict(RULES[text]))
+    return msgspec.json.decode(text, type=Declaration)
+
+
+PARAMETERS = (
+    Parameter(
+        "protocol",
+        "p1",
+        read_protocol,
+        "p1, p2, p3, or a TOML or JSON file with name, known, negative, unknown (superclasses) and cut",
+    ),
+    choice("hierarchy", HIERARCHIES),
+    whole("seed", 42, "of the split in train and val; published: 42", most=LARGEST_SEED),
+    choice(
+        "formula",
+        get_args(Formula),
+        "order of two floating-point operations in the split: that of scikit-learn 1.0 and later, or of 0.24",
+    ),
+    choice("missing", MISSING),
+)
+
+
+_ROOM = __name__
 _FACTS = facts_of(_ROOM)
 PAPER = fact(_ROOM, "paper", Paper)
 FIGURES: tuple[str, ...] = tuple(_FACTS["figures"])
@@ -78,24 +257,17 @@ class ClassImages:
     """An index of a presence-only source of one class an image: which of its images show a class."""
 
     def __init__(self, source: Source) -> None:
+        import pandas as pd
+
         self.source = source
-        category = class_of_images(source)
-        # Sorting 16-bit numbers is many times faster, and few data sets have more than 32,767 classes.
-        small = category.astype(np.int16) if len(source.categories) < 1 << 15 else category
-        self._order = np.argsort(small, kind="stable")
-        self._ends = np.cumsum(np.bincount(category, minlength=len(source.categories)))
-        self._place = source.categories.index()
+        category = pd.Series(class_of_images(source))
+        found: dict[Any, Any] = category.groupby(category).indices
+        self._positions: dict[str, Int64s] = {source.categories.names[one]: rows for one, rows in found.items()}
 
     def of(self, name: str) -> Int64s:
         """Return the positions of a class's images, sorted by file name (code points); empty for none."""
-        place = self._place.get(name)
-        if place is None:
-            return np.empty(0, np.int64)
-        start = int(self._ends[place - 1]) if place else 0
-        positions: Int64s = self._order[start : int(self._ends[place])]
+        positions = self._positions.get(name, np.empty(0, np.int64))
         names = self.source.images.file_names[positions].tolist()
-        if all(map(str.__le__, names, names[1:])):
-            return positions
         return positions[np.array(sorted(range(len(names)), key=names.__getitem__), np.int64)]
 
     def of_all(self, names: Sequence[str]) -> Int64s:
@@ -104,12 +276,11 @@ class ClassImages:
 
     def sizes(self, names: Sequence[str]) -> Int64s:
         """Return how many images each of some classes has."""
-        counts = np.diff(self._ends, prepend=0)
-        return np.array([counts[self._place[name]] if name in self._place else 0 for name in names], np.int64)
+        return np.array([len(self._positions.get(name, ())) for name in names], np.int64)
 
     def missing(self, names: Sequence[str]) -> list[str]:
         """Return the classes of which the source has no image."""
-        return [name for name, size in zip(names, self.sizes(names).tolist(), strict=True) if not size]
+        return [name for name in names if name not in self._positions]
 
 
 def split_sizes(
@@ -218,31 +389,20 @@ def class_partition(parameters: Mapping[str, Any], leaves: Sequence[str] | None 
     Parameters
     ----------
     parameters : mapping
-        ``protocol``, ``hierarchy`` and ``wordnet`` count.
+        ``protocol`` and ``hierarchy`` count.
     leaves : sequence of str, optional
         The classes to cut; all 1,000 by default.
 
     Raises
     ------
     ProtocolError
-        See `partition`; or none of all 1,000 classes lies below the negative, or the unknown, superclasses; or another
-        WordNet is asked for the published tree.
-    HierarchyError
-        Another WordNet lacks a class.
+        See `partition`; or none of all 1,000 classes lies below the negative, or the unknown, superclasses.
     """
     published = parameters["hierarchy"] == "published"
-    other = wordnet_of(parameters)
-    if other is not None and published:
-        raise ProtocolError(
-            "The published tree is of WordNet 3.0",
-            where="--set wordnet",
-            expected="--set hierarchy=dag too",
-            found=other.name,
-        )
     rule = declaration_of(parameters["protocol"])
     chosen = ilsvrc2012_classes() if leaves is None else leaves
-    dag = imagenet_dag() if other is None else other.nouns(chosen)
-    found = partition(rule, imagenet_tree() if published else dag, chosen, overlap="each" if published else "first")
+    graph = imagenet_tree() if published else imagenet_dag()
+    found = partition(rule, graph, chosen, overlap="each" if published else "first")
     # A restricted data set may lack a role; a rule that can never fill one is a mistake.
     for role in ("negative", "unknown") if len(chosen) == len(ilsvrc2012_classes()) else ():
         if getattr(rule, role) and not getattr(found, role):
@@ -264,7 +424,7 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
         ``imagenet-train``, ``imagenet-val``, or both. A part whose source is not given, or states counts alone, is
         declared: it has a rule and expected figures, and no list.
     parameters : mapping
-        By the names in `curation.benchmarks.imagenet.classes.PARAMETERS`.
+        By the names in `PARAMETERS`.
 
     Raises
     ------
@@ -309,7 +469,7 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
         sources=tuple(_source(slot, given) for slot in (TRAIN, VAL)),
         protocol="imagenet",
         algorithm_version=ALGORITHM_VERSION,
-        parameters={**stated(parameters, PARAMETERS), **facts},
+        parameters={**parameters, **facts},
         figures=_figures(_obtained(given, selected), parameters, sources),
         notes=(*_hierarchy_notes(rule_of, parameters), *notes),
     )
@@ -335,8 +495,6 @@ def default_name(parameters: Mapping[str, Any]) -> str:
         f"-{parameters['formula']}": parameters["formula"] != "sklearn-1.0",
         f"-{parameters['missing']}": parameters["missing"] != "refuse",
     }
-    if which := parameters.get("wordnet", "").partition(" ")[0]:
-        marks["-" + re.sub(r"[^a-z0-9.]+", "-", which.lower())] = True
     name = declaration_of(parameters["protocol"]).name
     return f"imagenet/{name}" + "".join(mark for mark, applies in marks.items() if applies)
 
@@ -401,9 +559,7 @@ def _source(slot: str, given: _Given) -> SourceEntry:
 
 def _hierarchy_notes(rule: ClassRule, parameters: Mapping[str, Any]) -> tuple[str, ...]:
     if parameters["hierarchy"] == "dag":
-        other = wordnet_of(parameters)
-        told = f"Not WordNet 3.0: the hypernyms are those of {other.name}, {other.difference}." if other else ""
-        return (DAG_NOTE, told) if told else (DAG_NOTE,)
+        return (DAG_NOTE,)
     nodes = (*rule.known, *rule.negative, *rule.unknown)
     lost = dropped_leaves(imagenet_dag(), imagenet_tree(), nodes, ilsvrc2012_classes())
     leaves = sorted({leaf for several in lost.values() for leaf in several})
@@ -431,3 +587,68 @@ def _figures(
             why = "classes are missing from the data set" if parameters["missing"] == "report" else "other files"
         figures.append(compared(figure, found, paper, "Table 1" if of_paper else "not in the paper", why))
     return tuple(figures)
+
+
+_ROWS = 10_000
+
+
+def plan_imagenet_csv(manifest: Manifest, parts: Sequence[str], sources: Mapping[str, Source]) -> Plan:
+    r"""Return the plan of one file a part, ``p2_train.csv``, in the authors' layout.
+
+    No header; path and label, ``train/n02088632/n02088632_3640.JPEG,3``; lines that end in ``\r\n``.
+
+    Raises
+    ------
+    ExportError
+        The manifest is about boxes; a class has no role in it; a file or class name is hostile; no part or one twice.
+    ManifestError, MissingListError
+        See `curation.manifest.views.locate_images`.
+    """
+    if not parts or len(set(parts)) < len(parts):
+        raise ExportError("Each part is exported once", expected="one or more parts", found=", ".join(parts))
+    rows = {part: _labelled(manifest, part, sources) for part in parts}
+    stem = manifest.header.name.rpartition("/")[2]
+    return Plan(
+        files=[PlannedFile(f"{stem}_{part}.csv", partial(_chunks, one)) for part, one in rows.items()],
+        records=sum(-(-len(one) // _ROWS) for one in rows.values()),
+        counts={"rows": sum(map(len, rows.values()))},
+    )
+
+
+def _labelled(manifest: Manifest, part: str, sources: Mapping[str, Source]) -> list[tuple[str, int]]:
+    """Return path and label of the images of a part, in its order."""
+    located = locate_images(manifest, part, sources)
+    if len(located.sources) != 1 or located.sources[0].objects is not None:
+        raise ExportError(
+            "A list of images by class holds one label an image, and this manifest is about boxes",
+            where=f"part {part}",
+            expected="coco, voc, yolo or elephant-json for the boxes, txt for the images alone",
+        )
+    (source,) = located.sources
+    category = class_of_images(source)[located.position].tolist()
+    entries = {entry.name: entry for entry in manifest.header.classes}
+    if lacking := [name for one in dict.fromkeys(category) if (name := source.categories.names[one]) not in entries]:
+        raise ExportError(
+            "An image of the part shows a class that has no role in the manifest",
+            where=f"part {part}",
+            found=lacking[0],
+        )
+    labels = {entry.name: GROUPS.get(entry.role, entry.index) for entry in manifest.header.classes}
+    names = source.images.file_names[located.position].tolist()
+    shown = [source.categories.names[one] for one in category]
+    for name in (*dict.fromkeys(shown), *names):
+        safe_name(name, f"part {part}")
+    return [(f"{source.part}/{wnid}/{name}", labels[wnid]) for wnid, name in zip(shown, names, strict=True)]
+
+
+def _chunks(rows: Sequence[tuple[str, int]]) -> Iterator[bytes]:
+    """Yield the rows of a file, several thousand a chunk."""
+    for start in range(0, len(rows), _ROWS):
+        # The authors' layout, byte for byte: no cell is escaped, and none can be taken for a formula, since each path
+        # begins with the name of a folder and each label is a number.
+        text = io.StringIO(newline="")
+        csv.writer(text).writerows(rows[start : start + _ROWS])
+        yield text.getvalue().encode("utf-8")
+
+
+FORMATS = (Format("imagenet-csv", lambda one: plan_imagenet_csv(one.manifest, one.parts, one.sources)),)

@@ -1,10 +1,10 @@
-"""`leaderboard`: the rows of a file in groups that are comparable, ranked; as tables, data or an HTML page."""
+"""`leaderboard`: the rows of a file in groups that are comparable, ranked; as text, HTML, Markdown, CSV or LaTeX."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, astuple, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,11 +13,13 @@ import msgspec
 from curation.arguments import checked
 from curation.benchmarks.registry import measures_of
 from curation.canonical import sha256_of_bytes
+from curation.csv_table import as_csv
 from curation.errors import LeaderboardError, UsageError
 from curation.evaluation.leaderboard_rows import Metric, Row, check_numbers, read_rows
 from curation.evaluation.measures import place_of
-from curation.pages import page
+from curation.pages import page, plain
 from curation.short_repr import html_table
+from curation.text_table import Table, latex_table, printable, table_lines
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -122,17 +124,39 @@ class Group:
 
     @property
     def heads(self) -> list[str]:
-        """A head for each number: name, unit, and an arrow in the direction of better."""
+        """Rank, method, and a head for each number: name, arrow in the direction of better, unit."""
         arrows = {"higher": "↑", "lower": "↓"}
-        return [
+        numbers = [
             f"{name} {arrows[metric.better]}{' %' if metric.unit == '%' else ''}"
             for name, metric in self.metrics.items()
         ]
+        return ["rank", "method", *numbers]
 
-    def cells(self, one: RankedRow) -> list[str]:
-        """Return the numbers of a row as a table shows them."""
-        values = zip(one.values(self.metrics), self.metrics.values(), strict=True)
-        return [shown_value(value, metric.unit) for value, metric in values]
+    def cells(self) -> list[list[str]]:
+        """Return the rows as a table shows them; a method that was read at two points is told apart by them."""
+        named = [one.name for one in self.rows]
+        return [
+            [
+                "" if one.rank is None else str(one.rank),
+                f"{one.name} ({one.point})" if named.count(one.name) > 1 and one.point else one.name,
+                *(
+                    shown_value(value, metric.unit)
+                    for value, metric in zip(one.values(self.metrics), self.metrics.values(), strict=True)
+                ),
+            ]
+            for one in self.rows
+        ]
+
+    def best(self) -> set[tuple[int, int]]:
+        """Return row and column of the best value of each number; all that show the same digits are the best."""
+        cells, found = self.cells(), set()
+        for column, (name, metric) in enumerate(self.metrics.items(), 2):
+            values = {row: one.values([name])[0] for row, one in enumerate(self.rows)}
+            defined = {row: value for row, value in values.items() if value is not None}
+            if len(self.rows) > 1 and defined:
+                chosen = (max if metric.better == "higher" else min)(defined, key=defined.__getitem__)
+                found |= {(row, column) for row in defined if cells[row][column] == cells[chosen][column]}
+        return found
 
     def facts(self) -> list[str]:
         """Return what the rows share, what they are ranked by, and `notes`."""
@@ -146,22 +170,22 @@ class Group:
             "number": self.number,
             "title": self.title,
             "facts": self.facts(),
-            "heads": list(zip(self.heads, [one.better for one in self.metrics.values()], strict=True)),
+            "heads": list(zip(self.heads[2:], [one.better for one in self.metrics.values()], strict=True)),
             "by": list(self.metrics).index(self.metric),
             "rows": [
                 {
-                    "rank": "" if one.rank is None else one.rank,
+                    "rank": cells[0],
                     "name": one.name,
                     "cells": [
                         (cell, "" if value is None else repr(value))
-                        for cell, value in zip(self.cells(one), one.values(self.metrics), strict=True)
+                        for cell, value in zip(cells[2:], one.values(self.metrics), strict=True)
                     ],
                     "notes": "; ".join(
                         filter(None, [one.point, *(f"{why}: {n}" for why, n in sorted(one.row.reported.items()))])
                     ),
                     "predictions": one.row.predictions[:19],
                 }
-                for one in self.rows
+                for one, cells in zip(self.rows, self.cells(), strict=True)
             ],
         }
 
@@ -219,36 +243,6 @@ def grouped(rows: Sequence[tuple[int, Row]], metric: str | None = None) -> list[
             "No row has this metric",
             where=f"--metric {metric}"[:200],
             expected=", ".join(sorted({name for group in groups for name in group.metrics}))[:400],
-        )
-    return chosen
-
-
-def single_ranking(groups: Sequence[Group], numbers: Sequence[int] | None = None) -> list[Group]:
-    """Return the one group that some numbers name, or all (None), for a ranking of all rows together.
-
-    Raises
-    ------
-    UsageError
-        There is no group of a number.
-    LeaderboardError
-        They are several: rows that are not comparable admit no single ranking; the message says what differs.
-    """
-    by_number = {group.number: group for group in groups}
-    wanted = list(by_number) if numbers is None else list(dict.fromkeys(numbers))
-    if missing := [number for number in wanted if number not in by_number]:
-        raise UsageError(
-            "There is no such group",
-            where=f"--group {missing[0]}"[:80],
-            expected=", ".join(map(str, by_number))[:200] or "a file with rows",
-        )
-    chosen = [by_number[number] for number in wanted]
-    if len(chosen) > 1:
-        raise LeaderboardError(
-            "Rows that are not comparable admit no single ranking",
-            where="groups " + ", ".join(map(str, wanted))[:100],
-            expected="one manifest, part, variant, choice of settings and evaluator version",
-            found=_differences([group.key for group in chosen]),
-            hint=f"--group {wanted[0]}",
         )
     return chosen
 
@@ -329,16 +323,6 @@ def _ranked(rows: Sequence[tuple[int, Row]], name: str, better: str) -> tuple[Ra
     return tuple(replace(one, rank=ranks[value]) for one, value in zip(ordered, values, strict=True))
 
 
-def _differences(keys: Sequence[ComparisonKey]) -> str:
-    """Return in words the fields in which comparison keys differ."""
-    told = []
-    for field in fields(ComparisonKey):
-        values = list(dict.fromkeys(getattr(key, field.name) for key in keys))
-        if len(values) > 1:
-            told.append(f"{field.name}: " + " / ".join(value or "none" for value in values[:3]))
-    return "; ".join(told)[:600]
-
-
 @dataclass(frozen=True)
 class Leaderboard:
     """Groups of comparable rows, the best first.
@@ -398,7 +382,7 @@ def leaderboard(
     path: Annotated[Path, "FILE"],
     *,
     metric: Annotated[str | None, "NAME"] = None,
-    groups: Annotated[str | int | Sequence[int] | None, "--group N"] = None,
+    group: Annotated[int | None, "N"] = None,
 ) -> Leaderboard:
     """Rank the rows of a file where they are comparable.
 
@@ -408,15 +392,15 @@ def leaderboard(
         a .jsonl file that `evaluate --append` wrote
     metric : str, optional
         rank by this measure (default: the first of the benchmark's)
-    groups : str, int or sequence of int, optional
-        this group alone; N,N or all asks for one ranking of them, refused with what differs
+    group : int, optional
+        this group alone
 
     Raises
     ------
     MissingFileError, LeaderboardError
         There is no such file, or it is no leaderboard file.
     UsageError
-        No row has the metric, or the groups cannot be one.
+        No row has the metric, or there is no such group.
 
     Examples
     --------
@@ -427,7 +411,6 @@ def leaderboard(
     ...     curation.leaderboard(path)
     <Leaderboard results.jsonl, 0 groups, 0 rows>
     """
-    numbers = _group_numbers(groups) if isinstance(groups, str) else [groups] if isinstance(groups, int) else groups
     read = read_rows(path)
     if read.torn and not read.rows:
         raise LeaderboardError(
@@ -438,16 +421,75 @@ def leaderboard(
             hint="curation evaluate … --append FILE writes it",
         )
     found = grouped(read.rows, metric)
-    if groups is not None:
-        found = single_ranking(found, numbers)
+    numbers = [one.number for one in found]
+    if group is not None and group not in numbers:
+        expected = ", ".join(map(str, numbers))[:200] or "a file with rows"
+        raise UsageError("There is no such group", where="--group", expected=expected, found=str(group))
+    found = [one for one in found if group in (None, one.number)]
     return Leaderboard(path.name, sha256_of_bytes(read.data), read.torn, tuple(found))
 
 
-def _group_numbers(text: str) -> list[int] | None:
-    """Return the groups that a text names, None for all of them."""
-    if text == "all":
-        return None
-    numbers = [int(one) for one in text.split(",") if one.isascii() and one.isdigit() and len(one) < 10]
-    if len(numbers) < text.count(",") + 1:
-        raise UsageError("Invalid --group", expected="a number, N,N, or all", found=text[:80])
-    return numbers
+def markdown(board: Leaderboard) -> str:
+    """Return a table a group, the best of each number in bold."""
+    return "\n".join([f"# {plain(board.file)}\n", *markdown_groups(board.groups, "##")])
+
+
+def markdown_groups(groups: Sequence[Group], level: str) -> list[str]:
+    """Return the table of each group below a heading of a level (``##``)."""
+    parts = []
+    for group in groups:
+        best = group.best()
+        rows = [
+            [f"**{cell}**" if (number, place) in best else cell for place, cell in enumerate(map(plain, row))]
+            for number, row in enumerate(group.cells())
+        ]
+        heads = list(map(plain, group.heads))
+        ruled = ["---" if name == "method" else "---:" for name in heads]
+        lines = ["| " + " | ".join(row) + " |" for row in (heads, ruled, *rows)]
+        facts = [f"- {plain(one)}" for one in group.facts()]
+        parts.append("\n".join([f"{level} {group.number}. {plain(group.title)}", "", *facts, "", *lines, ""]))
+    return parts
+
+
+def csv(board: Leaderboard) -> str:
+    """Return one table: a row a method and group, a column a number, an empty cell where there is none."""
+    metrics = list(dict.fromkeys(name for group in board.groups for name in group.metrics))
+    about = ("group", "protocol", "data", "part", "variant", "settings", "evaluator", "rank", "method", "read_at")
+    rows = [
+        (group.number, *astuple(group.key), one.rank, one.name, one.point, one.row.predictions, *one.values(metrics))
+        for group in board.groups
+        for one in group.rows
+    ]
+    return as_csv((*about, "predictions", *metrics), rows)
+
+
+def latex(board: Leaderboard) -> str:
+    """Return a table a group to be included, ruled by booktabs: the best in bold, digests and settings as comments."""
+    parts = [f"% {printable(board.file)} {board.digest}\n% needs \\usepackage{{booktabs}}"]
+    for group in board.groups:
+        facts = [f"% {printable(one)}" for one in (group.title, *group.facts())]
+        facts += [f"% {printable(one.name)}: predictions {one.row.predictions}" for one in group.rows]
+        numeric = [name != "method" for name in group.heads]
+        table = latex_table(group.heads, group.cells(), numeric=numeric, bold=group.best())
+        parts.append("\n".join([*facts, table]))
+    return "\n\n".join(parts)
+
+
+def text(board: Leaderboard) -> str:
+    """Return a table a group for a terminal, below what its rows share."""
+    lines = []
+    for group in board.groups:
+        title = f"Group {group.number}: {group.title}"
+        head, *rest = table_lines(Table(title, tuple(group.heads), tuple(map(tuple, group.cells()))))
+        lines += [head, *(f"  {printable(one)}" for one in group.facts()), *rest]
+    return "\n".join(lines or ["The file holds no row."]) + "\n"
+
+
+FORMS: dict[str, Callable[[Leaderboard], str]] = {
+    "text": text,
+    "html": Leaderboard.html,
+    "markdown": markdown,
+    "csv": csv,
+    "latex": latex,
+}
+"""What a leaderboard is written as."""

@@ -1,1 +1,0 @@
-"""Results of several methods, ranked where they are comparable."""
