@@ -45,8 +45,8 @@ from curation.sources.integrity import check_unique
 from curation.sources.nested_json import read_json
 from curation.sources.records import read_table
 from curation.sources.source import Bools, FileRecord, Images, Source
-from curation.sources.stems import FILE_NAME, FILE_SUFFIXES, stems, with_suffix
-from curation.sources.text_lines import Lines, are_frames, lines_of, numbers_alone, read_files, read_names
+from curation.sources.stems import ANY_FILE, FILE_NAME, cells_of, matches, stems, text_of
+from curation.sources.text_lines import Lines, are_frames, are_numbers, entries_of, read_files, read_names, require_utf8
 
 FORMS = (".txt", ".csv", ".json")
 PHOTO_SUFFIX = r"\.(?:jpe?g|png)"
@@ -129,25 +129,21 @@ def read_published(path: Path, root: Path | None = None) -> PublishedFile:
 
 
 def _from_text(data: bytes, path: Path) -> dict[str, Any]:
+    from pyarrow import compute
+
+    require_utf8(data, str(path))
     ended = data.endswith(b"\n")
     if not ended:
         data += b"\n"
-    if (count := numbers_alone(data)) is not None:
-        width, last = data.index(b"\n"), data[:-1].rpartition(b"\n")[2]
-        is_cut = not ended and len(last) < width and (width + 1) * (count - 1) + len(last) + 1 == len(data)
-        cut = (OddLine(count, "its number is cut", last.decode()),) if is_cut and count > _FEWEST else ()
-        one = PublishedList(
-            "", data, np.arange(1, count + 1, dtype=np.int32), are_stems=True, odd=len(cut), odd_lines=cut,
-            short=len(cut), short_lines=cut,
-        )  # fmt: skip
-        return {"form": "id list", "lists": (one,), "ended": ended}
-    lines, number, refused, odd, traits = lines_of(data, str(path))
-    entries = len(lines.numbers)
+    cells = cells_of(data)
+    if are_numbers(cells):
+        return {"form": "id list", "lists": (_of_numbers(data, len(cells), ended=ended),), "ended": ended}
+    lines, refused, odd, traits = entries_of(cells)
     known: dict[Form, Any] = {"imglist": lines.is_imglist, "voc list": lines.is_voc}
-    found: list[Form] = [form for form, hits in known.items() if hits.sum() >= SHARE * max(entries, 1)]
+    found: list[Form] = [form for form, hits in known.items() if hits.sum() >= SHARE * max(len(lines), 1)]
     form = found[0] if found else "id list"
-    told: dict[str, Any] = {"blank": number - refused - entries, "traits": traits}
-    if entries and (read := _of_columns(lines, form, path.name)) is not None:
+    told: dict[str, Any] = {"blank": len(cells) - refused - len(lines), "traits": traits}
+    if len(lines) and (read := _of_columns(lines, form, path.name)) is not None:
         if read.get("lists"):
             [one] = read["lists"]
             one = replace(one, odd=one.odd + refused, odd_lines=_first([*odd, *one.odd_lines]), **told)
@@ -155,35 +151,45 @@ def _from_text(data: bytes, path: Path) -> dict[str, Any]:
         return read
     if form == "id list" and lines.is_sentence.any():
         odd += lines.odd(lines.is_sentence, "it holds several words")
+        refused += int(lines.is_sentence.sum())
         lines = lines.at(~lines.is_sentence)
-    refused, entries = refused + entries - len(lines.numbers), len(lines.numbers)
-    if refused > entries:
+    if refused > len(lines):
         [first] = _first(odd)[:1]
         raise AnnotationFormatError(
             "The file is no list of images", where=f"{path}, line {first.line}", expected="one entry a line",
-            found=f"{first.reason}; {refused:,} such lines of {entries + refused:,}",
+            found=f"{first.reason}; {refused:,} such lines of {len(lines) + refused:,}",
         )  # fmt: skip
     if form == "id list":
-        paths, labels = lines.texts(), None
-        short, reason = _is_cut_path(lines, paths), "its path is cut"
+        entries, labels = lines.cells, None
+        short, reason = _is_cut_path(lines), "its path is cut"
         without = short
     else:
         # An entry that is not written as the others has no label, and is told.
         fits, reason = known[form], "it has no label"
-        paths = lines.texts(np.where(fits, lines.before, lines.ends))
+        entries = compute.if_else(fits, lines.before, lines.cells)
         labels, without = np.where(fits, lines.labels, NO_LABEL).astype(np.int32), ~fits
-        short = ~fits & ~lines.is_spaced & (lines.before == lines.ends)
+        short = ~fits & ~lines.is_spaced & (lines.labels == NO_LABEL)
     one = PublishedList(
-        "", paths, lines.numbers, labels, odd=refused + int(without.sum()),
+        "", text_of(entries), lines.numbers, labels, odd=refused + int(without.sum()),
         odd_lines=_first([*odd, *lines.odd(without, reason)]), short=int(short.sum()),
         short_lines=tuple(lines.odd(short, reason)), **told,
     )  # fmt: skip
-    if form == "imglist" and not FILE_NAME.search(paths[:LONGEST_LINE].split(b"\n")[0].decode("utf-8", "ignore")):
-        whole, folders = lines.texts(), encoded(paths)
-        if are_frames(folders, whole):
-            form = "frames"
+    if form == "imglist" and not FILE_NAME.search(entries[0].as_py()):
+        folders = encoded(entries)
+        if are_frames(folders, lines.cells):
+            form, whole = "frames", text_of(lines.cells)
             one = replace(one, paths=whole, labels=None, by_columns=True, columns={"sequence": folders})
     return {"form": form, "lists": (one,), "ended": ended}
+
+
+def _of_numbers(data: bytes, count: int, *, ended: bool) -> PublishedList:
+    width, last = data.index(b"\n"), data[:-1].rpartition(b"\n")[2]
+    is_cut = not ended and len(last) < width and (width + 1) * (count - 1) + len(last) + 1 == len(data)
+    cut = (OddLine(count, "its number is cut", last.decode()),) if is_cut and count > _FEWEST else ()
+    return PublishedList(
+        "", data, np.arange(1, count + 1, dtype=np.int32), are_stems=True, odd=len(cut), odd_lines=cut,
+        short=len(cut), short_lines=cut,
+    )  # fmt: skip
 
 
 def _first(odd: Sequence[OddLine]) -> tuple[OddLine, ...]:
@@ -192,24 +198,21 @@ def _first(odd: Sequence[OddLine]) -> tuple[OddLine, ...]:
 
 def _of_columns(lines: Lines, form: Form, name: str) -> dict[str, Any] | None:
     """Return what lines of several words hold, or names of classes; None where they are one entry each."""
-    entries = len(lines.numbers)
-    split = lines.is_spaced if form != "id list" else lines.is_spaced | (lines.before < lines.ends)
-    several = split.sum() >= SHARE * (entries - 1)
+    split = lines.is_spaced if form != "id list" else lines.is_spaced | (lines.labels != NO_LABEL)
+    several = split.sum() >= SHARE * (len(lines) - 1)
     if several and (read := read_files(lines)) is not None:
         return read
-    if form == "id list" and entries <= MOST_CLASS_NAMES:
-        names = lines.texts().decode().split("\n")[:-1]
+    if form == "id list" and len(lines) <= MOST_CLASS_NAMES:
+        names = lines.cells.to_pylist()
         if name_classes(names, hinted=name):
             return {"form": "class names", "classes": {"": tuple(names)}}
     return read_names(lines) if several and form == "id list" else None
 
 
-def _is_cut_path(lines: Lines, paths: bytes) -> Bools:
+def _is_cut_path(lines: Lines) -> Bools:
     """Return which line is no file: the last, where it alone is none."""
-    cut = np.zeros(len(lines.numbers), np.bool_)
-    if len(cut) >= _FEWEST and not FILE_NAME.search(paths[:-1].rpartition(b"\n")[2].decode()):
-        cut[-1] = with_suffix(paths, FILE_SUFFIXES) == len(cut) - 1
-    return cut
+    cut = ~matches(lines.cells, ANY_FILE)
+    return cut if len(cut) >= _FEWEST and cut[-1] and not cut[:-1].any() else np.zeros(len(cut), np.bool_)
 
 
 def _from_yaml(data: bytes, path: Path, root: Path) -> dict[str, Any]:

@@ -6,18 +6,15 @@ import csv
 import re
 from collections.abc import Iterator, Sequence
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import numpy as np
 
 from curation.errors import AnnotationFormatError
 from curation.sources.entries import SHARE, SHOWN, Column, OddLine, PublishedList, coded, column_of, name_classes
-from curation.sources.stems import FILE_NAME, blocks_of, normalised
+from curation.sources.stems import FILE_NAME, blocks_of, normalised, text_of
 from curation.sources.text_lines import require_utf8
-
-if TYPE_CHECKING:
-    from curation.sources.source import Bools
 
 PATH_COLUMNS = ("image_location", "file_name", "path", "image_id")
 """Columns that name images whatever they hold, the first before the others."""
@@ -332,19 +329,11 @@ def _described(
     for place, value in enumerate(values):
         rows = of == place
         yield PublishedList(
-            f"{part}={value}" if part is not None else "", _bytes(paths, rows), lines[rows], groups=tuple(groups),
-            group_of=None if group_of is None else group_of[rows],
+            f"{part}={value}" if part is not None else "", text_of(paths.filter(rows)), lines[rows],
+            groups=tuple(groups), group_of=None if group_of is None else group_of[rows],
             label_counts=None if counts is None else counts[rows],
-            companions=None if second is None else normalised(_bytes(cells[second], rows)),
+            companions=None if second is None else normalised(text_of(cells[second].filter(rows))),
             columns={name: Column(column.values, column.of[rows]) for name, column in columns.items()},
             # Lines of a table that are no entry belong to no part of it: the first tells them.
             **(told if not place else {}),
         )  # fmt: skip
-
-
-def _bytes(cells: Any, rows: Bools) -> bytes:
-    """Return some of the cells, a line feed after each."""
-    from pyarrow import compute
-
-    lines = compute.binary_join_element_wise(cells.filter(rows), "", "\n")
-    return bytes(lines.buffers()[2] or b"")
