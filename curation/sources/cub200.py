@@ -1,4 +1,4 @@
-"""Reader of CUB-200-2011, five lists that say one thing each of every image: `read_cub200`."""
+"""Reader of CUB-200-2011, five lists that say one thing each of every image: `parse_cub200`."""
 
 from __future__ import annotations
 
@@ -21,31 +21,6 @@ _IMAGES, _CLASSES, _LABELS, _BOXES, _SPLIT = FILES
 _BELOW = ("", "CUB_200_2011")
 
 
-def read_cub200(root: Path, part: str = "", *, dataset: str = "cub200", bad_boxes: BadBoxes = "error") -> Source:
-    """Return the source that a CUB-200-2011 folder holds, each image with its one bird.
-
-    Native ids are file names without folder and suffix (``Black_Footed_Albatross_0046_18``). A class is called by what
-    stands behind its number (``Black_footed_Albatross``); `Categories.keys` holds the whole name.
-    Sizes of images are not stated.
-
-    Parameters
-    ----------
-    root : Path
-        Folder with the files `FILES`, or one that holds it as ``CUB_200_2011``.
-    part : str
-        ``train``, ``test`` (column of ``train_test_split.txt``), or ``""`` for all images.
-    bad_boxes : {"error", "drop"}
-
-    Raises
-    ------
-    MissingFileError, UsageError
-        A file is not there; there is no such part.
-    AnnotationFormatError, DuplicateIdError, DanglingIdError, BoxError
-        A file is not what it should be, or lacks an image; the error names the line.
-    """
-    return parse_cub200(SmallFiles(locate_cub200(root), FILES), dataset=dataset, part=part, bad_boxes=bad_boxes)
-
-
 def locate_cub200(root: Path) -> Path:
     """Return the folder at or below `root` that has CUB's lists, or raise `MissingFileError`."""
     for below in _BELOW:
@@ -57,7 +32,27 @@ def locate_cub200(root: Path) -> Path:
 
 
 def parse_cub200(content: SmallFiles, *, dataset: str, part: str, bad_boxes: BadBoxes = "error") -> Source:
-    """Return the source in files that are in memory already (see `read_cub200`)."""
+    """Return the source that a CUB-200-2011 folder holds, each image with its one bird.
+
+    Native ids are file names without folder and suffix (``Black_Footed_Albatross_0046_18``). A class is called by what
+    stands behind its number (``Black_footed_Albatross``); `Categories.keys` holds the whole name.
+    Sizes of images are not stated.
+
+    Parameters
+    ----------
+    content : SmallFiles
+        The files `FILES`.
+    part : str
+        ``train``, ``test`` (column of ``train_test_split.txt``), or ``""`` for all images.
+    bad_boxes : {"error", "drop"}
+
+    Raises
+    ------
+    MissingFileError, UsageError
+        A file is not there; there is no such part.
+    AnnotationFormatError, DuplicateIdError, DanglingIdError, BoxError
+        A file is not what it should be, or lacks an image; the error names the line.
+    """
     check_policy(bad_boxes)
     if part not in ("", *PARTS):
         raise UsageError("CUB-200-2011 has no such part", expected=", ".join(PARTS), found=repr(part)[:60])

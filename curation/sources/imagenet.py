@@ -3,8 +3,7 @@
 Classes are wnids (``n02085620``); image ids are file names without suffix (``n02085620_10026``,
 ``ILSVRC2012_val_00001049``). Layouts: a folder of class folders (or a root that holds ``train`` and ``val``); a flat
 ``val`` folder with a file of its classes beside it; a list of training names; ``val.txt`` (name and class index);
-``LOC_val_solution.csv``; a list of wnids in the order of the validation images; JSON of
-names by class; JSON of counts by class, which has no names at all.
+``LOC_val_solution.csv``; JSON of names by class; JSON of counts by class, which has no names at all.
 """
 
 from __future__ import annotations
@@ -28,23 +27,18 @@ from curation.json_keys import decode_json
 from curation.sources.content import FileContent
 from curation.sources.integrity import check_unique
 from curation.sources.source import FileRecord, Images, Source
-from curation.sources.table import Split, parse_table
+from curation.sources.table import SUFFIXES as TABLES
+from curation.sources.table import parse_table
 from curation.storage import open_binary
 
 NO_NAMES = "image names: the file states counts alone"
 """Key of `Source.dropped` for a source whose images have numbers in place of names."""
 
-_TABLES = (".csv", ".tsv", ".parquet")
 _BELOW = ("", "ILSVRC/Data/CLS-LOC", "Data/CLS-LOC")
-_GROUND_TRUTH = (
-    "LOC_val_solution.csv",
-    "val.txt",
-    "caffe_ilsvrc12/val.txt",
-    "imagenet_2012_validation_synset_labels.txt",
-)
+_GROUND_TRUTH = ("LOC_val_solution.csv", "val.txt", "caffe_ilsvrc12/val.txt")
 
 
-def read_imagenet(path: Path, *, dataset: str = "imagenet", part: str, split: Split | None = None) -> Source:
+def read_imagenet(path: Path, *, dataset: str = "imagenet", part: str) -> Source:
     """Return the source at a path: a presence-only one, each image with its one class.
 
     Parameters
@@ -65,8 +59,8 @@ def read_imagenet(path: Path, *, dataset: str = "imagenet", part: str, split: Sp
     """
     if path.is_dir():
         return _from_folder(part_folder(path, part), dataset, part)
-    if path.suffix.lower() in _TABLES and not _is_solution(path):
-        return parse_table(FileContent(path), dataset=dataset, part=part, split=split)
+    if path.suffix.lower() in TABLES and not _is_solution(path):
+        return parse_table(FileContent(path), dataset=dataset, part=part)
     labelled = read_labels(path, part)
     return _source(labelled, dataset, part)
 
@@ -191,7 +185,6 @@ def _check_natives(natives: Iterable[str], where: str) -> None:
 SUFFIXES = (".jpeg", ".jpg", ".png")
 CLASSES = 1000
 _WNID = re.compile(r"n[0-9]{8}")
-_VAL_NAME = "ILSVRC2012_val_{:08d}.JPEG"
 _MOST_IMAGES = 20_000_000
 _LONGEST_LINE = 10_000
 
@@ -265,14 +258,11 @@ def _from_lines(text: str, path: Path) -> tuple[list[str], list[str]]:
     first = lines[0]
     for form, read in _LAYOUTS.items() if len(first) <= _LONGEST_LINE else ():
         if re.fullmatch(form, first):
-            # Where the place of a line says which image it means, an empty line would shift all later ones.
-            if "" in lines and read is _validation_wnids:
-                _refuse(path, lines.index("") + 1, "", "a class for every validation image")
             return read(list(filter(None, lines)), path)
     raise AnnotationFormatError(
         "The list is in no layout of ImageNet that is known",
         where=f"{path}, line 1",
-        expected="n02085620_10026.JPEG; ILSVRC2012_val_00000001.JPEG 65; ImageId,PredictionString; n02085620; or JSON",
+        expected="n02085620_10026.JPEG; ILSVRC2012_val_00000001.JPEG 65; ImageId,PredictionString; or JSON",
         found=repr(first[:80]),
     )
 
@@ -323,22 +313,9 @@ def _solution(lines: list[str], path: Path) -> tuple[list[str], list[str]]:
     return names, classes
 
 
-def _validation_wnids(lines: list[str], path: Path) -> tuple[list[str], list[str]]:
-    """Read one wnid a line, line i for validation image i."""
-    for number, line in enumerate(lines, start=1):
-        if not is_wnid(line):
-            _refuse(path, number, line, "a wnid")
-    return _numbered(len(lines)), lines
-
-
-def _numbered(count: int) -> list[str]:
-    return [_VAL_NAME.format(number) for number in range(1, count + 1)]
-
-
 _LAYOUTS: dict[str, Callable[[list[str], Path], tuple[list[str], list[str]]]] = {
     r"ImageId,PredictionString": _solution,
     r"\S.* [0-9]{1,4}": _indexed_names,
-    r"n[0-9]{8}": _validation_wnids,
     r"(?:\S+/)?n[0-9]{8}\S*\.\S+": _train_names,
 }
 """Readers by the form of a file's first line."""

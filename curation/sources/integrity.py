@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -130,48 +130,11 @@ def sound_objects(objects: Objects, policy: BadBoxes, where: Where) -> tuple[Obj
     return select(objects, keep), {f"box {reason}": int(mask.sum()) for reason, mask in reasons.items() if mask.any()}
 
 
-class LabelledBox(NamedTuple):
-    """An object of a file that names classes and does not number them.
-
-    Attributes
-    ----------
-    image : int
-        Position of its image.
-    label : str
-    box : tuple of float
-        ``x, y, w, h`` in pixels.
-    where : str
-        How errors name its record.
-    truncated, occluded, crowd : bool
-    """
-
-    image: int
-    label: str
-    box: tuple[float, float, float, float]
-    where: str
-    truncated: bool = False
-    occluded: bool = False
-    crowd: bool = False
-
-
 def check_label(label: str, where: str) -> None:
     """Raise `AnnotationFormatError` unless a text can be the name of a class."""
     if not (0 < len(label) <= _LONGEST_LABEL and label.isprintable()):
         expected = f"1 to {_LONGEST_LABEL} printable characters"
         raise AnnotationFormatError("Malformed class name", where=where, expected=expected, found=repr(label[:80]))
-
-
-def objects_of(rows: Sequence[LabelledBox], names: Sequence[str], policy: BadBoxes) -> tuple[Objects, dict[str, int]]:
-    """Return objects whose classes are positions in `names`, without bad boxes (see `sound_objects`)."""
-    number = {name: position for position, name in enumerate(names)}
-    flags = ("truncated", "occluded", "crowd")
-    objects = Objects.of(
-        [row.image for row in rows],
-        [number[row.label] for row in rows],
-        np.array([row.box for row in rows], np.float64).reshape(-1, 4),
-        **{flag: np.array([getattr(row, flag) for row in rows], np.bool_) for flag in flags},
-    )
-    return sound_objects(objects, policy, lambda row: rows[row].where)
 
 
 def _reasons(boxes: Floats, areas: Floats) -> dict[str, Bools]:

@@ -21,11 +21,10 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from curation.errors import AnnotationFormatError, DamagedFileError, ImageIdError, UsageError
+from curation.errors import AnnotationFormatError, DamagedFileError, UsageError
 from curation.ids import ImageId, check_native, native_number, native_of
-from curation.input_files import InputFile, beginning, filled_lines
-from curation.sources.content import FileContent
-from curation.sources.datasets import family, folders_in_ids, is_known, namespace_of
+from curation.input_files import InputFile, beginning
+from curation.sources.datasets import family, folders_in_ids, is_known, is_listed, namespace_of
 from curation.sources.entries import (
     BYTE_ORDER_MARK,
     LONGEST_LINE,
@@ -48,7 +47,6 @@ from curation.sources.source import Bools, FileRecord, Images, Source
 from curation.sources.stems import ANY_FILE, FILE_NAME, cells_of, matches, stems, text_of
 from curation.sources.text_lines import Lines, are_frames, are_numbers, entries_of, read_files, read_names, require_utf8
 
-FORMS = (".txt", ".csv", ".json")
 PHOTO_SUFFIX = r"\.(?:jpe?g|png)"
 _SUFFIX = re.compile(rf"{PHOTO_SUFFIX}\Z", re.IGNORECASE)
 _CLIMBING = re.compile(rb"^(?:/|.*(?:^|/)\.\.(?:/|$))", re.MULTILINE)
@@ -272,17 +270,25 @@ def _yaml(data: bytes, where: str) -> dict[str, Any]:
 def read_listed(path: Path, *, dataset: str, part: str) -> Source:
     """Return the images of a list in file order, without boxes; classes are those of the list, else folders of ids.
 
+    Of a dataset that is known by more than its lists, a line is an id alone, with or without namespace, folder and the
+    suffix of a photo. COCO's numbers get their zeros.
+
     Raises
     ------
     MissingFileError, UsageError, AnnotationFormatError
-        See `read_published` and `only_list`.
+        See `read_published` and `only_list`; or a line is no id of the dataset.
     DuplicateIdError
         An image is listed twice.
     """
     file = read_published(path)
-    listed = only_list(file)
-    natives = natives_of(listed, namespace_of(dataset), str(path))
-    check_unique(natives, "image", lambda row: f"{path}: entry {row + 1}")
+    listed, namespace = only_list(file), namespace_of(dataset)
+    natives = natives_of(listed, namespace, str(path))
+    record = FileRecord(path.name, f"sha256:{file.sha256}", file.size, len(natives))
+    if not is_listed(dataset):
+        natives = _bare_ids(listed, natives, namespace, str(path))
+    check_unique(natives, "image", lambda row: f"{path}, line {listed.lines[row]}")
+    if not is_listed(dataset):
+        return Source.of_labels(dataset, part, Images.of(natives), [], record)
     paths = listed.paths.decode().split("\n")[:-1]
     classes = list[str]()
     if listed.group_of is not None:
@@ -290,8 +296,21 @@ def read_listed(path: Path, *, dataset: str, part: str) -> Source:
     elif folders_in_ids(dataset):
         classes = [text.replace("\\", "/").rpartition("/")[0].rpartition("/")[2] for text in paths]
     images = Images.of(natives, numbers=np.arange(len(natives), dtype=np.int64), file_names=paths)
-    record = FileRecord(path.name, f"sha256:{file.sha256}", file.size, len(natives))
     return Source.of_labels(dataset, part, images, classes if all(classes) else [], record)
+
+
+def _bare_ids(listed: PublishedList, natives: Sequence[str], namespace: str, where: str) -> list[str]:
+    """Return ids of a dataset as it writes them, each from a line that holds nothing else."""
+    is_numbered = family(namespace) in ("coco", "voc")
+    texts = listed.paths.decode().split("\n")
+    for row, native in enumerate(natives):
+        is_id = native_number(native) is not None if is_numbered else ":" not in native and " " not in texts[row]
+        if not is_id or listed.labels is not None:
+            raise AnnotationFormatError(
+                "A line of the list is no image id", where=f"{where}, line {listed.lines[row]}",
+                expected=f"one id of {namespace} a line", found=ascii(texts[row][:80]),
+            )  # fmt: skip
+    return [native_of(native, namespace) for native in natives]
 
 
 def only_list(file: PublishedFile) -> PublishedList:
@@ -396,41 +415,3 @@ def bare_id(text: str) -> str:
     '2008_000008'
     """
     return _SUFFIX.sub("", PurePosixPath(text).name)
-
-
-def parse_id_list(content: FileContent, *, dataset: str, part: str) -> Source:
-    """Return the images of a list in file order, as a presence-only source without classes.
-
-    A line is an id, with or without its namespace and the suffix of a photo. COCO's numbers get their zeros.
-
-    Raises
-    ------
-    AnnotationFormatError
-        The file is not UTF-8, or a line is no id of the dataset.
-    DuplicateIdError
-        An image stands twice.
-    """
-    namespace = namespace_of(dataset)
-    lines = filled_lines(content.data, content.name, AnnotationFormatError, "The list is not UTF-8 text")
-    natives = [_native(line, namespace, f"{content.name}, line {number}") for number, line in lines]
-    check_unique(natives, "image", lambda row: f"{content.name}, line {lines[row][0]}")
-    record = FileRecord(content.name, content.sha256, content.size, len(natives))
-    return Source.of_labels(dataset, part, Images.of(natives), [], record)
-
-
-def _native(line: str, namespace: str, where: str) -> str:
-    text = line.removeprefix(f"{namespace}:")
-    native = native_of(bare_id(text), namespace)
-    try:
-        check_native(native)
-    except ImageIdError:
-        native = ""
-    numbered = family(namespace) in ("coco", "voc")
-    if not native or ":" in native or " " in native or (numbered and native_number(native) is None):
-        raise AnnotationFormatError(
-            "A line of the list is no image id",
-            where=where,
-            expected=f"one id of {namespace} a line",
-            found=repr(line[:80]),
-        )
-    return native

@@ -13,7 +13,7 @@ import numpy as np
 
 from curation.errors import AnnotationFormatError
 from curation.sources.entries import SHARE, SHOWN, Column, OddLine, PublishedList, coded, column_of, name_classes
-from curation.sources.stems import FILE_NAME, blocks_of, normalised, text_of
+from curation.sources.stems import FILE_NAME, normalised, text_of
 from curation.sources.text_lines import require_utf8
 
 PATH_COLUMNS = ("image_location", "file_name", "path", "image_id")
@@ -92,32 +92,16 @@ def read_json_lines(data: bytes, where: str) -> dict[str, Any]:
     sample = data[:_HEAD].split(b"\n")
     header, boxes = _keys([row for _, row in _decoded(msgspec.json.Decoder(), sample[:-1] or sample)])
     fields = [(f"f{place}", Any, msgspec.field(name=key, default="")) for place, key in enumerate(header)]
-    decoder = msgspec.json.Decoder(msgspec.defstruct("Row", fields, gc=False))
-    tables, numbers, odd, number = list[Any](), list[Any](), list[OddLine](), 0
-    for block in blocks_of(data, 1 << 20):
-        lines = block.count(b"\n") + (not block.endswith(b"\n"))
-        own: Any = np.arange(number + 1, number + lines + 1, dtype=np.int32)
-        try:
-            rows = decoder.decode_lines(block)
-        except (msgspec.MsgspecError, UnicodeError, RecursionError):
-            rows = []
-        if len(rows) < lines:
-            good = dict(_decoded(decoder, split := block.split(b"\n")))
-            rows, own = list(good.values()), np.array([number + place for place in good], np.int32)
-            odd += [
-                OddLine(number + place, "it is no object", ascii(line[:240].decode("utf-8", "replace"))[1:61])
-                for place, line in enumerate(split, start=1)
-                if place not in good and line.strip()
-            ]
-        cells = [
-            [value if isinstance(value, str) else _text(value) for value in map(attrgetter(name), rows)]
-            for name, *_ in fields
-        ]
-        tables.append(pyarrow.table([pyarrow.array(one, pyarrow.string()) for one in cells], header))
-        numbers.append(own)
-        number += lines
-    table = pyarrow.concat_tables(tables)
-    return {"form": "json lines"} | _lists_of(table, np.concatenate(numbers), odd, len(odd), where, boxes=boxes)
+    lines = data.split(b"\n")
+    rows = dict(_decoded(msgspec.json.Decoder(msgspec.defstruct("Row", fields, gc=False)), lines))
+    odd = [
+        OddLine(number, "it is no object", ascii(line[:240].decode("utf-8", "replace"))[1:61])
+        for number, line in enumerate(lines, start=1)
+        if number not in rows and line.strip()
+    ]
+    cells = [pyarrow.array(map(_text, map(attrgetter(name), rows.values())), pyarrow.string()) for name, *_ in fields]
+    numbers = np.array(list(rows), np.int32)
+    return {"form": "json lines"} | _lists_of(pyarrow.table(cells, header), numbers, odd, len(odd), where, boxes=boxes)
 
 
 def _decoded(decoder: msgspec.json.Decoder[Any], lines: Sequence[bytes]) -> Iterator[tuple[int, Any]]:

@@ -25,9 +25,6 @@ POSES = ("", "Unspecified", "Frontal", "Rear", "Left", "Right")
 """VOC poses; `Objects.pose` indexes this tuple, 0 where the file states none."""
 
 
-_WITHOUT_IDS = ("bdd100k", "mtsd")
-"""Datasets whose own JSON files name classes and do not number them."""
-
 BOX_ORIGINS = ("", "xclick", "activemil")
 """How a box of Open Images came about; `Objects.origin` indexes this tuple, 0 where the file states none of these."""
 
@@ -323,7 +320,7 @@ class Source:
         """Whether `Categories.numbers` are the dataset's own (COCO JSON, CUB-200); other readers count the names."""
         kind = family(self.dataset)
         is_json = any(file.name.casefold().endswith((".json", ".json.gz")) for file in self.files)
-        return kind not in _WITHOUT_IDS and (kind == "cub200" or is_json)
+        return kind == "cub200" or (is_json and kind != "mtsd")
 
     def require_objects(self, purpose: str) -> Objects:
         """Return the objects, or raise `PresenceOnlyError` naming what needs them."""

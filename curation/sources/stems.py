@@ -132,7 +132,7 @@ def distinct(texts: bytes) -> bytes:
     if not (column[1:] > column[:-1]).all():
         column = np.sort(column)
         column = column[np.concatenate([[True], column[1:] != column[:-1]])]
-    return column.tobytes().translate(None, b"\0")
+    return bytes(column).translate(None, b"\0")
 
 
 def blocks_of(text: bytes, size: int = _BLOCK) -> Iterator[bytes]:

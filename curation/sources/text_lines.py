@@ -8,8 +8,8 @@ name the image together.
 from __future__ import annotations
 
 import re
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -38,7 +38,8 @@ _LABEL = f"^-?[0-9]{{1,{LABEL_DIGITS}}}$"
 _LINE_FEED = 10
 
 
-class Lines(NamedTuple):
+@dataclass(frozen=True)
+class Lines:
     """The entries of a text; `before` is what would stand before a label."""
 
     cells: Any
@@ -59,11 +60,12 @@ class Lines(NamedTuple):
 
     def at(self, rows: Bools) -> Lines:
         """Return some of the lines."""
-        return Lines(*(column.take(np.flatnonzero(rows)) for column in self))
+        return Lines(**{name: column.take(np.flatnonzero(rows)) for name, column in vars(self).items()})
 
 
 def _first(rows: Bools) -> list[int]:
-    return np.flatnonzero(rows)[:SHOWN].tolist()
+    found: list[int] = np.flatnonzero(rows)[:SHOWN].tolist()
+    return found
 
 
 def _shown(cells: Any, row: int) -> str:

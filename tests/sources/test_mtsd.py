@@ -14,7 +14,7 @@ from curation.errors import (
     PathEscapeError,
     UsageError,
 )
-from curation.sources.mtsd import OTHER_SIGN, read_mtsd
+from curation.sources.mtsd import OTHER_SIGN
 from curation.sources.opening import open_source, parts_at
 from curation.sources.source import Source
 from curation.sources.source_specs import Seam
@@ -69,6 +69,10 @@ def write(root: Path, photos: dict[str, Any] = PHOTOS) -> Path:
     for key, photo in photos.items():
         (root / "annotations" / f"{key}.json").write_text(json.dumps(photo))
     return root
+
+
+def read_mtsd(root: Path, part: str, **options: Any) -> Source:
+    return open_source(root, dataset="mtsd", part=part, cache=False, **options)
 
 
 def boxes(source: Source) -> list[list[float]]:
@@ -194,7 +198,7 @@ def test_absent_folders_splits_and_policies_are_told(tmp_path: Path) -> None:
         read_mtsd(root, "val")
     assert caught.value.expected == "train, test"
     with pytest.raises(UsageError, match="seams"):
-        read_mtsd(root, "train", seam="wrap")  # type: ignore[arg-type]
+        read_mtsd(root, "train", seam="wrap")
 
 
 @real_files("cub200_and_signs")

@@ -4,6 +4,7 @@ import csv
 import gzip
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,11 +20,14 @@ from curation.errors import (
 )
 from curation.evaluation.problem import classes_of_source
 from curation.evaluation.truth import ground_truth
-from curation.sources.openimages import read_openimages
 from curation.sources.opening import open_source, parts_at
 from curation.sources.source import Objects, Source
 from tests.real_files import real_files
 from tests.sources.openimages_files import DESCRIPTIONS, HEADER, ROWS, write_boxes, write_openimages
+
+
+def read_openimages(path: Path, part: str = "", **options: Any) -> Source:
+    return open_source(path, dataset="openimages", part=part, cache=False, **options)
 
 
 def objects_of(source: Source) -> Objects:
@@ -193,7 +197,7 @@ def test_a_malformed_row_is_refused_under_every_policy(tmp_path: Path, row: str,
     root = write_openimages(tmp_path, [ROWS[0], ROWS[2], row])
     for bad_boxes in ("error", "drop"):
         with pytest.raises(AnnotationFormatError, match=message) as caught:
-            read_openimages(root, "train", bad_boxes=bad_boxes)  # type: ignore[arg-type]
+            read_openimages(root, "train", bad_boxes=bad_boxes)
         assert caught.value.where == "train-annotations-bbox.csv: row 4"
 
 

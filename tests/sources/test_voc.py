@@ -158,15 +158,15 @@ MALFORMED = {
     "deep": ("<annotation>" + "<a>" * 100_000 + "</a>" * 100_000 + "</annotation>", "nested"),
     "long text": (document(DOG).replace("dog", "d" * 10_000), "too long"),
     "name twice": (document(DOG.replace("<pose>", "<name>cat</name><pose>")), "twice"),
-    "no name": (document(an_object(name="")), "lacks <name>"),
-    "no corner": (document(DOG.replace("<xmin>48</xmin>", "")), "lacks <xmin>"),
-    "no box": (document("<object><name>dog</name></object>"), "lacks <xmin>"),
-    "corner in words": (document(an_object(xmin="ten")), "<xmin> is not a number"),
-    "difficult 2": (document(an_object(difficult=2)), "unknown <difficult>"),
-    "strange pose": (document(an_object(pose="Sideways")), "unknown <pose>"),
+    "no name": (document(an_object(name="")), "length >= 1 - at `name`"),
+    "no corner": (document(DOG.replace("<xmin>48</xmin>", "")), "required field `xmin`"),
+    "no box": (document("<object><name>dog</name></object>"), "required field `xmin`"),
+    "corner in words": (document(an_object(xmin="ten")), "float.* at `xmin`"),
+    "difficult 2": (document(an_object(difficult=2)), "at `difficult`"),
+    "strange pose": (document(an_object(pose="Sideways")), "at `pose`"),
     "unknown class": (document(DOG, an_object(name="unicorn")), "class that voc2007 does not have"),
-    "width in words": (document(DOG, size="<width>wide</width><height>1</height>"), "<width> is not a whole number"),
-    "huge width": (document(DOG, size="<width>99999999999</width>"), "<width> is not a whole number"),
+    "width in words": (document(DOG, size="<width>wide</width><height>1</height>"), "int.* at `width`"),
+    "huge width": (document(DOG, size="<width>99999999999</width>"), "int.* at `width`"),
 }
 
 

@@ -1,12 +1,10 @@
-"""Reader of Open Images' box CSVs: `read_openimages`.
+"""Reader of Open Images' box CSVs: `parse_openimages`.
 
 A part is a CSV of boxes (16 million rows for train) and, beside it, what is there of: descriptions of the classes, a
 list of the images (those without a box included), and a table of image sizes, which Open Images does not publish.
 """
 
 from __future__ import annotations
-
-from pathlib import Path
 
 import numpy as np
 
@@ -15,7 +13,6 @@ from curation.sources.integrity import check_policy, select
 from curation.sources.openimages.boxes import LEAVES_OUT, read_boxes
 from curation.sources.openimages.files import (
     OpenImagesContent,
-    locate_openimages,
     places_of,
     read_descriptions,
     read_image_list,
@@ -25,9 +22,7 @@ from curation.sources.source import Categories, FileRecord, Images, Objects, Sou
 from curation.sources.source_specs import BadBoxes
 
 
-def read_openimages(
-    path: Path, part: str = "", *, dataset: str = "openimages", bad_boxes: BadBoxes = "error"
-) -> Source:
+def parse_openimages(content: OpenImagesContent, *, dataset: str, bad_boxes: BadBoxes = "error") -> Source:
     """Return the source that a box CSV of Open Images holds, group-of boxes included as `Objects.crowd`.
 
     Where the size of an image is known its boxes are in pixels: ``XMin*W, YMin*H, (XMax-XMin)*W, (YMax-YMin)*H``, not
@@ -36,13 +31,11 @@ def read_openimages(
 
     Parameters
     ----------
-    path : Path
-        A box CSV; or a root that holds ``PART-annotations-bbox.csv`` or ``oidv6-PART-annotations-bbox.csv``, itself or
-        in ``annotations``, ``csv`` or ``PART``, or FiftyOne's ``PART/labels/detections.csv``. In the same
+    content : OpenImagesContent
+        Of a box CSV; or of a root that holds ``PART-annotations-bbox.csv`` or ``oidv6-PART-annotations-bbox.csv``,
+        itself or in ``annotations``, ``csv`` or ``PART``, or FiftyOne's ``PART/labels/detections.csv``. In the same
         folders are looked for: ``class-descriptions-boxable.csv``, ``PART-images-boxable-with-rotation.csv`` or
         ``PART-images-with-rotation.csv``, and ``PART-image-sizes.csv`` (``image_id,width,height``).
-    part : str
-        ``train``, ``validation`` or ``test``; by default what the file's name says or the root offers alone.
     bad_boxes : {"error", "drop"}
         Whether a box that is not finite, not within 0 to 1 or negative in size, that is of a class without
         description, or on an image that the list lacks stops the reading or is left out and counted in
@@ -50,24 +43,16 @@ def read_openimages(
 
     Raises
     ------
-    MissingFileError, UsageError
-        There is no box file, or more than one.
     AnnotationFormatError, DuplicateIdError, DanglingIdError, BoxError
         A file is not what it should be; the error names the row.
     """
-    content = OpenImagesContent(locate_openimages(path, part))
-    return parse_openimages(content, dataset=dataset, bad_boxes=bad_boxes)
-
-
-def parse_openimages(content: OpenImagesContent, *, dataset: str, bad_boxes: BadBoxes = "error") -> Source:
-    """Return the source in files that were found already (see `read_openimages`)."""
     check_policy(bad_boxes)
     names = read_descriptions(content.descriptions) if content.descriptions else None
-    rows = read_boxes(content.boxes, None if names is None else tuple(names), bad_boxes)
+    rows = read_boxes(content.files["boxes"], None if names is None else tuple(names), bad_boxes)
     ids, image, dropped = rows.ids, rows.image, dict(rows.dropped)
     keep = np.ones(len(image), np.bool_)
-    if content.images is not None:
-        ids = read_image_list(content.images)
+    if "images" in content.files:
+        ids = read_image_list(content.files["images"])
         image = places_of(rows.ids, ids)[image]
         keep = image >= 0
     if unlisted := len(keep) - int(keep.sum()):
@@ -75,15 +60,15 @@ def parse_openimages(content: OpenImagesContent, *, dataset: str, bad_boxes: Bad
         if bad_boxes == "error":
             raise DanglingIdError(
                 "A box is on an image that the list of images lacks",
-                where=f"{content.boxes.name}: row {rows.numbers[row] + 1}",
-                expected=f"an image of {content.images.name if content.images else ''}",
+                where=f"{content.files['boxes'].name}: row {rows.numbers[row] + 1}",
+                expected=f"an image of {content.files['images'].name}",
                 found=f"{rows.ids[int(rows.image[row])]} ({unlisted} such boxes)",
                 hint=LEAVES_OUT,
             )
         dropped["box on an image that is not listed"] = unlisted
     sizes, n_sizes = np.zeros((len(ids), 2), np.int32), 0
-    if content.sizes is not None:
-        sized, pixels = read_sizes(content.sizes)
+    if "sizes" in content.files:
+        sized, pixels = read_sizes(content.files["sizes"])
         # The table may speak of some of the images, or of more: photos are seldom all at hand.
         place, n_sizes = places_of(ids, sized), len(sized)
         sizes[place >= 0] = pixels[place[place >= 0]]
@@ -93,8 +78,7 @@ def parse_openimages(content: OpenImagesContent, *, dataset: str, bad_boxes: Bad
             # Column by column: another copy of the boxes of train would take half a gigabyte.
             rows.boxes[:, side] *= factors[image, side % 2]
     objects = Objects.of(image, rows.category, rows.boxes, numbers=rows.numbers, **rows.columns)
-    read = {content.boxes: rows.rows, content.descriptions: len(names or ()), content.images: len(ids)}
-    read[content.sizes] = n_sizes
+    read = {"boxes": rows.rows, "descriptions": len(names or ()), "images": len(ids), "sizes": n_sizes}
     return Source.of(
         dataset,
         content.part,
@@ -106,7 +90,7 @@ def parse_openimages(content: OpenImagesContent, *, dataset: str, bad_boxes: Bad
         ),
         categories=Categories.counted(rows.labels if names is None else tuple(names.values()), rows.labels),
         objects=select(objects, keep) if unlisted else objects,
-        files=tuple(FileRecord(one.name, one.sha256, one.size, n) for one, n in read.items() if one is not None),
+        files=tuple(FileRecord(one.name, one.sha256, one.size, read[kind]) for kind, one in content.each().items()),
         dropped=dropped,
         unit_boxes=True,
     )
