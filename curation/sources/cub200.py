@@ -10,7 +10,7 @@ import numpy as np
 from curation.errors import AnnotationFormatError, DanglingIdError, MissingFileError, UsageError
 from curation.input_files import utf8_text
 from curation.sources.content import SmallFiles, check_name
-from curation.sources.integrity import check_policy, check_unique, sound_objects
+from curation.sources.integrity import check_unique, sound_objects
 from curation.sources.source import Categories, Floats, Images, Int64s, Objects, Source
 from curation.sources.source_specs import BadBoxes
 
@@ -53,7 +53,6 @@ def parse_cub200(content: SmallFiles, *, dataset: str, part: str, bad_boxes: Bad
     AnnotationFormatError, DuplicateIdError, DanglingIdError, BoxError
         A file is not what it should be, or lacks an image; the error names the line.
     """
-    check_policy(bad_boxes)
     if part not in ("", *PARTS):
         raise UsageError("CUB-200-2011 has no such part", expected=", ".join(PARTS), found=repr(part)[:60])
     images = _rows(content, _IMAGES)

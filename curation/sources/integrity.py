@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from curation.errors import AnnotationFormatError, BoxError, DanglingIdError, DuplicateIdError, UsageError
+from curation.errors import AnnotationFormatError, BoxError, DanglingIdError, DuplicateIdError
 from curation.sources.source import Bools, Floats, Int32s, Int64s, Objects
 from curation.sources.source_specs import BadBoxes
 
@@ -106,7 +106,6 @@ def sound_objects(objects: Objects, policy: BadBoxes, where: Where) -> tuple[Obj
     BoxError
         A box is bad and the policy is ``error``.
     """
-    check_policy(policy)
     boxes, areas = objects.boxes, objects.areas
     # One pass over the extremes clears a sound file; a NaN fails every comparison.
     if not len(boxes) or (
@@ -148,9 +147,3 @@ def select(objects: Objects, keep: Bools | Int32s | Int64s) -> Objects:
     """Return the objects under a mask, or at some rows."""
     columns: dict[str, Any] = {column.name: getattr(objects, column.name) for column in fields(objects)}
     return replace(objects, **{name: values[keep] for name, values in columns.items() if values is not None})
-
-
-def check_policy(policy: str) -> None:
-    """Raise `UsageError` unless a policy for bad boxes is ``error`` or ``drop``."""
-    if policy not in ("error", "drop"):
-        raise UsageError("Unknown policy for bad boxes", expected="error or drop", found=repr(policy)[:60])

@@ -9,18 +9,16 @@ from typing import Annotated, Any, NamedTuple
 import msgspec
 import numpy as np
 
-from curation.errors import AnnotationFormatError, MissingFileError, UsageError
+from curation.errors import AnnotationFormatError, MissingFileError
 from curation.json_keys import decode_json
 from curation.sources.content import SmallFiles, listed_names, paths_below
-from curation.sources.integrity import check_policy, sound_objects
+from curation.sources.integrity import sound_objects
 from curation.sources.source import Categories, Images, Objects, Source
 from curation.sources.source_specs import BadBoxes, Seam
 from curation.storage import inside, read_bytes
 
 OTHER_SIGN = "other-sign"
 """The label of a sign of none of the 400 classes."""
-
-SEAMS = ("drop", "split", "widest")
 
 _BELOW = ("", "mtsd_v2_fully_annotated", "mtsd_fully_annotated")
 
@@ -120,9 +118,6 @@ def parse_mtsd(
     AnnotationFormatError, DuplicateIdError, BoxError
         A file is not what it should be; the error names it.
     """
-    check_policy(bad_boxes)
-    if seam not in SEAMS:
-        raise UsageError("Unknown policy for seams", expected=", ".join(SEAMS), found=repr(seam)[:60])
     split, *annotations = content.data
     keys = listed_names(content.data[split], split)
     what, expected = "The annotation file is malformed", "width, height, ispano and objects with label and bbox"

@@ -9,6 +9,7 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
+from curation.arguments import checked
 from curation.errors import MissingFileError, UsageError
 from curation.sources.cache import Cache, Stamp, cache_key, default_folder, frozen
 from curation.sources.coco import parse_coco
@@ -18,7 +19,6 @@ from curation.sources.cub200 import PARTS as CUB200_PARTS
 from curation.sources.cub200 import locate_cub200, parse_cub200
 from curation.sources.datasets import family, is_listed
 from curation.sources.imagenet import read_imagenet
-from curation.sources.integrity import check_policy
 from curation.sources.mtsd import locate_mtsd, mtsd_names, mtsd_parts, parse_mtsd
 from curation.sources.openimages import parse_openimages
 from curation.sources.openimages.files import OpenImagesContent, is_box_file, locate_openimages, offered_parts
@@ -33,6 +33,7 @@ _LARGE = 100 << 20
 _WRITERS: dict[str, Thread] = {}
 
 
+@checked
 def open_source(
     path: Path,
     *,
@@ -69,7 +70,6 @@ def open_source(
     SourceError
         The files are not what they should be.
     """
-    check_policy(bad_boxes)
     if _is_list(path, dataset):
         return frozen(read_listed(path, dataset=dataset, part=part))
     if family(dataset) == "imagenet" and path.exists():

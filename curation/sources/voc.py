@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
-from typing import Annotated, Literal, NoReturn, TypeVar
+from typing import Annotated, Literal, NamedTuple, NoReturn, TypeVar
 from xml.etree.ElementTree import Element, ParseError, fromstring
 from xml.parsers.expat import ExpatError
 
@@ -19,7 +18,7 @@ from curation.errors import AnnotationFormatError, MissingFileError
 from curation.input_files import utf8_text
 from curation.sources.content import SmallFiles, check_name, record_of_many
 from curation.sources.datasets import VOC_NAMES, namespace_of
-from curation.sources.integrity import Where, check_policy, check_unique, sound_objects
+from curation.sources.integrity import Where, check_unique, sound_objects
 from curation.sources.source import POSES, Categories, Images, Objects, Source
 from curation.sources.source_specs import BadBoxes
 from curation.storage import inside, read_bytes
@@ -28,8 +27,7 @@ _SETS = "ImageSets/Main"
 _XML = "Annotations"
 _POSITION = {pose.lower(): position for position, pose in enumerate(POSES)}
 _FLAGS = ("difficult", "truncated", "occluded")
-_CORNERS = ("xmin", "ymin", "xmax", "ymax")
-_OF_OBJECT = frozenset(("name", "pose", "truncated", "difficult", "occluded"))
+_OF_OBJECT = frozenset(("name", "pose", "truncated", "difficult", "occluded", "xmin", "ymin", "xmax", "ymax"))
 _LARGEST_XML = 16 << 20
 _LONGEST_TEXT = 4096
 _DEEPEST = 64
@@ -110,8 +108,7 @@ def voc_names(root: Path, part: str) -> tuple[str, ...]:
     return (where, *(f"{_XML}/{stem}.xml" for stem in stems))
 
 
-@dataclass(slots=True)
-class VocRecord:
+class VocRecord(NamedTuple):
     """The fields of one annotation file as texts; an element that is absent has no entry.
 
     Attributes
@@ -123,8 +120,8 @@ class VocRecord:
         ``xmax``, ``ymax``. What stands below ``part`` (person layout) is not among them.
     """
 
-    image: dict[str, str] = field(default_factory=dict)
-    objects: list[dict[str, str]] = field(default_factory=list)
+    image: dict[str, str]
+    objects: list[dict[str, str]]
 
 
 def _tree(data: bytes) -> Element:
@@ -161,21 +158,14 @@ def decode_voc(data: bytes, name: str) -> VocRecord:
         _refuse(what, name, f"<{root.tag[:60]}>", "an element <annotation>")
     if data.count(b"/") >= _DEEPEST:
         _check_depth(root, name)
-    record = VocRecord()
-    for element in root:
-        if element.tag == "object":
-            fields: dict[str, str] = {}
-            record.objects.append(fields)
-            for child in element:
-                if child.tag in _OF_OBJECT:
-                    _take(child, fields, name)
-                elif child.tag == "bndbox":
-                    _take_each(child, _CORNERS, fields, name)
-        elif element.tag == "size":
-            _take_each(element, ("width", "height"), record.image, name)
-        elif element.tag == "filename":
-            _take(element, record.image, name)
-    return record
+    sizes = (child for size in root.iterfind("size") for child in size)
+    return VocRecord(
+        _fields((*root, *sizes), ("filename", "width", "height"), name),
+        [
+            _fields((*element, *(corner for box in element.iterfind("bndbox") for corner in box)), _OF_OBJECT, name)
+            for element in root.iterfind("object")
+        ],
+    )
 
 
 def _check_depth(root: Element, name: str) -> None:
@@ -187,21 +177,19 @@ def _check_depth(root: Element, name: str) -> None:
         _refuse(what, name, f"<{level[0].tag[:60]}>", f"{_DEEPEST} levels")
 
 
-def _take_each(element: Element, names: Sequence[str], into: dict[str, str], where: str) -> None:
-    for child in element:
-        if child.tag in names:
-            _take(child, into, where)
-
-
-def _take(element: Element, into: dict[str, str], where: str) -> None:
-    """Keep the text of an element under its tag."""
-    text = "".join(element.itertext()).strip() if len(element) else (element.text or "").strip()
-    if element.tag in into:
-        _refuse(f"<{element.tag}> stands twice", where, text[:60], "each field once")
-    if len(text) > _LONGEST_TEXT:
-        what = f"The text of <{element.tag}> is too long"
-        _refuse(what, where, f"{len(text):,}", f"{_LONGEST_TEXT} characters")
-    into[element.tag] = text
+def _fields(elements: Iterable[Element], names: Collection[str], where: str) -> dict[str, str]:
+    """Return the text of each element of some names, by its name."""
+    fields: dict[str, str] = {}
+    for element in elements:
+        if element.tag in names:
+            text = "".join(element.itertext()).strip() if len(element) else (element.text or "").strip()
+            if element.tag in fields:
+                _refuse(f"<{element.tag}> stands twice", where, text[:60], "each field once")
+            if len(text) > _LONGEST_TEXT:
+                what = f"The text of <{element.tag}> is too long"
+                _refuse(what, where, f"{len(text):,}", f"{_LONGEST_TEXT} characters")
+            fields[element.tag] = text
+    return fields
 
 
 _Flag = Literal["", "0", "1"]
@@ -236,7 +224,6 @@ def parse_voc(content: SmallFiles, *, dataset: str, part: str, bad_boxes: BadBox
     """Return the source in files that are in memory already (see `read_voc`)."""
     from tqdm import tqdm
 
-    check_policy(bad_boxes)
     namespace_of(dataset)
     listed, *names = content.data
     records = [

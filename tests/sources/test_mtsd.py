@@ -197,7 +197,7 @@ def test_absent_folders_splits_and_policies_are_told(tmp_path: Path) -> None:
     with pytest.raises(MissingFileError, match="no split") as caught:
         read_mtsd(root, "val")
     assert caught.value.expected == "train, test"
-    with pytest.raises(UsageError, match="seams"):
+    with pytest.raises(UsageError, match="seam"):
         read_mtsd(root, "train", seam="wrap")
 
 

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from curation.errors import AnnotationFormatError, BoxError, DanglingIdError
-from curation.sources.openimages import streamed_csv
-from curation.sources.openimages.boxes import BoxRows, read_boxes
+from curation.sources.openimages import BoxRows, read_boxes, streamed_csv
 from curation.sources.openimages.streamed_csv import StreamedCsv
 from tests.sources.openimages_files import HEADER, ROWS, write_boxes
 
@@ -75,12 +74,6 @@ def test_one_changed_character_is_refused_or_changes_its_cell_alone(
     row = changed.split(",")
     assert found.ids[int(found.image[1])].as_py() == row[0]
     assert found.boxes[1, :2].tolist() == [float(row[4]), float(row[6])]
-
-
-def test_keys_are_learned_in_the_order_of_their_rows(tmp_path: Path) -> None:
-    found = rows_of(tmp_path, "".join(f"{ROWS[row]}\n" for row in (2, 0, 3, 1, 2)), None)
-    assert found.category.tolist() == [0, 1, 2, 1, 0]
-    assert found.labels == ("/m/0bt9lr", "/m/01g317", "/m/01yrx")
 
 
 @pytest.mark.parametrize("bad", [ROWS[0][:60], ROWS[0] + ",0", ROWS[0].replace("0.195312", "wide"), HEADER])

@@ -61,7 +61,7 @@ def test_each_layout_finds_its_reader(tmp_path: Path, parses: list[str]) -> None
 def test_compressed_files_and_byte_order_marks_change_nothing_but_the_digest(tmp_path: Path, packed: bool) -> None:
     write_coco(tmp_path / "a.json")
     (tmp_path / "a.csv").write_text("image,class\na,dog\nb,cat\n")
-    (tmp_path / "a.txt").write_text("a\nb\n")
+    (tmp_path / "a.txt").write_text("a1\nb2\n")
     for suffix in (".json", ".csv", ".txt"):
         path = tmp_path / f"a{suffix}"
         plain = open_source(path, dataset="mine", part="", cache=False)

@@ -6,20 +6,50 @@ list of the images (those without a box included), and a table of image sizes, w
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
+from itertools import chain
+from typing import Any, NamedTuple
+
 import numpy as np
 
-from curation.errors import DanglingIdError
-from curation.sources.integrity import check_policy, select
-from curation.sources.openimages.boxes import LEAVES_OUT, read_boxes
+from curation.errors import AnnotationFormatError, BoxError, DanglingIdError
+from curation.sources.integrity import select
 from curation.sources.openimages.files import (
+    COORDINATES,
+    REQUIRED,
     OpenImagesContent,
+    check_ids,
     places_of,
     read_descriptions,
     read_image_list,
     read_sizes,
 )
-from curation.sources.source import Categories, FileRecord, Images, Objects, Source
+from curation.sources.openimages.streamed_csv import StreamedCsv
+from curation.sources.source import (
+    BOX_ORIGINS,
+    Bools,
+    Categories,
+    FileRecord,
+    Floats,
+    Images,
+    Int32s,
+    Int64s,
+    Objects,
+    Source,
+)
 from curation.sources.source_specs import BadBoxes
+
+_FLAGS = {
+    "occluded": "IsOccluded",
+    "truncated": "IsTruncated",
+    "crowd": "IsGroupOf",
+    "depiction": "IsDepiction",
+    "inside": "IsInside",
+}
+"""Column of the file by name in `Objects`."""
+_ALWAYS = ("occluded", "truncated", "crowd")
+_UNSTATED, _EMPTY = -1, 2
+_LEAVES_OUT = "--on-error boxes=drop (bad_boxes='drop') leaves such boxes out and counts them"
 
 
 def parse_openimages(content: OpenImagesContent, *, dataset: str, bad_boxes: BadBoxes = "error") -> Source:
@@ -46,7 +76,6 @@ def parse_openimages(content: OpenImagesContent, *, dataset: str, bad_boxes: Bad
     AnnotationFormatError, DuplicateIdError, DanglingIdError, BoxError
         A file is not what it should be; the error names the row.
     """
-    check_policy(bad_boxes)
     names = read_descriptions(content.descriptions) if content.descriptions else None
     rows = read_boxes(content.files["boxes"], None if names is None else tuple(names), bad_boxes)
     ids, image, dropped = rows.ids, rows.image, dict(rows.dropped)
@@ -63,7 +92,7 @@ def parse_openimages(content: OpenImagesContent, *, dataset: str, bad_boxes: Bad
                 where=f"{content.files['boxes'].name}: row {rows.numbers[row] + 1}",
                 expected=f"an image of {content.files['images'].name}",
                 found=f"{rows.ids[int(rows.image[row])]} ({unlisted} such boxes)",
-                hint=LEAVES_OUT,
+                hint=_LEAVES_OUT,
             )
         dropped["box on an image that is not listed"] = unlisted
     sizes, n_sizes = np.zeros((len(ids), 2), np.int32), 0
@@ -94,3 +123,193 @@ def parse_openimages(content: OpenImagesContent, *, dataset: str, bad_boxes: Bad
         dropped=dropped,
         unit_boxes=True,
     )
+
+
+class BoxRows(NamedTuple):
+    """The rows of a box CSV, in file order, without those that were left out.
+
+    Attributes
+    ----------
+    ids : pyarrow.StringArray
+        Image ids, each once, in the order of their first row.
+    labels : tuple of str
+        Class keys (MIDs): those that were given, or else those that occur, in the order of their first row.
+    image, category : ndarray of int32, shape (m,)
+        Positions in `ids` and `labels`.
+    boxes : ndarray of float64, shape (m, 4)
+        ``x, y, w, h`` as shares of the image, 0 to 1, w and h the differences of the file's corners.
+    numbers : ndarray of int64, shape (m,)
+        Rows of the file, 1 for the first after the header.
+    columns : dict of str to ndarray
+        Columns of `Objects` by name: the flags, ``confidence`` and ``origin``, where the file has them.
+    rows : int
+        Rows read, those included that were left out.
+    dropped : dict of str to int
+    """
+
+    ids: Any
+    labels: tuple[str, ...]
+    image: Int32s
+    category: Int32s
+    boxes: Floats
+    numbers: Int64s
+    columns: dict[str, Any]
+    rows: int
+    dropped: dict[str, int]
+
+
+def read_boxes(file: StreamedCsv, labels: tuple[str, ...] | None, bad_boxes: BadBoxes) -> BoxRows:
+    """Return the boxes of a file, read batch by batch.
+
+    Parameters
+    ----------
+    labels : tuple of str or None
+        The class keys there are; None: those that occur.
+    bad_boxes : {"error", "drop"}
+        Whether a box with a coordinate that is not finite or not within 0 to 1, with ``XMin > XMax`` or ``YMin >
+        YMax``, or of a class that `labels` lacks stops the reading or is left out and counted.
+
+    Raises
+    ------
+    AnnotationFormatError
+        A column is missing, an image id is not sixteen digits of 0-9a-f, a flag is not -1, 0 or 1, a row is malformed.
+    BoxError, DanglingIdError
+        See `bad_boxes`.
+    """
+    import pyarrow
+
+    file.require(REQUIRED)
+    words = pyarrow.dictionary(pyarrow.int32(), pyarrow.string())
+    known = {"ImageID": pyarrow.string(), "LabelName": words, "Source": words, "Confidence": pyarrow.float32()}
+    known |= dict.fromkeys(COORDINATES, pyarrow.float64()) | dict.fromkeys(_FLAGS.values(), pyarrow.int8())
+    types = {name: kind for name, kind in known.items() if name in file.header}
+    nothing = pyarrow.RecordBatch.from_pylist([], schema=pyarrow.schema(types))
+    place = {key: number for number, key in enumerate(labels or ())}
+    origins = {name: number for number, name in enumerate(BOX_ORIGINS)}
+    parts, ids, left_out = defaultdict[str, list[Any]](list), list[Any](), list[Int64s]()
+    dropped, rows = Counter[str](), 0
+    for batch in chain([nothing], file.batches(types)):
+        where = _Where(file, rows)
+        texts, lengths = _runs(batch.column("ImageID"), where)
+        places = np.arange(len(lengths), dtype=np.int32) + sum(map(len, ids))
+        found: dict[str, Any] = {"image": np.repeat(places, lengths)}
+        ids.append(texts)
+        found["category"] = _coded(batch.column("LabelName"), place, learns=labels is None)
+        corners = [batch.column(name).to_numpy(zero_copy_only=False) for name in COORDINATES]
+        found["boxes"], keep = _sound(corners, found["category"], where, bad_boxes, dropped)
+        stated = _stated(batch, where)
+        if "Source" in types:
+            stated["origin"] = _coded(batch.column("Source"), origins).astype(np.int8)
+        for name, column in (found | stated).items():
+            kept = column if keep is None else column[keep]
+            if name in _FLAGS:
+                unstated = int(np.count_nonzero(kept == _UNSTATED))
+                dropped[f"{_FLAGS[name]} flags that are not stated (read as 0)"] += unstated
+                kept = kept == 1
+            parts[name].append(kept)
+        left_out.append(np.flatnonzero(() if keep is None else ~keep) + rows)
+        rows += len(batch)
+    columns = {name: np.concatenate(parts.pop(name)) for name in list(parts)}
+    if "origin" in columns:
+        dropped["Source words of no known kind"] = int((columns["origin"] < 0).sum())
+        columns["origin"] = np.maximum(columns["origin"], 0)
+    gone, numbers = np.concatenate(left_out), np.arange(1, rows + 1, dtype=np.int64)
+    every = pyarrow.concat_arrays(ids).dictionary_encode()
+    return BoxRows(
+        ids=every.dictionary,
+        labels=tuple(place),
+        image=every.indices.to_numpy()[columns.pop("image")],
+        category=columns.pop("category"),
+        boxes=columns.pop("boxes"),
+        numbers=np.delete(numbers, gone) if len(gone) else numbers,
+        columns=columns,
+        rows=rows,
+        dropped={reason: count for reason, count in sorted(dropped.items()) if count},
+    )
+
+
+class _Where(NamedTuple):
+    """Names the rows of a batch that stand behind others."""
+
+    file: StreamedCsv
+    before: int
+
+    def __call__(self, row: int) -> str:
+        return f"{self.file.name}: row {self.before + row + 2}"
+
+
+def _runs(column: Any, where: _Where) -> tuple[Any, Int64s]:
+    """Return each run of equal ids and its length."""
+    from pyarrow import compute
+
+    runs = compute.run_end_encode(column)
+    lengths: Int64s = np.diff(runs.run_ends.to_numpy(), prepend=0)
+    check_ids(runs.values, lambda run: where(int(lengths[:run].sum())))
+    return runs.values, lengths
+
+
+def _coded(words: Any, place: dict[str, int], *, learns: bool = False) -> Int32s:
+    """Return the place of each word of a dictionary array, -1 for a strange one; or learn it in the order of rows."""
+    keys = words.dictionary.to_pylist()
+    places = [place.setdefault(key, len(place)) if learns else place.get(key, -1) for key in keys]
+    found: Int32s = np.array([*places, -1], np.int32)[words.indices.to_numpy()]
+    return found
+
+
+def _sound(
+    corners: list[Floats], category: Int32s, where: _Where, bad_boxes: BadBoxes, dropped: Counter[str]
+) -> tuple[Floats, Bools | None]:
+    """Return the boxes of some rows, and which of them to keep; None: all."""
+    left, right, top, bottom = corners
+    # Of two corners that are not finite numpy would warn.
+    with np.errstate(invalid="ignore"):
+        boxes = np.stack([left, top, right - left, bottom - top], axis=1)
+    # Minima and maxima clear a sound batch; a NaN fails every comparison.
+    if not len(category) or (max(right.max(), bottom.max()) <= 1 and min(boxes.min(), category.min()) >= 0):
+        return boxes, None
+    all_corners = np.stack(corners)
+    bad = {
+        "not finite": ~np.isfinite(all_corners).all(axis=0),
+        "not within 0 to 1": ~((all_corners >= 0) & (all_corners <= 1)).all(axis=0),
+        "negative in size": (boxes[:, 2:] < 0).any(axis=1),
+        "of a class without description": category < 0,
+    }
+    keep, first = np.ones(len(boxes), np.bool_), dict[str, int]()
+    for reason, mask in bad.items():
+        # Of several reasons a box has the first.
+        mask &= keep
+        keep &= ~mask
+        dropped[f"box {reason}"] += int(mask.sum())
+        if mask.any():
+            first[reason] = int(mask.argmax())
+    if not first or bad_boxes == "drop":
+        return boxes, keep
+    reason, row = min(first.items(), key=lambda item: item[1])
+    if "class" in reason:
+        what, expected = "A box is of a class that has no description", "a LabelName of the file of class descriptions"
+        raise DanglingIdError(what, where=where(row), expected=expected, hint=_LEAVES_OUT)
+    raise BoxError(
+        f"A box is {reason}",
+        where=where(row),
+        expected="0 <= XMin <= XMax <= 1 and 0 <= YMin <= YMax <= 1",
+        found=", ".join(f"{name} {side[row]:g}" for name, side in zip(COORDINATES, corners, strict=True)),
+        hint=_LEAVES_OUT,
+    )
+
+
+def _stated(batch: Any, where: _Where) -> dict[str, Any]:
+    """Return flags, -1 where they are not stated, and confidence of some rows."""
+    stated: dict[str, Any] = {}
+    for flag, name in _FLAGS.items():
+        if name in batch.schema.names:
+            values = batch.column(name).fill_null(_EMPTY).to_numpy()
+            if (odd := (values < _UNSTATED) | (values > 1)).any():
+                row = int(odd.argmax())
+                found = "nothing" if values[row] == _EMPTY else str(values[row])
+                raise AnnotationFormatError(f"{name} is none of -1, 0 and 1", where=where(row), found=found)
+            stated[flag] = values
+        elif flag in _ALWAYS:
+            stated[flag] = np.full(len(batch), _UNSTATED, np.int8)
+    if "Confidence" in batch.schema.names:
+        stated["confidence"] = batch.column("Confidence").to_numpy(zero_copy_only=False)
+    return stated
