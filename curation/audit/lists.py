@@ -16,7 +16,7 @@ from curation.errors import AnnotationFormatError, DamagedFileError, MissingFile
 from curation.ids import ImageId
 from curation.input_files import InputFile
 from curation.sources.entries import CLASS_FILE, EmptyListError, PublishedFile, PublishedList
-from curation.sources.published_list import YAML_NAMES, first_line, list_files, read_published
+from curation.sources.published_list import first_line, list_files, read_published
 from curation.sources.source import Int32s
 from curation.storage import inside
 from curation.wording import counted
@@ -188,15 +188,13 @@ def _read_all(root: Path, paths: Sequence[Path]) -> _Found:
     from tqdm import tqdm
 
     read = _Found()
-    room, named = MAX_BYTES, set[Path]()
+    room = MAX_BYTES
     for path in tqdm(paths, desc="reading lists", unit=" files", disable=None, leave=False):
-        if path in named:
-            continue
         relative = path.relative_to(root)
         file = relative.as_posix()
         room -= _require_room(inside(root, file), room)
         try:
-            published = _read(path, root)
+            published = _read(path)
             lists = list(_named_lists(published))
         except AnnotationFormatError as reason:
             read.skipped[file], read.first_lines[file] = _in_one_line(reason, path), first_line(path)
@@ -204,7 +202,6 @@ def _read_all(root: Path, paths: Sequence[Path]) -> _Found:
                 read.damaged.append(file)
             continue
         read.files[file] = published
-        named.update(published.named_files)
         if published.form == "class names" and not CLASS_FILE.search(path.stem):
             names = published.classes[""]
             read.skipped[file] = f"words such as class names on its {counted(len(names), 'line')}, not files"
@@ -223,9 +220,9 @@ def _read_all(root: Path, paths: Sequence[Path]) -> _Found:
     return read
 
 
-def _read(path: Path, root: Path) -> PublishedFile:
+def _read(path: Path) -> PublishedFile:
     try:
-        return read_published(path, root)
+        return read_published(path)
     except EmptyListError:
         given = InputFile(path, kind="list")
         blank = 0 if path.suffix.lower() == ".json" else given.data.count(b"\n")
@@ -265,11 +262,8 @@ def _files(place: Path | Sequence[Path]) -> tuple[Path, list[Path]]:
 
 
 def _in_order(paths: Iterable[Path]) -> list[Path]:
-    """Return files that name others first, and text before JSON of its name."""
-    order = dict.fromkeys(YAML_NAMES, -1)
-    return sorted(
-        paths, key=lambda path: (order.get(path.name.lower(), path.suffix.lower() == ".json"), path.as_posix())
-    )
+    """Return text before JSON of its name."""
+    return sorted(paths, key=lambda path: (path.suffix.lower() == ".json", path.as_posix()))
 
 
 def _require_room(path: Path, room: int) -> int:

@@ -25,10 +25,6 @@ POSES = ("", "Unspecified", "Frontal", "Rear", "Left", "Right")
 """VOC poses; `Objects.pose` indexes this tuple, 0 where the file states none."""
 
 
-BOX_ORIGINS = ("", "xclick", "activemil")
-"""How a box of Open Images came about; `Objects.origin` indexes this tuple, 0 where the file states none of these."""
-
-
 @dataclass(frozen=True, slots=True)
 class FileRecord:
     r"""What was read: one file, or one folder of small files taken together.
@@ -65,8 +61,6 @@ _UNSTATED: dict[str, Callable[[int], Any]] = {
     "original": lambda n: texts([""] * n),
     "depiction": lambda n: np.zeros(n, np.bool_),
     "inside": lambda n: np.zeros(n, np.bool_),
-    "confidence": lambda n: np.ones(n, np.float32),
-    "origin": lambda n: np.zeros(n, np.int8),
 }
 """What those hold that may be None, for objects that do not state them."""
 
@@ -167,9 +161,6 @@ class Objects:
         The class an object had before a protocol renamed it (``orig_category`` of a JSON file), ``""`` where unstated.
     depiction, inside : ndarray of bool, shape (m,), or None
         Open Images: a drawing of the object and no real one; an object seen from its inside. None: no such column.
-    confidence : ndarray of float32, shape (m,), or None
-    origin : ndarray of int8, shape (m,), or None
-        Positions in `BOX_ORIGINS`.
     """
 
     __repr__ = short_repr
@@ -187,8 +178,6 @@ class Objects:
     original: Texts | None = None
     depiction: Bools | None = None
     inside: Bools | None = None
-    confidence: npt.NDArray[np.float32] | None = None
-    origin: npt.NDArray[np.int8] | None = None
 
     def __len__(self) -> int:
         return len(self.image)

@@ -51,10 +51,6 @@ def test_every_column_of_the_published_file_is_kept(tmp_path: Path) -> None:
         "depiction": [False, False, True, False],
         "inside": [False, False, False, True],
     }
-    assert objects.confidence is not None
-    assert objects.confidence.tolist() == [1, 1, 1, 1]
-    assert objects.origin is not None
-    assert objects.origin.tolist() == [1, 2, 1, 1]
     assert source.unit_boxes
     assert source.dropped == {
         f"{flag} flags that are not stated (read as 0)": 1
@@ -210,7 +206,7 @@ def test_columns_that_a_file_lacks_are_told(tmp_path: Path) -> None:
     source = read_openimages(tmp_path, "train")
     objects = objects_of(source)
     assert objects.crowd.tolist() == [True]
-    assert objects.depiction is objects.inside is objects.confidence is objects.origin is None
+    assert objects.depiction is objects.inside is None
     assert source.dropped == {
         "IsOccluded flags that are not stated (read as 0)": 1,
         "IsTruncated flags that are not stated (read as 0)": 1,

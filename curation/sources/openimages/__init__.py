@@ -25,18 +25,7 @@ from curation.sources.openimages.files import (
     read_sizes,
 )
 from curation.sources.openimages.streamed_csv import StreamedCsv
-from curation.sources.source import (
-    BOX_ORIGINS,
-    Bools,
-    Categories,
-    FileRecord,
-    Floats,
-    Images,
-    Int32s,
-    Int64s,
-    Objects,
-    Source,
-)
+from curation.sources.source import Bools, Categories, FileRecord, Floats, Images, Int32s, Int64s, Objects, Source
 from curation.sources.source_specs import BadBoxes
 
 _FLAGS = {
@@ -141,7 +130,7 @@ class BoxRows(NamedTuple):
     numbers : ndarray of int64, shape (m,)
         Rows of the file, 1 for the first after the header.
     columns : dict of str to ndarray
-        Columns of `Objects` by name: the flags, ``confidence`` and ``origin``, where the file has them.
+        Columns of `Objects` by name: the flags that the file has.
     rows : int
         Rows read, those included that were left out.
     dropped : dict of str to int
@@ -180,12 +169,11 @@ def read_boxes(file: StreamedCsv, labels: tuple[str, ...] | None, bad_boxes: Bad
 
     file.require(REQUIRED)
     words = pyarrow.dictionary(pyarrow.int32(), pyarrow.string())
-    known = {"ImageID": pyarrow.string(), "LabelName": words, "Source": words, "Confidence": pyarrow.float32()}
+    known = {"ImageID": pyarrow.string(), "LabelName": words}
     known |= dict.fromkeys(COORDINATES, pyarrow.float64()) | dict.fromkeys(_FLAGS.values(), pyarrow.int8())
     types = {name: kind for name, kind in known.items() if name in file.header}
     nothing = pyarrow.RecordBatch.from_pylist([], schema=pyarrow.schema(types))
     place = {key: number for number, key in enumerate(labels or ())}
-    origins = {name: number for number, name in enumerate(BOX_ORIGINS)}
     parts, ids, left_out = defaultdict[str, list[Any]](list), list[Any](), list[Int64s]()
     dropped, rows = Counter[str](), 0
     for batch in chain([nothing], file.batches(types)):
@@ -198,8 +186,6 @@ def read_boxes(file: StreamedCsv, labels: tuple[str, ...] | None, bad_boxes: Bad
         corners = [batch.column(name).to_numpy(zero_copy_only=False) for name in COORDINATES]
         found["boxes"], keep = _sound(corners, found["category"], where, bad_boxes, dropped)
         stated = _stated(batch, where)
-        if "Source" in types:
-            stated["origin"] = _coded(batch.column("Source"), origins).astype(np.int8)
         for name, column in (found | stated).items():
             kept = column if keep is None else column[keep]
             if name in _FLAGS:
@@ -210,9 +196,6 @@ def read_boxes(file: StreamedCsv, labels: tuple[str, ...] | None, bad_boxes: Bad
         left_out.append(np.flatnonzero(() if keep is None else ~keep) + rows)
         rows += len(batch)
     columns = {name: np.concatenate(parts.pop(name)) for name in list(parts)}
-    if "origin" in columns:
-        dropped["Source words of no known kind"] = int((columns["origin"] < 0).sum())
-        columns["origin"] = np.maximum(columns["origin"], 0)
     gone, numbers = np.concatenate(left_out), np.arange(1, rows + 1, dtype=np.int64)
     every = pyarrow.concat_arrays(ids).dictionary_encode()
     return BoxRows(
@@ -298,7 +281,7 @@ def _sound(
 
 
 def _stated(batch: Any, where: _Where) -> dict[str, Any]:
-    """Return flags, -1 where they are not stated, and confidence of some rows."""
+    """Return flags of some rows, -1 where they are not stated."""
     stated: dict[str, Any] = {}
     for flag, name in _FLAGS.items():
         if name in batch.schema.names:
@@ -310,6 +293,4 @@ def _stated(batch: Any, where: _Where) -> dict[str, Any]:
             stated[flag] = values
         elif flag in _ALWAYS:
             stated[flag] = np.full(len(batch), _UNSTATED, np.int8)
-    if "Confidence" in batch.schema.names:
-        stated["confidence"] = batch.column("Confidence").to_numpy(zero_copy_only=False)
     return stated
