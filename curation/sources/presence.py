@@ -1,4 +1,4 @@
-"""Which images show which classes, scanned out of annotation files of any size: box CSV, COCO JSON shards."""
+"""Which images show which classes, scanned out of annotation files of any size: box CSV, COCO JSON shards, Parquet."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ if TYPE_CHECKING:
 
 PART = 8 << 20
 """Bytes of a CSV file that make a block, about."""
-_SUFFIXES = (".csv", ".json")
+_SUFFIXES = (".csv", ".parquet", ".json")
 _PIECE = 1 << 20
 _LARGEST_JSON = 2 << 30
+_LARGEST_GROUP = 4 << 30
 _IMAGE = ("ImageID", "image_id", "image")
 _CLASS = ("LabelName", "class", "label", "category_id")
 
@@ -87,7 +88,8 @@ def presence(
     Parameters
     ----------
     annotations
-        a file, or a folder of them; a path or an address: box CSV (ImageID, LabelName: Open Images) or COCO JSON
+        a file, or a folder of them; a path or an address: box CSV (ImageID, LabelName: Open Images), COCO JSON, or
+        Parquet with an image and a class a row
     out
         shards of image, class and boxes; the same command goes on where it was interrupted
     classes
@@ -118,8 +120,8 @@ def presence(
 def annotation_blocks(place: str | Path) -> Iterator[Block]:
     """Yield the blocks of annotation files: their tables have the columns image and class, a row an object.
 
-    A CSV file is cut where one image ends and the next begins; a JSON file is one block. So the rows of an image are in
-    one block, where the file has them one after the other.
+    A CSV file is cut where one image ends and the next begins, a Parquet file by its row groups; a JSON file is one
+    block. So the rows of an image are in one block, where the file has them one after the other.
     """
     text = str(place)
     if PurePosixPath(last_name(text)).suffix.lower() in _SUFFIXES:
@@ -131,10 +133,17 @@ def annotation_blocks(place: str | Path) -> Iterator[Block]:
         found = True
         if name.lower().endswith(".json"):
             yield _Json(path, name, stamp)
-        else:
+        elif name.lower().endswith(".csv"):
             size = size_and_stamp(path)[0]
             for start in range(0, max(size, 1), PART):
                 yield _CsvPart(path, name, stamp, start, min(start + PART, size))
+        else:
+            from pyarrow import parquet
+
+            with opened(path, kind="annotation file") as stream:
+                groups = parquet.ParquetFile(stream).metadata.num_row_groups
+            for group in range(groups):
+                yield _RowGroup(path, name, stamp, group)
     if not found:
         raise UsageError("The folder holds no annotation files", where=text, expected=", ".join(_SUFFIXES))
 
@@ -195,6 +204,35 @@ def _image_ends(stream: BinaryIO, place: int, header: int, column: int) -> int:
             return stream.tell() - len(line)
         before = image
     return stream.tell()
+
+
+@dataclass(frozen=True)
+class _RowGroup:
+    place: str
+    file: str
+    key: str
+    group: int
+
+    @property
+    def name(self) -> str:
+        return f"{self.file}[{self.group}]"
+
+    def tables(self) -> Iterator[pyarrow.Table]:
+        from pyarrow import parquet, string
+
+        with opened(self.place, kind="annotation file") as stream:
+            file = parquet.ParquetFile(stream)
+            names = file.schema_arrow.names
+            image, label = (_column(names, known, self.file) for known in (_IMAGE, _CLASS))
+            size = file.metadata.row_group(self.group).total_byte_size
+            if size > _LARGEST_GROUP:
+                most = f"row groups of at most {_LARGEST_GROUP:,} bytes"
+                raise AnnotationFormatError(
+                    "A row group is too large", where=self.name, expected=most, found=f"{size:,}"
+                )
+            table = file.read_row_group(self.group, columns=[image, label]).select([image, label])
+        columns = [column.cast(string()) for column in table.columns]
+        yield table.from_arrays(columns, names=["image", "class"])
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow
 import pytest
+from pyarrow import parquet
 
 from curation.cli import main
 from curation.engines.running import EngineName
@@ -68,10 +70,12 @@ def test_ray_finds_the_same_in_every_form(tmp_path: Path, monkeypatch: pytest.Mo
     folder = tmp_path / "in"
     folder.mkdir()
     write_csv(folder / "a.csv", rows)
+    table = pyarrow.table({"image_id": [one for one, _ in rows], "class": [one for _, one in rows]})
+    parquet.write_table(table, folder / "b.parquet", row_group_size=900)
     labels = sorted({one for _, one in rows})
     (folder / "c.json").write_text(json.dumps(coco(rows, labels)))
     found = both(tmp_path, folder)
-    assert found.boxes == Counter(label for _, label in rows * 2)
+    assert found.boxes == Counter(label for _, label in rows * 3)
 
 
 def coco(rows: list[tuple[str, str]], labels: list[str]) -> dict[str, Any]:
@@ -111,12 +115,18 @@ def test_files_that_are_no_annotations_are_one_error(tmp_path: Path, monkeypatch
         with pytest.raises(EngineError, match=words) as error:
             presence(tmp_path / name, out=tmp_path / f"out-{name}", workers=1)
         assert name in str(error.value)
+    parquet.write_table(pyarrow.table({"a": [1]}), tmp_path / "a.parquet")
+    with pytest.raises(EngineError, match="lacks a column"):
+        presence(tmp_path / "a.parquet", out=tmp_path / "out-a", workers=1)
     (tmp_path / "none").mkdir()
     with pytest.raises(UsageError, match="no annotation files"):
         presence(tmp_path / "none", out=tmp_path / "out-none")
     monkeypatch.setattr(module, "_LARGEST_JSON", 0)
-    with pytest.raises(AnnotationFormatError, match="too large"):
-        [list(block.tables()) for block in annotation_blocks(tmp_path / "bad.json")]
+    monkeypatch.setattr(module, "_LARGEST_GROUP", 0)
+    parquet.write_table(pyarrow.table({"image": ["1"], "class": ["a"]}), tmp_path / "b.parquet")
+    for name in ("bad.json", "b.parquet"):
+        with pytest.raises(AnnotationFormatError, match="too large"):
+            [list(block.tables()) for block in annotation_blocks(tmp_path / name)]
 
 
 @real_files("coco_table")

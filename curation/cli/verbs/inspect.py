@@ -32,7 +32,8 @@ def run(
     Parameters
     ----------
     file
-        COCO JSON; for --presence also box CSV (Open Images), a folder of such files, or an address
+        COCO JSON; for --presence also box CSV (Open Images), Parquet with an image and a class a row, a folder of such
+        files, or an address
     presence
         write which image shows which class into shards: image, class, boxes; the same command resumes after an
         interruption
