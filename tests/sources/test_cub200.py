@@ -96,12 +96,6 @@ def test_what_does_not_fit_together_is_refused_with_its_line(
     assert where is None or caught.value.where == where
 
 
-def test_a_bad_box_may_be_left_out(tmp_path: Path) -> None:
-    source = read_cub200(write(tmp_path, bounding_boxes=TEXTS[BOXES].replace("153.0", "-1")), bad_boxes="drop")
-    assert source.dropped == {"box negative in size": 1}
-    assert source.require_objects("the test").image.tolist() == [0, 2]
-
-
 def test_opening_keeps_parts_apart(tmp_path: Path) -> None:
     root = write(tmp_path / "cub")
     counts = [

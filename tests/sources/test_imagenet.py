@@ -192,11 +192,6 @@ def test_a_file_name_that_is_no_utf8(tmp_path: Path) -> None:
         read_imagenet(tmp_path, part="train")
 
 
-def test_a_path_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(MissingFileError):
-        open_source(tmp_path / "nothing", dataset="imagenet", part="train", cache=False)
-
-
 @real_files("imagenet")
 def check_the_real_validation_list(shared: Path) -> None:
     source = read_imagenet(shared / "data/imagenet/val.txt", part="val")

@@ -224,25 +224,6 @@ def test_files_that_may_be_lists(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-def test_the_numbers_of_coco_json(tmp_path: Path) -> None:
-    coco = {
-        "images": [{"id": 1, "file_name": "a.jpg"}, {"id": 2, "file_name": "a.jpg"}],
-        "annotations": [
-            {"id": 7, "image_id": 1, "category_id": 1}, {"id": 7, "image_id": 2, "category_id": 9},
-            {"id": 8, "image_id": 3, "category_id": 1},
-        ],
-        "categories": [{"id": 1, "name": "cat"}],
-    }  # fmt: skip
-    (tmp_path / "a.json").write_text(json.dumps(coco))
-    facts = read_coco_facts(tmp_path / "a.json")
-    assert (len(facts.images), facts.annotations, facts.categories) == (2, 3, {1: "cat"})
-    assert (facts.repeated_annotations, facts.orphans) == ({7: (1, 2)}, ((8, 3),))
-    assert (facts.undeclared, facts.repeated_files) == ({9: 1}, {"a.jpg": (1, 2)})
-    (tmp_path / "a.json").write_text('{"images": 3}')
-    with pytest.raises(AnnotationFormatError):
-        read_coco_facts(tmp_path / "a.json")
-
-
 PIECES = [
     "a.jpg", "b.png", "x/", " ", "\t", ",", "\n", "\n", "\r\n", '"', "0", "1", "-1", "12", "l", "cat", "é", "\0", "{",
     "}",     "[", "]", ":", '{"file": "a.jpg"}', "id,file\n", "\x0b", "\u2028", "\\",

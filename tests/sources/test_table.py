@@ -11,7 +11,6 @@ from curation.errors import (
     CurationError,
     DanglingIdError,
     DuplicateIdError,
-    MissingFileError,
     PresenceOnlyError,
     UsageError,
 )
@@ -68,12 +67,6 @@ def test_voc_numbers_get_the_form_of_their_file_names(tmp_path: Path) -> None:
     source = read(tmp_path, "image,class\n2008000008,dog\n", dataset="voc2012")
     assert source.images.native.tolist() == ["2008_000008"]
     assert source.images.numbers.tolist() == [2_008_000_008]
-
-
-def test_leading_zeros_survive(tmp_path: Path) -> None:
-    source = read(tmp_path, "image,class\n000012,dog\n", dataset="voc2007")
-    assert source.image_ids.tolist() == ["voc2007:000012"]
-    assert source.images.numbers.tolist() == [12]
 
 
 def test_rows_of_the_part_are_chosen_by_the_column_that_holds_it(tmp_path: Path) -> None:
@@ -157,11 +150,6 @@ def test_a_class_that_coco_does_not_have_is_named_with_its_row(tmp_path: Path) -
     with pytest.raises(DanglingIdError) as caught:
         read(tmp_path, "image,category_ids\n9,1\n25,1 12\n", dataset="coco")
     assert caught.value.where == "table.csv: row 3"
-
-
-def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(MissingFileError):
-        open_source(tmp_path / "absent.csv", dataset="mine", part="", cache=False)
 
 
 worlds = st.dictionaries(

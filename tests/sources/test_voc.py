@@ -1,4 +1,3 @@
-import hashlib
 from pathlib import Path
 from typing import Any
 
@@ -123,19 +122,6 @@ def test_other_datasets_have_the_names_that_occur(tmp_path: Path) -> None:
     assert source.require_objects("the test").category.tolist() == [1, 0]
     assert source.image_ids.tolist() == ["shapes:a"]
     assert source.images.numbers.tolist() == [0]
-
-
-def test_the_file_records_can_be_checked_with_sha256sum(tmp_path: Path) -> None:
-    source = read(tmp_path, document(DOG, DOG), document(DOG, stem="000002"))
-    listed, annotated = source.files
-    data = (tmp_path / "ImageSets/Main/test.txt").read_bytes()
-    assert (listed.name, listed.size, listed.rows) == ("ImageSets/Main/test.txt", len(data), 2)
-    assert listed.sha256 == "sha256:" + hashlib.sha256(data).hexdigest()
-    paths = sorted((tmp_path / "Annotations").iterdir())
-    lines = sorted(f"{hashlib.sha256(path.read_bytes()).hexdigest()}  Annotations/{path.name}\n" for path in paths)
-    assert annotated.sha256 == "sha256:" + hashlib.sha256("".join(lines).encode()).hexdigest()
-    assert (annotated.name, annotated.files, annotated.rows) == ("Annotations/*.xml", 2, 3)
-    assert annotated.size == sum(path.stat().st_size for path in paths)
 
 
 LAUGHS = """<?xml version="1.0"?><!DOCTYPE annotation [<!ENTITY a "ha"><!ENTITY b "&a;&a;">]>
