@@ -370,7 +370,7 @@ def _boxes_of_image(row: Mapping[str, Any], named: Mapping[str, str], where: str
     named : mapping of str to str
         What the other columns are called in the rows.
     """
-    given = [row.get(key) for key in ("boxes", *named)]
+    given: list[Any] = [row.get(key) for key in ("boxes", *named)]
     columns: list[Any] = [one.tolist() if hasattr(one, "tolist") else one for one in given]
     fit = "image_id" in row and all(isinstance(one, list | tuple) for one in columns)
     if not fit or len(set(map(len, columns))) != 1 or not all(map(_is_box, columns[0])):

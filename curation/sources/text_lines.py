@@ -36,6 +36,7 @@ _LONGEST_NAME = 255
 LABEL_DIGITS = 9
 _LABEL = f"^-?[0-9]{{1,{LABEL_DIGITS}}}$"
 _LINE_FEED = 10
+_CONTROL = r"[\x00-\x08\x0b-\x1f\x7f]"
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,7 @@ def entries_of(cells: Any) -> tuple[Lines, int, list[OddLine], dict[str, int]]:
     reasons = {
         "the line is too long": raw > LONGEST_LINE,
         f"its name is longer than {_LONGEST_NAME} characters": is_long,
-        "it holds a control character": ~printable & matches(trimmed, r"[\x00-\x08\x0b-\x1f\x7f]"),
+        "it holds a control character": ~printable & (printable.all() or matches(trimmed, _CONTROL)),
         "it is not printable": ~printable,
         "it names a folder": matches(trimmed, r"[/\\]$"),
     }
@@ -128,12 +129,15 @@ def _with_labels(cells: Any, numbers: Int32s) -> Lines:
     """Split numbers off that stand behind entries, and tell of which kind lines are."""
     from pyarrow import compute
 
+    labels = np.full(len(cells), NO_LABEL, np.int32)
+    if not matches(cells, r"\s").any():
+        none = np.zeros(len(cells), np.bool_)
+        return Lines(cells, numbers, cells, labels, none, none, none, none)
     parts = compute.ascii_split_whitespace(cells, max_splits=1, reverse=True)
     first, stop = parts.offsets.to_numpy()[:-1], parts.offsets.to_numpy()[1:]
     last = parts.values.take(stop - 1)
     has_label = (stop - first == 2) & matches(last, _LABEL)
     before = compute.if_else(has_label, parts.values.take(first), cells)
-    labels = np.full(len(cells), NO_LABEL, np.int32)
     labels[has_label] = last.filter(has_label).cast("int32").to_numpy()
     is_spaced = matches(before, r"\s")
     has_path = has_label & (matches(before, ANY_FOLDER) | matches(before, ANY_FILE))
