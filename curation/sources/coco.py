@@ -19,7 +19,7 @@ from curation.ids import MAX_NATIVE_LENGTH, ImageId, check_native, native_of
 from curation.json_keys import refuse_repeated_keys
 from curation.sources.content import FileContent
 from curation.sources.datasets import COCO_CATEGORIES, named_by_file, namespace_of
-from curation.sources.integrity import Ids, Where, check_policy, check_resolved, check_unique, positions, sound_objects
+from curation.sources.integrity import Ids, Where, check_resolved, check_unique, positions, sound_objects
 from curation.sources.source import (
     POSES,
     Categories,
@@ -83,7 +83,6 @@ def parse_coco(
     content: FileContent, *, dataset: str, part: str, namespace: str | None = None, bad_boxes: BadBoxes = "error"
 ) -> Source:
     """Return the source in a file that is in memory already (see `read_coco`)."""
-    check_policy(bad_boxes)
     space = ImageId(namespace, "0").namespace if namespace else namespace_of(dataset)
     decoded = decode_instances(content.data, content.name)
     categories, category_ids = _categories(decoded.categories, content.name)
@@ -168,28 +167,16 @@ def decode_instances(data: bytes, name: str) -> Instances:
         _refuse_record(data, name, str(error))
     except msgspec.DecodeError as error:
         _refuse_syntax(data, name, str(error))
-    except UnicodeDecodeError as error:
+    except (UnicodeDecodeError, RecursionError) as error:
+        expected = "a JSON object of lists of flat records, in UTF-8"
         raise AnnotationFormatError(
-            "A text of the annotation file is not UTF-8", where=name, expected="UTF-8", found=str(error)[:200]
-        ) from None
-    except RecursionError:
-        raise AnnotationFormatError(
-            "The annotation file is nested deeper than any COCO file", where=name, expected="lists of flat records"
+            "The annotation file is not JSON", where=name, expected=expected, found=str(error)[:200]
         ) from None
 
 
 def _check_start(data: bytes, name: str) -> None:
     expected = "a JSON object with images, annotations and categories, in UTF-8"
     start = data[:1024].lstrip()
-    if not start:
-        raise AnnotationFormatError("The annotation file is empty", where=name, expected=expected)
-    if start.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise AnnotationFormatError(
-            "The annotation file begins with the byte order mark of UTF-16",
-            where=f"{name}: byte 0",
-            expected="UTF-8",
-            found=repr(start[:2]),
-        )
     if start.startswith(b"["):
         raise AnnotationFormatError(
             "The annotation file is a list, as a file of detections is",
@@ -198,8 +185,9 @@ def _check_start(data: bytes, name: str) -> None:
             hint="give detections as --detections, and the annotations here",
         )
     if not start.startswith(b"{"):
+        found = repr(start[:40]) if start else "an empty file"
         raise AnnotationFormatError(
-            "The annotation file is not JSON", where=f"{name}: byte 0", expected=expected, found=repr(start[:40])
+            "The annotation file is not JSON", where=f"{name}: byte 0", expected=expected, found=found
         )
 
 

@@ -58,7 +58,7 @@ def open_source(dataset: str, annotations: Annotated[Any, Path], *, part: str = 
     part : str
         Such as ``val2017``; of a root that holds several.
     **reading
-        ``cache``, ``bad_boxes``, ``split``, ``seam``, as `curation.sources.opening.open_source` takes them; of FiftyOne
+        ``cache``, ``bad_boxes``, ``seam``, as `curation.sources.opening.open_source` takes them; of FiftyOne
         ``id_field`` and ``label_field``.
 
     Examples
@@ -83,7 +83,6 @@ def as_source(
     bad_boxes: BadBoxes = "error",
     seam: Seam = "drop",
     cache: bool | Path = True,
-    split: tuple[str, str] | None = None,
     id_field: str = "",
     label_field: str = "",
 ) -> Source:
@@ -97,7 +96,7 @@ def as_source(
         dataset or view, itself or as ``fiftyone:NAME[#VIEW]`` of its database: detections of its samples; sizes come
         from the metadata.
     dataset, part : str
-    bad_boxes, seam, cache, split
+    bad_boxes, seam, cache
         As the reader of paths takes them.
     id_field, label_field : str
         Of a FiftyOne dataset or view: the field that names the images, and that of the boxes (see
@@ -120,9 +119,7 @@ def as_source(
     if id_field or label_field:
         raise UsageError("id_field and label_field are for FiftyOne datasets and views", found=type(given).__name__)
     if isinstance(given, str | Path):
-        return open_path(
-            Path(given), dataset=dataset, part=part, cache=cache, bad_boxes=bad_boxes, split=split, seam=seam
-        )
+        return open_path(Path(given), dataset=dataset, part=part, cache=cache, bad_boxes=bad_boxes, seam=seam)
     return _parsed(coco_bytes(given), f"{type(given).__name__}.json", dataset, part, bad_boxes)
 
 

@@ -68,7 +68,11 @@ def corpus_blocks(place: str | Path, *, root: str | None = None) -> Iterator[Blo
     if root is not None and suffix != ".parquet":
         raise UsageError("`root` only applies to Parquet", where=text, found=root)
     if not files:
-        yield from _folder(text)
+        blocks = _in_blocks(files_below(text, SUFFIXES), PHOTOS)
+        if (first := next(blocks, None)) is None:
+            raise UsageError("The folder holds no photos", where=text, expected=".jpg, .png or .webp files")
+        yield first
+        yield from blocks
     for path, name, stamp in files:
         if suffix == ".tar":
             yield TarPhotos(path, name, stamp)
@@ -76,24 +80,18 @@ def corpus_blocks(place: str | Path, *, root: str | None = None) -> Iterator[Blo
             yield from _parquet(path, name, stamp, root or path[: -len(last_name(path))] or ".")
 
 
-def _folder(place: str) -> Iterator[Block]:
-    files = files_below(place, SUFFIXES)
-    number = 0
-    while listed := list(islice(files, PHOTOS)):
-        paths, names, stamps = zip(*listed, strict=True)
-        yield ListedPhotos(f"photos {number}", tuple(names), tuple(paths), sha256_of_lines([*names, *stamps]))
-        number += len(listed)
-    if not number:
-        raise UsageError("The folder holds no photos", where=place, expected=".jpg, .png or .webp files")
-
-
 def listed_blocks(photos: Iterable[tuple[str, Path]], each: int = PHOTOS) -> Iterator[Block]:
     """Yield blocks of photos that are listed, by id and path; those that do not exist are told of like broken ones."""
-    rest, number = iter(photos), 0
+    return _in_blocks(
+        ((str(path), name, size_and_stamp(str(path))[1] if path.exists() else "") for name, path in photos), each
+    )
+
+
+def _in_blocks(files: Iterable[tuple[str, str, str]], each: int) -> Iterator[Block]:
+    rest, number = iter(files), 0
     while listed := list(islice(rest, each)):
-        names, paths = zip(*listed, strict=True)
-        stamps = [size_and_stamp(str(path))[1] if path.exists() else "" for path in paths]
-        yield ListedPhotos(f"photos {number}", names, tuple(map(str, paths)), sha256_of_lines([*names, *stamps]))
+        paths, names, stamps = zip(*listed, strict=True)
+        yield ListedPhotos(f"photos {number}", names, paths, sha256_of_lines([*names, *stamps]))
         number += len(listed)
 
 

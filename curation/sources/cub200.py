@@ -1,4 +1,4 @@
-"""Reader of CUB-200-2011, five lists that say one thing each of every image: `read_cub200`."""
+"""Reader of CUB-200-2011, five lists that say one thing each of every image: `parse_cub200`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from curation.errors import AnnotationFormatError, DanglingIdError, MissingFileError, UsageError
 from curation.input_files import utf8_text
 from curation.sources.content import SmallFiles, check_name
-from curation.sources.integrity import check_policy, check_unique, sound_objects
+from curation.sources.integrity import check_unique, sound_objects
 from curation.sources.source import Categories, Floats, Images, Int64s, Objects, Source
 from curation.sources.source_specs import BadBoxes
 
@@ -19,31 +19,6 @@ PARTS = ("train", "test")
 
 _IMAGES, _CLASSES, _LABELS, _BOXES, _SPLIT = FILES
 _BELOW = ("", "CUB_200_2011")
-
-
-def read_cub200(root: Path, part: str = "", *, dataset: str = "cub200", bad_boxes: BadBoxes = "error") -> Source:
-    """Return the source that a CUB-200-2011 folder holds, each image with its one bird.
-
-    Native ids are file names without folder and suffix (``Black_Footed_Albatross_0046_18``). A class is called by what
-    stands behind its number (``Black_footed_Albatross``); `Categories.keys` holds the whole name.
-    Sizes of images are not stated.
-
-    Parameters
-    ----------
-    root : Path
-        Folder with the files `FILES`, or one that holds it as ``CUB_200_2011``.
-    part : str
-        ``train``, ``test`` (column of ``train_test_split.txt``), or ``""`` for all images.
-    bad_boxes : {"error", "drop"}
-
-    Raises
-    ------
-    MissingFileError, UsageError
-        A file is not there; there is no such part.
-    AnnotationFormatError, DuplicateIdError, DanglingIdError, BoxError
-        A file is not what it should be, or lacks an image; the error names the line.
-    """
-    return parse_cub200(SmallFiles(locate_cub200(root), FILES), dataset=dataset, part=part, bad_boxes=bad_boxes)
 
 
 def locate_cub200(root: Path) -> Path:
@@ -57,8 +32,27 @@ def locate_cub200(root: Path) -> Path:
 
 
 def parse_cub200(content: SmallFiles, *, dataset: str, part: str, bad_boxes: BadBoxes = "error") -> Source:
-    """Return the source in files that are in memory already (see `read_cub200`)."""
-    check_policy(bad_boxes)
+    """Return the source that a CUB-200-2011 folder holds, each image with its one bird.
+
+    Native ids are file names without folder and suffix (``Black_Footed_Albatross_0046_18``). A class is called by what
+    stands behind its number (``Black_footed_Albatross``); `Categories.keys` holds the whole name.
+    Sizes of images are not stated.
+
+    Parameters
+    ----------
+    content : SmallFiles
+        The files `FILES`.
+    part : str
+        ``train``, ``test`` (column of ``train_test_split.txt``), or ``""`` for all images.
+    bad_boxes : {"error", "drop"}
+
+    Raises
+    ------
+    MissingFileError, UsageError
+        A file is not there; there is no such part.
+    AnnotationFormatError, DuplicateIdError, DanglingIdError, BoxError
+        A file is not what it should be, or lacks an image; the error names the line.
+    """
     if part not in ("", *PARTS):
         raise UsageError("CUB-200-2011 has no such part", expected=", ".join(PARTS), found=repr(part)[:60])
     images = _rows(content, _IMAGES)

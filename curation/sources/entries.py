@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from curation.errors import AnnotationFormatError
-from curation.sources.stems import IMAGE_SUFFIXES, blocks_of, distinct, normalised, stems, with_folder, with_suffix
+from curation.sources.stems import ANY_FOLDER, ANY_IMAGE, IMAGE_SUFFIXES, cells_of, distinct, matches, normalised, stems
 
 if TYPE_CHECKING:
     from curation.sources.source import Int32s
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Form = Literal[
     "imglist", "voc list", "id list", "class names", "csv", "json array", "json groups", "json lists", "class roles",
     "coco json", "map", "two files", "file and labels", "file and label vector", "numbered files", "frames", "pairs",
-    "json lines", "data yaml",
+    "json lines",
 ]  # fmt: skip
 
 LONGEST_LINE = 4096
@@ -198,9 +198,9 @@ class PublishedList:
             values, counts = np.array([self.label_range]), counts.sum(keepdims=True)
         found |= {LABELS.format(value): count for value, count in zip(values.tolist(), counts.tolist(), strict=True)}
         if self.has_folders:
-            found[FOLDERS] = sum(with_folder(block) for block in blocks_of(self.paths))
+            found[FOLDERS] = int(matches(cells_of(self.paths), ANY_FOLDER).sum())
         if not self.are_stems and b"." in self.paths:
-            found[SUFFIXES] = sum(with_suffix(block) for block in blocks_of(self.paths))
+            found[SUFFIXES] = int(matches(cells_of(self.paths), ANY_IMAGE).sum())
         return {trait: count for trait, count in found.items() if count}
 
     @cached_property
@@ -244,8 +244,6 @@ class PublishedFile:
         Whether COCO JSON has annotations beside its images.
     ended : bool
         Whether a text ends in a line feed; without, it has one line more than ``wc -l`` says.
-    named_files : tuple of Path
-        Files whose lists a ``data.yaml`` names; they stand in `lists`, and are no lists of their own beside it.
     """
 
     path: Path
@@ -258,7 +256,6 @@ class PublishedFile:
     notes: tuple[str, ...] = ()
     annotated: bool = False
     ended: bool = True
-    named_files: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -313,29 +310,15 @@ def name_classes(texts: Sequence[str], *, hinted: str = "") -> bool:
     return digits <= few and sum("/" in text or "\\" in text for text in texts) <= few
 
 
-def encoded(texts: bytes) -> Column:
-    """Return a text of one value a line as a column."""
-    return column_of(*coded(_cells(texts)))
+def encoded(cells: Any) -> Column:
+    """Return texts of an Arrow array as a column."""
+    return column_of(*coded(cells))
 
 
 def coded(cells: Any) -> tuple[list[str], Int32s]:
     """Return texts each once, in their order, and the position of each row among them."""
     cells = cells.dictionary_encode()
     return cells.dictionary.to_pylist(), cells.indices.to_numpy()
-
-
-def count_distinct(texts: bytes) -> int:
-    """Return how many lines of a text differ."""
-    return len(_cells(texts).unique())
-
-
-def _cells(texts: bytes) -> Any:
-    import pyarrow
-
-    breaks = np.flatnonzero(np.frombuffer(texts, np.uint8) == ord("\n")).astype(np.int32)
-    offsets = np.concatenate([[0], breaks - np.arange(len(breaks), dtype=np.int32)]).astype(np.int32)
-    buffers = [None, pyarrow.py_buffer(offsets), pyarrow.py_buffer(texts.replace(b"\n", b""))]
-    return pyarrow.Array.from_buffers(pyarrow.string(), len(breaks), buffers)
 
 
 def column_of(values: Sequence[str], of: Int32s) -> Column:

@@ -26,7 +26,6 @@ STEMS = "filepath"
 """The id field that means: the stems of the photos' file names."""
 _FLAGS = ("iscrowd", "difficult", "ignore", "truncated", "occluded")
 _USUAL_LABELS = ("ground_truth", "ground_truth_detections", "detections")
-_SHOWN = 3
 _DECIMALS = 16
 
 

@@ -3,8 +3,7 @@
 Classes are wnids (``n02085620``); image ids are file names without suffix (``n02085620_10026``,
 ``ILSVRC2012_val_00001049``). Layouts: a folder of class folders (or a root that holds ``train`` and ``val``); a flat
 ``val`` folder with a file of its classes beside it; a list of training names; ``val.txt`` (name and class index);
-``LOC_val_solution.csv``; a list of wnids in the order of the validation images; JSON of
-names by class; JSON of counts by class, which has no names at all.
+``LOC_val_solution.csv``; JSON of names by class; JSON of counts by class, which has no names at all.
 """
 
 from __future__ import annotations
@@ -12,10 +11,10 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 import numpy as np
 
@@ -23,28 +22,22 @@ from curation.csv_table import csv_rows
 from curation.errors import AnnotationFormatError, ImageIdError, MissingFileError, UsageError
 from curation.ids import check_native
 from curation.ilsvrc2012 import ilsvrc2012_classes
-from curation.input_files import utf8_text
+from curation.input_files import beginning, utf8_text
 from curation.json_keys import decode_json
 from curation.sources.content import FileContent
 from curation.sources.integrity import check_unique
 from curation.sources.source import FileRecord, Images, Source
-from curation.sources.table import Split, parse_table
-from curation.storage import open_binary
+from curation.sources.table import SUFFIXES as TABLES
+from curation.sources.table import parse_table
 
 NO_NAMES = "image names: the file states counts alone"
 """Key of `Source.dropped` for a source whose images have numbers in place of names."""
 
-_TABLES = (".csv", ".tsv", ".parquet")
 _BELOW = ("", "ILSVRC/Data/CLS-LOC", "Data/CLS-LOC")
-_GROUND_TRUTH = (
-    "LOC_val_solution.csv",
-    "val.txt",
-    "caffe_ilsvrc12/val.txt",
-    "imagenet_2012_validation_synset_labels.txt",
-)
+_GROUND_TRUTH = ("LOC_val_solution.csv", "val.txt", "caffe_ilsvrc12/val.txt")
 
 
-def read_imagenet(path: Path, *, dataset: str = "imagenet", part: str, split: Split | None = None) -> Source:
+def read_imagenet(path: Path, *, dataset: str = "imagenet", part: str) -> Source:
     """Return the source at a path: a presence-only one, each image with its one class.
 
     Parameters
@@ -65,8 +58,8 @@ def read_imagenet(path: Path, *, dataset: str = "imagenet", part: str, split: Sp
     """
     if path.is_dir():
         return _from_folder(part_folder(path, part), dataset, part)
-    if path.suffix.lower() in _TABLES and not _is_solution(path):
-        return parse_table(FileContent(path), dataset=dataset, part=part, split=split)
+    if path.suffix.lower() in TABLES and not beginning(path, 24).startswith(b"ImageId,PredictionString"):
+        return parse_table(FileContent(path), dataset=dataset, part=part)
     labelled = read_labels(path, part)
     return _source(labelled, dataset, part)
 
@@ -91,14 +84,6 @@ def class_of_images(source: Source) -> np.ndarray[tuple[int], np.dtype[np.int32]
     return category
 
 
-def _is_solution(path: Path) -> bool:
-    try:
-        with open_binary(path) as stream:
-            return stream.read(24).startswith(b"ImageId,PredictionString")
-    except OSError:
-        return False
-
-
 def part_folder(path: Path, part: str) -> Path:
     """Return the folder that holds a part's class folders, at a path or where a root keeps it."""
     for below in _BELOW:
@@ -110,15 +95,17 @@ def part_folder(path: Path, part: str) -> Path:
 def _from_folder(folder: Path, dataset: str, part: str) -> Source:
     names: list[str] = []
     classes: list[str] = []
-    stray: dict[str, int] = {}
+    stray = Counter[str]()
     with os.scandir(folder) as entries:
         found = sorted(entries, key=lambda entry: entry.name)
     folders = [entry.name for entry in found if entry.is_dir()]
     if not any(is_wnid(name) for name in folders):
         return _flat_folder(folder, [entry.name for entry in found], dataset, part)
-    _count(stray, "entries beside the class folders", len(found) - sum(is_wnid(name) for name in folders))
+    stray["entries beside the class folders"] = len(found) - sum(map(is_wnid, folders))
     for wnid in filter(is_wnid, folders):
-        images = _images_in(folder / wnid, stray)
+        present = sorted(os.listdir(folder / wnid))  # noqa: PTH208 (a million names; a Path each would cost minutes)
+        images = _images_among(present)
+        stray["files that are no images"] += len(present) - len(images)
         names += images
         classes += [wnid] * len(images)
     listing = "".join(f"{wnid}/{name}\n" for wnid, name in zip(classes, names, strict=True))
@@ -127,14 +114,11 @@ def _from_folder(folder: Path, dataset: str, part: str) -> Source:
     record = FileRecord(
         f"{part}/*/* (names)", f"sha256:{hashlib.sha256(data).hexdigest()}", len(data), len(names), len(names)
     )
-    return _source(Labelled(names, classes, record, stray), dataset, part)
+    return _source(Labelled(names, classes, record, dict(+stray)), dataset, part)
 
 
-def _images_in(folder: Path, stray: dict[str, int]) -> list[str]:
-    names = sorted(os.listdir(folder))  # noqa: PTH208 (a million names; a Path each would cost minutes)
-    images = [name for name in names if name.lower().endswith(SUFFIXES) and not name.startswith(".")]
-    _count(stray, "files that are no images", len(names) - len(images))
-    return images
+def _images_among(names: Iterable[str]) -> list[str]:
+    return [name for name in names if name.lower().endswith(SUFFIXES) and not name.startswith(".")]
 
 
 def _flat_folder(folder: Path, present: Sequence[str], dataset: str, part: str) -> Source:
@@ -150,19 +134,18 @@ def _flat_folder(folder: Path, present: Sequence[str], dataset: str, part: str) 
             hint=f"--source imagenet-{part}=LOC_{part}_solution.csv (or val.txt): the list alone is enough",
         )
     labelled = read_labels(truth, part)
-    images = {stem(name): name for name in present if name.lower().endswith(SUFFIXES) and not name.startswith(".")}
-    dropped = dict(labelled.dropped)
-    kept = [(images[stem(name)], wnid) for name, wnid in labelled.pairs() if stem(name) in images]
-    _count(dropped, "files that are no images", len(present) - len(images) - (truth.parent == folder))
-    _count(dropped, "listed images that are not in the folder", len(labelled.names) - len(kept))
-    _count(dropped, "images in the folder that are not listed", len(images) - len(kept))
-    both = Labelled([name for name, _ in kept], [wnid for _, wnid in kept], labelled.record, dropped)
-    return _source(both, dataset, part)
-
-
-def _count(counts: dict[str, int], reason: str, number: int) -> None:
-    if number:
-        counts[reason] = counts.get(reason, 0) + number
+    images = {stem(name): name for name in _images_among(present)}
+    listed = zip(labelled.names, labelled.classes, strict=True)
+    kept = [(images[stem(name)], wnid) for name, wnid in listed if stem(name) in images]
+    dropped = Counter(
+        {
+            "files that are no images": len(present) - len(images) - (truth.parent == folder),
+            "listed images that are not in the folder": len(labelled.names) - len(kept),
+            "images in the folder that are not listed": len(images) - len(kept),
+        }
+    )
+    names, classes = [name for name, _ in kept], [wnid for _, wnid in kept]
+    return _source(Labelled(names, classes, labelled.record, dict(+dropped)), dataset, part)
 
 
 def _source(labelled: Labelled, dataset: str, part: str) -> Source:
@@ -171,8 +154,7 @@ def _source(labelled: Labelled, dataset: str, part: str) -> Source:
     _check_natives(natives, labelled.record.name)
     check_unique(natives, "image", lambda row: f"{labelled.record.name}: image {row + 1}")
     images = Images.of(natives, numbers=np.arange(len(names), dtype=np.int64), file_names=names)
-    dropped = dict(labelled.dropped) | ({NO_NAMES: len(names)} if labelled.counts_alone else {})
-    return Source.of_labels(dataset, part, images, labelled.classes, labelled.record, dropped=dropped)
+    return Source.of_labels(dataset, part, images, labelled.classes, labelled.record, dropped=labelled.dropped)
 
 
 def _check_natives(natives: Iterable[str], where: str) -> None:
@@ -191,35 +173,17 @@ def _check_natives(natives: Iterable[str], where: str) -> None:
 SUFFIXES = (".jpeg", ".jpg", ".png")
 CLASSES = 1000
 _WNID = re.compile(r"n[0-9]{8}")
-_VAL_NAME = "ILSVRC2012_val_{:08d}.JPEG"
 _MOST_IMAGES = 20_000_000
 _LONGEST_LINE = 10_000
 
 
-@dataclass(frozen=True, slots=True)
-class Labelled:
-    """Names of image files and the wnid of each.
-
-    Attributes
-    ----------
-    names, classes : list of str
-    record : FileRecord
-        Where they were read.
-    dropped : mapping of str to int
-        What was left out, by reason.
-    counts_alone : bool
-        The file states how many images a class has; the names are made up.
-    """
+class Labelled(NamedTuple):
+    """Names of image files and the wnid of each; where they were read, and what was left out, by reason."""
 
     names: list[str]
     classes: list[str]
     record: FileRecord
-    dropped: Mapping[str, int] = field(default_factory=dict)
-    counts_alone: bool = False
-
-    def pairs(self) -> Iterator[tuple[str, str]]:
-        """Yield name and wnid of each image."""
-        return zip(self.names, self.classes, strict=True)
+    dropped: dict[str, int]
 
 
 def is_wnid(text: str) -> bool:
@@ -257,7 +221,7 @@ def read_labels(path: Path, part: str) -> Labelled:
     if not counts_alone:
         _require_part(names, part, path)
     record = FileRecord(content.name, content.sha256, content.size, len(names))
-    return Labelled(names, classes, record, counts_alone=counts_alone)
+    return Labelled(names, classes, record, {NO_NAMES: len(names)} if counts_alone else {})
 
 
 def _from_lines(text: str, path: Path) -> tuple[list[str], list[str]]:
@@ -265,14 +229,11 @@ def _from_lines(text: str, path: Path) -> tuple[list[str], list[str]]:
     first = lines[0]
     for form, read in _LAYOUTS.items() if len(first) <= _LONGEST_LINE else ():
         if re.fullmatch(form, first):
-            # Where the place of a line says which image it means, an empty line would shift all later ones.
-            if "" in lines and read is _validation_wnids:
-                _refuse(path, lines.index("") + 1, "", "a class for every validation image")
             return read(list(filter(None, lines)), path)
     raise AnnotationFormatError(
         "The list is in no layout of ImageNet that is known",
         where=f"{path}, line 1",
-        expected="n02085620_10026.JPEG; ILSVRC2012_val_00000001.JPEG 65; ImageId,PredictionString; n02085620; or JSON",
+        expected="n02085620_10026.JPEG; ILSVRC2012_val_00000001.JPEG 65; ImageId,PredictionString; or JSON",
         found=repr(first[:80]),
     )
 
@@ -323,22 +284,9 @@ def _solution(lines: list[str], path: Path) -> tuple[list[str], list[str]]:
     return names, classes
 
 
-def _validation_wnids(lines: list[str], path: Path) -> tuple[list[str], list[str]]:
-    """Read one wnid a line, line i for validation image i."""
-    for number, line in enumerate(lines, start=1):
-        if not is_wnid(line):
-            _refuse(path, number, line, "a wnid")
-    return _numbered(len(lines)), lines
-
-
-def _numbered(count: int) -> list[str]:
-    return [_VAL_NAME.format(number) for number in range(1, count + 1)]
-
-
 _LAYOUTS: dict[str, Callable[[list[str], Path], tuple[list[str], list[str]]]] = {
     r"ImageId,PredictionString": _solution,
     r"\S.* [0-9]{1,4}": _indexed_names,
-    r"n[0-9]{8}": _validation_wnids,
     r"(?:\S+/)?n[0-9]{8}\S*\.\S+": _train_names,
 }
 """Readers by the form of a file's first line."""

@@ -33,7 +33,6 @@ _DETECTIONS = (
     "a path, a list of COCO results, a FiftyOne view with predictions, or a DataFrame: image_id, category_id, score, "
     "bbox or x, y, w, h"
 )
-_BY_IMAGE = "image_id, boxes of x1, y1, x2, y2 (pixels), {} and labels, as many of each"
 
 
 def coco_bytes(given: Any) -> bytes:
@@ -62,7 +61,7 @@ def coco_bytes(given: Any) -> bytes:
         raise UsageError("These are no annotations", expected=_KINDS, found=shown(given))
     rows, name = found, type(given).__name__
     if rows and {"boxes", "labels"} <= rows[0].keys():
-        rows = [one for place, row in enumerate(rows) for one in _boxes_of_image(row, place, name)]
+        rows = [one for place, row in enumerate(rows) for one in _rows_of_image(row, place, name)]
     columns = dict.fromkeys(key for row in rows for key in row) if rows or not _is_frame(given) else given.columns
     _require_columns(columns)
     return json_bytes(_coco_of_rows(rows, name))
@@ -88,7 +87,11 @@ def results_bytes(given: Any) -> bytes:
         raise UsageError("These are no detections", expected=_DETECTIONS, found=shown(given))
     name = type(given).__name__
     if rows and {"boxes", "scores", "labels"} <= rows[0].keys():
-        rows = [one for place, row in enumerate(rows) for one in _detections_of_image(row, place)]
+        named = {"scores": "score", "labels": "category"}
+        rows = [one for place, row in enumerate(rows) for one in _boxes_of_image(row, named, f"detections[{place}]")]
+        for row in rows:
+            if not isinstance(row["category"], str):
+                row["category_id"] = row.pop("category")
     return json_bytes([_with_bbox(row, place, name) for place, row in enumerate(rows)])
 
 
@@ -359,19 +362,29 @@ def _with_bbox(row: dict[str, Any], place: int, name: str) -> dict[str, Any]:
     return rest | {"bbox": [row[one] for one in _BOX] if "bbox" not in row else box}
 
 
-def _lists(row: Mapping[str, Any], keys: Sequence[str], what: str, where: str) -> list[list[Any]]:
-    """Return equally long columns of one image, boxes first."""
-    given: list[Any] = [row.get(key) for key in keys]
+def _boxes_of_image(row: Mapping[str, Any], named: Mapping[str, str], where: str) -> list[dict[str, Any]]:
+    """Return a row for each box of one image as torchmetrics and torchvision have them: corners, and columns as long.
+
+    Parameters
+    ----------
+    named : mapping of str to str
+        What the other columns are called in the rows.
+    """
+    given: list[Any] = [row.get(key) for key in ("boxes", *named)]
     columns: list[Any] = [one.tolist() if hasattr(one, "tolist") else one for one in given]
     fit = "image_id" in row and all(isinstance(one, list | tuple) for one in columns)
     if not fit or len(set(map(len, columns))) != 1 or not all(map(_is_box, columns[0])):
         raise UsageError(
-            what,
+            "Malformed boxes of an image",
             where=where,
-            expected=_BY_IMAGE.format(", ".join(keys[1:-1]) or "of each"),
+            expected=f"image_id, boxes of x1, y1, x2, y2 (pixels), and as many {', '.join(named)}",
             found=", ".join(f"{key}: {shown(one)}" for key, one in row.items())[:300],
         )
-    return columns
+    rows = []
+    for (x1, y1, x2, y2), *cells in zip(*columns, strict=True):
+        others = dict(zip(named.values(), map(_scalar, cells), strict=True))
+        rows.append({"image_id": row["image_id"], "bbox": [x1, y1, x2 - x1, y2 - y1], **others})
+    return rows
 
 
 def _is_box(box: Any) -> bool:
@@ -379,38 +392,9 @@ def _is_box(box: Any) -> bool:
     return isinstance(plain, list | tuple) and len(plain) == 4 and all(isinstance(one, int | float) for one in plain)
 
 
-def _named(label: Any) -> dict[str, Any]:
-    label = _scalar(label)
-    return {"category": label} if isinstance(label, str) else {"category_id": label}
-
-
-def _from_corners(box: Any) -> list[Any]:
-    x1, y1, x2, y2 = box
-    return [x1, y1, x2 - x1, y2 - y1]
-
-
-def _detections_of_image(row: Mapping[str, Any], place: int) -> list[dict[str, Any]]:
-    """Return the records of one image's detections as torchmetrics and torchvision have them, with its ``image_id``."""
-    keys = ("boxes", "scores", "labels")
-    columns = _lists(row, keys, "These are no detections of an image", f"detections[{place}]")
-    return [
-        {"image_id": row["image_id"], **_named(label), "bbox": _from_corners(box), "score": _scalar(score)}
-        for box, score, label in zip(*columns, strict=True)
-    ]
-
-
-def _boxes_of_image(row: Mapping[str, Any], place: int, name: str) -> list[dict[str, Any]]:
+def _rows_of_image(row: Mapping[str, Any], place: int, name: str) -> list[dict[str, Any]]:
     """Return the rows of one image's boxes, and one without a box where it has none; a label is a class's name."""
-    keys = ("boxes", *(one for one in ("area", "iscrowd") if one in row), "labels")
-    columns = _lists(row, keys, "Malformed boxes of an image", record_place(name, "images", place))
+    named = {key: key for key in ("area", "iscrowd") if key in row} | {"labels": "category"}
+    rows = _boxes_of_image(row, named, record_place(name, "images", place))
     facts = {key: row[key] for key in ("image_id", *_OF_IMAGE) if key in row}
-    rows = [
-        {
-            **facts,
-            "bbox": _from_corners(one[0]),
-            "category": _scalar(one[-1]),
-            **dict(zip(keys[1:-1], one[1:-1], strict=True)),
-        }
-        for one in zip(*columns, strict=True)
-    ]
-    return rows or [{**facts, "bbox": None, "category": None}]
+    return [one | facts for one in rows] or [{**facts, "bbox": None, "category": None}]

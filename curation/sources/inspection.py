@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeVar
 
 import msgspec
 
@@ -30,10 +30,6 @@ _Key = TypeVar("_Key", bound=Hashable)
 _Value = TypeVar("_Value")
 
 
-class _Image(msgspec.Struct):
-    id: _Id
-
-
 class _Named(msgspec.Struct, frozen=True, gc=False):
     id: _Id = ""
     file_name: str = ""
@@ -46,21 +42,7 @@ class _Reference(msgspec.Struct, frozen=True, gc=False):
     category_id: _Id | None = None
 
 
-class _Numbers(msgspec.Struct, frozen=True):
-    images: list[_Named]
-    annotations: list[_Reference] = []
-    categories: list[_Named] = []
-
-
-class _Class(msgspec.Struct):
-    id: int
-    name: str = ""
-
-
-class _Annotation(msgspec.Struct):
-    id: int | str | None = None
-    image_id: int | str = ""
-    category_id: int = -1
+class _Annotation(_Reference, frozen=True):
     bbox: list[float | None] | None = None
     iscrowd: int | bool = 0
 
@@ -73,10 +55,13 @@ class _Annotation(msgspec.Struct):
         return not (box[2] or 0) > 0 or not (box[3] or 0) > 0
 
 
-class _File(msgspec.Struct):
-    images: list[_Image]
-    annotations: list[_Annotation] = []
-    categories: list[_Class] = []
+_Row = TypeVar("_Row", bound=_Reference)
+
+
+class _File(msgspec.Struct, Generic[_Row], frozen=True):
+    images: list[_Named]
+    annotations: list[_Row] = []
+    categories: list[_Named] = []
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,40 +163,36 @@ def inspect(path: Annotated[Path, "FILE"]) -> Inspection:
     """
     file = InputFile(path, kind="annotation file")
     refuse_repeated_keys(file.data, str(path), AnnotationFormatError)
-    try:
-        held = msgspec.json.decode(file.data, type=_File)
-    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
-        raise AnnotationFormatError(
-            "The annotation file cannot be inspected",
-            where=str(path),
-            expected="COCO JSON: images, annotations and categories",
-            found=str(error)[:200],
-        ) from None
-    names = {one.id: one.name for one in held.categories}
-    images = Counter(one.id for one in held.images)
-    repeated = {one: count for one, count in images.items() if count > 1}
-    shown: dict[int, set[int | str]] = {number: set() for number in names}
-    boxes = Counter[int]()
-    for one in held.annotations:
-        boxes[one.category_id] += 1
-        if one.category_id in shown:
-            shown[one.category_id].add(one.image_id)
+    held = _decoded(file, _File[_Annotation], path)
+    facts = _facts_of(held)
+    images = Counter(category for category, _ in {(one.category_id, one.image_id) for one in held.annotations})
+    boxes = Counter(one.category_id for one in held.annotations)
     counts = {
         "images": len(held.images),
-        "images_without_boxes": len(images.keys() - {one.image_id for one in held.annotations}),
-        "classes": len(names),
+        "images_without_boxes": len(set(facts.images) - {one.image_id for one in held.annotations}),
+        "classes": len(facts.categories),
         "boxes": len(held.annotations),
         "crowds": sum(bool(one.iscrowd) for one in held.annotations),
-        "repeated_image_ids": len(repeated),
-        "images_with_repeated_ids": sum(repeated.values()),
-        "repeated_annotation_ids": len(_repeated((one.id, None) for one in held.annotations if one.id is not None)),
-        "repeated_classes": len(held.categories) - min(len(names), len({one.name for one in held.categories})),
-        "annotations_of_unknown_images": sum(one.image_id not in images for one in held.annotations),
-        "annotations_of_unknown_classes": sum(one.category_id not in names for one in held.annotations),
+        "repeated_image_ids": len(facts.repeated_images),
+        "images_with_repeated_ids": sum(map(len, facts.repeated_images.values())),
+        "repeated_annotation_ids": len(facts.repeated_annotations),
+        "repeated_classes": len(held.categories)
+        - min(len(facts.categories), len({one.name for one in held.categories})),
+        "annotations_of_unknown_images": len(facts.orphans),
+        "annotations_of_unknown_classes": sum(one.category_id not in facts.categories for one in held.annotations),
         "unusable_boxes": sum(one.is_unusable for one in held.annotations),
     }
-    rows = tuple((name, len(shown[number]), boxes[number]) for number, name in names.items())
+    rows = tuple((name, images[number], boxes[number]) for number, name in facts.categories.items())
     return Inspection(str(path), file.sha256, counts, rows)
+
+
+def _decoded(file: InputFile, form: type[_File[_Row]], path: Path) -> _File[_Row]:
+    try:
+        return msgspec.json.decode(file.data, type=form)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+        kind = AnnotationFormatError if isinstance(error, msgspec.ValidationError) else DamagedFileError
+        expected = "COCO JSON: images, annotations and categories"
+        raise kind("The file is not COCO JSON", where=str(path), expected=expected, found=str(error)[:200]) from None
 
 
 @dataclass(frozen=True)
@@ -269,11 +250,10 @@ def read_coco_facts(path: Path) -> CocoFacts:
     AnnotationFormatError
         It is not COCO JSON.
     """
-    try:
-        coco = msgspec.json.decode(InputFile(path, kind="annotation file").data, type=_Numbers)
-    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
-        kind = AnnotationFormatError if isinstance(error, msgspec.ValidationError) else DamagedFileError
-        raise kind("The file is not COCO JSON", where=str(path), found=str(error)[:200]) from None
+    return _facts_of(_decoded(InputFile(path, kind="annotation file"), _File[_Reference], path))
+
+
+def _facts_of(coco: _File[Any]) -> CocoFacts:
     images, declared = {one.id for one in coco.images}, {one.id: one.name for one in coco.categories}
     categories = Counter(one.category_id for one in coco.annotations if one.category_id is not None)
     repeated = _repeated((one.id, one.file_name) for one in coco.images)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from curation.errors import AnnotationFormatError, BoxError, DanglingIdError, DuplicateIdError, UsageError
+from curation.errors import AnnotationFormatError, BoxError, DanglingIdError, DuplicateIdError
 from curation.sources.source import Bools, Floats, Int32s, Int64s, Objects
 from curation.sources.source_specs import BadBoxes
 
@@ -106,7 +106,6 @@ def sound_objects(objects: Objects, policy: BadBoxes, where: Where) -> tuple[Obj
     BoxError
         A box is bad and the policy is ``error``.
     """
-    check_policy(policy)
     boxes, areas = objects.boxes, objects.areas
     # One pass over the extremes clears a sound file; a NaN fails every comparison.
     if not len(boxes) or (
@@ -130,48 +129,11 @@ def sound_objects(objects: Objects, policy: BadBoxes, where: Where) -> tuple[Obj
     return select(objects, keep), {f"box {reason}": int(mask.sum()) for reason, mask in reasons.items() if mask.any()}
 
 
-class LabelledBox(NamedTuple):
-    """An object of a file that names classes and does not number them.
-
-    Attributes
-    ----------
-    image : int
-        Position of its image.
-    label : str
-    box : tuple of float
-        ``x, y, w, h`` in pixels.
-    where : str
-        How errors name its record.
-    truncated, occluded, crowd : bool
-    """
-
-    image: int
-    label: str
-    box: tuple[float, float, float, float]
-    where: str
-    truncated: bool = False
-    occluded: bool = False
-    crowd: bool = False
-
-
 def check_label(label: str, where: str) -> None:
     """Raise `AnnotationFormatError` unless a text can be the name of a class."""
     if not (0 < len(label) <= _LONGEST_LABEL and label.isprintable()):
         expected = f"1 to {_LONGEST_LABEL} printable characters"
         raise AnnotationFormatError("Malformed class name", where=where, expected=expected, found=repr(label[:80]))
-
-
-def objects_of(rows: Sequence[LabelledBox], names: Sequence[str], policy: BadBoxes) -> tuple[Objects, dict[str, int]]:
-    """Return objects whose classes are positions in `names`, without bad boxes (see `sound_objects`)."""
-    number = {name: position for position, name in enumerate(names)}
-    flags = ("truncated", "occluded", "crowd")
-    objects = Objects.of(
-        [row.image for row in rows],
-        [number[row.label] for row in rows],
-        np.array([row.box for row in rows], np.float64).reshape(-1, 4),
-        **{flag: np.array([getattr(row, flag) for row in rows], np.bool_) for flag in flags},
-    )
-    return sound_objects(objects, policy, lambda row: rows[row].where)
 
 
 def _reasons(boxes: Floats, areas: Floats) -> dict[str, Bools]:
@@ -185,9 +147,3 @@ def select(objects: Objects, keep: Bools | Int32s | Int64s) -> Objects:
     """Return the objects under a mask, or at some rows."""
     columns: dict[str, Any] = {column.name: getattr(objects, column.name) for column in fields(objects)}
     return replace(objects, **{name: values[keep] for name, values in columns.items() if values is not None})
-
-
-def check_policy(policy: str) -> None:
-    """Raise `UsageError` unless a policy for bad boxes is ``error`` or ``drop``."""
-    if policy not in ("error", "drop"):
-        raise UsageError("Unknown policy for bad boxes", expected="error or drop", found=repr(policy)[:60])

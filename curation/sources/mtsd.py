@@ -1,31 +1,30 @@
-"""Reader of the Mapillary Traffic Sign Dataset, one JSON file an image: `read_mtsd`."""
+"""Reader of the Mapillary Traffic Sign Dataset, one JSON file an image: `parse_mtsd`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
 import numpy as np
 
-from curation.errors import AnnotationFormatError, MissingFileError, UsageError
+from curation.errors import AnnotationFormatError, MissingFileError
 from curation.json_keys import decode_json
 from curation.sources.content import SmallFiles, listed_names, paths_below
-from curation.sources.integrity import LabelledBox, check_label, check_policy, objects_of
-from curation.sources.source import Categories, Images, Source
+from curation.sources.integrity import sound_objects
+from curation.sources.source import Categories, Images, Objects, Source
 from curation.sources.source_specs import BadBoxes, Seam
 from curation.storage import inside, read_bytes
 
 OTHER_SIGN = "other-sign"
 """The label of a sign of none of the 400 classes."""
 
-SEAMS = ("drop", "split", "widest")
-
 _BELOW = ("", "mtsd_v2_fully_annotated", "mtsd_fully_annotated")
 
 
 _Side = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
+_Label = Annotated[str, msgspec.Meta(pattern=r"\A[^\x00-\x1f\x7f-\x9f]{1,200}\Z")]
 
 
 class _Box(msgspec.Struct):
@@ -42,7 +41,7 @@ class _Properties(msgspec.Struct, rename="kebab"):
 
 
 class _Sign(msgspec.Struct):
-    label: str
+    label: _Label
     bbox: _Box
     properties: _Properties = msgspec.field(default_factory=_Properties)
 
@@ -52,40 +51,6 @@ class _Photo(msgspec.Struct):
     height: _Side
     objects: list[_Sign]
     ispano: bool = False
-
-
-def read_mtsd(
-    root: Path, part: str, *, dataset: str = "mtsd", bad_boxes: BadBoxes = "error", seam: Seam = "drop"
-) -> Source:
-    """Return the source that a folder of the fully annotated set holds for one split, ``other-sign`` included.
-
-    Native ids are image keys. Classes are the labels that occur, sorted, numbered from 1. ``occluded`` and
-    ``out-of-frame`` become `Objects.occluded` and `Objects.truncated`; no other property is read. A split of
-    which no image has an annotation file (``test``, as published) is a source without boxes.
-
-    Parameters
-    ----------
-    root : Path
-        Folder with ``splits`` and ``annotations``, or one that holds it as ``mtsd_v2_fully_annotated``.
-    part : str
-        ``train``, ``val`` or ``test``.
-    bad_boxes : {"error", "drop"}
-    seam : {"drop", "split", "widest"}
-        What becomes of a sign across the seam of a panorama, ``xmin > xmax``: left out; two objects, one at each
-        side; or the wider of the two. The pieces are truncated. `Source.dropped` counts the signs.
-
-    Raises
-    ------
-    MissingFileError
-        The split is not there, or an image of it has no annotation file while others have.
-    PathEscapeError
-        A split names a file outside ``annotations``.
-    AnnotationFormatError, DuplicateIdError, BoxError
-        A file is not what it should be; the error names it.
-    """
-    folder = locate_mtsd(root)
-    files = SmallFiles(folder, mtsd_names(folder, part))
-    return parse_mtsd(files, part=part, dataset=dataset, bad_boxes=bad_boxes, seam=seam)
 
 
 def locate_mtsd(root: Path) -> Path:
@@ -127,10 +92,32 @@ def mtsd_names(root: Path, part: str) -> tuple[str, ...]:
 def parse_mtsd(
     content: SmallFiles, *, part: str, dataset: str, bad_boxes: BadBoxes = "error", seam: Seam = "drop"
 ) -> Source:
-    """Return the source in files that are in memory already (see `read_mtsd`)."""
-    check_policy(bad_boxes)
-    if seam not in SEAMS:
-        raise UsageError("Unknown policy for seams", expected=", ".join(SEAMS), found=repr(seam)[:60])
+    """Return the source that a folder of the fully annotated set holds for one split, ``other-sign`` included.
+
+    Native ids are image keys. Classes are the labels that occur, sorted, numbered from 1. ``occluded`` and
+    ``out-of-frame`` become `Objects.occluded` and `Objects.truncated`; no other property is read. A split of
+    which no image has an annotation file (``test``, as published) is a source without boxes.
+
+    Parameters
+    ----------
+    content : SmallFiles
+        Of a folder with ``splits`` and ``annotations``: those that `mtsd_names` names.
+    part : str
+        ``train``, ``val`` or ``test``.
+    bad_boxes : {"error", "drop"}
+    seam : {"drop", "split", "widest"}
+        What becomes of a sign across the seam of a panorama, ``xmin > xmax``: left out; two objects, one at each
+        side; or the wider of the two. The pieces are truncated. `Source.dropped` counts the signs.
+
+    Raises
+    ------
+    MissingFileError
+        The split is not there, or an image of it has no annotation file while others have.
+    PathEscapeError
+        A split names a file outside ``annotations``.
+    AnnotationFormatError, DuplicateIdError, BoxError
+        A file is not what it should be; the error names it.
+    """
     split, *annotations = content.data
     keys = listed_names(content.data[split], split)
     what, expected = "The annotation file is malformed", "width, height, ispano and objects with label and bbox"
@@ -140,7 +127,15 @@ def parse_mtsd(
     ]
     signs, crossing = _signs(photos, annotations, seam)
     classes = sorted({sign.label for sign in signs})
-    objects, dropped = objects_of(signs, classes, bad_boxes)
+    number = {name: position for position, name in enumerate(classes)}
+    found = Objects.of(
+        [sign.image for sign in signs],
+        [number[sign.label] for sign in signs],
+        np.array([sign.box for sign in signs], np.float64).reshape(-1, 4),
+        truncated=np.array([sign.truncated for sign in signs], np.bool_),
+        occluded=np.array([sign.occluded for sign in signs], np.bool_),
+    )
+    objects, dropped = sound_objects(found, bad_boxes, lambda row: signs[row].where)
     if crossing:
         dropped[f"sign across the seam of a panorama: {_DONE[seam]}"] = crossing
     records = [content.record(split, [split], len(keys))]
@@ -162,19 +157,27 @@ def parse_mtsd(
 _DONE = {"drop": "left out", "split": "split in two", "widest": "wider side kept"}
 
 
-def _signs(photos: Sequence[_Photo], names: Sequence[str], seam: Seam) -> tuple[list[LabelledBox], int]:
+class _Object(NamedTuple):
+    image: int
+    label: str
+    box: tuple[float, float, float, float]
+    where: str
+    truncated: bool
+    occluded: bool
+
+
+def _signs(photos: Sequence[_Photo], names: Sequence[str], seam: Seam) -> tuple[list[_Object], int]:
     """Return the objects of all photos, and how many signs lie across a seam."""
-    rows, crossing = list[LabelledBox](), 0
+    rows, crossing = list[_Object](), 0
     for image, (photo, name) in enumerate(zip(photos, names, strict=True)):
         for number, sign in enumerate(photo.objects):
-            where = f"{name}: objects[{number}]"
-            check_label(sign.label, where)
             box, stated = sign.bbox, sign.properties
             across = box.xmin > box.xmax and (photo.ispano or box.cross_boundary is not None)
             crossing += across
             for left, right in _pieces(box, photo.width, seam) if across else [(box.xmin, box.xmax)]:
                 size = (left, box.ymin, right - left, box.ymax - box.ymin)
-                rows.append(LabelledBox(image, sign.label, size, where, stated.out_of_frame or across, stated.occluded))
+                where = f"{name}: objects[{number}]"
+                rows.append(_Object(image, sign.label, size, where, stated.out_of_frame or across, stated.occluded))
     return rows, crossing
 
 

@@ -1,4 +1,4 @@
-"""JSON that lists images: arrays, objects of arrays at any depth, arrays of objects, pairs, COCO JSON, or classes."""
+"""JSON that lists images: arrays, objects of arrays at any depth, arrays of objects, COCO JSON, or classes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _DEEPEST = 32
 _LARGEST_WALKED = 256 << 20
 _MOST_LISTS = 4096
 _FORMS = (
-    "an array of texts, of objects that name images or of pairs, an object of such arrays at any depth, COCO JSON, "
+    "an array of texts, of objects that name images, an object of such arrays at any depth, COCO JSON, "
     "one object a line, known_classes and unknown_classes, or an object of texts"
 )
 
@@ -115,8 +115,6 @@ def _walked(given: Any, where: str) -> dict[str, Any] | None:
         name = "/".join(keys)
         if isinstance(value, Mapping):
             read = _from_arrays(value, where)
-        elif _are_pairs(value):
-            read = {"form": "pairs", "lists": (_paired(value, where),)}
         elif isinstance(value[0], Mapping):
             read = read_objects(value, where)
         else:
@@ -150,7 +148,7 @@ def _arrays(given: Any, keys: tuple[str, ...], *, numbers: bool = True) -> Itera
             for key, value in given.items():
                 yield from _arrays(value, (*keys, key), numbers=numbers)
     elif isinstance(given, list) and given:
-        if _is_array(given, kinds) or _are_pairs(given) or names_images(given):
+        if _is_array(given, kinds) or names_images(given):
             yield keys, given
         elif isinstance(given[0], dict | list):
             for place, value in enumerate(given):
@@ -159,16 +157,6 @@ def _arrays(given: Any, keys: tuple[str, ...], *, numbers: bool = True) -> Itera
 
 def _is_array(given: Any, kinds: Any) -> bool:
     return isinstance(given, list) and bool(given) and all(isinstance(one, kinds) for one in given)
-
-
-def _are_pairs(given: Sequence[Any]) -> bool:
-    return all(_is_array(one, str) and len(one) > 1 for one in given)
-
-
-def _paired(given: Sequence[Sequence[str]], where: str) -> PublishedList:
-    one = _listed("", [text for pair in given for text in pair], where)
-    lines = np.repeat(np.arange(1, len(given) + 1, dtype=np.int32), [len(pair) for pair in given])
-    return replace(one, lines=lines[one.lines - 1], pairs=True)
 
 
 def _from_array(given: Sequence[str | int], where: str) -> dict[str, Any]:

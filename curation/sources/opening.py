@@ -9,8 +9,8 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
+from curation.arguments import checked
 from curation.errors import MissingFileError, UsageError
-from curation.sources.bdd100k import bdd100k_parts, is_bdd100k_file, locate_bdd100k, parse_bdd100k
 from curation.sources.cache import Cache, Stamp, cache_key, default_folder, frozen
 from curation.sources.coco import parse_coco
 from curation.sources.content import FileContent, SmallFiles, paths_below
@@ -19,14 +19,13 @@ from curation.sources.cub200 import PARTS as CUB200_PARTS
 from curation.sources.cub200 import locate_cub200, parse_cub200
 from curation.sources.datasets import family, is_listed
 from curation.sources.imagenet import read_imagenet
-from curation.sources.integrity import check_policy
 from curation.sources.mtsd import locate_mtsd, mtsd_names, mtsd_parts, parse_mtsd
 from curation.sources.openimages import parse_openimages
 from curation.sources.openimages.files import OpenImagesContent, is_box_file, locate_openimages, offered_parts
-from curation.sources.published_list import FORMS, parse_id_list, read_listed
+from curation.sources.published_list import read_listed
 from curation.sources.source import Source
 from curation.sources.source_specs import BadBoxes, Seam
-from curation.sources.table import SUFFIXES, Split, parse_table
+from curation.sources.table import SUFFIXES, parse_table
 from curation.sources.voc import locate_voc, parse_voc, voc_names
 
 _PARTS = ("train", "val", "test")
@@ -34,6 +33,7 @@ _LARGE = 100 << 20
 _WRITERS: dict[str, Thread] = {}
 
 
+@checked
 def open_source(
     path: Path,
     *,
@@ -41,7 +41,6 @@ def open_source(
     part: str,
     cache: bool | Path = True,
     bad_boxes: BadBoxes = "error",
-    split: Split | None = None,
     seam: Seam = "drop",
 ) -> Source:
     """Return the source at a path, parsed or from the cache: the same columns either way.
@@ -51,16 +50,14 @@ def open_source(
     path : Path
         A COCO JSON file; a COCO root (``annotations/instances_PART.json``); a VOC root (``Annotations`` and
         ``ImageSets/Main``, or a folder with ``VOC2007`` or ``VOCdevkit/VOC2007`` below it); one of ImageNet's layouts
-        (see `curation.sources.imagenet`); the layouts of Open Images, CUB-200-2011, MTSD and BDD100K (see the
-        modules of these names); a table (``.csv``, ``.tsv``, ``.parquet``); or a list of ids (``.txt``), which says
+        (see `curation.sources.imagenet`); the layouts of Open Images, CUB-200-2011 and MTSD (see the modules
+        of these names); a table (``.csv``, ``.tsv``); or a list of ids (``.txt``), which says
         nothing of its images. A single file may be compressed by gzip and begin with a byte order mark.
     dataset, part : str
         For example ``voc2007`` and ``test``.
     cache : bool or Path
         Whether parsed sources are kept, and where; True is `curation.sources.cache.default_folder`.
     bad_boxes : {"error", "drop"}
-    split : (str, str), optional
-        Column and value that choose the rows of a table.
     seam : {"drop", "split", "widest"}
         What becomes of MTSD's signs across the seam of a panorama.
 
@@ -73,19 +70,21 @@ def open_source(
     SourceError
         The files are not what they should be.
     """
-    check_policy(bad_boxes)
-    if is_listed(dataset) and path.is_file() and path.suffix.lower() in FORMS and not _is_boxes(path, dataset):
+    if _is_list(path, dataset):
         return frozen(read_listed(path, dataset=dataset, part=part))
     if family(dataset) == "imagenet" and path.exists():
         # A million names are listed anew each time: to know that a folder is unchanged is to list it.
-        return frozen(read_imagenet(path, dataset=dataset, part=part, split=split))
+        return frozen(read_imagenet(path, dataset=dataset, part=part))
     own = _own_layout(path, dataset, part, bad_boxes, seam)
-    return _open(own or _raw_files(path, dataset, part, bad_boxes, split), _cache(cache))
+    return _open(own or _raw_files(path, dataset, part, bad_boxes), _cache(cache))
 
 
-def _is_boxes(path: Path, dataset: str) -> bool:
-    """Return whether a file of Open Images holds more than names: boxes, or a table with classes."""
-    return family(dataset) == "openimages" and path.suffix.lower() != ".txt"
+def _is_list(path: Path, dataset: str) -> bool:
+    """Return whether a file names images alone: any text, and tables and JSON of datasets that are known by lists."""
+    suffix = Path(path.name.lower().removesuffix(".gz")).suffix
+    if family(dataset) == "imagenet" or not path.is_file():
+        return False
+    return suffix == ".txt" or (is_listed(dataset) and family(dataset) != "openimages" and suffix in (".csv", ".json"))
 
 
 def parts_at(path: Path, dataset: str) -> tuple[str, ...]:
@@ -121,7 +120,7 @@ def _many_files(
 
 def _is_many(raw: _RawFiles) -> bool:
     """Return whether the files are so many that to list them takes time."""
-    return raw.options["layout"] in ("voc", "mtsd", "bdd100k")
+    return raw.options["layout"] in ("voc", "mtsd")
 
 
 def _cache(cache: bool | Path) -> Cache | None:
@@ -179,7 +178,7 @@ def _stamp(raw: _RawFiles) -> Stamp | None:
         return None
 
 
-def _raw_files(path: Path, dataset: str, part: str, bad_boxes: BadBoxes, split: Split | None) -> _RawFiles:
+def _raw_files(path: Path, dataset: str, part: str, bad_boxes: BadBoxes) -> _RawFiles:
     options: dict[str, Any] = {"dataset": dataset, "part": part, "bad_boxes": bad_boxes}
     if path.is_dir():
         path, is_voc = _in_folder(path, dataset, part)
@@ -192,10 +191,7 @@ def _raw_files(path: Path, dataset: str, part: str, bad_boxes: BadBoxes, split: 
     suffix = Path(path.name.lower().removesuffix(".gz")).suffix
     parse: Callable[[Any], Source]
     if suffix in SUFFIXES:
-        layout, parse = "table", partial(parse_table, dataset=dataset, part=part, split=split)
-        options["split"] = list(split or ())
-    elif suffix == ".txt":
-        layout, parse = "list", partial(parse_id_list, dataset=dataset, part=part)
+        layout, parse = "table", partial(parse_table, dataset=dataset, part=part)
     elif suffix == ".json":
         layout, parse = "coco", partial(parse_coco, dataset=dataset, part=part, bad_boxes=bad_boxes)
     else:
@@ -206,7 +202,7 @@ def _raw_files(path: Path, dataset: str, part: str, bad_boxes: BadBoxes, split: 
 
 _EXPECTED = (
     "a COCO JSON file, a folder with annotations/instances_PART.json, a VOC folder (Annotations and ImageSets/Main), "
-    "a table (.csv, .tsv, .parquet), or a list of ids (.txt); each may be compressed by gzip"
+    "a table (.csv, .tsv), or a list of ids (.txt); each may be compressed by gzip"
 )
 
 
@@ -214,7 +210,6 @@ _PARTS_OF: dict[str, Callable[[Path], tuple[str, ...]]] = {
     "openimages": offered_parts,
     "cub200": lambda root: CUB200_PARTS if locate_cub200(root) else (),
     "mtsd": lambda root: mtsd_parts(locate_mtsd(root)),
-    "bdd100k": bdd100k_parts,
 }
 
 
@@ -228,10 +223,10 @@ def _own_layout(path: Path, dataset: str, part: str, bad_boxes: BadBoxes, seam: 
     if kind == "openimages" and (is_root or is_box_file(path)):
         paths = locate_openimages(path, part)
         return _RawFiles(
-            lambda: [str(one.absolute()) for one in locate_openimages(path, part).given()],
+            lambda: [str(one.absolute()) for one in locate_openimages(path, part).given().values()],
             partial(OpenImagesContent, paths),
             partial(parse_openimages, **options),
-            keyed | {"names": [one.name for one in paths.given()]},
+            keyed | {"names": [one.name for one in paths.given().values()]},
         )
     if kind == "cub200" and is_root:
         parse = partial(parse_cub200, part=part, **options)
@@ -240,13 +235,6 @@ def _own_layout(path: Path, dataset: str, part: str, bad_boxes: BadBoxes, seam: 
         root = locate_mtsd(path).absolute()
         parse = partial(parse_mtsd, part=part, seam=seam, **options)
         return _many_files(root, lambda: mtsd_names(root, part), parse, seam=seam, **keyed)
-    if kind == "bdd100k" and (is_root or (path.suffix == ".json" and is_bdd100k_file(path))):
-        place = locate_bdd100k(path.absolute(), part)
-        file = place.names[0] if len(place.names) == 1 else ""
-        return _many_files(
-            place.root, lambda: locate_bdd100k(path.absolute(), part).names,
-            partial(parse_bdd100k, part=place.part, **options), named=place.part, file=file, **keyed,
-        )  # fmt: skip
     return None
 
 

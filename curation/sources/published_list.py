@@ -21,11 +21,10 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from curation.errors import AnnotationFormatError, DamagedFileError, ImageIdError, UsageError
+from curation.errors import AnnotationFormatError, DamagedFileError, UsageError
 from curation.ids import ImageId, check_native, native_number, native_of
-from curation.input_files import InputFile, beginning, filled_lines
-from curation.sources.content import FileContent
-from curation.sources.datasets import family, folders_in_ids, is_known, namespace_of
+from curation.input_files import InputFile, beginning
+from curation.sources.datasets import family, folders_in_ids, is_known, is_listed, namespace_of
 from curation.sources.entries import (
     BYTE_ORDER_MARK,
     LONGEST_LINE,
@@ -45,21 +44,17 @@ from curation.sources.integrity import check_unique
 from curation.sources.nested_json import read_json
 from curation.sources.records import read_table
 from curation.sources.source import Bools, FileRecord, Images, Source
-from curation.sources.stems import FILE_NAME, FILE_SUFFIXES, stems, with_suffix
-from curation.sources.text_lines import Lines, are_frames, lines_of, numbers_alone, read_files, read_names
+from curation.sources.stems import ANY_FILE, FILE_NAME, cells_of, matches, stems, text_of
+from curation.sources.text_lines import Lines, are_frames, are_numbers, entries_of, read_files, read_names, require_utf8
 
-FORMS = (".txt", ".csv", ".json")
 PHOTO_SUFFIX = r"\.(?:jpe?g|png)"
 _SUFFIX = re.compile(rf"{PHOTO_SUFFIX}\Z", re.IGNORECASE)
 _CLIMBING = re.compile(rb"^(?:/|.*(?:^|/)\.\.(?:/|$))", re.MULTILINE)
 MAX_BYTES = 1 << 30
 LIST_SUFFIXES = (".txt", ".list", ".lst", ".csv", ".tsv", ".json", ".jsonl", ".odgt", "")
-"""Suffixes of files that may hold a list, beside `YAML_NAMES`."""
-YAML_NAMES = ("data.yaml", "data.yml")
+"""Suffixes of files that may hold a list."""
 _NO_LISTS = ("readme", "license", "licence", "makefile", "dockerfile", "notice", "authors", "requirements")
 _FEWEST = 3
-_YAML_PARTS = ("train", "val", "test")
-_LARGEST_YAML = 1 << 20
 
 
 def list_files(folder: Path) -> list[Path]:
@@ -76,20 +71,15 @@ def first_line(path: Path) -> str:
 
 
 def _may_be_list(name: str) -> bool:
-    named = Path(name.lower())
-    return named.name in YAML_NAMES or (
-        named.suffix in LIST_SUFFIXES and name.lower().partition(".")[0] not in _NO_LISTS
-    )
+    return Path(name.lower()).suffix in LIST_SUFFIXES and name.lower().partition(".")[0] not in _NO_LISTS
 
 
-def read_published(path: Path, root: Path | None = None) -> PublishedFile:
+def read_published(path: Path) -> PublishedFile:
     """Read a published file of any form, by what it holds; its name only helps to tell class names.
 
     Parameters
     ----------
     path : Path
-    root : Path, optional
-        Folder that what a ``data.yaml`` names must not leave; by default its own.
 
     Raises
     ------
@@ -115,9 +105,7 @@ def read_published(path: Path, root: Path | None = None) -> PublishedFile:
     data, where = given.data, str(path)
     if not data or data.isspace():
         raise EmptyListError("The list is empty", where=where, expected="at least one entry")
-    if path.name.lower() in YAML_NAMES:
-        read = _from_yaml(data, path, root or path.parent)
-    elif data[:LONGEST_LINE].lstrip()[:1] in (b"{", b"["):
+    if data[:LONGEST_LINE].lstrip()[:1] in (b"{", b"["):
         read = read_json(data, where, path.suffix.lower())
     elif b"\0" in data:
         raise DamagedFileError("The file is not text", where=where, found=f"a zero byte at {data.index(0):,}")
@@ -129,25 +117,21 @@ def read_published(path: Path, root: Path | None = None) -> PublishedFile:
 
 
 def _from_text(data: bytes, path: Path) -> dict[str, Any]:
+    from pyarrow import compute
+
+    require_utf8(data, str(path))
     ended = data.endswith(b"\n")
     if not ended:
         data += b"\n"
-    if (count := numbers_alone(data)) is not None:
-        width, last = data.index(b"\n"), data[:-1].rpartition(b"\n")[2]
-        is_cut = not ended and len(last) < width and (width + 1) * (count - 1) + len(last) + 1 == len(data)
-        cut = (OddLine(count, "its number is cut", last.decode()),) if is_cut and count > _FEWEST else ()
-        one = PublishedList(
-            "", data, np.arange(1, count + 1, dtype=np.int32), are_stems=True, odd=len(cut), odd_lines=cut,
-            short=len(cut), short_lines=cut,
-        )  # fmt: skip
-        return {"form": "id list", "lists": (one,), "ended": ended}
-    lines, number, refused, odd, traits = lines_of(data, str(path))
-    entries = len(lines.numbers)
+    cells = cells_of(data)
+    if are_numbers(cells):
+        return {"form": "id list", "lists": (_of_numbers(data, len(cells), ended=ended),), "ended": ended}
+    lines, refused, odd, traits = entries_of(cells)
     known: dict[Form, Any] = {"imglist": lines.is_imglist, "voc list": lines.is_voc}
-    found: list[Form] = [form for form, hits in known.items() if hits.sum() >= SHARE * max(entries, 1)]
+    found: list[Form] = [form for form, hits in known.items() if hits.sum() >= SHARE * max(len(lines), 1)]
     form = found[0] if found else "id list"
-    told: dict[str, Any] = {"blank": number - refused - entries, "traits": traits}
-    if entries and (read := _of_columns(lines, form, path.name)) is not None:
+    told: dict[str, Any] = {"blank": len(cells) - refused - len(lines), "traits": traits}
+    if len(lines) and (read := _of_columns(lines, form, path.name)) is not None:
         if read.get("lists"):
             [one] = read["lists"]
             one = replace(one, odd=one.odd + refused, odd_lines=_first([*odd, *one.odd_lines]), **told)
@@ -155,35 +139,45 @@ def _from_text(data: bytes, path: Path) -> dict[str, Any]:
         return read
     if form == "id list" and lines.is_sentence.any():
         odd += lines.odd(lines.is_sentence, "it holds several words")
+        refused += int(lines.is_sentence.sum())
         lines = lines.at(~lines.is_sentence)
-    refused, entries = refused + entries - len(lines.numbers), len(lines.numbers)
-    if refused > entries:
+    if refused > len(lines):
         [first] = _first(odd)[:1]
         raise AnnotationFormatError(
             "The file is no list of images", where=f"{path}, line {first.line}", expected="one entry a line",
-            found=f"{first.reason}; {refused:,} such lines of {entries + refused:,}",
+            found=f"{first.reason}; {refused:,} such lines of {len(lines) + refused:,}",
         )  # fmt: skip
     if form == "id list":
-        paths, labels = lines.texts(), None
-        short, reason = _is_cut_path(lines, paths), "its path is cut"
+        entries, labels = lines.cells, None
+        short, reason = _is_cut_path(lines), "its path is cut"
         without = short
     else:
         # An entry that is not written as the others has no label, and is told.
         fits, reason = known[form], "it has no label"
-        paths = lines.texts(np.where(fits, lines.before, lines.ends))
+        entries = compute.if_else(fits, lines.before, lines.cells)
         labels, without = np.where(fits, lines.labels, NO_LABEL).astype(np.int32), ~fits
-        short = ~fits & ~lines.is_spaced & (lines.before == lines.ends)
+        short = ~fits & ~lines.is_spaced & (lines.labels == NO_LABEL)
     one = PublishedList(
-        "", paths, lines.numbers, labels, odd=refused + int(without.sum()),
+        "", text_of(entries), lines.numbers, labels, odd=refused + int(without.sum()),
         odd_lines=_first([*odd, *lines.odd(without, reason)]), short=int(short.sum()),
         short_lines=tuple(lines.odd(short, reason)), **told,
     )  # fmt: skip
-    if form == "imglist" and not FILE_NAME.search(paths[:LONGEST_LINE].split(b"\n")[0].decode("utf-8", "ignore")):
-        whole, folders = lines.texts(), encoded(paths)
-        if are_frames(folders, whole):
-            form = "frames"
+    if form == "imglist" and not FILE_NAME.search(entries[0].as_py()):
+        folders = encoded(entries)
+        if are_frames(folders, lines.cells):
+            form, whole = "frames", text_of(lines.cells)
             one = replace(one, paths=whole, labels=None, by_columns=True, columns={"sequence": folders})
     return {"form": form, "lists": (one,), "ended": ended}
+
+
+def _of_numbers(data: bytes, count: int, *, ended: bool) -> PublishedList:
+    width, last = data.index(b"\n"), data[:-1].rpartition(b"\n")[2]
+    is_cut = not ended and len(last) < width and (width + 1) * (count - 1) + len(last) + 1 == len(data)
+    cut = (OddLine(count, "its number is cut", last.decode()),) if is_cut and count > _FEWEST else ()
+    return PublishedList(
+        "", data, np.arange(1, count + 1, dtype=np.int32), are_stems=True, odd=len(cut), odd_lines=cut,
+        short=len(cut), short_lines=cut,
+    )  # fmt: skip
 
 
 def _first(odd: Sequence[OddLine]) -> tuple[OddLine, ...]:
@@ -192,94 +186,45 @@ def _first(odd: Sequence[OddLine]) -> tuple[OddLine, ...]:
 
 def _of_columns(lines: Lines, form: Form, name: str) -> dict[str, Any] | None:
     """Return what lines of several words hold, or names of classes; None where they are one entry each."""
-    entries = len(lines.numbers)
-    split = lines.is_spaced if form != "id list" else lines.is_spaced | (lines.before < lines.ends)
-    several = split.sum() >= SHARE * (entries - 1)
+    split = lines.is_spaced if form != "id list" else lines.is_spaced | (lines.labels != NO_LABEL)
+    several = split.sum() >= SHARE * (len(lines) - 1)
     if several and (read := read_files(lines)) is not None:
         return read
-    if form == "id list" and entries <= MOST_CLASS_NAMES:
-        names = lines.texts().decode().split("\n")[:-1]
+    if form == "id list" and len(lines) <= MOST_CLASS_NAMES:
+        names = lines.cells.to_pylist()
         if name_classes(names, hinted=name):
             return {"form": "class names", "classes": {"": tuple(names)}}
     return read_names(lines) if several and form == "id list" else None
 
 
-def _is_cut_path(lines: Lines, paths: bytes) -> Bools:
+def _is_cut_path(lines: Lines) -> Bools:
     """Return which line is no file: the last, where it alone is none."""
-    cut = np.zeros(len(lines.numbers), np.bool_)
-    if len(cut) >= _FEWEST and not FILE_NAME.search(paths[:-1].rpartition(b"\n")[2].decode()):
-        cut[-1] = with_suffix(paths, FILE_SUFFIXES) == len(cut) - 1
-    return cut
-
-
-def _from_yaml(data: bytes, path: Path, root: Path) -> dict[str, Any]:
-    """Read the lists that a ``data.yaml`` names, below their folder; folders of images are not walked."""
-    given = _yaml(data, str(path))
-    lists, files, notes = list[PublishedList](), list[Path](), list[str]()
-    base = path.parent / str(given.get("path") or "")
-    for key in _YAML_PARTS:
-        value = given.get(key)
-        for name in value if isinstance(value, list) else [value] if value else []:
-            place = base / str(name)
-            place = place if place.exists() else path.parent / str(name)
-            told = f"{key}: {ascii(str(name))[:200]}"
-            if not place.resolve().is_relative_to(root.resolve()):
-                notes.append(f"{told} leads out of the folder and was not read")
-            elif place.is_dir():
-                notes.append(f"{told} is a folder, which is not walked")
-            elif not place.is_file():
-                notes.append(f"{told} is missing")
-            elif place.name.lower() in YAML_NAMES:
-                notes.append(f"{told} is no list")
-            else:
-                read = read_published(place)
-                files.append(place)
-                lists += [replace(one, name="/".join(filter(None, (key, one.name)))) for one in read.lists]
-    names = given.get("names")
-    names = list(names.values()) if isinstance(names, dict) else names if isinstance(names, list) else []
-    if not (lists or names or notes):
-        raise AnnotationFormatError("The YAML names no lists", where=str(path), expected=", ".join(_YAML_PARTS))
-    return {
-        "form": "data yaml", "lists": tuple(lists), "classes": {"": tuple(map(str, names))} if names else {},
-        "notes": tuple(notes), "named_files": tuple(files),
-    }  # fmt: skip
-
-
-def _yaml(data: bytes, where: str) -> dict[str, Any]:
-    """Return the object of a YAML text without tags and aliases."""
-    import yaml
-
-    try:
-        if len(data) > _LARGEST_YAML:
-            raise ValueError("it is too large")
-        events = list(yaml.parse(data, yaml.SafeLoader))
-        if any(isinstance(one, yaml.AliasEvent) or getattr(one, "tag", None) for one in events):
-            raise ValueError("a tag or an alias")
-        given = yaml.safe_load(data)
-        if not isinstance(given, dict):
-            raise ValueError(type(given).__name__)
-        return given
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise AnnotationFormatError(
-            "The YAML cannot be read", where=where, expected="an object with train, val, test and names, without tags",
-            found=str(error)[:200],
-        ) from None  # fmt: skip
+    cut = ~matches(lines.cells, ANY_FILE)
+    return cut if len(cut) >= _FEWEST and cut[-1] and not cut[:-1].any() else np.zeros(len(cut), np.bool_)
 
 
 def read_listed(path: Path, *, dataset: str, part: str) -> Source:
     """Return the images of a list in file order, without boxes; classes are those of the list, else folders of ids.
 
+    Of a dataset that is known by more than its lists, a line is an id alone, with or without namespace, folder and the
+    suffix of a photo. COCO's numbers get their zeros.
+
     Raises
     ------
     MissingFileError, UsageError, AnnotationFormatError
-        See `read_published` and `only_list`.
+        See `read_published` and `only_list`; or a line is no id of the dataset.
     DuplicateIdError
         An image is listed twice.
     """
     file = read_published(path)
-    listed = only_list(file)
-    natives = natives_of(listed, namespace_of(dataset), str(path))
-    check_unique(natives, "image", lambda row: f"{path}: entry {row + 1}")
+    listed, namespace = only_list(file), namespace_of(dataset)
+    natives = natives_of(listed, namespace, str(path))
+    record = FileRecord(path.name, f"sha256:{file.sha256}", file.size, len(natives))
+    if not is_listed(dataset):
+        natives = _bare_ids(listed, natives, namespace, str(path))
+    check_unique(natives, "image", lambda row: f"{path}, line {listed.lines[row]}")
+    if not is_listed(dataset):
+        return Source.of_labels(dataset, part, Images.of(natives), [], record)
     paths = listed.paths.decode().split("\n")[:-1]
     classes = list[str]()
     if listed.group_of is not None:
@@ -287,8 +232,21 @@ def read_listed(path: Path, *, dataset: str, part: str) -> Source:
     elif folders_in_ids(dataset):
         classes = [text.replace("\\", "/").rpartition("/")[0].rpartition("/")[2] for text in paths]
     images = Images.of(natives, numbers=np.arange(len(natives), dtype=np.int64), file_names=paths)
-    record = FileRecord(path.name, f"sha256:{file.sha256}", file.size, len(natives))
     return Source.of_labels(dataset, part, images, classes if all(classes) else [], record)
+
+
+def _bare_ids(listed: PublishedList, natives: Sequence[str], namespace: str, where: str) -> list[str]:
+    """Return ids of a dataset as it writes them, each from a line that holds nothing else."""
+    is_numbered = family(namespace) in ("coco", "voc")
+    texts = listed.paths.decode().split("\n")
+    for row, native in enumerate(natives):
+        is_id = native_number(native) is not None if is_numbered else ":" not in native and " " not in texts[row]
+        if not is_id or listed.labels is not None:
+            raise AnnotationFormatError(
+                "A line of the list is no image id", where=f"{where}, line {listed.lines[row]}",
+                expected=f"one id of {namespace} a line", found=ascii(texts[row][:80]),
+            )  # fmt: skip
+    return [native_of(native, namespace) for native in natives]
 
 
 def only_list(file: PublishedFile) -> PublishedList:
@@ -393,41 +351,3 @@ def bare_id(text: str) -> str:
     '2008_000008'
     """
     return _SUFFIX.sub("", PurePosixPath(text).name)
-
-
-def parse_id_list(content: FileContent, *, dataset: str, part: str) -> Source:
-    """Return the images of a list in file order, as a presence-only source without classes.
-
-    A line is an id, with or without its namespace and the suffix of a photo. COCO's numbers get their zeros.
-
-    Raises
-    ------
-    AnnotationFormatError
-        The file is not UTF-8, or a line is no id of the dataset.
-    DuplicateIdError
-        An image stands twice.
-    """
-    namespace = namespace_of(dataset)
-    lines = filled_lines(content.data, content.name, AnnotationFormatError, "The list is not UTF-8 text")
-    natives = [_native(line, namespace, f"{content.name}, line {number}") for number, line in lines]
-    check_unique(natives, "image", lambda row: f"{content.name}, line {lines[row][0]}")
-    record = FileRecord(content.name, content.sha256, content.size, len(natives))
-    return Source.of_labels(dataset, part, Images.of(natives), [], record)
-
-
-def _native(line: str, namespace: str, where: str) -> str:
-    text = line.removeprefix(f"{namespace}:")
-    native = native_of(bare_id(text), namespace)
-    try:
-        check_native(native)
-    except ImageIdError:
-        native = ""
-    numbered = family(namespace) in ("coco", "voc")
-    if not native or ":" in native or " " in native or (numbered and native_number(native) is None):
-        raise AnnotationFormatError(
-            "A line of the list is no image id",
-            where=where,
-            expected=f"one id of {namespace} a line",
-            found=repr(line[:80]),
-        )
-    return native

@@ -6,18 +6,15 @@ import csv
 import re
 from collections.abc import Iterator, Sequence
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import numpy as np
 
 from curation.errors import AnnotationFormatError
 from curation.sources.entries import SHARE, SHOWN, Column, OddLine, PublishedList, coded, column_of, name_classes
-from curation.sources.stems import FILE_NAME, blocks_of, normalised
+from curation.sources.stems import FILE_NAME, normalised, text_of
 from curation.sources.text_lines import require_utf8
-
-if TYPE_CHECKING:
-    from curation.sources.source import Bools
 
 PATH_COLUMNS = ("image_location", "file_name", "path", "image_id")
 """Columns that name images whatever they hold, the first before the others."""
@@ -95,32 +92,16 @@ def read_json_lines(data: bytes, where: str) -> dict[str, Any]:
     sample = data[:_HEAD].split(b"\n")
     header, boxes = _keys([row for _, row in _decoded(msgspec.json.Decoder(), sample[:-1] or sample)])
     fields = [(f"f{place}", Any, msgspec.field(name=key, default="")) for place, key in enumerate(header)]
-    decoder = msgspec.json.Decoder(msgspec.defstruct("Row", fields, gc=False))
-    tables, numbers, odd, number = list[Any](), list[Any](), list[OddLine](), 0
-    for block in blocks_of(data, 1 << 20):
-        lines = block.count(b"\n") + (not block.endswith(b"\n"))
-        own: Any = np.arange(number + 1, number + lines + 1, dtype=np.int32)
-        try:
-            rows = decoder.decode_lines(block)
-        except (msgspec.MsgspecError, UnicodeError, RecursionError):
-            rows = []
-        if len(rows) < lines:
-            good = dict(_decoded(decoder, split := block.split(b"\n")))
-            rows, own = list(good.values()), np.array([number + place for place in good], np.int32)
-            odd += [
-                OddLine(number + place, "it is no object", ascii(line[:240].decode("utf-8", "replace"))[1:61])
-                for place, line in enumerate(split, start=1)
-                if place not in good and line.strip()
-            ]
-        cells = [
-            [value if isinstance(value, str) else _text(value) for value in map(attrgetter(name), rows)]
-            for name, *_ in fields
-        ]
-        tables.append(pyarrow.table([pyarrow.array(one, pyarrow.string()) for one in cells], header))
-        numbers.append(own)
-        number += lines
-    table = pyarrow.concat_tables(tables)
-    return {"form": "json lines"} | _lists_of(table, np.concatenate(numbers), odd, len(odd), where, boxes=boxes)
+    lines = data.split(b"\n")
+    rows = dict(_decoded(msgspec.json.Decoder(msgspec.defstruct("Row", fields, gc=False)), lines))
+    odd = [
+        OddLine(number, "it is no object", ascii(line[:240].decode("utf-8", "replace"))[1:61])
+        for number, line in enumerate(lines, start=1)
+        if number not in rows and line.strip()
+    ]
+    cells = [pyarrow.array(map(_text, map(attrgetter(name), rows.values())), pyarrow.string()) for name, *_ in fields]
+    numbers = np.array(list(rows), np.int32)
+    return {"form": "json lines"} | _lists_of(pyarrow.table(cells, header), numbers, odd, len(odd), where, boxes=boxes)
 
 
 def _decoded(decoder: msgspec.json.Decoder[Any], lines: Sequence[bytes]) -> Iterator[tuple[int, Any]]:
@@ -332,19 +313,11 @@ def _described(
     for place, value in enumerate(values):
         rows = of == place
         yield PublishedList(
-            f"{part}={value}" if part is not None else "", _bytes(paths, rows), lines[rows], groups=tuple(groups),
-            group_of=None if group_of is None else group_of[rows],
+            f"{part}={value}" if part is not None else "", text_of(paths.filter(rows)), lines[rows],
+            groups=tuple(groups), group_of=None if group_of is None else group_of[rows],
             label_counts=None if counts is None else counts[rows],
-            companions=None if second is None else normalised(_bytes(cells[second], rows)),
+            companions=None if second is None else normalised(text_of(cells[second].filter(rows))),
             columns={name: Column(column.values, column.of[rows]) for name, column in columns.items()},
             # Lines of a table that are no entry belong to no part of it: the first tells them.
             **(told if not place else {}),
         )  # fmt: skip
-
-
-def _bytes(cells: Any, rows: Bools) -> bytes:
-    """Return some of the cells, a line feed after each."""
-    from pyarrow import compute
-
-    lines = compute.binary_join_element_wise(cells.filter(rows), "", "\n")
-    return bytes(lines.buffers()[2] or b"")

@@ -25,13 +25,6 @@ POSES = ("", "Unspecified", "Frontal", "Rear", "Left", "Right")
 """VOC poses; `Objects.pose` indexes this tuple, 0 where the file states none."""
 
 
-_WITHOUT_IDS = ("bdd100k", "mtsd")
-"""Datasets whose own JSON files name classes and do not number them."""
-
-BOX_ORIGINS = ("", "xclick", "activemil")
-"""How a box of Open Images came about; `Objects.origin` indexes this tuple, 0 where the file states none of these."""
-
-
 @dataclass(frozen=True, slots=True)
 class FileRecord:
     r"""What was read: one file, or one folder of small files taken together.
@@ -68,8 +61,6 @@ _UNSTATED: dict[str, Callable[[int], Any]] = {
     "original": lambda n: texts([""] * n),
     "depiction": lambda n: np.zeros(n, np.bool_),
     "inside": lambda n: np.zeros(n, np.bool_),
-    "confidence": lambda n: np.ones(n, np.float32),
-    "origin": lambda n: np.zeros(n, np.int8),
 }
 """What those hold that may be None, for objects that do not state them."""
 
@@ -170,9 +161,6 @@ class Objects:
         The class an object had before a protocol renamed it (``orig_category`` of a JSON file), ``""`` where unstated.
     depiction, inside : ndarray of bool, shape (m,), or None
         Open Images: a drawing of the object and no real one; an object seen from its inside. None: no such column.
-    confidence : ndarray of float32, shape (m,), or None
-    origin : ndarray of int8, shape (m,), or None
-        Positions in `BOX_ORIGINS`.
     """
 
     __repr__ = short_repr
@@ -190,8 +178,6 @@ class Objects:
     original: Texts | None = None
     depiction: Bools | None = None
     inside: Bools | None = None
-    confidence: npt.NDArray[np.float32] | None = None
-    origin: npt.NDArray[np.int8] | None = None
 
     def __len__(self) -> int:
         return len(self.image)
@@ -323,7 +309,7 @@ class Source:
         """Whether `Categories.numbers` are the dataset's own (COCO JSON, CUB-200); other readers count the names."""
         kind = family(self.dataset)
         is_json = any(file.name.casefold().endswith((".json", ".json.gz")) for file in self.files)
-        return kind not in _WITHOUT_IDS and (kind == "cub200" or is_json)
+        return kind == "cub200" or (is_json and kind != "mtsd")
 
     def require_objects(self, purpose: str) -> Objects:
         """Return the objects, or raise `PresenceOnlyError` naming what needs them."""

@@ -1,6 +1,6 @@
 """Names of images without what stands around them: the stem of a path is its file without folder and suffix.
 
-Lists are texts with one path a line, and stay so: columns of bytes, in blocks so that columns of positions stay small.
+Lists are texts with one path a line, and stay so; Arrow works on all lines at once.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from curation.sources.source import Int32s, Int64s
+    from curation.sources.source import Bools, Int64s
 
 IMAGE_SUFFIXES = ("jpg", "jpeg", "png", "gif", "bmp", "tif", "tiff", "webp", "xml", "nii.gz")
 """Suffixes that a stem does not have, in any case; one is taken off. What else follows a dot belongs to the name."""
@@ -25,12 +25,44 @@ FILE_SUFFIXES = (
 """Suffixes by which a word is known as a file; those that are no photo's belong to its stem."""
 FILE_NAME = re.compile(r"[^/\\]\.(?:" + "|".join(map(re.escape, FILE_SUFFIXES)) + r")\Z", re.IGNORECASE)
 
+# Patterns of lines, as Arrow's regular expressions are written.
+ANY_FILE = r"(?i).\.(?:" + "|".join(map(re.escape, FILE_SUFFIXES)) + ")$"
+ANY_IMAGE = r"(?i).\.(?:" + "|".join(map(re.escape, IMAGE_SUFFIXES)) + ")$"
+ANY_FOLDER = r"[/\\]"
+_IMAGE_SUFFIX = ANY_IMAGE.replace("(?i).", "(?i)", 1)
+_COCO_NAME = "^COCO_(?:train|val|test)20[0-9]{2}_[0-9]{12}$"
+_COCO_PREFIX = "^COCO_[a-z]+20[0-9]{2}_"
 _OUTER = re.compile(rb"^(?:\xef\xbb\xbf|[ \t\r])+|[ \t\r]+$", re.MULTILINE)
 _HERE = re.compile(rb"^(?:\./)+(?=[^\n])", re.MULTILINE)
 
 _BLOCK = 8 << 20
 _WIDEST_COLUMN = 1 << 30
-_LINE_FEED, _SLASH, _ZERO = 10, 47, 48
+_LINE_FEED = 10
+
+
+def cells_of(text: bytes) -> Any:
+    """Return the lines of a text, each of which a line feed ends, as a pyarrow.StringArray."""
+    import pyarrow
+
+    breaks = np.flatnonzero(np.frombuffer(text, np.uint8) == _LINE_FEED).astype(np.int32)
+    offsets = np.concatenate([[0], breaks - np.arange(len(breaks), dtype=np.int32)]).astype(np.int32)
+    buffers = [None, pyarrow.py_buffer(offsets), pyarrow.py_buffer(text.replace(b"\n", b""))]
+    return pyarrow.Array.from_buffers(pyarrow.string(), len(breaks), buffers)
+
+
+def text_of(cells: Any) -> bytes:
+    """Return the texts of an Arrow array, a line feed after each."""
+    from pyarrow import compute
+
+    return bytes(compute.binary_join_element_wise(cells, "", "\n").buffers()[2] or b"")
+
+
+def matches(cells: Any, pattern: str) -> Bools:
+    """Return in which texts of an Arrow array a pattern is found, shape (n,)."""
+    from pyarrow import compute
+
+    found: Bools = compute.match_substring_regex(cells, pattern).to_numpy(zero_copy_only=False)
+    return found
 
 
 def stems(paths: bytes, *, parents: int = 0) -> bytes:
@@ -43,7 +75,27 @@ def stems(paths: bytes, *, parents: int = 0) -> bytes:
     >>> stems(b"a/b\\c d.JPEG\n000005\n", parents=1).split()
     [b'b/c_d', b'000005']
     """
-    return b"".join(_stems_of_block(block, parents) for block in blocks_of(paths))
+    import pyarrow
+    from pyarrow import compute
+
+    if not paths.isascii():
+        paths = unicodedata.normalize("NFC", paths.decode()).encode()
+    paths = _with_single_slashes(paths)
+    if b" " in paths or b"\t" in paths:
+        paths = re.sub(rb"[ \t]+", b"_", paths)
+    if not (b"/" in paths or b"." in paths or b"COCO_" in paths):
+        return paths
+    parts = compute.split_pattern(cells_of(paths), "/", max_splits=2, reverse=True)
+    first, last = parts.offsets.to_numpy()[:-1], parts.offsets.to_numpy()[1:] - 1
+    names = parts.values.take(pyarrow.array(last))
+    names = compute.if_else(matches(names, ANY_IMAGE), compute.replace_substring_regex(names, _IMAGE_SUFFIX, ""), names)
+    if b"COCO_" in paths:
+        is_coco = matches(names, _COCO_NAME)
+        names = compute.if_else(is_coco, compute.replace_substring_regex(names, _COCO_PREFIX, ""), names)
+    if parents:
+        folders = parts.values.take(pyarrow.array(np.maximum(last - 1, first)))
+        names = compute.if_else(last > first, compute.binary_join_element_wise(folders, names, "/"), names)
+    return text_of(names)
 
 
 def normalised(paths: bytes) -> bytes:
@@ -56,44 +108,36 @@ def normalised(paths: bytes) -> bytes:
     >>> normalised(b" ./a\\b//c.jpg \r\n../d.JPG\n").split(b"\n")
     [b'a/b/c.jpg', b'../d.JPG', b'']
     """
-    if b"\\" in paths:
-        paths = paths.replace(b"\\", b"/")
-    if b"//" in paths:
-        paths = re.sub(rb"/{2,}", b"/", paths)
+    paths = _with_single_slashes(paths)
     if b" " in paths or b"\t" in paths or b"\r" in paths or b"\xef\xbb\xbf" in paths:
         paths = _OUTER.sub(b"", paths)
     return _HERE.sub(b"", paths) if b"./" in paths else paths
 
 
+def _with_single_slashes(paths: bytes) -> bytes:
+    paths = paths.replace(b"\\", b"/")
+    return re.sub(rb"/{2,}", b"/", paths) if b"//" in paths else paths
+
+
 def distinct(texts: bytes) -> bytes:
     """Return the lines of a text each once, sorted by code point, a line feed after each."""
-    breaks = np.flatnonzero(np.frombuffer(texts, np.uint8) == _LINE_FEED)
-    if not len(breaks):
-        return b""
-    starts = firsts(breaks)
-    widths = breaks - starts
-    width = int(widths.max()) + 1
-    if width * len(breaks) > _WIDEST_COLUMN:
+    from pyarrow import compute
+
+    cells = cells_of(texts)
+    width = (compute.max(compute.binary_length(cells)).as_py() or 0) + 1
+    if width * len(cells) > _WIDEST_COLUMN:
         return b"".join(line + b"\n" for line in sorted(set(texts.split(b"\n")[:-1])))
     # A column of fixed width, filled up with zeros that no entry holds, sorts several times faster than objects.
-    column = np.zeros(len(breaks), f"S{width}")
-    for length in np.flatnonzero(np.bincount(widths)).tolist():
-        if length:
-            rows = np.flatnonzero(widths == length)
-            windows = np.ndarray(len(texts) - length + 1, f"S{length}", buffer=texts, strides=1)
-            column[rows] = windows[starts[rows]]
+    column: Any = np.frombuffer(text_of(compute.ascii_rpad(cells, width - 1, "\0")), f"S{width}")
     if not (column[1:] > column[:-1]).all():
-        column.sort()
+        column = np.sort(column)
         column = column[np.concatenate([[True], column[1:] != column[:-1]])]
-    # There is room for the line feed: the column is wider by one.
-    cells = column.view(np.uint8)
-    cells[np.arange(len(column)) * width + np.strings.str_len(column)] = _LINE_FEED
-    return cells.tobytes().translate(None, b"\0")
+    return bytes(column).translate(None, b"\0")
 
 
-def blocks_of(text: bytes, size: int = 0) -> Iterator[bytes]:
-    """Yield a text in pieces of whole lines, by default of 8 MiB: columns of their positions stay small."""
-    start, size = 0, size or _BLOCK
+def blocks_of(text: bytes, size: int = _BLOCK) -> Iterator[bytes]:
+    """Yield a text in pieces of whole lines, by default of 8 MiB."""
+    start = 0
     while len(text) - start > size:
         end = text.rfind(b"\n", start, start + size) + 1 or text.find(b"\n", start) + 1 or len(text)
         yield text[start:end]
@@ -102,97 +146,6 @@ def blocks_of(text: bytes, size: int = 0) -> Iterator[bytes]:
         yield text[start:] if start else text
 
 
-def _stems_of_block(paths: bytes, parents: int) -> bytes:
-    if not paths.isascii():
-        paths = unicodedata.normalize("NFC", paths.decode()).encode()
-    paths = paths.replace(b"\\", b"/")
-    if b"//" in paths:
-        paths = re.sub(rb"/{2,}", b"/", paths)
-    if b" " in paths or b"\t" in paths:
-        paths = re.sub(rb"[ \t]+", b"_", paths)
-    if not (b"/" in paths or b"." in paths or b"COCO_" in paths):
-        return paths
-    buffer = np.frombuffer(paths, np.uint8)
-    breaks = np.flatnonzero(buffer == _LINE_FEED)
-    first = firsts(breaks)
-    names = _after_last_slash(buffer, first, breaks)
-    starts = names
-    if parents:
-        inner = names > first
-        starts = first.copy()
-        # The slash before the name is not looked at: what stands before it ends at the one before that.
-        starts[inner] = _after_last_slash(buffer, first[inner], names[inner] - 1)
-    ends = before_suffix(buffer, names, breaks)
-    prefixes = _coco_prefixes(buffer, names, ends) if b"COCO_" in paths else np.zeros(len(breaks), np.int64)
-    if not prefixes.any():
-        return gathered(buffer, (starts, ends), (breaks, breaks + 1))
-    return gathered(buffer, (starts, names), (names + prefixes, ends), (breaks, breaks + 1))
-
-
 def firsts(breaks: Int64s) -> Int64s:
     """Return where lines begin, from where their line feeds stand."""
     return np.concatenate([[0], breaks[:-1] + 1]).astype(np.int64)
-
-
-def _after_last_slash(buffer: Any, first: Int64s, ends: Int64s) -> Int64s:
-    slashes = np.flatnonzero(buffer == _SLASH)
-    if not len(slashes):
-        return first
-    found = np.searchsorted(slashes, ends) - 1
-    return np.maximum(np.where(found >= 0, slashes[found] + 1, 0), first)
-
-
-def with_folder(paths: bytes) -> int:
-    """Return in how many lines a folder stands."""
-    buffer = np.frombuffer(paths, np.uint8)
-    slashes = np.flatnonzero((buffer == _SLASH) | (buffer == ord("\\")))
-    return len(np.unique(np.searchsorted(np.flatnonzero(buffer == _LINE_FEED), slashes)))
-
-
-def with_suffix(paths: bytes, suffixes: tuple[str, ...] = IMAGE_SUFFIXES) -> int:
-    """Return how many lines end in the suffix of an image, or another suffix."""
-    buffer = np.frombuffer(paths, np.uint8)
-    breaks = np.flatnonzero(buffer == _LINE_FEED)
-    return int((before_suffix(buffer, firsts(breaks), breaks, suffixes) < breaks).sum())
-
-
-def before_suffix(
-    buffer: Any, starts: Int32s | Int64s, ends: Int32s | Int64s, suffixes: tuple[str, ...] = IMAGE_SUFFIXES
-) -> Any:
-    """Return where names end without the suffix of an image, or another suffix."""
-    shorter = ends.copy()
-    filled = np.flatnonzero(ends > starts)
-    lasts = buffer[ends[filled] - 1] | 0x20
-    for suffix in suffixes:
-        wanted = f".{suffix}".encode()
-        rows = filled[lasts == wanted[-1]]
-        rows = rows[ends[rows] - starts[rows] > len(wanted)]
-        rows = rows[buffer[ends[rows] - len(wanted)] == wanted[0]]
-        for back, byte in enumerate(reversed(wanted[1:-1]), start=2):
-            rows = rows[(buffer[ends[rows] - back] | (0x20 if byte != 46 else 0)) == byte]
-        shorter[rows] = ends[rows] - len(wanted)
-    return shorter
-
-
-def _coco_prefixes(buffer: Any, starts: Int64s, ends: Int64s) -> Int64s:
-    """Return the length of ``COCO_val2014_`` where it stands before 12 digits, else 0."""
-    lengths = np.zeros(len(starts), np.int64)
-    for part in (b"train", b"val", b"test"):
-        fixed = b"COCO_" + part + b"20"
-        rows = np.flatnonzero(ends - starts == len(fixed) + 15)
-        texts = buffer[starts[rows, None] + np.arange(len(fixed) + 15)]
-        digits = (texts[:, len(fixed) :] >= _ZERO) & (texts[:, len(fixed) :] <= _ZERO + 9)
-        digits[:, 2] = texts[:, len(fixed) + 2] == ord("_")
-        good = (texts[:, : len(fixed)] == np.frombuffer(fixed, np.uint8)).all(1) & digits.all(1)
-        lengths[rows[good]] = len(fixed) + 3
-    return lengths
-
-
-def gathered(buffer: Any, *spans: tuple[Int32s | Int64s, Int32s | Int64s]) -> bytes:
-    """Return the bytes of spans that do not overlap, in their order."""
-    edges = np.zeros((len(spans[0][0]), len(spans), 2), np.int64)
-    for place, (starts, ends) in enumerate(spans):
-        edges[:, place, 0], edges[:, place, 1] = starts, ends
-    lengths = np.diff(edges.ravel(), prepend=0, append=len(buffer))
-    kept = np.repeat(np.arange(len(lengths)) % 2 == 1, lengths)
-    return bytes(buffer[kept])

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import Annotated, Literal, NamedTuple, NoReturn, TypeVar
 from xml.etree.ElementTree import Element, ParseError, fromstring
 from xml.parsers.expat import ExpatError
 
+import msgspec
 import numpy as np
-import numpy.typing as npt
 from defusedxml.common import DefusedXmlException
 from defusedxml.ElementTree import DefusedXMLParser
 
@@ -19,20 +18,20 @@ from curation.errors import AnnotationFormatError, MissingFileError
 from curation.input_files import utf8_text
 from curation.sources.content import SmallFiles, check_name, record_of_many
 from curation.sources.datasets import VOC_NAMES, namespace_of
-from curation.sources.integrity import check_policy, check_unique, sound_objects
-from curation.sources.source import POSES, Categories, Floats, Images, Int32s, Objects, Source
+from curation.sources.integrity import Where, check_unique, sound_objects
+from curation.sources.source import POSES, Categories, Images, Objects, Source
 from curation.sources.source_specs import BadBoxes
 from curation.storage import inside, read_bytes
 
 _SETS = "ImageSets/Main"
 _XML = "Annotations"
 _POSITION = {pose.lower(): position for position, pose in enumerate(POSES)}
-_FLAG = {"": 0, "0": 0, "1": 1}
-_CORNERS = ("xmin", "ymin", "xmax", "ymax")
-_OF_OBJECT = frozenset(("name", "pose", "truncated", "difficult", "occluded"))
+_FLAGS = ("difficult", "truncated", "occluded")
+_OF_OBJECT = frozenset(("name", "pose", "truncated", "difficult", "occluded", "xmin", "ymin", "xmax", "ymax"))
 _LARGEST_XML = 16 << 20
 _LONGEST_TEXT = 4096
 _DEEPEST = 64
+_Kind = TypeVar("_Kind")
 
 
 def read_voc(root: Path, dataset: str, part: str, *, bad_boxes: BadBoxes = "error") -> Source:
@@ -109,8 +108,7 @@ def voc_names(root: Path, part: str) -> tuple[str, ...]:
     return (where, *(f"{_XML}/{stem}.xml" for stem in stems))
 
 
-@dataclass(slots=True)
-class VocRecord:
+class VocRecord(NamedTuple):
     """The fields of one annotation file as texts; an element that is absent has no entry.
 
     Attributes
@@ -122,8 +120,8 @@ class VocRecord:
         ``xmax``, ``ymax``. What stands below ``part`` (person layout) is not among them.
     """
 
-    image: dict[str, str] = field(default_factory=dict)
-    objects: list[dict[str, str]] = field(default_factory=list)
+    image: dict[str, str]
+    objects: list[dict[str, str]]
 
 
 def _tree(data: bytes) -> Element:
@@ -160,21 +158,14 @@ def decode_voc(data: bytes, name: str) -> VocRecord:
         _refuse(what, name, f"<{root.tag[:60]}>", "an element <annotation>")
     if data.count(b"/") >= _DEEPEST:
         _check_depth(root, name)
-    record = VocRecord()
-    for element in root:
-        if element.tag == "object":
-            fields: dict[str, str] = {}
-            record.objects.append(fields)
-            for child in element:
-                if child.tag in _OF_OBJECT:
-                    _take(child, fields, name)
-                elif child.tag == "bndbox":
-                    _take_each(child, _CORNERS, fields, name)
-        elif element.tag == "size":
-            _take_each(element, ("width", "height"), record.image, name)
-        elif element.tag == "filename":
-            _take(element, record.image, name)
-    return record
+    sizes = (child for size in root.iterfind("size") for child in size)
+    return VocRecord(
+        _fields((*root, *sizes), ("filename", "width", "height"), name),
+        [
+            _fields((*element, *(corner for box in element.iterfind("bndbox") for corner in box)), _OF_OBJECT, name)
+            for element in root.iterfind("object")
+        ],
+    )
 
 
 def _check_depth(root: Element, name: str) -> None:
@@ -186,79 +177,87 @@ def _check_depth(root: Element, name: str) -> None:
         _refuse(what, name, f"<{level[0].tag[:60]}>", f"{_DEEPEST} levels")
 
 
-def _take_each(element: Element, names: Sequence[str], into: dict[str, str], where: str) -> None:
-    for child in element:
-        if child.tag in names:
-            _take(child, into, where)
+def _fields(elements: Iterable[Element], names: Collection[str], where: str) -> dict[str, str]:
+    """Return the text of each element of some names, by its name."""
+    fields: dict[str, str] = {}
+    for element in elements:
+        if element.tag in names:
+            text = "".join(element.itertext()).strip() if len(element) else (element.text or "").strip()
+            if element.tag in fields:
+                _refuse(f"<{element.tag}> stands twice", where, text[:60], "each field once")
+            if len(text) > _LONGEST_TEXT:
+                what = f"The text of <{element.tag}> is too long"
+                _refuse(what, where, f"{len(text):,}", f"{_LONGEST_TEXT} characters")
+            fields[element.tag] = text
+    return fields
 
 
-def _take(element: Element, into: dict[str, str], where: str) -> None:
-    """Keep the text of an element under its tag."""
-    text = "".join(element.itertext()).strip() if len(element) else (element.text or "").strip()
-    if element.tag in into:
-        _refuse(f"<{element.tag}> stands twice", where, text[:60], "each field once")
-    if len(text) > _LONGEST_TEXT:
-        what = f"The text of <{element.tag}> is too long"
-        _refuse(what, where, f"{len(text):,}", f"{_LONGEST_TEXT} characters")
-    into[element.tag] = text
+_Flag = Literal["", "0", "1"]
 
 
-@dataclass(frozen=True, slots=True)
-class _Rows:
-    """All objects of a part: the image each stands in, its place there, and its fields as texts."""
+class _Image(msgspec.Struct):
+    filename: str = ""
+    width: Annotated[int, msgspec.Meta(ge=0, lt=10**9)] = 0
+    height: Annotated[int, msgspec.Meta(ge=0, lt=10**9)] = 0
 
-    names: Sequence[str]
-    image: list[int]
-    place: list[int]
-    fields: list[dict[str, str]]
 
-    @classmethod
-    def of(cls, names: Sequence[str], records: Sequence[VocRecord]) -> _Rows:
-        places = [(image, place) for image, record in enumerate(records) for place in range(len(record.objects))]
-        fields = [entry for record in records for entry in record.objects]
-        return cls(names, [image for image, _ in places], [place for _, place in places], fields)
+class _Object(msgspec.Struct, kw_only=True):
+    name: Annotated[str, msgspec.Meta(min_length=1)]
+    xmin: float
+    ymin: float
+    xmax: float
+    ymax: float
+    pose: Literal["", "unspecified", "frontal", "rear", "left", "right"] = ""
+    difficult: _Flag = ""
+    truncated: _Flag = ""
+    occluded: _Flag = ""
 
-    def where(self, row: int) -> str:
-        return f"{self.names[self.image[row]]}: object[{self.place[row]}]"
 
-    def required(self, name: str) -> list[str]:
-        values = [entry.get(name, "") for entry in self.fields]
-        if "" in values:
-            _refuse(f"An object lacks <{name}>", self.where(values.index("")), "nothing")
-        return values
-
-    def coded(self, name: str, known: Mapping[str, int]) -> npt.NDArray[np.int8]:
-        """Return the number of each object's text in a field, in any case; ``""`` where it has none."""
-        values = [entry.get(name, "").lower() for entry in self.fields]
-        if strange := set(values) - known.keys():
-            row = next(row for row, value in enumerate(values) if value in strange)
-            _refuse(f"An object has an unknown <{name}>", self.where(row), values[row], ", ".join(filter(None, known)))
-        return np.array([known[value] for value in values], np.int8)
+def _converted(fields: dict[str, str], kind: type[_Kind], where: str) -> _Kind:
+    try:
+        return msgspec.convert(fields, kind, strict=False)
+    except msgspec.ValidationError as error:
+        _refuse("A field of the annotation file is malformed", where, str(error).replace("$.", ""))
 
 
 def parse_voc(content: SmallFiles, *, dataset: str, part: str, bad_boxes: BadBoxes = "error") -> Source:
     """Return the source in files that are in memory already (see `read_voc`)."""
     from tqdm import tqdm
 
-    check_policy(bad_boxes)
     namespace_of(dataset)
     listed, *names = content.data
     records = [
         decode_voc(content.data[name], name) for name in tqdm(names, "VOC XML", unit="file", leave=False, disable=None)
     ]
-    rows = _Rows.of(names, records)
-    labels = rows.required("name")
-    categories = _categories(rows, labels, dataset)
-    objects = _objects(rows, labels, categories.index())
-    kept, dropped = sound_objects(objects, bad_boxes, rows.where)
+    images = [_converted(record.image, _Image, name) for name, record in zip(names, records, strict=True)]
+    places = [(image, place) for image, record in enumerate(records) for place in range(len(record.objects))]
+
+    def where(row: int) -> str:
+        return f"{names[places[row][0]]}: object[{places[row][1]}]"
+
+    rows = [
+        _converted(fields | {"pose": fields.get("pose", "").lower()}, _Object, where(row))
+        for row, fields in enumerate(fields for record in records for fields in record.objects)
+    ]
+    categories = _categories([row.name for row in rows], dataset, where)
+    number = categories.index()
+    low_x, low_y, high_x, high_y = np.array([(row.xmin, row.ymin, row.xmax, row.ymax) for row in rows]).reshape(-1, 4).T
+    objects = Objects.of(
+        [image for image, _ in places],
+        [number[row.name] for row in rows],
+        np.column_stack([low_x - 1, low_y - 1, high_x - low_x + 1, high_y - low_y + 1]),
+        pose=np.array([_POSITION[row.pose] for row in rows], np.int8),
+        **{flag: np.array([getattr(row, flag) == "1" for row in rows], np.bool_) for flag in _FLAGS},
+    )
+    kept, dropped = sound_objects(objects, bad_boxes, where)
     return Source.of(
         dataset,
         part,
         images=Images.of(
             [name.removeprefix(f"{_XML}/").removesuffix(".xml") for name in names],
-            file_names=[record.image.get("filename", "") for record in records],
-            widths=_pixels(names, records, "width"),
-            heights=_pixels(names, records, "height"),
+            file_names=[image.filename for image in images],
+            widths=np.array([image.width for image in images], np.int32),
+            heights=np.array([image.height for image in images], np.int32),
         ),
         categories=categories,
         objects=kept,
@@ -270,15 +269,7 @@ def parse_voc(content: SmallFiles, *, dataset: str, part: str, bad_boxes: BadBox
     )
 
 
-def _pixels(names: Sequence[str], records: Sequence[VocRecord], field: str) -> Int32s:
-    texts = [record.image.get(field, "0") for record in records]
-    for name, text in zip(names, texts, strict=True):
-        if not (text.isascii() and text.isdigit() and len(text) < 10):
-            _refuse(f"A <{field}> is not a whole number of pixels", name, text)
-    return np.array(texts, np.int64).astype(np.int32)
-
-
-def _categories(rows: _Rows, names: list[str], dataset: str) -> Categories:
+def _categories(names: Sequence[str], dataset: str, where: Where) -> Categories:
     known = VOC_NAMES if dataset in ("voc2007", "voc2012") else ()
     found = Counter(names)
     strangers = sorted(set(found) - set(known))
@@ -286,33 +277,11 @@ def _categories(rows: _Rows, names: list[str], dataset: str) -> Categories:
         first = next(row for row, name in enumerate(names) if name in strangers)
         raise AnnotationFormatError(
             f"An object has a class that {dataset} does not have",
-            where=rows.where(first),
+            where=where(first),
             expected=", ".join(known),
             found=", ".join(f"{name[:60]!r} ({found[name]} objects)" for name in strangers[:10]),
         )
     return Categories.counted(known or strangers)
-
-
-def _objects(rows: _Rows, names: list[str], place: dict[str, int]) -> Objects:
-    low_x, low_y, high_x, high_y = (_corner(rows, name) for name in _CORNERS)
-    boxes = np.column_stack([low_x - 1, low_y - 1, high_x - low_x + 1, high_y - low_y + 1])
-    return Objects.of(
-        rows.image,
-        [place[name] for name in names],
-        boxes,
-        pose=rows.coded("pose", _POSITION),
-        **{flag: rows.coded(flag, _FLAG) > 0 for flag in ("difficult", "truncated", "occluded")},
-    )
-
-
-def _corner(rows: _Rows, name: str) -> Floats:
-    values = np.empty(len(rows.fields), np.float64)
-    for row, text in enumerate(rows.required(name)):
-        try:
-            values[row] = float(text)
-        except ValueError:
-            _refuse(f"A <{name}> is not a number", rows.where(row), text)
-    return values
 
 
 def _refuse(what: str, where: str, found: str, expected: str | None = None) -> NoReturn:

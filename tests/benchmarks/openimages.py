@@ -116,9 +116,9 @@ def _write(path: Path) -> None:
 
 
 _READ = """
-from curation.sources.openimages import read_openimages
+from curation.sources.opening import open_source
 start = clocks()
-source = read_openimages(folder / "openimages", "train")
+source = open_source(folder / "openimages", dataset="openimages", part="train", cache=False)
 spent, count = clocks() - start, len(source.images)
 """
 _UNDIGESTED = """

@@ -143,6 +143,6 @@ def test_detections_of_images_as_torchmetrics_has_them() -> None:
         {"scores": [0.5]},
         {"image_id": None, "labels": [1, 2, 3]},
     ):
-        with pytest.raises(UsageError, match="no detections of an image") as caught:
+        with pytest.raises(UsageError, match="Malformed boxes of an image") as caught:
             curation.evaluate("coco", truth=TRUTH, detections=[of_images[0], {**of_images[0], **broken}])
         assert caught.value.where == "detections[1]"

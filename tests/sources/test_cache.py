@@ -3,6 +3,7 @@ import os
 import random
 import subprocess
 import sys
+import time
 import tracemalloc
 from dataclasses import fields, replace
 from pathlib import Path
@@ -11,10 +12,10 @@ import numpy as np
 import pytest
 
 from curation.sources import cache as cache_module
-from curation.sources.cache import Cache, cache_key, default_folder, frozen
+from curation.sources.cache import Cache, Memo, Stamp, cache_key, default_folder, frozen
 from curation.sources.coco import read_coco
+from curation.sources.opening import open_source
 from curation.sources.source import Source, texts
-from curation.sources.table import read_table
 
 KEY = cache_key("sha256:" + "0" * 64, {"dataset": "coco"})
 
@@ -68,6 +69,11 @@ def stored(folder: Path, source: Source) -> tuple[Cache, Path]:
     return cache, path
 
 
+def columns_of(path: Path) -> dict[str, np.ndarray]:
+    with np.load(path) as archive:
+        return dict(archive)
+
+
 def test_a_source_with_boxes_comes_back_whole(tmp_path: Path, source: Source) -> None:
     cache, _ = stored(tmp_path, source)
     assert_same(cache.load(KEY, 100), source)
@@ -78,15 +84,7 @@ def test_a_source_with_boxes_comes_back_whole(tmp_path: Path, source: Source) ->
 def test_a_presence_only_source_comes_back_whole(tmp_path: Path) -> None:
     path = tmp_path / "table.csv"
     path.write_text("image,class\nb.jpg,dog\na.jpg,\n")
-    source = frozen(read_table(path, dataset="mine", part="test"))
-    cache, _ = stored(tmp_path, source)
-    assert_same(cache.load(KEY, 100), source)
-
-
-def test_an_empty_source_comes_back_whole(tmp_path: Path) -> None:
-    path = tmp_path / "instances.json"
-    path.write_text('{"images": []}')
-    source = frozen(read_coco(path, part="test"))
+    source = open_source(path, dataset="mine", part="test", cache=False)
     cache, _ = stored(tmp_path, source)
     assert_same(cache.load(KEY, 100), source)
 
@@ -95,16 +93,6 @@ def test_the_same_source_is_stored_as_the_same_bytes(tmp_path: Path, source: Sou
     _, one = stored(tmp_path / "a", source)
     _, other = stored(tmp_path / "b", source)
     assert one.read_bytes() == other.read_bytes()
-
-
-def test_nothing_is_there_for_other_bytes_or_options() -> None:
-    digest = "sha256:" + "0" * 64
-    keys = [
-        cache_key(digest, {"dataset": "coco"}),
-        cache_key(digest, {"dataset": "voc2007"}),
-        cache_key("sha256:" + "1" * 64, {"dataset": "coco"}),
-    ]
-    assert len(set(keys)) == 3
 
 
 def test_every_truncation_is_noticed(tmp_path: Path, source: Source, capsys: pytest.CaptureFixture[str]) -> None:
@@ -156,8 +144,7 @@ def test_a_foreign_file_is_ignored(
 
 def test_an_array_of_pickled_objects_is_never_loaded(tmp_path: Path, source: Source) -> None:
     cache, path = stored(tmp_path, source)
-    with np.load(path) as archive:
-        columns = dict(archive)
+    columns = columns_of(path)
     columns["images.widths"] = np.array([{"a": 1}] * 29, object)
     with path.open("wb") as stream:
         np.savez(stream, allow_pickle=True, **columns)
@@ -179,8 +166,7 @@ def test_a_file_of_another_version_is_ignored(tmp_path: Path, source: Source, mo
 
 def test_a_file_with_missing_rows_is_ignored(tmp_path: Path, source: Source) -> None:
     cache, path = stored(tmp_path, source)
-    with np.load(path) as archive:
-        columns = dict(archive)
+    columns = columns_of(path)
     columns["objects.boxes"] = columns["objects.boxes"][:-1]
     with path.open("wb") as stream:
         np.savez(stream, allow_pickle=False, **columns)
@@ -191,8 +177,7 @@ def test_a_small_file_of_large_columns_is_never_unpacked(
     tmp_path: Path, source: Source, capsys: pytest.CaptureFixture[str]
 ) -> None:
     cache, path = stored(tmp_path, source)
-    with np.load(path) as archive:
-        columns = dict(archive)
+    columns = columns_of(path)
     rows = 8 << 20
     columns["objects.boxes"] = np.zeros((rows, 4))
     header = json.loads(columns["header"].tobytes())
@@ -216,25 +201,13 @@ def test_texts_that_overlap_are_never_cut_out(
     cache, path = stored(
         tmp_path, replace(source, images=replace(source.images, file_names=texts(["x" * 90] + ["y"] * 28)))
     )
-    with np.load(path) as archive:
-        columns = dict(archive)
+    columns = columns_of(path)
     lengths = columns["images.file_names.lengths"]
     lengths[1:] = np.resize([-lengths[0], lengths[0]], len(lengths) - 1)
     with path.open("wb") as stream:
         np.savez(stream, allow_pickle=False, **columns)
     assert cache.load(KEY, 100) is None
     assert "does not match its text" in capsys.readouterr().err
-
-
-@pytest.mark.skipif(os.geteuid() == 0, reason="the superuser may write everywhere")
-def test_a_read_only_folder_is_told_once(tmp_path: Path, source: Source, capsys: pytest.CaptureFixture[str]) -> None:
-    folder = tmp_path / "cache"
-    folder.mkdir()
-    folder.chmod(0o500)
-    cache = Cache(folder)
-    cache.store(KEY, 100, source)
-    cache.store(KEY, 100, source)
-    assert capsys.readouterr().err.count("not kept") == 1
 
 
 def test_a_file_in_the_place_of_the_folder_is_told_once(
@@ -277,3 +250,61 @@ def test_the_folder_is_the_named_one_or_that_of_the_user(monkeypatch: pytest.Mon
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setenv("HOME", str(tmp_path))
     assert default_folder() == tmp_path / ".cache" / "curation"
+
+
+DIGEST = "sha256:" + "a" * 64
+
+
+@pytest.fixture
+def settled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A file that has not changed for as long as an entry needs to be trusted."""
+    path = tmp_path / "file.json"
+    path.write_text("{}")
+    later = time.time_ns() + 10_000_000_000
+    monkeypatch.setattr("curation.sources.cache.time.time_ns", lambda: later)
+    return path
+
+
+def test_an_unchanged_file_is_remembered(tmp_path: Path, settled: Path) -> None:
+    memo = Memo(tmp_path / "memo")
+    assert memo.find(Stamp([str(settled)])) is None
+    memo.record(Stamp([str(settled)]), DIGEST, 2)
+    assert memo.find(Stamp([str(settled)])) == (DIGEST, 2)
+
+
+def test_a_changed_touched_or_replaced_file_is_not(tmp_path: Path, settled: Path) -> None:
+    memo = Memo(tmp_path / "memo")
+    memo.record(Stamp([str(settled)]), DIGEST, 2)
+    facts = settled.stat()
+    settled.write_text("[]")
+    # The size is the same and the times are set back: the change time cannot be.
+    os.utime(settled, ns=(facts.st_atime_ns, facts.st_mtime_ns))
+    assert memo.find(Stamp([str(settled)])) is None
+
+
+def test_a_file_that_changed_a_moment_ago_is_not_trusted(tmp_path: Path) -> None:
+    path = tmp_path / "file.json"
+    path.write_text("{}")
+    memo = Memo(tmp_path / "memo")
+    memo.record(Stamp([str(path)]), DIGEST, 2)
+    assert memo.find(Stamp([str(path)])) is None
+
+
+def test_one_changed_file_among_many_counts(tmp_path: Path, settled: Path) -> None:
+    other = tmp_path / "other.xml"
+    other.write_text("<a/>")
+    memo = Memo(tmp_path / "memo")
+    memo.record(Stamp([str(settled), str(other)]), DIGEST, 6)
+    assert memo.find(Stamp([str(settled), str(other)])) == (DIGEST, 6)
+    assert memo.find(Stamp([str(other), str(settled)])) is None
+    other.write_text("<b/>")
+    assert memo.find(Stamp([str(settled), str(other)])) is None
+
+
+@pytest.mark.parametrize("data", [b"", b"{}", b"[1, 2]", b'{"listing": 3}', b"\xff\xfe", b'{"digest": "sha256:'])
+def test_a_damaged_entry_is_no_entry(tmp_path: Path, settled: Path, data: bytes) -> None:
+    memo = Memo(tmp_path / "memo")
+    memo.record(Stamp([str(settled)]), DIGEST, 2)
+    (entry,) = (tmp_path / "memo").iterdir()
+    entry.write_bytes(data)
+    assert memo.find(Stamp([str(settled)])) is None

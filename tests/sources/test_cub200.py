@@ -1,6 +1,7 @@
 """CUB-200-2011: five lists, one bird an image."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,8 +14,9 @@ from curation.errors import (
     MissingFileError,
     UsageError,
 )
-from curation.sources.cub200 import FILES, read_cub200
+from curation.sources.cub200 import FILES
 from curation.sources.opening import open_source, parts_at
+from curation.sources.source import Source
 from tests.real_files import real_files
 
 IMAGES, CLASSES, LABELS, BOXES, SPLIT = FILES
@@ -27,6 +29,10 @@ TEXTS = {
     BOXES: "1 60.0 27.0 325.0 304.0\n2 139.0 30.0 153.0 264.0\n7 26.5 26.0 291.0 229.0\n",
     SPLIT: "1 0\n2 1\n7 1\n",
 }
+
+
+def read_cub200(root: Path, part: str = "", **options: Any) -> Source:
+    return open_source(root, dataset="cub200", part=part, cache=False, **options)
 
 
 def write(root: Path, **changed: str) -> Path:
@@ -88,12 +94,6 @@ def test_what_does_not_fit_together_is_refused_with_its_line(
     with pytest.raises(error) as caught:
         read_cub200(write(tmp_path, **changed))
     assert where is None or caught.value.where == where
-
-
-def test_a_bad_box_may_be_left_out(tmp_path: Path) -> None:
-    source = read_cub200(write(tmp_path, bounding_boxes=TEXTS[BOXES].replace("153.0", "-1")), bad_boxes="drop")
-    assert source.dropped == {"box negative in size": 1}
-    assert source.require_objects("the test").image.tolist() == [0, 2]
 
 
 def test_opening_keeps_parts_apart(tmp_path: Path) -> None:

@@ -1,14 +1,13 @@
 """Open Images as a source: what the published files say, and what is said where they lack something."""
 
 import csv
-import gzip
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from curation.canonical import sha256_of_file
 from curation.errors import (
     AnnotationFormatError,
     BoxError,
@@ -19,11 +18,14 @@ from curation.errors import (
 )
 from curation.evaluation.problem import classes_of_source
 from curation.evaluation.truth import ground_truth
-from curation.sources.openimages import read_openimages
 from curation.sources.opening import open_source, parts_at
 from curation.sources.source import Objects, Source
 from tests.real_files import real_files
 from tests.sources.openimages_files import DESCRIPTIONS, HEADER, ROWS, write_boxes, write_openimages
+
+
+def read_openimages(path: Path, part: str = "", **options: Any) -> Source:
+    return open_source(path, dataset="openimages", part=part, cache=False, **options)
 
 
 def objects_of(source: Source) -> Objects:
@@ -49,10 +51,6 @@ def test_every_column_of_the_published_file_is_kept(tmp_path: Path) -> None:
         "depiction": [False, False, True, False],
         "inside": [False, False, False, True],
     }
-    assert objects.confidence is not None
-    assert objects.confidence.tolist() == [1, 1, 1, 1]
-    assert objects.origin is not None
-    assert objects.origin.tolist() == [1, 2, 1, 1]
     assert source.unit_boxes
     assert source.dropped == {
         f"{flag} flags that are not stated (read as 0)": 1
@@ -173,11 +171,6 @@ def test_a_bad_box_is_refused_with_its_row_or_counted(tmp_path: Path, corners: s
     assert lengths == {3}
 
 
-def test_a_box_of_no_size_is_a_fact(tmp_path: Path) -> None:
-    row = "00166893b16a03ab,xclick,/m/0bt9lr,1,0.300000,0.300000,0.200000,0.400000,0,0,0,0,0"
-    assert objects_of(read_openimages(write_openimages(tmp_path, [row]), "train")).areas.tolist() == [0]
-
-
 @pytest.mark.parametrize(
     ("row", "message"),
     [
@@ -193,39 +186,14 @@ def test_a_malformed_row_is_refused_under_every_policy(tmp_path: Path, row: str,
     root = write_openimages(tmp_path, [ROWS[0], ROWS[2], row])
     for bad_boxes in ("error", "drop"):
         with pytest.raises(AnnotationFormatError, match=message) as caught:
-            read_openimages(root, "train", bad_boxes=bad_boxes)  # type: ignore[arg-type]
+            read_openimages(root, "train", bad_boxes=bad_boxes)
         assert caught.value.where == "train-annotations-bbox.csv: row 4"
-
-
-def test_line_ends_and_byte_order_marks_change_nothing(tmp_path: Path) -> None:
-    plain = read_openimages(write_boxes(tmp_path / "plain"))
-    path = write_boxes(tmp_path / "other", end="\r\n")
-    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().removesuffix(b"\r\n"))
-    other = read_openimages(path)
-    assert other.images.native.tolist() == plain.images.native.tolist()
-    assert objects_of(other).boxes.tolist() == objects_of(plain).boxes.tolist()
 
 
 def test_a_box_file_without_a_column_is_refused(tmp_path: Path) -> None:
     write_boxes(tmp_path, [], header=HEADER.replace(",YMax", ""))
     with pytest.raises(AnnotationFormatError, match="lacks a column"):
         open_source(tmp_path / "train-annotations-bbox.csv", dataset="openimages", part="", cache=False)
-
-
-def test_a_compressed_box_file_is_read(tmp_path: Path) -> None:
-    path = write_boxes(tmp_path)
-    plain = read_openimages(path)
-    packed = tmp_path / "packed" / "train-annotations-bbox.csv.gz"
-    packed.parent.mkdir()
-    packed.write_bytes(gzip.compress(path.read_bytes()))
-    for name in ("class-descriptions-boxable.csv",):
-        if (tmp_path / name).is_file():
-            (packed.parent / name).write_bytes((tmp_path / name).read_bytes())
-    found = open_source(packed, dataset="openimages", part="", cache=False)
-    assert found.images.native.tolist() == plain.images.native.tolist()
-    assert found.categories == plain.categories
-    assert objects_of(found).boxes.tolist() == objects_of(plain).boxes.tolist()
-    assert found.files[0].sha256 == sha256_of_file(packed)
 
 
 def test_columns_that_a_file_lacks_are_told(tmp_path: Path) -> None:
@@ -238,34 +206,17 @@ def test_columns_that_a_file_lacks_are_told(tmp_path: Path) -> None:
     source = read_openimages(tmp_path, "train")
     objects = objects_of(source)
     assert objects.crowd.tolist() == [True]
-    assert objects.depiction is objects.inside is objects.confidence is objects.origin is None
+    assert objects.depiction is objects.inside is None
     assert source.dropped == {
         "IsOccluded flags that are not stated (read as 0)": 1,
         "IsTruncated flags that are not stated (read as 0)": 1,
     }
 
 
-def test_the_wider_layout_of_version_6_says_the_same(tmp_path: Path) -> None:
-    extra = ",".join(f"XClick{number}{axis}" for number in range(1, 5) for axis in "XY")
-    wide = [f"{row},{','.join(['0.148750'] * 8)}" for row in ROWS]
-    path = write_boxes(tmp_path / "wide", wide, header=f"{HEADER},{extra}")
-    path.rename(path.with_name("oidv6-train-annotations-bbox.csv"))
-    narrow, wider = read_openimages(write_boxes(tmp_path / "narrow")), read_openimages(tmp_path / "wide")
-    assert wider.part == "train"
-    for column in fields(Objects):
-        one, other = (getattr(objects_of(source), column.name) for source in (narrow, wider))
-        assert (one is None and other is None) or one.tolist() == other.tolist()
-
-
-def test_an_empty_part_is_a_source_without_objects(tmp_path: Path) -> None:
-    source = read_openimages(write_openimages(tmp_path, []), "train")
-    assert len(source.images) == len(objects_of(source)) == 0
-    assert objects_of(source).boxes.shape == (0, 4)
-
-
 def test_files_are_found_in_the_layouts_in_use(tmp_path: Path) -> None:
     write_boxes(tmp_path / "a" / "annotations", part="train")
-    write_boxes(tmp_path / "a" / "annotations", part="test")
+    path = write_boxes(tmp_path / "a" / "annotations", part="test")
+    path.rename(path.with_name("oidv6-test-annotations-bbox.csv"))
     fiftyone = tmp_path / "b" / "train"
     write_boxes(fiftyone / "labels").rename(fiftyone / "labels" / "detections.csv")
     (fiftyone / "metadata").mkdir()

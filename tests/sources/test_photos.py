@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from curation.errors import CurationWarning, MissingFileError
-from curation.sources.photos import BrokenPhotoError, PhotoFolder, decode_photo, read_photo
+from curation.sources.photos import BrokenPhotoError, PhotoFolder, decode_photo, photos_of_ids, read_photo
 
 image_module = pytest.importorskip("PIL.Image")
 PIXELS = np.random.default_rng(1).integers(0, 256, (5, 7, 3), dtype=np.uint8)
@@ -150,3 +150,31 @@ def test_files_that_cannot_be_read_have_a_reason(tmp_path: Path, monkeypatch: py
     (tmp_path / "a.jpg").write_bytes(b"1234")
     with pytest.raises(BrokenPhotoError, match="larger than"):
         read_photo(tmp_path / "a.jpg")
+
+
+IDS = ["coco:000000000009", "voc2007:000012"]
+
+
+@pytest.fixture
+def found(tmp_path: Path) -> Path:
+    (tmp_path / "deep" / "val").mkdir(parents=True)
+    (tmp_path / "deep" / "val" / "000000000009.png").touch()
+    (tmp_path / "000012.png").touch()
+    return tmp_path
+
+
+def test_photos_are_found_by_file_name_or_id_anywhere_below(found: Path) -> None:
+    expected = [found / "deep/val/000000000009.png", found / "000012.png"]
+    assert list(photos_of_ids(IDS, found).values()) == expected
+    folders = {"coco": found / "deep", "voc2007": found}
+    assert list(photos_of_ids(IDS, folders).values()) == expected
+    with pytest.raises(MissingFileError, match="1 of 2 photos"):
+        photos_of_ids(IDS, {"coco": found / "deep"})
+
+
+def test_missing_photos_are_counted_and_named(found: Path) -> None:
+    with pytest.raises(MissingFileError, match="10 of 11 photos") as refused:
+        photos_of_ids([f"coco:{number:012d}" for number in range(9, 20)], found)
+    assert "coco:000000000010" in (refused.value.found or "")
+    with pytest.raises(MissingFileError, match="folder"):
+        photos_of_ids(IDS, found / "absent")

