@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Form = Literal[
     "imglist", "voc list", "id list", "class names", "csv", "json array", "json groups", "json lists", "class roles",
     "coco json", "map", "two files", "file and labels", "file and label vector", "numbered files", "frames", "pairs",
-    "json lines",
+    "json lines", "data yaml",
 ]  # fmt: skip
 
 LONGEST_LINE = 4096
@@ -244,6 +244,8 @@ class PublishedFile:
         Whether COCO JSON has annotations beside its images.
     ended : bool
         Whether a text ends in a line feed; without, it has one line more than ``wc -l`` says.
+    named_files : tuple of Path
+        Files whose lists a ``data.yaml`` names; they stand in `lists`, and are no lists of their own beside it.
     """
 
     path: Path
@@ -256,6 +258,7 @@ class PublishedFile:
     notes: tuple[str, ...] = ()
     annotated: bool = False
     ended: bool = True
+    named_files: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True)

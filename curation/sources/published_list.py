@@ -52,9 +52,12 @@ _SUFFIX = re.compile(rf"{PHOTO_SUFFIX}\Z", re.IGNORECASE)
 _CLIMBING = re.compile(rb"^(?:/|.*(?:^|/)\.\.(?:/|$))", re.MULTILINE)
 MAX_BYTES = 1 << 30
 LIST_SUFFIXES = (".txt", ".list", ".lst", ".csv", ".tsv", ".json", ".jsonl", ".odgt", "")
-"""Suffixes of files that may hold a list."""
+"""Suffixes of files that may hold a list, beside `YAML_NAMES`."""
+YAML_NAMES = ("data.yaml", "data.yml")
 _NO_LISTS = ("readme", "license", "licence", "makefile", "dockerfile", "notice", "authors", "requirements")
 _FEWEST = 3
+_YAML_PARTS = ("train", "val", "test")
+_LARGEST_YAML = 1 << 20
 
 
 def list_files(folder: Path) -> list[Path]:
@@ -71,15 +74,20 @@ def first_line(path: Path) -> str:
 
 
 def _may_be_list(name: str) -> bool:
-    return Path(name.lower()).suffix in LIST_SUFFIXES and name.lower().partition(".")[0] not in _NO_LISTS
+    named = Path(name.lower())
+    return named.name in YAML_NAMES or (
+        named.suffix in LIST_SUFFIXES and name.lower().partition(".")[0] not in _NO_LISTS
+    )
 
 
-def read_published(path: Path) -> PublishedFile:
+def read_published(path: Path, root: Path | None = None) -> PublishedFile:
     """Read a published file of any form, by what it holds; its name only helps to tell class names.
 
     Parameters
     ----------
     path : Path
+    root : Path, optional
+        Folder that what a ``data.yaml`` names must not leave; by default its own.
 
     Raises
     ------
@@ -105,7 +113,9 @@ def read_published(path: Path) -> PublishedFile:
     data, where = given.data, str(path)
     if not data or data.isspace():
         raise EmptyListError("The list is empty", where=where, expected="at least one entry")
-    if data[:LONGEST_LINE].lstrip()[:1] in (b"{", b"["):
+    if path.name.lower() in YAML_NAMES:
+        read = _from_yaml(data, path, root or path.parent)
+    elif data[:LONGEST_LINE].lstrip()[:1] in (b"{", b"["):
         read = read_json(data, where, path.suffix.lower())
     elif b"\0" in data:
         raise DamagedFileError("The file is not text", where=where, found=f"a zero byte at {data.index(0):,}")
@@ -201,6 +211,60 @@ def _is_cut_path(lines: Lines) -> Bools:
     """Return which line is no file: the last, where it alone is none."""
     cut = ~matches(lines.cells, ANY_FILE)
     return cut if len(cut) >= _FEWEST and cut[-1] and not cut[:-1].any() else np.zeros(len(cut), np.bool_)
+
+
+def _from_yaml(data: bytes, path: Path, root: Path) -> dict[str, Any]:
+    """Read the lists that a ``data.yaml`` names, below their folder; folders of images are not walked."""
+    given = _yaml(data, str(path))
+    lists, files, notes = list[PublishedList](), list[Path](), list[str]()
+    base = path.parent / str(given.get("path") or "")
+    for key in _YAML_PARTS:
+        value = given.get(key)
+        for name in value if isinstance(value, list) else [value] if value else []:
+            place = base / str(name)
+            place = place if place.exists() else path.parent / str(name)
+            told = f"{key}: {ascii(str(name))[:200]}"
+            if not place.resolve().is_relative_to(root.resolve()):
+                notes.append(f"{told} leads out of the folder and was not read")
+            elif place.is_dir():
+                notes.append(f"{told} is a folder, which is not walked")
+            elif not place.is_file():
+                notes.append(f"{told} is missing")
+            elif place.name.lower() in YAML_NAMES:
+                notes.append(f"{told} is no list")
+            else:
+                read = read_published(place)
+                files.append(place)
+                lists += [replace(one, name="/".join(filter(None, (key, one.name)))) for one in read.lists]
+    names = given.get("names")
+    names = list(names.values()) if isinstance(names, dict) else names if isinstance(names, list) else []
+    if not (lists or names or notes):
+        raise AnnotationFormatError("The YAML names no lists", where=str(path), expected=", ".join(_YAML_PARTS))
+    return {
+        "form": "data yaml", "lists": tuple(lists), "classes": {"": tuple(map(str, names))} if names else {},
+        "notes": tuple(notes), "named_files": tuple(files),
+    }  # fmt: skip
+
+
+def _yaml(data: bytes, where: str) -> dict[str, Any]:
+    """Return the object of a YAML text without tags and aliases."""
+    import yaml
+
+    try:
+        if len(data) > _LARGEST_YAML:
+            raise ValueError("it is too large")
+        events = list(yaml.parse(data, yaml.SafeLoader))
+        if any(isinstance(one, yaml.AliasEvent) or getattr(one, "tag", None) for one in events):
+            raise ValueError("a tag or an alias")
+        given = yaml.safe_load(data)
+        if not isinstance(given, dict):
+            raise ValueError(type(given).__name__)
+        return given
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise AnnotationFormatError(
+            "The YAML cannot be read", where=where, expected="an object with train, val, test and names, without tags",
+            found=str(error)[:200],
+        ) from None  # fmt: skip
 
 
 def read_listed(path: Path, *, dataset: str, part: str) -> Source:

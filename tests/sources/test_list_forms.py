@@ -176,6 +176,29 @@ def test_classes_at_any_depth_are_no_images(tmp_path: Path) -> None:
     assert read_published(tmp_path / "a.json").classes == {"VOC/coco": ("cat", "dog"), "VOC/other": ("boat",)}
 
 
+def test_lists_that_a_data_yaml_names(tmp_path: Path) -> None:
+    (tmp_path / "lists").mkdir()
+    (tmp_path / "lists/train.txt").write_text("./images/1.jpg\n./images/2.jpg\n")
+    path = tmp_path / "data.yaml"
+    path.write_text("path: lists\ntrain: train.txt\nval: gone.txt\ntest: ../../etc/x.txt\nnames: {0: cat, 1: dog}\n")
+    read = read_published(path)
+    assert [(one.name, images_of(one)) for one in read.lists] == [("train", ["images/1.jpg", "images/2.jpg"])]
+    assert read.notes == (
+        "val: 'gone.txt' is missing",
+        "test: '../../etc/x.txt' leads out of the folder and was not read",
+    )
+    assert (read.classes, read.named_files) == ({"": ("cat", "dog")}, (tmp_path / "lists/train.txt",))
+
+
+@pytest.mark.parametrize(
+    "text", ["!!python/object/apply:os.getcwd []", "train: &a x\nval: *a", "- a", "[" * 3000, "a: b: c", "other: 1"]
+)
+def test_a_yaml_of_another_kind_is_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / "data.yaml").write_text(text)
+    with pytest.raises(AnnotationFormatError):
+        read_published(tmp_path / "data.yaml")
+
+
 @pytest.mark.parametrize(
     ("line", "last", "reason"),
     [
@@ -220,7 +243,7 @@ def test_files_that_may_be_lists(tmp_path: Path) -> None:
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).touch()
     assert [path.relative_to(tmp_path).as_posix() for path in list_files(tmp_path)] == [
-        "a.txt", "b.list", "c/d.ODGT", "train",
+        "a.txt", "b.list", "c/d.ODGT", "data.yaml", "train",
     ]  # fmt: skip
 
 
@@ -230,7 +253,7 @@ PIECES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ["a.txt", "a.csv", "a.jsonl", "a.json"])
+@pytest.mark.parametrize("name", ["a.txt", "a.csv", "a.jsonl", "a.json", "data.yaml"])
 def test_any_text_is_a_list_or_refused(tmp_path: Path, name: str) -> None:
     chance = random.Random(name)
     for _ in range(300):
