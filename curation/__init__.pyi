@@ -7,6 +7,7 @@ from curation.benchmarks.leaderboard import leaderboard as leaderboard
 from curation.benchmarks.publishing import publish as publish
 from curation.benchmarks.verification import verify as verify
 from curation.errors import CurationError as CurationError
+from curation.evaluation.diagnosis import inspect as inspect
 from curation.identify.run import identify as identify
 from curation.interface import diff as diff
 from curation.interface import evaluate as evaluate
@@ -16,7 +17,6 @@ from curation.leaks.run import leaks as leaks
 from curation.manifest.manifest import Manifest as Manifest
 from curation.publishing.hub import pull as pull
 from curation.sources.coerce import open_source as open_source
-from curation.sources.inspection import inspect as inspect
 from curation.sources.source import Source as Source
 from curation.version import __version__ as __version__
 

@@ -7,11 +7,10 @@ from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import msgspec
 
-from curation.arguments import checked
 from curation.errors import AnnotationFormatError, DamagedFileError
 from curation.input_files import InputFile
 from curation.json_keys import refuse_repeated_keys
@@ -134,33 +133,8 @@ _PROBLEMS = {
 }
 
 
-@checked
-def inspect(path: Annotated[Path, "FILE"]) -> Inspection:
-    """Count what an annotation file holds, and what is wrong with it.
-
-    Parameters
-    ----------
-    path : Path or str
-        COCO JSON, which may be broken in ways that every other command refuses: repeated ids, boxes without size
-
-    Raises
-    ------
-    MissingFileError
-        There is no such file.
-    AnnotationFormatError
-        It is not COCO JSON.
-
-    Examples
-    --------
-    >>> import curation, json, pathlib, tempfile
-    >>> box = {"id": 1, "image_id": 5, "category_id": 7, "bbox": [2, 3, 10, 20]}
-    >>> shapes = {"images": [{"id": 5}, {"id": 5}], "annotations": [box], "categories": [{"id": 7, "name": "circle"}]}
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder) / "shapes.json"
-    ...     _ = path.write_text(json.dumps(shapes))
-    ...     curation.inspect(path).problems
-    {'repeated_image_ids': 1, 'images_with_repeated_ids': 2}
-    """
+def inspect_annotations(path: Path) -> Inspection:
+    """Count what COCO JSON holds, and what is wrong with it (see `curation.evaluation.diagnosis.inspect`)."""
     file = InputFile(path, kind="annotation file")
     refuse_repeated_keys(file.data, str(path), AnnotationFormatError)
     held = _decoded(file, _File[_Annotation], path)

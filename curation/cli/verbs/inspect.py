@@ -5,14 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
+import msgspec
+
 from curation.arguments import Workers
 from curation.cli.output import Answer, first_rows
 from curation.cli.outputs import Kept, OutputFile
 from curation.engines.running import EngineName
 from curation.errors import UsageError
-from curation.sources.inspection import inspect
 from curation.sources.presence import presence as scan
 from curation.sources.renumbering import renumber as with_new_ids
+from curation.storage import write_bytes
 
 _SHOWN = 30
 
@@ -23,10 +25,13 @@ def run(
     *,
     presence: Annotated[Path | None, Kept(), "DIR"] = None,
     renumber: Annotated[Path | None, OutputFile()] = None,
+    detections: Path | None = None,
+    mend: tuple[str, ...] = (),
+    out: Annotated[Path | None, OutputFile()] = None,
     engine: EngineName = "local",
     workers: Workers | None = None,
 ) -> Answer:
-    """Print what an annotation file holds: images, classes, boxes, crowds, repeated ids.
+    """Print what an annotation file holds; with --detections, what is wrong with them: why a score is near zero.
 
     Parameters
     ----------
@@ -38,6 +43,13 @@ def run(
         interruption
     renumber
         write the file with new ids of images and annotations: mends files that were joined with repeated ids
+    detections
+        COCO results in any convention: which mistakes were made in boxes, ids and scores, with the command that mends
+        each
+    mend
+        with --detections and --out: KEY=VALUE (image_ids, boxes, category_ids, scores, duplicates; repeatable)
+    out
+        the results file to write, mended by --mend
     engine
         of --presence: processes of this machine, or Ray (RAY_ADDRESS names a cluster); the same digest
     workers
@@ -45,14 +57,29 @@ def run(
     """
     if presence is None and (engine != "local" or workers is not None):
         raise UsageError("--engine and --workers belong to --presence", hint="curation inspect FILES --presence DIR")
-    if presence is not None and renumber is not None:
-        raise UsageError("--presence and --renumber are two answers", expected="one of them")
+    if sum(one is not None for one in (presence, renumber, detections)) > 1:
+        raise UsageError("--presence, --renumber and --detections are different answers", expected="one of them")
     if presence is not None:
         return _presence(file, presence, engine, workers)
     if renumber is not None:
         return _renumbered(Path(file), renumber)
-    found = inspect(Path(file))
-    return Answer(found.data(), found.lines())
+    if bool(mend) != (out is not None) or (mend and detections is None):
+        raise UsageError("--mend and --out belong together", hint=f"curation inspect {file} --detections FILE")
+    # What reads detections takes its time to import.
+    from curation.evaluation import diagnosis
+
+    if detections is not None and out is not None:
+        return _mended(Path(file), detections, mend, out)
+    found = diagnosis.inspect(Path(file), detections=detections)
+    return Answer(found.data(), found.lines(), int(isinstance(found, diagnosis.Diagnosis) and bool(found.findings)))
+
+
+def _mended(truth: Path, detections: Path, mends: tuple[str, ...], out: Path) -> Answer:
+    from curation.evaluation.diagnosis import mended
+
+    records = mended(truth, detections, mends)
+    write_bytes(out, msgspec.json.encode(records))
+    return Answer({"file": str(out), "records": len(records)}, [f"{len(records):,} detections written to {out}"])
 
 
 def _presence(files: str, out: Path, engine: EngineName, workers: int | None) -> Answer:

@@ -1,0 +1,227 @@
+"""Every planted mistake is named with a mend that works; nothing is found in sound files, however poor the detector."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import curation
+from curation.cli import main
+from curation.errors import CurationError
+from curation.evaluation.diagnosis import diagnose, mended
+from tests.evaluation.mistaken import MISTAKES, NUMBERS, Rows, Truth, world, written
+from tests.real_files import real_files
+
+
+def perfect(truth: Truth) -> Rows:
+    """Return every object of a truth as a detection."""
+    rng = np.random.default_rng(1)
+    return [
+        {
+            "image_id": one["image_id"],
+            "category_id": one["category_id"],
+            "bbox": one["bbox"],
+            "score": round(float(rng.uniform(0.1, 0.9)), 3),
+        }
+        for one in truth["annotations"]
+    ]
+
+
+def alike(found: Rows, wanted: Rows) -> bool:
+    values = [[*one["bbox"], one["score"]] for one in found], [[*one["bbox"], one["score"]] for one in wanted]
+    ids = [[(one["image_id"], one["category_id"]) for one in rows] for rows in (found, wanted)]
+    # Adding, dividing and taking away again is off by some of the last bits of coordinates up to 1,000.
+    return ids[0] == ids[1] and np.allclose(*values, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+@pytest.mark.parametrize("seed", [7, 9])
+def test_a_planted_mistake_is_named_with_a_mend_that_works(name: str, seed: int, tmp_path: Path) -> None:
+    mistake, mend = MISTAKES[name]
+    truth, rows = world(seed=seed)
+    paths = written(tmp_path, truth, mistake(rows, truth))
+    found = diagnose(*paths)
+    assert len(found.findings) == 1
+    if name != "offset":  # Whose pixels are those that most boxes of a real detector agree on.
+        assert found.mends == (mend,)
+    share, after = found.findings[0].now, found.findings[0].mended
+    assert share is not None
+    assert after is not None
+    assert after > share
+    sound = curation.evaluate("coco", truth=paths[0], detections=written(tmp_path / "..", truth, rows)[1])["AP50"]
+    again = tmp_path / "again.json"
+    again.write_text(json.dumps(mended(*paths, found.mends)))
+    assert not diagnose(paths[0], again).findings
+    result = curation.evaluate("coco", truth=paths[0], detections=again)
+    assert result["AP50"] == pytest.approx(sound, abs=0.5 if name == "offset" else 1e-6)
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+@pytest.mark.parametrize("seed", range(2))
+def test_a_mend_undoes_its_mistake(name: str, seed: int, tmp_path: Path) -> None:
+    mistake, _ = MISTAKES[name]
+    truth, _ = world(seed=seed)
+    rows = [row | {"note": number} for number, row in enumerate(perfect(truth))]
+    paths = written(tmp_path, truth, mistake(rows, truth))
+    back = mended(*paths, diagnose(*paths).mends)
+    if name == "low is good":  # With every detection right no score tells: the mend is asked for.
+        back = mended(*paths, ["scores=inverted"])
+    assert alike(back, rows)
+    assert [one["note"] for one in back] == [*range(len(rows))]
+
+
+def sound_files() -> Iterator[tuple[str, Truth, Rows]]:
+    rng = np.random.default_rng(0)
+    truth, rows = world(seed=3)
+    yield "good", truth, rows
+    for skill in (0.0, 0.05, 0.1, 0.3):
+        yield f"a detector that finds {skill:.0%}", *world(seed=round(100 * skill), skill=skill)
+    for n in (1, 2, 3, 10):
+        yield f"{n} images", *world(n_images=n, seed=n, skill=0.5)
+    yield "three detections", truth, rows[:3]
+    yield "no detections", truth, []
+    yield "one class alone", truth, [one for one in rows if one["category_id"] == 3]
+    yield "classes by chance", truth, [one | {"category_id": int(rng.choice(NUMBERS))} for one in rows]
+    yield "scores by chance", truth, [one | {"score": float(rng.random())} for one in rows]
+    ids = [one["id"] for one in truth["images"]]
+    other = dict(zip(ids, rng.permutation(ids).tolist(), strict=True))
+    yield "boxes of other images", truth, [one | {"image_id": other[one["image_id"]]} for one in rows]
+    yield "one box everywhere", truth, [one | {"bbox": [0, 0, 500, 500]} for one in rows]
+    yield "points", truth, [one | {"bbox": [*one["bbox"][:2], 1, 1]} for one in rows]
+    yield "half of the images", truth, [one for one in rows if one["image_id"] % 2]
+    yield "one class taken for another", truth, [one | {"category_id": max(2, one["category_id"])} for one in rows]
+    yield "a truth of one class", *world(seed=6, numbers=[1])
+
+
+@pytest.mark.parametrize(("truth", "rows"), [pytest.param(*one[1:], id=one[0]) for one in sound_files()])
+def test_nothing_is_found_in_a_sound_file(truth: Truth, rows: Rows, tmp_path: Path) -> None:
+    assert diagnose(*written(tmp_path, truth, rows)).findings == ()
+
+
+def test_drawn_detectors_of_every_skill_are_not_accused(tmp_path: Path) -> None:
+    rng = np.random.default_rng(5)
+    for seed in range(40):
+        drawn = world(
+            seed=1000 + seed, n_images=int(rng.integers(1, 40)), skill=float(rng.uniform(0, 0.5)) * (seed % 3)
+        )
+        assert diagnose(*written(tmp_path, *drawn)).findings == (), seed
+
+
+def changed(truth: Truth, rows: Rows, name: str) -> tuple[Truth, Rows]:
+    if name == "exchanged":
+        return truth, rows
+    if name == "all scores equal":
+        return truth, [one | {"score": 1.0} for one in rows]
+    if name == "no scores":
+        return truth, [{key: one[key] for key in one if key != "score"} for one in rows]
+    if name == "one class":
+        return truth, [one | {"category_id": 3} for one in rows]
+    if name == "one an image":
+        best: dict[int, dict[str, object]] = {}
+        for one in sorted(rows, key=lambda row: -row["score"]):
+            best.setdefault(one["image_id"], one)
+        return truth, [*best.values()]
+    other, _ = world(seed=77)
+    return other, rows
+
+
+UNMENDED = {
+    "exchanged": "Truth and detections are exchanged",
+    "all scores equal": "All scores are equal",
+    "no scores": "Scores are missing",
+    "one class": "All detections are of one class",
+    "one an image": "Each image has one detection",
+    "another split": "Detections are of other images than the truth",
+}
+
+
+@pytest.mark.parametrize("name", UNMENDED)
+def test_what_no_file_can_mend_is_named(name: str, tmp_path: Path) -> None:
+    paths = written(tmp_path, *changed(*world(seed=12, skill=0.9), name))
+    found = diagnose(*(reversed(paths) if name == "exchanged" else paths))
+    assert [one.what[: len(UNMENDED[name])] for one in found.findings] == [UNMENDED[name]]
+    assert found.mends == ()
+    assert found.findings[0].command
+
+
+def test_several_mistakes_are_mended_by_one_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    truth, rows = world()
+    for name in ("yolo", "1-based classes", "file names", "percent"):
+        rows = MISTAKES[name][0](rows, truth)
+    paths = written(tmp_path, truth, rows)
+    assert main(["inspect", str(paths[0]), "--detections", str(paths[1])]) == 1
+    command = capsys.readouterr().out.splitlines()[-1].split()
+    out = tmp_path / "mended.json"
+    assert main([*command[1:-1], str(out)]) == 0
+    assert main(["inspect", str(paths[0]), "--detections", str(out)]) == 0
+    assert "no mistake found" in capsys.readouterr().out
+
+
+@real_files("voc2007")
+def check_a_real_detector_is_sound_and_its_mistakes_are_named(shared: Path, tmp_path: Path) -> None:
+    data = shared / "data" / "voc2007"
+    truth = json.loads((data / "test_with_difficult.json").read_bytes())
+    number = {one["name"]: one["id"] for one in truth["categories"]}
+    truth["images"] = [one for one in truth["images"] if one["id"] % 4 == 1]
+    kept = {one["id"] for one in truth["images"]}
+    truth["annotations"] = [one for one in truth["annotations"] if one["image_id"] in kept]
+    rows = []
+    for path in sorted((data / "detections" / "a").glob("*.txt")):
+        for line in path.read_text().splitlines():
+            image, score, *corners = line.split()
+            x, y, right, bottom = map(float, corners)
+            if int(image) in kept:
+                box = [x - 1, y - 1, right - x + 1, bottom - y + 1]
+                called = number[path.stem.removeprefix("comp4_det_test_")]
+                rows.append({"image_id": int(image), "category_id": called, "bbox": box, "score": float(score)})
+    assert diagnose(*written(tmp_path, truth, rows)).findings == ()
+    for name, (mistake, mend) in MISTAKES.items():
+        found = diagnose(*written(tmp_path, truth, mistake(rows, truth)))
+        # Of 20 classes numbered on, the first is also one more.
+        same = {
+            "0-based classes": ("category_ids=index0",),
+            "1-based classes": (),
+            "file names": ("image_ids=file_name",),
+        }
+        if name not in ("permuted", "offset", "stems", "positions", "joined twice"):
+            assert found.mends == same.get(name, (mend,)), name
+        else:
+            assert len(found.mends) == 1, name
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--mend", "boxes=xyzw", "--out", "x.json"], "There is no such mend"),
+        (["--mend", "boxes=xyxy", "--mend", "boxes=xywh", "--out", "x.json"], "given twice"),
+        (["--mend", "classes=1", "--out", "x.json"], "KEY of image_ids"),
+        (["--mend", "boxes=xyxy"], "--mend and --out belong together"),
+        (["--out", "x.json"], "--mend and --out belong together"),
+    ],
+)
+def test_a_wrong_mend_is_refused(
+    arguments: list[str], words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    truth, detections = written(tmp_path, *world(n_images=2))
+    assert main(["inspect", str(truth), "--detections", str(detections), *arguments]) == 2
+    assert words in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"", b"{", b"[1, 2]", b"null", b"[{}]", b'[{"image_id": null}]', b'[{"image_id": [], "bbox": 3}]',
+        b"[" * 100_000, b'[{"image_id": 1e400}]', b'[{"image_id": 5, "bbox": [1, "x", null, 4], "score": "high"}]',
+    ],
+)  # fmt: skip
+def test_hostile_detections_are_explained_or_refused(content: bytes, tmp_path: Path) -> None:
+    truth, detections = written(tmp_path, *world(n_images=2))
+    detections.write_bytes(content)
+    for pair in ((truth, detections), (detections, truth)):
+        try:
+            found = curation.inspect(pair[0], detections=pair[1])
+        except CurationError:
+            continue
+        assert found.findings
