@@ -14,6 +14,7 @@ import numpy as np
 
 from curation.canonical import sha256_of_lines
 from curation.errors import MissingFileError, PredictionError
+from curation.evaluation.diagnosis import doubt, stray_hint
 from curation.evaluation.input_order import equal_rows
 from curation.evaluation.problem import (
     MAX_COORDINATE,
@@ -37,6 +38,7 @@ Boxes = Literal["error", "empty"]
 Name = TypeVar("Name")
 _SHOWN = 80
 _UNKNOWN = -1
+SWAPPED = "all of them are in the other part: are the closed and the wilderness file swapped?"
 CALLED_UNKNOWN = "left out: detections called unknown, which no measure of known classes counts"
 
 
@@ -75,6 +77,8 @@ class ReadDetections:
         What was left out or changed under the policy, with counts; empty when nothing was.
     copies : str
         What was done about images that a list repeats, or ``""`` where it repeats none.
+    doubt : str
+        Why the file may be mistaken (see `curation.evaluation.diagnosis.doubt`), or ``""``.
     """
 
     detections: Detections
@@ -83,11 +87,13 @@ class ReadDetections:
     rows: int
     reported: dict[str, int] = field(default_factory=dict)
     copies: str = ""
+    doubt: str = ""
 
     @property
     def file(self) -> dict[str, Any]:
         """What a result says about this input."""
-        return {"name": self.name, "sha256": self.sha256, "rows": self.rows, "reported": self.reported}
+        doubt = {"doubt": self.doubt} if self.doubt else {}
+        return {"name": self.name, "sha256": self.sha256, "rows": self.rows, "reported": self.reported, **doubt}
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,12 +172,14 @@ def _read_json(
         strays = [ids[row] for row in np.flatnonzero(~found).tolist()]
         numbers = np.array([one for one in strays if not isinstance(one, str)], np.int64)
         swapped = others is not None and len(numbers) == len(strays) and bool(find(numbers, others)[1].all())
-        raise stray_error(columns, found, f"image_id {strays[0]!s:.80}", truth, swapped=swapped)
+        hint = SWAPPED if swapped else stray_hint(ids.tolist() if isinstance(ids, np.ndarray) else ids, truth)
+        raise stray_error(columns, found, f"image_id {strays[0]!s:.80}", truth, hint)
     counts = report(stray=int((~found).sum()), negative=negative)
     if left_out := int((found & (label < 0)).sum()):
         counts = {uncounted: left_out, **counts}
     kept = take_rows(columns, position, label, found & (label >= 0))
-    return ReadDetections(kept, path.name, file.sha256, len(records), counts)
+    doubtful = doubt(records, np.where(found, position, -1).astype(np.int32), label, truth)
+    return ReadDetections(kept, path.name, file.sha256, len(records), counts, doubt=doubtful)
 
 
 def _labels(records: Records, columns: RawColumns, truth: GroundTruth) -> Int32s:
@@ -214,7 +222,7 @@ def _require_classes(
         STRANGE: "A detection has a category that " + (f"task {task} does not name" if task else "is not known"),
         DISAGREEING: "A detection's category and category_id name different classes",
     }[int(labels[row])]
-    advice = "leave out detections of other classes; give names (category) where ids are in doubt"
+    advice = "curation inspect TRUTH --detections FILE looks for another numbering; names (category) leave no doubt"
     if labels[row] == _UNKNOWN:
         advice = "--on-error stray=drop leaves out detections of classes that are unknown in the task, and counts them"
     raise PredictionError(
@@ -278,18 +286,14 @@ def check_values(columns: RawColumns, policy: Policy) -> int:
     return int(negative.sum())
 
 
-def stray_error(
-    columns: RawColumns, found: Bools, image: str, truth: GroundTruth, *, swapped: bool = False
-) -> PredictionError:
+def stray_error(columns: RawColumns, found: Bools, image: str, truth: GroundTruth, hint: str = "") -> PredictionError:
     """Return the error about the first detection that was not found; `image` names its image."""
     return PredictionError(
         "A detection lies on an image that is not in the ground truth",
         where=columns.place(int(np.argmin(found))),
         expected=f"one of its {truth.n_images} images",
         found=f"{image}; {int((~found).sum())} such detections of {len(found)}",
-        hint="all of them are in the other part: are the closed and the wilderness file swapped?"
-        if swapped
-        else "--on-error stray=drop leaves them out and reports how many",
+        hint=hint or "--on-error stray=drop leaves them out and reports how many",
     )
 
 

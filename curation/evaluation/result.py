@@ -165,7 +165,9 @@ class Result:
         self.report = report
         self.about = about
         self.scored = tuple(scored)
-        self.notes = tuple(dict.fromkeys(notes))
+        files = [file for part in about.get("inputs", {}).values() for file in part.values()]
+        doubts = [f"{file['name']}: {file['doubt']}" for file in files if isinstance(file, Mapping) and "doubt" in file]
+        self.notes = tuple(dict.fromkeys([*doubts, *notes]))
         self._columns = columns
 
     @cached_property

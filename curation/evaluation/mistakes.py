@@ -1,0 +1,521 @@
+"""Mistakes in a file of detections, found by tests on the data.
+
+A test holds the share of detections that lie on an object (IoU of at least 0.5) under the file's convention against
+that under another one. A mistake is found only where another convention multiplies that share, and where it does so on
+the images that the boxes are of: against objects of other images, the share stays low. A poor detector is poor under
+every convention, and nothing is found.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from curation.evaluation.mends import (
+    LAYOUTS,
+    UNITS,
+    Columns,
+    Id,
+    Objects,
+    apply_mends,
+    best_overlaps,
+    boxes_in_pixels,
+    category_map,
+    first_of_each,
+    image_map,
+    matched_classes,
+)
+from curation.evaluation.problem import Bools, Floats, Int64s
+
+_ROWS = 20_000
+"""Detections that a test looks at; of more, every k-th image is looked at."""
+_OF_IMAGE = 10
+"""Of an image with many detections, so many with the highest scores are looked at, and so many with the lowest."""
+_MULTIPLE = 2.0
+_FEW, _MANY = 3, 10
+_LOW = 0.05
+
+
+class Finding(NamedTuple):
+    """A mistake in a file of detections.
+
+    Attributes
+    ----------
+    what : str
+        What is wrong, in words.
+    evidence : str
+        What was counted.
+    now, mended : float or None
+        That share of 1 as the file is, and after the mend; None where it is no share, or nothing can mend it.
+    mend : str
+        ``KEY=VALUE`` for ``--mend``; ``""`` where none can help.
+    command : str
+        What to type.
+    """
+
+    what: str
+    evidence: str
+    now: float | None
+    mended: float | None = None
+    mend: str = ""
+    command: str = ""
+
+    @property
+    def shown(self) -> str:
+        """The evidence as text: what was counted, now and after the mend."""
+        shares = [f"{100 * share:.1f} %" for share in (self.now, self.mended) if share is not None]
+        return f"{self.evidence}: {' -> '.join(shares)}" if shares else self.evidence
+
+
+class _Reading(NamedTuple):
+    """Detections under a mend of image ids and boxes: how many of those looked at lie on an object."""
+
+    ids: str
+    boxes: str
+    hits: int
+    looked_at: int
+
+    @property
+    def share(self) -> float:
+        return self.hits / self.looked_at if self.looked_at else 0.0
+
+
+def explain(columns: Columns, truth: Objects) -> tuple[list[Finding], dict[str, int]]:
+    """Return what is wrong with detections, in the order in which it is mended, and what was counted."""
+    counts = {"detections": len(columns), "images": len(set(columns.images)), "images_of_truth": len(truth.images)}
+    if not len(columns):
+        return [], counts
+    findings: list[Finding] = []
+    mends: dict[str, str] = {}
+    some = columns.take(_sample(columns))
+    for test in (_geometry, _classes, _scored, _repeated, _thin):
+        held = columns if test in (_repeated, _thin) else some
+        for one in test(apply_mends(held, mends, truth)[0], truth):
+            findings.append(one)
+            if one.mend:
+                key, _, value = one.mend.partition("=")
+                mends[key] = value
+    best, _ = _overlaps(apply_mends(some, mends, truth)[0], truth)
+    return findings, counts | {"looked_at": len(some), "on_objects": int((best >= 0.5).sum())}
+
+
+def _places(images: Sequence[Id], truth: Objects) -> Int64s:
+    return np.array([truth.place.get(one, -1) for one in images], np.int64)
+
+
+def _sample(columns: Columns) -> Int64s:
+    """Return rows to look at, ascending: of an image those with the best and the worst scores, of many every k-th."""
+    table = {one: number for number, one in enumerate(dict.fromkeys(columns.images))}
+    image = np.array([table[one] for one in columns.images], np.int64)
+    rows = np.lexsort((np.arange(len(image)), columns.scores, image))
+    counts = np.bincount(image)
+    rank = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
+    rows = rows[(rank < _OF_IMAGE) | (rank >= np.repeat(counts, counts) - _OF_IMAGE)]
+    step = math.ceil(len(rows) / _ROWS)
+    return np.sort(rows if step < 2 else rows[image[rows] % step == 0])
+
+
+def _overlaps(columns: Columns, truth: Objects) -> tuple[Floats, Int64s]:
+    return best_overlaps(columns.boxes, _places(columns.images, truth), truth)
+
+
+def _multiplies(now: int, then: int, n: int, *, low: float = 0.0) -> bool:
+    """Return whether so many detections on objects are a multiple of those now, and neither few nor a small part."""
+    share = then / n if n else 0.0
+    is_many = (
+        (then >= _FEW and share >= 0.5) or (then >= _MANY and share >= 0.1) or (then >= 10 * _MANY and share >= _LOW)
+    )
+    return is_many and share >= low and then >= _MULTIPLE * now and then - now >= 3 * math.sqrt(then + now) - 3
+
+
+def _geometry(columns: Columns, truth: Objects) -> Iterator[Finding]:
+    """Find image ids and boxes of another convention; each is only sound together with the other."""
+    names = image_mends(columns, truth)
+    readings: list[_Reading] = []
+    for name in names:
+        readings += _readings(columns if not name else _with_ids(columns, name, truth), truth, name)
+    now = readings[0]
+    best = max(readings, key=lambda one: one.hits)
+    if not _multiplies(now.hits, best.hits, best.looked_at):
+        for name in names:
+            fitted = _fitted(columns if not name else _with_ids(columns, name, truth), truth, name)
+            readings += [one for one in fitted if one.hits > best.hits]
+        best = max(readings, key=lambda one: one.hits)
+    # Of readings that are as good, the plainest.
+    best = next(one for one in readings if one.hits >= 0.95 * best.hits)
+    is_fitted = best.boxes.partition(":")[2] not in UNITS
+    holds = _multiplies(now.hits, best.hits, best.looked_at, low=0.1 if is_fitted else 0.0)
+    if holds and best is not now and _fits_own_images(columns, truth, best):
+        if best.ids:
+            alone = next(one for one in readings if one.ids == best.ids and one.boxes == "xywh")
+            yield _ids_finding(columns, truth, best.ids, now, best if best.boxes == "xywh" else alone)
+        if best.boxes != "xywh":
+            before = next(one for one in readings if one.ids == best.ids and one.boxes == "xywh")
+            yield _boxes_finding(best, before)
+        return
+    yield from _strays(columns, truth, names)
+
+
+def _with_ids(columns: Columns, name: str, truth: Objects) -> Columns:
+    return apply_mends(columns, {"image_ids": name} if name else {}, truth)[0]
+
+
+def _readings(columns: Columns, truth: Objects, ids: str) -> list[_Reading]:
+    places = _places(columns.images, truth)
+    boxes, places = columns.boxes[places >= 0], places[places >= 0]
+    found = []
+    for unit in UNITS:
+        for layout in LAYOUTS:
+            value = f"{layout}:{unit}" if unit else layout
+            found.append(_reading(boxes, places, truth, ids, value))
+    return found
+
+
+def _reading(boxes: Floats, places: Int64s, truth: Objects, ids: str, value: str) -> _Reading:
+    known = truth.sizes[places] if len(places) else np.zeros((0, 2))
+    best, _ = best_overlaps(boxes_in_pixels(boxes, value, known), places, truth)
+    return _Reading(ids, value, int((best >= 0.5).sum()), len(places))
+
+
+def _fits_own_images(columns: Columns, truth: Objects, best: _Reading) -> bool:
+    """Return whether boxes under a mend lie on objects of their own images, and less on those of other ones."""
+    held = _with_ids(columns, best.ids, truth)
+    own = _places(held.images, truth)
+    rows, own = np.flatnonzero(own >= 0), own[own >= 0]
+    shown = np.flatnonzero(truth.count)
+    if len(shown) < 2:
+        return best.share >= 0.5 and best.hits >= _MANY
+    boxes = boxes_in_pixels(held.boxes[rows], best.boxes, truth.sizes[own])
+    # Each image is exchanged with the next one that shows objects, its boxes scaled to that image's size.
+    other = shown[(np.searchsorted(shown, own, side="right")) % len(shown)]
+    scale = np.nan_to_num(truth.sizes[other] / truth.sizes[own], nan=1.0)
+    by_chance, _ = best_overlaps(boxes * np.tile(scale, 2), other, truth)
+    return best.hits >= 2 * int((by_chance >= 0.5).sum())
+
+
+_BOXES = {
+    "xywh": "x, y, width, height",
+    "xyxy": "x1, y1, x2, y2",
+    "cxcywh": "centre x, centre y, width, height",
+    "yxhw": "y, x, height, width",
+    "yxyx": "y1, x1, y2, x2",
+    "cycxhw": "centre y, centre x, height, width",
+}
+
+
+def _boxes_finding(best: _Reading, now: _Reading) -> Finding:
+    layout, _, unit = best.boxes.partition(":")
+    said = {"": "pixels", "0": f"parts of the image's size ({unit})", "x": f"pixels of another scale ({unit})"}
+    kind = said.get(unit[:1], f"pixels off by {unit}")
+    return Finding(
+        f"Boxes are {_BOXES[layout]} in {kind}; expected x, y, width, height in pixels",
+        "detections on an object (IoU >= 0.5)",
+        now.share,
+        best.share,
+        f"boxes={best.boxes}",
+    )
+
+
+_NAMED_IDS = {
+    "number": "Image ids are texts of digits",
+    "file_name": "Image ids are file names",
+    "stem": "Image ids are stems of file names",
+    "index0": "Image ids are positions in the truth's list, from 0",
+    "index1": "Image ids are positions in the truth's list, from 1",
+    "rank0": "Image ids are positions among the truth's ascending ids, from 0",
+    "rank1": "Image ids are positions among the truth's ascending ids, from 1",
+}
+
+
+def ids_are(name: str) -> str:
+    """Return what image ids are that a mend of this name fits."""
+    return _NAMED_IDS.get(name) or f"Image ids are off by {-int(name)}"
+
+
+def _ids_finding(columns: Columns, truth: Objects, name: str, now: _Reading | None, best: _Reading | None) -> Finding:
+    what = ids_are(name)
+    if now is None or best is None or not best.hits:
+        after = _with_ids(columns, name, truth)
+        shares = (_located(columns, truth), _located(after, truth))
+        return Finding(what, "detections on images of the truth", *shares, f"image_ids={name}")
+    shares = (now.hits / len(columns), best.hits / len(columns))
+    return Finding(what, "detections on an object of their image (IoU >= 0.5)", *shares, f"image_ids={name}")
+
+
+def _located(columns: Columns, truth: Objects) -> float:
+    return float((_places(columns.images, truth) >= 0).mean())
+
+
+def _strays(columns: Columns, truth: Objects, names: Sequence[str]) -> Iterator[Finding]:
+    """Find ids that the truth lacks, where no boxes bear a mend out: by all ids at once, or not at all."""
+    now = _located(columns, truth)
+    if now >= 0.99:
+        return
+    for name in names[1:]:
+        after = _with_ids(columns, name, truth)
+        distinct = len(set(after.images))
+        numbers = [one for one in truth.images if isinstance(one, int)]
+        is_sparse = len(numbers) > 1 and len(numbers) < 0.5 * (max(numbers) - min(numbers) + 1)
+        sure = name in ("number", "file_name", "stem") or (name[0] in "+-" and is_sparse and distinct >= 5)
+        if sure and now < 0.5 and _located(after, truth) >= 0.99:
+            yield _ids_finding(columns, truth, name, None, None)
+            return
+    if now < 0.5:
+        shown = sorted({str(one) for one in columns.images if one not in truth.place})[:3]
+        yield Finding(
+            f"Detections are of other images than the truth: of another split? ({', '.join(shown)[:80]}, …)",
+            "detections on images of the truth",
+            now,
+            command="score them on the truth of the images that the detector was given",
+        )
+
+
+def image_mends(columns: Columns, truth: Objects) -> list[str]:
+    """Return mends of image ids under which nearly all are in the truth; first none, ``""``."""
+    ids = [*dict.fromkeys(columns.images)]
+    numbers = np.array([one for one in ids if isinstance(one, int)], np.int64)
+    there = np.array(sorted(one for one in truth.images if isinstance(one, int)), np.int64)
+    names = ["number", "file_name", "stem"] if len(numbers) < len(ids) else []
+    if len(numbers) == len(ids) and len(there):
+        some = numbers[:: max(1, len(numbers) // 50)][:50]
+        shifts, counts = np.unique(there[None, :] - some[:, None], return_counts=True)
+        likely = shifts[np.argsort(-counts, kind="stable")[:3]].tolist()
+        likely += [int(there[0] - numbers.min()), int(there[-1] - numbers.max()), 1, -1]
+        names += [f"{shift:+d}" for shift in dict.fromkeys(likely) if shift]
+    if len(numbers) == len(ids):
+        names += ["index0", "index1", "rank0", "rank1"]
+
+    def fits(name: str) -> bool:
+        known = image_map(name, truth)
+        return sum(known(one) in truth.place for one in ids) >= 0.9 * len(ids)
+
+    return ["", *(name for name in names if fits(name))]
+
+
+def _fitted(columns: Columns, truth: Objects, ids: str) -> Iterator[_Reading]:
+    """Return readings of boxes by a factor, a network's input size, or an offset that pairs of boxes vote for."""
+    places = _places(columns.images, truth)
+    given, places = columns.boxes[places >= 0], places[places >= 0]
+    for layout in LAYOUTS[:3]:
+        boxes = boxes_in_pixels(given, layout, np.ones((len(given), 2)))
+        for unit in _votes(boxes, places, truth):
+            yield _reading(given, places, truth, ids, f"{layout}:{unit}")
+
+
+def _votes(boxes: Floats, places: Int64s, truth: Objects) -> Iterator[str]:
+    if not len(places):
+        return
+    counts = truth.count[places]
+    keep = np.cumsum(counts) <= 20 * _ROWS
+    boxes, places, counts = boxes[keep], places[keep], counts[keep]
+    rows = np.repeat(np.arange(len(places)), counts)
+    begins = np.concatenate([[0], np.cumsum(truth.count)[:-1]])
+    objects = begins[places[rows]] + np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found, wanted = boxes[rows], truth.boxes[objects]
+        usable = (found[:, 2:] > 0).all(axis=1) & (wanted[:, 2:] > 0).all(axis=1)
+        found, wanted, sizes = found[usable], wanted[usable], truth.sizes[places[rows]][usable]
+        yield from _factor(found, wanted, "x{}")
+        relative = wanted / np.tile(sizes, 2)
+        known = np.isfinite(relative).all(axis=1)
+        yield from _factor(found[known], relative[known], "0-{}")
+        alike = (np.abs(np.log(wanted[:, 2:] / found[:, 2:])) < 0.2).all(axis=1)
+    gaps = (wanted - found)[alike, :2]
+    if len(gaps):
+        cells, votes = np.unique(np.round(gaps / 8), axis=0, return_counts=True)
+        near = (np.abs(gaps - 8 * cells[np.argmax(votes)]) <= 12).all(axis=1)
+        x, y = (round(one) for one in np.median(gaps[near], axis=0).tolist())
+        yield f"{x:+d},{y:+d}"
+
+
+def _factor(found: Floats, wanted: Floats, form: str) -> Iterator[str]:
+    """Return the factor that most pairs of a box and an object agree on in size and corner."""
+    if not len(found):
+        return
+    logs = np.log(wanted[:, 2:] / found[:, 2:])
+    factor = np.exp(logs.mean(axis=1))
+    corner = np.abs(found[:, :2] * factor[:, None] - wanted[:, :2]) <= 0.2 * wanted[:, 2:]
+    agreeing = factor[(np.abs(logs[:, 0] - logs[:, 1]) < 0.15) & corner.all(axis=1)]
+    if len(agreeing) < _MANY:
+        return
+    bins, votes = np.unique(np.round(np.log(agreeing) / 0.05), return_counts=True)
+    top = float(np.exp(0.05 * bins[np.argmax(votes)]))
+    factor_of_most = float(np.median(agreeing[np.abs(np.log(agreeing / top)) < 0.06]))
+    if form == "x{}":
+        close = Fraction(factor_of_most).limit_denominator(20)
+        yield form.format(close if close else f"{factor_of_most:.4f}")
+    elif (size := round(1 / factor_of_most)) > 1:
+        # Networks take sizes that 32 divides.
+        whole = 32 * round(size / 32)
+        yield form.format(whole if abs(whole - size) <= 0.005 * size else size)
+
+
+def _classes(columns: Columns, truth: Objects) -> Iterator[Finding]:
+    """Find category ids of another numbering, by the classes of the objects that boxes lie on."""
+    best, partner = _overlaps(columns, truth)
+    on = np.flatnonzero(best >= 0.5)
+    wanted = truth.category[partner[on]]
+    ids = [columns.classes[row] for row in on.tolist()]
+
+    def right(known: Mapping[Any, Any]) -> int:
+        return sum(
+            truth.category_place.get(known[one], -1) == want for one, want in zip(ids, wanted.tolist(), strict=True)
+        )
+
+    used = [*dict.fromkeys(columns.classes)]
+    now = right({one: one for one in used})
+    found: list[tuple[int, str]] = []
+    for name in _category_mends(used, truth):
+        known = category_map(name, truth)
+        found.append((right({one: known(one) for one in used}), name))
+    n = len(ids)
+    best_of = max(found, default=(0, ""))
+    named = next((name for count, name in found if count >= 0.95 * best_of[0]), "")
+    lacking = [one for one in used if one not in truth.category_place]
+    moved = _moved(columns, truth, ids, wanted)
+    learnt = right({one: moved.get(one, one) for one in used}) if moved else now
+    is_mended = _multiplies(now, best_of[0], n, low=0.2) or (bool(lacking) and best_of[0] > 1.2 * now + _FEW)
+    if named and is_mended and best_of[0] >= 0.9 * learnt:
+        what = _NUMBERINGS.get(named, f"Category ids are off by {-int(named)}" if named[0] in "+-" else "")
+        yield _classes_finding(what, now / n, best_of[0] / n, named)
+    elif len(used) == 1 and len(truth.categories) > 1:
+        if n >= _MANY and now <= 0.7 * n and len(np.unique(wanted)) > 1:
+            yield Finding(
+                f"All detections are of one class, {used[0]!s:.40}, on objects of {len(np.unique(wanted))} classes",
+                "detections on objects whose class is right",
+                now / n,
+                command="write each detection's own category_id",
+            )
+    elif learnt >= now + _MANY:
+        pairs = ",".join(f"{old}:{new}" for old, new in sorted(moved.items(), key=lambda item: str(item[0])))
+        what = f"{len(moved)} category ids stand for other classes: the numbering of another file"
+        yield _classes_finding(what, now / n, learnt / n, pairs if len(moved) <= 12 else "matched")
+
+
+_NUMBERINGS = {
+    "index0": "Category ids are positions in the truth's categories, from 0",
+    "index1": "Category ids are positions in the truth's categories, from 1",
+    "coco91": "Category ids are COCO's 1 to 90, the truth numbers its 80 classes on",
+    "name": "Category ids are names of classes",
+    "number": "Category ids are texts of digits",
+}
+
+
+def _classes_finding(what: str, now: float, then: float, value: str) -> Finding:
+    evidence = "detections on objects whose class is right"
+    return Finding(what, evidence, now, then, f"category_ids={value}")
+
+
+def _category_mends(used: Sequence[Id | None], truth: Objects) -> list[str]:
+    if any(isinstance(one, str) for one in used):
+        return ["number", "name"]
+    if all(one in truth.category_place for one in used) and len(used) < 2:
+        return []
+    names = ["index0", "index1", *(["coco91"] if len(truth.categories) == 80 else [])]
+    numbers = sorted(one for one in truth.categories if isinstance(one, int))
+    held = sorted(one for one in used if isinstance(one, int))
+    if numbers and held:
+        shifts = dict.fromkeys([numbers[0] - held[0], numbers[-1] - held[-1], 1, -1])
+        names += [f"{shift:+d}" for shift in shifts if shift]
+    return names
+
+
+def _moved(columns: Columns, truth: Objects, ids: Sequence[Any], wanted: Int64s) -> dict[Id | None, Id]:
+    """Return ids that stand for other classes: each lies on objects of another class, which lies on others too.
+
+    Where one class is taken for another that does lie on its own objects, the detector is poor and the file sound.
+    """
+    learnt = matched_classes(columns, truth)
+    tallies = Counter(zip(ids, wanted.tolist(), strict=True))
+    moved = {
+        old: new
+        for old, new in learnt.items()
+        if old != new
+        and tallies[old, -1 if old is None else truth.category_place.get(old, -1)]
+        <= 0.1 * tallies[old, truth.category_place[new]]
+        and learnt.get(new) != new
+    }
+    # One id of a cycle may be too rare to tell: what is left over is its class.
+    left = [one for one in dict.fromkeys(columns.classes) if one not in moved and one in moved.values()]
+    free = [one for one in moved if one not in moved.values() and one in truth.category_place]
+    if len(left) == len(free) == 1:
+        moved[left[0]] = free[0]
+    is_strange = any(one not in truth.category_place for one in moved)
+    return moved if len(moved) >= 2 or is_strange else {}
+
+
+def _scored(columns: Columns, truth: Objects) -> Iterator[Finding]:
+    """Find scores that are missing, equal, in percent, logits, or low where a detection is right."""
+    scores = columns.scores
+    given = np.isfinite(scores)
+    share = float(given.mean())
+    free = "curation evaluate coco --variant score-free measures precision, recall and the range of AP"
+    if share < 1:
+        yield Finding("Scores are missing or no numbers", "detections with a score", share, command=free)
+        if not given.any():
+            return
+    if len(scores) >= _MANY and len(np.unique(scores[given])) == 1:
+        yield Finding("All scores are equal: AP rests on the order of the file", "distinct scores", 0.0, command=free)
+        return
+    within = float(((scores[given] >= 0) & (scores[given] <= 1)).mean())
+    evidence = "scores from 0 to 1"
+    unit = ""
+    if within < 1 and scores[given].min() >= 0 and scores[given].max() <= 100 and np.quantile(scores[given], 0.9) > 1:
+        unit = "percent"
+        yield Finding("Scores are in percent", evidence, within, 1.0, "scores=percent")
+    elif within < 1:
+        unit = "logits"
+        yield Finding("Scores are logits or margins", evidence, within, 1.0, "scores=logits")
+    rows = np.flatnonzero(given)
+    best, partner = _overlaps(columns.take(rows), truth)
+    named = np.array([truth.category_place.get(columns.classes[row], -1) for row in rows.tolist()], np.int64)  # type: ignore[arg-type]
+    good: Bools = best >= 0.5
+    with_class = good & (named == truth.category[partner]) if len(truth.category) else good
+    area, n = _area(scores[rows], with_class if with_class.sum() >= _MANY else good)
+    # Ten standard deviations of the area of chance, and far below it.
+    if n and area < 0.3 and (0.5 - area) > 10 * math.sqrt((len(rows) + 1) / (12 * n * (len(rows) - n))):
+        if unit:
+            return
+        yield Finding(
+            "Scores are low where detections are right: a distance or a loss?",
+            "pairs of a right and a wrong detection with the right one ahead",
+            area,
+            1 - area,
+            "scores=inverted",
+        )
+
+
+def _area(scores: Floats, good: Bools) -> tuple[float, int]:
+    """Return the share of pairs in which the right detection has the higher score, and how many are right."""
+    n = int(good.sum())
+    if n < _MANY or len(good) - n < _MANY:
+        return 0.5, 0
+    order = np.sort(scores)
+    ranks = (np.searchsorted(order, scores) + np.searchsorted(order, scores, side="right") + 1) / 2
+    return float((ranks[good].sum() - n * (n + 1) / 2) / (n * (len(good) - n))), n
+
+
+def _repeated(columns: Columns, truth: Objects) -> Iterator[Finding]:
+    distinct = len(first_of_each(columns)) / len(columns)
+    if distinct <= 0.9 and len(columns) >= _MANY:
+        yield Finding(
+            "Detections are repeated to the last digit: joined files?", "distinct detections", distinct, 1.0,
+            "duplicates=drop")  # fmt: skip
+
+
+def _thin(columns: Columns, truth: Objects) -> Iterator[Finding]:
+    """Find files that keep one detection of each image where most images show several objects."""
+    most = Counter(columns.images)
+    shown = truth.count[[truth.place[one] for one in most if one in truth.place]]
+    if len(most) >= 2 * _MANY and max(most.values()) == 1 and len(shown) and np.median(shown) >= 2:
+        yield Finding(
+            "Each image has one detection, most images show several objects",
+            "objects that can be found at most",
+            float(np.minimum(shown, 1).sum() / shown.sum()),
+            command="write all detections of an image, not the best alone",
+        )
