@@ -272,7 +272,7 @@ def _states(
 
 def _inside(box: Sequence[float], size: tuple[int, int]) -> Sequence[float]:
     """Return a box cut off at the edges of its image, where it reaches beyond them by no more than a hand's slip."""
-    if len(box) != 4 or not all(isinstance(one, int | float) and abs(one) < 1e6 for one in box) or min(size) < 1:
+    if len(box) != 4 or not all(isinstance(one, int | float) and abs(one) < MAX_COORDINATE for one in box) or min(size) < 1:
         return box
     ends = [box[0] + box[2], box[1] + box[3]]
     slack = _SLACK / size[0], _SLACK / size[1]
