@@ -33,6 +33,7 @@ from curation.publishing.photos import size_of_photo
 from curation.review.app_requests import PARTS_OF_A_BOX, EditRequest, Refusal
 from curation.review.dataset import BOXED_FIELD, MISSING, drawn_classes
 from curation.review.verdicts import checked_reviewer, now
+from curation.sources.integrity import MAX_COORDINATE
 from curation.wording import counted
 
 BOXES_FILE = "boxes.jsonl"
@@ -272,7 +273,8 @@ def _states(
 
 def _inside(box: Sequence[float], size: tuple[int, int]) -> Sequence[float]:
     """Return a box cut off at the edges of its image, where it reaches beyond them by no more than a hand's slip."""
-    if len(box) != 4 or not all(isinstance(one, int | float) and abs(one) < MAX_COORDINATE for one in box) or min(size) < 1:
+    is_box = len(box) == 4 and all(isinstance(one, int | float) and abs(one) < MAX_COORDINATE for one in box)
+    if not is_box or min(size) < 1:
         return box
     ends = [box[0] + box[2], box[1] + box[3]]
     slack = _SLACK / size[0], _SLACK / size[1]
