@@ -27,7 +27,7 @@ GROUPS: dict[str, dict[str, str]] = {
     "Lists": {
         "list": "benchmarks with their sources, and the available manifests",
         "init": "write a first task file from your own annotations",
-        "inspect": "show what an annotation file holds, and repair repeated ids",
+        "inspect": "show what an annotation file holds, and why a score is zero",
         "build": "make a manifest from raw datasets",
         "import": "complete a manifest from the lists that authors published",
         "show": "print a manifest",

@@ -26,7 +26,7 @@ def run(
     presence: Annotated[Path | None, Kept(), "DIR"] = None,
     renumber: Annotated[Path | None, OutputFile()] = None,
     detections: Path | None = None,
-    mend: tuple[str, ...] = (),
+    mend: tuple[Annotated[str, "KEY=VALUE"], ...] = (),
     out: Annotated[Path | None, OutputFile()] = None,
     engine: EngineName = "local",
     workers: Workers | None = None,
