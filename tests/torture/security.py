@@ -128,7 +128,7 @@ def _parquet_bomb(folder: Path) -> None:
     import pyarrow as pa
 
     text = pa.DictionaryArray.from_arrays(pa.array(np.zeros(40_000, np.int32)), pa.array(["x" * 300_000]))
-    _parquet(folder, image=text, classes=["cat"] * 40_000)
+    _parquet(folder, **{"image": text, "class": ["cat"] * 40_000})
 
 
 def _score_bomb(folder: Path) -> None:
@@ -208,10 +208,10 @@ CASES: tuple[Case, ...] = (
     Case("gzip bomb of bombs", lambda f: _text("coco.json.gz", gzip.compress(gzip.compress(bytes(64 << 20))))(f), _CUT),
     Case("zip bomb in npz", _npz, _SCORES, told="unpacks to far more"),
     Case("npz packed by LZMA", lambda f: _npz(f, 1, zipfile.ZIP_LZMA), _SCORES, told="packed"),
-    Case("pickled npz", _pickled, _SCORES, told="unpickled"),
+    Case("pickled npz", _pickled, _SCORES, told="no objects"),
     Case("pickle called npy", _pickled, "evaluate imagenet --scores {in}/s.npy", told="cannot be read"),
     Case("PNG bomb", _png_bomb, _EMBED, told="million pixels"),
-    Case("Parquet bomb", _parquet_bomb, "cut {in}/t.parquet --dataset custom -k 2 --no-cache", told="unpacks to more"),
+    Case("Parquet bomb", _parquet_bomb, "inspect {in}/t.parquet --presence {in}/out", told="step presence failed"),
     Case("Parquet bomb of scores", _score_bomb, "evaluate imagenet --scores {in}/t.parquet",
          told="12,000,000,000 bytes of texts"),
     Case("XML entities", lambda f: _xml(f, f"{_LAUGHS}]>", "&j;"), _VOC, told="document type"),
