@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from curation.evaluation.measures import Number
 
 _WHICH = ("before", "after")
-_SHOWN, _TRIED = 10, 200
-_TEXTS = {OUTCOMES: ("scored", "part", "image_id", "class", "outcome", "on_unknown"),
+_SHOWN, _TRIED = 10, 100
+_TEXTS: dict[str, tuple[str, ...]] = {OUTCOMES: ("scored", "part", "image_id", "class", "outcome", "on_unknown"),
           OBJECTS: ("scored", "part", "image_id", "class", "unknown", "state")}  # fmt: skip
 _UNNAMED = (*PLACES, "class", "undefined", "reason")
 _BOX = ("image_id", "class", "score", *"xywh", "outcome")
@@ -215,7 +215,7 @@ def diff_results(old: Result | Path | str, new: Result | Path | str) -> ResultDi
         )
     rows = tuple((*key, first.get(key), second.get(key)) for key in {**first, **second})
     mine, theirs = (dict(_class_numbers(one)) for one in data)
-    classes = tuple((*key[:3], mine.get(key), theirs.get(key)) for key in {**mine, **theirs})
+    classes: Any = tuple((*key[:3], mine.get(key), theirs.get(key)) for key in {**mine, **theirs})
     reasons = dict.fromkeys((*_reasons(before, after, named), *_other_counts(classes)))
     return ResultDiff(before.protocol, rows, classes, tuple(reasons), (old, new))
 
@@ -326,7 +326,7 @@ def _frames(given: Result | Path | str) -> dict[str, pd.DataFrame]:
         if missing := sorted({*texts, *numbers} - {*columns.names}):
             what = "The table of outcomes lacks columns"
             raise EvaluationError(what, where=str(folder / f"{name}.csv"), expected=", ".join(missing))
-        texts = (*texts, *(one for one in ("found_at",) if one in columns.names))
+        texts += tuple(one for one in ("found_at",) if one in columns.names)
         read = columns.read(numbers, texts)
         frames[name] = pd.DataFrame(read | {one: [str(cell_text(cell)) for cell in read[one]] for one in texts})
     return frames
@@ -341,7 +341,10 @@ def _paired(diff: ResultDiff) -> Paired:
         )
     numbers = {(scored, "", key): both for scored, key, *both in diff.rows}
     numbers |= {(scored, name, key): both for scored, name, key, *both in diff.classes}
-    intervals, images, boxes, headline = {}, [], [], ""
+    intervals: dict[tuple[str, str, str], Any] = {}
+    images: list[Any] = []
+    boxes: list[Any] = []
+    headline = ""
     for scored in dict.fromkeys(frames[0][OBJECTS]["scored"]):
         found, objects = ([of[name][of[name]["scored"] == scored] for of in frames] for name in (OUTCOMES, OBJECTS))
         same = ["image_id", "class", *"xywh"]
@@ -397,7 +400,8 @@ def _image_outcomes(
     found: pd.DataFrame, objects: pd.DataFrame, ids: Sequence[str], classes: Sequence[str]
 ) -> ImageOutcomes:
     image_of, label_of = ({name: place for place, name in enumerate(names)} for names in (ids, classes))
-    image, label = found["image_id"].map(image_of).to_numpy(np.int32), found["class"].map(label_of).to_numpy(np.int32)
+    image: Any = found["image_id"].map(image_of).to_numpy(np.int32)
+    label: Any = found["class"].map(label_of).to_numpy(np.int32)
     outcome = np.select([found["outcome"] == TRUE_POSITIVE, found["outcome"] == IGNORED], [1, -1], 0)[None]
     if "found_at" in found:
         signs = np.array([list(one) for one in found["found_at"]]).reshape(len(found), -1).T

@@ -393,11 +393,11 @@ class ImageOutcomes:
         self.classes, self.positives, self.unknown, n = classes, positives, unknown, len(detections)
         ordered = replace(detections, scores=np.empty(n))
         ordered.scores[np.lexsort((np.arange(n), detections.image, -detections.scores))] = -np.arange(n)
-        self._means = _MEANS if len(outcome) == 1 else {}
-        self._curves = [
-            (_hundred_points, (f"AP{50 + 5 * level}",), self._cuts(ordered, one)) for level, one in enumerate(outcome)
-        ]
-        if self._means:
+        self._curves: list[tuple[Callable[..., Any], tuple[str, ...], list[_Cuts]]] = []
+        self._levels: _Levels | None = None
+        if len(outcome) > 1:
+            self._levels = _Levels([cuts for one in outcome for cuts in self._cuts(ordered, one)])
+        else:
             self._curves = [
                 (_average_precisions, ("AP11", "AP_area"), self._cuts(detections, outcome[0])),
                 (lambda *counts: _average_precisions(*counts)[1:], ("AP",), self._cuts(ordered, outcome[0])),
@@ -423,11 +423,13 @@ class ImageOutcomes:
                 for one, n in zip(cuts, counts, strict=True)
             ]
             by_key |= dict(zip(keys, 100 * np.array(rows, np.float64).reshape(len(cuts), len(keys)).T, strict=True))
-        if not self._means:
-            by_key["AP"] = np.mean(list(by_key.values()), axis=0)
+        if self._levels is not None:
+            levels = 100 * self._levels.average_precisions(weights, np.array(counts))
+            by_key = {f"AP{50 + 5 * level}": one for level, one in enumerate(levels)} | {"AP": levels.mean(axis=0)}
         defined = np.array(counts, np.bool_)
         found = {
-            ("", self._means.get(key, key)): _ratio(one[defined].sum(), defined.sum()) for key, one in by_key.items()
+            ("", key if self._levels else _MEANS[key]): _ratio(one[defined].sum(), defined.sum())
+            for key, one in by_key.items()
         }
         found |= {("", "UR"): _ratio(100 * hit, there), ("", "AOSE"): float(errors)}
         cells = ((key, *cell) for key, one in by_key.items() for cell in zip(self.classes, one.tolist(), strict=True))
@@ -437,22 +439,57 @@ class ImageOutcomes:
 _MEANS = {"AP11": "mAP11", "AP_area": "mAP_area", "AP": "mAP_both"}
 
 
-def _hundred_points(tp: Int64s, kept: Int64s, n: int) -> tuple[float]:
-    """Return AP at 101 recalls, as COCO reads it."""
-    envelope = np.maximum.accumulate((tp / np.maximum(kept, 1))[::-1])[::-1]
-    return (float(np.append(envelope, 0.0)[np.searchsorted(tp / n, np.linspace(0, 1, 101))].mean()),)
+class _Levels:
+    """The cuts of every class at every IoU, one class after the other, that have a true positive."""
+
+    def __init__(self, every: Sequence[_Cuts]) -> None:
+        self.n = len(every)
+        self.rows = np.array([row for row, one in enumerate(every) if len(one.starts)], np.int64)
+        kept = [every[row] for row in self.rows]
+        self.group = np.repeat(np.arange(len(kept)), [len(one.starts) for one in kept])
+        self.first = _starts(np.cumsum([len(one.starts) for one in kept]))
+        self.columns = []
+        for names in (("tp_image", "tp_starts"), ("image", "starts")):
+            images, starts = ([getattr(one, name) for one in kept] for name in names)
+            moved = _starts(np.cumsum([len(one) for one in images]))
+            starts = [one + more for one, more in zip(starts, moved, strict=True)]
+            self.columns.append((np.concatenate(images or [moved]), np.concatenate(starts or [moved])))
+
+    def average_precisions(self, weights: Int64s, counts: Int64s) -> Floats:
+        """Return AP at 101 recalls, as COCO reads it, shape (IoUs, K); NaN without objects."""
+        found = np.where(np.tile(counts, self.n // max(len(counts), 1)) > 0, 0.0, np.nan)
+        if len(self.rows):
+            tp, kept = (self._running(np.add.reduceat(weights[image], starts)) for image, starts in self.columns)
+            # An offset a class keeps each class by itself in one accumulation and one search.
+            offset = 2.0 * self.group[::-1].max() - 2.0 * self.group
+            envelope = np.maximum.accumulate((tp / np.maximum(kept, 1) + offset)[::-1])[::-1] - offset
+            n, levels = np.maximum(counts[self.rows % len(counts)], 1)[:, None], np.linspace(0, 1, 101)
+            needed = np.maximum(np.floor(levels * n) - 1, 0)
+            for _ in range(3):
+                needed += needed / n < levels
+            width, group = int(tp.max()) + 2, np.arange(len(self.rows))[:, None]
+            wanted = np.minimum(needed, width - 1).astype(np.int64) + group * width
+            place = np.searchsorted(tp + self.group * width, wanted)
+            there = np.append(self.group, -1)[place] == group
+            points = np.where(there, np.append(envelope, 0.0)[place], 0.0).mean(axis=1)
+            found[self.rows] = np.where(np.isnan(found[self.rows]), np.nan, points)
+        return found.reshape(-1, len(counts))
+
+    def _running(self, values: Int64s) -> Int64s:
+        total = np.cumsum(values)
+        return total - (total[self.first] - values[self.first])[self.group]
 
 
 def paired_intervals(first: ImageOutcomes, second: ImageOutcomes) -> dict[MeasureKey, dict[str, Any]]:
     """Return the interval of each difference (second - first); `PAIRED_DEFINITION` says what is drawn."""
     n = first.positives.shape[1]
 
-    def statistics(drawn: Sequence[Int64s]) -> dict[MeasureKey, float]:
+    def statistics(drawn: Sequence[Int64s]) -> Any:
         before, after = (one.measures(weights_of(drawn[0], n)) for one in (first, second))
         return {key: after[key] - value for key, value in before.items()}
 
-    found = resample(statistics, (n,), replicates=200, seed=0)  # type: ignore[arg-type]
-    return {key: found.intervals(key, tail_of("0.95")) for key in found.estimate}  # type: ignore[arg-type]
+    found: Any = resample(statistics, (n,), replicates=200, seed=0)
+    return {key: found.intervals(key, tail_of("0.95")) for key in found.estimate}
 
 
 def _positives(truth: GroundTruth, matches: Matches, difficult: Difficult) -> Int64s:

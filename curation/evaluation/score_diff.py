@@ -140,15 +140,15 @@ def _compared(before: Floats, after: Floats) -> tuple[Any, ...]:
 
     n = len(before)
     ties = [n - len(np.unique(one)) for one in (before, after)]
-    ranks = [pd.Series(one).rank().to_numpy() for one in (before, after)]
+    ranks: list[Floats] = [np.asarray(pd.Series(one).rank(), np.float64) for one in (before, after)]
     if n < 2 or not np.ptp(before) or not np.ptp(after):
         return "equal" if np.array_equal(before, after) else "constant, or other", n, None, None, None, None, *ties
-    rho = float(np.corrcoef(*ranks)[0, 1])
+    rho = float(np.corrcoef(ranks[0], ranks[1])[0, 1])
     middle = before.mean()
     scale = float((before - middle) @ (after - after.mean()) / ((before - middle) @ (before - middle)))
     shift = float(after.mean() - scale * middle)
     rest = float(np.abs(after - scale * before - shift).max())
-    same_order = np.array_equal(*ranks)
+    same_order = np.array_equal(ranks[0], ranks[1])
     said = [
         (np.array_equal(before, after), "equal"),
         (np.array_equal(before, -after), "the negative"),
