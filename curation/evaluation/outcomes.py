@@ -222,9 +222,10 @@ def frames_of(outcomes: Mapping[str, Sequence[Outcomes]]) -> dict[str, pd.DataFr
     """Return all detections and all objects, with what was scored in front: ``outcomes`` and ``objects``."""
     import pandas as pd
 
-    frames = [(name, one.frame(), one.objects()) for name, several in outcomes.items() for one in several]
-    for name, *both in frames:
-        for frame in both:
+    frames: dict[str, list[Any]] = {OUTCOMES: [], OBJECTS: []}
+    for name, one in ((name, one) for name, several in outcomes.items() for one in several):
+        for kind, frame in ((OUTCOMES, one.frame()), (OBJECTS, one.objects())):
             frame.insert(0, "scored", name)
-    found, objects = (pd.concat([one[place] for one in frames], ignore_index=True) for place in (1, 2))
+            frames[kind].append(frame)
+    found, objects = (pd.concat(one, ignore_index=True) for one in frames.values())
     return {OUTCOMES: found[[name for name in found if not name.startswith("kept_at_")]], OBJECTS: objects}

@@ -41,7 +41,7 @@ class ScoresDiff:
     @property
     def changed(self) -> int:
         """How many methods differ, and rows of one file alone."""
-        return sum(row[1] != "equal" for row in self.rows) + sum(count for count, _ in self.alone)
+        return sum(bool(row[1] != "equal") for row in self.rows) + sum(count for count, _ in self.alone)
 
     @property
     def table(self) -> Table:
