@@ -24,6 +24,7 @@ from curation.sources.source_specs import BadBoxes, Reading, Sources
 if TYPE_CHECKING:
     from curation.evaluation.diff import ResultDiff
     from curation.evaluation.result import Result
+    from curation.evaluation.score_diff import ScoresDiff
     from curation.manifest.diff import ManifestDiff
     from curation.manifest.manifest import Manifest
     from curation.publishing.exporting import Exported
@@ -271,18 +272,21 @@ def _benchmark_function(name: str) -> Callable[..., Result]:
 
 
 @checked
-def diff(old: Manifest | Result | Path | str, new: Manifest | Result | Path | str) -> ManifestDiff | ResultDiff:
-    """Compare two manifests, or two results of one evaluation, given themselves, by folder or by name.
+def diff(
+    old: Manifest | Result | Path | str, new: Manifest | Result | Path | str
+) -> ManifestDiff | ResultDiff | ScoresDiff:
+    """Compare two manifests, two results of one evaluation, or two files of OOD scores.
 
     Parameters
     ----------
     old, new : Manifest, Result, Path or str
-        a manifest, its folder or NAME@VERSION; or a result, its folder or JSON file
+        a manifest, its folder or NAME@VERSION; a result, its folder or JSON file; a file of OOD scores; or, beside a
+        result, a file of another evaluator's numbers
 
     Raises
     ------
     ManifestError, EvaluationError, UsageError
-        There is none, or the two are no two manifests and no two results of one evaluation.
+        There is none, or the two are not of one kind or evaluation.
 
     Examples
     --------
@@ -290,11 +294,11 @@ def diff(old: Manifest | Result | Path | str, new: Manifest | Result | Path | st
     >>> curation.diff("elephant/val2017", "elephant/val2017").verdict
     'none'
     """
-    from curation.evaluation.diff import diff_results, is_result
+    from curation.evaluation.diff import compare_files
     from curation.manifest.diff import diff_manifests
 
-    if is_result(old) and is_result(new):
-        return diff_results(old, new)  # type: ignore[arg-type]
+    if (found := compare_files(old, new)) is not None:
+        return found
     return diff_manifests(*(load(one) if isinstance(one, str | Path) else one for one in (old, new)))  # type: ignore[arg-type]
 
 

@@ -76,7 +76,8 @@ class OutputFolder(Output):
             from curation.benchmarks.registry import report_of
 
             report = report_of(self.benchmark)
-            files = ("results.json", "measures.csv", *(f"{stem}.csv" for stem in report.files))
+            always = ("measures", "outcomes", "objects")
+            files = ("results.json", *(f"{stem}.csv" for stem in (*always, *report.files)))
             figures = report.figures
         return (*files, *(f"{stem}{suffix}" for stem in figures for suffix in FIGURE_SUFFIXES))
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -17,16 +17,17 @@ from typing import Annotated, Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
-from curation.arguments import shown
-from curation.errors import EngineDisagreementError, EvaluationError, MissingExtraError, UsageError
+from curation.errors import EngineDisagreementError, MissingExtraError, UsageError
 from curation.evaluation.input_order import count_tie_sensitive
 from curation.evaluation.inputs import POLICY, READING, OnePart, Policy, Reading, Truth
-from curation.evaluation.matching import overlapping_pairs
+from curation.evaluation.matching import assign, overlapping_pairs
 from curation.evaluation.measures import Measure, Measured, Value, definitions, percent
+from curation.evaluation.other_evaluators import compare_with_external
+from curation.evaluation.outcomes import Outcomes
 from curation.evaluation.problem import Detections, Floats, GroundTruth, Int64s, classes_in_use, of_classes
 from curation.evaluation.result import Column, Report, Result, Tidy
-from curation.input_files import InputFile
-from curation.json_keys import decode_json
+from curation.evaluation.variants import Rules
+from curation.evaluation.voc import outcomes_by_class
 from curation.memory import require_memory
 from curation.progress import stage
 from curation.sources.integrity import MAX_COORDINATE
@@ -66,6 +67,8 @@ STATISTICS = definitions(MEASURES)
 
 _AREA_WORDS = {"s": "below 32^2 pixels", "m": "of 32^2 to 96^2 pixels", "l": "above 96^2 pixels"}
 _TOLERANCE = 1e-9
+_MOST = 100
+_RULES = Rules(name="coco", taken="best_free", crowd="cover", difficult="count")
 _BYTES_OF_A_CLASS = {"hotcoco": 400_000, "pycocotools": 220_000, "both": 400_000}
 """Measured: 10 IoUs, 101 recalls, 4 ranges of area and 3 cuts, of precision and of score, and copies of them."""
 _LEAN = "; --engine pycocotools takes half of that, and longer"
@@ -101,9 +104,9 @@ def evaluate(
     policy : Policy
     engine : {"hotcoco", "pycocotools", "both"}, optional
         default: hotcoco where installed
-    against : Path, mapping or sequence, optional
-        numbers of another evaluator, shown beside ours: what torchmetrics' compute() returns, as JSON, or
-        COCOeval.stats; -1 in it is undefined
+    against : Path, mapping, sequence or object, optional
+        numbers of another evaluator, shown beside ours: COCOeval.stats, or those of torchmetrics, supervision,
+        Ultralytics or LVIS, as JSON or CSV; -1 in it is undefined
 
     Raises
     ------
@@ -127,7 +130,18 @@ def evaluate(
         given.about | {"definitions": STATISTICS, **facts},
         scored=[given.scored("coco", measured, {"engine": found["engine"]})],
         notes=given.notes,
+        outcomes=None if known.federated is not None else lambda: {"coco": [_outcomes(known, given.read.detections)]},
     )
+
+
+def _outcomes(truth: GroundTruth, detections: Detections) -> Outcomes:
+    """Return what became of the 100 detections of highest score in each image and class, at each IoU."""
+    order = np.lexsort((-detections.scores, detections.label, detections.image))
+    cell = detections.image[order].astype(np.int64) * len(truth.classes) + detections.label[order]
+    rank = np.arange(len(order)) - np.searchsorted(cell, cell)
+    detections = detections.take(np.sort(order[rank < _MOST]))
+    levels = [assign(truth, detections, _RULES, iou=float(iou)).outcome for iou in np.linspace(0.5, 0.95, 10)]
+    return replace(outcomes_by_class(truth, detections, _RULES), outcome_at=np.stack(levels))
 
 
 def _measured(found: Mapping[str, Any]) -> Measured:
@@ -143,115 +157,6 @@ def _measured(found: Mapping[str, Any]) -> Measured:
         },
         decided_by_order=found["decided_by_order"],
     )
-
-
-TORCHMETRICS = dict(
-    zip(
-        (
-            "map", "map_50", "map_75", "map_small", "map_medium", "map_large",
-            "mar_1", "mar_10", "mar_100", "mar_small", "mar_medium", "mar_large",
-        ),
-        STATISTICS,
-        strict=True,
-    )
-)  # fmt: skip
-"""Our names of the numbers of torchmetrics' ``MeanAveragePrecision`` (1.9.0), in the order of COCO's summary."""
-_UNDEFINED = -1
-_WHY = "the other evaluator says -1 or null: undefined"
-_EXTERNAL = (
-    "a JSON object of shares from 0 to 1, -1 where undefined: map, map_50, ..., map_per_class and classes as "
-    "torchmetrics has them; or COCOeval.stats, a list of twelve"
-)
-
-
-def compare_with_external(
-    ours: Mapping[str, Any], given: Path | Mapping[str, Any] | Sequence[Any], class_numbers: Mapping[int | None, str]
-) -> dict[str, Any]:
-    """Return the numbers of another evaluator beside ours. Its -1 stands for undefined, and is never a number.
-
-    Parameters
-    ----------
-    ours : mapping
-        What `coco_average_precision` returns.
-    given : Path, mapping or sequence
-        What torchmetrics' ``compute()`` returns, its tensors as they are or as numbers (``.tolist()``); or the twelve
-        numbers of ``COCOeval.stats``; or a JSON file of either.
-    class_numbers : mapping of int or None to str
-        Class of each category id, for ``map_per_class``.
-
-    Returns
-    -------
-    dict
-        ``file``: name and digest, None for what is in memory; ``passed_over``: what else there was; ``against``, a
-        table in %: ``measure`` (``AP of CLASS`` of a class), ``ours``, ``theirs``, ``difference`` (theirs - ours), None
-        where one is undefined, and ``undefined``, why the other evaluator's is.
-
-    Raises
-    ------
-    MissingFileError, EvaluationError
-        There is no such file, it does not hold such numbers, or one of them is no share.
-    """
-    where, record = "against", None
-    if isinstance(given, Path):
-        file = InputFile(given, kind="file of another evaluator's numbers")
-        where, record = str(given), {"name": given.name, "sha256": file.sha256}
-        form: Any = dict[str, Any] | list[Any]
-        given = decode_json(
-            file.data, form, EvaluationError, "The numbers of another evaluator cannot be read", where=where
-        )
-    if not isinstance(given, Mapping):
-        twelve = _several(given)
-        if len(twelve) != len(TORCHMETRICS):
-            raise _no_numbers("These are not the twelve numbers of COCO's summary", where, f"{len(twelve)} numbers")
-        given = dict(zip(TORCHMETRICS, twelve, strict=True))
-    found = dict(given)
-    classes, values = (_several(found.pop(name, None)) for name in ("classes", "map_per_class"))
-    # Without class_metrics torchmetrics has one -1 for all classes.
-    if values == [_UNDEFINED] and len(classes) != 1:
-        values = []
-    classes = classes if values else []
-    if len(values) != len(classes) or len(set(map(str, classes))) < len(classes):
-        counts = f"{len(values)} in map_per_class, classes {classes}"
-        raise _no_numbers("There is not one number for each class of another evaluator", where, counts)
-    numbers = [(name, _share(found.pop(key), where, key)) for key, name in TORCHMETRICS.items() if key in found]
-    if not numbers:
-        raise _no_numbers("There is no number of COCO's summary", where, ", ".join(map(str, found)) or "nothing")
-    rows = [(name, ours[name], value) for name, value in numbers]
-    for number, value in zip(classes, values, strict=True):
-        share = _share(value, where, "map_per_class")
-        if number in class_numbers:
-            name = class_numbers[number]
-            rows.append((f"AP of {name}", ours["per_class"][name], share))
-    gaps = [None if own is None or other is None else other - own for _, own, other in rows]
-    against = {
-        "measure": [name for name, *_ in rows],
-        "ours": [percent(own) for _, own, _ in rows],
-        "theirs": [percent(other) for *_, other in rows],
-        "difference": list(map(percent, gaps)),
-        "undefined": [_WHY if other is None else "" for *_, other in rows],
-    }
-    strange = [f"class {one}" for one in classes if one not in class_numbers]
-    return {"file": record, "passed_over": sorted(map(str, found)) + sorted(strange), "against": against}
-
-
-def _several(value: Any) -> list[Any]:
-    """Return the members of a list or tensor; a number alone, as torchmetrics makes of one class, is a list of one."""
-    value = value.tolist() if hasattr(value, "tolist") else value
-    return [] if value is None else list(value) if isinstance(value, list | tuple) else [value]
-
-
-def _share(value: Any, where: str, key: str) -> float | None:
-    value = value.tolist() if hasattr(value, "tolist") else value
-    if value is None or value == _UNDEFINED:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
-        raise _no_numbers("A number of another evaluator is no share", f"{where}: {key}", shown(value))
-    return float(value)
-
-
-def _no_numbers(what: str, where: str, found: str) -> EvaluationError:
-    hint = "json.dump({key: value.tolist() for key, value in metric.compute().items()}, file)"
-    return EvaluationError(what, where=where, expected=_EXTERNAL, found=found[:300], hint=hint)
 
 
 def coco_average_precision(

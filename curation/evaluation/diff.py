@@ -1,16 +1,26 @@
-"""Two results of one evaluation compared: each number before and after."""
+"""Two results of one evaluation compared, each number before and after; or a result and another evaluator's numbers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import isclose
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
+import numpy as np
 
+from curation.csv_table import cell_text, csv_header
 from curation.errors import EvaluationError, UsageError
+from curation.evaluation.other_evaluators import NAMES, SUMMARY, compare_with_external
+from curation.evaluation.outcomes import IGNORED, OBJECTS, OUTCOMES, STATES, TRUE_POSITIVE, UNCOUNTED, frames_of
+from curation.evaluation.problem import Detections
+from curation.evaluation.resample import PAIRED_DEFINITION, ImageOutcomes, paired_intervals
 from curation.evaluation.result import PLACES, Column, Result, Table
+from curation.evaluation.score_diff import ScoresDiff, diff_scores
+from curation.evaluation.score_files import open_columns
 from curation.input_files import InputFile
 
 if TYPE_CHECKING:
@@ -18,10 +28,20 @@ if TYPE_CHECKING:
 
     from curation.evaluation.measures import Number
 
+_WHICH = ("before", "after")
+_SHOWN, _TRIED = 10, 100
+_TEXTS: dict[str, tuple[str, ...]] = {OUTCOMES: ("scored", "part", "image_id", "class", "outcome", "on_unknown"),
+          OBJECTS: ("scored", "part", "image_id", "class", "unknown", "state")}  # fmt: skip
+_UNNAMED = (*PLACES, "class", "undefined", "reason")
+_BOX = ("image_id", "class", "score", *"xywh", "outcome")
+
 
 class _Saved(msgspec.Struct):
     protocol: str
     measures: list[_Row]
+    scored: list[dict[str, Any]] = []
+    inputs: dict[str, Any] = {}
+    manifest: dict[str, Any] | None = None
 
 
 class _Number(msgspec.Struct):
@@ -34,7 +54,29 @@ class _Number(msgspec.Struct):
 _Row: Any = msgspec.defstruct("_Row", [(place, str, "") for place in PLACES], bases=(_Number,))
 
 
-@dataclass(frozen=True, repr=False, slots=True)
+class Paired(NamedTuple):
+    """What the outcomes of two results say of their difference.
+
+    Attributes
+    ----------
+    note : str
+        How the intervals were made, or why there are none.
+    intervals : mapping
+        ``low`` and ``high`` of a difference, by what was scored, class or ``""``, and key.
+    headline : str
+        The measure that images explain.
+    images, boxes : list of tuple
+        What explains most of it: images with the difference that is left without each; boxes in them of one alone.
+    """
+
+    note: str
+    intervals: Mapping[tuple[str, str, str], Mapping[str, Any]] = {}
+    headline: str = ""
+    images: Sequence[tuple[Any, ...]] = ()
+    boxes: Sequence[tuple[Any, ...]] = ()
+
+
+@dataclass(frozen=True, repr=False)
 class ResultDiff:
     """What differs between two results.
 
@@ -43,47 +85,106 @@ class ResultDiff:
     protocol : str
     rows : tuple
         Of each number what was scored, its key, and its value before and after: None where undefined or not there.
+    classes : tuple
+        Of each number of a class what was scored, the class, the key, and both values.
+    reasons : tuple of str
+        What makes the two not comparable.
     """
 
     protocol: str
     rows: tuple[tuple[str, str, Number | None, Number | None], ...]
+    classes: tuple[tuple[str, str, str, Number | None, Number | None], ...] = ()
+    reasons: tuple[str, ...] = ()
+    _given: tuple[Any, ...] = field(default=(), compare=False)
 
     @property
     def changed(self) -> int:
-        """How many numbers differ."""
+        """How many numbers differ, those of classes aside."""
         return sum(one[2] != one[3] for one in self.rows)
 
-    @property
-    def table(self) -> Table:
-        """Every number before, after, and the difference; a terminal shows those that differ."""
-        rows = [(*one, None if None in one[2:] else one[3] - one[2]) for one in self.rows]  # type: ignore[operator]
-        columns = (Column("scored"), Column("measure"), *(Column(name, show=".6g") for name in _WHICH))
-        title = f"{self.protocol}: {self.changed} of {len(rows)} numbers differ"
-        return Table("difference", columns, rows, title=title, printed=[one for one in rows if one[2] != one[3]])
+    @cached_property
+    def paired(self) -> Paired:
+        """What the outcomes of both say: intervals, and the images and boxes that explain the difference."""
+        return _paired(self)
 
-    def frame(self) -> pd.DataFrame:
-        """Return the table as a DataFrame."""
-        return self.table.frame()
+    @property
+    def tables(self) -> tuple[Table, ...]:
+        """Every number, and every number of a class, before, after, the difference, its interval; images; boxes."""
+        title = f"{self.protocol}: {self.changed} of {len(self.rows)} numbers differ"
+        images = ("scored", "image", Column("without it", show="+g"))
+        return (
+            self._table("difference", ("scored", "measure"), self.rows, title),
+            self._table("classes", ("scored", "class", "measure"), self.classes, "Numbers of classes that differ"),
+            Table("images", images, self.paired.images, f"Images that explain most of the {self.paired.headline}"),
+            Table("boxes", ("of", "image", *_BOX[1:]), self.paired.boxes, "Boxes in them, of one result alone"),
+        )
+
+    def _table(self, name: str, heads: Sequence[str], rows: Sequence[Any], title: str) -> Table:
+        found = []
+        for *key, before, after in rows:
+            gap = None if before is None or after is None else after - before
+            cell = self.paired.intervals.get((key[0], key[1] if len(key) == 3 else "", key[-1]), {})
+            found.append((*key, before, after, gap, cell.get("low"), cell.get("high")))
+        columns = (*heads, *(Column(one, show=".6g") for one in (*_WHICH, "difference", "low", "high")))
+        return Table(name, columns, found, title, printed=[one for one in found if one[-5] != one[-4]])
+
+    def lines(self) -> list[str]:
+        """Return what a terminal shows: what makes the two not comparable first, then what differs."""
+        first = ["These are not comparable because:", *(f"  {one}" for one in self.reasons), ""] if self.reasons else []
+        tables = [one for place, one in enumerate(self.tables) if not place or one.cells()]
+        return [*first, *(line for one in tables for line in one.lines()), self.paired.note]
+
+    def frame(self, name: str = "difference") -> pd.DataFrame:
+        """Return a table as a DataFrame: ``difference``, ``classes``, ``images`` or ``boxes``."""
+        return next(one for one in self.tables if one.name == name).frame()
 
     def data(self) -> dict[str, Any]:
         """Return what JSON holds."""
-        names = [one.name for one in self.table.columns]
-        rows = [dict(zip(names, one, strict=True)) for one in self.table.all_rows()]
-        return {"protocol": self.protocol, "changed": self.changed, "measures": rows}
+        tables = {
+            one.name: [dict(zip([of.name for of in one.columns], row, strict=True)) for row in one.all_rows()]
+            for one in self.tables
+        }
+        facts = {"protocol": self.protocol, "changed": self.changed, "not_comparable": list(self.reasons)}
+        return {**facts, "note": self.paired.note, "measures": tables.pop("difference"), **tables}
 
     def __repr__(self) -> str:
         return f"<ResultDiff of {self.protocol}: {self.changed} of {len(self.rows)} numbers differ>"
 
 
-_WHICH = ("before", "after", "difference")
+def compare_files(old: Any, new: Any) -> ResultDiff | ScoresDiff | None:
+    """Return how two results, a result and another evaluator's file, or two files of OOD scores differ.
+
+    None where they are none of these, but may be manifests.
+    """
+    kinds = _kind(old), _kind(new)
+    if kinds == ("scores", "scores"):
+        return diff_scores(Path(old), Path(new))
+    if kinds == ("result", "other"):
+        return _diff_external(_data(old), Path(new))
+    return diff_results(old, new) if all(kinds) else None
 
 
-def is_result(given: Any) -> bool:
-    """Return whether something is a result, the folder of one, or its JSON file."""
-    if isinstance(given, Result):
-        return True
+def _kind(given: Any) -> str:
+    """Return ``result``, ``other`` (numbers of another evaluator), ``scores``, or "" of what may be a manifest."""
     path = Path(str(given))
-    return (path / "results.json").is_file() or (path.is_file() and path.name != "manifest.json")
+    if isinstance(given, Result) or (path / "results.json").is_file():
+        return "result"
+    if not path.is_file() or path.name == "manifest.json" or not isinstance(given, str | Path):
+        return ""
+    if path.suffix.lower() == ".npy":
+        return "scores"
+    data, others = InputFile(path, kind="result").data, {*NAMES, *SUMMARY, "Class"}
+    if path.suffix.lower() == ".csv":
+        header = csv_header(data.split(b"\n", 1)[0], EvaluationError, where=str(path))
+        return "other" if others & {name.strip() for name in header} else "scores"
+    try:
+        found = msgspec.json.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return "result"
+    if isinstance(found, list):
+        return "scores" if found and isinstance(found[0], dict) and "image_id" in found[0] else "other"
+    keys = found.keys() if isinstance(found, dict) else set[str]()
+    return "result" if "measures" in keys else "scores" if "scores" in keys else "other" if others & keys else "result"
 
 
 def diff_results(old: Result | Path | str, new: Result | Path | str) -> ResultDiff:
@@ -96,12 +197,13 @@ def diff_results(old: Result | Path | str, new: Result | Path | str) -> ResultDi
     EvaluationError
         A file is no result.
     """
-    before, after = map(_saved, (old, new))
+    data = [_data(one) for one in (old, new)]
+    before, after = (_saved(*one) for one in zip(data, (old, new), strict=True))
     if before.protocol != after.protocol:
         raise UsageError("The results are of two evaluations", found=f"{before.protocol} and {after.protocol}"[:160])
-    # One method beside another: what a file of predictions is called tells no numbers apart.
-    alone = all(len({row.method for row in one.measures}) == 1 for one in (before, after))
-    named = [place for place in PLACES[1:] if place != "method" or not alone]
+    # One method or variant beside another: what a file of predictions is called tells no numbers apart.
+    alone = [place for place in ("part", "method", "variant") if _alone(place, before, after)]
+    named = [place for place in PLACES if place not in alone]
     first, second = (dict(_numbers(one, named)) for one in (before, after))
     units = [{row.measure: row.unit for row in one.measures} for one in (before, after)]
     if other := [name for name, unit in units[0].items() if unit != units[1].get(name, unit)]:
@@ -111,7 +213,16 @@ def diff_results(old: Result | Path | str, new: Result | Path | str) -> ResultDi
             found=f"{units[0][other[0]]} and {units[1][other[0]]}",
             hint="evaluate the older one again",
         )
-    return ResultDiff(before.protocol, tuple((*key, first.get(key), second.get(key)) for key in {**first, **second}))
+    rows = tuple((*key, first.get(key), second.get(key)) for key in {**first, **second})
+    mine, theirs = (dict(_class_numbers(one)) for one in data)
+    classes: Any = tuple((*key[:3], mine.get(key), theirs.get(key)) for key in {**mine, **theirs})
+    reasons = dict.fromkeys((*_reasons(before, after, named), *_other_counts(classes)))
+    return ResultDiff(before.protocol, rows, classes, tuple(reasons), (old, new))
+
+
+def _alone(place: str, before: _Saved, after: _Saved) -> bool:
+    words = [{getattr(row, place) for row in one.measures} for one in (before, after)]
+    return len(words[0]) == len(words[1]) == 1 and (place != "variant" or words[0] != words[1])
 
 
 def _numbers(saved: _Saved, named: Sequence[str]) -> Iterator[tuple[tuple[str, str], Number | None]]:
@@ -120,17 +231,195 @@ def _numbers(saved: _Saved, named: Sequence[str]) -> Iterator[tuple[tuple[str, s
         yield (scored, f"{row.measure}[{row.parameters}]" if row.parameters else row.measure), row.value
 
 
-def _saved(given: Result | Path | str) -> _Saved:
+def _class_numbers(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], Number | None]]:
+    """Yield the numbers of each class in the JSON of a result: what was scored, class and column, and the value."""
+    for name, table in data.items():
+        rows = table if isinstance(table, list) and name not in ("measures", "scored") else []
+        for row in (one for one in rows if isinstance(one, dict) and isinstance(one.get("class"), str)):
+            of = "/".join(str(row[place]) for place in PLACES if row.get(place) and place not in ("part", "method"))
+            texts = [value for key, value in row.items() if isinstance(value, str) and key not in _UNNAMED]
+            for key, value in row.items():
+                if value is None or (isinstance(value, int | float) and not isinstance(value, bool)):
+                    yield (of, row["class"], key, name, *texts), value
+
+
+def _reasons(before: _Saved, after: _Saved, named: Sequence[str]) -> Iterator[str]:
+    """Yield what makes numbers of two results not comparable."""
+    variants = [sorted({row.variant for row in one.measures}) for one in (before, after)]
+    if variants[0] != variants[1]:
+        yield f"other variant: {', '.join(variants[0])} and {', '.join(variants[1])}"
+    scored = [{"/".join(filter(None, map(one.get, named))): one for one in of.scored} for of in (before, after)]
+    for label in (one for one in scored[0] if one in scored[1]):
+        both = [of[label] for of in scored]
+        for what, key in (("truth", "truth"), ("filter or settings", "settings")):
+            yield from _unlike(f"other {what}", label, *(one.get(key) for one in both))
+        left = [{part: file.get("reported") for part, file in one.get("predictions", {}).items()} for one in both]
+        yield from _unlike("other filter of detections", label, *left)
+    images = [{part: file.get("truth", {}).get("images") for part, file in of.inputs.items()} for of in (before, after)]
+    yield from _unlike("other number of images", "", *images)
+    yield from _unlike("other manifest", "", *({"digest": (of.manifest or {}).get("digest")} for of in (before, after)))
+
+
+def _unlike(what: str, where: str, one: Any, other: Any) -> Iterator[str]:
+    if isinstance(one, dict) and isinstance(other, dict):
+        for key in {**one, **other}:
+            yield from _unlike(what, f"{where} {key}".strip(), one.get(key), other.get(key))
+    elif one != other:
+        yield f"{what}: {where}: {one} and {other}"[:300]
+
+
+def _other_counts(classes: Sequence[tuple[Any, ...]]) -> Iterator[str]:
+    for of, name, key, before, after in classes:
+        if key in ("n", "objects") and before != after:
+            yield f"other n of class {name}: {of} {before} and {after}"
+
+
+def _diff_external(data: dict[str, Any], path: Path) -> ResultDiff:
+    saved = _saved(data, path)
+    ours: dict[str, Any] = {row.measure: row.value for row in saved.measures if row.unit == "%"}
+    per_class = {key[1]: value for key, value in _class_numbers(data) if key[2] == "AP"}
+    ours, per_class = ({name: value and value / 100 for name, value in of.items()} for of in (ours, per_class))
+    found = compare_with_external({**ours, "per_class": per_class}, path, {})
+    rows = zip(*(found["against"][name] for name in ("measure", "ours", "theirs")), strict=True)
+    passed = tuple(f"it has no counterpart: {one}" for one in found["passed_over"])
+    return ResultDiff(f"{saved.protocol} and {path.name}", tuple(("", *row) for row in rows), reasons=passed)
+
+
+def _data(given: Result | Path | str) -> dict[str, Any]:
+    """Return what the JSON of a result holds, unchecked."""
     if isinstance(given, Result):
-        return msgspec.convert(given.json_data(), _Saved)
+        return given.json_data()
     path = Path(given)
     path = path / "results.json" if path.is_dir() else path
     try:
-        return msgspec.json.decode(InputFile(path, kind="result").data, type=_Saved)
+        return msgspec.json.decode(InputFile(path, kind="result").data, type=dict[str, Any])
     except msgspec.DecodeError as error:
-        raise EvaluationError(
-            "The file is not a result",
-            where=str(path),
-            expected="what `curation evaluate` writes with --out, or prints with --json",
-            found=str(error)[:200],
-        ) from None
+        raise _no_result(path, error) from None
+
+
+def _saved(data: dict[str, Any], given: Any) -> _Saved:
+    try:
+        return msgspec.convert(data, _Saved)
+    except msgspec.ValidationError as error:
+        raise _no_result(given, error) from None
+
+
+def _no_result(path: Any, error: Exception) -> EvaluationError:
+    return EvaluationError(
+        "The file is not a result",
+        where=str(path),
+        expected="what `curation evaluate` writes with --out, or prints with --json",
+        found=str(error)[:200],
+    )
+
+
+def _frames(given: Result | Path | str) -> dict[str, pd.DataFrame]:
+    """Return what became of a result's detections and objects; nothing where that is not known."""
+    import pandas as pd
+
+    if isinstance(given, Result):
+        return frames_of(given._all_outcomes) if given._all_outcomes else {}
+    frames, folder = {}, Path(given) if Path(given).is_dir() else Path(given).parent
+    for name, texts in _TEXTS.items() if (folder / f"{OUTCOMES}.csv").is_file() else ():
+        columns = open_columns(folder / f"{name}.csv", (".csv",))
+        numbers = ["score", *"xywh"] if name == OUTCOMES else [*"xywh"]
+        if missing := sorted({*texts, *numbers} - {*columns.names}):
+            what = "The table of outcomes lacks columns"
+            raise EvaluationError(what, where=str(folder / f"{name}.csv"), expected=", ".join(missing))
+        texts += tuple(one for one in ("found_at",) if one in columns.names)
+        read = columns.read(numbers, texts)
+        frames[name] = pd.DataFrame(read | {one: [str(cell_text(cell)) for cell in read[one]] for one in texts})
+    return frames
+
+
+def _paired(diff: ResultDiff) -> Paired:
+    """Return what the outcomes of both results say, of what was scored in one part, on the same objects."""
+    frames = [_frames(one) for one in diff._given]
+    if not frames or not all(frames):
+        return Paired(
+            "no intervals, images or boxes: outcomes are not there of both; evaluate with --outcomes and --out"
+        )
+    numbers = {(scored, "", key): both for scored, key, *both in diff.rows}
+    numbers |= {(scored, name, key): both for scored, name, key, *both in diff.classes}
+    intervals: dict[tuple[str, str, str], Any] = {}
+    images: list[Any] = []
+    boxes: list[Any] = []
+    headline = ""
+    for scored in dict.fromkeys(frames[0][OBJECTS]["scored"]):
+        found, objects = ([of[name][of[name]["scored"] == scored] for of in frames] for name in (OUTCOMES, OBJECTS))
+        same = ["image_id", "class", *"xywh"]
+        if len(set(objects[0]["part"])) > 1 or objects[0][same].values.tolist() != objects[1][same].values.tolist():
+            continue
+        ids = list(dict.fromkeys(objects[0]["image_id"]))
+        classes = sorted({*objects[0]["class"], *(name for one in found for name in one["class"])} - {""})
+        sides = [_image_outcomes(*both, ids, classes) for both in zip(found, objects, strict=True)]
+        whole = [one.measures(np.ones(len(ids), np.int64)) for one in sides]
+        # A measure that the rows give otherwise has other rules: it has no interval.
+        of_key = {
+            key: name
+            for key in whole[0]
+            for name in ((scored, *key), ("", *key))
+            if all(_same(one[key], value) for one, value in zip(whole, numbers.get(name, (None, None)), strict=True))
+        }
+        intervals |= {of_key[key]: cell for key, cell in paired_intervals(*sides).items() if key in of_key}
+        if images or not (
+            first := next((("", key) for of, key, *_ in diff.rows if of == scored and ("", key) in of_key), None)
+        ):
+            continue
+        headline = f"difference in {first[1]} of {scored}"
+        alone = _alone_boxes(*found)
+        left = []
+        often = alone["image_id"].value_counts().to_dict()
+        for image in sorted(often, key=lambda one: (-often[one], one))[:_TRIED]:
+            weights = np.ones(len(ids), np.int64)
+            weights[ids.index(image)] = 0
+            before, after = (one.measures(weights)[first] for one in sides)
+            left.append((scored, image, after - before))
+        gap = whole[1][first] - whole[0][first]
+        images = sorted(left, key=lambda one: (-abs(one[2] - gap), one[1]))[:_SHOWN]
+        shown = alone[alone["image_id"].isin([one[1] for one in images])].sort_values(
+            "score", ascending=False, kind="stable"
+        )
+        boxes = list(shown[["of", *_BOX]].itertuples(index=False, name=None))[:_SHOWN]
+    return Paired(PAIRED_DEFINITION, intervals, headline, images, boxes)
+
+
+def _same(one: float, other: Number | None) -> bool:
+    return other is not None and isclose(one, other, rel_tol=1e-9, abs_tol=1e-9)
+
+
+def _alone_boxes(before: pd.DataFrame, after: pd.DataFrame) -> pd.DataFrame:
+    """Return the detections that one result has and the other has not, or of another outcome."""
+    import pandas as pd
+
+    both = pd.concat([one.assign(of=which) for one, which in zip((before, after), _WHICH, strict=True)])
+    return both.drop_duplicates(list(_BOX), keep=False)
+
+
+def _image_outcomes(
+    found: pd.DataFrame, objects: pd.DataFrame, ids: Sequence[str], classes: Sequence[str]
+) -> ImageOutcomes:
+    image_of, label_of = ({name: place for place, name in enumerate(names)} for names in (ids, classes))
+    image: Any = found["image_id"].map(image_of).to_numpy(np.int32)
+    label: Any = found["class"].map(label_of).to_numpy(np.int32)
+    outcome = np.select([found["outcome"] == TRUE_POSITIVE, found["outcome"] == IGNORED], [1, -1], 0)[None]
+    if "found_at" in found:
+        signs = np.array([list(one) for one in found["found_at"]]).reshape(len(found), -1).T
+        outcome = np.select([signs == "1", signs == "x"], [1, -1], 0)
+    state, unknown = objects["state"], objects["unknown"].astype(str) == "True"
+    counted = state.isin([*STATES]) & (state != UNCOUNTED)
+    where = objects["image_id"].map(image_of)
+    n = len(ids)
+    known = objects[counted & ~unknown]
+    cell = known["class"].map(label_of) * n + where[known.index]
+    hit = [unknown & (state == next(iter(STATES))), unknown & counted]
+    return ImageOutcomes(
+        tuple(classes),
+        np.bincount(cell, minlength=len(classes) * n).reshape(-1, n),
+        np.array(
+            [np.bincount(where[one], minlength=n) for one in hit]
+            + [np.bincount(image[found["on_unknown"].astype(str) == "True"], minlength=n)]
+        ),
+        Detections(image, label, np.zeros((len(found), 4)), found["score"].to_numpy(np.float64)),
+        outcome.astype(np.int8),
+    )

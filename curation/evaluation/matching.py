@@ -77,7 +77,9 @@ class OverlappingPairs:
     iou: Floats
 
 
-def assign(truth: GroundTruth, detections: Detections, rules: Rules, *, competing: Bools | None = None) -> Matches:
+def assign(
+    truth: GroundTruth, detections: Detections, rules: Rules, *, competing: Bools | None = None, iou: float = IOU
+) -> Matches:
     """Return the outcome of each detection: the one assignment of detections to objects, under a row of rules.
 
     Under the default rules (VOC's), within each class and by falling score with ties in input order, a detection takes
@@ -90,20 +92,22 @@ def assign(truth: GroundTruth, detections: Detections, rules: Rules, *, competin
         See `curation.evaluation.variants.Rules` for every way in which variants differ.
     competing : ndarray of bool, shape (d,), optional
         The detections that may take an object; all by default.
+    iou : float
+        Overlap that a match needs, of rules that take the best free object.
     """
     positive = positives(truth, rules)
     labels = np.zeros_like(truth.label) if rules.objects == "all" else truth.label
     counts = np.bincount(labels[positive], minlength=len(truth.classes)).astype(np.int64)
     if rules.taken == "best_free":
-        return _best_free(truth, detections, rules, positive, counts)
-    position, iou = best_overlap(
+        return _best_free(truth, detections, rules, positive, counts, iou)
+    position, overlap = best_overlap(
         truth,
         detections,
         same_class=rules.objects == "own_class",
         mask=~truth.crowd if rules.crowd == "pass_over" else None,
         dtype=rules.dtype,
     )
-    matched = (position >= 0) & rules.reached(iou)
+    matched = (position >= 0) & rules.reached(overlap)
     if rules.objects == "any_class":
         rows = np.flatnonzero(matched)
         matched[rows] = truth.label[position[rows]] == detections.label[rows]
@@ -117,7 +121,7 @@ def assign(truth: GroundTruth, detections: Detections, rules: Rules, *, competin
     outcome = np.zeros(len(detections), np.int8)
     outcome[candidates[first]] = 1
     outcome[ignored] = -1
-    return Matches(outcome, position, iou, counts, np.where(claims, position, -1).astype(np.int32))
+    return Matches(outcome, position, overlap, counts, np.where(claims, position, -1).astype(np.int32))
 
 
 def positives(truth: GroundTruth, rules: Rules) -> Bools:
@@ -128,16 +132,19 @@ def positives(truth: GroundTruth, rules: Rules) -> Bools:
     return counted & ~truth.difficult if rules.difficult == "ignore" else counted
 
 
-def _best_free(truth: GroundTruth, detections: Detections, rules: Rules, positive: Bools, counts: Int64s) -> Matches:
+def _best_free(
+    truth: GroundTruth, detections: Detections, rules: Rules, positive: Bools, counts: Int64s, least: float
+) -> Matches:
     """Return the outcome when each detection, by falling score, takes the best object that none has taken yet.
 
-    One that is left over is ignored where its intersection with an ignored object of its class is at least half of its
-    own area (IoU >= 0.5 implies that); else it is a false positive.
+    One that is left over is ignored where its intersection with an ignored object of its class is at least so much of
+    its own area (such an IoU implies that); else it is a false positive.
     """
-    pairs = overlapping_pairs(truth, detections, same_class=True, mask=positive, iou_threshold=IOU, strict=rules.strict)
+    strict = rules.strict
+    pairs = overlapping_pairs(truth, detections, same_class=True, mask=positive, iou_threshold=least, strict=strict)
     taken, iou = _first_come(pairs, detections.scores, len(truth.label))
     outcome = np.zeros(len(detections), np.int8)
-    outcome[_covering(truth, detections, ~positive)] = -1
+    outcome[_covering(truth, detections, ~positive, least)] = -1
     outcome[taken >= 0] = 1
     return Matches(outcome, taken, iou, counts, taken)
 
@@ -172,12 +179,12 @@ def _first_come(pairs: OverlappingPairs, scores: Floats, n_objects: int) -> tupl
     return taken, iou
 
 
-def _covering(truth: GroundTruth, detections: Detections, ignored: Bools) -> Int64s:
-    """Return the detections half of whose area or more lies in an ignored object of their class."""
+def _covering(truth: GroundTruth, detections: Detections, ignored: Bools, least: float) -> Int64s:
+    """Return the detections of whose area such a share, or more, lies in an ignored object of their class."""
     pairs = overlapping_pairs(truth, detections, same_class=True, mask=ignored, iou_threshold=0, strict=True)
     boxes = detections.boxes[pairs.row]
     common = pair_intersection(boxes, truth.boxes[pairs.position])
-    covering: Int64s = pairs.row[common >= 0.5 * boxes[:, 2] * boxes[:, 3]]
+    covering: Int64s = pairs.row[common >= least * boxes[:, 2] * boxes[:, 3]]
     return covering
 
 

@@ -6,7 +6,7 @@ objects are therefore the numbers of the result.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -44,6 +44,12 @@ STATES: dict[str, str] = {
     UNCOUNTED: "it need not be found: difficult or crowd",
 }
 """What became of an object: each is exactly one of these."""
+NO_OBJECT = "no object"
+"""State in the row of an image that has none."""
+OUTCOMES, OBJECTS = "outcomes", "objects"
+"""Names of the tables of all detections and of all objects."""
+_SIGNS = np.array(["0", "1", "x"])
+"""Of an outcome: 0, 1, -1."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +78,8 @@ class Outcomes:
         Position in `STATES`.
     kept_at : mapping of str to ndarray of bool, shape (d,)
         Which detections stand at or above the threshold of an operating point, by its recall.
+    outcome_at : ndarray of int8, shape (10, d), or None
+        1, 0 or -1 as a matching has them, at IoU 0.50, 0.55, ... 0.95, of measures that read them all.
     """
 
     part: str
@@ -84,6 +92,7 @@ class Outcomes:
     on_unknown: Bools
     state: npt.NDArray[np.int8]
     kept_at: Mapping[str, Bools] = field(default_factory=dict)
+    outcome_at: npt.NDArray[np.int8] | None = None
 
     @classmethod
     def of(
@@ -183,4 +192,40 @@ class Outcomes:
             "matched": ["" if row < 0 else self.class_of(row) for row in matched],
             "on_unknown": self.on_unknown,
         }
+        if self.outcome_at is not None:
+            signs = np.ascontiguousarray(_SIGNS[self.outcome_at.T])
+            columns["found_at"] = signs.view(f"U{len(self.outcome_at)}").ravel().tolist()
         return pd.DataFrame(columns | {f"kept_at_{recall}": kept for recall, kept in self.kept_at.items()})
+
+    def objects(self) -> pd.DataFrame:
+        """Return a row an object, by image: class, box, whether it is unknown, state; one of an image without any."""
+        import pandas as pd
+
+        truth, states = self.truth, list(STATES)
+        none = np.setdiff1d(np.arange(truth.n_images), truth.image)
+        image = np.concatenate([truth.image, none])
+        classes = [truth.classes[label] if label >= 0 else self.class_of(row) for row, label in enumerate(truth.label)]
+        frame = pd.DataFrame(
+            {
+                "part": self.part,
+                "image_id": [truth.image_ids[place] for place in image.tolist()],
+                "class": classes + [""] * len(none),
+                **dict(zip("xywh", np.concatenate([truth.boxes, np.zeros((len(none), 4))]).T, strict=True)),
+                "unknown": np.concatenate([self.unknown, np.zeros(len(none), bool)]),
+                "state": [states[one] for one in self.state.tolist()] + [NO_OBJECT] * len(none),
+            }
+        )
+        return frame.iloc[np.argsort(image, kind="stable")].reset_index(drop=True)
+
+
+def frames_of(outcomes: Mapping[str, Sequence[Outcomes]]) -> dict[str, pd.DataFrame]:
+    """Return all detections and all objects, with what was scored in front: ``outcomes`` and ``objects``."""
+    import pandas as pd
+
+    frames: dict[str, list[Any]] = {OUTCOMES: [], OBJECTS: []}
+    for name, one in ((name, one) for name, several in outcomes.items() for one in several):
+        for kind, frame in ((OUTCOMES, one.frame()), (OBJECTS, one.objects())):
+            frame.insert(0, "scored", name)
+            frames[kind].append(frame)
+    found, objects = (pd.concat(one, ignore_index=True) for one in frames.values())
+    return {OUTCOMES: found[[name for name in found if not name.startswith("kept_at_")]], OBJECTS: objects}

@@ -65,6 +65,7 @@ PLACES = ("part", "task", "split", "case", "method", "score", "variant")
 RECORDED = (*PLACES, "truth", "predictions", "settings", "operating_point", "pinned", "manifest", "of_several")
 """What JSON says of each thing scored, beside its numbers."""
 _SIGNS = {"share": "0 to 1"}
+_NO_OUTCOMES, _MATCHES = "No per-detection outcomes", "an evaluation that matches boxes"
 _ILLEGAL = re.compile(r"[^A-Za-z0-9_]")
 _ARROWS = {"higher": "↑", "lower": "↓"}
 
@@ -201,9 +202,9 @@ class Result:
         name = next(iter(found)) if scored is None and len(found) == 1 else scored
         if name is None or name not in found:
             raise UsageError(
-                "Several things were scored" if found else "No per-detection outcomes",
+                "Several things were scored" if found else _NO_OUTCOMES,
                 where=self.report.protocol if scored is None else scored[:80],
-                expected="scored=" + " or ".join(found) if found else "an evaluation that matches boxes",
+                expected="scored=" + " or ".join(found) if found else _MATCHES,
             )
         return name, tuple(found[name])
 
@@ -430,10 +431,11 @@ class Result:
         append_rows(Path(file), self.rows(name))
 
     @checked
-    def save(self, folder: Path | str, *, figures: bool = False) -> list[Path]:
+    def save(self, folder: Path | str, *, figures: bool = False, outcomes: bool = False) -> list[Path]:
         """Write the tables, those of figures among them, and ``results.json``, together: `storage.publishing_files`.
 
-        With `figures` these are drawn too, as PNG and SVG.
+        With `figures` these are drawn too, as PNG and SVG. With `outcomes`, ``outcomes.csv`` and ``objects.csv`` have a
+        row each detection and each object, of an evaluation that matches boxes.
 
         Files that an earlier ``results.json`` there calls its own, and that nobody changed since, are removed where
         this result has no such file.
@@ -450,7 +452,7 @@ class Result:
         before = _written_before(folder / "results.json")
         with publishing_files(folder, before) as new, tables_alone(alone=not figures):
             written = [path.name for one in self.drawings if one.draw for path in one.draw(new / one.name)]
-            for table in self.tables:
+            for table in (*self.tables, *(self._outcome_tables() if outcomes else ())):
                 if table.file:
                     written.append(f"{table.name}.csv")
                     write_text(new / written[-1], table.csv())
@@ -458,6 +460,14 @@ class Result:
             text = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
             write_text(new / "results.json", text)
         return [folder / name for name in (*written, "results.json")]
+
+    def _outcome_tables(self) -> Iterator[Table]:
+        from curation.evaluation.outcomes import frames_of
+
+        if not self._all_outcomes:
+            raise UsageError(_NO_OUTCOMES, where=self.report.protocol, expected=_MATCHES)
+        for name, frame in frames_of(self._all_outcomes).items():
+            yield Table(name, list(frame), frame.itertuples(index=False), file=True)
 
     def _named(self, name: str) -> list[Table]:
         found = [one for one in self.tables if one.name == name]

@@ -71,10 +71,10 @@ class Leaks(Result):
         return tuple(sorted({item.benchmark for item in self.evidence}))
 
     @checked
-    def save(self, folder: Path | str, *, figures: bool = False) -> list[Path]:
+    def save(self, folder: Path | str, *, figures: bool = False, outcomes: bool = False) -> list[Path]:
         """Write ``leaks.json``, ``leaks.csv``, ``leaked.txt``, ``unreadable.csv`` and a page of pairs, together.
 
-        There are no `figures`.
+        There are no `figures` and no `outcomes`.
 
         Returns
         -------

@@ -68,6 +68,10 @@ def test_what_cannot_be_compared(tmp_path: Path) -> None:
     (tmp_path / "other.json").write_text('{"images": []}')
     with pytest.raises(EvaluationError, match="not a result"):
         curation.diff(voc, tmp_path / "other.json")
+    for name in "ab":
+        (tmp_path / f"{name}.csv").write_text(f"{name},{name}{name}\n1,2\n3,4\n")
+    with pytest.raises(UsageError, match="no method"):
+        curation.diff(tmp_path / "a.csv", tmp_path / "b.csv")
     other = voc.json_data()
     other["measures"] = [{**one, "method": "another"} for one in other["measures"]]
     (tmp_path / "other.json").write_text(json.dumps(other))

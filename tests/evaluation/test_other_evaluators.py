@@ -10,7 +10,7 @@ import pytest
 import curation
 from curation.cli import main
 from curation.errors import EvaluationError, UsageError
-from curation.evaluation.coco_engine import TORCHMETRICS, compare_with_external
+from curation.evaluation.other_evaluators import TORCHMETRICS, compare_with_external
 from tests.frozen.version_1 import json_data
 from tests.worlds import coco
 
@@ -146,3 +146,57 @@ def test_detections_of_images_as_torchmetrics_has_them() -> None:
         with pytest.raises(UsageError, match="Malformed boxes of an image") as caught:
             curation.evaluate("coco", truth=TRUTH, detections=[of_images[0], {**of_images[0], **broken}])
         assert caught.value.where == "detections[1]"
+
+
+class Names:
+    """Something with attributes, as results of other libraries have them."""
+
+    def __init__(self, **attributes: Any) -> None:
+        self.__dict__ |= attributes
+
+
+SUMMARY = [0.5, 0.75, 0.25, -1, 0.5, -1, 0.5, 0.5, 0.5, -1, 0.5, -1]
+THEIRS: list[tuple[Any, dict[str, float | None]]] = [
+    (Names(stats=np.array(SUMMARY)), {"AP": 50, "AP50": 75, "AP75": 25, "APs": None}),
+    # LVISEval.results: AR is of 300 detections, which COCO has not.
+    (Names(results={"AP": 0.5, "AP50": 0.75, "APr": -1, "AR@300": 0.5}), {"AP": 50, "AP50": 75}),
+    # supervision: MeanAveragePrecisionResult, and the row of its to_pandas().
+    (
+        Names(
+            map50_95=0.5, map50=0.75, map75=0.25, small_objects=Names(map50_95=-1.0), medium_objects=None,
+            large_objects=None, ap_per_class=np.array([[0.25, 0.75], [-1.0, -1.0]]), matched_classes=np.array([3, 7]),
+        ),
+        {"AP": 50, "AP50": 75, "AP75": 25, "APs": None, "AP of owl": 50, "AP of cat": None},
+    ),
+    ({"mAP@50:95": {"0": 0.5}, "mAP@50": {"0": 0.75}}, {"AP": 50, "AP50": 75}),
+    # Ultralytics: results_dict of an object, and summary(), a row a class.
+    (
+        Names(
+            results_dict={"metrics/precision(B)": 0.5, "metrics/mAP50(B)": 0.75, "metrics/mAP50-95(B)": 0.5},
+            names={0: "owl", 1: "cat"}, ap_class_index=[0], maps=np.array([0.25, 0.5]),
+        ),
+        {"AP": 50, "AP50": 75, "AP of owl": 25},
+    ),
+    ([{"Class": "owl", "Instances": 1, "mAP50": 0.5, "mAP50-95": 0.25}], {"AP of owl": 25}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("given", "expected"), THEIRS)
+def test_forms_of_other_evaluators(given: Any, expected: dict[str, float | None]) -> None:
+    result = curation.evaluate("coco", truth=TRUTH, detections=FOUND, against=given)
+    rows = {row["measure"]: row["theirs"] for row in result.json_data()["against"]}
+    assert {key: rows[key] for key in expected} == expected
+    assert len(rows) == (12 if hasattr(given, "stats") else len(expected))
+
+
+def test_a_table_of_epochs_and_a_result_with_a_file(tmp_path: Path) -> None:
+    (csv := tmp_path / "results.csv").write_text(
+        "                  epoch,   metrics/mAP50(B),metrics/mAP50-95(B)\n      1,   0.25,0.125\n      2,   0.75,0.5\n"
+    )
+    result = curation.evaluate("coco", truth=TRUTH, detections=FOUND, against=csv)
+    rows = {row["measure"]: row["theirs"] for row in result.json_data()["against"]}
+    assert rows == {"AP50": 75, "AP": 50}
+    assert result.data["external"]["passed_over"] == ["1 rows before the last", "epoch"]
+    difference: Any = curation.diff(result, csv)
+    assert difference.frame().set_index("measure")["difference"].to_dict() == pytest.approx({"AP50": -25, "AP": -50})
+    assert difference.paired.note.startswith("no intervals")

@@ -1,4 +1,4 @@
-"""``curation diff``: two manifests as sets and roles, with the version step; or two results, number by number."""
+"""``curation diff``: two manifests as sets and roles, with the version step; two results; two files of OOD scores."""
 
 from __future__ import annotations
 
@@ -14,26 +14,25 @@ if TYPE_CHECKING:
 def run(
     old: Annotated[str, "OLD"], new: Annotated[str, "NEW"], /, *, ids: bool = False, exit_code: bool = False
 ) -> Answer:
-    """Print what changed: of two manifests with the verdict none, patch, minor or major; of two results each number.
+    """Print what differs: of two manifests (none, patch, minor or major), of two results, of two files of OOD scores.
 
     Parameters
     ----------
     old
-        the older manifest: a folder or NAME@VERSION; or a result: the folder of --out, or its results.json
+        the older manifest: a folder or NAME@VERSION; a result: the folder of --out, or its results.json; or OOD scores
     new
-        the newer one
+        the newer one; beside a result also numbers of pycocotools, torchmetrics, supervision, Ultralytics or LVIS
     ids
         with --json: every id added or removed, not only counts
     exit_code
         exit with 1 where the two differ
     """
-    from curation.evaluation.diff import diff_results, is_result
+    from curation.evaluation.diff import compare_files
     from curation.manifest.diff import diff_manifests
     from curation.manifest.locate import load_manifest
 
-    if is_result(old) and is_result(new):
-        found = diff_results(old, new)
-        return Answer(found.data(), found.table.lines(), int(exit_code and found.changed > 0))
+    if (found := compare_files(old, new)) is not None:
+        return Answer(found.data, found.lines(), int(exit_code and found.changed > 0))
     one, other = load_manifest(old), load_manifest(new)
     difference = diff_manifests(one, other)
     status = int(exit_code and difference.verdict != "none")

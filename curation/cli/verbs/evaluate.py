@@ -69,6 +69,9 @@ def _add_outputs(command: argparse.ArgumentParser, protocol: str) -> None:
         "--out", type=OutputFolder(benchmark=protocol), metavar="DIR", help="write results.json and CSV files"
     )
     command.add_argument("--figures", action="store_true", help="with --out, draw the figures too, as PNG and SVG")
+    command.add_argument(
+        "--outcomes", action="store_true", help="with --out, write what became of each detection and object too"
+    )
 
 
 def run(options: argparse.Namespace) -> int:
@@ -82,7 +85,7 @@ def run(options: argparse.Namespace) -> int:
         for missing in (one.missing for one in result.drawings if one.draw is None and one.missing):
             warn(missing)
         with stage("writing"):
-            written = result.save(options.out, figures=options.figures)
+            written = result.save(options.out, figures=options.figures, outcomes=options.outcomes)
     lines = [*result.lines(), *(f"wrote {path}" for path in written), *_append(result, options)]
     emit(result.json_data(), lines, as_json=options.json)
     return 0
@@ -92,8 +95,9 @@ def _check_append(options: argparse.Namespace) -> None:
     """Refuse what ``--append`` could not do after a long evaluation: another file in its place, a name for nothing."""
     from curation.evaluation.leaderboard_rows import check_appendable, require_name
 
-    if options.figures and not options.out:
-        raise UsageError("--figures are files", expected="--out DIR beside it")
+    for name in ("figures", "outcomes"):
+        if getattr(options, name) and not options.out:
+            raise UsageError(f"--{name} are files", expected="--out DIR beside it")
     if options.append is not None:
         check_appendable(options.append)
         if options.name is not None:
