@@ -11,7 +11,9 @@ from curation.errors import ExportError, MissingExtraError, MissingFileError
 from curation.manifest.manifest import Manifest
 from curation.publishing.formats.content import gather_images, slots_of_parts
 from curation.sources.source import Int32s, Source
-from curation.storage import inside, open_binary
+from curation.storage import inside, open_binary, write_text
+
+_PHOTOS = (".jpg", ".jpeg", ".png")
 
 
 def photo_sizes(
@@ -44,6 +46,34 @@ def photo_sizes(
         if root is not None:
             sizes[place] = size_of_photo(inside(root, names[place]))
     return sizes
+
+
+def write_image_sizes(photos: Path, table: Path) -> int:
+    """Write ``image_id,width,height`` of every photo in a folder as CSV, sorted by id, and return how many there are.
+
+    With Open Images' boxes in shares of the image, the table puts them into pixels when it lies beside them under the
+    name ``PART-image-sizes.csv``. The id is the file's name without suffix; what is no jpg or png is passed over.
+
+    Raises
+    ------
+    MissingExtraError
+        Pillow is not installed.
+    MissingFileError, ExportError
+        The folder does not exist or holds no photo, or a photo cannot be read.
+    """
+    from tqdm import tqdm
+
+    found = {path.stem: path for path in photos.glob("*") if path.suffix.lower() in _PHOTOS}
+    if not found:
+        raise MissingFileError(
+            "The folder holds no photos", where=str(photos), expected="files such as 00166893b16a03ab.jpg"
+        )
+    lines = ["image_id,width,height\n"]
+    for name in tqdm(sorted(found), desc="photo sizes", unit=" photos", disable=None):
+        width, height = size_of_photo(found[name])
+        lines.append(f"{name},{width},{height}\n")
+    write_text(table, "".join(lines))
+    return len(found)
 
 
 def size_of_photo(path: Path) -> tuple[int, int]:
