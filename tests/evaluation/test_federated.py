@@ -91,9 +91,7 @@ def test_the_numbers_of_lvis_api(variant: str, limit: int, engine: str, shared: 
 
 def test_the_worked_example(shared: Path, tmp_path: Path) -> None:
     worked = json.loads((shared / "golden" / "lvis" / "worked.json").read_text(encoding="utf-8"))
-    quartered = [
-        one | {"score": one["score"] / (4 if one["category_id"] == 2 else 1)} for one in worked["results"]
-    ]
+    quartered = [one | {"score": one["score"] / (4 if one["category_id"] == 2 else 1)} for one in worked["results"]]
     cases = {
         "limit_2_an_image": ("lvis", {"image_limit": 2}, worked["results"]),
         "limit_2_plate_scores_divided_by_4": ("lvis", {"image_limit": 2}, quartered),
