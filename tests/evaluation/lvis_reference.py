@@ -1,4 +1,4 @@
-"""LVIS AP and Fixed AP in plain Python, record by record, after specs/atlas2.md, section 7; shares nothing with ours."""
+"""LVIS AP and Fixed AP in plain Python, record by record (specs/atlas2.md, section 7); shares nothing with ours."""
 
 from collections import defaultdict
 from typing import Any
