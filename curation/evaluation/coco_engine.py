@@ -20,7 +20,7 @@ import numpy as np
 from curation.arguments import shown
 from curation.errors import EngineDisagreementError, EvaluationError, MissingExtraError, UsageError
 from curation.evaluation import federated
-from curation.evaluation.federated import KEYS, Limit, counted, reasons, require_federated, thirteen
+from curation.evaluation.federated import KEYS, NO_FREQUENCY, Limit, counted, require_federated, thirteen
 from curation.evaluation.input_order import count_tie_sensitive
 from curation.evaluation.inputs import POLICY, READING, OnePart, Policy, Reading, Truth
 from curation.evaluation.matching import overlapping_pairs
@@ -163,19 +163,16 @@ def evaluate(
     given = OnePart.of(truth, detections, classes=classes, reading=reading, policy=policy, accepted=accepted)
     variants = _variants(asked, given)
     limits = {"lvis": Limit("image", image_limit), "lvis-fixed": Limit("class", class_limit)}
-    facts: dict[str, Any] = {}
-    scored, said, tables, notes = [], dict[str, Any](), dict[str, Any](), [*given.notes]
+    scored, facts, said, tables, notes = [], dict[str, Any](), dict[str, Any](), dict[str, Any](), [*given.notes]
     with stage("COCO evaluation"):
         for name in variants:
             one, found = _scored(given, name, limits.get(name), engine)
             scored.append(one)
-            said[name] = {"meaning": VARIANTS[name], **one.settings, **found.get("steps", {})}
+            said[name] = {"meaning": VARIANTS[name], **one.settings}
             facts = {key: found[key] for key in _FACTS if key in found} | facts
             if against is not None and name in ("coco", "coco-federated") and not tables:
-                known = given.part.truth
-                compared = compare_with_external(
-                    found, against, dict(zip(known.class_numbers, known.classes, strict=True))
-                )
+                known = dict(zip(given.part.truth.class_numbers, given.part.truth.classes, strict=True))
+                compared = compare_with_external(found, against, known)
                 facts["external"] = {key: compared[key] for key in ("file", "passed_over")}
                 tables["against"] = compared["against"]
                 scored[-1] = replace(one, found=one.found._replace(tables={**one.found.tables, **tables}))
@@ -234,7 +231,9 @@ def _scored(given: OnePart, name: str, limit: Limit | None, engine: Engine | Non
     left_out = len(detections) - len(of_classes)
     notes = [f"{left_out} detections of classes that the truth lacks took a place under the limit and were dropped, as "
              "LVIS does"] * bool(left_out)  # fmt: skip
-    measured = _measured(found, KEYS)._replace(notes=notes)
+    measured = _measured(found, KEYS)
+    steps = {"step": list(found["steps"]), "n": list(found["steps"].values())}
+    measured = measured._replace(notes=notes, tables={**measured.tables, "steps": steps})
     settings = {"limit": f"{limit.most} detections of each {limit.of}"}
     return replace(given.scored(name, measured, {"engine": found["engine"]}), settings=settings), found
 
@@ -278,11 +277,15 @@ def federated_average_precision(
         lambda numbers, places: thirteen(*numbers, letters[places].tolist()),
     )
     result: dict[str, Any] = dict(zip(KEYS, map(_defined, found.statistics.tolist()), strict=True))
-    result |= {"engine": chosen, "n_images": truth.n_images, "n_objects": left.steps["truths"], "steps": left.steps}
-    result["per_class"] = per_class = _per_class(truth.classes, found)
-    result["undefined"] = dict(reasons(result, frequency)) | {
-        name: "no object of this class counts" for name, ap in per_class.items() if ap is None
+    result |= {
+        "engine": chosen,
+        "n_images": truth.n_images,
+        "n_objects": left.steps["truths_at_iou_50"],
+        "steps": left.steps,
     }
+    result["per_class"] = per_class = _per_class(truth.classes, found)
+    empty = {name: "no object of this class counts" for name, ap in per_class.items() if ap is None}
+    result["undefined"] = empty if any(frequency) else empty | NO_FREQUENCY
     result["decided_by_order"] = coco_decided_by_order(left.truth, left.detections)
     if found.difference is not None:
         result["largest_difference"] = found.difference
@@ -741,7 +744,7 @@ REPORT = Report(
     (*MEASURES, *federated.MEASURES, *SCORE_FREE_MEASURES),
     # 2: numbers are in %.
     algorithm=2,
-    files=("measures", "average_precision", "against", "score_free"),
+    files=("measures", "average_precision", "against", "score_free", "steps"),
     places=(),
     tidy=(
         Tidy(
@@ -761,5 +764,6 @@ REPORT = Report(
             title="Against another evaluator, in %",
         ),
         *SCORE_FREE_TABLES,
+        Tidy("steps", (Column("step"), Column("n", "count")), title="What each step of LVIS's rules leaves"),
     ),
 )

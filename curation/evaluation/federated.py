@@ -5,7 +5,7 @@ The rules are those of lvis-api (7d7f07d). `coco_engine` computes precision and 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal, NamedTuple
@@ -22,7 +22,6 @@ from curation.sources.source import FEDERATED
 GROUPS = {"r": "rare", "c": "common", "f": "frequent"}
 """What LVIS calls a class by its training images: 1 to 10, 11 to 100, more."""
 _IN_WORDS = {"r": "1 to 10", "c": "11 to 100", "f": "over 100"}
-_SIZES = {"s": "small", "m": "medium", "l": "large"}
 _measure = partial(Measure, unit="%", better="higher", source="lvis-api, LVISEval.summarize")
 MEASURES = (
     *(
@@ -30,7 +29,7 @@ MEASURES = (
             f"AP{key}",
             f"average precision of {name} classes",
             f"IoU 0.50:0.95, mean over classes of {_IN_WORDS[key]} training images (`frequency` {key} of the truth)",
-            undefined="no such class has an object, or the truth states no frequency",
+            undefined="no such class has an object that counts",
             ranked=True,
         )
         for key, name in GROUPS.items()
@@ -41,6 +40,7 @@ MEASURES = (
 )
 KEYS = ("AP", "AP50", "AP75", "APs", "APm", "APl", "APr", "APc", "APf", "AR", "ARs", "ARm", "ARl")
 """The thirteen numbers, in LVIS's order."""
+NO_FREQUENCY = {f"AP{key}": "the truth states no `frequency` of its categories" for key in GROUPS}
 _IGNORED_AREA = 4e10
 """Beyond every range of areas: an object of it is found one to one, and neither right nor wrong."""
 _ASSIGNMENT = Rules(name="lvis", taken="best_free", crowd="ordinary")
@@ -147,7 +147,8 @@ def _at_iou_50(truth: GroundTruth, detections: Detections, ignored: Bools, partl
     passed = np.isin(_cells(rest.image, rest.label, len(truth.classes)), partly)
     passed |= assign(_objects(truth, ignored), rest, _ASSIGNMENT).outcome == 1
     true, aside = int(right.sum()), int(passed.sum())
-    return {"true": true, "false": len(rest) - aside, "ignored": aside, "truths": int((~ignored).sum())}
+    counts = {"true": true, "false": len(rest) - aside, "ignored": aside, "truths": int((~ignored).sum())}
+    return {f"{name}_at_iou_50": count for name, count in counts.items()}
 
 
 def _objects(truth: GroundTruth, rows: Bools) -> GroundTruth:
@@ -182,17 +183,3 @@ def thirteen(precision: Floats, recall: Floats, frequency: Sequence[str]) -> Flo
             *(mean(recall[..., size]) for size in range(4)),
         ]
     )
-
-
-def reasons(found: Mapping[str, Any], frequency: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield why each number that is None is undefined."""
-    for key in KEYS:
-        if found[key] is not None:
-            continue
-        name = GROUPS.get(key[-1])
-        if name and not any(frequency):
-            yield key, "the truth states no `frequency` of its categories"
-        elif name:
-            yield key, f"no {name} class has an object that counts"
-        else:
-            yield key, f"no {_SIZES.get(key[-1], '')} object counts".replace("  ", " ")

@@ -38,48 +38,31 @@ DRAWN = 200
 _RATES = {"precision": "TP / boxes", "recall": "TP / truths", "F1": "2 TP / (boxes + truths)"}
 _measure = partial(Measure, unit="%", better="higher", undefined="there is nothing to divide by")
 _range = partial(_measure, source="COCOeval's AP at IoU 0.5 of each class", undefined="no class has an object")
-_SOURCE = "lmms-eval 75571cf, task odinw13"
+_lmms = partial(_measure, source="lmms-eval 75571cf, task odinw13")
+_AT = "pooled over classes and images, at IoU 0.5"
+_PRESENT = "of pairs of image and class, boxes aside: is the class in the image; crowd counts as shown"
+_ORDER = "mean over classes of the {} AP50 that an order of the boxes gives, without a limit of boxes an image"
 MEASURES = (
-    *(
-        _measure(key, f"{key} of boxes without scores", f"{formula} at IoU 0.5, pooled over classes and images",
-                 ranked=True)
-        for key, formula in _RATES.items()
-    ),
-    _measure("F1_classes", "mean F1 of classes", "mean of F1 at IoU 0.5 over the classes with a box or a truth",
-             ranked=True),
-    *(
-        _measure(f"{key}_levels", f"mean {key} over IoU 0.50:0.95", f"mean of {key}, pooled, at IoU 0.50, 0.55 … 0.95")
-        for key in _RATES
-    ),
-    *(
-        _measure(f"presence_{key}", f"{key} of class presence", f"{formula} of pairs of image and class, boxes aside: "
-                 "is the class in the image; crowd counts as shown", ranked=key == "F1")
-        for key, formula in _RATES.items()
-    ),
-    _range("AP50_lowest", "lowest AP50 over all orders", "mean over classes of the lowest AP50 that an order of the "
-           "boxes gives, without a limit of boxes an image"),
-    _range("AP50_expected", "expected AP50 over all orders", "mean over classes of the mean AP50 over all orders of up "
-           f"to {_ENUMERATED} boxes, else over {DRAWN} drawn ones"),
-    _range("AP50_highest", "highest AP50 over all orders", "mean over classes of the highest AP50 that an order gives"),
-    _measure("IoU", "mean IoU of truths", "sum of the IoU of matched pairs / truths", source=_SOURCE),
-    _measure("Center_ACC", "share of truths with a centre inside", "truths whose partner's centre lies inside / truths",
-             source=_SOURCE),
-    _measure("ACC@{iou}", "share of truths matched", "truths matched at IoU >= the parameter / truths", source=_SOURCE),
+    *(_measure(key, f"{key} of boxes without scores", f"{how}, {_AT}", ranked=True) for key, how in _RATES.items()),
+    _measure("F1_classes", "mean F1 of classes", "mean of F1 over the classes with a box or a truth", ranked=True),
+    *(_measure(f"{key}_levels", f"mean {key}", f"mean of {key} at IoU 0.50, 0.55 … 0.95") for key in _RATES),
+    *(_measure(f"presence_{key}", f"{key} of class presence", f"{how} {_PRESENT}", ranked=key == "F1")
+      for key, how in _RATES.items()),
+    _range("AP50_lowest", "lowest AP50 over all orders", _ORDER.format("lowest")),
+    _range("AP50_expected", "expected AP50 over all orders", "mean over classes of the mean AP50 over all orders of "
+           f"up to {_ENUMERATED} boxes, else over {DRAWN} drawn ones"),
+    _range("AP50_highest", "highest AP50 over all orders", _ORDER.format("highest")),
+    _lmms("IoU", "mean IoU of truths", "sum of the IoU of matched pairs / truths"),
+    _lmms("Center_ACC", "share of truths with a centre inside", "truths whose partner's centre lies inside / truths"),
+    _lmms("ACC@{iou}", "share of truths matched", "truths matched at IoU >= the parameter / truths"),
 )  # fmt: skip
-TABLES = (
-    Tidy(
-        "score_free",
-        (
-            Column("class"),
-            *(Column(name, "count") for name in ("truths", "boxes", "TP")),
-            *(Column(name, "%") for name in _RATES),
-            *(Column(f"AP50_{name}", "%", f"AP50 {name}") for name in ("lowest", "expected", "highest")),
-            Column("orders", text=False),
-            Column("undefined", text=False),
-        ),
-        title="Boxes without scores, IoU 0.5, in %",
-    ),
-)
+_COLUMNS = (
+    Column("class"), *(Column(name, "count") for name in ("truths", "boxes", "TP")),
+    *(Column(name, "%") for name in _RATES),
+    *(Column(f"AP50_{name}", "%", f"AP50 {name}") for name in ("lowest", "expected", "highest")),
+    Column("orders", text=False), Column("undefined", text=False),
+)  # fmt: skip
+TABLES = (Tidy("score_free", _COLUMNS, title="Boxes without scores, IoU 0.5, in %"),)
 
 
 class _Problem(NamedTuple):
