@@ -103,7 +103,7 @@ def evaluate(
     truth: Annotated[Truth, "FILE"],
     detections: Path,
     classes: Path | None = None,
-    variant: Variant | tuple[Variant, ...] | None = None,
+    variant: tuple[Variant, ...] | Variant = (),
     image_limit: int = 300,
     class_limit: int = 10_000,
     boxes: str = ACCEPTED.boxes,
@@ -149,7 +149,7 @@ def evaluate(
     MissingExtraError, EngineDisagreementError, UsageError
         As `coco_average_precision`.
     """
-    asked = ("",) if variant is None else (variant,) if isinstance(variant, str) else tuple(dict.fromkeys(variant))
+    asked = (variant,) if isinstance(variant, str) else variant or ("",)
     if min(image_limit, class_limit) < 1 or not is_form(boxes):
         raise UsageError(
             "Invalid setting", where="--set", expected=f"limits of at least 1; boxes={VALUES['boxes']}", found=boxes

@@ -3,6 +3,7 @@
 import contextlib
 import io
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 import curation
+from curation.cli import main
 from curation.errors import EvaluationError, PredictionError, UsageError
 from curation.evaluation.federated import KEYS
 from tests.evaluation.lvis_reference import numbers
@@ -143,7 +145,7 @@ def test_1203_classes_equal_the_reference_and_hotcoco(tmp_path: Path) -> None:
         assert ours[key] == pytest.approx(100 * evaluation.get_results()[name], abs=1e-9), key
 
 
-def test_todays_numbers_of_a_federated_truth_keep_a_name(tmp_path: Path) -> None:
+def test_todays_numbers_of_a_federated_truth_keep_a_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     truth, results = drawn(3, 5, 8, 12)
     results = [one for one in results if one["category_id"] <= 5]
     every = evaluated(tmp_path, truth, results, variant="all")
@@ -153,6 +155,10 @@ def test_todays_numbers_of_a_federated_truth_keep_a_name(tmp_path: Path) -> None
     assert default["AP"] == every["coco-federated/AP"] != every["coco/AP"]
     text = "\n".join(every.lines())
     assert "coco-federated  lvis" in text
+    words = ["--truth", str(tmp_path / "truth.json"), "--detections", str(tmp_path / "results.json")]
+    words += ["--variant", "lvis-fixed", "--variant", "coco", "--set", "class_limit=3"]
+    assert main(["evaluate", "coco", *words]) == 0
+    assert re.search(r"measure +unit +lvis-fixed +coco\n", capsys.readouterr().out)
 
 
 def test_a_truth_without_frequencies_has_no_apr_and_says_why(tmp_path: Path) -> None:

@@ -214,7 +214,7 @@ def test_scores_are_asked_for_by_name(tmp_path: Path) -> None:
     truth = small([0, 0, 90, 90])
     partly = [box_of([0, 0, 90, 90], score=0.9), box_of([0, 0, 80, 90])]
     files = written(tmp_path, truth, partly)
-    for variants in (None, "coco", ("coco", "score-free")):
+    for variants in ((), "coco", ("coco", "score-free")):
         with pytest.raises(PredictionError, match="A detection has no score") as caught:
             curation.evaluate("coco", **files, variant=variants)
         assert "record 1" in (caught.value.where or "")
