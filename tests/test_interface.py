@@ -220,7 +220,7 @@ def test_a_manifest_for_a_notebook(tmp_path: Path) -> None:
         *(({"truth": TRUTH, "detections": one}, "These are no detections") for one in (None, 3, b"x", [1], {"t1": 3})),
         ({"truth": 3, "detections": FOUND}, "These are no annotations"),
         ({"truth": TRUTH, "detections": FOUND, "task": 2}, "this value of task"),
-        ({"truth": TRUTH, "detections": FOUND, "variant": "cleann"}, "clean, ore, owdetr, all"),
+        ({"truth": TRUTH, "detections": FOUND, "variant": "cleann"}, "clean, ore, owdetr, score-free, all"),
         ({"truth": TRUTH, "detections": FOUND, "manifest": ["shapes"]}, "this value of manifest"),
         ({"truth": TRUTH, "detections": FOUND, "manifest": Path("no-such")}, "There is no such manifest"),
         ({"truth": TRUTH, "detections": FOUND, "any_scores": "yes"}, "this value of any_scores"),
@@ -242,7 +242,7 @@ def test_protocols_that_there_are_not(name: Any) -> None:
 def test_an_error_in_what_was_in_memory_names_no_temporary_folder() -> None:
     with pytest.raises(curation.CurationError) as caught:
         curation.evaluate("voc", truth=TRUTH, detections=pd.DataFrame(FOUND).drop(columns="score"))
-    assert caught.value.where == "DataFrame.json"
+    assert caught.value.where == "DataFrame.json: record 0"
 
 
 def test_a_result_is_saved_where_a_text_says(tmp_path: Path) -> None:

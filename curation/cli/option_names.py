@@ -46,7 +46,7 @@ _SETTINGS = """
 seam wordnet names edits setting betas fbeta_formula fbeta_ratios recalls level_counts difficult similar thetas
 t_star fpr official_compat embedding precision random_weights template batch threads batch_size n_train sample
 radius plant weighting restarts exemplars iou unknown unknown_id id_form strict_layout class_names
-class_tree
+class_tree image_limit class_limit
 """
 NAMES: Mapping[str, OptionName | None] = {
     # What to do about data that cannot be used as it is.
@@ -67,6 +67,7 @@ NAMES: Mapping[str, OptionName | None] = {
     "OodOptions.threshold": OptionName("set", "threshold"),
     "evaluate.queries": OptionName("set", "queries"),
     "evaluate.id_classes": OptionName("set", "id_classes"),
+    "evaluate.boxes": OptionName("set", "boxes"),
     # One word an idea.
     "profile": OptionName("variant"),
     "grid": OptionName("variant"),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import io
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -18,14 +18,21 @@ from typing import Annotated, Any, Literal, NamedTuple, get_args
 import numpy as np
 
 from curation.errors import EngineDisagreementError, MissingExtraError, UsageError
+from curation.evaluation import federated
+from curation.evaluation.federated import KEYS, NO_FREQUENCY, Limit, counted, require_federated, thirteen
 from curation.evaluation.input_order import count_tie_sensitive
 from curation.evaluation.inputs import POLICY, READING, OnePart, Policy, Reading, Truth
 from curation.evaluation.matching import assign, overlapping_pairs
-from curation.evaluation.measures import Measure, Measured, Value, definitions, percent
+from curation.evaluation.measures import Measure, Measured, Scored, Value, definitions, percent
+from curation.evaluation.mends import VALUES, is_form
 from curation.evaluation.other_evaluators import compare_with_external
 from curation.evaluation.outcomes import Outcomes
 from curation.evaluation.problem import Detections, Floats, GroundTruth, Int64s, classes_in_use, of_classes
+from curation.evaluation.readers import ACCEPTED, Accepted
 from curation.evaluation.result import Column, Report, Result, Tidy
+from curation.evaluation.score_free import LMMS, LMMS_MEANING, MATCHING, lmms_numbers, score_free
+from curation.evaluation.score_free import MEASURES as SCORE_FREE_MEASURES
+from curation.evaluation.score_free import TABLES as SCORE_FREE_TABLES
 from curation.evaluation.variants import Rules
 from curation.evaluation.voc import outcomes_by_class
 from curation.memory import require_memory
@@ -33,6 +40,21 @@ from curation.progress import stage
 from curation.sources.integrity import MAX_COORDINATE
 from curation.sources.source import FEDERATED
 
+Variant = Literal[
+    "coco", "coco-federated", "lvis", "lvis-fixed", "score-free", "score-free-best", "score-free-in-order", "lmms-eval",
+    "all",
+]  # fmt: skip
+VARIANTS: dict[str, str] = {
+    "coco": "COCO: every image counts for every class, 100 detections an image and class",
+    "coco-federated": "LVIS's rules for images and classes under COCO's limit of 100 detections an image and class",
+    "lvis": "LVIS AP: a limit of detections an image over all classes, then what images were labelled for",
+    "lvis-fixed": "Fixed AP: a limit of detections a class over all images, then what images were labelled for",
+    **{name: f"boxes without scores; {rule}" for name, rule in MATCHING.items()},
+    LMMS: LMMS_MEANING,
+}
+"""What each variant does."""
+_LIMITED = ("lvis", "lvis-fixed")
+_SCORELESS = (*MATCHING, LMMS)
 Engine = Literal["hotcoco", "pycocotools", "both"]
 ENGINES: tuple[str, ...] = get_args(Engine)
 _SUMMARY = (
@@ -84,12 +106,16 @@ def evaluate(
     truth: Annotated[Truth, "FILE"],
     detections: Path,
     classes: Path | None = None,
+    variant: tuple[Variant, ...] | Variant = (),
+    image_limit: int = 300,
+    class_limit: int = 10_000,
+    boxes: str = ACCEPTED.boxes,
     reading: Reading = READING,
     policy: Policy = POLICY,
     engine: Engine | None = None,
     against: Annotated[Any, Path] = None,
 ) -> Result:
-    """Score plain detection by the twelve COCO numbers, and the AP of each class.
+    """Score plain detection by COCO AP, LVIS AP, Fixed AP, or without scores, and each class.
 
     Parameters
     ----------
@@ -100,6 +126,17 @@ def evaluate(
         compressed by gzip
     classes : Path, optional
         {"known": [...], "unknown": [...]}; the categories of the truth by default
+    variant : str or tuple of str, optional
+        variant of the measures, repeatable (default: coco; of an LVIS truth coco-federated): coco, as pycocotools;
+        coco-federated, LVIS's rules for images and classes under COCO's limit; lvis; lvis-fixed; score-free,
+        score-free-best and score-free-in-order, for detections without scores; lmms-eval, that harness's rule; all that
+        suit the files
+    image_limit : int
+        of variant lvis: detections of an image that count
+    class_limit : int
+        of variant lvis-fixed: detections of a class that count
+    boxes : str
+        form of all boxes of the detections: LAYOUT or LAYOUT:UNIT, such as xyxy or xyxy:0-1000
     reading : Reading
     policy : Policy
     engine : {"hotcoco", "pycocotools", "both"}, optional
@@ -115,23 +152,54 @@ def evaluate(
     MissingExtraError, EngineDisagreementError, UsageError
         As `coco_average_precision`.
     """
-    given = OnePart.of(truth, detections, classes=classes, reading=reading, policy=policy)
-    known = given.part.truth
-    with stage("COCO evaluation"):
-        found = coco_average_precision(known, given.read.detections, engine=engine)
-    measured, facts = _measured(found), {name: found[name] for name in _FACTS if name in found}
-    if against is not None:
-        names = dict(zip(known.class_numbers, known.classes, strict=True))
-        compared = compare_with_external(found, against, names)
-        facts["external"] = {name: compared[name] for name in ("file", "passed_over")}
-        measured = measured._replace(tables={**measured.tables, "against": compared["against"]})
-    return Result(
-        REPORT,
-        given.about | {"definitions": STATISTICS, **facts},
-        scored=[given.scored("coco", measured, {"engine": found["engine"]})],
-        notes=given.notes,
-        outcomes=None if known.federated is not None else lambda: {"coco": [_outcomes(known, given.read.detections)]},
+    asked = (variant,) if isinstance(variant, str) else variant or ("",)
+    if min(image_limit, class_limit) < 1 or not is_form(boxes):
+        raise UsageError(
+            "Invalid setting", where="--set", expected=f"limits of at least 1; boxes={VALUES['boxes']}", found=boxes
+        )
+    accepted = Accepted(
+        scoreless=asked == ("all",) or all(name in _SCORELESS for name in asked),
+        other_classes="all" in asked or any(name in _LIMITED for name in asked),
+        folded=asked == (LMMS,),
+        boxes=boxes,
     )
+    given = OnePart.of(truth, detections, classes=classes, reading=reading, policy=policy, accepted=accepted)
+    variants = _variants(asked, given)
+    limits = {"lvis": Limit("image", image_limit), "lvis-fixed": Limit("class", class_limit)}
+    scored, facts, said, tables, notes = [], dict[str, Any](), dict[str, Any](), dict[str, Any](), [*given.notes]
+    with stage("COCO evaluation"):
+        for name in variants:
+            one, found = _scored(given, name, limits.get(name), engine)
+            scored.append(one)
+            said[name] = {"meaning": VARIANTS[name], **one.settings}
+            facts = {key: found[key] for key in _FACTS if key in found} | facts
+            if against is not None and name in ("coco", "coco-federated") and not tables:
+                known = dict(zip(given.part.truth.class_numbers, given.part.truth.classes, strict=True))
+                compared = compare_with_external(found, against, known)
+                facts["external"] = {key: compared[key] for key in ("file", "passed_over")}
+                tables["against"] = compared["against"]
+                scored[-1] = replace(one, found=one.found._replace(tables={**one.found.tables, **tables}))
+            notes += one.found.notes
+    if against is not None and not tables:
+        raise UsageError("--against goes with the variants coco and coco-federated", found=", ".join(variants))
+    keys = {row.measure for one in scored for row in one.found.values}
+    told = {key: text for key, text in definitions(REPORT.measures).items() if key in keys}
+    more = {} if variants == ("coco",) else {"variants": said}
+    return Result(
+        REPORT if len(variants) == 1 else replace(REPORT, places=("variant",)),
+        given.about | {"definitions": told, **facts, **more},
+        scored=scored,
+        notes=notes,
+        outcomes=_outcomes_of(given, variants),
+    )
+
+
+def _outcomes_of(given: OnePart, variants: tuple[str, ...]) -> Callable[[], dict[str, list[Outcomes]]] | None:
+    truth, detections = given.part.truth, given.read.detections
+    if variants != ("coco",):
+        return None
+    truth = replace(truth, federated=None)
+    return lambda: {"coco": [_outcomes(truth, detections.take(detections.label >= 0))]}
 
 
 def _outcomes(truth: GroundTruth, detections: Detections) -> Outcomes:
@@ -144,15 +212,117 @@ def _outcomes(truth: GroundTruth, detections: Detections) -> Outcomes:
     return replace(outcomes_by_class(truth, detections, _RULES), outcome_at=np.stack(levels))
 
 
-def _measured(found: Mapping[str, Any]) -> Measured:
-    names, reasons = found["per_class"], found["undefined"]
+def _variants(asked: tuple[str, ...], given: OnePart) -> tuple[str, ...]:
+    """Return the variants that were asked for, or that suit the files."""
+    federated = given.part.truth.federated is not None
+    if asked == ("",):
+        return ("coco-federated" if federated else "coco",)
+    if "all" not in asked:
+        if "coco-federated" in asked:
+            require_federated(given.part.truth)
+        return asked
+    if np.isnan(given.read.detections.scores).any():
+        return tuple(MATCHING)
+    return ("coco", "coco-federated", *_LIMITED) if federated else ("coco",)
+
+
+def _scored(given: OnePart, name: str, limit: Limit | None, engine: Engine | None) -> tuple[Scored, dict[str, Any]]:
+    """Return what one variant measured, and what else there is to know of it."""
+    truth, detections = given.part.truth, given.read.detections
+    if name in MATCHING:
+        measured = score_free(truth, detections, name)
+        settings = {"iou": ">= 0.5", "matching": MATCHING[name], "boxes": given.form}
+        stated = int(np.isfinite(detections.scores).sum())
+        note = f"variant {name} passes over the scores that {stated} of {len(detections)} detections state"
+        measured = measured._replace(notes=[note] if stated else [])
+        return replace(given.scored(name, measured, {}), settings=settings), {}
+    of_classes = detections.take(detections.label >= 0)
+    if name == LMMS:
+        found = coco_average_precision(truth, of_classes.unscored(), engine=engine)
+        measured = _measured(found)
+        kept = [one for one in measured.values if one.measure in ("AP", "AP50", "AP75")]
+        measured = measured._replace(values=[*lmms_numbers(truth, of_classes), *kept])
+        settings = {"iou": "> 0", "matching": LMMS_MEANING, "boxes": given.form}
+        return replace(given.scored(name, measured, {"engine": found["engine"]}), settings=settings), found
+    if limit is None:
+        plain = replace(truth, federated=None) if name == "coco" else truth
+        found = coco_average_precision(plain, of_classes, engine=engine)
+        return given.scored(name, _measured(found), {"engine": found["engine"]}), found
+    frequency = [given.frequencies.get(one, "") for one in truth.classes]
+    found = federated_average_precision(truth, detections, limit, frequency, engine=engine)
+    left_out = len(detections) - len(of_classes)
+    notes = [f"{left_out} detections of classes that the truth lacks took a place under the limit and were dropped, as "
+             "LVIS does"] * bool(left_out)  # fmt: skip
+    measured = _measured(found, KEYS)
+    steps = {"step": list(found["steps"]), "n": list(found["steps"].values())}
+    measured = measured._replace(notes=notes, tables={**measured.tables, "steps": steps})
+    settings = {"limit": f"{limit.most} detections of each {limit.of}"}
+    return replace(given.scored(name, measured, {"engine": found["engine"]}), settings=settings), found
+
+
+def federated_average_precision(
+    truth: GroundTruth, detections: Detections, limit: Limit, frequency: Sequence[str], *, engine: Engine | None = None
+) -> dict[str, Any]:
+    """Return the thirteen numbers of LVIS AP, or of Fixed AP where the limit is one of each class.
+
+    Parameters
+    ----------
+    truth : GroundTruth
+        With `GroundTruth.federated`.
+    detections : Detections
+        A negative label is a class that the truth lacks.
+    limit : Limit
+        300 an image is LVIS's, 10,000 a class Fixed AP's.
+    frequency : sequence of str, length K
+        ``r``, ``c``, ``f``, or ``""`` of each class.
+    engine : {"hotcoco", "pycocotools", "both"}, optional
+
+    Returns
+    -------
+    dict
+        `curation.evaluation.federated.KEYS` as fractions of 1, None where undefined; ``steps``, how many detections
+        each step left; and ``per_class``, ``undefined``, ``engine`` and counts as of `coco_average_precision`.
+
+    Raises
+    ------
+    EvaluationError
+        The truth is not federated.
+    MissingExtraError, EngineDisagreementError, UsageError
+        As `coco_average_precision`.
+    """
+    chosen = _choose(engine)
+    left = counted(truth, detections, limit)
+    letters = np.array(frequency, object)
+    found = _run(
+        chosen,
+        *labelled(left.truth, left.detections),
+        lambda numbers, places: thirteen(*numbers, letters[places].tolist()),
+    )
+    result: dict[str, Any] = dict(zip(KEYS, map(_defined, found.statistics.tolist()), strict=True))
+    result |= {
+        "engine": chosen,
+        "n_images": truth.n_images,
+        "n_objects": left.steps["truths_at_iou_50"],
+        "steps": left.steps,
+    }
+    result["per_class"] = per_class = _per_class(truth.classes, found)
+    empty = {name: "no object of this class counts" for name, ap in per_class.items() if ap is None}
+    result["undefined"] = empty if any(frequency) else empty | NO_FREQUENCY
+    result["decided_by_order"] = coco_decided_by_order(left.truth, left.detections)
+    if found.difference is not None:
+        result["largest_difference"] = found.difference
+    return result
+
+
+def _measured(found: Mapping[str, Any], keys: Iterable[str] = STATISTICS) -> Measured:
+    names, why = found["per_class"], found["undefined"]
     return Measured(
-        [Value(key, percent(found[key]), n=found["n_objects"], undefined=reasons.get(key, "")) for key in STATISTICS],
+        [Value(key, percent(found[key]), n=found["n_objects"], undefined=why.get(key, "")) for key in keys],
         {
             "average_precision": {
                 "class": list(names),
                 "AP": list(map(percent, names.values())),
-                "undefined": [reasons.get(name, "") for name in names],
+                "undefined": [why.get(name, "") for name in names],
             }
         },
         decided_by_order=found["decided_by_order"],
@@ -215,10 +385,7 @@ def coco_average_precision(
     if found.difference is not None:
         result["largest_difference"] = found.difference
     result |= {name: _defined(value) for name, value in zip(STATISTICS, found.statistics, strict=True)}
-    per_class: dict[str, float | None] = dict.fromkeys(truth.classes)
-    for place, value in zip(found.places, found.precision.mean(axis=(0, 1)).tolist(), strict=True):
-        per_class[truth.classes[place]] = _defined(value)
-    result["per_class"] = per_class
+    result["per_class"] = per_class = _per_class(truth.classes, found)
     result["undefined"] = _reasons(result, per_class)
     result["decided_by_order"] = by_order.result()
     return result
@@ -314,8 +481,19 @@ def _choose(engine: Engine | None) -> Engine:
     return engine
 
 
+def _per_class(classes: Sequence[str], found: _Found) -> dict[str, float | None]:
+    per_class: dict[str, float | None] = dict.fromkeys(classes)
+    for place, value in zip(found.places, found.precision.mean(axis=(0, 1)).tolist(), strict=True):
+        per_class[classes[place]] = _defined(value)
+    return per_class
+
+
+Summary = Callable[[tuple[Floats, Floats], list[int]], Floats]
+"""Makes numbers of precision and recall without a limit, as `federated.thirteen` does, and of the places of classes."""
+
+
 class _Found(NamedTuple):
-    """The twelve numbers, precision of shape (10, 101, n) of n classes, and the largest difference of two engines."""
+    """The numbers, precision of shape (10, 101, n) of n classes, and the largest difference of two engines."""
 
     statistics: Floats
     places: list[int]
@@ -323,8 +501,8 @@ class _Found(NamedTuple):
     difference: float | None = None
 
 
-def _run(engine: Engine, truth: GroundTruth, detections: Detections) -> _Found:
-    """Return the numbers, -1 where undefined, of the classes that objects or detections have.
+def _run(engine: Engine, truth: GroundTruth, detections: Detections, summary: Summary | None = None) -> _Found:
+    """Return COCO's numbers, or those of a summary, -1 where undefined, of the classes that objects or detections have.
 
     Engines hold 12,120 numbers for each class that they are given, several times over.
     """
@@ -338,25 +516,38 @@ def _run(engine: Engine, truth: GroundTruth, detections: Detections) -> _Found:
     )
     if len(used) < len(truth.classes):
         truth, detections = of_classes(truth, detections, used)
-    statistics, precision = _engine_numbers("pycocotools" if engine == "both" else engine, truth, detections)
+    places = used.tolist()
+    statistics, precision = _engine_numbers(
+        "pycocotools" if engine == "both" else engine, truth, detections, places, summary
+    )
     difference = None
     if engine == "both":
-        other, others = _engine_numbers("hotcoco", truth, detections)
+        other, others = _engine_numbers("hotcoco", truth, detections, places, summary)
         means = (precision.mean(axis=(0, 1)), others.mean(axis=(0, 1)))
-        difference = _largest_difference(truth.classes, (statistics, means[0]), (other, means[1]))
-    return _Found(statistics, used.tolist(), precision, difference)
+        keys = KEYS if summary else tuple(STATISTICS)
+        difference = _largest_difference(truth.classes, (statistics, means[0]), (other, means[1]), keys)
+    return _Found(statistics, places, precision, difference)
 
 
-def _engine_numbers(engine: str, truth: GroundTruth, detections: Detections) -> tuple[Floats, Floats]:
-    """Return the twelve numbers, and the precision at each IoU, recall and class, -1 where undefined."""
+def _engine_numbers(
+    engine: str, truth: GroundTruth, detections: Detections, places: list[int], summary: Summary | None = None
+) -> tuple[Floats, Floats]:
+    """Return the numbers, and the precision at each IoU, recall and class, -1 where undefined."""
     with contextlib.redirect_stdout(io.StringIO()):
         evaluation = (_in_hotcoco if engine == "hotcoco" else _in_pycocotools)(truth, detections)
+        if summary:
+            evaluation.params.maxDets = [max(1, len(detections))]
         evaluation.evaluate()
         evaluation.accumulate()
-        evaluation.summarize()
-    # precision: IoU threshold, recall, class, area range (0: all), detections an image (-1: 100).
-    precision = np.asarray(evaluation.eval["precision"])[:, :, :, 0, -1]
-    return np.asarray(evaluation.stats, np.float64)[:12], precision
+        if not summary:
+            evaluation.summarize()
+    # precision: IoU threshold, recall, class, area range (0: all), detections an image (-1: the most).
+    every = np.asarray(evaluation.eval["precision"])[..., -1]
+    if summary:
+        numbers = summary((every, np.asarray(evaluation.eval["recall"])[..., -1]), places)
+    else:
+        numbers = np.asarray(evaluation.stats, np.float64)[:12]
+    return numbers, every[..., 0]
 
 
 def _in_hotcoco(truth: GroundTruth, detections: Detections) -> Any:
@@ -426,8 +617,13 @@ def _sizes(truth: GroundTruth, kept: Int64s) -> Floats:
     return np.where(np.isfinite(areas), areas, truth.boxes[kept, 2] * truth.boxes[kept, 3])
 
 
-def _largest_difference(classes: tuple[str, ...], first: tuple[Floats, Floats], second: tuple[Floats, Floats]) -> float:
-    names = [*STATISTICS, *(f"AP of {name}" for name in classes)]
+def _largest_difference(
+    classes: tuple[str, ...],
+    first: tuple[Floats, Floats],
+    second: tuple[Floats, Floats],
+    keys: tuple[str, ...] = tuple(STATISTICS),
+) -> float:
+    names = [*keys, *(f"AP of {name}" for name in classes)]
     one, two = np.concatenate(first), np.concatenate(second)
     difference = np.abs(one - two)
     worst = int(np.argmax(difference))
@@ -458,10 +654,10 @@ def _reasons(result: dict[str, Any], per_class: dict[str, float | None]) -> dict
 
 REPORT = Report(
     "coco",
-    MEASURES,
+    (*MEASURES, *federated.MEASURES, *SCORE_FREE_MEASURES),
     # 2: numbers are in %.
     algorithm=2,
-    files=("measures", "average_precision", "against"),
+    files=("measures", "average_precision", "against", "score_free", "steps"),
     places=(),
     tidy=(
         Tidy(
@@ -480,5 +676,7 @@ REPORT = Report(
             ),
             title="Against another evaluator, in %",
         ),
+        *SCORE_FREE_TABLES,
+        Tidy("steps", (Column("step"), Column("n", "count")), title="What each step of LVIS's rules leaves"),
     ),
 )

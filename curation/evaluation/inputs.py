@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, TypeVar
 
@@ -14,6 +14,8 @@ from curation.evaluation.measures import Measured, Scored
 from curation.evaluation.problem import (
     MOST_LISTED,
     ClassRoles,
+    Floats,
+    GroundTruth,
     Int64s,
     KnownClasses,
     classes_in_use,
@@ -23,8 +25,15 @@ from curation.evaluation.problem import (
     of_classes,
 )
 from curation.evaluation.problem import CategoryIds as CategoryIds
+from curation.evaluation.readers import (
+    ACCEPTED,
+    Accepted,
+    ReadDetections,
+    is_voc_results,
+    read_coco_results,
+    read_voc_results,
+)
 from curation.evaluation.readers import Policy as Policy
-from curation.evaluation.readers import ReadDetections, is_voc_results, read_coco_results, read_voc_results
 from curation.evaluation.result import stem_of, truth_digests
 from curation.evaluation.truth import Part, ground_truth, places_of
 from curation.manifest.added_boxes import AddedBoxes, BoxedImage, read_added_boxes, with_added_boxes
@@ -288,41 +297,81 @@ def require_manifest_for_ids(category_ids: CategoryIds | None, *, manifest: obje
         )
 
 
-def detections_of(path: Path, part: Part, policy: Policy, *, other: Part | None = None) -> ReadDetections:
+def detections_of(
+    path: Path, part: Part, policy: Policy, *, other: Part | None = None, accepted: Accepted = ACCEPTED
+) -> ReadDetections:
     """Return detections on a part, from COCO results or a folder of VOC results.
 
     Parameters
     ----------
     other : Part, optional
         Another part, to recognise detections that belong to it.
+    accepted : Accepted
+        Of COCO results.
     """
     if is_voc_results(path):
         return read_voc_results(path, part.truth, policy)
-    return read_coco_results(path, part.truth, policy, others=None if other is None else other.truth.image_numbers)
+    others = None if other is None else other.truth.image_numbers
+    return read_coco_results(path, part.truth, policy, others=others, accepted=accepted)
 
 
 @dataclass(frozen=True, slots=True)
 class OnePart:
-    """Truth and detections of an evaluation without parts, and what the numbers rest on."""
+    """Truth and detections of an evaluation without parts, and what the numbers rest on.
+
+    Attributes
+    ----------
+    part : Part
+    read : ReadDetections
+    about : dict
+    notes : tuple of str
+    frequencies : dict of str to str
+        How often training images show each class, where the truth states it.
+    form : str
+        Of the boxes in the file of detections.
+    """
 
     part: Part
     read: ReadDetections
     about: dict[str, Any]
     notes: tuple[str, ...] = ()
+    frequencies: dict[str, str] = field(default_factory=dict)
+    form: str = ACCEPTED.boxes
 
     @classmethod
-    def of(cls, truth: Truth, detections: Path, *, classes: Path | None, reading: Reading, policy: Policy) -> OnePart:
-        """Read them."""
+    def of(
+        cls,
+        truth: Truth,
+        detections: Path,
+        *,
+        classes: Path | None,
+        reading: Reading,
+        policy: Policy,
+        accepted: Accepted = ACCEPTED,
+    ) -> OnePart:
+        """Read them; `accepted` says what a variant reads that others refuse."""
         with stage("reading ground truth"):
             source = reading.open(truth)
             known = known_classes(source, classes=classes)
+            frequencies = dict(zip(source.categories.names, source.categories.frequencies, strict=False))
             source, notes = reading.boxed(source)
             part = ground_truth(source, known, reading.images_of(source))
         with stage("reading detections"):
-            read = detections_of(detections, part, reading.policy_of(policy))
-        [(part, read)], unlisted = classes_listed([(part, read)])
+            if accepted.scoreless or accepted.boxes != ACCEPTED.boxes:
+                accepted = accepted._replace(sizes=_sizes(source, part.truth))
+            read = detections_of(detections, part, reading.policy_of(policy), accepted=accepted)
+        unlisted: list[str] = []
+        if (read.detections.label >= 0).all():
+            [(part, read)], unlisted = classes_listed([(part, read)])
         inputs = {"test": {"truth": part.file, "detections": read.file}}
-        return cls(part, read, about(known, inputs, option_files={"classes": classes}), (*notes, *unlisted))
+        return cls(
+            part,
+            read,
+            about(known, inputs, option_files={"classes": classes}),
+            (*notes, *unlisted),
+            frequencies,
+            accepted.boxes,
+        )
 
     def scored(self, variant: str, found: Measured, operating_point: dict[str, str]) -> Scored:
         """Return what was measured with what tells whether another result is comparable."""
@@ -335,6 +384,14 @@ class OnePart:
             operating_point=operating_point,
             found=found,
         )
+
+
+def _sizes(source: Source, truth: GroundTruth) -> Floats:
+    """Return width and height of the images of a truth, NaN where unstated."""
+    place = {name: position for position, name in enumerate(source.image_ids.tolist())}
+    rows = [place[name] for name in truth.image_ids]
+    sizes = np.stack([source.images.widths, source.images.heights], axis=1)[rows].astype(np.float64)
+    return np.where(sizes > 0, sizes, np.nan)
 
 
 def classes_listed(

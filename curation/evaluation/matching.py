@@ -142,14 +142,14 @@ def _best_free(
     """
     strict = rules.strict
     pairs = overlapping_pairs(truth, detections, same_class=True, mask=positive, iou_threshold=least, strict=strict)
-    taken, iou = _first_come(pairs, detections.scores, len(truth.label))
+    taken, iou = first_come(pairs, detections.scores, len(truth.label))
     outcome = np.zeros(len(detections), np.int8)
-    outcome[_covering(truth, detections, ~positive, least)] = -1
+    outcome[covering(truth, detections, ~positive, least)] = -1
     outcome[taken >= 0] = 1
     return Matches(outcome, taken, iou, counts, taken)
 
 
-def _first_come(pairs: OverlappingPairs, scores: Floats, n_objects: int) -> tuple[Int32s, Floats]:
+def first_come(pairs: OverlappingPairs, scores: Floats, n_objects: int) -> tuple[Int32s, Floats]:
     """Return the object of each detection when they choose one after the other, by falling score, and their IoU.
 
     All choose at once and the highest-ranked candidate of an object keeps it, until none is turned away: objects agree
@@ -179,7 +179,7 @@ def _first_come(pairs: OverlappingPairs, scores: Floats, n_objects: int) -> tupl
     return taken, iou
 
 
-def _covering(truth: GroundTruth, detections: Detections, ignored: Bools, least: float) -> Int64s:
+def covering(truth: GroundTruth, detections: Detections, ignored: Bools, least: float) -> Int64s:
     """Return the detections of whose area such a share, or more, lies in an ignored object of their class."""
     pairs = overlapping_pairs(truth, detections, same_class=True, mask=ignored, iou_threshold=0, strict=True)
     boxes = detections.boxes[pairs.row]

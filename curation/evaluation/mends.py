@@ -149,8 +149,7 @@ def parse(mends: Sequence[str]) -> dict[str, str]:
 
 def _is_value(key: str, value: str) -> bool:
     if key == "boxes":
-        layout, _, unit = value.partition(":")
-        return layout in LAYOUTS and (not unit or bool(_UNIT.match(unit)))
+        return is_form(value)
     if key in ("image_ids", "category_ids"):
         words = VALUES[key].replace("(", " ").replace(",", " ").split()
         named = value in {
@@ -167,6 +166,12 @@ def _is_value(key: str, value: str) -> bool:
         }
         return (named and value in words) or bool(_SHIFT.match(value)) or (key[0] == "c" and bool(_PAIRS.match(value)))
     return value in VALUES[key].split(", ")
+
+
+def is_form(value: str) -> bool:
+    """Return whether a text is a form of boxes, ``LAYOUT`` or ``LAYOUT:UNIT``."""
+    layout, _, unit = value.partition(":")
+    return layout in LAYOUTS and (not unit or bool(_UNIT.match(unit)))
 
 
 def image_map(value: str, truth: Objects) -> Mapped:

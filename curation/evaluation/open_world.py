@@ -53,7 +53,7 @@ from curation.evaluation.problem import (
     tasks_of_file,
     tasks_of_manifest,
 )
-from curation.evaluation.readers import ReadDetections, read_task_detections
+from curation.evaluation.readers import Accepted, ReadDetections, read_task_detections
 from curation.evaluation.result import Column, Figure, Report, Result, Scored, Tidy, stem_of, truth_digests
 from curation.evaluation.truth import REPEATS, Repeats, TaskTruth, read_image_list, task_truth
 from curation.evaluation.variants import Rules, offer, round_as_text, select
@@ -80,6 +80,12 @@ TEXT = Rules(
     impact_without_objects=True,
 )
 """What the codes share that write detections as VOC's text files: benchmarks make their variants of it."""
+SCORE_FREE = replace(
+    CLEAN,
+    name="score-free",
+    meaning=f"detections without scores, in file order: {CLEAN.meaning}; AP and wilderness impact are undefined",
+    scoreless=True,
+)
 GROUPS = {"both": ("previous", "current"), "prev": ("previous",), "cur": ("current",), "unknown": (UNKNOWN,)}
 """Roles of the classes that a mean is over."""
 DEFINITIONS: dict[str, str] = {
@@ -113,6 +119,7 @@ _WI = f"{_REVISITING}, equation 1; recall 0.8 as in the code of Towards Open Wor
 _AOSE = "Miller et al., ICRA 2018"
 _NO_UNKNOWN = "no unknown object counts in the task"
 _NO_CLASSES = "no such class has objects"
+_OF_SCORES = ("impact", "unknown_curve", "wilderness_points")
 _AT_THE_END = {
     "P50": ("precision", "TP / (TP + FP) over all detections of a class, 0 without any; mean over such classes"),
     "R50": ("recall", "TP / objects over all detections of a class; mean over classes with objects"),
@@ -356,6 +363,14 @@ def _measured(scene: TaskScene, rules: Rules) -> Measured:
     }
     values = [*_means(classes), *_unknown(found, one, classes, nothing), *_impact_values(impact, found)]
     kept = {name: table for name, table in tables.items() if name != "unknown_classes" or originals}
+    if rules.scoreless:
+        classes["AP"] = [None] * len(names)
+        kept = {name: kept[name] for name in kept if name not in _OF_SCORES}
+        reason = "it needs scores, which this variant passes over"
+        values = [
+            one._replace(value=None, undefined=reason) if one.measure.startswith(("mAP", "AP_", "WI")) else one
+            for one in values
+        ]
     return Measured(values, kept, list(_notes(truth, classes, counts, rules)), found.decided_by_order)
 
 
@@ -496,7 +511,7 @@ def _drawings(result: Result) -> Iterator[Figure]:
         tasks = {
             one.task: one.found
             for one in result.scored
-            if one.variant == variant and one.found is not None and one.found.value("num_unknown_gt")
+            if one.variant == variant and one.found.value("num_unknown_gt") and "impact" in one.found.tables
         }
         missing = "" if tasks else f"no figures for variant {variant}: no task has unknown objects"
         # One figure tells what is missing for both.
@@ -572,7 +587,7 @@ def evaluation_as(report: Report, variants: Iterable[Rules], notes: tuple[str, .
         images : Path, optional
             image list without a manifest: an id a line, repeats count
         variant : str or tuple of str
-            variant of the metrics
+            variant of the metrics; score-free, alone, for detections without scores
         repeats : {"error", "keep", "drop"}
             an image list that names an image twice: refuse it, count every line as the official code does, or take each
             image once
@@ -590,7 +605,8 @@ def evaluation_as(report: Report, variants: Iterable[Rules], notes: tuple[str, .
         UsageError, MissingFileError, EvaluationError, PredictionError
             Options do not fit together; a file is not there, or does not hold what it should.
         """
-        rules = select(known, variant)
+        scoreless = variant in (SCORE_FREE.name, (SCORE_FREE.name,))
+        rules = (SCORE_FREE,) if scoreless else select(known, variant)
         _check(manifest, classes, images, part, task)
         require_manifest_for_ids(category_ids, manifest=manifest, classes=classes)
         taken = load_manifest(manifest) if isinstance(manifest, str) else manifest
@@ -609,7 +625,11 @@ def evaluation_as(report: Report, variants: Iterable[Rules], notes: tuple[str, .
             source, remarks = reading.boxed(source, taken, lines)
             told += remarks
             found = task_truth(source, numbers, lines, repeats=repeats)
-            read = read_task_detections(files[numbers.name], found, source, reading.policy_of(policy))
+            read = read_task_detections(
+                files[numbers.name], found, source, reading.policy_of(policy), accepted=Accepted(scoreless=scoreless)
+            )
+            if scoreless:
+                read = replace(read, detections=read.detections.unscored())
             inputs[numbers.name] = found, read
         facts = _about(taken, part, inputs, rules, repeats, {"classes": classes, "images": images})
         scored = [
@@ -639,7 +659,7 @@ def evaluation_as(report: Report, variants: Iterable[Rules], notes: tuple[str, .
             },
         )
 
-    offer(evaluate, known)
+    offer(evaluate, (*known, SCORE_FREE.name))
     return evaluate
 
 

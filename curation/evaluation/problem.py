@@ -136,6 +136,10 @@ class Detections:
         """Return some detections in the order of `rows`, without their background scores."""
         return Detections(self.image[rows], self.label[rows], self.boxes[rows], self.scores[rows])
 
+    def unscored(self) -> Detections:
+        """Return the detections with score 1 for all: their order is that of the file."""
+        return replace(self, scores=np.ones(len(self)))
+
 
 NO_DETECTIONS = Detections(np.empty(0, np.int32), np.empty(0, np.int32), np.empty((0, 4)), np.empty(0))
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from curation.canonical import sha256_of_lines
 from curation.errors import MissingFileError, PredictionError
 from curation.evaluation.diagnosis import doubt, stray_hint
 from curation.evaluation.input_order import equal_rows
+from curation.evaluation.mends import LAYOUTS, VALUES, boxes_in_pixels
 from curation.evaluation.problem import (
     MAX_COORDINATE,
     UNKNOWN,
@@ -39,6 +40,10 @@ Name = TypeVar("Name")
 _SHOWN = 80
 _UNKNOWN = -1
 SWAPPED = "all of them are in the other part: are the closed and the wilderness file swapped?"
+NO_SCORES = (
+    "--variant score-free of `curation evaluate coco` and `owod` reads detections without scores: AP needs scores, and "
+    "giving every box the same one picks one AP of many by the order of the file"
+)
 CALLED_UNKNOWN = "left out: detections called unknown, which no measure of known classes counts"
 
 
@@ -60,6 +65,33 @@ class Policy:
     stray: Stray = "error"
     negative_sizes: Boxes = "error"
     any_scores: bool = False
+
+
+class Accepted(NamedTuple):
+    """What a variant reads that all others refuse, and the form of the file's boxes.
+
+    Attributes
+    ----------
+    scoreless : bool
+        Detections without scores: theirs are NaN.
+    other_classes : bool
+        Detections of classes that a federated truth lacks, each such class with its own negative label.
+    folded : bool
+        Class names that differ in case and surrounding blanks alone, and any other class: it has a negative label.
+    boxes : str
+        ``LAYOUT`` or ``LAYOUT:UNIT`` of `curation.evaluation.mends`.
+    sizes : ndarray of float64, shape (n, 2), or None
+        Width and height of the truth's images, NaN where unstated: boxes are held against them.
+    """
+
+    scoreless: bool = False
+    other_classes: bool = False
+    folded: bool = False
+    boxes: str = LAYOUTS[0]
+    sizes: Floats | None = None
+
+
+ACCEPTED = Accepted()
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +155,12 @@ class RawColumns:
 
 
 def read_coco_results(
-    path: Path, truth: GroundTruth, policy: Policy | None = None, *, others: Int64s | None = None
+    path: Path,
+    truth: GroundTruth,
+    policy: Policy | None = None,
+    *,
+    others: Int64s | None = None,
+    accepted: Accepted = ACCEPTED,
 ) -> ReadDetections:
     """Return the detections of a COCO results file: records of ``image_id``, class, ``bbox`` and ``score``.
 
@@ -139,6 +176,7 @@ def read_coco_results(
     policy : Policy, optional
     others : ndarray of int64, optional
         Image numbers of the other part, ascending: only to recognise swapped files.
+    accepted : Accepted
 
     Raises
     ------
@@ -149,7 +187,14 @@ def read_coco_results(
         finite, of negative size or beyond any image, a score that is not finite or outside [0, 1], or (unless dropped)
         an image that is not in the ground truth. The message names the record.
     """
-    return _read_json(path, truth, policy or Policy(), lambda one, columns: _labels(one, columns, truth), others=others)
+    return _read_json(
+        path,
+        truth,
+        policy or Policy(),
+        lambda one, columns: _labels(one, columns, truth, accepted),
+        others=others,
+        accepted=accepted,
+    )
 
 
 def _read_json(
@@ -160,13 +205,16 @@ def _read_json(
     *,
     uncounted: str = CALLED_UNKNOWN,
     others: Int64s | None = None,
+    accepted: Accepted = ACCEPTED,
 ) -> ReadDetections:
     """Return the detections of a COCO results file; those whose label is `_UNKNOWN` are left out and counted."""
     file, records = read_records(path)
     columns = RawColumns(records.boxes, records.scores, str(path), "record", 0, records.background)
     label = labels_of(records, columns)
-    negative = check_values(columns, policy)
     ids = records.image_ids
+    if accepted.sizes is not None:
+        columns = _in_pixels(columns, *locate(ids, truth, columns), accepted.boxes, accepted.sizes)
+    negative = check_values(columns, policy, scoreless=accepted.scoreless)
     position, found = locate(ids, truth, columns)
     if not found.all() and policy.stray == "error":
         strays = [ids[row] for row in np.flatnonzero(~found).tolist()]
@@ -175,21 +223,49 @@ def _read_json(
         hint = SWAPPED if swapped else stray_hint(ids.tolist() if isinstance(ids, np.ndarray) else ids, truth)
         raise stray_error(columns, found, f"image_id {strays[0]!s:.80}", truth, hint)
     counts = report(stray=int((~found).sum()), negative=negative)
-    if left_out := int((found & (label < 0)).sum()):
+    if left_out := int((found & (label == _UNKNOWN)).sum()):
         counts = {uncounted: left_out, **counts}
-    kept = take_rows(columns, position, label, found & (label >= 0))
+    kept = take_rows(columns, position, label, found & (label != _UNKNOWN))
     doubtful = doubt(records, np.where(found, position, -1).astype(np.int32), label, truth)
     return ReadDetections(kept, path.name, file.sha256, len(records), counts, doubt=doubtful)
 
 
-def _labels(records: Records, columns: RawColumns, truth: GroundTruth) -> Int32s:
+def _in_pixels(columns: RawColumns, position: Int32s, found: Bools, form: str, sizes: Floats) -> RawColumns:
+    """Return columns with boxes as ``x, y, w, h`` in pixels; refuse a form under which most leave their images."""
+    of_image = np.where(found[:, None], sizes[position], np.nan)
+    boxes = boxes_in_pixels(columns.boxes, form, np.where(found[:, None], of_image, 1.0))
+    lost = found & ~np.isfinite(boxes).all(axis=1)
+    beyond = (boxes[:, :2] < -1) | (boxes[:, :2] + boxes[:, 2:] > of_image + 1) | (boxes[:, 2:] < 0)
+    told, outside = np.isfinite(of_image).all(axis=1), beyond.any(axis=1)
+    if lost.any() or 2 * int((told & outside).sum()) > int(told.sum()):
+        row = int(np.argmax(lost if lost.any() else told & outside))
+        raise PredictionError(
+            "The truth does not state the size of an image" if lost.any() else "Most boxes reach beyond their images",
+            where=columns.place(row),
+            expected=f"boxes as {form}, one form for the whole file, held against the width and height of the images",
+            found=f"{columns.boxes[row].tolist()} on an image of {of_image[row].tolist()} pixels",
+            hint=f"--set boxes=FORM, FORM being {VALUES['boxes']}; curation inspect TRUTH --detections FILE finds it",
+        )
+    return replace(columns, boxes=boxes)
+
+
+def _labels(records: Records, columns: RawColumns, truth: GroundTruth, accepted: Accepted) -> Int32s:
     """Return the position of each detection's class, `_UNKNOWN` where it is called unknown."""
     table: dict[int | str | None, int] = dict.fromkeys((*truth.unknown_numbers, UNKNOWN), _UNKNOWN)
     # Of a million classes few are detected.
     names, used = set(records.categories), records.used_ids
     table |= {name: place for place, name in enumerate(truth.classes) if name in names}
     table |= {number: place for place, number in enumerate(truth.class_numbers) if number in used}
+    if accepted.folded:
+        own = {name.strip().lower(): place for place, name in enumerate(truth.classes)}
+        table |= {name: own[key] for name in names if name and (key := name.strip().lower()) in own}
     label = records.labels(table)
+    strange = np.flatnonzero(label == STRANGE)
+    if accepted.folded or (accepted.other_classes and truth.federated is not None and (label >= 0).any()):
+        others: dict[str, int] = {}
+        label[strange] = [
+            DISAGREEING - 1 - others.setdefault(records.named(row), len(others)) for row in strange.tolist()
+        ]
     _require_classes(
         records,
         label,
@@ -213,7 +289,7 @@ def _require_classes(
     task: str = "",
 ) -> None:
     """Refuse detections whose label is below `least`: of no class that is known here, or unknown in the task."""
-    refused = labels < least
+    refused = (labels < least) & (labels >= DISAGREEING)
     if not refused.any():
         return
     row = int(np.argmax(refused))
@@ -254,8 +330,14 @@ def other_numbering(used: Collection[int], other: Collection[int], *, from_truth
     return f"all ids of the file are ids of {whose}: --category-ids {option} reads them so"
 
 
-def check_values(columns: RawColumns, policy: Policy) -> int:
-    """Raise `PredictionError` at the first unusable box or score; return how many negative sizes were set to 0."""
+def check_values(columns: RawColumns, policy: Policy, *, scoreless: bool = False) -> int:
+    """Raise `PredictionError` at the first unusable box or score; return how many negative sizes were set to 0.
+
+    Parameters
+    ----------
+    scoreless : bool
+        Whether a detection may be without a score.
+    """
     boxes, scores = columns.boxes, columns.scores
     usable = (np.abs(boxes) <= MAX_COORDINATE).all(axis=1)
     negative: Bools = np.asarray((boxes[:, 2:] < 0).any(axis=1))
@@ -273,7 +355,16 @@ def check_values(columns: RawColumns, policy: Policy) -> int:
             else None,
         )
     boxes[negative, 2:] = np.maximum(boxes[negative, 2:], 0)
-    in_range = np.isfinite(scores) if policy.any_scores else (scores >= 0) & (scores <= 1)
+    missing = np.isnan(scores)
+    if missing.any() and not scoreless:
+        raise PredictionError(
+            "A detection has no score",
+            where=columns.place(int(np.argmax(missing))),
+            expected='"score": a number',
+            found=f"{int(missing.sum())} of {len(scores)} detections without one",
+            hint=NO_SCORES,
+        )
+    in_range = missing | (np.isfinite(scores) if policy.any_scores else (scores >= 0) & (scores <= 1))
     if not in_range.all():
         row = int(np.argmin(in_range))
         raise PredictionError(
@@ -511,7 +602,9 @@ def _line_error(path: Path, row: int, line: str) -> PredictionError:
     )
 
 
-def read_task_detections(path: Path, truth: TaskTruth, source: Source, policy: Policy | None = None) -> ReadDetections:
+def read_task_detections(
+    path: Path, truth: TaskTruth, source: Source, policy: Policy | None = None, *, accepted: Accepted = ACCEPTED
+) -> ReadDetections:
     """Return the detections of a task, each image's as often as its list names it.
 
     Parameters
@@ -523,6 +616,8 @@ def read_task_detections(path: Path, truth: TaskTruth, source: Source, policy: P
         The ground truth's source, for the category ids of classes that are unknown in the task.
     policy : Policy, optional
         ``stray="drop"`` also leaves out detections of classes that are unknown in the task, and counts them.
+    accepted : Accepted
+        Of COCO results.
 
     Returns
     -------
@@ -547,6 +642,7 @@ def read_task_detections(path: Path, truth: TaskTruth, source: Source, policy: P
             policy,
             lambda records, columns: _task_labels(records, columns, truth, source, policy),
             uncounted="left out: detections of classes that are unknown in this task",
+            accepted=accepted,
         )
     return _once_a_line(read, truth)
 

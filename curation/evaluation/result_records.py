@@ -38,7 +38,7 @@ class Row(msgspec.Struct, gc=False):
 
     image_id: Int64 | str
     bbox: tuple[float, float, float, float]
-    score: float
+    score: float | None = None
     category_id: Int64 | None = None
     category: str | None = None
     background_score: float | None = None
@@ -65,6 +65,7 @@ class Records:
         Empty where no record names its class.
     boxes : ndarray of float64, shape (n, 4)
     scores : ndarray of float64, shape (n,)
+        NaN where a record has none.
     background : ndarray of float64, shape (n,), or None
     """
 

@@ -69,6 +69,8 @@ class Rules:
         is nearer than the first), or leaves it out.
     added_objects : float
         What recalls add to the objects that they divide by.
+    scoreless : bool
+        Whether scores are passed over: detections come in input order, and what needs scores is undefined.
     """
 
     name: str
@@ -89,6 +91,7 @@ class Rules:
     box_offset: int = 0
     impact_without_objects: bool = False
     added_objects: float = 0.0
+    scoreless: bool = False
 
     def __post_init__(self) -> None:
         """Refuse a treatment of difficult objects that does not exist: it is an option of commands.

@@ -29,7 +29,7 @@ from curation.errors import CurationError
 from curation.sources.source import Images, Objects, Source, texts
 from curation.storage import remove_abandoned, replacing, write_bytes
 
-READER_VERSION = 5
+READER_VERSION = 6
 """Raised whenever a reader gives other columns for the same bytes, so that older files are not used."""
 
 _TEXTS = ("images.file_names", "objects.original")

@@ -141,6 +141,7 @@ class CategoryRecord(msgspec.Struct, gc=False):
     id: _Id
     name: _Text
     supercategory: _Text = ""
+    frequency: _Text = ""
 
 
 class Instances(msgspec.Struct, gc=False):
@@ -275,7 +276,9 @@ def _categories(records: list[CategoryRecord], name: str) -> tuple[Categories, I
     names = tuple(record.name for record in records)
     check_unique(names, "category name", where)
     numbers: Any = range(1, len(ids) + 1) if isinstance(ids, list) else (record.id for record in records)
-    return Categories(tuple(numbers), names, tuple(record.supercategory for record in records)), ids
+    frequencies = tuple(record.frequency for record in records)
+    supercategories = tuple(record.supercategory for record in records)
+    return Categories(tuple(numbers), names, supercategories, frequencies=frequencies * any(frequencies)), ids
 
 
 def _images(records: list[ImageRecord], name: str, dataset: str, space: str) -> tuple[Images, Ids]:

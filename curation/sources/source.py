@@ -116,6 +116,8 @@ class Categories:
         Names as the file writes them; ``""`` where a supercategory is absent.
     keys : tuple of str
         What the dataset itself tells its classes apart by (Open Images: ``/m/0jbk``); empty where that is the name.
+    frequencies : tuple of str
+        How often its training images show each class (LVIS: ``r``, ``c``, ``f``); empty where the file does not say.
     """
 
     __repr__ = short_repr
@@ -124,6 +126,7 @@ class Categories:
     names: tuple[str, ...]
     supercategories: tuple[str, ...]
     keys: tuple[str, ...] = ()
+    frequencies: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.names)
