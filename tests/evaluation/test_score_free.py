@@ -188,7 +188,11 @@ def test_presence_asks_only_whether_the_class_is_in_the_image(tmp_path: Path) ->
 
 def test_one_form_of_boxes_is_declared_and_held_against_the_sizes(tmp_path: Path) -> None:
     truth = small([40, 20, 200, 100])
-    forms = {"xyxy": [40, 20, 240, 120], "xyxy:0-1000": [100, 100, 600, 600], "cxcywh:0-1": [0.35, 0.35, 0.5, 0.5]}
+    forms: dict[str, list[float]] = {
+        "xyxy": [40, 20, 240, 120],
+        "xyxy:0-1000": [100, 100, 600, 600],
+        "cxcywh:0-1": [0.35, 0.35, 0.5, 0.5],
+    }
     for form, box in forms.items():
         files = written(tmp_path, truth, [box_of(box)])
         result = curation.evaluate("coco", **files, variant="score-free", boxes=form)
