@@ -56,7 +56,7 @@ def drawn(seed: int, n_classes: int, n_images: int, per_image: int) -> tuple[dic
     return truth, results
 
 
-def assert_numbers(result: Any, variant: str, expected: dict[str, float | None], names: dict[int, str]) -> None:
+def assert_numbers(result: Any, variant: str, expected: dict[str, Any], names: dict[int, str]) -> None:
     measured = {row.measure: row for row in result.measures[result.measures.variant == variant].itertuples()}
     for key in KEYS:
         value = measured[key].value
@@ -129,7 +129,7 @@ def test_1203_classes_equal_the_reference_and_hotcoco(tmp_path: Path) -> None:
     steps = result.table("steps").set_index(["variant", "step"])["n"]
     assert steps["lvis", "detections_within_the_limit"] < len(results)
     assert_numbers(evaluated(tmp_path, truth, results, variant="lvis", image_limit=20), "lvis", expected, names)
-    fixed = numbers(truth, results, limit=10_000, of="category_id")
+    fixed: dict[str, Any] = numbers(truth, results, limit=10_000, of="category_id")
     assert result["lvis-fixed/AP"] == pytest.approx(100 * fixed["AP"], abs=1e-9)
     hotcoco = pytest.importorskip("hotcoco", reason="hotcoco is not installed")
     # hotcoco keeps detections and objects without area, and reads no `ignore`.
