@@ -20,7 +20,7 @@ import numpy as np
 from curation.arguments import shown
 from curation.errors import EngineDisagreementError, EvaluationError, MissingExtraError, UsageError
 from curation.evaluation.input_order import count_tie_sensitive
-from curation.evaluation.inputs import POLICY, READING, OnePart, Policy, Reading, Truth
+from curation.evaluation.inputs import LISTED, POLICY, READING, Listed, OnePart, Policy, Reading, Truth
 from curation.evaluation.matching import overlapping_pairs
 from curation.evaluation.measures import Measure, Measured, Value, definitions, percent
 from curation.evaluation.problem import Detections, Floats, GroundTruth, Int64s, classes_in_use, of_classes
@@ -83,6 +83,7 @@ def evaluate(
     classes: Path | None = None,
     reading: Reading = READING,
     policy: Policy = POLICY,
+    listed: Listed = LISTED,
     engine: Engine | None = None,
     against: Annotated[Any, Path] = None,
 ) -> Result:
@@ -99,6 +100,7 @@ def evaluate(
         {"known": [...], "unknown": [...]}; the categories of the truth by default
     reading : Reading
     policy : Policy
+    listed : Listed
     engine : {"hotcoco", "pycocotools", "both"}, optional
         default: hotcoco where installed
     against : Path, mapping or sequence, optional
@@ -112,7 +114,7 @@ def evaluate(
     MissingExtraError, EngineDisagreementError, UsageError
         As `coco_average_precision`.
     """
-    given = OnePart.of(truth, detections, classes=classes, reading=reading, policy=policy)
+    given = OnePart.of(truth, detections, classes=classes, reading=reading, policy=policy, listed=listed)
     known = given.part.truth
     with stage("COCO evaluation"):
         found = coco_average_precision(known, given.read.detections, engine=engine)

@@ -30,8 +30,8 @@ _NEEDED = ("image_id", "score", "bbox", *_BOX)
 _EXACT = 2**53
 _KINDS = "a path, a COCO dictionary, a DataFrame or list of boxes, a FiftyOne dataset or view, or a Source"
 _DETECTIONS = (
-    "a path, a list of COCO results, a FiftyOne view with predictions, or a DataFrame: image_id, category_id, score, "
-    "bbox or x, y, w, h"
+    "a path, a list of COCO results, a FiftyOne view with predictions, a DataFrame: image_id, category_id, score, bbox "
+    "or x, y, w, h; or by image id what supervision, Ultralytics or torchmetrics have of an image"
 )
 
 
