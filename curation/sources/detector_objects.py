@@ -21,7 +21,7 @@ _FORMS = (
 def is_by_image(given: Any) -> bool:
     """Return whether something holds the detections of each image: of a mapping, keys are the ids of images."""
     if isinstance(given, Mapping):
-        return bool(given) and all(_is_of_image(one) for one in given.values())
+        return any(map(_is_of_image, given.values()))
     return _is_object(given) or (
         isinstance(given, Sequence) and not isinstance(given, str) and any(map(_is_object, given))
     )
@@ -76,6 +76,8 @@ def _row(image: Any, one: Any, where: str) -> dict[str, Any]:
             "Nothing says of which image detections are", where=where, expected=_FORMS, found=shown(one),
             hint="dict(zip(image_ids, detections)): the ids of the truth, or the stems of its files",
         )  # fmt: skip
+    if not len(_list(boxes, "boxes", where)):
+        scores = labels = []
     columns = {"boxes": boxes, "scores": scores, "labels": labels}
     return {"image_id": image} | {name: _list(column, name, where) for name, column in columns.items()}
 

@@ -379,6 +379,7 @@ def _boxes_of_image(row: Mapping[str, Any], named: Mapping[str, str], where: str
             where=where,
             expected=f"image_id, boxes of x1, y1, x2, y2 (pixels), and as many {', '.join(named)}",
             found=", ".join(f"{key}: {shown(one)}" for key, one in row.items())[:300],
+            hint=None if "image_id" in row else "detections by image id: dict(zip(image_ids, detections))",
         )
     rows = []
     for (x1, y1, x2, y2), *cells in zip(*columns, strict=True):

@@ -138,7 +138,7 @@ def read_yolo(path: Path, dataset: str, part: str, *, bad_boxes: BadBoxes = "err
             expected=f"such as {first}, for {len(photos):,} photos",
             hint="labels/ lies beside images/, and has the same folders and stems",
         )
-    natives = _natives(photos, namespace_of(dataset))
+    natives = [native_of(PurePosixPath(one).stem, namespace_of(dataset)) for one in photos]
     check_unique(natives, "stem", lambda row: photos[row])
     for native, photo in zip(natives, photos, strict=True):
         check_name(native, photo)
@@ -152,6 +152,9 @@ def read_yolo(path: Path, dataset: str, part: str, *, bad_boxes: BadBoxes = "err
     image = np.array([one for one, _, _ in lines], np.int32)
     objects = Objects.of(image, [int(values[0]) for _, _, values in lines], boxes * np.tile(sizes, 2)[image])
     kept, dropped = sound_objects(objects, bad_boxes, lambda row: lines[row][1])
+    listed = isinstance(stated.get(part), str) and str(stated[part]).endswith(".txt")
+    if not listed and (spare := _without_photo(root, labels)):
+        dropped = dropped | {"label files without a photo": spare}
     listing = "".join(f"{width} {height} {one}\n" for (width, height), one in zip(sizes, photos, strict=True)).encode()
     return Source.of(
         dataset,
@@ -242,8 +245,11 @@ def _label_of(photo: str) -> str:
     return str(PurePosixPath(*folders).with_suffix(".txt"))
 
 
-def _natives(photos: Sequence[str], namespace: str) -> list[str]:
-    return [native_of(PurePosixPath(one).stem, namespace) for one in photos]
+def _without_photo(root: Path, labels: Mapping[str, str]) -> int:
+    """Return how many label files have no photo, where their folder holds those of the part alone."""
+    folders = {PurePosixPath(one).parent for one in labels.values()}
+    held = {str(folder / one.name) for folder in folders for one in (root / folder).glob("*.txt")}
+    return len({one for one in held - {*labels.values()} if PurePosixPath(one).name != CLASS_NAMES})
 
 
 def _shown(photos: Sequence[str]) -> Iterator[str]:
