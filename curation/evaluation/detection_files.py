@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
@@ -83,30 +84,24 @@ def _yolo(path: Path, truth: GroundTruth) -> OtherFile:
     folder = path / "labels" if (path / "labels").is_dir() else path
     names_file = _data_yaml(folder, folder.absolute().parent)
     if names_file is None:
-        raise MissingFileError(
-            "Nothing names the classes of YOLO's label files",
-            where=str(path),
-            expected=f"{YAML_NAMES[0]} in {folder} or beside it",
-            hint="copy the data.yaml that the detector was trained with",
-        )
+        what, hint = "Nothing names the classes of YOLO's label files", "copy the data.yaml of the detector's training"
+        raise MissingFileError(what, where=str(path), expected=f"data.yaml in {folder} or beside it", hint=hint)
     classes = yolo_names(InputFile(names_file, kind="list of classes").data, str(names_file), PredictionError)
-    names = sorted(one.name for one in folder.glob("*.txt") if one.name != CLASS_NAMES)
-    if not names:
-        raise MissingFileError(
-            "There are no label files of YOLO", where=str(folder), expected="STEM.txt, one an image with detections"
-        )
-    files = SmallFiles(folder, [*names])
-    rows: list[Sequence[float]] = []
-    places: list[tuple[str, int]] = []
-    for name, data in files.data.items():
-        for number, line in label_lines(data, str(folder / name), PredictionError, _LINE):
-            rows.append(line)
-            places.append((name, number))
+    held = sorted(one.name for one in folder.glob("*.txt") if one.name != CLASS_NAMES)
+    if not held:
+        expected = "STEM.txt, one an image with detections"
+        raise MissingFileError("There are no label files of YOLO", where=str(folder), expected=expected)
+    files = SmallFiles(folder, held)
+    lines = [
+        (name, number, values)
+        for name, data in files.data.items()
+        for number, values in label_lines(data, str(folder / name), PredictionError, _LINE)
+    ]
 
     def place(row: int) -> str:
-        return f"{folder / places[row][0]}: line {places[row][1]}"
+        return f"{folder / lines[row][0]}: line {lines[row][1]}"
 
-    for row, line in enumerate(rows):
+    for row, (*_, line) in enumerate(lines):
         if len(line) != _FIELDS or not 0 <= line[0] < len(classes):
             raise PredictionError(
                 "A line of a label file is no detection",
@@ -115,14 +110,13 @@ def _yolo(path: Path, truth: GroundTruth) -> OtherFile:
                 found=" ".join(f"{one:g}" for one in line)[:100],
                 hint="no confidence: Ultralytics writes it with save_conf=True" if len(line) == _FIELDS - 1 else None,
             )
-    values = np.array(rows, np.float64).reshape(-1, _FIELDS)
-    stems = [PurePosixPath(name).stem for name, _ in places]
+    values = np.array([line for *_, line in lines], np.float64).reshape(-1, _FIELDS)
+    stems = [PurePosixPath(name).stem for name, *_ in lines]
     boxes = _in_pixels(values[:, 1:5], stems, truth, place)
-    records = Records(
-        _own_ids(stems, truth), [None] * len(rows), [classes[int(one)] for one in values[:, 0]], boxes, values[:, 5]
-    )
+    names: list[str | None] = [classes[int(one)] for one in values[:, 0]]
+    records = Records(_own_ids(stems, truth), [None] * len(lines), names, boxes, values[:, 5])
     read = {**files.data, names_file.name: InputFile(names_file).data}
-    return OtherFile(record_of_many("labels/*.txt", read, len(rows)), records, place)
+    return OtherFile(record_of_many("labels/*.txt", read, len(lines)), records, place)
 
 
 def _own_ids(stems: Sequence[str], truth: GroundTruth) -> list[int | str]:
@@ -134,11 +128,8 @@ def _own_ids(stems: Sequence[str], truth: GroundTruth) -> list[int | str]:
 
 def _by_stem(truth: GroundTruth) -> dict[str, int]:
     """Return the position of each image by its stem, where no other image has it."""
-    found = {stem: position for position, stem in enumerate(truth.image_stems)}
-    if len(found) < len(truth.image_stems):
-        twice = {one for position, one in enumerate(truth.image_stems) if found[one] != position}
-        found = {stem: position for stem, position in found.items() if stem not in twice}
-    return found
+    counts = Counter(truth.image_stems)
+    return {stem: position for position, stem in enumerate(truth.image_stems) if counts[stem] == 1}
 
 
 def _in_pixels(shares: Floats, stems: Sequence[str], truth: GroundTruth, place: Callable[[int], str]) -> Floats:
@@ -175,9 +166,9 @@ def _table(path: Path, truth: GroundTruth) -> OtherFile:
         return f"{path}: row {row + 2}"
 
     image, score = _column(table, _IMAGES, path), _column(table, ("score",), path)
-    numbers = [name for name in ("category_id",) if name in table]
     names = [name for name in ("category", "class") if name in table][:1]
-    if not numbers + names:
+    numbers = "category_id" in table
+    if not numbers and not names:
         raise _lacks(table, path)
     texts = table[image].unique()
     images = dict(zip(texts, _own_ids([_image(text) for text in texts], truth), strict=True))
@@ -192,12 +183,8 @@ def _table(path: Path, truth: GroundTruth) -> OtherFile:
             found=", ".join(sorted(strangers))[:100],
             hint="call the column category_id if the truth numbers its classes so",
         )
-    return OtherFile(
-        file,
-        Records([images[one] for one in table[image]], ids, categories, _boxes(table, path, place),
-                _floats(table, [score], place)[:, 0]),
-        place,
-    )  # fmt: skip
+    boxes, scores = _boxes(table, path, place), _floats(table, [score], place)[:, 0]
+    return OtherFile(file, Records([images[one] for one in table[image]], ids, categories, boxes, scores), place)
 
 
 def _image(text: str) -> str:
@@ -226,12 +213,8 @@ def _boxes(table: pd.DataFrame, path: Path, place: Callable[[int], str]) -> Floa
     if not found:
         raise _lacks(table, path)
     if len(found) > 1:
-        raise PredictionError(
-            "The table states boxes twice",
-            where=f"{path}: header",
-            expected="x, y, w, h, or bbox, or x1, y1, x2, y2",
-            found=" and ".join(", ".join(names) for names in found),
-        )
+        both = " and ".join(", ".join(names) for names in found)
+        raise PredictionError("The table states boxes twice", where=f"{path}: header", expected=_HEADER, found=both)
     [names] = found
     if names == ("bbox",):
         cells = table["bbox"].str.strip("[]() ").str.split(r"[,;\s]+", regex=True)
@@ -262,9 +245,8 @@ def _whole(column: pd.Series, place: Callable[[int], str]) -> list[int | None]:
     wrong = ~column.str.fullmatch(r"-?[0-9]{1,18}")
     if wrong.any():
         row = int(np.argmax(wrong))
-        raise _no_number(
-            "category_id", "a whole number, or the column category with names", column.iloc[row], place(row)
-        )
+        expected = "a whole number, or the column category with names"
+        raise _no_number("category_id", expected, column.iloc[row], place(row))
     return [int(one) for one in column]
 
 

@@ -100,8 +100,8 @@ def evaluate(
     truth : Path or Source
         COCO JSON, or a dataset root
     detections : Path
-        COCO results, as a JSON list or one record a line, or a folder of VOC results (comp4_det_test_CLASS.txt); may be
-        compressed by gzip
+        COCO results (a JSON list, or one record a line), a table (.csv), or a folder of label files of YOLO
+        (data.yaml, labels/STEM.txt) or of VOC results (comp4_det_test_CLASS.txt); may be compressed by gzip
     classes : Path, optional
         {"known": [...], "unknown": [...]}; the categories of the truth by default
     reading : Reading

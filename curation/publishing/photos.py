@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from curation.errors import ExportError
 from curation.manifest.manifest import Manifest
 from curation.publishing.formats.content import gather_images, slots_of_parts
 from curation.sources.photos import size_of_photo
@@ -30,7 +31,7 @@ def photo_sizes(
     ------
     MissingExtraError
         Pillow is not installed.
-    MissingFileError, DamagedFileError, PathEscapeError
+    MissingFileError, ExportError, PathEscapeError
         A photo is not there, is no image, or its name leads out of the folder.
     """
     from tqdm import tqdm
@@ -42,5 +43,5 @@ def photo_sizes(
     for place in tqdm(lacking, desc="photo sizes", unit=" photos", disable=None):
         root = roots.get(slots[images.slot[place]], roots.get(""))
         if root is not None:
-            sizes[place] = size_of_photo(inside(root, names[place]))
+            sizes[place] = size_of_photo(inside(root, names[place]), ExportError)
     return sizes

@@ -250,12 +250,9 @@ def _in_folder(folder: Path, dataset: str, part: str) -> tuple[Path, bool]:
     if instances.is_file():
         return instances, False
     if (folder / "labels").is_dir() and not (folder / "annotations").is_dir():
-        raise MissingFileError(
-            "The YOLO folder has no data.yaml, which names its classes and parts",
-            where=str(folder),
-            expected=" or ".join(str(folder / name) for name in YAML_NAMES),
-            hint="names: [cat, dog], and val: images/val (a folder of photos), as Ultralytics has them",
-        )
+        what, expected = ("The YOLO folder has no data.yaml, which names its classes", str(folder / YAML_NAMES[0]))
+        hint = "names: [cat, dog], and val: images/val (a folder of photos), as Ultralytics has them"
+        raise MissingFileError(what, where=str(folder), expected=expected, hint=hint)
     if family(dataset) != "coco":
         return locate_voc(folder, dataset).absolute(), True
     offered = parts_at(folder, dataset) if (folder / "annotations").is_dir() else ()

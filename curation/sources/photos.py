@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from curation.engines.places import files_below
-from curation.errors import DamagedFileError, MissingExtraError, MissingFileError
+from curation.errors import CurationError, DamagedFileError, MissingExtraError, MissingFileError
 from curation.storage import open_binary
 
 if TYPE_CHECKING:
@@ -218,14 +218,14 @@ def read_photo(path: Path) -> bytes:
     return data
 
 
-def size_of_photo(path: Path) -> tuple[int, int]:
+def size_of_photo(path: Path, error: type[CurationError] = DamagedFileError) -> tuple[int, int]:
     """Return the width and height that a photo's header states, of the pixels as stored.
 
     Raises
     ------
     MissingExtraError
         Pillow is not installed.
-    MissingFileError, DamagedFileError
+    MissingFileError, error
         It is not there, or no image.
     """
     try:
@@ -241,10 +241,12 @@ def size_of_photo(path: Path) -> tuple[int, int]:
             size: tuple[int, int] = photo.size
     except FileNotFoundError:
         raise MissingFileError(
-            "A photo does not exist", where=str(path), hint="--photos takes the folder that holds the photos themselves"
+            "A photo does not exist",
+            where=str(path),
+            hint="photos lie below the folder under the names that are listed",
         ) from None
-    except (UnidentifiedImageError, OSError, ValueError, SyntaxError) as error:
-        raise DamagedFileError("A photo cannot be read", where=str(path), found=str(error)[:200]) from None
+    except (UnidentifiedImageError, OSError, ValueError, SyntaxError) as found:
+        raise error("A photo cannot be read", where=str(path), found=str(found).partition(" <_io.")[0][:200]) from None
     finally:
         Image.MAX_IMAGE_PIXELS = limit
     return size

@@ -28,7 +28,7 @@ CLASS_NAMES = "classes.txt"
 _PARTS = ("train", "val", "test")
 _SUFFIXES = (*SUFFIXES, ".bmp", ".tif", ".tiff")
 _LINE = "class cx cy w h, or class and the corners of a polygon, in shares of the image, 0 to 1"
-_BOX_FIELDS = 5
+_BOX_FIELDS, _POLYGON_FIELDS = 5, 7
 _LONGEST_NUMBER = 64
 
 
@@ -50,12 +50,8 @@ def yolo_names(data: bytes, where: str, error: type[CurationError] = AnnotationF
     stated = safe_yaml(data, where, error).get("names")
     names = [stated.get(number) for number in range(len(stated))] if isinstance(stated, dict) else stated
     if not isinstance(names, list) or not names or not all(isinstance(one, str | int) for one in names):
-        raise error(
-            "The YAML does not name the classes",
-            where=where,
-            expected="names: a list, or a mapping of 0, 1, 2, … to a name each",
-            found=f"{stated!r:.100}",
-        )
+        expected = "names: a list, or a mapping of 0, 1, 2, … to a name each"
+        raise error("The YAML does not name the classes", where=where, expected=expected, found=f"{stated!r:.100}")
     texts = tuple(map(str, names))
     if len(set(texts)) < len(texts):
         twice = next(one for one in texts if texts.count(one) > 1)
@@ -76,12 +72,8 @@ def label_lines(
             if not all(map(math.isfinite, values)) or not values[0].is_integer():
                 raise ValueError
         except ValueError:
-            raise error(
-                "A line of a label file cannot be read",
-                where=f"{where}: line {number}",
-                expected=expected,
-                found=repr(line[:80]),
-            ) from None
+            what, found = "A line of a label file cannot be read", repr(line[:80])
+            raise error(what, where=f"{where}: line {number}", expected=expected, found=found) from None
         yield number, values
 
 
@@ -120,12 +112,8 @@ def read_yolo(path: Path, dataset: str, part: str, *, bad_boxes: BadBoxes = "err
     for name in names:
         check_label(name, str(named))
     if isinstance(count := stated.get("nc"), int) and count != len(names):
-        raise AnnotationFormatError(
-            "The YAML names another number of classes than it states",
-            where=str(named),
-            expected=f"nc: {count}",
-            found=f"{len(names)} names",
-        )
+        what, found = "The YAML names another number of classes than it states", f"{len(names)} names"
+        raise AnnotationFormatError(what, where=str(named), expected=f"nc: {count}", found=found)
     root = Path(os.path.normpath(named.absolute())).parent
     photos = _photos(stated, named, root, part)
     labels = {photo: _label_of(photo) for photo in photos}
@@ -197,12 +185,8 @@ def _photos(stated: Mapping[str, Any], named: Path, root: Path, part: str) -> li
             lines = [_below(root, line.removeprefix("./"), f"{place}: line {n}") for n, line in listed]
             found += [one.relative_to(root).as_posix() for one in lines]
     if not found:
-        raise MissingFileError(
-            f"There are no photos of part {part!r}",
-            where=f"{named}: {part}",
-            expected=f"files *{', *'.join(_SUFFIXES)}",
-            found=f"none below {value}"[:200],
-        )
+        what, expected = f"There are no photos of part {part!r}", f"files *{', *'.join(_SUFFIXES)}"
+        raise MissingFileError(what, where=f"{named}: {part}", expected=expected, found=f"none below {value}"[:200])
     return found
 
 
@@ -231,9 +215,8 @@ def _below(root: Path, name: str, where: str) -> Path:
     """Return a photo that a list names; links are followed, since of a photo the size alone is read."""
     found = Path(os.path.normpath(root / name))
     if not found.is_relative_to(root) or "\0" in name:
-        raise PathEscapeError(
-            "A path leads outside its folder", where=where, expected="a path below it", found=name[:200]
-        )
+        what = "A path leads outside its folder"
+        raise PathEscapeError(what, where=where, expected="a path below it", found=name[:200])
     return found
 
 
@@ -262,24 +245,22 @@ def _shown(photos: Sequence[str]) -> Iterator[str]:
 def _box(values: Sequence[float], n_classes: int, where: str) -> tuple[float, float, float, float]:
     """Return the box of a line as ``x, y, w, h`` in shares."""
     is_box, shares = len(values) == _BOX_FIELDS, values[1:]
-    hint = None
-    if len(values) == _BOX_FIELDS + 1:
-        hint = "a sixth number is a confidence: these are predictions, and go to --detections"
-    if not is_box and (len(values) < 7 or len(values) % 2 == 0):
+    wrong = ""
+    if not is_box and (len(values) < _POLYGON_FIELDS or len(values) % 2 == 0):
+        wrong = "has another number of values"
+    elif not 0 <= values[0] < n_classes:
+        wrong = f"is of a class that the YAML does not name, which are 0 to {n_classes - 1}"
+    elif not all(0 <= one <= 1 + 1e-6 for one in shares):
+        wrong = "is not in shares of the image"
+    if wrong:
+        confidence = "a sixth number is a confidence: these are predictions, and go to --detections"
         raise AnnotationFormatError(
-            "A line of a label file has another number of values", where=where, expected=_LINE,
-            found=f"{len(values)} values", hint=hint,
-        )  # fmt: skip
-    if not 0 <= values[0] < n_classes:
-        raise AnnotationFormatError(
-            "A label is of a class that the YAML does not name", where=where, expected=f"0 to {n_classes - 1}",
-            found=f"{values[0]:g}",
-        )  # fmt: skip
-    if not all(0 <= one <= 1 + 1e-6 for one in shares):
-        raise AnnotationFormatError(
-            "A box of a label file is not in shares of the image", where=where, expected=_LINE,
-            found=" ".join(f"{one:g}" for one in shares)[:100],
-        )  # fmt: skip
+            f"A line of a label file {wrong}",
+            where=where,
+            expected=_LINE,
+            found=" ".join(f"{one:g}" for one in values)[:100],
+            hint=confidence if len(values) == _BOX_FIELDS + 1 else None,
+        )
     if is_box:
         cx, cy, w, h = shares
         return cx - w / 2, cy - h / 2, w, h

@@ -158,7 +158,7 @@ def broken(root: Path, what: str) -> None:
         ("class", "0 to 1"),
         ("pixels", "shares of the image"),
         ("words", "c_3.txt: line 1"),
-        ("few", "3 values"),
+        ("few", "another number of values"),
         ("bytes", "not UTF-8"),
     ],
 )
