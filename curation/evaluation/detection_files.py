@@ -15,10 +15,9 @@ from curation.evaluation.problem import Floats, GroundTruth
 from curation.evaluation.result_records import Records
 from curation.input_files import InputFile
 from curation.sources.content import SmallFiles, record_of_many
-from curation.sources.published_list import YAML_NAMES
 from curation.sources.source import FileRecord
 from curation.sources.table import SUFFIXES, read_texts
-from curation.sources.yolo import CLASS_NAMES, label_lines, yolo_names
+from curation.sources.yolo import CLASS_NAMES, label_lines, yolo_file, yolo_names
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -73,16 +72,12 @@ def read_other_form(path: Path, truth: GroundTruth) -> OtherFile | None:
 
 def is_yolo_results(path: Path) -> bool:
     """Return whether a folder holds YOLO's label files: it has a ``data.yaml``, or is called or has ``labels``."""
-    return path.is_dir() and (path.name == "labels" or (path / "labels").is_dir() or _data_yaml(path) is not None)
-
-
-def _data_yaml(*folders: Path) -> Path | None:
-    return next((folder / name for folder in folders for name in YAML_NAMES if (folder / name).is_file()), None)
+    return path.is_dir() and (path.name == "labels" or (path / "labels").is_dir() or yolo_file(path) is not None)
 
 
 def _yolo(path: Path, truth: GroundTruth) -> OtherFile:
     folder = path / "labels" if (path / "labels").is_dir() else path
-    names_file = _data_yaml(folder, folder.absolute().parent)
+    names_file = yolo_file(folder) or yolo_file(folder.absolute().parent)
     if names_file is None:
         what, hint = "Nothing names the classes of YOLO's label files", "copy the data.yaml of the detector's training"
         raise MissingFileError(what, where=str(path), expected=f"data.yaml in {folder} or beside it", hint=hint)

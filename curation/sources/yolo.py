@@ -104,6 +104,8 @@ def read_yolo(path: Path, dataset: str, part: str, *, bad_boxes: BadBoxes = "err
     AnnotationFormatError, DuplicateIdError, BoxError
         A file is not what it should be; the error names the line.
     """
+    from tqdm import tqdm
+
     named = yolo_file(path)
     if named is None:
         raise MissingFileError("The folder holds no data.yaml", where=str(path), expected=" or ".join(YAML_NAMES))
@@ -119,18 +121,15 @@ def read_yolo(path: Path, dataset: str, part: str, *, bad_boxes: BadBoxes = "err
     labels = {photo: _label_of(photo) for photo in photos}
     files = SmallFiles(root, [one for one in labels.values() if (root / one).is_file()])
     if not files.data:
-        first = next(iter(labels.values()))
-        raise MissingFileError(
-            "No photo of the part has a label file",
-            where=str(named),
-            expected=f"such as {first}, for {len(photos):,} photos",
-            hint="labels/ lies beside images/, and has the same folders and stems",
-        )
+        expected = f"such as {next(iter(labels.values()))}, for {len(photos):,} photos"
+        hint = "labels/ lies beside images/, and has the same folders and stems"
+        raise MissingFileError("No photo of the part has a label file", where=str(named), expected=expected, hint=hint)
     natives = [native_of(PurePosixPath(one).stem, namespace_of(dataset)) for one in photos]
     check_unique(natives, "stem", lambda row: photos[row])
     for native, photo in zip(natives, photos, strict=True):
         check_name(native, photo)
-    sizes = np.array([size_of_photo(root / one) for one in _shown(photos)], np.int32).reshape(-1, 2)
+    shown = tqdm(photos, "photo sizes", leave=False, disable=None)
+    sizes = np.array([size_of_photo(root / one) for one in shown], np.int32).reshape(-1, 2)
     lines = [
         (image, f"{label}: line {number}", values)
         for image, label in enumerate(labels.values())
@@ -140,8 +139,7 @@ def read_yolo(path: Path, dataset: str, part: str, *, bad_boxes: BadBoxes = "err
     image = np.array([one for one, _, _ in lines], np.int32)
     objects = Objects.of(image, [int(values[0]) for _, _, values in lines], boxes * np.tile(sizes, 2)[image])
     kept, dropped = sound_objects(objects, bad_boxes, lambda row: lines[row][1])
-    listed = isinstance(stated.get(part), str) and str(stated[part]).endswith(".txt")
-    if not listed and (spare := _without_photo(root, labels)):
+    if ".txt" not in str(stated.get(part)) and (spare := _without_photo(root, labels)):
         dropped = dropped | {"label files without a photo": spare}
     listing = "".join(f"{width} {height} {one}\n" for (width, height), one in zip(sizes, photos, strict=True)).encode()
     return Source.of(
@@ -179,9 +177,8 @@ def _photos(stated: Mapping[str, Any], named: Path, root: Path, part: str) -> li
         if place.is_dir():
             found += [str(PurePosixPath(name) / one) for _, one, _ in files_below(str(place), _SUFFIXES)]
         else:
-            listed = filled_lines(
-                InputFile(place, kind="list of photos").data, str(place), AnnotationFormatError, "The list is not UTF-8"
-            )
+            data = InputFile(place, kind="list of photos").data
+            listed = filled_lines(data, str(place), AnnotationFormatError, "The list is not UTF-8")
             lines = [_below(root, line.removeprefix("./"), f"{place}: line {n}") for n, line in listed]
             found += [one.relative_to(root).as_posix() for one in lines]
     if not found:
@@ -233,13 +230,6 @@ def _without_photo(root: Path, labels: Mapping[str, str]) -> int:
     folders = {PurePosixPath(one).parent for one in labels.values()}
     held = {str(folder / one.name) for folder in folders for one in (root / folder).glob("*.txt")}
     return len({one for one in held - {*labels.values()} if PurePosixPath(one).name != CLASS_NAMES})
-
-
-def _shown(photos: Sequence[str]) -> Iterator[str]:
-    """Return photos behind a bar of progress."""
-    from tqdm import tqdm
-
-    return iter(tqdm(photos, "photo sizes", unit=" photos", leave=False, disable=None))
 
 
 def _box(values: Sequence[float], n_classes: int, where: str) -> tuple[float, float, float, float]:

@@ -155,7 +155,8 @@ def evaluate(
         COCO JSON, or a dataset root; once for closed=, once for wilderness=
     detections : mapping of str to Path
         COCO results (a JSON list, or one record a line), a table (.csv), or a folder of label files of YOLO
-        (data.yaml, labels/STEM.txt) or of VOC results (comp4_det_test_CLASS.txt); may be compressed by gzip; once for closed=, once for wilderness=
+        (data.yaml, labels/STEM.txt) or of VOC results (comp4_det_test_CLASS.txt); may be compressed by
+        gzip; once for closed=, once for wilderness=
     classes : Path, optional
         {"known": [...], "unknown": [...]}; by default those of the manifest, else the categories of the closed truth
     reading : Reading
