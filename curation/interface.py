@@ -340,7 +340,9 @@ def _usable(key: str, value: Any, folder: Path, bad_boxes: BadBoxes) -> Any:
     if key == "manifest" and isinstance(value, Mapping):
         return {part: _usable(key, one, folder, bad_boxes) for part, one in value.items()}
     if key == "detections":
-        if isinstance(value, Mapping) and not {"bbox", "boxes"} & value.keys():
+        from curation.sources.detector_objects import is_by_image
+
+        if isinstance(value, Mapping) and not {"bbox", "boxes"} & value.keys() and not is_by_image(value):
             parts = enumerate(value.items())
             return {part: _usable(key, one, folder / str(place), bad_boxes) for place, (part, one) in parts}
         return _written(value, folder)
@@ -349,9 +351,11 @@ def _usable(key: str, value: Any, folder: Path, bad_boxes: BadBoxes) -> Any:
 
 def _written(value: Any, folder: Path) -> Path:
     """Write detections that are in memory as COCO results, so that one reader checks them, and return the file."""
+    from curation.sources.detector_objects import is_by_image, rows_by_image
     from curation.sources.fiftyone_view import is_view, results_of_view
     from curation.sources.in_memory import json_bytes, results_bytes
 
+    value = rows_by_image(value) if is_by_image(value) else value
     data = json_bytes(results_of_view(value)) if is_view(value) else results_bytes(value)
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{type(value).__name__}.json"

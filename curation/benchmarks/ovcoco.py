@@ -209,8 +209,8 @@ def evaluate(
     truth : Path or Source
         instances_val2017.json, or a file of all 65 classes; images are chosen from it by the rule of the lists
     detections : Path
-        COCO results, as a JSON list or one record a line, or a folder of VOC results (comp4_det_test_CLASS.txt); may be
-        compressed by gzip
+        COCO results (a JSON list, or one record a line), a table (.csv), or a folder of label files of YOLO
+        (data.yaml, labels/STEM.txt) or of VOC results (comp4_det_test_CLASS.txt); may be compressed by gzip
     setting : {"generalized", "constrained", "all"}
         images with a class of either kind, 65 classes together; or base classes on images with a base class, and novel
         ones on images with a novel class

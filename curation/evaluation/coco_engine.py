@@ -21,7 +21,7 @@ from curation.errors import EngineDisagreementError, MissingExtraError, UsageErr
 from curation.evaluation import federated
 from curation.evaluation.federated import KEYS, NO_FREQUENCY, Limit, counted, require_federated, thirteen
 from curation.evaluation.input_order import count_tie_sensitive
-from curation.evaluation.inputs import POLICY, READING, OnePart, Policy, Reading, Truth
+from curation.evaluation.inputs import LISTED, POLICY, READING, Listed, OnePart, Policy, Reading, Truth
 from curation.evaluation.matching import assign, overlapping_pairs
 from curation.evaluation.measures import Measure, Measured, Scored, Value, definitions, percent
 from curation.evaluation.mends import VALUES, is_form
@@ -112,6 +112,7 @@ def evaluate(
     boxes: str = ACCEPTED.boxes,
     reading: Reading = READING,
     policy: Policy = POLICY,
+    listed: Listed = LISTED,
     engine: Engine | None = None,
     against: Annotated[Any, Path] = None,
 ) -> Result:
@@ -122,8 +123,8 @@ def evaluate(
     truth : Path or Source
         COCO JSON, or a dataset root
     detections : Path
-        COCO results, as a JSON list or one record a line, or a folder of VOC results (comp4_det_test_CLASS.txt); may be
-        compressed by gzip
+        COCO results (a JSON list, or one record a line), a table (.csv), or a folder of label files of YOLO
+        (data.yaml, labels/STEM.txt) or of VOC results (comp4_det_test_CLASS.txt); may be compressed by gzip
     classes : Path, optional
         {"known": [...], "unknown": [...]}; the categories of the truth by default
     variant : str or tuple of str, optional
@@ -139,6 +140,7 @@ def evaluate(
         form of all boxes of the detections: LAYOUT or LAYOUT:UNIT, such as xyxy or xyxy:0-1000
     reading : Reading
     policy : Policy
+    listed : Listed
     engine : {"hotcoco", "pycocotools", "both"}, optional
         default: hotcoco where installed
     against : Path, mapping, sequence or object, optional
@@ -163,7 +165,9 @@ def evaluate(
         folded=asked == (LMMS,),
         boxes=boxes,
     )
-    given = OnePart.of(truth, detections, classes=classes, reading=reading, policy=policy, accepted=accepted)
+    given = OnePart.of(
+        truth, detections, classes=classes, reading=reading, policy=policy, listed=listed, accepted=accepted
+    )
     variants = _variants(asked, given)
     limits = {"lvis": Limit("image", image_limit), "lvis-fixed": Limit("class", class_limit)}
     scored, facts, said, tables, notes = [], dict[str, Any](), dict[str, Any](), dict[str, Any](), [*given.notes]

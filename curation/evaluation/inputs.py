@@ -35,12 +35,14 @@ from curation.evaluation.readers import (
 )
 from curation.evaluation.readers import Policy as Policy
 from curation.evaluation.result import stem_of, truth_digests
-from curation.evaluation.truth import Part, ground_truth, places_of
+from curation.evaluation.truth import Part, ground_truth, places_of, viewed
 from curation.manifest.added_boxes import AddedBoxes, BoxedImage, read_added_boxes, with_added_boxes
+from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
 from curation.progress import stage
 from curation.sources.source import Source
 from curation.sources.source_specs import BadBoxes
+from curation.sources.yolo import yolo_file
 
 Given = TypeVar("Given")
 Truth = Path | Source
@@ -77,13 +79,13 @@ class Reading:
 
         if isinstance(truth, Source):
             return truth
-        dataset = "coco"
-        if truth.is_dir() and not (truth / "annotations").is_dir():
+        dataset, is_yolo = "coco", yolo_file(truth) is not None
+        if truth.is_dir() and not is_yolo and not any((truth / name).is_dir() for name in ("annotations", "labels")):
             dataset = "voc2012" if truth.name.upper() == "VOC2012" else "voc2007"
         return as_source(
             truth,
             dataset=dataset,
-            part=self.image_set if truth.is_dir() else part,
+            part=self.image_set if is_yolo or truth.is_dir() else part,
             cache=not self.no_cache,
             bad_boxes=self.bad_boxes,
         )
@@ -205,8 +207,51 @@ def _holds_on(overlay: AddedBoxes, n_images: int) -> str:
     )
 
 
+@dataclass(frozen=True, kw_only=True)
+class Listed:
+    """Which part of a manifest is scored; without a manifest, all images of the truth.
+
+    Attributes
+    ----------
+    manifest : str or Manifest, optional
+        score the images of one of its parts alone, classes and ignored objects as its label view has them
+    part : str, optional
+        of the manifest (default: the only one that has a list)
+    category_ids : {"truth", "manifest"}, optional
+        with --manifest, whose category ids detections use: the truth file's (default where it has ids), or the
+        manifest's indices
+    """
+
+    manifest: Annotated[str | Manifest | None, "MANIFEST"] = None
+    part: str | None = None
+    category_ids: CategoryIds | None = None
+
+    def open(self) -> tuple[Manifest | None, str]:
+        """Return the manifest, if any, and the name of the part.
+
+        Raises
+        ------
+        UsageError
+            A part without a manifest, or none where the manifest has several.
+        """
+        if self.manifest is None:
+            if self.part is not None:
+                raise UsageError("--part chooses a list of a manifest", expected="--manifest MANIFEST beside it")
+            return None, ""
+        taken = load_manifest(self.manifest) if isinstance(self.manifest, str) else self.manifest
+        if self.part is None and len(taken.lists) != 1:
+            raise UsageError(
+                "Nothing says which part of the manifest is scored",
+                where=f"--manifest {taken.title}",
+                expected="--part PART: " + ", ".join(taken.lists or taken.parts)[:300],
+                found=f"{len(taken.lists)} parts with lists",
+            )
+        return taken, taken.part(self.part or next(iter(taken.lists))).name
+
+
 READING = Reading()
 POLICY = Policy()
+LISTED = Listed()
 
 
 def by_name(
@@ -273,9 +318,15 @@ def known_classes(
     *,
     classes: Path | None = None,
     manifest: Manifest | None = None,
+    part: str = "",
     category_ids: CategoryIds | None = None,
 ) -> KnownClasses:
     """Return the known classes: those of a class file, else of a manifest, else the categories of the closed truth.
+
+    Parameters
+    ----------
+    part : str
+        Part of the manifest whose known classes are meant: with tasks, those introduced in its task and before it.
 
     Raises
     ------
@@ -285,7 +336,9 @@ def known_classes(
     require_manifest_for_ids(category_ids, manifest=manifest, classes=classes)
     if classes is not None:
         return classes_of_file(classes, source)
-    return classes_of_source(source) if manifest is None else classes_of_manifest(manifest, source, category_ids)
+    if manifest is None:
+        return classes_of_source(source)
+    return classes_of_manifest(manifest, source, category_ids, part)
 
 
 def require_manifest_for_ids(category_ids: CategoryIds | None, *, manifest: object, classes: object) -> None:
@@ -335,6 +388,7 @@ class OnePart:
     read: ReadDetections
     about: dict[str, Any]
     notes: tuple[str, ...] = ()
+    name: str = "test"
     frequencies: dict[str, str] = field(default_factory=dict)
     form: str = ACCEPTED.boxes
 
@@ -347,15 +401,20 @@ class OnePart:
         classes: Path | None,
         reading: Reading,
         policy: Policy,
+        listed: Listed = LISTED,
         accepted: Accepted = ACCEPTED,
     ) -> OnePart:
         """Read them; `accepted` says what a variant reads that others refuse."""
+        taken, name = listed.open()
         with stage("reading ground truth"):
             source = reading.open(truth)
-            known = known_classes(source, classes=classes)
+            known = known_classes(source, classes=classes, manifest=taken, part=name, category_ids=listed.category_ids)
             frequencies = dict(zip(source.categories.names, source.categories.frequencies, strict=False))
-            source, notes = reading.boxed(source)
-            part = ground_truth(source, known, reading.images_of(source))
+            ids = reading.images_of(source) if taken is None else tuple(dict.fromkeys(reading.listed(taken, name)))
+            source, notes = reading.boxed(source, taken, ids)
+            if taken is not None and ids is not None:
+                source = viewed(source, taken, name, ids)
+            part = ground_truth(source, known, ids)
         with stage("reading detections"):
             if accepted.scoreless or accepted.boxes != ACCEPTED.boxes:
                 accepted = accepted._replace(sizes=_sizes(source, part.truth))
@@ -364,19 +423,14 @@ class OnePart:
         if (read.detections.label >= 0).all():
             [(part, read)], unlisted = classes_listed([(part, read)])
         inputs = {"test": {"truth": part.file, "detections": read.file}}
-        return cls(
-            part,
-            read,
-            about(known, inputs, option_files={"classes": classes}),
-            (*notes, *unlisted),
-            frequencies,
-            accepted.boxes,
-        )
+        record = manifest_record(taken, part=name)
+        facts = about(known, inputs, manifest=record, option_files={"classes": classes})
+        return cls(part, read, facts, (*notes, *unlisted), name or "test", frequencies, accepted.boxes)
 
     def scored(self, variant: str, found: Measured, operating_point: dict[str, str]) -> Scored:
         """Return what was measured with what tells whether another result is comparable."""
         return Scored(
-            part="test",
+            part=self.name,
             variant=variant,
             method=stem_of(self.read.file),
             truth=truth_digests(self.about),

@@ -571,8 +571,8 @@ def evaluation_as(report: Report, variants: Iterable[Rules], notes: tuple[str, .
         truth : Path or Source, or mapping of str to such
             COCO JSON, or a dataset root; of one task, or of all
         detections : Path, or mapping of str to Path
-            COCO results, as a JSON list or one record a line, or a folder of VOC results (comp4_det_test_CLASS.txt);
-            may be compressed by gzip
+            COCO results (a JSON list, or one record a line), a table (.csv), or a folder of label files of YOLO
+            (data.yaml, labels/STEM.txt) or of VOC results (comp4_det_test_CLASS.txt); may be compressed by gzip
         manifest : Manifest or str, optional
             take tasks, class ids and the images of part TASK-test from it
         category_ids : {"manifest", "truth"}, optional

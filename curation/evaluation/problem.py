@@ -19,7 +19,7 @@ from msgspec import Meta
 from curation.errors import EvaluationError
 from curation.input_files import read_plain
 from curation.json_keys import decode_json
-from curation.manifest.header import unknown_index
+from curation.manifest.header import classes_in, unknown_index
 from curation.manifest.manifest import Manifest
 from curation.sources.integrity import MAX_COORDINATE as MAX_COORDINATE
 from curation.sources.source import Source
@@ -71,6 +71,8 @@ class GroundTruth:
         Category ids of another numbering that predictions might have used by mistake.
     ids_from_truth : bool
         Whether `class_numbers` are the truth file's own and the others a manifest's, or the other way round.
+    sizes : ndarray of int32, shape (n, 2), or None
+        Width and height of each image in pixels, 0 where the annotation file does not say.
     federated : ndarray of int32, shape (p, 3), or None
         Image, label and position in `curation.sources.source.FEDERATED`, of a dataset that labels each image for some
         classes alone. COCO AP heeds it; all other measures take every image for labelled.
@@ -92,6 +94,7 @@ class GroundTruth:
     unknown_numbers: tuple[int, ...] = (-1,)
     other_numbers: tuple[int, ...] = ()
     ids_from_truth: bool = True
+    sizes: Int32s | None = None
     federated: Int32s | None = None
 
     @property
@@ -323,7 +326,7 @@ def classes_of_file(path: Path, source: Source) -> KnownClasses:
 
 
 def classes_of_manifest(
-    manifest: Manifest, source: Source | None = None, ids: CategoryIds | None = None
+    manifest: Manifest, source: Source | None = None, ids: CategoryIds | None = None, part: str = ""
 ) -> KnownClasses:
     """Return the known classes of a manifest with its aliases, and the category ids that detections use.
 
@@ -334,6 +337,8 @@ def classes_of_manifest(
         one that it was made from.
     ids : {"truth", "manifest"}, optional
         To choose the one or the other.
+    part : str
+        The part that is meant, where classes have other roles in each: those of its task and of earlier ones are known.
 
     Raises
     ------
@@ -341,8 +346,13 @@ def classes_of_manifest(
         The truth's ids were asked for or count, and its file has no category of a known class, or no ids at all.
     """
     header = manifest.header
-    indices = {entry.name: entry.index for entry in header.classes if entry.role == "known"}
-    aliases = {alias: entry.name for entry in header.classes if entry.name in indices for alias in entry.aliases}
+    classes, roles = header.classes, ["known"]
+    if part:
+        entry = manifest.part(part)
+        roles = [role for role in ("known", "previous") if getattr(entry.view, role) != "rename:unknown"]
+        classes = classes_in(header, entry)
+    indices = {one.name: one.index for one in classes if one.role in roles}
+    aliases = {alias: entry.name for entry in classes if entry.name in indices for alias in entry.aliases}
     names, origin = tuple(indices), f"manifest {header.name} {header.version}"
     unknown = tuple(dict.fromkeys((UNKNOWN_NUMBER, unknown_index(header))))
     if source is None or not counts_truth_ids(source, ids):

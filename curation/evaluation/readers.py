@@ -14,6 +14,7 @@ import numpy as np
 
 from curation.canonical import sha256_of_lines
 from curation.errors import MissingFileError, PredictionError
+from curation.evaluation.detection_files import is_yolo_results, read_other_form
 from curation.evaluation.diagnosis import doubt, stray_hint
 from curation.evaluation.input_order import equal_rows
 from curation.evaluation.mends import LAYOUTS, VALUES, boxes_in_pixels
@@ -140,6 +141,8 @@ class RawColumns:
     where, record, first : str, str, int
         A row is called ``"{where}: {record} {row + first}"``.
     background : ndarray of float64, shape (n,), or None
+    named : callable, optional
+        What a row is called otherwise.
     """
 
     boxes: Floats
@@ -148,9 +151,12 @@ class RawColumns:
     record: str
     first: int
     background: Floats | None = None
+    named: Callable[[int], str] | None = None
 
     def place(self, row: int) -> str:
         """Return what to call a row in a message."""
+        if self.named is not None:
+            return self.named(row)
         return f"{self.where}: {self.record} {row + self.first}"
 
 
@@ -208,8 +214,9 @@ def _read_json(
     accepted: Accepted = ACCEPTED,
 ) -> ReadDetections:
     """Return the detections of a COCO results file; those whose label is `_UNKNOWN` are left out and counted."""
-    file, records = read_records(path)
-    columns = RawColumns(records.boxes, records.scores, str(path), "record", 0, records.background)
+    other = read_other_form(path, truth)
+    file, records, named = other or (*read_records(path), None)
+    columns = RawColumns(records.boxes, records.scores, str(path), "record", 0, records.background, named)
     label = labels_of(records, columns)
     ids = records.image_ids
     if accepted.sizes is not None:
@@ -542,8 +549,8 @@ def read_voc_results(path: Path, truth: GroundTruth, policy: Policy | None = Non
 
 
 def is_voc_results(path: Path) -> bool:
-    """Return whether a path is a folder, or a text file named as VOC results are."""
-    return path.is_dir() or VOC_FILE.match(path.name) is not None
+    """Return whether a path is a folder, but for one of YOLO's, or a text file named as VOC results are."""
+    return (path.is_dir() and not is_yolo_results(path)) or VOC_FILE.match(path.name) is not None
 
 
 def _files_by_class(path: Path, truth: GroundTruth) -> dict[str, Path]:
@@ -565,7 +572,9 @@ def _files_by_class(path: Path, truth: GroundTruth) -> dict[str, Path]:
         found[named["name"]] = file
     if not found:
         raise MissingFileError(
-            "There are no VOC results files", where=str(path), expected="comp4_det_test_CLASS.txt, one a class"
+            "There are no VOC results files",
+            where=str(path),
+            expected="comp4_det_test_CLASS.txt, one a class; or labels/STEM.txt and data.yaml, as YOLO has them",
         )
     known = set(truth.classes)
     others = [name for name in found if name not in known]

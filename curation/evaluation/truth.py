@@ -14,6 +14,7 @@ import numpy as np
 from curation.errors import EvaluationError
 from curation.evaluation.problem import (
     UNKNOWN,
+    UNKNOWN_NUMBER,
     Bools,
     ClassRoles,
     GroundTruth,
@@ -25,8 +26,12 @@ from curation.evaluation.problem import (
 )
 from curation.ids import native_number, native_of
 from curation.input_files import read_plain, utf8_text
+from curation.manifest.header import ClassEntry, classes_in
+from curation.manifest.manifest import Manifest
+from curation.manifest.views import PartImages, select_objects
 from curation.near_names import warn_of_near_names
 from curation.sources.datasets import family
+from curation.sources.integrity import select
 from curation.sources.source import FileRecord, Source
 
 
@@ -81,6 +86,35 @@ def ground_truth(source: Source, known: KnownClasses, ids: Sequence[str] | None 
     return _part(source, known, ids)[0]
 
 
+def viewed(source: Source, manifest: Manifest, part: str, ids: Sequence[str]) -> Source:
+    """Return a source whose objects on the images of a part are as the part's label view leaves them.
+
+    What the view ignores is crowd, which is neither right nor wrong in any measure of known classes; nothing else is.
+
+    Raises
+    ------
+    PresenceOnlyError
+        The source has no boxes.
+    EvaluationError
+        It lacks an image of `ids`.
+    ManifestError
+        An object's class has no role in the manifest.
+    """
+    entry, chosen = manifest.part(part), _chosen(source, ids).astype(np.int32)
+    classes = classes_in(manifest.header, entry)
+    if UNKNOWN not in (name for one in classes for name in (one.name, *one.aliases)):
+        # A truth that was exported under this view has renamed its unknown objects already.
+        classes = (*classes, ClassEntry(name=UNKNOWN, role="unknown", index=UNKNOWN_NUMBER))
+    shown = select_objects(classes, entry.view, PartImages((source,), np.zeros_like(chosen), chosen))
+    objects = select(source.require_objects("A label view"), shown.index)
+    objects = replace(objects, crowd=shown.ignore, difficult=np.zeros(len(shown), np.bool_))
+    counts = {
+        "left out by the label view: objects": shown.dropped,
+        "neither right nor wrong by the label view: objects": int(shown.ignore.sum()),
+    }
+    return replace(source, objects=objects, dropped=source.dropped | {why: n for why, n in counts.items() if n})
+
+
 def _part(
     source: Source, known: KnownClasses, ids: Sequence[str] | None, unknown: Sequence[str] = ()
 ) -> tuple[Part, Int64s]:
@@ -118,6 +152,7 @@ def _part(
         unknown_numbers=known.unknown_numbers,
         other_numbers=known.other_numbers,
         ids_from_truth=known.ids_from == "truth",
+        sizes=np.stack([source.images.widths, source.images.heights], axis=1)[chosen],
         federated=_federated(source.federated, place, labels),
     )
     part = Part(truth, source.files, source.dropped, len(source.images))

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from curation.evaluation.curves import average_precision_by_level, full_curve
-from curation.evaluation.inputs import READING, OnePart, Policy, Reading, Truth
+from curation.evaluation.inputs import LISTED, READING, Listed, OnePart, Policy, Reading, Truth
 from curation.evaluation.matching import assign, overlapping_pairs, positives, rows_by_class
 from curation.evaluation.measures import Measure, Measured, Value, definitions, percent
 from curation.evaluation.open_set import wilderness_levels
@@ -91,6 +91,7 @@ def evaluate(
     classes: Path | None = None,
     reading: Reading = READING,
     policy: Lenient = LENIENT,
+    listed: Listed = LISTED,
 ) -> Result:
     """Score plain detection by VOC average precision: 11-point and area, difficult objects ignored.
 
@@ -99,19 +100,20 @@ def evaluate(
     truth : Path or Source
         COCO JSON, or a dataset root
     detections : Path
-        COCO results, as a JSON list or one record a line, or a folder of VOC results (comp4_det_test_CLASS.txt); may be
-        compressed by gzip
+        COCO results (a JSON list, or one record a line), a table (.csv), or a folder of label files of YOLO
+        (data.yaml, labels/STEM.txt) or of VOC results (comp4_det_test_CLASS.txt); may be compressed by gzip
     classes : Path, optional
         {"known": [...], "unknown": [...]}; the categories of the truth by default
     reading : Reading
     policy : Lenient
+    listed : Listed
 
     Raises
     ------
     MissingFileError, EvaluationError, PredictionError
         A file is not there, or does not hold what it should.
     """
-    given = OnePart.of(truth, detections, classes=classes, reading=reading, policy=policy)
+    given = OnePart.of(truth, detections, classes=classes, reading=reading, policy=policy, listed=listed)
     both = given.part.truth, given.read.detections
     with stage("average precision"):
         found = voc_average_precision(*both)

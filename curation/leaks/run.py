@@ -25,7 +25,8 @@ from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
 from curation.similarity.embed import quiet, usual_threads
 from curation.sources.corpus import corpus_blocks
-from curation.sources.photos import BrokenPhotoError, PhotoFolder, read_photo
+from curation.sources.photos import FILE_NAMES, BrokenPhotoError, find_photos, read_photo
+from curation.sources.source_specs import Sources
 from curation.wording import counted
 
 PLANTED = 100
@@ -40,6 +41,7 @@ def leaks(
     *,
     corpus: Annotated[Sequence[str | Path] | str | Path, "SHARDS"],
     photos: Annotated[Mapping[str, Path] | Path, "[NAMESPACE=]DIR"],
+    sources: Sources | None = None,
     root: Annotated[str | None, "DIR"] = None,
     part: Sequence[str] | str = (),
     radius: Annotated[int, Meta(ge=0, le=LARGEST_RADIUS), "BITS"] = RADIUS,
@@ -61,6 +63,8 @@ def leaks(
         base folder of the paths in Parquet files (default: the folder of the file)
     photos : Path, or mapping of str to Path
         the benchmark's photos: a folder, or one by the namespace of ids (repeatable)
+    sources : mapping of str to path or annotations, optional
+        finds photos by the file names of its annotations, where they are not named by id
     part : str or sequence of str
         only these parts of the benchmark (default: every part whose list is available; repeatable)
     radius : int
@@ -105,7 +109,7 @@ def leaks(
     blocks = chain.from_iterable(corpus_blocks(place, root=root) for place in places)
     # A missing corpus is reported before the benchmark is read.
     first = list(islice(blocks, 1))
-    paths = _paths(sorted(images), photos)
+    paths = find_photos(sorted(images), photos, loaded.open_sources(sources))
     found, broken = _read(paths)
     if not found:
         raise MissingFileError(
@@ -115,7 +119,7 @@ def leaks(
             found=f"{counted(len(broken), 'photo')}, none readable: {next(iter(broken.values()))}"
             if broken
             else "no photos",
-            hint="--photos DIR is the folder of the benchmark's photos",
+            hint="--photos DIR is the folder of the benchmark's photos" if broken or sources else FILE_NAMES,
         )
     step = FindLeaks.of(found, radius)
     with TemporaryDirectory(prefix="curation-leaks-") if evidence is None else nullcontext(evidence) as folder:
@@ -170,19 +174,6 @@ def _lists(manifest: Manifest, parts: Sequence[str]) -> dict[str, tuple[str, ...
     names = parts or [name for name in manifest.parts if name in manifest.lists]
     # Requesting a list that is absent raises the error that says how to get it.
     return {name: tuple(manifest.ids(name)) for name in names or manifest.parts}
-
-
-def _paths(ids: Sequence[str], photos: Mapping[str, Path] | Path) -> dict[str, Path]:
-    """Return the photo of each image that has one."""
-    roots = photos if isinstance(photos, Mapping) else {"": photos}
-    folders = {namespace: PhotoFolder(Path(root)) for namespace, root in roots.items()}
-    found = {}
-    for image in ids:
-        namespace, _, native = image.partition(":")
-        folder = folders.get(namespace, folders.get(""))
-        if folder is not None and (path := folder.find([native])) is not None:
-            found[image] = path
-    return found
 
 
 def _read(paths: Mapping[str, Path]) -> tuple[dict[str, Fingerprints], dict[str, str]]:

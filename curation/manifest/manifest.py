@@ -22,6 +22,7 @@ from curation.input_files import utf8_text
 from curation.manifest.header import OVERLAY_FILE, SCHEMA_VERSION, Header, PartEntry, header_as_data
 from curation.manifest.validation import check_header, check_lists, needs_every_list, require_earlier
 from curation.short_repr import cut, html_table
+from curation.sources.source_specs import Sources
 from curation.storage import inside, publishing_folder, read_bytes
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
     from curation.manifest.added_boxes import AddedBoxes
     from curation.sources.photos import PhotoDataset
+    from curation.sources.source import Source
     from curation.sources.source_specs import SourceSlot
 
 
@@ -170,10 +172,19 @@ class Manifest:
         return pd.DataFrame(rows, columns=["part", "role", "task", "image_id", "native"])
 
     @checked
-    def photos(self, name: str, root: Path | str | Mapping[str, Path]) -> dict[str, Path]:
+    def photos(
+        self, name: str, root: Path | str | Mapping[str, Path], sources: Sources | None = None
+    ) -> dict[str, Path]:
         """Return where the photo of each image of a part lies below a folder, or below one by namespace.
 
-        A photo is found by the native half of its id, anywhere below the folder.
+        A photo is found anywhere below the folder, by the file name that the sources state, or by the native half of
+        its id.
+
+        Parameters
+        ----------
+        root : Path, or mapping of str to Path
+        sources : mapping of str to path or annotations, optional
+            The raw datasets, where photos are not named by id.
 
         Raises
         ------
@@ -182,11 +193,21 @@ class Manifest:
         """
         from curation.sources.photos import photos_of_ids
 
-        return photos_of_ids(self.ids(name), root)
+        return photos_of_ids(self.ids(name), root, self.open_sources(sources))
+
+    def open_sources(self, sources: Sources | None) -> tuple[Source, ...]:
+        """Return raw datasets that are given by their names in the manifest (see `open_slots`)."""
+        from curation.sources.coerce import open_slots
+
+        return tuple(open_slots(sources, self.slots).values()) if sources else ()
 
     @checked
     def dataset(
-        self, name: str, root: Path | str | Mapping[str, Path], transform: Callable[..., Any] | None = None
+        self,
+        name: str,
+        root: Path | str | Mapping[str, Path],
+        transform: Callable[..., Any] | None = None,
+        sources: Sources | None = None,
     ) -> PhotoDataset:
         """Return the photos of a part as a map-style dataset, which is all that PyTorch's ``DataLoader`` needs.
 
@@ -194,7 +215,7 @@ class Manifest:
 
         Parameters
         ----------
-        root : Path, or mapping of str to Path
+        root, sources
             See `photos`.
         transform : callable, optional
             Takes the picture and the id, and gives what is wanted instead.
@@ -213,7 +234,7 @@ class Manifest:
         """
         from curation.sources.photos import PhotoDataset
 
-        return PhotoDataset(self.ids(name), self.photos(name, root), transform)
+        return PhotoDataset(self.ids(name), self.photos(name, root, sources), transform)
 
     @checked
     def save(self, folder: Path | str) -> Path:

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import numpy as np
 
-from curation.errors import ExportError, MissingExtraError, MissingFileError
+from curation.errors import ExportError, MissingFileError
 from curation.manifest.manifest import Manifest
 from curation.publishing.formats.content import gather_images, slots_of_parts
+from curation.sources.photos import size_of_photo
 from curation.sources.source import Int32s, Source
-from curation.storage import inside, open_binary, write_text
+from curation.storage import inside, write_text
 
 _PHOTOS = (".jpg", ".jpeg", ".png")
 
@@ -44,7 +45,7 @@ def photo_sizes(
     for place in tqdm(lacking, desc="photo sizes", unit=" photos", disable=None):
         root = roots.get(slots[images.slot[place]], roots.get(""))
         if root is not None:
-            sizes[place] = size_of_photo(inside(root, names[place]))
+            sizes[place] = size_of_photo(inside(root, names[place]), ExportError)
     return sizes
 
 
@@ -70,29 +71,7 @@ def write_image_sizes(photos: Path, table: Path) -> int:
         )
     lines = ["image_id,width,height\n"]
     for name in tqdm(sorted(found), desc="photo sizes", unit=" photos", disable=None):
-        width, height = size_of_photo(found[name])
+        width, height = size_of_photo(found[name], ExportError)
         lines.append(f"{name},{width},{height}\n")
     write_text(table, "".join(lines))
     return len(found)
-
-
-def size_of_photo(path: Path) -> tuple[int, int]:
-    """Return the width and height that a photo's header states (see `photo_sizes` for the errors)."""
-    try:
-        from PIL import Image, UnidentifiedImageError
-    except ImportError:
-        raise MissingExtraError("Reading the size of photos needs Pillow", hint="pip install pillow") from None
-    # Only the header is read, so a photo that would unpack to gigabytes does no harm.
-    limit, Image.MAX_IMAGE_PIXELS = Image.MAX_IMAGE_PIXELS, None
-    try:
-        with open_binary(path, kind="photo") as stream, Image.open(stream) as photo:
-            size: tuple[int, int] = photo.size
-    except FileNotFoundError:
-        raise MissingFileError(
-            "A photo does not exist", where=str(path), hint="--photos takes the folder that holds the photos themselves"
-        ) from None
-    except (UnidentifiedImageError, OSError, ValueError, SyntaxError) as error:
-        raise ExportError("A photo cannot be read", where=str(path), found=str(error)[:200]) from None
-    finally:
-        Image.MAX_IMAGE_PIXELS = limit
-    return size

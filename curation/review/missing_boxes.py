@@ -29,11 +29,11 @@ from curation.decisions.box_edits import (
 from curation.errors import CurationError, ReviewError
 from curation.grouping import grouped
 from curation.manifest.header import UNNAMED
-from curation.publishing.photos import size_of_photo
 from curation.review.app_requests import PARTS_OF_A_BOX, EditRequest, Refusal
 from curation.review.dataset import BOXED_FIELD, MISSING, drawn_classes
 from curation.review.verdicts import checked_reviewer, now
 from curation.sources.integrity import MAX_COORDINATE
+from curation.sources.photos import size_of_photo
 from curation.wording import counted
 
 BOXES_FILE = "boxes.jsonl"

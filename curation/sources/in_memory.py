@@ -30,8 +30,8 @@ _NEEDED = ("image_id", "score", "bbox", *_BOX)
 _EXACT = 2**53
 _KINDS = "a path, a COCO dictionary, a DataFrame or list of boxes, a FiftyOne dataset or view, or a Source"
 _DETECTIONS = (
-    "a path, a list of COCO results, a FiftyOne view with predictions, or a DataFrame: image_id, category_id, score, "
-    "bbox or x, y, w, h"
+    "a path, a list of COCO results, a FiftyOne view with predictions, a DataFrame: image_id, category_id, score, bbox "
+    "or x, y, w, h; or by image id what supervision, Ultralytics or torchmetrics have of an image"
 )
 
 
@@ -379,6 +379,7 @@ def _boxes_of_image(row: Mapping[str, Any], named: Mapping[str, str], where: str
             where=where,
             expected=f"image_id, boxes of x1, y1, x2, y2 (pixels), and as many {', '.join(named)}",
             found=", ".join(f"{key}: {shown(one)}" for key, one in row.items())[:300],
+            hint=None if "image_id" in row else "detections by image id: dict(zip(image_ids, detections))",
         )
     rows = []
     for (x1, y1, x2, y2), *cells in zip(*columns, strict=True):

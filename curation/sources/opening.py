@@ -22,11 +22,12 @@ from curation.sources.imagenet import read_imagenet
 from curation.sources.mtsd import locate_mtsd, mtsd_names, mtsd_parts, parse_mtsd
 from curation.sources.openimages import parse_openimages
 from curation.sources.openimages.files import OpenImagesContent, is_box_file, locate_openimages, offered_parts
-from curation.sources.published_list import read_listed
+from curation.sources.published_list import YAML_NAMES, read_listed
 from curation.sources.source import Source
 from curation.sources.source_specs import BadBoxes, Seam
 from curation.sources.table import SUFFIXES, parse_table
 from curation.sources.voc import locate_voc, parse_voc, voc_names
+from curation.sources.yolo import read_yolo, yolo_file, yolo_parts
 
 _PARTS = ("train", "val", "test")
 _LARGE = 100 << 20
@@ -51,8 +52,9 @@ def open_source(
         A COCO JSON file; a COCO root (``annotations/instances_PART.json``); a VOC root (``Annotations`` and
         ``ImageSets/Main``, or a folder with ``VOC2007`` or ``VOCdevkit/VOC2007`` below it); one of ImageNet's layouts
         (see `curation.sources.imagenet`); the layouts of Open Images, CUB-200-2011 and MTSD (see the modules
-        of these names); a table (``.csv``, ``.tsv``); or a list of ids (``.txt``), which says
-        nothing of its images. A single file may be compressed by gzip and begin with a byte order mark.
+        of these names); a YOLO folder (``data.yaml``, see `curation.sources.yolo.read_yolo`); a table (``.csv``,
+        ``.tsv``); or a list of ids (``.txt``), which says nothing of its images. A single file may be compressed by
+        gzip and begin with a byte order mark.
     dataset, part : str
         For example ``voc2007`` and ``test``.
     cache : bool or Path
@@ -70,6 +72,8 @@ def open_source(
     SourceError
         The files are not what they should be.
     """
+    if yolo_file(path) and not (path / "annotations" / f"instances_{part}.json").is_file():
+        return frozen(read_yolo(path, dataset, part, bad_boxes=bad_boxes))
     if _is_list(path, dataset):
         return frozen(read_listed(path, dataset=dataset, part=part))
     if family(dataset) == "imagenet" and path.exists():
@@ -95,6 +99,8 @@ def parts_at(path: Path, dataset: str) -> tuple[str, ...]:
         names = [entry.stem.removeprefix("instances_") for entry in path.glob("annotations/instances_*.json")]
         if names or family(dataset) not in _PARTS_OF:
             return tuple(sorted(names))
+    if found := yolo_file(path):
+        return yolo_parts(found)
     if family(dataset) in _PARTS_OF:
         return _PARTS_OF[family(dataset)](path)
     root = locate_voc(path, dataset)
@@ -202,7 +208,7 @@ def _raw_files(path: Path, dataset: str, part: str, bad_boxes: BadBoxes) -> _Raw
 
 _EXPECTED = (
     "a COCO JSON file, a folder with annotations/instances_PART.json, a VOC folder (Annotations and ImageSets/Main), "
-    "a table (.csv, .tsv), or a list of ids (.txt); each may be compressed by gzip"
+    "a YOLO folder (data.yaml), a table (.csv, .tsv), or a list of ids (.txt); each may be compressed by gzip"
 )
 
 
@@ -243,12 +249,16 @@ def _in_folder(folder: Path, dataset: str, part: str) -> tuple[Path, bool]:
     instances = folder / "annotations" / f"instances_{part}.json"
     if instances.is_file():
         return instances, False
+    if (folder / "labels").is_dir() and not (folder / "annotations").is_dir():
+        what, expected = ("The YOLO folder has no data.yaml, which names its classes", str(folder / YAML_NAMES[0]))
+        hint = "names: [cat, dog], and val: images/val (a folder of photos), as Ultralytics has them"
+        raise MissingFileError(what, where=str(folder), expected=expected, hint=hint)
     if family(dataset) != "coco":
         return locate_voc(folder, dataset).absolute(), True
     offered = parts_at(folder, dataset) if (folder / "annotations").is_dir() else ()
     raise MissingFileError(
         f"The folder holds no annotations of {dataset} {part}".rstrip(),
         where=str(folder),
-        expected=str(instances),
+        expected=f"{instances}, or data.yaml of a YOLO folder",
         found=f"annotations of {', '.join(offered)}" if offered else "no annotations/instances_*.json",
     )

@@ -13,11 +13,13 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from curation.engines.places import files_below
-from curation.errors import MissingExtraError, MissingFileError
+from curation.errors import CurationError, DamagedFileError, MissingExtraError, MissingFileError
 from curation.storage import open_binary
 
 if TYPE_CHECKING:
     from PIL.Image import Image
+
+    from curation.sources.source import Source
 
 _SHOWN = 3
 SUFFIXES = (".jpg", ".jpeg", ".png", ".webp")
@@ -84,7 +86,9 @@ class PhotoFolder:
         return found
 
 
-def photos_of_ids(ids: Sequence[str], photos: Path | str | Mapping[str, Path]) -> dict[str, Path]:
+def photos_of_ids(
+    ids: Sequence[str], photos: Path | str | Mapping[str, Path], sources: Sequence[Source] = ()
+) -> dict[str, Path]:
     """Return the photo of each image id.
 
     Parameters
@@ -93,32 +97,60 @@ def photos_of_ids(ids: Sequence[str], photos: Path | str | Mapping[str, Path]) -
         Such as ``coco:000000000139``.
     photos : Path, or mapping of str to Path
         The folder of the photos, or one by the namespace of the ids.
+    sources : sequence of Source
+        See `find_photos`.
 
     Raises
     ------
     MissingFileError
         A folder does not exist, or a photo is in none: the message says how many and names the first.
     """
-    roots = photos if isinstance(photos, Mapping) else {"": Path(photos)}
-    folders = {namespace: PhotoFolder(Path(root)) for namespace, root in roots.items()}
-    found: dict[str, Path] = {}
-    missing: list[str] = []
-    for one in ids:
-        namespace, _, native = one.partition(":")
-        folder = folders.get(namespace, folders.get(""))
-        path = None if folder is None else folder.find([native])
-        if path is None:
-            missing.append(one)
-        else:
-            found[one] = path
+    found = find_photos(ids, photos, sources)
+    missing = [one for one in ids if one not in found]
     if missing:
+        roots = photos if isinstance(photos, Mapping) else {"": photos}
         more = ", …" if len(missing) > _SHOWN else ""
         raise MissingFileError(
             f"{len(missing)} of {len(ids)} photos are in none of the folders",
             where=", ".join(f"{name or 'all'}: {root}" for name, root in roots.items())[:300],
             expected="files named as the dataset names them, or by id",
             found=f"no {', '.join(missing[:_SHOWN])}{more}",
+            hint=None if sources else FILE_NAMES,
         )
+    return found
+
+
+FILE_NAMES = (
+    "a manifest holds ids alone: where photos have other names, sources={NAME: PATH} (--source NAME=PATH) finds them "
+    "by the file names of the annotations"
+)
+"""What to try where photos are not found by id."""
+
+
+def find_photos(
+    ids: Sequence[str], photos: Path | str | Mapping[str, Path], sources: Sequence[Source] = ()
+) -> dict[str, Path]:
+    """Return the photo of each image id that has one (see `photos_of_ids`).
+
+    Parameters
+    ----------
+    sources : sequence of Source
+        Where they hold an image, its photo is found by the file name that they state first, and then by its id.
+    """
+    roots = photos if isinstance(photos, Mapping) else {"": photos}
+    folders = {namespace: PhotoFolder(Path(root)) for namespace, root in roots.items()}
+    file_names = {
+        image: str(name)
+        for source in sources
+        for image, name in zip(source.image_ids.tolist(), source.images.file_names.tolist(), strict=True)
+    }
+    found: dict[str, Path] = {}
+    for one in ids:
+        namespace, _, native = one.partition(":")
+        folder = folders.get(namespace, folders.get(""))
+        path = None if folder is None else folder.find((file_names.get(one, ""), native))
+        if path is not None:
+            found[one] = path
     return found
 
 
@@ -184,6 +216,40 @@ def read_photo(path: Path) -> bytes:
     if len(data) > LARGEST_FILE:
         raise BrokenPhotoError(f"it is larger than {LARGEST_FILE >> 20} MiB")
     return data
+
+
+def size_of_photo(path: Path, error: type[CurationError] = DamagedFileError) -> tuple[int, int]:
+    """Return the width and height that a photo's header states, of the pixels as stored.
+
+    Raises
+    ------
+    MissingExtraError
+        Pillow is not installed.
+    MissingFileError, error
+        It is not there, or no image.
+    """
+    try:
+        from PIL import Image, UnidentifiedImageError
+    except ImportError:
+        raise MissingExtraError(
+            "Reading the size of photos needs Pillow", hint="pip install 'curation[photos]'"
+        ) from None
+    # Only the header is read, so a photo that would unpack to gigabytes does no harm.
+    limit, Image.MAX_IMAGE_PIXELS = Image.MAX_IMAGE_PIXELS, None
+    try:
+        with open_binary(path, kind="photo") as stream, Image.open(stream) as photo:
+            size: tuple[int, int] = photo.size
+    except FileNotFoundError:
+        raise MissingFileError(
+            "A photo does not exist",
+            where=str(path),
+            hint="photos lie below the folder under the names that are listed",
+        ) from None
+    except (UnidentifiedImageError, OSError, ValueError, SyntaxError) as found:
+        raise error("A photo cannot be read", where=str(path), found=str(found).partition(" <_io.")[0][:200]) from None
+    finally:
+        Image.MAX_IMAGE_PIXELS = limit
+    return size
 
 
 def decode_photo(data: bytes) -> Image:

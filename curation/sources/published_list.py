@@ -21,7 +21,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from curation.errors import AnnotationFormatError, DamagedFileError, UsageError
+from curation.errors import AnnotationFormatError, CurationError, DamagedFileError, UsageError
 from curation.ids import ImageId, check_native, native_number, native_of
 from curation.input_files import InputFile, beginning
 from curation.sources.datasets import family, folders_in_ids, is_known, is_listed, namespace_of
@@ -215,7 +215,7 @@ def _is_cut_path(lines: Lines) -> Bools:
 
 def _from_yaml(data: bytes, path: Path, root: Path) -> dict[str, Any]:
     """Read the lists that a ``data.yaml`` names, below their folder; folders of images are not walked."""
-    given = _yaml(data, str(path))
+    given = safe_yaml(data, str(path))
     lists, files, notes = list[PublishedList](), list[Path](), list[str]()
     base = path.parent / str(given.get("path") or "")
     for key in _YAML_PARTS:
@@ -246,8 +246,8 @@ def _from_yaml(data: bytes, path: Path, root: Path) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _yaml(data: bytes, where: str) -> dict[str, Any]:
-    """Return the object of a YAML text without tags and aliases."""
+def safe_yaml(data: bytes, where: str, error: type[CurationError] = AnnotationFormatError) -> dict[str, Any]:
+    """Return the object of a YAML text without tags and aliases; any other is an `error`."""
     import yaml
 
     try:
@@ -260,10 +260,10 @@ def _yaml(data: bytes, where: str) -> dict[str, Any]:
         if not isinstance(given, dict):
             raise ValueError(type(given).__name__)
         return given
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise AnnotationFormatError(
+    except (yaml.YAMLError, ValueError, RecursionError) as found:
+        raise error(
             "The YAML cannot be read", where=where, expected="an object with train, val, test and names, without tags",
-            found=str(error)[:200],
+            found=str(found)[:200],
         ) from None  # fmt: skip
 
 

@@ -309,9 +309,9 @@ class Source:
 
     @property
     def has_category_ids(self) -> bool:
-        """Whether `Categories.numbers` are the dataset's own (COCO JSON, CUB-200); other readers count the names."""
+        """Whether `Categories.numbers` are the dataset's own (COCO JSON, YOLO, CUB-200); others count the names."""
         kind = family(self.dataset)
-        is_json = any(file.name.casefold().endswith((".json", ".json.gz")) for file in self.files)
+        is_json = any(file.name.casefold().endswith((".json", ".json.gz", ".yaml", ".yml")) for file in self.files)
         return kind == "cub200" or (is_json and kind != "mtsd")
 
     def require_objects(self, purpose: str) -> Objects:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from curation.csv_table import csv_header
-from curation.errors import AnnotationFormatError, DanglingIdError, UsageError
+from curation.errors import AnnotationFormatError, CurationError, DanglingIdError, UsageError
 from curation.ids import native_of
 from curation.sources.content import FileContent, check_name
 from curation.sources.datasets import COCO_CATEGORIES, VOC_NAMES, family, namespace_of
@@ -19,6 +19,8 @@ from curation.sources.source import Categories, FileRecord, Images, Source
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from curation.input_files import InputFile
 
 IMAGE_COLUMNS = ("image", "image_id", "file_name")
 CLASS_COLUMNS = ("class", "category", "label", "category_id")
@@ -57,7 +59,7 @@ def parse_table(content: FileContent, *, dataset: str, part: str) -> Source:
         The table tells parts apart and this is none of them, or which is meant is not said; two columns hold the
         part's name.
     """
-    table = _read(content)
+    table = read_texts(content)
     image_column = _column(table, IMAGE_COLUMNS, "image", content.name)
     class_column = _column(table, CLASS_COLUMNS + LIST_COLUMNS, "class", content.name)
     chosen = _rows_of_part(table, part, {image_column, class_column}, content.name)
@@ -86,8 +88,8 @@ def parse_table(content: FileContent, *, dataset: str, part: str) -> Source:
     )
 
 
-def _read(content: FileContent) -> pd.DataFrame:
-    """Return the table as texts without blanks around them."""
+def read_texts(content: FileContent | InputFile, error: type[CurationError] = AnnotationFormatError) -> pd.DataFrame:
+    """Return a table with a header as texts without blanks around them; what is no table is an `error`."""
     import pyarrow
     from pyarrow import compute
     from pyarrow import csv as arrow_csv
@@ -95,7 +97,7 @@ def _read(content: FileContent) -> pd.DataFrame:
     suffix = PurePath(content.name.lower().removesuffix(".gz")).suffix
     delimiter = "\t" if suffix == ".tsv" else ","
     line = content.data[:_MAX_HEADER].split(b"\n", 1)[0]
-    names = csv_header(line, AnnotationFormatError, where=f"{content.name}: row 1", delimiter=delimiter)
+    names = csv_header(line, error, where=f"{content.name}: row 1", delimiter=delimiter)
     try:
         table = arrow_csv.read_csv(
             pyarrow.BufferReader(content.data),
@@ -109,9 +111,9 @@ def _read(content: FileContent) -> pd.DataFrame:
         if table.column_names != list(names):
             # A quote that is never closed, say: the two readers of the header part ways.
             raise ValueError("the header holds a quote")
-    except (pyarrow.ArrowException, ValueError) as error:
-        raise AnnotationFormatError(
-            "The table cannot be read", where=content.name, expected=f"{suffix[1:]} in UTF-8", found=str(error)[:300]
+    except (pyarrow.ArrowException, ValueError) as found:
+        raise error(
+            "The table cannot be read", where=content.name, expected=f"{suffix[1:]} in UTF-8", found=str(found)[:300]
         ) from None
     texts: pd.DataFrame = pyarrow.table(
         [compute.utf8_trim_whitespace(column) for column in table.columns], list(names)

@@ -277,6 +277,24 @@ def test_nothing_compared_is_an_error(world: Path, tmp_path: Path, capsys: pytes
     assert not (tmp_path / "out").exists()
 
 
+def test_photos_are_found_by_the_file_names_of_a_source(world: Path, tmp_path: Path) -> None:
+    (tmp_path / "photos").mkdir()
+    images = []
+    for number in range(N):
+        images.append({"id": number, "file_name": f"test_{number:04}.jpg"})
+        data = (world / "photos" / f"{number:012d}.jpg").read_bytes()
+        (tmp_path / "photos" / f"test_{number:04}.jpg").write_bytes(data)
+    truth = tmp_path / "truth.json"
+    truth.write_text(json.dumps({"images": images, "annotations": [], "categories": []}))
+    given = {"corpus": world / "corpus", "photos": tmp_path / "photos", "plant": 0}
+    with pytest.raises(MissingFileError, match="nothing is known about leaks") as refused:
+        leaks(world / "manifest", **given)
+    assert "--source NAME=PATH" in str(refused.value.hint)
+    by_name = leaks(world / "manifest", **given, sources={"coco": truth})
+    assert by_name.leaked == leaks(world / "manifest", **{**given, "photos": world / "photos"}).leaked
+    assert len(by_name.leaked) > 5
+
+
 def test_a_part_without_photos_is_no_pass(world: Path, tmp_path: Path) -> None:
     (tmp_path / "photos").mkdir()
     last = f"{N - 1:012d}.jpg"

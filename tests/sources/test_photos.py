@@ -1,5 +1,6 @@
 """Photos: found below a folder alone, decoded under one policy, refused with a reason."""
 
+import json
 import os
 import subprocess
 import sys
@@ -8,8 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from curation.errors import CurationWarning, MissingFileError
+import curation
+from curation.errors import CurationError, CurationWarning, MissingFileError
+from curation.manifest.header import ClassEntry
 from curation.sources.photos import BrokenPhotoError, PhotoFolder, decode_photo, photos_of_ids, read_photo
+from tests.toy_manifests import write_toy
 
 image_module = pytest.importorskip("PIL.Image")
 PIXELS = np.random.default_rng(1).integers(0, 256, (5, 7, 3), dtype=np.uint8)
@@ -170,6 +174,32 @@ def test_photos_are_found_by_file_name_or_id_anywhere_below(found: Path) -> None
     assert list(photos_of_ids(IDS, folders).values()) == expected
     with pytest.raises(MissingFileError, match="1 of 2 photos"):
         photos_of_ids(IDS, {"coco": found / "deep"})
+
+
+def test_photos_of_other_names_are_found_by_the_file_names_of_sources(tmp_path: Path) -> None:
+    """``shapes:201`` lies as ``test_0201.png``; where the sources say so, ``201.png`` is another photo."""
+    ids, classes = ("coco:000000000201", "coco:000000000202"), [ClassEntry(name="a", role="known", index=0)]
+    manifest = write_toy(tmp_path / "m", {"t2-test": ids}, classes, name="toy/m", taxonomy="OWOD")
+    (tmp_path / "photos" / "deep").mkdir(parents=True)
+    for name in ("deep/test_0201.png", "000000000202.png", "000000000201.png"):
+        (tmp_path / "photos" / name).touch()
+    images = [{"id": 201, "file_name": "test_0201.png"}, {"id": 202}]
+    truth = tmp_path / "truth.json"
+    truth.write_text(json.dumps({"images": images, "annotations": [], "categories": []}))
+    loaded, photos = curation.load(manifest), tmp_path / "photos"
+    found = loaded.photos("t2-test", photos, sources={"coco": truth})
+    assert [one.name for one in found.values()] == ["test_0201.png", "000000000202.png"]
+    assert loaded.dataset("t2-test", photos, sources={"coco": truth}).paths == found
+    (photos / "000000000201.png").unlink()
+    with pytest.raises(MissingFileError, match="1 of 2 photos") as refused:
+        loaded.photos("t2-test", photos)
+    assert "--source NAME=PATH" in (refused.value.hint or "")
+    with pytest.raises(CurationError, match="no such source"):
+        loaded.photos("t2-test", photos, sources={"voc": truth})
+    (photos / "deep" / "test_0201.png").unlink()
+    with pytest.raises(MissingFileError, match="1 of 2 photos") as refused:
+        loaded.photos("t2-test", photos, sources={"coco": truth})
+    assert refused.value.hint is None
 
 
 def test_missing_photos_are_counted_and_named(found: Path) -> None:

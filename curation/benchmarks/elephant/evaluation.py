@@ -154,8 +154,9 @@ def evaluate(
     truth : mapping of str to Path or Source
         COCO JSON, or a dataset root; once for closed=, once for wilderness=
     detections : mapping of str to Path
-        COCO results, as a JSON list or one record a line, or a folder of VOC results (comp4_det_test_CLASS.txt); may be
-        compressed by gzip; once for closed=, once for wilderness=
+        COCO results (a JSON list, or one record a line), a table (.csv), or a folder of label files of YOLO
+        (data.yaml, labels/STEM.txt) or of VOC results (comp4_det_test_CLASS.txt); may be compressed by
+        gzip; once for closed=, once for wilderness=
     classes : Path, optional
         {"known": [...], "unknown": [...]}; by default those of the manifest, else the categories of the closed truth
     reading : Reading

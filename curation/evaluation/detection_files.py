@@ -1,0 +1,251 @@
+"""Detections in other files than COCO results: tables (CSV, TSV) and YOLO's label files, as the same columns."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from curation.errors import MissingFileError, PredictionError
+from curation.evaluation.problem import Floats, GroundTruth
+from curation.evaluation.result_records import Records
+from curation.input_files import InputFile
+from curation.sources.content import SmallFiles, record_of_many
+from curation.sources.source import FileRecord
+from curation.sources.table import SUFFIXES, read_texts
+from curation.sources.yolo import CLASS_NAMES, label_lines, yolo_file, yolo_names
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_IMAGES = ("image_id", "image", "file_name")
+_BOX = ("x", "y", "w", "h")
+_CORNERS = (("x1", "y1", "x2", "y2"), ("xmin", "ymin", "xmax", "ymax"))
+_HEADER = (
+    "image_id, image or file_name; category_id (a number), or category or class (a name); x, y, w, h, or bbox, in "
+    "pixels, or x1, y1, x2, y2; score"
+)
+_PHOTO = re.compile(r"\.(?:jpe?g|png|webp|bmp|tiff?)\Z", re.IGNORECASE)
+_LINE = "class cx cy w h confidence"
+_FIELDS = 6
+_BEYOND = 0.5
+
+
+class OtherFile(NamedTuple):
+    """Detections of another form: the file or files that were read, columns, and how to name a row in a message."""
+
+    file: InputFile | FileRecord
+    records: Records
+    place: Callable[[int], str]
+
+
+def read_other_form(path: Path, truth: GroundTruth) -> OtherFile | None:
+    """Return the detections of a table or of YOLO's label files; None for a path that is neither.
+
+    Parameters
+    ----------
+    path : Path
+        A ``.csv`` or ``.tsv`` file (compressed by gzip or not) with a header: ``image_id``, ``image`` or ``file_name``;
+        ``category_id``, a number, or ``category`` or ``class``, a name; ``x``, ``y``, ``w``, ``h``, or ``bbox``, in
+        pixels from the top left corner, or ``x1``, ``y1``, ``x2``, ``y2``; ``score``. Or a folder that
+        `is_yolo_results`: a file an image, called as the photo is, of lines ``class cx cy w h confidence`` in shares of
+        the image, and a ``data.yaml`` with the names of the classes.
+    truth : GroundTruth
+        Names the images, and has the sizes that shares are of.
+
+    Raises
+    ------
+    MissingFileError, PathEscapeError
+        A file is not there, or lies elsewhere.
+    PredictionError
+        It is no such table, or no such line; the message names the row.
+    """
+    if path.is_dir():
+        return _yolo(path, truth) if is_yolo_results(path) else None
+    suffix = Path(path.name.lower().removesuffix(".gz")).suffix
+    return _table(path, truth) if suffix in SUFFIXES else None
+
+
+def is_yolo_results(path: Path) -> bool:
+    """Return whether a folder holds YOLO's label files: it has a ``data.yaml``, or is called or has ``labels``."""
+    return path.is_dir() and (path.name == "labels" or (path / "labels").is_dir() or yolo_file(path) is not None)
+
+
+def _yolo(path: Path, truth: GroundTruth) -> OtherFile:
+    folder = path / "labels" if (path / "labels").is_dir() else path
+    names_file = yolo_file(folder) or yolo_file(folder.absolute().parent)
+    if names_file is None:
+        what, hint = "Nothing names the classes of YOLO's label files", "copy the data.yaml of the detector's training"
+        raise MissingFileError(what, where=str(path), expected=f"data.yaml in {folder} or beside it", hint=hint)
+    classes = yolo_names(InputFile(names_file, kind="list of classes").data, str(names_file), PredictionError)
+    held = sorted(one.name for one in folder.glob("*.txt") if one.name != CLASS_NAMES)
+    if not held:
+        expected = "STEM.txt, one an image with detections"
+        raise MissingFileError("There are no label files of YOLO", where=str(folder), expected=expected)
+    files = SmallFiles(folder, held)
+    lines = [
+        (name, number, values)
+        for name, data in files.data.items()
+        for number, values in label_lines(data, str(folder / name), PredictionError, _LINE)
+    ]
+
+    def place(row: int) -> str:
+        return f"{folder / lines[row][0]}: line {lines[row][1]}"
+
+    for row, (*_, line) in enumerate(lines):
+        if len(line) != _FIELDS or not 0 <= line[0] < len(classes):
+            raise PredictionError(
+                "A line of a label file is no detection",
+                where=place(row),
+                expected=f"{_LINE}, classes 0 to {len(classes) - 1}",
+                found=" ".join(f"{one:g}" for one in line)[:100],
+                hint="no confidence: Ultralytics writes it with save_conf=True" if len(line) == _FIELDS - 1 else None,
+            )
+    values = np.array([line for *_, line in lines], np.float64).reshape(-1, _FIELDS)
+    stems = [PurePosixPath(name).stem for name, *_ in lines]
+    boxes = _in_pixels(values[:, 1:5], stems, truth, place)
+    names: list[str | None] = [classes[int(one)] for one in values[:, 0]]
+    records = Records(_own_ids(stems, truth), [None] * len(lines), names, boxes, values[:, 5])
+    read = {**files.data, names_file.name: InputFile(names_file).data}
+    return OtherFile(record_of_many("labels/*.txt", read, len(lines)), records, place)
+
+
+def _own_ids(stems: Sequence[str], truth: GroundTruth) -> list[int | str]:
+    """Return what the truth calls each image that is named by the stem of its file; a stem that it lacks as it is."""
+    own: list[int] | tuple[str, ...] = truth.image_names or truth.image_numbers.tolist()
+    position = _by_stem(truth)
+    return [own[position[stem]] if stem in position else stem for stem in stems]
+
+
+def _by_stem(truth: GroundTruth) -> dict[str, int]:
+    """Return the position of each image by its stem, where no other image has it."""
+    counts = Counter(truth.image_stems)
+    return {stem: position for position, stem in enumerate(truth.image_stems) if counts[stem] == 1}
+
+
+def _in_pixels(shares: Floats, stems: Sequence[str], truth: GroundTruth, place: Callable[[int], str]) -> Floats:
+    """Return ``cx, cy, w, h`` in shares of images as ``x, y, w, h`` in pixels; on images that the truth lacks, of 1."""
+    beyond = ~((shares >= -_BEYOND) & (shares <= 1 + _BEYOND)).all(axis=1)
+    if beyond.any():
+        row = int(np.argmax(beyond))
+        raise PredictionError(
+            "A box of a label file is not in shares of the image",
+            where=place(row),
+            expected=f"{_LINE}: the centre and size of the box, 0 to 1",
+            found=str(shares[row].tolist()),
+        )
+    position = _by_stem(truth)
+    at = np.array([position.get(stem, -1) for stem in stems], np.int64)
+    stated = np.zeros((truth.n_images, 2)) if truth.sizes is None else truth.sizes
+    sizes = np.concatenate([stated, [[1, 1]]])[at].astype(np.float64)
+    if not (sizes > 0).all():
+        row = int(np.argmin((sizes > 0).all(axis=1)))
+        raise PredictionError(
+            "The truth does not state the size of an image, which boxes in shares are of",
+            where=place(row),
+            expected="width and height of every image in the truth",
+            found=f"none of {stems[row]!r:.80}",
+        )
+    return np.concatenate([shares[:, :2] - shares[:, 2:] / 2, shares[:, 2:]], axis=1) * np.tile(sizes, 2)
+
+
+def _table(path: Path, truth: GroundTruth) -> OtherFile:
+    file = InputFile(path, kind="detections file")
+    table = read_texts(file, PredictionError)
+
+    def place(row: int) -> str:
+        return f"{path}: row {row + 2}"
+
+    image, score = _column(table, _IMAGES, path), _column(table, ("score",), path)
+    names = [name for name in ("category", "class") if name in table][:1]
+    numbers = "category_id" in table
+    if not numbers and not names:
+        raise _lacks(table, path)
+    texts = table[image].unique()
+    images = dict(zip(texts, _own_ids([_image(text) for text in texts], truth), strict=True))
+    ids: list[int | None] = [None] * len(table) if not numbers else _whole(table["category_id"], place)
+    categories = table[names[0]].tolist() if names else []
+    strangers = {*categories} - {*truth.classes}
+    if not numbers and strangers and all(one.isascii() and one.isdigit() for one in categories):
+        raise PredictionError(
+            f"Column {names[0]} holds numbers, which may be ids or count the classes from 0",
+            where=f"{path}: header",
+            expected="names of classes, or category_id with the ids of the truth",
+            found=", ".join(sorted(strangers))[:100],
+            hint="call the column category_id if the truth numbers its classes so",
+        )
+    boxes, scores = _boxes(table, path, place), _floats(table, [score], place)[:, 0]
+    return OtherFile(file, Records([images[one] for one in table[image]], ids, categories, boxes, scores), place)
+
+
+def _image(text: str) -> str:
+    """Return the stem of a file's name, and any other id as it is."""
+    name = text.replace("\\", "/").rpartition("/")[2]
+    return PurePosixPath(name).stem if _PHOTO.search(name) else text
+
+
+def _lacks(table: pd.DataFrame, path: Path) -> PredictionError:
+    return PredictionError(
+        "The table of detections lacks a column", where=f"{path}: header", expected=_HEADER,
+        found=", ".join(map(str, table.columns))[:200],
+    )  # fmt: skip
+
+
+def _column(table: pd.DataFrame, names: Sequence[str], path: Path) -> str:
+    found = next((name for name in names if name in table), None)
+    if found is None:
+        raise _lacks(table, path)
+    return found
+
+
+def _boxes(table: pd.DataFrame, path: Path, place: Callable[[int], str]) -> Floats:
+    """Return ``x, y, w, h`` by the one set of columns that states boxes."""
+    found = [names for names in (_BOX, *_CORNERS, ("bbox",)) if all(name in table for name in names)]
+    if not found:
+        raise _lacks(table, path)
+    if len(found) > 1:
+        both = " and ".join(", ".join(names) for names in found)
+        raise PredictionError("The table states boxes twice", where=f"{path}: header", expected=_HEADER, found=both)
+    [names] = found
+    if names == ("bbox",):
+        cells = table["bbox"].str.strip("[]() ").str.split(r"[,;\s]+", regex=True)
+        wrong = np.array([len(one) != len(_BOX) for one in cells], bool)
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            raise _no_number("bbox", "x, y, w, h: four numbers", table["bbox"].iloc[row], place(row))
+        table = type(table)(cells.tolist(), columns=list(_BOX))
+        names = _BOX
+    boxes = _floats(table, names, place)
+    if names in _CORNERS:
+        boxes[:, 2:] -= boxes[:, :2]
+    return boxes
+
+
+def _floats(table: pd.DataFrame, names: Sequence[str], place: Callable[[int], str]) -> Floats:
+    import pandas as pd
+
+    columns = [pd.to_numeric(table[name], errors="coerce").to_numpy(np.float64) for name in names]
+    for name, column in zip(names, columns, strict=True):
+        if np.isnan(column).any():
+            row = int(np.argmax(np.isnan(column)))
+            raise _no_number(name, "a number", table[name].iloc[row], place(row))
+    return np.stack(columns, axis=1)
+
+
+def _whole(column: pd.Series, place: Callable[[int], str]) -> list[int | None]:
+    wrong = ~column.str.fullmatch(r"-?[0-9]{1,18}")
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        expected = "a whole number, or the column category with names"
+        raise _no_number("category_id", expected, column.iloc[row], place(row))
+    return [int(one) for one in column]
+
+
+def _no_number(column: str, expected: str, found: str, where: str) -> PredictionError:
+    return PredictionError(
+        f"A cell of column {column} cannot be read", where=where, expected=expected, found=repr(found[:80])
+    )

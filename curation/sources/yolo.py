@@ -1,0 +1,258 @@
+"""Reader of YOLO folders: ``data.yaml``, photos, and a label file for each, found as Ultralytics finds it."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import numpy as np
+
+from curation.engines.places import files_below
+from curation.errors import AnnotationFormatError, CurationError, MissingFileError, PathEscapeError
+from curation.ids import native_of
+from curation.input_files import InputFile, filled_lines
+from curation.sources.content import SmallFiles, check_name, record_of_many
+from curation.sources.datasets import namespace_of
+from curation.sources.integrity import check_label, check_unique, sound_objects
+from curation.sources.photos import SUFFIXES, size_of_photo
+from curation.sources.published_list import YAML_NAMES, safe_yaml
+from curation.sources.source import Categories, FileRecord, Images, Objects, Source
+from curation.sources.source_specs import BadBoxes
+
+CLASS_NAMES = "classes.txt"
+"""What labelling tools put beside the label files."""
+_PARTS = ("train", "val", "test")
+_SUFFIXES = (*SUFFIXES, ".bmp", ".tif", ".tiff")
+_LINE = "class cx cy w h, or class and the corners of a polygon, in shares of the image, 0 to 1"
+_BOX_FIELDS, _POLYGON_FIELDS = 5, 7
+_LONGEST_NUMBER = 64
+
+
+def yolo_file(path: Path) -> Path | None:
+    """Return the ``data.yaml`` of a YOLO folder, or a YAML file itself; None where a path is neither."""
+    if path.suffix.lower() in (".yaml", ".yml") and path.is_file():
+        return path
+    return next((path / name for name in YAML_NAMES if (path / name).is_file()), None)
+
+
+def yolo_parts(path: Path) -> tuple[str, ...]:
+    """Return the parts that a ``data.yaml`` names photos of."""
+    stated = safe_yaml(InputFile(path, kind="data.yaml").data, str(path))
+    return tuple(part for part in _PARTS if stated.get(part))
+
+
+def yolo_names(data: bytes, where: str, error: type[CurationError] = AnnotationFormatError) -> tuple[str, ...]:
+    """Return the names of the classes that a ``data.yaml`` numbers from 0."""
+    stated = safe_yaml(data, where, error).get("names")
+    names = [stated.get(number) for number in range(len(stated))] if isinstance(stated, dict) else stated
+    if not isinstance(names, list) or not names or not all(isinstance(one, str | int) for one in names):
+        expected = "names: a list, or a mapping of 0, 1, 2, … to a name each"
+        raise error("The YAML does not name the classes", where=where, expected=expected, found=f"{stated!r:.100}")
+    texts = tuple(map(str, names))
+    if len(set(texts)) < len(texts):
+        twice = next(one for one in texts if texts.count(one) > 1)
+        raise error("Two classes have one name", where=where, expected="each name once", found=f"{twice!r:.80}")
+    return texts
+
+
+def label_lines(
+    data: bytes, where: str, error: type[CurationError], expected: str
+) -> Iterator[tuple[int, Sequence[float]]]:
+    """Yield number and values of each filled line of a label file: a class, a whole number, and then shares."""
+    for number, line in filled_lines(data, where, error, "The label file is not UTF-8 text"):
+        fields = line.split()
+        try:
+            if max(map(len, fields)) > _LONGEST_NUMBER:
+                raise ValueError
+            values = [float(one) for one in fields]
+            if not all(map(math.isfinite, values)) or not values[0].is_integer():
+                raise ValueError
+        except ValueError:
+            what, found = "A line of a label file cannot be read", repr(line[:80])
+            raise error(what, where=f"{where}: line {number}", expected=expected, found=found) from None
+        yield number, values
+
+
+def read_yolo(path: Path, dataset: str, part: str, *, bad_boxes: BadBoxes = "error") -> Source:
+    """Return the source that a YOLO folder holds for one part.
+
+    The photos of the part say which images there are, and their sizes (of the stored pixels, read from the files) turn
+    shares into pixels. The label file of ``…/images/…/STEM.jpg`` is ``…/labels/…/STEM.txt``, else it lies beside the
+    photo. An image without one shows no object. A polygon counts as the box around it. Ids are the stems.
+
+    Parameters
+    ----------
+    path : Path
+        A folder with ``data.yaml``, or that file: its ``train``, ``val`` and ``test`` are folders of photos, or lists
+        of photos (``.txt``), below the folder; ``names`` are the classes, numbered from 0.
+    dataset, part : str
+        The part may be ``""`` where the file names one alone.
+    bad_boxes : {"error", "drop"}
+
+    Raises
+    ------
+    MissingFileError
+        There is no such part, photo, or no label file at all; the error lists what was tried.
+    MissingExtraError
+        Pillow is not installed.
+    PathEscapeError
+        The file names what lies outside its folder.
+    AnnotationFormatError, DuplicateIdError, BoxError
+        A file is not what it should be; the error names the line.
+    """
+    from tqdm import tqdm
+
+    named = yolo_file(path)
+    if named is None:
+        raise MissingFileError("The folder holds no data.yaml", where=str(path), expected=" or ".join(YAML_NAMES))
+    yaml = InputFile(named, kind="data.yaml")
+    stated, names = safe_yaml(yaml.data, str(named)), yolo_names(yaml.data, str(named))
+    for name in names:
+        check_label(name, str(named))
+    if isinstance(count := stated.get("nc"), int) and count != len(names):
+        what, found = "The YAML names another number of classes than it states", f"{len(names)} names"
+        raise AnnotationFormatError(what, where=str(named), expected=f"nc: {count}", found=found)
+    root = Path(os.path.normpath(named.absolute())).parent
+    photos = _photos(stated, named, root, part)
+    labels = {photo: _label_of(photo) for photo in photos}
+    files = SmallFiles(root, [one for one in labels.values() if (root / one).is_file()])
+    if not files.data:
+        expected = f"such as {next(iter(labels.values()))}, for {len(photos):,} photos"
+        hint = "labels/ lies beside images/, and has the same folders and stems"
+        raise MissingFileError("No photo of the part has a label file", where=str(named), expected=expected, hint=hint)
+    natives = [native_of(PurePosixPath(one).stem, namespace_of(dataset)) for one in photos]
+    check_unique(natives, "stem", lambda row: photos[row])
+    for native, photo in zip(natives, photos, strict=True):
+        check_name(native, photo)
+    shown = tqdm(photos, "photo sizes", leave=False, disable=None)
+    sizes = np.array([size_of_photo(root / one) for one in shown], np.int32).reshape(-1, 2)
+    lines = [
+        (image, f"{label}: line {number}", values)
+        for image, label in enumerate(labels.values())
+        for number, values in label_lines(files.data.get(label, b""), label, AnnotationFormatError, _LINE)
+    ]
+    boxes = np.array([_box(values, len(names), where) for _, where, values in lines], np.float64).reshape(-1, 4)
+    image = np.array([one for one, _, _ in lines], np.int32)
+    objects = Objects.of(image, [int(values[0]) for _, _, values in lines], boxes * np.tile(sizes, 2)[image])
+    kept, dropped = sound_objects(objects, bad_boxes, lambda row: lines[row][1])
+    if ".txt" not in str(stated.get(part)) and (spare := _without_photo(root, labels)):
+        dropped = dropped | {"label files without a photo": spare}
+    listing = "".join(f"{width} {height} {one}\n" for (width, height), one in zip(sizes, photos, strict=True)).encode()
+    return Source.of(
+        dataset,
+        part,
+        images=Images.of(natives, file_names=photos, widths=sizes[:, 0], heights=sizes[:, 1]),
+        categories=Categories(tuple(range(len(names))), names, ("",) * len(names)),
+        objects=kept,
+        files=(
+            FileRecord(named.name, yaml.sha256, yaml.size, len(names)),
+            record_of_many("labels/*.txt", files.data, len(lines)),
+            record_of_many("widths and heights of the photos", {"sizes": listing}, len(photos)),
+        ),
+        dropped=dropped,
+    )
+
+
+def _photos(stated: Mapping[str, Any], named: Path, root: Path, part: str) -> list[str]:
+    """Return the photos of a part, as paths below the root, in the order of folders and lists."""
+    offered = [one for one in _PARTS if stated.get(one)]
+    part = part or (offered[0] if len(offered) == 1 else "")
+    if part not in offered:
+        raise MissingFileError(
+            f"The YAML names no photos of part {part!r}" if part else "The YAML names several parts",
+            where=str(named),
+            expected=f"one of {', '.join(offered)}" if offered else "train, val or test: a folder of photos",
+            found=f"keys {', '.join(map(str, stated))}"[:200],
+            hint=f"--source NAME@{offered[0]}=FOLDER; of --truth FOLDER: --image-set {offered[0]}" if offered else None,
+        )
+    value = stated[part]
+    found: list[str] = []
+    for entry in value if isinstance(value, list) else [value]:
+        place = _place(stated, named, root, str(entry), part)
+        name = place.relative_to(root).as_posix()
+        if place.is_dir():
+            found += [str(PurePosixPath(name) / one) for _, one, _ in files_below(str(place), _SUFFIXES)]
+        else:
+            data = InputFile(place, kind="list of photos").data
+            listed = filled_lines(data, str(place), AnnotationFormatError, "The list is not UTF-8")
+            lines = [_below(root, line.removeprefix("./"), f"{place}: line {n}") for n, line in listed]
+            found += [one.relative_to(root).as_posix() for one in lines]
+    if not found:
+        what, expected = f"There are no photos of part {part!r}", f"files *{', *'.join(_SUFFIXES)}"
+        raise MissingFileError(what, where=f"{named}: {part}", expected=expected, found=f"none below {value}"[:200])
+    return found
+
+
+def _place(stated: Mapping[str, Any], named: Path, root: Path, entry: str, part: str) -> Path:
+    """Return the folder or list that an entry means: below ``path``, or below the folder of the file.
+
+    Tools write paths of the machine that trained, and ``../train/images`` for what lies below the folder.
+    """
+    inner = re.sub(r"\A(?:\.\./)+", "", entry)
+    tried = dict.fromkeys(
+        os.path.normpath(root / one) for one in (Path(str(stated.get("path") or "")) / entry, entry, inner)
+    )
+    below = [Path(one) for one in tried if Path(one).is_relative_to(root)]
+    found = next((one for one in below if one.exists() and one != root), None)
+    if found is None:
+        raise MissingFileError(
+            f"The photos of part {part!r} are not below the folder of the YAML",
+            where=f"{named}: {part}: {entry}"[:300],
+            expected=" or ".join(map(str, below))[:300] or f"a folder of photos below {root}",
+            hint="data.yaml lies in the folder that holds images/ and labels/; leave out path: or write path: .",
+        )
+    return found
+
+
+def _below(root: Path, name: str, where: str) -> Path:
+    """Return a photo that a list names; links are followed, since of a photo the size alone is read."""
+    found = Path(os.path.normpath(root / name))
+    if not found.is_relative_to(root) or "\0" in name:
+        what = "A path leads outside its folder"
+        raise PathEscapeError(what, where=where, expected="a path below it", found=name[:200])
+    return found
+
+
+def _label_of(photo: str) -> str:
+    """Return the label file of a photo: in ``labels`` in place of the last ``images``, else beside the photo."""
+    folders = list(PurePosixPath(photo).parts)
+    if "images" in folders[:-1]:
+        folders[len(folders) - 2 - folders[-2::-1].index("images")] = "labels"
+    return str(PurePosixPath(*folders).with_suffix(".txt"))
+
+
+def _without_photo(root: Path, labels: Mapping[str, str]) -> int:
+    """Return how many label files have no photo, where their folder holds those of the part alone."""
+    folders = {PurePosixPath(one).parent for one in labels.values()}
+    held = {str(folder / one.name) for folder in folders for one in (root / folder).glob("*.txt")}
+    return len({one for one in held - {*labels.values()} if PurePosixPath(one).name != CLASS_NAMES})
+
+
+def _box(values: Sequence[float], n_classes: int, where: str) -> tuple[float, float, float, float]:
+    """Return the box of a line as ``x, y, w, h`` in shares."""
+    is_box, shares = len(values) == _BOX_FIELDS, values[1:]
+    wrong = ""
+    if not is_box and (len(values) < _POLYGON_FIELDS or len(values) % 2 == 0):
+        wrong = "has another number of values"
+    elif not 0 <= values[0] < n_classes:
+        wrong = f"is of a class that the YAML does not name, which are 0 to {n_classes - 1}"
+    elif not all(0 <= one <= 1 + 1e-6 for one in shares):
+        wrong = "is not in shares of the image"
+    if wrong:
+        confidence = "a sixth number is a confidence: these are predictions, and go to --detections"
+        raise AnnotationFormatError(
+            f"A line of a label file {wrong}",
+            where=where,
+            expected=_LINE,
+            found=" ".join(f"{one:g}" for one in values)[:100],
+            hint=confidence if len(values) == _BOX_FIELDS + 1 else None,
+        )
+    if is_box:
+        cx, cy, w, h = shares
+        return cx - w / 2, cy - h / 2, w, h
+    low = min(shares[::2]), min(shares[1::2])
+    return *low, max(shares[::2]) - low[0], max(shares[1::2]) - low[1]
