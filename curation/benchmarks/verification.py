@@ -12,6 +12,7 @@ from curation.benchmarks.building import parameters_of
 from curation.benchmarks.building import rebuild as rebuilt_now
 from curation.benchmarks.registry import find_benchmark
 from curation.errors import UsageError
+from curation.manifest.built_from import open_sources
 from curation.manifest.importing import read_published
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
@@ -24,7 +25,6 @@ from curation.manifest.verify import (
     verify_sources,
 )
 from curation.short_repr import html_table
-from curation.sources.coerce import open_slots
 from curation.sources.source import Source
 from curation.sources.source_specs import Reading, Sources, require_slots
 
@@ -120,7 +120,7 @@ def verify(
     manifest : Manifest, str or Path
         a folder, or NAME@VERSION of an available manifest
     sources : mapping of str to path or annotations, optional
-        every count is recomputed from it
+        every count is recomputed from it (default: the files that the build remembers)
     strict : bool
         other bytes of a source file are a failure, not a note
     rebuild : bool
@@ -152,8 +152,8 @@ def verify(
         )
     held = manifest if isinstance(manifest, Manifest) else load_manifest(manifest)
     findings = verify_lists(held)
-    if sources or rebuild:
-        opened = open_slots(sources or {}, held.slots, reading or Reading())
+    if sources or rebuild or held.built_from:
+        opened = open_sources(held, sources or {}, reading)
         findings += verify_sources(held, opened, strict=strict)
         if rebuild:
             findings += _rebuilt(held, opened, strict=strict)

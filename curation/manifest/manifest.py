@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,10 +19,11 @@ from curation.arguments import checked, shown
 from curation.canonical import canonical_json, sha256_of_bytes
 from curation.errors import DigestMismatchError, ManifestError, MissingFileError, MissingListError, UsageError
 from curation.input_files import utf8_text
+from curation.manifest.built_from import BUILT_FROM_FILE, BuiltFrom, read_built_from
 from curation.manifest.header import OVERLAY_FILE, SCHEMA_VERSION, Header, PartEntry, header_as_data
 from curation.manifest.validation import check_header, check_lists, needs_every_list, require_earlier
 from curation.short_repr import cut, html_table
-from curation.storage import inside, publishing_folder, read_bytes
+from curation.storage import inside, publishing_folder, read_bytes, write_bytes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,11 +58,14 @@ class Manifest:
         Ids of each available part, in file order. A declared part has none.
     added_boxes : AddedBoxes or None
         The boxes that reviewers added, where the header names some.
+    built_from : BuiltFrom or None
+        Paths of the sources that it was built from: no part of the digest.
     """
 
     header: Header
     lists: Mapping[str, tuple[str, ...]]
     added_boxes: AddedBoxes | None = None
+    built_from: BuiltFrom | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         """Refuse what is not a header, or not lists by part.
@@ -264,14 +268,19 @@ def write_manifest(manifest: Manifest, folder: Path) -> None:
     if added is not None and entry is not None and added.digest != entry.sha256:
         what = "The added boxes are not those that the header names"
         raise DigestMismatchError(what, where=where, expected=entry.sha256, found=added.digest)
+    kept = None if manifest.built_from is None else manifest.built_from.stored(folder)
     if (folder / HEADER_FILE).exists():
         _require_same(manifest, folder)
+        if kept is not None:
+            write_bytes(folder / BUILT_FROM_FILE, kept, guarded=False)
         return
     with publishing_folder(folder) as partial:
         for name, data in manifest_files(manifest).items():
             path = partial / name
             path.parent.mkdir(exist_ok=True)
             path.write_bytes(data)
+        if kept is not None:
+            (partial / BUILT_FROM_FILE).write_bytes(kept)
 
 
 def _require_same(manifest: Manifest, folder: Path) -> None:
@@ -333,7 +342,7 @@ def read_manifest(path: Path) -> Manifest:
     at_hand = _lists_at_hand(header, folder)
     lists = {part.name: _read_list(folder, part) for part in header.parts if part.name in at_hand}
     check_lists(header, lists, where=str(folder))
-    return Manifest(header, lists, _read_added_boxes(folder, header))
+    return Manifest(header, lists, _read_added_boxes(folder, header), read_built_from(folder))
 
 
 def read_stated(folder: Path) -> StoredHeader:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from curation.canonical import sha256_of_bytes
 from curation.errors import UsageError
+from curation.manifest.built_from import open_sources
 from curation.manifest.header import Header, SourceEntry
 from curation.manifest.manifest import Manifest
 from curation.publishing.formats.coco import plan_coco
@@ -20,7 +21,6 @@ from curation.publishing.formats.plan import Plan, WrittenFile, as_data, joined_
 from curation.publishing.formats.voc import plan_voc
 from curation.publishing.formats.yolo import plan_yolo
 from curation.publishing.photos import photo_sizes
-from curation.sources.coerce import open_slots
 from curation.sources.source import Source
 from curation.sources.source_specs import Reading
 from curation.storage import read_bytes
@@ -296,7 +296,8 @@ def _sources(
     chosen = [slot for slot in manifest.slots if slot.name in useful]
     wanted = {name for slot in chosen for name in (slot.name, slot.dataset)}
     idle = {name for slot in manifest.slots for name in (slot.name, slot.dataset)} - wanted
-    sources = open_slots({key: one for key, one in given.items() if key.partition("@")[0] not in idle}, chosen, reading)
+    useful_given = {key: one for key, one in given.items() if key.partition("@")[0] not in idle}
+    sources = open_sources(manifest, useful_given, reading, slots=chosen)
     missing = needed - set(sources)
     if missing and (form is not ID_LISTS or options.id_form in NEEDS_SOURCES):
         raise UsageError(

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from curation.benchmarks.registry import evaluation_of, protocols
+from curation.benchmarks.registry import evaluation_of, protocols, report_of
 from curation.cli.option_names import Help
 from curation.cli.output import emit, stage, warn
 from curation.cli.outputs import Kept, OutputFolder
@@ -64,6 +64,8 @@ def _add_outputs(command: argparse.ArgumentParser, protocol: str) -> None:
     command.add_argument(
         "--name", metavar="NAME", help="name of the method in those rows (default: from the file of predictions)"
     )
+    if report_of(protocol).tables is None:
+        command.add_argument("--all", action="store_true", help="print every measure and table, not the ranked alone")
     command.add_argument("--json", action="store_true", help="print the whole result as JSON")
     command.add_argument(
         "--out", type=OutputFolder(benchmark=protocol), metavar="DIR", help="write results.json and CSV files"
@@ -83,7 +85,8 @@ def run(options: argparse.Namespace) -> int:
             warn(missing)
         with stage("writing"):
             written = result.save(options.out, figures=options.figures)
-    lines = [*result.lines(), *(f"wrote {path}" for path in written), *_append(result, options)]
+    shown = result.lines(whole=getattr(options, "all", True))
+    lines = [*shown, *(f"wrote {path}" for path in written), *_append(result, options)]
     emit(result.json_data(), lines, as_json=options.json)
     return 0
 
