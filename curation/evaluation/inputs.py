@@ -28,6 +28,7 @@ from curation.evaluation.readers import ReadDetections, is_voc_results, read_coc
 from curation.evaluation.result import stem_of, truth_digests
 from curation.evaluation.truth import Part, ground_truth, places_of
 from curation.manifest.added_boxes import AddedBoxes, BoxedImage, read_added_boxes, with_added_boxes
+from curation.manifest.built_from import open_sources
 from curation.manifest.manifest import Manifest
 from curation.progress import stage
 from curation.sources.source import Source
@@ -170,6 +171,25 @@ def _exhaustive(overlay: AddedBoxes, ids: Sequence[str], part: str) -> tuple[str
             found=f"{len(overlay.exhaustive)} such images elsewhere",
         )
     return kept
+
+
+def remembered_truth(manifest: Manifest | None, parts: Sequence[str]) -> Source:
+    """Return the one source of some parts of a manifest, where its build remembers it: what they are scored against.
+
+    Raises
+    ------
+    UsageError
+        There is no manifest, or it remembers no such source; or the parts are of several.
+    SourceError
+        The file was moved or changed.
+    """
+    if manifest is not None and manifest.built_from is not None:
+        named = {name for part in parts for name in manifest.part(part).sources}
+        opened = open_sources(manifest, {}, slots=[slot for slot in manifest.slots if slot.name in named])
+        if len(named) == len(opened) == 1:
+            return opened.popitem()[1]
+    hint = "without it, a manifest that remembers the source of its test images is needed"
+    raise UsageError("--truth is missing", expected="--truth FILE", hint=hint)
 
 
 def places_in(source: Source, ids: Sequence[str]) -> Int64s:

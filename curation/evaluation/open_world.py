@@ -26,6 +26,7 @@ from curation.evaluation.inputs import (
     about,
     by_name,
     manifest_record,
+    remembered_truth,
     require_manifest_for_ids,
 )
 from curation.evaluation.matching import assign, positives
@@ -536,7 +537,7 @@ def evaluation_as(report: Report, variants: Iterable[Rules], notes: tuple[str, .
 
     def evaluate(
         *,
-        truth: Annotated[Mapping[str, Truth] | Truth, "[TASK=]FILE"],
+        truth: Annotated[Mapping[str, Truth] | Truth | None, "[TASK=]FILE"] = None,
         detections: Annotated[Mapping[str, Path] | Path, "[TASK=]FILE"],
         manifest: Annotated[Manifest | str | None, "MANIFEST"] = None,
         category_ids: CategoryIds | None = None,
@@ -554,7 +555,7 @@ def evaluation_as(report: Report, variants: Iterable[Rules], notes: tuple[str, .
         Parameters
         ----------
         truth : Path or Source, or mapping of str to such
-            COCO JSON, or a dataset root; of one task, or of all
+            COCO JSON, or a dataset root; of one task, or of all (default: the test source that the manifest remembers)
         detections : Path, or mapping of str to Path
             COCO results, as a JSON list or one record a line, or a folder of VOC results (comp4_det_test_CLASS.txt);
             may be compressed by gzip
@@ -595,6 +596,9 @@ def evaluation_as(report: Report, variants: Iterable[Rules], notes: tuple[str, .
         require_manifest_for_ids(category_ids, manifest=manifest, classes=classes)
         taken = load_manifest(manifest) if isinstance(manifest, str) else manifest
         opening = reading.opener()
+        if truth is None:
+            named = [part] if part else [f"{one.name}-test" for one in tasks_of_manifest(taken)] if taken else []
+            truth = remembered_truth(taken, named)
         tasks = _tasks(truth, task, taken, classes, opening)
         names = [one.name for one in tasks]
         hint = f"one plain --detections FILE goes with --task {(task or names)[0]}"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from curation.benchmarks.registry import evaluation_of, protocols, report_of
 from curation.cli.option_names import Help
-from curation.cli.output import emit, stage, warn
+from curation.cli.output import emit, next_command, stage, warn
 from curation.cli.outputs import Kept, OutputFolder
 from curation.cli.signature import add_arguments as declare_options
 from curation.cli.signature import call, options_of, summary_of
@@ -115,4 +115,4 @@ def _append(result: Result, options: argparse.Namespace) -> list[str]:
     recovered = append_rows(options.append, rows)
     mended = ["took away a line that an earlier run had not finished"] if recovered else []
     count = "1 row" if len(rows) == 1 else f"{len(rows)} rows"
-    return [*mended, f"appended {count} to {options.append}"]
+    return [*mended, f"appended {count} to {options.append}", next_command("leaderboard", options.append)]
