@@ -159,11 +159,8 @@ def _run(options: argparse.Namespace) -> int:
     with warnings_told():
         answer: Answer = call(options.command, options)
     lines = chain(answer.lines, (f"wrote {path}" for path in answer.written))
-    if (
-        answer.status == 0
-        and options.verb in ("verify", "audit", "export")
-        and not (options.json or getattr(options, "quiet", False))
-    ):
+    leads_on = options.verb in ("verify", "audit", "export") and not getattr(options, "quiet", False)
+    if leads_on and answer.status == 0 and not options.json:
         from curation.cli.next_steps import following
 
         lines = chain(lines, following(options))

@@ -596,7 +596,7 @@ def evaluation_as(report: Report, variants: Iterable[Rules], notes: tuple[str, .
         require_manifest_for_ids(category_ids, manifest=manifest, classes=classes)
         taken = load_manifest(manifest) if isinstance(manifest, str) else manifest
         opening = reading.opener()
-        if truth is None:
+        if truth is None or (isinstance(truth, Mapping) and not truth):
             named = [part] if part else [f"{one.name}-test" for one in tasks_of_manifest(taken)] if taken else []
             truth = remembered_truth(taken, named)
         tasks = _tasks(truth, task, taken, classes, opening)

@@ -366,7 +366,7 @@ class Result:
         return Table("summary", (Column("scored", head=""), *columns), rows, title=self.report.protocol)
 
     def lines(self, width: int | None = None, *, whole: bool = True) -> list[str]:
-        """Return the tables for a terminal; unless `whole`, the ranked measures alone if the report has no own tables."""
+        """Return the tables for a terminal; unless `whole`, of a report without own tables the ranked measures."""
         chosen = ranked(self.report.measures)
         if whole or not chosen or self.report.tables is not None:
             return [line for table in self.tables if table.title for line in table.lines(width)]

@@ -13,6 +13,7 @@ from curation.cli.outputs import Kept, OutputFolder
 from curation.cli.signature import add_arguments as declare_options
 from curation.cli.signature import call, options_of, summary_of
 from curation.errors import UsageError
+from curation.ledger import refuse_in_manifest
 
 if TYPE_CHECKING:
     from curation.evaluation.result import Result
@@ -98,6 +99,7 @@ def _check_append(options: argparse.Namespace) -> None:
     if options.figures and not options.out:
         raise UsageError("--figures are files", expected="--out DIR beside it")
     if options.append is not None:
+        refuse_in_manifest(options.append)
         check_appendable(options.append)
         if options.name is not None:
             require_name(options.name)
