@@ -23,7 +23,6 @@ from curation.audit.statement import RuleResult
 from curation.audit.target import DEFAULT_EXEMPLARS, PRINCIPLE, AuditTarget
 from curation.errors import UsageError
 from curation.ids import ImageId
-from curation.manifest.built_from import open_sources
 from curation.manifest.header import LabelView
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import HEADER_FILE, Manifest
@@ -127,7 +126,7 @@ def audit(
     slots = source_slots(subject, sources or {})
     _require_names(exhaustive, photos or {}, [slot.name for slot in slots])
     if isinstance(subject, Manifest):
-        given = open_sources(subject, sources or {}, reading)
+        given = subject.open_sources(sources or {}, reading)
     else:
         given = open_slots(sources or {}, slots, reading)
     folders = {name: _existing(name, Path(folder)) for name, folder in (photos or {}).items()}

@@ -12,7 +12,6 @@ from curation.benchmarks.building import parameters_of
 from curation.benchmarks.building import rebuild as rebuilt_now
 from curation.benchmarks.registry import find_benchmark
 from curation.errors import UsageError
-from curation.manifest.built_from import open_sources
 from curation.manifest.importing import read_published
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
@@ -153,7 +152,7 @@ def verify(
     held = manifest if isinstance(manifest, Manifest) else load_manifest(manifest)
     findings = verify_lists(held)
     if sources or rebuild or held.built_from:
-        opened = open_sources(held, sources or {}, reading)
+        opened = held.open_sources(sources or {}, reading)
         findings += verify_sources(held, opened, strict=strict)
         if rebuild:
             findings += _rebuilt(held, opened, strict=strict)

@@ -28,7 +28,6 @@ from curation.evaluation.readers import ReadDetections, is_voc_results, read_coc
 from curation.evaluation.result import stem_of, truth_digests
 from curation.evaluation.truth import Part, ground_truth, places_of
 from curation.manifest.added_boxes import AddedBoxes, BoxedImage, read_added_boxes, with_added_boxes
-from curation.manifest.built_from import open_sources
 from curation.manifest.manifest import Manifest
 from curation.progress import stage
 from curation.sources.source import Source
@@ -185,7 +184,7 @@ def remembered_truth(manifest: Manifest | None, parts: Sequence[str]) -> Source:
     """
     if manifest is not None and manifest.built_from is not None:
         named = {name for part in parts for name in manifest.part(part).sources}
-        opened = open_sources(manifest, {}, slots=[slot for slot in manifest.slots if slot.name in named])
+        opened = manifest.open_sources({}, slots=[slot for slot in manifest.slots if slot.name in named])
         if len(named) == len(opened) == 1:
             return opened.popitem()[1]
     hint = "without it, a manifest that remembers the source of its test images is needed"

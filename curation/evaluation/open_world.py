@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any
 
 import numpy as np
@@ -537,7 +538,7 @@ def evaluation_as(report: Report, variants: Iterable[Rules], notes: tuple[str, .
 
     def evaluate(
         *,
-        truth: Annotated[Mapping[str, Truth] | Truth | None, "[TASK=]FILE"] = None,
+        truth: Annotated[Mapping[str, Truth] | Truth, "[TASK=]FILE"] = MappingProxyType({}),
         detections: Annotated[Mapping[str, Path] | Path, "[TASK=]FILE"],
         manifest: Annotated[Manifest | str | None, "MANIFEST"] = None,
         category_ids: CategoryIds | None = None,
@@ -596,7 +597,7 @@ def evaluation_as(report: Report, variants: Iterable[Rules], notes: tuple[str, .
         require_manifest_for_ids(category_ids, manifest=manifest, classes=classes)
         taken = load_manifest(manifest) if isinstance(manifest, str) else manifest
         opening = reading.opener()
-        if truth is None or (isinstance(truth, Mapping) and not truth):
+        if isinstance(truth, Mapping) and not truth:
             named = [part] if part else [f"{one.name}-test" for one in tasks_of_manifest(taken)] if taken else []
             truth = remembered_truth(taken, named)
         tasks = _tasks(truth, task, taken, classes, opening)

@@ -12,11 +12,11 @@ import msgspec
 
 from curation.errors import CurationError, ManifestError, SourceError
 from curation.json_keys import decode_json
+from curation.manifest.header import Header
 from curation.sources.source_specs import BadBoxes, Reading, Seam, SourceSlot
 from curation.storage import read_bytes
 
 if TYPE_CHECKING:
-    from curation.manifest.manifest import Manifest
     from curation.sources.source import Source
 
 BUILT_FROM_FILE = ".curation.sources.json"
@@ -84,21 +84,10 @@ def read_built_from(folder: Path) -> BuiltFrom | None:
     return msgspec.structs.replace(read, sources=paths)
 
 
-def open_sources(
-    manifest: Manifest,
-    given: Mapping[str, Any],
-    reading: Reading | None = None,
-    *,
-    slots: Sequence[SourceSlot] | None = None,
+def open_remembered(
+    kept: BuiltFrom | None, header: Header, slots: Sequence[SourceSlot], given: Mapping[str, Any], reading: Reading
 ) -> dict[str, Source]:
-    """Return the sources of a manifest that are given, and of the others those that its build remembered.
-
-    Parameters
-    ----------
-    given : mapping of str to path or annotations
-        See `curation.sources.coerce.open_slots`.
-    slots : sequence of SourceSlot, optional
-        Those of the manifest's sources that are needed; by default all.
+    """Return the sources that are given, and of the others those that a build remembered, as the header states them.
 
     Raises
     ------
@@ -107,13 +96,11 @@ def open_sources(
     """
     from curation.sources.coerce import open_slots
 
-    slots = manifest.slots if slots is None else slots
-    reading = reading or Reading()
     opened = open_slots(given, slots, reading)
-    if (kept := manifest.built_from) is None:
+    if kept is None:
         return opened
     as_built = Reading(cache=reading.cache, bad_boxes=kept.bad_boxes, seam=kept.seam)
-    stated = {entry.name: {file.sha256 for file in entry.files} for entry in manifest.header.sources}
+    stated = {entry.name: {file.sha256 for file in entry.files} for entry in header.sources}
     for slot in slots:
         if slot.name in opened or slot.name not in kept.sources:
             continue

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -19,10 +19,11 @@ from curation.arguments import checked, shown
 from curation.canonical import canonical_json, sha256_of_bytes
 from curation.errors import DigestMismatchError, ManifestError, MissingFileError, MissingListError, UsageError
 from curation.input_files import utf8_text
-from curation.manifest.built_from import BUILT_FROM_FILE, BuiltFrom, read_built_from
+from curation.manifest.built_from import BUILT_FROM_FILE, BuiltFrom, open_remembered, read_built_from
 from curation.manifest.header import OVERLAY_FILE, SCHEMA_VERSION, Header, PartEntry, header_as_data
 from curation.manifest.validation import check_header, check_lists, needs_every_list, require_earlier
 from curation.short_repr import cut, html_table
+from curation.sources.source_specs import Reading, SourceSlot
 from curation.storage import inside, publishing_folder, read_bytes, write_bytes
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
     from curation.manifest.added_boxes import AddedBoxes
     from curation.sources.photos import PhotoDataset
-    from curation.sources.source_specs import SourceSlot
+    from curation.sources.source import Source
 
 
 HEADER_FILE = "manifest.json"
@@ -126,10 +127,30 @@ class Manifest:
     @property
     def slots(self) -> tuple[SourceSlot, ...]:
         """The sources that it was made from, none of them required: what `open_slots` takes."""
-        from curation.sources.source_specs import SourceSlot
-
         entries = self.header.sources
         return tuple(SourceSlot(entry.name, entry.dataset, entry.part, False, entry.note) for entry in entries)
+
+    def open_sources(
+        self, given: Mapping[str, Any], reading: Reading | None = None, *, slots: Sequence[SourceSlot] | None = None
+    ) -> dict[str, Source]:
+        """Return the sources that are given, and of the others those that the build remembered.
+
+        Parameters
+        ----------
+        given : mapping of str to path or annotations
+            See `curation.sources.coerce.open_slots`.
+        reading : Reading, optional
+            Of what is given; the others are read as in the build.
+        slots : sequence of SourceSlot, optional
+            Those that are needed; by default all.
+
+        Raises
+        ------
+        SourceError
+            A remembered file was moved or changed.
+        """
+        needed = self.slots if slots is None else slots
+        return open_remembered(self.built_from, self.header, needed, given, reading or Reading())
 
     @checked
     def part(self, name: str) -> PartEntry:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from curation.canonical import sha256_of_bytes
 from curation.errors import UsageError
-from curation.manifest.built_from import open_sources
 from curation.manifest.header import Header, SourceEntry
 from curation.manifest.manifest import Manifest
 from curation.publishing.formats.coco import plan_coco
@@ -21,6 +20,7 @@ from curation.publishing.formats.plan import Plan, WrittenFile, as_data, joined_
 from curation.publishing.formats.voc import plan_voc
 from curation.publishing.formats.yolo import plan_yolo
 from curation.publishing.photos import photo_sizes
+from curation.sources.coerce import open_slots
 from curation.sources.source import Source
 from curation.sources.source_specs import Reading
 from curation.storage import read_bytes
@@ -297,9 +297,15 @@ def _sources(
     wanted = {name for slot in chosen for name in (slot.name, slot.dataset)}
     idle = {name for slot in manifest.slots for name in (slot.name, slot.dataset)} - wanted
     useful_given = {key: one for key, one in given.items() if key.partition("@")[0] not in idle}
-    sources = open_sources(manifest, useful_given, reading, slots=chosen)
+    optional = form is ID_LISTS and options.id_form not in NEEDS_SOURCES
+    # Ids alone need no source: what a build remembers is not read for them.
+    sources = (
+        open_slots(useful_given, chosen, reading)
+        if optional
+        else manifest.open_sources(useful_given, reading, slots=chosen)
+    )
     missing = needed - set(sources)
-    if missing and (form is not ID_LISTS or options.id_form in NEEDS_SOURCES):
+    if missing and not optional:
         raise UsageError(
             "A source of the chosen parts is missing",
             expected=" ".join(f"--source {name}=PATH" for name in sorted(needed)),
