@@ -54,7 +54,14 @@ def append_lines(path: Path, lines: bytes, *, kind: str = "file") -> int:
 def require_json_lines(path: Path, error: type[CurationError], kind: str) -> None:
     """Raise an `error` unless the name of a file ends in ``.jsonl``."""
     if path.suffix.lower() != ".jsonl":
-        raise error(f"A {kind} is JSON Lines", where=str(path), expected=".jsonl", found=repr(path.suffix[:20]))
+        is_result = kind == "leaderboard file" and (path.name == "results.json" or (path / "results.json").is_file())
+        raise error(
+            f"A {kind} is JSON Lines",
+            where=str(path),
+            expected=".jsonl",
+            found="one result" if is_result else repr(path.suffix[:20]),
+            hint="rank rows that `curation evaluate … --append FILE.jsonl` wrote" if is_result else None,
+        )
 
 
 def filled_lines(data: bytes) -> tuple[list[tuple[int, bytes]], str]:

@@ -22,6 +22,9 @@ LEDGER = ".curation.sha256"
 PARTIAL = ".partial-"
 """In the names of what is not finished; the next command that writes there removes what a killed one left."""
 
+HEADER = "manifest.json"
+"""Header of a manifest."""
+
 LISTS = "ids"
 """Folder of a manifest's lists, beside its header."""
 
@@ -186,11 +189,12 @@ def require_new_folder(folder: Path) -> None:
     """Raise `UsageError` where something stands at the place of a folder that is to appear whole."""
     refuse_review(folder)
     if folder.exists() and (not folder.is_dir() or any(PARTIAL not in path.name for path in folder.iterdir())):
+        kept = (folder / HEADER).is_file()
         raise UsageError(
-            "The output folder exists already",
+            "The output folder is that of a manifest" if kept else "The output folder exists already",
             where=str(folder),
             expected="a new or an empty folder; --force replaces files, never a folder",
-            hint="choose another --out, or remove it",
+            hint="choose another --out" if kept else "choose another --out, or remove it",
         )
 
 
@@ -257,14 +261,22 @@ def check_place(path: Path, *, guarded: bool = True) -> None:
         )
     if guarded:
         refuse_review(path)
-    if path.parent.name == LISTS and (path.parent.parent / "manifest.json").is_file():
+    refuse_in_manifest(path, guarded=guarded)
+    refuse_input(path, guarded=guarded)
+
+
+def refuse_in_manifest(path: Path, *, guarded: bool = True) -> None:
+    """Raise `UsageError` for a file among the lists of a manifest or, where it is guarded, beside its header."""
+    folder = path.parent
+    in_lists = folder.name == LISTS and (folder.parent / HEADER).is_file()
+    beside = guarded and path.name != HEADER and (folder / HEADER).is_file() and (folder / LISTS).is_dir()
+    if in_lists or beside:
         raise UsageError(
-            "The folder holds the id lists of a manifest, which no other file may join",
+            f"The folder holds {'the id lists of ' if in_lists else ''}a manifest, which no other file may join",
             where=str(path),
             expected="a folder elsewhere",
             hint="choose another --out",
         )
-    refuse_input(path, guarded=guarded)
 
 
 def is_own(path: Path) -> bool:

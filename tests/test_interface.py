@@ -215,7 +215,7 @@ def test_a_manifest_for_a_notebook(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("inputs", "says"),
     [
-        ({}, "expected: truth, detections"),
+        ({}, "expected: detections"),
         ({"truth": TRUTH}, "expected: detections"),
         *(({"truth": TRUTH, "detections": one}, "These are no detections") for one in (None, 3, b"x", [1], {"t1": 3})),
         ({"truth": 3, "detections": FOUND}, "These are no annotations"),

@@ -54,7 +54,7 @@ def audit(
     labels: Annotated[Mapping[str, Annotated[Any, Path]] | None, "LIST[:TASK]=FILE"] = None,
     photos: Annotated[Mapping[str, Annotated[Place, Path]] | None, "NAME=DIR"] = None,
     leaks: Annotated[Place | None, Path] = None,
-    exemplars: Annotated[int, Meta(ge=1)] = DEFAULT_EXEMPLARS,
+    exemplars: Annotated[int, Meta(ge=1)] | None = None,
     groups: Annotated[Sequence[str], "--group REGEX"] = (),
     group_column: Annotated[str, "NAME"] = "",
     rules: Annotated[str | None, "NAMES"] = None,
@@ -89,8 +89,8 @@ def audit(
         the photos of a source, for the rule DS3 (repeatable)
     leaks : path, optional
         output of curation similarity leaks for this manifest, leaks.json or its folder: adds the rule LK1
-    exemplars : int
-        images of each known class that a finetuning list should hold
+    exemplars : int, optional
+        images of each known class that a finetuning list should hold (default: those of the build, else 50)
     groups : sequence of str
         what a group of images is, such as a patient: a pattern whose first capture group is searched for in the path,
         before the built-in patterns (repeatable, tried in order)
@@ -125,7 +125,10 @@ def audit(
     subject = target if isinstance(target, Manifest) else subject_of(target)
     slots = source_slots(subject, sources or {})
     _require_names(exhaustive, photos or {}, [slot.name for slot in slots])
-    given = open_slots(sources or {}, slots, reading)
+    if isinstance(subject, Manifest):
+        given = subject.open_sources(sources or {}, reading)
+    else:
+        given = open_slots(sources or {}, slots, reading)
     folders = {name: _existing(name, Path(folder)) for name, folder in (photos or {}).items()}
     if isinstance(subject, Manifest):
         said = {"tasks": tasks, "role": roles, "view": views, "namespace": namespace}
@@ -139,7 +142,7 @@ def audit(
             given,
             labels=_opened_labels(labels or {}, reading),
             complete=exhaustive,
-            exemplars=exemplars,
+            exemplars=exemplars or _stated_exemplars(subject),
             photos=folders,
         )
         if leaks is not None:
@@ -157,7 +160,7 @@ def audit(
         views={role: _view(role, view) for role, view in (views or {}).items()},
         labels=_opened_labels({**_beside(lists, known, labels or {}), **(labels or {})}, reading),
         complete=exhaustive,
-        exemplars=exemplars,
+        exemplars=exemplars or DEFAULT_EXEMPLARS,
         photos=folders,
         patterns=groups,
         column=group_column,
@@ -219,6 +222,11 @@ def source_slots(subject: Manifest | Path, names: Collection[str]) -> tuple[Sour
         ImageId(dataset, "0")
         slots.append(SourceSlot(name, dataset, _USUAL_PARTS.get(name, part), False, ""))
     return tuple(slots)
+
+
+def _stated_exemplars(manifest: Manifest) -> int:
+    stated = manifest.header.rule.parameters.get("exemplars")
+    return stated if isinstance(stated, int) and stated > 0 else DEFAULT_EXEMPLARS
 
 
 def _leaks_of(manifest: Manifest, place: Path) -> LeakFile:

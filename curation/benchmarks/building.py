@@ -19,6 +19,7 @@ from curation.decisions.added_boxes import BoxResolution, add_boxes
 from curation.errors import CurationWarning, ManifestError, UsageError
 from curation.manifest import importing
 from curation.manifest.added_boxes import read_added_boxes
+from curation.manifest.built_from import built_from
 from curation.manifest.header import Figure, Header
 from curation.manifest.importing import LISTS, pin_lists
 from curation.manifest.locate import load_manifest
@@ -153,6 +154,8 @@ def build(
         for note in added.notes:
             warnings.warn(note, CurationWarning, stacklevel=3)
         made = added.manifest
+    slots = [slot for slot in made.slots if slot.name in opened]
+    made = replace(made, built_from=built_from(sources or {}, slots, reading or Reading()))
     return _in_words(made, name, version, notes, source_notes or {})
 
 
@@ -255,7 +258,10 @@ def _task_settings(protocol: Benchmark, settings: Mapping[str, str], path: Path)
         raise UsageError("The benchmark takes no task file", where=f"--tasks {path}", hint="curation build owod …")
     if given := sorted({"split", "tasks"} & set(settings)):
         raise UsageError("--tasks FILE replaces this parameter", where=f"--set {given[0]}")
-    return protocol.task_settings(path)
+    # A size asked for wins over a file without validation lists.
+    return {
+        key: text for key, text in protocol.task_settings(path).items() if key != "val" or "val_size" not in settings
+    }
 
 
 def _replayed(protocol: Benchmark, settings: Mapping[str, str], path: Path, allow_conflicts: bool) -> str:

@@ -24,7 +24,6 @@ from curation.manifest.verify import (
     verify_sources,
 )
 from curation.short_repr import html_table
-from curation.sources.coerce import open_slots
 from curation.sources.source import Source
 from curation.sources.source_specs import Reading, Sources, require_slots
 
@@ -120,7 +119,7 @@ def verify(
     manifest : Manifest, str or Path
         a folder, or NAME@VERSION of an available manifest
     sources : mapping of str to path or annotations, optional
-        every count is recomputed from it
+        every count is recomputed from it (default: the files that the build remembers)
     strict : bool
         other bytes of a source file are a failure, not a note
     rebuild : bool
@@ -152,8 +151,8 @@ def verify(
         )
     held = manifest if isinstance(manifest, Manifest) else load_manifest(manifest)
     findings = verify_lists(held)
-    if sources or rebuild:
-        opened = open_slots(sources or {}, held.slots, reading or Reading())
+    if sources or rebuild or held.built_from:
+        opened = held.open_sources(sources or {}, reading)
         findings += verify_sources(held, opened, strict=strict)
         if rebuild:
             findings += _rebuilt(held, opened, strict=strict)

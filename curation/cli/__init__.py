@@ -159,6 +159,11 @@ def _run(options: argparse.Namespace) -> int:
     with warnings_told():
         answer: Answer = call(options.command, options)
     lines = chain(answer.lines, (f"wrote {path}" for path in answer.written))
+    leads_on = options.verb in ("verify", "audit", "export") and not getattr(options, "quiet", False)
+    if leads_on and answer.status == 0 and not options.json:
+        from curation.cli.next_steps import following
+
+        lines = chain(lines, following(options))
     emit(answer.data, lines, as_json=options.json)
     if answer.then is not None:
         answer.then()

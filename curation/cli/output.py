@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -25,7 +26,9 @@ __all__ = [
     "counted_examples",
     "emit",
     "first_rows",
+    "next_command",
     "note",
+    "source_words",
     "stage",
     "steps",
     "table_lines",
@@ -130,6 +133,16 @@ def first_rows(
     """Return a table of the first of so many rows, and where there are more, how many and what prints them."""
     more = [f"… and {count - shown:,} more: {rest}"] if count > shown else []
     return [Table(title, columns, tuple(islice(rows, shown))), *more]
+
+
+def next_command(*words: str | Path) -> str:
+    """Return the line that names the next command, quoted for a shell."""
+    return f"next: {shlex.join(['curation', *map(str, words)])}"
+
+
+def source_words(names: Iterable[str]) -> list[str]:
+    """Return ``--source NAME=PATH`` for each source that a command has yet to be given."""
+    return [word for name in names for word in ("--source", f"{name}=PATH")]
 
 
 def counted_examples(ids: Sequence[str], shown: int = 3) -> str:

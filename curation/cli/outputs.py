@@ -84,6 +84,7 @@ class OutputFolder(Output):
     def check(self, path: Path) -> None:
         """Check that it can be a folder, and each file there whose name is one that may be written."""
         ledger.refuse_review(path)
+        ledger.refuse_in_manifest(path / "measures.csv")
         if path.exists() and not path.is_dir():
             raise UsageError("Results go into a folder", where=str(path), expected="a folder", found="a file")
         for pattern in self.patterns if path.is_dir() else ():

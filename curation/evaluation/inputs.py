@@ -183,6 +183,25 @@ def _exhaustive(overlay: AddedBoxes, ids: Sequence[str], part: str) -> tuple[str
     return kept
 
 
+def remembered_truth(manifest: Manifest | None, parts: Sequence[str]) -> Source:
+    """Return the one source of some parts of a manifest, where its build remembers it: what they are scored against.
+
+    Raises
+    ------
+    UsageError
+        There is no manifest, or it remembers no such source; or the parts are of several.
+    SourceError
+        The file was moved or changed.
+    """
+    if manifest is not None and manifest.built_from is not None:
+        named = {name for part in parts for name in manifest.part(part).sources}
+        opened = manifest.open_sources({}, slots=[slot for slot in manifest.slots if slot.name in named])
+        if len(named) == len(opened) == 1:
+            return opened.popitem()[1]
+    hint = "without it, a manifest that remembers the source of its test images is needed"
+    raise UsageError("--truth is missing", expected="--truth FILE", hint=hint)
+
+
 def places_in(source: Source, ids: Sequence[str]) -> Int64s:
     """Return where a source holds each image, -1 where it does not: by file stem, and in its own name space by number.
 

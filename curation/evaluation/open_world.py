@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from curation.evaluation.inputs import (
     about,
     by_name,
     manifest_record,
+    remembered_truth,
     require_manifest_for_ids,
 )
 from curation.evaluation.matching import assign, positives
@@ -551,7 +553,7 @@ def evaluation_as(report: Report, variants: Iterable[Rules], notes: tuple[str, .
 
     def evaluate(
         *,
-        truth: Annotated[Mapping[str, Truth] | Truth, "[TASK=]FILE"],
+        truth: Annotated[Mapping[str, Truth] | Truth, "[TASK=]FILE"] = MappingProxyType({}),
         detections: Annotated[Mapping[str, Path] | Path, "[TASK=]FILE"],
         manifest: Annotated[Manifest | str | None, "MANIFEST"] = None,
         category_ids: CategoryIds | None = None,
@@ -569,7 +571,7 @@ def evaluation_as(report: Report, variants: Iterable[Rules], notes: tuple[str, .
         Parameters
         ----------
         truth : Path or Source, or mapping of str to such
-            COCO JSON, or a dataset root; of one task, or of all
+            COCO JSON, or a dataset root; of one task, or of all (default: the test source that the manifest remembers)
         detections : Path, or mapping of str to Path
             COCO results (a JSON list, or one record a line), a table (.csv), or a folder of label files of YOLO
             (data.yaml, labels/STEM.txt) or of VOC results (comp4_det_test_CLASS.txt); may be compressed by gzip
@@ -611,6 +613,9 @@ def evaluation_as(report: Report, variants: Iterable[Rules], notes: tuple[str, .
         require_manifest_for_ids(category_ids, manifest=manifest, classes=classes)
         taken = load_manifest(manifest) if isinstance(manifest, str) else manifest
         opening = reading.opener()
+        if isinstance(truth, Mapping) and not truth:
+            named = [part] if part else [f"{one.name}-test" for one in tasks_of_manifest(taken)] if taken else []
+            truth = remembered_truth(taken, named)
         tasks = _tasks(truth, task, taken, classes, opening)
         names = [one.name for one in tasks]
         hint = f"one plain --detections FILE goes with --task {(task or names)[0]}"

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from curation.evaluation.measures import Measured
 
 Curve = Mapping[str, Sequence[Any]]
-_CURVES = {"UR": SERIES[0], "UDR": SERIES[2], "UDP": SERIES[1]}
+_CURVES = {"UR": "-", "UDR": "--", "UDP": ":"}
+"""How the line of each rate looks: its colour is that of the task."""
 
 
 def impact_figure(tasks: Mapping[str, Measured], variant: str, stem: Path) -> list[Path]:
@@ -92,7 +93,7 @@ def unknown_figure(tasks: Mapping[str, Measured], variant: str, stem: Path) -> l
         figure, axes = small_multiples(1 + len(tasks), height=2.4)
         for number, (task, one) in enumerate(tasks.items()):
             _draw_precision(axes[0], one, number, plain(task))
-            _draw_rates(axes[1 + number], one, plain(task))
+            _draw_rates(axes[1 + number], one, number, plain(task))
         axes[0].set(
             xlabel="unknown recall UR (%)", ylabel="unknown precision (%)", ylim=(0, 104), title="all score thresholds"
         )
@@ -141,19 +142,19 @@ def _draw_precision(axis: Axes, one: Measured, number: int, task: str) -> None:
         )
 
 
-def _draw_rates(axis: Axes, one: Measured, task: str) -> None:
-    curve = one.tables["unknown_curve"]
+def _draw_rates(axis: Axes, one: Measured, number: int, task: str) -> None:
+    curve, colour = one.tables["unknown_curve"], SERIES[number % len(SERIES)]
     score = curve["score"]
     # Of equal scores only the last is a threshold; below the lowest score everything stays.
     last = [place for place in range(len(score)) if score[place + 1 : place + 2] != score[place : place + 1]]
     margin = 0.04 * (score[0] - score[-1] or 1.0) if score else 0.0
     thresholds = [*(score[place] for place in last), *(lowest - margin for lowest in score[-1:])]
-    for name, colour in _CURVES.items():
+    for name, style in _CURVES.items():
         value = one.value(name)
         label = name if value is None else f"{name} {value:.1f}"
         rates = _gaps([curve[name][place] for place in last])
         # By falling score, a rate holds down to the next threshold.
-        axis.plot(thresholds, rates + rates[-1:], color=colour, drawstyle="steps-post", label=label)
+        axis.plot(thresholds, rates + rates[-1:], style, color=colour, drawstyle="steps-post", label=label)
         if value is not None and score:
             axis.plot(thresholds[-1], value, "o", color=colour, markersize=5, zorder=5, clip_on=False)
     axis.set(xlabel="score threshold", ylabel="rate (%)", ylim=(0, 104), title=f"task {task}")

@@ -461,6 +461,9 @@ def tasks_of_file(path: Path) -> tuple[ClassRoles, ...]:
         It is not such a file, two tasks share a name, a class is listed twice in one task (case aside) or is called
         ``unknown``, or a task knows no class.
     """
+    if path.suffix.lower() == ".toml":
+        hint = f"curation build owod --tasks {path} … --out DIR, then evaluate with --manifest DIR"
+        raise EvaluationError("--classes takes JSON", where=str(path), expected=_EXAMPLE, found="TOML", hint=hint)
     listed = read_class_file(path, _TaskFile, _EXAMPLE, what="task file").tasks
     if twice := repeated(record.name for record in listed):
         raise EvaluationError("Two tasks share a name", where=str(path), found=twice[0][:80])
@@ -602,6 +605,9 @@ def choose_tasks(tasks: tuple[ClassRoles, ...], wanted: Iterable[str]) -> tuple[
             where=tasks[0].origin,
             expected=", ".join(task.name for task in tasks)[:_SHOWN],
             found=repr(missing[0][:80]),
+            hint="--task takes a name; a task file goes to `curation build owod --tasks FILE`"
+            if missing[0].lower().endswith((".toml", ".json"))
+            else None,
         )
     return tuple(task for task in tasks if task.name in names)
 

@@ -307,7 +307,10 @@ def _require_classes(
     }[int(labels[row])]
     advice = "curation inspect TRUTH --detections FILE looks for another numbering; names (category) leave no doubt"
     if labels[row] == _UNKNOWN:
-        advice = "--on-error stray=drop leaves out detections of classes that are unknown in the task, and counts them"
+        advice = (
+            f"are they of a later task than {task}? --task chooses it. --on-error stray=drop leaves out detections of "
+            "classes that are unknown in the task, and counts them"
+        )
     raise PredictionError(
         what,
         where=columns.place(row),
@@ -668,7 +671,10 @@ def _task_labels(records: Records, columns: RawColumns, truth: TaskTruth, source
         least=_UNKNOWN if policy.stray == "drop" else 0,
         task=task.name,
         expected=f"unknown ({' or '.join(unknown)}), or a known class: {_list(truth.truth)}",
-        hint=other_numbering(records.used_ids, task.other_numbers, from_truth=task.numbers is None),
+        # Ids that all name classes here are read rightly: those of another task are no other numbering.
+        hint=None
+        if records.used_ids <= table.keys()
+        else other_numbering(records.used_ids, task.other_numbers, from_truth=task.numbers is None),
     )
     return labels
 

@@ -112,7 +112,7 @@ class Report:
 
     protocol: str
     measures: tuple[Measure, ...]
-    tables: Callable[[Result], Iterable[Table]] = lambda result: tidy_tables(result)
+    tables: Callable[[Result], Iterable[Table]] | None = None
     drawings: Callable[[Result], Iterable[Figure]] = lambda result: ()
     algorithm: int = 1
     files: tuple[str, ...] = ()
@@ -257,7 +257,7 @@ class Result:
     @cached_property
     def tables(self) -> tuple[Table, ...]:
         """Return every table, in the order in which a terminal shows them; the table of measures last."""
-        return (*self.report.tables(self), self._measures)
+        return (*(self.report.tables or tidy_tables)(self), self._measures)
 
     @cached_property
     def _measures(self) -> Table:
@@ -368,9 +368,18 @@ class Result:
         ]
         return Table("summary", (Column("scored", head=""), *columns), rows, title=self.report.protocol)
 
-    def lines(self, width: int | None = None) -> list[str]:
-        """Return the tables for a terminal."""
-        return [line for table in self.tables if table.title for line in table.lines(width)]
+    def lines(self, width: int | None = None, *, whole: bool = True) -> list[str]:
+        """Return the tables for a terminal; unless `whole`, of a report without own tables the ranked measures."""
+        chosen = ranked(self.report.measures)
+        if whole or not chosen or self.report.tables is not None:
+            return [line for table in self.tables if table.title for line in table.lines(width)]
+        inputs = inputs_table(self.data)
+        left_out = inputs.lines(width) if any(row[-1] for row in inputs.all_rows()) else []
+        orders = {one.label: one.found.decided_by_order for one in self.scored}
+        if ties := ", ".join(f"{count:,} ({label})" for label, count in orders.items() if count):
+            ties = f"Decided by the order of the file, between equal scores: {ties}"
+        more = "--all prints every measure, and the tables of classes and inputs"
+        return [*left_out, *_measures_table(self, chosen).lines(width), *filter(None, (ties, more))]
 
     def json_data(self) -> dict[str, Any]:
         """Return what JSON holds: the data, with the schema's name and every declared number in one list."""
@@ -501,17 +510,25 @@ def _record(one: Scored) -> dict[str, Any]:
 def tidy_tables(result: Result) -> Iterator[Table]:
     """Yield the tables of a result of rows: inputs, every number by what was scored, then what its report declares."""
     yield inputs_table(result.data)
-    labels = [one.label for one in result.scored]
-    numbers: dict[tuple[str, str], dict[str, str]] = {}
-    for one in result.scored:
-        for measure, row in values_of(one, result.report.measures):
-            key = measure.key_of(row.parameters)
-            numbers.setdefault((key, measure.unit), {})[one.label] = shown(row.value, measure.unit)
-    rows = [(key, _SIGNS.get(unit, unit), *(of.get(label, "") for label in labels))
-            for (key, unit), of in numbers.items()]  # fmt: skip
-    yield Table("", (Column("measure"), Column("unit"), *map(Column, labels)), rows, title="Measures")
+    yield _measures_table(result, result.report.measures)
     yield from result._tidy(lambda one: True)
     yield order_table({one.label: one.found.decided_by_order for one in result.scored})
+
+
+def _measures_table(result: Result, measures: Sequence[Measure]) -> Table:
+    """Return the numbers of some measures, a column each thing scored, with what a measure is in a few words."""
+    labels = [one.label for one in result.scored]
+    numbers: dict[tuple[str, str, str], dict[str, str]] = {}
+    for one in result.scored:
+        for measure, row in values_of(one, measures):
+            meaning = f"{measure.name} {_ARROWS[measure.better]}" if measure.better else measure.name
+            line = measure.key_of(row.parameters), _SIGNS.get(measure.unit, measure.unit), meaning
+            numbers.setdefault(line, {})[one.label] = shown(row.value, measure.unit)
+    rows = [
+        (key, unit, *(of.get(label, "") for label in labels), meaning) for (key, unit, meaning), of in numbers.items()
+    ]
+    names = ("measure", "unit", *labels, "meaning (↑ higher, ↓ lower is better)")
+    return Table("", names, rows, title="Measures")
 
 
 def input_rows(inputs: Data, manifest: Data | None) -> Iterator[tuple[str, ...]]:

@@ -68,6 +68,9 @@ def find_manifest(target: str) -> Path:
     if candidates:
         found = ", ".join(list(candidates)[:10])
         raise ManifestError("Several manifests match this name", where=where, expected="one of them", found=found)
+    if path.is_file():
+        hint = f"curation inspect {target[:200]} shows what an annotation file holds, curation build makes a manifest"
+        raise ManifestError("A manifest is a folder, and this is a file", where=where, expected="a folder", hint=hint)
     near = _near(target, at_hand)
     hint = f"did you mean {' or '.join(near)}?" if near else "curation list manifests"
     expected = f"a folder with {HEADER_FILE}, or a name that `curation list manifests` prints"

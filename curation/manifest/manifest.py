@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,11 +19,12 @@ from curation.arguments import checked, shown
 from curation.canonical import canonical_json, sha256_of_bytes
 from curation.errors import DigestMismatchError, ManifestError, MissingFileError, MissingListError, UsageError
 from curation.input_files import utf8_text
+from curation.manifest.built_from import BUILT_FROM_FILE, BuiltFrom, open_remembered, read_built_from
 from curation.manifest.header import OVERLAY_FILE, SCHEMA_VERSION, Header, PartEntry, header_as_data
 from curation.manifest.validation import check_header, check_lists, needs_every_list, require_earlier
 from curation.short_repr import cut, html_table
-from curation.sources.source_specs import Sources
-from curation.storage import inside, publishing_folder, read_bytes
+from curation.sources.source_specs import Reading, Sources, SourceSlot
+from curation.storage import inside, publishing_folder, read_bytes, write_bytes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from curation.manifest.added_boxes import AddedBoxes
     from curation.sources.photos import PhotoDataset
     from curation.sources.source import Source
-    from curation.sources.source_specs import SourceSlot
 
 
 HEADER_FILE = "manifest.json"
@@ -59,11 +59,14 @@ class Manifest:
         Ids of each available part, in file order. A declared part has none.
     added_boxes : AddedBoxes or None
         The boxes that reviewers added, where the header names some.
+    built_from : BuiltFrom or None
+        Paths of the sources that it was built from: no part of the digest.
     """
 
     header: Header
     lists: Mapping[str, tuple[str, ...]]
     added_boxes: AddedBoxes | None = None
+    built_from: BuiltFrom | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         """Refuse what is not a header, or not lists by part.
@@ -124,10 +127,30 @@ class Manifest:
     @property
     def slots(self) -> tuple[SourceSlot, ...]:
         """The sources that it was made from, none of them required: what `open_slots` takes."""
-        from curation.sources.source_specs import SourceSlot
-
         entries = self.header.sources
         return tuple(SourceSlot(entry.name, entry.dataset, entry.part, False, entry.note) for entry in entries)
+
+    def open_sources(
+        self, given: Mapping[str, Any], reading: Reading | None = None, *, slots: Sequence[SourceSlot] | None = None
+    ) -> dict[str, Source]:
+        """Return the sources that are given, and of the others those that the build remembered.
+
+        Parameters
+        ----------
+        given : mapping of str to path or annotations
+            See `curation.sources.coerce.open_slots`.
+        reading : Reading, optional
+            Of what is given; the others are read as in the build.
+        slots : sequence of SourceSlot, optional
+            Those that are needed; by default all.
+
+        Raises
+        ------
+        SourceError
+            A remembered file was moved or changed.
+        """
+        needed = self.slots if slots is None else slots
+        return open_remembered(self.built_from, self.header, needed, given, reading or Reading())
 
     @checked
     def part(self, name: str) -> PartEntry:
@@ -285,14 +308,19 @@ def write_manifest(manifest: Manifest, folder: Path) -> None:
     if added is not None and entry is not None and added.digest != entry.sha256:
         what = "The added boxes are not those that the header names"
         raise DigestMismatchError(what, where=where, expected=entry.sha256, found=added.digest)
+    kept = None if manifest.built_from is None else manifest.built_from.stored(folder)
     if (folder / HEADER_FILE).exists():
         _require_same(manifest, folder)
+        if kept is not None:
+            write_bytes(folder / BUILT_FROM_FILE, kept, guarded=False)
         return
     with publishing_folder(folder) as partial:
         for name, data in manifest_files(manifest).items():
             path = partial / name
             path.parent.mkdir(exist_ok=True)
             path.write_bytes(data)
+        if kept is not None:
+            (partial / BUILT_FROM_FILE).write_bytes(kept)
 
 
 def _require_same(manifest: Manifest, folder: Path) -> None:
@@ -354,7 +382,7 @@ def read_manifest(path: Path) -> Manifest:
     at_hand = _lists_at_hand(header, folder)
     lists = {part.name: _read_list(folder, part) for part in header.parts if part.name in at_hand}
     check_lists(header, lists, where=str(folder))
-    return Manifest(header, lists, _read_added_boxes(folder, header))
+    return Manifest(header, lists, _read_added_boxes(folder, header), read_built_from(folder))
 
 
 def read_stated(folder: Path) -> StoredHeader:

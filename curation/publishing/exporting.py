@@ -296,9 +296,16 @@ def _sources(
     chosen = [slot for slot in manifest.slots if slot.name in useful]
     wanted = {name for slot in chosen for name in (slot.name, slot.dataset)}
     idle = {name for slot in manifest.slots for name in (slot.name, slot.dataset)} - wanted
-    sources = open_slots({key: one for key, one in given.items() if key.partition("@")[0] not in idle}, chosen, reading)
+    useful_given = {key: one for key, one in given.items() if key.partition("@")[0] not in idle}
+    optional = form is ID_LISTS and options.id_form not in NEEDS_SOURCES
+    # Ids alone need no source: what a build remembers is not read for them.
+    sources = (
+        open_slots(useful_given, chosen, reading)
+        if optional
+        else manifest.open_sources(useful_given, reading, slots=chosen)
+    )
     missing = needed - set(sources)
-    if missing and (form is not ID_LISTS or options.id_form in NEEDS_SOURCES):
+    if missing and not optional:
         raise UsageError(
             "A source of the chosen parts is missing",
             expected=" ".join(f"--source {name}=PATH" for name in sorted(needed)),

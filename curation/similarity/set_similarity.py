@@ -196,11 +196,14 @@ def similarity_histograms(panels: Mapping[str, Mapping[str, Vectors]], stem: Pat
         for name, one in sets.items()
     }
 
+    # A set of several sources has one colour.
+    names = list(dict.fromkeys(name for _, name in densities))
+
     def draw() -> Figure:
         figure, axes = small_multiples(len(panels), most=2, height=2.3, sharex=True, sharey=True)
         for axis, (source, sets) in zip(axes, panels.items(), strict=True):
-            for place, (name, one) in enumerate(sets.items()):
-                colour = SERIES[place % len(SERIES)]
+            for name, one in sets.items():
+                colour = SERIES[names.index(name) % len(SERIES)]
                 label = f"{plain(name)} (n = {len(one):,})"
                 axis.stairs(densities[source, name], edges, color=colour, fill=True, alpha=0.12)
                 axis.stairs(densities[source, name], edges, color=colour, linewidth=1.4, label=label)

@@ -85,6 +85,13 @@ def parse_coco(
     """Return the source in a file that is in memory already (see `read_coco`)."""
     space = ImageId(namespace, "0").namespace if namespace else namespace_of(dataset)
     decoded = decode_instances(content.data, content.name)
+    if decoded.annotations and not decoded.categories:
+        raise AnnotationFormatError(
+            "The annotation file lists no categories",
+            where=content.name,
+            expected='"categories": [{"id": 1, "name": "circle"}, ...], each class that an annotation refers to',
+            found=f"{len(decoded.annotations)} annotations",
+        )
     categories, category_ids = _categories(decoded.categories, content.name)
     # A million classes are 50 MB of records, and their columns hold all that these say.
     decoded.categories.clear()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple, NoReturn, TypeVar
 from xml.etree.ElementTree import Element, ParseError, fromstring
@@ -70,16 +71,34 @@ def locate_voc(root: Path, dataset: str) -> Path:
     MissingFileError
         Neither has them; the error lists what was tried.
     """
-    year = f"VOC{dataset[3:]}"
-    tried = [root, root / year, root / "VOCdevkit" / year]
+    years = [f"VOC{dataset[3:]}"] if dataset.startswith("voc") else []
+    tried = [root, *(one for year in years for one in (root / year, root / "VOCdevkit" / year))]
     for folder in tried:
         if (folder / _XML).is_dir() and (folder / _SETS).is_dir():
             return folder
+    expected = f"{_XML}/ and {_SETS}/ in {', '.join(str(folder) for folder in tried)}"
+    if years:
+        raise MissingFileError("VOC folder not found", where=str(root), expected=expected)
+    found, hint = _what_else(root)
     raise MissingFileError(
-        "VOC folder not found",
+        "The folder is no dataset root",
         where=str(root),
-        expected=f"{_XML}/ and {_SETS}/ in {', '.join(str(folder) for folder in tried)}",
+        expected=f"annotations/instances_PART.json, or {expected}",
+        found=found,
+        hint=hint,
     )
+
+
+def _what_else(root: Path) -> tuple[str, str | None]:
+    """Return what a folder without VOC's annotations looks like, and what to give instead."""
+    files = sorted(islice((one for form in ("*.json", "*/*.json") for one in root.glob(form)), 1000))
+    if (root / "manifest.json") in files:
+        return "a manifest", "--source takes the annotations that the manifest was made from"
+    if files:
+        return f"{len(files)} JSON files", f"give the annotation file itself, such as {files[0]}"
+    if (root / "labels").is_dir() or any(root.glob("data.y*ml")):
+        return "a YOLO data set", "give its annotations as one COCO JSON file a part"
+    return "no annotations", None
 
 
 def voc_names(root: Path, part: str) -> tuple[str, ...]:

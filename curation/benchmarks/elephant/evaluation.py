@@ -458,7 +458,7 @@ def wilderness_curve(
             lines = [(recall, detector) for recall in shown for detector in results]
             for number, (recall, detector) in enumerate(lines):
                 colour = SERIES[number % len(SERIES)]
-                colour = RECALL_COLOURS.get(recall, colour) if alone else colour
+                colour = RECALL_COLOURS.get(recall, colour) if alone and set(shown) <= set(RECALL_COLOURS) else colour
                 if impacts[detector, recall]:
                     label = f"recall {recall}" if alone else plain(detector)
                     _draw_line(axis, levels[detector], impacts[detector, recall], number, label, colour)
@@ -502,11 +502,14 @@ def _draw_mean_precision(
         for flavour in (flavour for name, flavour in averages if name == detector):
             dashed = flavour == "mAP_area"
             label = _FLAVOURS[flavour] if alone else "_hidden" if dashed else plain(detector)
-            line = _draw_line(axis, levels[detector], averages[detector, flavour], number, label)
+            # The colours of a single detector's other panel are recalls.
+            colour = INK if alone else ""
+            line = _draw_line(axis, levels[detector], averages[detector, flavour], number, label, colour)
             if dashed:
                 line.set(linestyle="--", marker="")
     several = len({flavour for _, flavour in averages}) > 1
     axis.set_title("mAP (dashed: area)" if not alone and several else "mAP")
+    axis.set_ylim(bottom=0)
     if alone:
         axis.legend(loc="best")
 

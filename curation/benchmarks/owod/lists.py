@@ -34,6 +34,7 @@ from curation.benchmarks.owod.splits import (
     check_source,
     split_of,
 )
+from curation.benchmarks.owod.tasks import fitting_validation
 from curation.benchmarks.parts import Part, Selection, all_images, compared, make_part, manifest_of, source_entry
 from curation.benchmarks.selection import Shown, hash_rank, shown
 from curation.errors import ProtocolError, UsageError
@@ -470,6 +471,7 @@ def hash_validation(selections: Sequence[Int64s], rank: Int64s, *, size: int) ->
     """
     taken = np.zeros(len(rank), np.bool_)
     chosen = []
+    fits = fitting_validation([len(selection) for selection in selections])
     for number, selection in enumerate(selections, start=1):
         left = selection[~taken[selection]]
         if len(left) < size:
@@ -478,7 +480,8 @@ def hash_validation(selections: Sequence[Int64s], rank: Int64s, *, size: int) ->
                 where=f"task {number}: --set val_size={size}",
                 expected=f"at most {len(left)}",
                 found=str(size),
-                hint=f"--set val_size={max(len(left) // 10, 1)}, or --set val=none",
+                hint=(f"--set val_size={fits}, or " if fits else "") + "--set val=none; "
+                f"in a task file validation = {fits}",
             )
         ranked = left[np.argsort(rank[left], kind="stable")]
         chosen.append(ranked[:size])

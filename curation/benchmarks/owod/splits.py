@@ -324,7 +324,7 @@ def check_source(split: Split, slot: str, sources: Mapping[str, Source]) -> None
             if declared
             else f"the {len(names)} classes of the split",
             found=", ".join(repr(name[:40]) for name in strangers[:5]) + more,
-            hint=_hint_for(strangers, difflib.get_close_matches(strangers[0], names, n=1), own=declared),
+            hint=_hint_for(strangers, names, own=declared),
         )
     if not len(used):
         raise ProtocolError(
@@ -339,7 +339,7 @@ def check_source(split: Split, slot: str, sources: Mapping[str, Source]) -> None
         place for one in SOURCES if one in sources for place in class_positions(split.classes, sources[one]).tolist()
     }
     if declared and (missing := [name for place, name in enumerate(names) if place not in seen]):
-        near = difflib.get_close_matches(missing[0], offered, n=1)
+        near = _nearest(missing[0], offered)
         raise ProtocolError(
             "The task file names a class that no source has",
             where="--tasks",
@@ -364,8 +364,19 @@ def check_source(split: Split, slot: str, sources: Mapping[str, Source]) -> None
             )
 
 
-def _hint_for(strangers: list[str], near: list[str], *, own: bool) -> str:
+def _nearest(name: str, names: list[str]) -> list[str]:
+    """Return the name that is the same but for its case, else the most alike; none where none is."""
+    same = [one for one in names if one.casefold() == name.casefold()]
+    return same or difflib.get_close_matches(name, names, n=1)
+
+
+def _hint_for(strangers: list[str], named: list[str], *, own: bool) -> str:
     """Return what to do about classes that no task names; a user's own task file has a place for each of them."""
+    near = _nearest(strangers[0], named)
+    cases = [(one, known) for one in strangers for known in named if one.casefold() == known.casefold()]
+    if own and cases:
+        given = ", ".join(f"{json.dumps(one, ensure_ascii=False)} for {known!r}" for one, known in cases[:5])
+        return f"did you mean the same class? In the task file write {given[:400]}, as the annotations do"
     alias = f"is {strangers[0]!r} an alias of {near[0]!r}?" if near else None
     if not own:
         file = "is it another file? For data of your own: `curation init tasks`, and --tasks FILE"

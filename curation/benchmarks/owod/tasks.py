@@ -7,12 +7,12 @@ import re
 import tomllib
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated
 
 import msgspec
-import numpy as np
 
 from curation.arguments import checked
 from curation.benchmarks.parameters import MOST_IMAGES
@@ -37,6 +37,8 @@ name = "t2"
 classes = ["star"]"""
 USUAL_TASKS = 4
 """Tasks of all published open-world benchmarks."""
+_PUBLISHED_SIZES = 1000, 50
+"""Validation images a task, and exemplars a class, of the published benchmarks."""
 _LONGEST_NAME = 200
 _NAMES_ARE = f"printable names of 1 to {_LONGEST_NAME} characters without outer blanks, none of them 'unknown'"
 
@@ -123,7 +125,8 @@ def starter_task_file(
     """Return a task file to begin with: every class of some sources, grouped into tasks, with comments.
 
     The classes stand in the order of the files, cut into groups of equal size, earlier ones larger by one where that
-    does not come out even. Classes without any object are listed as unknown: no task can train on them.
+    does not come out even. Classes without any training object are listed as unknown: no task can train on them. The
+    sizes of the validation and finetuning lists fit the training file.
 
     Parameters
     ----------
@@ -141,8 +144,9 @@ def starter_task_file(
         No class has an object; or names cannot stand in a task file, such as two that differ in case alone.
     """
     files = ", ".join(printable(one.files[0].name if one.files else one.dataset, "?") for one in sources.values())
-    objects, images = _counts(sources)
-    shown = [one for one in objects if objects[one]]
+    objects, shows = _counts(sources)
+    trained = _counts({"train": sources["train"]})[1] if "train" in sources else shows
+    shown = [one for one in objects if len(trained.get(one, ()))]
     if not shown:
         raise ProtocolError(
             "No class has an object here", where=files, expected="an annotation file", found=f"{len(objects)} classes"
@@ -159,6 +163,8 @@ def starter_task_file(
             )
     n_tasks = min(n_tasks, len(shown))
     size, larger = divmod(len(shown), n_tasks)
+    cuts = [number * size + min(number, larger) for number in range(n_tasks + 1)]
+    groups = [shown[start:stop] for start, stop in pairwise(cuts)]
     word = re.sub(r"[^a-z0-9]+", "_", name.rpartition("/")[2]).strip("_")[:24]
     word = word if word[:1].isalpha() else "custom"
     lines = [
@@ -171,19 +177,17 @@ def starter_task_file(
         "# true where every object of every class is annotated on every image: the audit cannot know (rule LI1).",
         f"exhaustive = {str(exhaustive).lower()}",
         "# Classes that never become known: their objects stay unknown at every task.",
-        *_listed("unknown", [one for one in objects if not objects[one]], "no object in the files"),
+        *_listed("unknown", [one for one in objects if one not in shown], "no training object in the files"),
         "# Classes that are neither right nor wrong.",
         "ignored = []",
+        *_sizes(groups, trained if "train" in sources else {}),
         "",
         "# Tasks in their order, each with the classes that become known in it. Here the classes stand in the order",
         f"# of the files, cut into {n_tasks} groups: move them to where you want them.",
     ]
-    start = 0
-    for number in range(n_tasks):
-        stop = start + size + (number < larger)
-        remarks = [f"{objects[one]:,} objects on {images[one]:,} images" for one in shown[start:stop]]
-        lines += ["[[tasks]]", f'name = "t{number + 1}"', *_listed("classes", shown[start:stop], remarks), ""]
-        start = stop
+    for number, group in enumerate(groups, start=1):
+        remarks = [f"{objects[one]:,} objects on {len(shows[one]):,} images" for one in group]
+        lines += ["[[tasks]]", f'name = "t{number}"', *_listed("classes", group, remarks), ""]
     lines += _datasets(sources, word)
     text = "\n".join(lines).rstrip("\n") + "\n"
     _check(msgspec.convert(tomllib.loads(text), TaskFile), files)
@@ -243,18 +247,40 @@ def start_tasks(
     return text
 
 
-def _counts(sources: Mapping[str, Source]) -> tuple[dict[str, int], dict[str, int]]:
-    """Return how many objects, and images with one, each class has in all sources, in the order of the files."""
+def _counts(sources: Mapping[str, Source]) -> tuple[dict[str, int], dict[str, set[tuple[str, int]]]]:
+    """Return how many objects each class has in all sources, and the images that show it, in the order of the files."""
     objects: dict[str, int] = {}
-    images: dict[str, int] = {}
-    for source in sources.values():
+    images: dict[str, set[tuple[str, int]]] = {}
+    for use, source in sources.items():
         image, category = source.class_pairs()
-        pairs = np.unique(np.column_stack([image, category]), axis=0)[:, 1]
         of = category if source.objects is None else source.objects.category
-        for place, one in enumerate(source.categories.names):
-            objects[one] = objects.get(one, 0) + int((of == place).sum())
-            images[one] = images.get(one, 0) + int((pairs == place).sum())
+        for position, one in enumerate(source.categories.names):
+            objects[one] = objects.get(one, 0) + int((of == position).sum())
+            images.setdefault(one, set()).update((use, shows) for shows in image[category == position].tolist())
     return objects, images
+
+
+def fitting_validation(sizes: Sequence[int]) -> int:
+    """Return how many validation images every task can spare, from the training images that each selects; 0: none."""
+    # A tenth; and so few that the lists of all tasks, taken from the smallest, leave something to train on.
+    return min(min(sizes, default=0) // max(10, len(sizes) + 1), _PUBLISHED_SIZES[0])
+
+
+def _sizes(groups: Sequence[Sequence[str]], images: Mapping[str, Collection[object]]) -> list[str]:
+    """Return the sizes of the validation and finetuning lists that fit the images of each class."""
+    if not images:
+        return ["# Sizes of the validation and finetuning lists: init tasks --source train=PATH finds what fits."]
+    of_tasks = [len(set[object]().union(*(images[one] for one in group))) for group in groups]
+    validation = fitting_validation(of_tasks)
+    rarest = min(len(images[one]) for group in groups for one in group)
+    exemplars = min(max((rarest - validation * len(groups)) // 2, 1), _PUBLISHED_SIZES[1])
+    most, usual = _PUBLISHED_SIZES
+    return [
+        f"# Validation images a task: a tenth of the {min(of_tasks):,} of the smallest task, at most {most}; 0: none.",
+        f"validation = {validation}",
+        f"# Finetuning images a class: half of the {rarest:,} of the rarest class, at most {usual}; 0: no such lists.",
+        f"exemplars = {exemplars}",
+    ]
 
 
 def _listed(field: str, names: Sequence[str], remarks: Sequence[str] | str) -> list[str]:

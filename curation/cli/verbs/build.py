@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from curation.benchmarks.building import FiguresNotMetError, build, is_approximate
-from curation.cli.output import Answer, Line, warn
+from curation.cli.output import Answer, Line, next_command, source_words, warn
 from curation.cli.outputs import NEW_MANIFEST
 from curation.manifest.header import Figure
 from curation.manifest.manifest import Manifest
@@ -68,12 +68,12 @@ def _answer(manifest: Manifest, out: Path) -> Answer:
     lines: list[Line] = [f"{header.name} {header.version}  {manifest.digest}", ""]
     lines += [part_table(header)]
     lines += [figure_table(header.figures)] if header.figures else []
-    verb = f"verify {out}"
+    kept = manifest.built_from.sources if manifest.built_from and header.origin != "declared" else {}
+    words = source_words(entry.name for entry in header.sources if entry.name not in kept)
+    verb = "verify"
     if header.origin == "declared":
-        verb = f"build {out}"
-    sources = " ".join(f"--source {entry.name}=PATH" for entry in header.sources)
-    pinned = str(header.rule.parameters.get("decisions", "")).startswith("sha256:")
-    next_out = " --decisions FILE" if pinned else ""
-    next_out += " --out DIR" if header.origin == "declared" else ""
-    lines += [f"written to {out}", f"next: curation {verb} {sources}{next_out}"]
+        verb = "build"
+        pinned = str(header.rule.parameters.get("decisions", "")).startswith("sha256:")
+        words += [*(["--decisions", "FILE"] if pinned else []), "--out", "DIR"]
+    lines += [f"written to {out}", next_command(verb, out, *words)]
     return Answer({"folder": str(out), **manifest_data(manifest)}, lines)

@@ -6,13 +6,14 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from curation.benchmarks.registry import evaluation_of, protocols
+from curation.benchmarks.registry import evaluation_of, protocols, report_of
 from curation.cli.option_names import Help
-from curation.cli.output import emit, stage, warn
+from curation.cli.output import emit, next_command, stage, warn
 from curation.cli.outputs import Kept, OutputFolder
 from curation.cli.signature import add_arguments as declare_options
 from curation.cli.signature import call, options_of, summary_of
 from curation.errors import UsageError
+from curation.ledger import refuse_in_manifest
 
 if TYPE_CHECKING:
     from curation.evaluation.result import Result
@@ -64,6 +65,8 @@ def _add_outputs(command: argparse.ArgumentParser, protocol: str) -> None:
     command.add_argument(
         "--name", metavar="NAME", help="name of the method in those rows (default: from the file of predictions)"
     )
+    if report_of(protocol).tables is None:
+        command.add_argument("--all", action="store_true", help="print every measure and table, not the ranked alone")
     command.add_argument("--json", action="store_true", help="print the whole result as JSON")
     command.add_argument(
         "--out", type=OutputFolder(benchmark=protocol), metavar="DIR", help="write results.json and CSV files"
@@ -86,7 +89,8 @@ def run(options: argparse.Namespace) -> int:
             warn(missing)
         with stage("writing"):
             written = result.save(options.out, figures=options.figures, outcomes=options.outcomes)
-    lines = [*result.lines(), *(f"wrote {path}" for path in written), *_append(result, options)]
+    shown = result.lines(whole=getattr(options, "all", True))
+    lines = [*shown, *(f"wrote {path}" for path in written), *_append(result, options)]
     emit(result.json_data(), lines, as_json=options.json)
     return 0
 
@@ -99,6 +103,7 @@ def _check_append(options: argparse.Namespace) -> None:
         if getattr(options, name) and not options.out:
             raise UsageError(f"--{name} are files", expected="--out DIR beside it")
     if options.append is not None:
+        refuse_in_manifest(options.append)
         check_appendable(options.append)
         if options.name is not None:
             require_name(options.name)
@@ -116,4 +121,4 @@ def _append(result: Result, options: argparse.Namespace) -> list[str]:
     recovered = append_rows(options.append, rows)
     mended = ["took away a line that an earlier run had not finished"] if recovered else []
     count = "1 row" if len(rows) == 1 else f"{len(rows)} rows"
-    return [*mended, f"appended {count} to {options.append}"]
+    return [*mended, f"appended {count} to {options.append}", next_command("leaderboard", options.append)]

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 from curation.benchmarks.building import import_lists
-from curation.cli.output import Answer, Line, Table
+from curation.cli.output import Answer, Line, Table, next_command, source_words
 from curation.cli.outputs import NEW_MANIFEST
 from curation.manifest.manifest import Manifest
 
@@ -40,6 +40,7 @@ def run(manifest: Annotated[Manifest, import_lists], /, *, out: Annotated[Path, 
     lines += [Table("Lists", columns, rows)]
     lines += [figure_table(header.figures)] if header.figures else []
     what = "every file and every list is the one that the header pins" if manifest.lists else "the header alone"
-    lines += [f"written to {out}: {what}", f"next: curation verify {out} --source NAME=PATH"]
+    words = source_words(entry.name for entry in header.sources)
+    lines += [f"written to {out}: {what}", next_command("verify", out, *words)]
     data = {"folder": str(out), "lists": len(manifest.lists), **manifest_data(manifest)}
     return Answer(data, lines)

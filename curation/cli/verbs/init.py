@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from curation.benchmarks.owod.tasks import start_tasks
-from curation.cli.output import Answer
+from curation.cli.output import Answer, next_command
 from curation.cli.outputs import OutputFile
 from curation.errors import UsageError
 from curation.storage import write_text
@@ -44,12 +44,13 @@ def run(
     written = tomllib.loads(text)
     paths = {"": source} if isinstance(source, Path) else source
     paths = {use or "train": path for use, path in paths.items()}
-    given = " ".join(f"--source {name}={paths.get(name, 'PATH')}" for name in ("train", "test"))
+    given = [word for name in ("train", "test") for word in ("--source", f"{name}={paths.get(name, 'PATH')}")]
+    folder = written["name"].rpartition("/")[2]
     lines = [f"{task['name']}: {', '.join(task['classes'])}" for task in written["tasks"]]
     if written["unknown"]:
         lines.append(f"unknown: {', '.join(written['unknown'])}")
     lines += [
         f"written to {out}: move each class to the task in which it becomes known",
-        f"next: curation build owod --tasks {out} {given} --out DIR",
+        next_command("build", "owod", "--tasks", out, *given, "--out", folder),
     ]
     return Answer({"file": str(out), **written}, lines)

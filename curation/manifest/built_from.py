@@ -1,0 +1,123 @@
+"""Where the files lie that a manifest was built from: beside its header, outside its digest and any publication."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from curation.errors import CurationError, ManifestError, SourceError
+from curation.json_keys import decode_json
+from curation.manifest.header import Header
+from curation.sources.source_specs import BadBoxes, Reading, Seam, SourceSlot
+from curation.storage import read_bytes
+
+if TYPE_CHECKING:
+    from curation.sources.source import Source
+
+BUILT_FROM_FILE = ".curation.sources.json"
+_MOST_BYTES = 1 << 20
+
+
+class BuiltFrom(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The sources that a build was given as paths. Their digests are in the header.
+
+    Attributes
+    ----------
+    sources : dict of str to str
+        Absolute path by name of the source; in the file relative to the manifest's folder.
+    bad_boxes, seam : str
+        How they were read.
+    """
+
+    sources: dict[str, str]
+    bad_boxes: BadBoxes = "error"
+    seam: Seam = "drop"
+
+    def stored(self, folder: Path) -> bytes:
+        """Return the bytes of the file that remembers the sources of a manifest in a folder."""
+        paths = {name: _relative(path, folder) for name, path in self.sources.items()}
+        content = {"sources": paths, "bad_boxes": self.bad_boxes, "seam": self.seam}
+        return (json.dumps(content, indent=1, sort_keys=True) + "\n").encode()
+
+
+def _relative(path: str, folder: Path) -> str:
+    # The name itself may be a link whose target has another suffix: it is kept.
+    real = Path(os.path.realpath(Path(path).parent), Path(path).name)
+    try:
+        return Path(os.path.relpath(real, os.path.realpath(folder))).as_posix()
+    except ValueError:
+        return real.as_posix()  # Another drive.
+
+
+def built_from(given: Mapping[str, Any], slots: Sequence[SourceSlot], reading: Reading) -> BuiltFrom | None:
+    """Return what to remember of the sources of a build; None where none was given as a path."""
+    by_name = {key.partition("@")[0]: one for key, one in given.items()}
+    found = {slot.name: by_name.get(slot.name, by_name.get(slot.dataset)) for slot in slots}
+    paths = {
+        name: str(Path(one).absolute())
+        for name, one in found.items()
+        if isinstance(one, str | os.PathLike) and Path(one).exists()
+    }
+    return BuiltFrom(paths, reading.bad_boxes, reading.seam) if paths else None
+
+
+def read_built_from(folder: Path) -> BuiltFrom | None:
+    """Return what a folder remembers of its manifest's sources; None where there is no such file.
+
+    Raises
+    ------
+    ManifestError
+        The file is not what curation writes.
+    """
+    path = folder / BUILT_FROM_FILE
+    if not path.is_file():
+        return None
+    data = read_bytes(path, kind="record of sources", most=_MOST_BYTES, error=ManifestError)
+    what, hint = "The record of the manifest's sources cannot be read", f"remove {path}, and give --source NAME=PATH"
+    read = decode_json(data, BuiltFrom, ManifestError, what, where=str(path), hint=hint)
+    paths = {name: os.path.normpath(folder.resolve() / one) for name, one in read.sources.items()}
+    return msgspec.structs.replace(read, sources=paths)
+
+
+def open_remembered(
+    kept: BuiltFrom | None, header: Header, slots: Sequence[SourceSlot], given: Mapping[str, Any], reading: Reading
+) -> dict[str, Source]:
+    """Return the sources that are given, and of the others those that a build remembered, as the header states them.
+
+    Raises
+    ------
+    SourceError
+        A remembered file was moved or changed.
+    """
+    from curation.sources.coerce import open_slots
+
+    opened = open_slots(given, slots, reading)
+    if kept is None:
+        return opened
+    as_built = Reading(cache=reading.cache, bad_boxes=kept.bad_boxes, seam=kept.seam)
+    stated = {entry.name: {file.sha256 for file in entry.files} for entry in header.sources}
+    for slot in slots:
+        if slot.name in opened or slot.name not in kept.sources:
+            continue
+        path = Path(kept.sources[slot.name])
+        hint = f"--source {slot.name}=PATH; or do without, and remove {BUILT_FROM_FILE} from the manifest's folder"
+        where = f"source {slot.name}: {path}"
+        if not path.exists():
+            raise SourceError("A file that the manifest was built from is no longer there", where=where, hint=hint)
+        try:
+            source = open_slots({slot.name: path}, [slot], as_built)[slot.name]
+        except CurationError as error:
+            what = f"A file that the manifest was built from cannot be read: {error.what}"
+            raise SourceError(what, where=where, expected=error.expected, found=error.found, hint=hint) from error
+        found = {file.sha256 for file in source.files}
+        if stated[slot.name] and found != stated[slot.name]:
+            expected, changed = (", ".join(sorted(digests))[:300] for digests in (stated[slot.name], found))
+            what = "A file that the manifest was built from has changed since"
+            raise SourceError(what, where=where, expected=expected, found=changed, hint=hint)
+        opened[slot.name] = source
+    return {slot.name: opened[slot.name] for slot in slots if slot.name in opened}

@@ -1,0 +1,255 @@
+"""README's own-data path as a new user walks it: every printed next command runs, and every mistake gets a hint."""
+
+import json
+import random
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from curation.benchmarks.owod.tasks import fitting_validation
+from curation.cli import main
+from curation.manifest.built_from import BUILT_FROM_FILE
+from curation.manifest.manifest import read_manifest
+from tests.shell import Shell
+
+NAMES = ["circle", "square", "triangle", "star", "hexagon", "cross", "ring", "arrow", "heart", "moon", "drop", "leaf"]
+INIT = ["init", "tasks", "--source", "train=train.json", "--source", "test=test.json"]
+
+
+def draw(folder: Path, seed: int, n_classes: int, n_images: int) -> None:
+    """Draw two COCO files, two thirds of the images for training; a rare class may be on no training image."""
+    rng = random.Random(seed)
+    folder.mkdir(parents=True, exist_ok=True)
+    number = 0
+    weights = [1 / (1 + place) for place in range(n_classes)]
+    for part, images in (
+        ("train", range(1, 1 + n_images * 2 // 3)),
+        ("test", range(1 + n_images * 2 // 3, 1 + n_images)),
+    ):
+        rows = []
+        for image in images:
+            for category in rng.choices(range(1, n_classes + 1), weights, k=rng.randint(1, 3)):
+                number += 1
+                width, height = rng.randint(10, 60), rng.randint(10, 60)
+                box = [rng.randint(0, 128 - width), rng.randint(0, 96 - height), width, height]
+                row = {"id": number, "image_id": image, "category_id": category, "bbox": box, "iscrowd": 0}
+                rows.append(row | {"area": width * height})
+        content = {
+            "images": [{"id": one, "file_name": f"{one}.png", "width": 128, "height": 96} for one in images],
+            "annotations": rows,
+            "categories": [{"id": place, "name": name} for place, name in enumerate(NAMES[:n_classes], 1)],
+        }
+        (folder / f"{part}.json").write_text(json.dumps(content))
+
+
+def detect(truth: Path, out: Path) -> None:
+    """Write the truth as detections, with scores that are sometimes equal."""
+    rng = random.Random(3)
+    rows = json.loads(truth.read_text())["annotations"]
+    keys = ("image_id", "category_id", "bbox")
+    out.write_text(json.dumps([{key: row[key] for key in keys} | {"score": rng.randint(1, 9) / 10} for row in rows]))
+
+
+def next_of(printed: str) -> list[str]:
+    """Return the words of the next command that an answer names; none where it names none."""
+    found = [line.removeprefix("next: curation ") for line in printed.splitlines() if line.startswith("next: ")]
+    assert len(found) < 2
+    return shlex.split(found[0]) if found else []
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_every_printed_next_command_runs(
+    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rng = random.Random(100 + seed)
+    n_classes = (1, 2, 3, 12)[seed] if seed < 4 else rng.randint(1, 12)
+    folder = tmp_path / "my shapes"
+    draw(folder, seed, n_classes, 30 if seed % 5 == 3 else rng.randint(30, 300))
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("CURATION_CACHE", str(tmp_path / "cache"))
+    words = [*INIT, "--n-tasks", str(rng.randint(1, n_classes))]
+    walked = []
+    while words:
+        walked.append(words[0])
+        if words[0] == "evaluate":
+            detect(Path(words[words.index("--truth") + 1]), Path("DETECTIONS.json"))
+            words += ["--append", "results.jsonl"]
+        status = main(words)
+        said = capsys.readouterr()
+        if words[0] == "audit" and status == 1:
+            # Ten test images cannot show twelve classes: a verdict, after which README goes on with the export.
+            assert "CO3" in said.out
+            words = ["export", words[1], "--part", "t1-test", "--format", "coco", "--out", "t1-test.json"]
+            continue
+        assert status == 0, (words, said.err)
+        words = next_of(said.out)
+    assert walked == ["init", "build", "verify", "audit", "export", "evaluate", "leaderboard"]
+
+
+@pytest.fixture
+def shapes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a folder with two files and the manifest ``shapes`` of them."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("CURATION_CACHE", str(tmp_path / "cache"))
+    draw(tmp_path, 5, 4, 120)
+    assert main([*INIT, "--name", "mylab/shapes", "--n-tasks", "2", "--exhaustive"]) == 0
+    assert main(["build", "owod", "--tasks", "tasks.toml", *INIT[2:], "--out", "shapes"]) == 0
+    return tmp_path
+
+
+def test_the_sizes_of_the_task_file_count_and_are_the_audit_s(shapes: Path, shell: Shell) -> None:
+    parameters = read_manifest(shapes / "shapes").header.rule.parameters
+    written = dict(line.split(" = ") for line in (shapes / "tasks.toml").read_text().splitlines() if " = " in line)
+    assert str(parameters["val_size"]) == written["validation"] != "0"
+    assert str(parameters["exemplars"]) == written["exemplars"]
+    assert "TI5" not in shell.out("audit", "shapes")
+    assert "TI5" in shell.out("audit", "shapes", "--set", "exemplars=40")
+
+
+@pytest.mark.parametrize(
+    ("sizes", "fits"), [([], 0), ([9], 0), ([10], 1), ([100_000], 1000), ([25, 400], 2), ([26] * 12, 2)]
+)
+def test_what_fits_leaves_something_to_train_on(sizes: list[int], fits: int) -> None:
+    assert fitting_validation(sizes) == fits
+    assert not sizes or fits * len(sizes) < min(sizes)
+
+
+def test_a_size_that_is_asked_for_wins_over_a_file_without_validation(shapes: Path) -> None:
+    text = (shapes / "tasks.toml").read_text()
+    (shapes / "none.toml").write_text("".join(
+        "validation = 0\n" if line.startswith("validation") else line for line in text.splitlines(keepends=True)
+    ))  # fmt: skip
+    build = ["build", "owod", "--tasks", "none.toml", *INIT[2:], "--out"]
+    assert main([*build, "without"]) == 0
+    assert main([*build, "with", "--set", "val_size=2"]) == 0
+    assert "t1-val" not in read_manifest(shapes / "without").parts
+    assert len(read_manifest(shapes / "with").ids("t1-val")) == 2
+
+
+def test_sources_are_remembered_wherever_both_were_moved_together(
+    shapes: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shapes.rename(elsewhere := shapes.with_name("elsewhere"))
+    monkeypatch.chdir(elsewhere.parent)
+    assert "ok: verified" in shell.out("verify", "elsewhere/shapes")
+    assert str(shapes) not in (elsewhere / "shapes" / BUILT_FROM_FILE).read_text()
+
+
+@pytest.mark.parametrize("words", [["verify", "shapes"], ["audit", "shapes"], ["evaluate"]])
+def test_a_file_that_moved_or_changed_is_asked_for(shapes: Path, words: list[str], shell: Shell) -> None:
+    if words == ["evaluate"]:
+        detect(shapes / "test.json", shapes / "d.json")
+        words = ["evaluate", "owod", "--manifest", "shapes", "--task", "t2", "--detections", "d.json"]
+    assert shell.out(*words)
+    content = (shapes / "test.json").read_bytes()
+    (shapes / "test.json").write_bytes(content + b"\n")
+    assert "has changed since" in (said := shell.err(*words, status=2))
+    assert "--source test=PATH" in said
+    (shapes / "test.json").write_bytes(b"{")
+    assert "--source test=PATH" in shell.err(*words, status=2)
+    (shapes / "test.json").rename(shapes / "moved.json")
+    assert "no longer there" in shell.err(*words, status=2)
+    (shapes / "moved.json").write_bytes(content)
+    given = ["--truth" if words[0] == "evaluate" else "--source", "test=moved.json"]
+    assert shell.out(*words, *([given[0], "moved.json"] if words[0] == "evaluate" else given))
+    (shapes / "shapes" / BUILT_FROM_FILE).write_text("[]")
+    assert "remove" in shell.err(*words, status=2)
+
+
+def test_remembered_truth_gives_the_numbers_of_the_exported_one(shapes: Path, shell: Shell) -> None:
+    assert main(["export", "shapes", "--part", "t1-test", "--format", "coco", "--out", "t1.json"]) == 0
+    detect(shapes / "t1.json", shapes / "d.json")
+    words = ["evaluate", "owod", "--manifest", "shapes", "--task", "t1", "--detections", "d.json", "--json"]
+    remembered, exported = (json.loads(shell.out(*words, *more)) for more in ([], ["--truth", "t1.json"]))
+    assert remembered["measures"] == exported["measures"]
+
+
+def test_no_path_is_published(shapes: Path) -> None:
+    pytest.importorskip("huggingface_hub")
+    licences = ["--licence", "train=CC-BY-4.0", "--licence", "test=CC-BY-4.0"]
+    assert main(["publish", "shapes", "--repo", "mylab/shapes", "--dry-run", "out", *licences]) == 0
+    written = [path for path in (shapes / "out").rglob("*") if path.is_file()]
+    assert written
+    assert not [path for path in written if path.name == BUILT_FROM_FILE or b"../t" in path.read_bytes()]
+
+
+def test_the_ranked_measures_come_first_and_ties_once(shapes: Path, shell: Shell) -> None:
+    detect(shapes / "test.json", shapes / "d.json")
+    words = ["evaluate", "owod", "--manifest", "shapes", "--task", "t2", "--detections", "d.json"]
+    said = shell.out(*words)
+    assert "unknown recall (U-Recall) ↑" in said
+    assert said.count("order of the file") == 1
+    assert "WI_at_recall" not in said
+    assert "Classes" not in said
+    whole = shell.out(*words, "--all")
+    assert "WI_at_recall@0.1" in whole
+    assert "Classes" in whole
+
+
+def yolo(folder: Path) -> None:
+    (folder / "yolo" / "labels").mkdir(parents=True)
+
+
+def coco(folder: Path) -> None:
+    (folder / "coco").mkdir()
+    (folder / "train.json").rename(folder / "coco" / "train.json")
+
+
+def no_categories(folder: Path) -> None:
+    content = json.loads((folder / "train.json").read_text())
+    (folder / "none.json").write_text(json.dumps({key: content[key] for key in ("images", "annotations")}))
+
+
+def shout(folder: Path) -> None:
+    (folder / "tasks.toml").write_text((folder / "tasks.toml").read_text().replace('"circle"', '"CIRCLE"'))
+
+
+def results(folder: Path) -> None:
+    detect(folder / "test.json", folder / "d.json")
+    score = ["evaluate", "owod", "--manifest", "shapes", "--task", "t2", "--detections", "d.json", "--out", "scores"]
+    assert main(score) == 0
+
+
+EVALUATE = "evaluate owod --manifest shapes --detections d.json"
+EXPORT = "export shapes --part t2-test --format"
+
+
+@pytest.mark.parametrize(
+    ("line", "hint", "prepare"),
+    [
+        ("init --out new.toml --source coco", "annotation file itself, such as coco/train.json", coco),
+        ("init --out new.toml --source yolo", "a YOLO data set", yolo),
+        ("init --out new.toml --source shapes", "annotations that the manifest was made from", None),
+        ("init --out new.toml --source none.json", "lists no categories", no_categories),
+        ("init --out new.toml --source https://example.com/a.json", "where: https://example.com/a.json", None),
+        (f"build owod --tasks tasks.toml {' '.join(INIT[2:])} --out m", "write \"circle\" for 'CIRCLE'", shout),
+        ("build owod --task tasks.toml --source train=train.json --out m", "did you mean --tasks?", None),
+        ("build owd --tasks tasks.toml --source train=train.json --out m", "did you mean owod?", None),
+        ("biuld owod", "did you mean build?", None),
+        ("audit train.json", "curation inspect train.json", None),
+        ("verify train.json", "a folder", None),
+        (f"{EVALUATE} --task tasks.toml", "--task takes a name", results),
+        (f"{EVALUATE} --task t1", "of a later task than t1? --task", results),
+        ("evaluate owod --classes tasks.toml --truth test.json --detections d.json", "--manifest DIR", results),
+        ("evaluate owod --manifest shapes --task t2 --detections https://a.b/d.json", "download it first", None),
+        ("evaluate owod --task t2 --detections d.json", "--truth is missing", results),
+        (f"{EVALUATE} --task t2 --out shapes", "The folder holds a manifest", results),
+        (f"{EVALUATE} --task t2 --append shapes/r.jsonl", "The folder holds a manifest", results),
+        (f"{EXPORT} coco --out shapes/t.json", "The folder holds a manifest", None),
+        (f"{EXPORT} yolo --out shapes", "The output folder is that of a manifest", None),
+        ("leaderboard scores/results.json", "--append FILE.jsonl", results),
+        ("leaderboard scores", "one result", results),
+    ],
+)
+def test_wrong_inputs_get_a_hint(
+    shapes: Path, line: str, hint: str, prepare: Callable[[Path], None] | None, shell: Shell
+) -> None:
+    if prepare is not None:
+        prepare(shapes)
+    said = shell.err(*shlex.split(line), status=2)
+    assert hint in said
+    assert "category-ids" not in said
+    assert "unknown = [" not in said
+    assert "VOC" not in said.replace("VOC folder (", "")
