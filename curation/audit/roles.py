@@ -11,6 +11,7 @@ import re
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import combinations, pairwise
 from pathlib import PurePosixPath
 from typing import Literal, NamedTuple
@@ -38,6 +39,7 @@ _LIST_WORD = "lists?|splits?|set|files?|images|img|ids|annotations"
 _ROLE_WORD = re.compile(rf"({'|'.join(sorted(_WORDS, key=len, reverse=True))})?(?:{_LIST_WORD})*")
 _UNIT = re.compile(r"[^\W_]+")
 _PIECES = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=\d)(?=\D)|(?<=\D)(?=\d)")
+_NAMES = 1 << 13
 _SUFFIX = re.compile(r"(?i)\.(?:txt|list|lst|csv|tsv|jsonl?|odgt|ya?ml)$")
 
 
@@ -133,6 +135,7 @@ def _part(text: str) -> _Part:
     return _Part(tuple(said), tuple(left))
 
 
+@lru_cache(_NAMES)
 def read_role(path: str) -> RoleGuess:
     """Return the role and family of a list by its path below the folder, with or without suffix.
 
@@ -197,6 +200,7 @@ _NO_ROLE = {
 _SEGMENT = 1000
 
 
+@lru_cache(_NAMES)
 def _role_in_task(name: str) -> tuple[ListRole, int, str] | None:
     """Return the role that a name says, its task, and the word beside them; None where it says no role in tasks."""
     guess = read_role(name.rpartition("/")[2].lower())

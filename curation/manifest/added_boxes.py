@@ -77,7 +77,7 @@ class AddedBoxes:
         """``sha256:<hex>`` of the bytes of the file."""
         return sha256_of_bytes(self.data)
 
-    @property
+    @cached_property
     def exhaustive(self) -> frozenset[str]:
         """The images on which every unknown object is boxed."""
         return frozenset(one.image_id for one in self.images if one.exhaustive)

@@ -13,7 +13,17 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from curation.errors import AnnotationFormatError
-from curation.sources.stems import ANY_FOLDER, ANY_IMAGE, IMAGE_SUFFIXES, cells_of, distinct, matches, normalised, stems
+from curation.sources.stems import (
+    ANY_IMAGE,
+    IMAGE_SUFFIXES,
+    cells_of,
+    distinct,
+    holding,
+    normalised,
+    stems,
+    suffix_widths,
+    values_of,
+)
 
 if TYPE_CHECKING:
     from curation.sources.source import Int32s
@@ -198,9 +208,9 @@ class PublishedList:
             values, counts = np.array([self.label_range]), counts.sum(keepdims=True)
         found |= {LABELS.format(value): count for value, count in zip(values.tolist(), counts.tolist(), strict=True)}
         if self.has_folders:
-            found[FOLDERS] = int(matches(cells_of(self.paths), ANY_FOLDER).sum())
+            found[FOLDERS] = int(holding(cells_of(self.paths), "/\\").sum())
         if not self.are_stems and b"." in self.paths:
-            found[SUFFIXES] = int(matches(cells_of(self.paths), ANY_IMAGE).sum())
+            found[SUFFIXES] = int((suffix_widths(cells_of(self.paths), ANY_IMAGE) > 0).sum())
         return {trait: count for trait, count in found.items() if count}
 
     @cached_property
@@ -321,7 +331,7 @@ def encoded(cells: Any) -> Column:
 def coded(cells: Any) -> tuple[list[str], Int32s]:
     """Return texts each once, in their order, and the position of each row among them."""
     cells = cells.dictionary_encode()
-    return cells.dictionary.to_pylist(), cells.indices.to_numpy()
+    return cells.dictionary.to_pylist(), values_of(cells.indices)
 
 
 def column_of(values: Sequence[str], of: Int32s) -> Column:

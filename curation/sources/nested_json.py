@@ -1,4 +1,4 @@
-"""JSON that lists images: arrays, objects of arrays at any depth, arrays of objects, COCO JSON, or classes."""
+"""JSON that lists images: arrays, objects of arrays at any depth, arrays of objects, pairs, COCO JSON, or classes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _DEEPEST = 32
 _LARGEST_WALKED = 256 << 20
 _MOST_LISTS = 4096
 _FORMS = (
-    "an array of texts, of objects that name images, an object of such arrays at any depth, COCO JSON, "
+    "an array of texts, of objects that name images or of pairs, an object of such arrays at any depth, COCO JSON, "
     "one object a line, known_classes and unknown_classes, or an object of texts"
 )
 
@@ -115,6 +115,10 @@ def _walked(given: Any, where: str) -> dict[str, Any] | None:
         name = "/".join(keys)
         if isinstance(value, Mapping):
             read = _from_arrays(value, where)
+        elif _are_pairs(value):
+            one = _listed("", [text for pair in value for text in pair], where)
+            lines = np.repeat(np.arange(1, len(value) + 1, dtype=np.int32), [*map(len, value)])[one.lines - 1]
+            read = {"form": "pairs", "lists": (replace(one, lines=lines, pairs=True),)}
         elif isinstance(value[0], Mapping):
             read = read_objects(value, where)
         else:
@@ -148,7 +152,7 @@ def _arrays(given: Any, keys: tuple[str, ...], *, numbers: bool = True) -> Itera
             for key, value in given.items():
                 yield from _arrays(value, (*keys, key), numbers=numbers)
     elif isinstance(given, list) and given:
-        if _is_array(given, kinds) or names_images(given):
+        if _is_array(given, kinds) or _are_pairs(given) or names_images(given):
             yield keys, given
         elif isinstance(given[0], dict | list):
             for place, value in enumerate(given):
@@ -157,6 +161,10 @@ def _arrays(given: Any, keys: tuple[str, ...], *, numbers: bool = True) -> Itera
 
 def _is_array(given: Any, kinds: Any) -> bool:
     return isinstance(given, list) and bool(given) and all(isinstance(one, kinds) for one in given)
+
+
+def _are_pairs(given: Sequence[Any]) -> bool:
+    return all(_is_array(one, str) and len(one) > 1 for one in given)
 
 
 def _from_array(given: Sequence[str | int], where: str) -> dict[str, Any]:

@@ -44,7 +44,7 @@ from curation.sources.integrity import check_unique
 from curation.sources.nested_json import read_json
 from curation.sources.records import read_table
 from curation.sources.source import Bools, FileRecord, Images, Source
-from curation.sources.stems import ANY_FILE, FILE_NAME, cells_of, matches, stems, text_of
+from curation.sources.stems import ANY_FILE, FILE_NAME, arrow_of, cells_of, stems, suffix_widths, text_of
 from curation.sources.text_lines import Lines, are_frames, are_numbers, entries_of, read_files, read_names, require_utf8
 
 PHOTO_SUFFIX = r"\.(?:jpe?g|png)"
@@ -136,7 +136,7 @@ def _from_text(data: bytes, path: Path) -> dict[str, Any]:
     cells = cells_of(data)
     if are_numbers(cells):
         return {"form": "id list", "lists": (_of_numbers(data, len(cells), ended=ended),), "ended": ended}
-    lines, refused, odd, traits = entries_of(cells)
+    lines, refused, odd, traits = entries_of(data)
     known: dict[Form, Any] = {"imglist": lines.is_imglist, "voc list": lines.is_voc}
     found: list[Form] = [form for form, hits in known.items() if hits.sum() >= SHARE * max(len(lines), 1)]
     form = found[0] if found else "id list"
@@ -164,7 +164,7 @@ def _from_text(data: bytes, path: Path) -> dict[str, Any]:
     else:
         # An entry that is not written as the others has no label, and is told.
         fits, reason = known[form], "it has no label"
-        entries = compute.if_else(fits, lines.before, lines.cells)
+        entries = compute.if_else(arrow_of(fits), lines.before, lines.cells)
         labels, without = np.where(fits, lines.labels, NO_LABEL).astype(np.int32), ~fits
         short = ~fits & ~lines.is_spaced & (lines.labels == NO_LABEL)
     one = PublishedList(
@@ -209,8 +209,10 @@ def _of_columns(lines: Lines, form: Form, name: str) -> dict[str, Any] | None:
 
 def _is_cut_path(lines: Lines) -> Bools:
     """Return which line is no file: the last, where it alone is none."""
-    cut = ~matches(lines.cells, ANY_FILE)
-    return cut if len(cut) >= _FEWEST and cut[-1] and not cut[:-1].any() else np.zeros(len(cut), np.bool_)
+    cut = np.zeros(len(lines), np.bool_)
+    if len(cut) >= _FEWEST and [bool(FILE_NAME.search(lines.cells[row].as_py())) for row in (0, -1)] == [True, False]:
+        cut[-1] = suffix_widths(lines.cells, ANY_FILE)[:-1].all()
+    return cut
 
 
 def _from_yaml(data: bytes, path: Path, root: Path) -> dict[str, Any]:

@@ -28,14 +28,14 @@ FILE_NAME = re.compile(r"[^/\\]\.(?:" + "|".join(map(re.escape, FILE_SUFFIXES)) 
 # Patterns of lines, as Arrow's regular expressions are written.
 ANY_FILE = r"(?i).\.(?:" + "|".join(map(re.escape, FILE_SUFFIXES)) + ")$"
 ANY_IMAGE = r"(?i).\.(?:" + "|".join(map(re.escape, IMAGE_SUFFIXES)) + ")$"
-ANY_FOLDER = r"[/\\]"
-_IMAGE_SUFFIX = ANY_IMAGE.replace("(?i).", "(?i)", 1)
+_WIDEST_SUFFIX = len(".nii.gz")
 _COCO_NAME = "^COCO_(?:train|val|test)20[0-9]{2}_[0-9]{12}$"
 _COCO_PREFIX = "^COCO_[a-z]+20[0-9]{2}_"
 _OUTER = re.compile(rb"^(?:\xef\xbb\xbf|[ \t\r])+|[ \t\r]+$", re.MULTILINE)
 _HERE = re.compile(rb"^(?:\./)+(?=[^\n])", re.MULTILINE)
 
 _BLOCK = 8 << 20
+_ROWS = 1 << 15
 _WIDEST_COLUMN = 1 << 30
 _LINE_FEED = 10
 
@@ -52,17 +52,62 @@ def cells_of(text: bytes) -> Any:
 
 def text_of(cells: Any) -> bytes:
     """Return the texts of an Arrow array, a line feed after each."""
+    import pyarrow
     from pyarrow import compute
 
-    return bytes(compute.binary_join_element_wise(cells, "", "\n").buffers()[2] or b"")
+    edges = pyarrow.py_buffer(np.array([0, 0, 1], np.int32))
+    between, after = pyarrow.Array.from_buffers(pyarrow.string(), 2, [None, edges, pyarrow.py_buffer(b"\n")])
+    return bytes(compute.binary_join_element_wise(cells, between, after).buffers()[2] or b"")
+
+
+def values_of(column: Any) -> Any:
+    """Return an Arrow array of numbers or truths as a NumPy array; ``to_numpy`` would import pandas, 0.5 s."""
+    is_truth = str(column.type) == "bool"
+    return np.from_dlpack(column.cast("uint8")).view(np.bool_) if is_truth else np.from_dlpack(column)
+
+
+def arrow_of(values: Any) -> Any:
+    """Return rows or marks of rows, a NumPy array, for Arrow; ``pyarrow.array`` would import pandas."""
+    import pyarrow
+
+    is_truth = values.dtype == np.bool_
+    kept = np.packbits(values, bitorder="little") if is_truth else np.ascontiguousarray(values, np.int64)
+    of = pyarrow.bool_() if is_truth else pyarrow.int64()
+    return pyarrow.Array.from_buffers(of, len(values), [None, pyarrow.py_buffer(kept)])
 
 
 def matches(cells: Any, pattern: str) -> Bools:
     """Return in which texts of an Arrow array a pattern is found, shape (n,)."""
     from pyarrow import compute
 
-    found: Bools = compute.match_substring_regex(cells, pattern).to_numpy(zero_copy_only=False)
+    found: Bools = values_of(compute.match_substring_regex(cells, pattern))
     return found
+
+
+def holding(cells: Any, characters: str) -> Bools:
+    """Return which texts of an Arrow array, no slice of one, hold one of some ASCII characters, shape (n,)."""
+    edges = np.frombuffer(cells.buffers()[1] or bytes(4), np.int32)[: len(cells) + 1]
+    text = np.frombuffer(cells.buffers()[2] or b"", np.uint8)
+    found = np.diff(edges) > 0
+    for start in range(0, len(cells), _ROWS):
+        own = edges[start : start + _ROWS + 1]
+        marks = np.zeros(own[-1] - own[0] + 1, np.bool_)
+        for one in characters:
+            marks[:-1] |= text[own[0] : own[-1]] == ord(one)
+        found[start : start + _ROWS] &= np.logical_or.reduceat(marks, own[:-1] - own[0])
+    return found
+
+
+def suffix_widths(cells: Any, pattern: str) -> Int64s:
+    """Return how many bytes the suffix of each text has, `ANY_FILE` or `ANY_IMAGE`, shape (n,); without one 0."""
+    from pyarrow import compute
+
+    ends = compute.binary_slice(cells.view("binary"), -1 - _WIDEST_SUFFIX, None).dictionary_encode()
+    found, lengths = compute.find_substring_regex(ends.dictionary, pattern), compute.binary_length(ends.dictionary)
+    widths = values_of(lengths) - values_of(found) - 1
+    widths[values_of(found) < 0] = 0
+    of: Int64s = widths[values_of(ends.indices)]
+    return of
 
 
 def stems(paths: bytes, *, parents: int = 0) -> bytes:
@@ -75,7 +120,10 @@ def stems(paths: bytes, *, parents: int = 0) -> bytes:
     >>> stems(b"a/b\\c d.JPEG\n000005\n", parents=1).split()
     [b'b/c_d', b'000005']
     """
-    import pyarrow
+    return b"".join(_stems_of_block(block, parents) for block in blocks_of(paths))
+
+
+def _stems_of_block(paths: bytes, parents: int) -> bytes:
     from pyarrow import compute
 
     if not paths.isascii():
@@ -85,16 +133,20 @@ def stems(paths: bytes, *, parents: int = 0) -> bytes:
         paths = re.sub(rb"[ \t]+", b"_", paths)
     if not (b"/" in paths or b"." in paths or b"COCO_" in paths):
         return paths
-    parts = compute.split_pattern(cells_of(paths), "/", max_splits=2, reverse=True)
-    first, last = parts.offsets.to_numpy()[:-1], parts.offsets.to_numpy()[1:] - 1
-    names = parts.values.take(pyarrow.array(last))
-    names = compute.if_else(matches(names, ANY_IMAGE), compute.replace_substring_regex(names, _IMAGE_SUFFIX, ""), names)
+    parts = compute.split_pattern(cells_of(paths), "/", max_splits=1 + parents, reverse=True)
+    first, last = values_of(parts.offsets)[:-1], values_of(parts.offsets)[1:] - 1
+    names = parts.values.take(arrow_of(last))
+    widths = suffix_widths(names, ANY_IMAGE)
+    for width in np.unique(widths[widths > 0]).tolist():
+        shorter = compute.binary_slice(names.view("binary"), 0, -width).view("string")
+        names = compute.if_else(arrow_of(widths == width), shorter, names)
     if b"COCO_" in paths:
-        is_coco = matches(names, _COCO_NAME)
+        is_coco = arrow_of(matches(names, _COCO_NAME))
         names = compute.if_else(is_coco, compute.replace_substring_regex(names, _COCO_PREFIX, ""), names)
     if parents:
-        folders = parts.values.take(pyarrow.array(np.maximum(last - 1, first)))
-        names = compute.if_else(last > first, compute.binary_join_element_wise(folders, names, "/"), names)
+        folders = parts.values.take(arrow_of(np.maximum(last - 1, first)))
+        joined = compute.binary_join_element_wise(folders, names, cells_of(b"/\n")[0])
+        names = compute.if_else(arrow_of(last > first), joined, names)
     return text_of(names)
 
 

@@ -8,6 +8,7 @@ name the image together.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -27,14 +28,27 @@ from curation.sources.entries import (
     PublishedList,
     encoded,
 )
-from curation.sources.stems import ANY_FILE, ANY_FOLDER, cells_of, firsts, matches, normalised, text_of
+from curation.sources.stems import (
+    ANY_FILE,
+    arrow_of,
+    blocks_of,
+    cells_of,
+    firsts,
+    holding,
+    matches,
+    normalised,
+    suffix_widths,
+    text_of,
+    values_of,
+)
 
 if TYPE_CHECKING:
     from curation.sources.source import Bools, Int32s, Int64s
 
 _LONGEST_NAME = 255
 LABEL_DIGITS = 9
-_LABEL = f"^-?[0-9]{{1,{LABEL_DIGITS}}}$"
+_LABEL = re.compile(f"-?[0-9]{{1,{LABEL_DIGITS}}}")
+_SLASHES, _BLANKS = "/\\", " \t"
 _LINE_FEED = 10
 _CONTROL = r"[\x00-\x08\x0b-\x1f\x7f]"
 
@@ -78,7 +92,7 @@ def are_numbers(cells: Any) -> bool:
     """Return whether each line is a number and nothing else: most lists are."""
     from pyarrow import compute
 
-    lengths = compute.binary_length(cells).to_numpy()
+    lengths = values_of(compute.binary_length(cells))
     return bool(lengths.max() <= _LONGEST_NAME and compute.all(compute.ascii_is_decimal(cells)).as_py())
 
 
@@ -90,34 +104,48 @@ def require_utf8(data: bytes, where: str) -> None:
         raise DamagedFileError("The file is not UTF-8 text", where=where, found=str(error)[:200]) from None
 
 
-def entries_of(cells: Any) -> tuple[Lines, int, list[OddLine], dict[str, int]]:
+def entries_of(data: bytes) -> tuple[Lines, int, list[OddLine], dict[str, int]]:
     """Return the lines that can be entries, how many filled ones cannot, the first of these, and traits."""
+    from pyarrow import concat_arrays
+
+    parts, number, traits = list[Any](), 0, Counter[str]()
+    for block in blocks_of(data):
+        cells = cells_of(block)
+        parts.append(_entries_of_block(cells, number, traits))
+        number += len(cells)
+    columns = zip(*(vars(lines).values() for lines, *_ in parts), strict=True)
+    lines = Lines(*(np.concatenate(one) if isinstance(one[0], np.ndarray) else concat_arrays(one) for one in columns))
+    return lines, sum(refused for _, refused, _ in parts), [one for *_, odd in parts for one in odd], +traits
+
+
+def _entries_of_block(cells: Any, number: int, traits: Counter[str]) -> tuple[Lines, int, list[OddLine]]:
     from pyarrow import compute
 
     trimmed = compute.ascii_trim(cells, " \t\r")
-    raw, widths = (compute.binary_length(one).to_numpy() for one in (cells, trimmed))
-    filled, returns = widths > 0, compute.ends_with(cells, "\r").to_numpy(zero_copy_only=False)
-    printable = compute.ascii_is_printable(trimmed).to_numpy(zero_copy_only=False).copy()
-    others = compute.replace_substring(trimmed.filter(~printable), "\t", " ")
-    printable[~printable] = compute.utf8_is_printable(others).to_numpy(zero_copy_only=False)
+    raw, widths = (values_of(compute.binary_length(one)) for one in (cells, trimmed))
+    filled, returns = widths > 0, values_of(compute.ends_with(cells, "\r"))
+    printable = values_of(compute.ascii_is_printable(trimmed)).copy()
+    others = compute.replace_substring(trimmed.filter(arrow_of(~printable)), "\t", " ")
+    printable[~printable] = values_of(compute.utf8_is_printable(others))
     is_long = filled & (widths > _LONGEST_NAME)
-    is_long[is_long] = [_has_long_name(text.as_py()) for text in trimmed.filter(is_long)]
+    is_long[is_long] = [_has_long_name(text.as_py()) for text in trimmed.filter(arrow_of(is_long))]
     reasons = {
         "the line is too long": raw > LONGEST_LINE,
         f"its name is longer than {_LONGEST_NAME} characters": is_long,
         "it holds a control character": ~printable & (printable.all() or matches(trimmed, _CONTROL)),
         "it is not printable": ~printable,
-        "it names a folder": matches(trimmed, r"[/\\]$"),
+        "it names a folder": values_of(compute.or_(*(compute.ends_with(trimmed, one) for one in _SLASHES))),
     }
     strange = filled & np.logical_or.reduce(list(reasons.values()))
     odd = [
-        OddLine(row + 1, next(why for why, rows in reasons.items() if rows[row]), _shown(trimmed, row))
+        OddLine(number + row + 1, next(why for why, rows in reasons.items() if rows[row]), _shown(trimmed, row))
         for row in _first(strange)
     ]
-    traits = {RETURNS: int(returns.sum()), OUTER_BLANKS: int((filled & (raw - returns > widths)).sum())}
+    traits[RETURNS] += int(returns.sum())
+    traits[OUTER_BLANKS] += int((filled & (raw - returns > widths)).sum())
     rows = np.flatnonzero(filled & ~strange)
-    lines = _with_labels(trimmed.take(rows), (rows + 1).astype(np.int32))
-    return lines, int(strange.sum()), odd, {trait: count for trait, count in traits.items() if count}
+    lines = _with_labels(trimmed.take(arrow_of(rows)), (number + rows + 1).astype(np.int32))
+    return lines, int(strange.sum()), odd
 
 
 def _has_long_name(text: str) -> bool:
@@ -129,21 +157,28 @@ def _with_labels(cells: Any, numbers: Int32s) -> Lines:
     """Split numbers off that stand behind entries, and tell of which kind lines are."""
     from pyarrow import compute
 
-    labels = np.full(len(cells), NO_LABEL, np.int32)
-    if not matches(cells, r"\s").any():
+    if not holding(cells, _BLANKS).any():
         none = np.zeros(len(cells), np.bool_)
-        return Lines(cells, numbers, cells, labels, none, none, none, none)
+        return Lines(cells, numbers, cells, np.full(len(cells), NO_LABEL, np.int32), none, none, none, none)
     parts = compute.ascii_split_whitespace(cells, max_splits=1, reverse=True)
-    first, stop = parts.offsets.to_numpy()[:-1], parts.offsets.to_numpy()[1:]
-    last = parts.values.take(stop - 1)
-    has_label = (stop - first == 2) & matches(last, _LABEL)
-    before = compute.if_else(has_label, parts.values.take(first), cells)
-    labels[has_label] = last.filter(has_label).cast("int32").to_numpy()
-    is_spaced = matches(before, r"\s")
-    has_path = has_label & (matches(before, ANY_FOLDER) | matches(before, ANY_FILE))
+    edges = values_of(parts.offsets)
+    several = np.diff(edges) == 2
+    labels = np.where(several, _labels(encoded(parts.values.take(arrow_of(edges[1:] - 1)))), NO_LABEL).astype(np.int32)
+    has_label = labels != NO_LABEL
+    before = compute.if_else(arrow_of(has_label), parts.values.take(arrow_of(edges[:-1])), cells)
+    is_spaced = holding(before, _BLANKS)
+    has_path = has_label.copy()
+    has_path[has_label] = _are_paths(before.filter(arrow_of(has_label)))
+    is_sentence = several & ~has_path
+    is_sentence[is_sentence] = ~_are_paths(cells.filter(arrow_of(is_sentence)))
     is_flag = has_label & (np.abs(labels) <= 1) & ~has_path & ~is_spaced
-    is_sentence = (stop - first == 2) & ~has_path & ~matches(cells, ANY_FOLDER) & ~matches(cells, ANY_FILE)
     return Lines(cells, numbers, before, labels, has_path, is_flag, is_sentence, is_spaced)
+
+
+def _are_paths(cells: Any) -> Bools:
+    found = holding(cells, _SLASHES)
+    found[~found] = suffix_widths(cells.filter(arrow_of(~found)), ANY_FILE) > 0
+    return found
 
 
 _NUMERIC, _INTEGER = r"^[0-9+\-.,eE]+$", "^-?[0-9]+$"
@@ -152,7 +187,7 @@ _BLANKS_TO_BREAKS = bytes.maketrans(b" \t\r", b"\n\n\n")
 _SIDES = {"l", "r", "left", "right"}
 _FRAMES = 0.7
 """Of the lines, or fewer, have folders of their own where what stands beside them are frames."""
-_HEADER = 2
+_HEADER, _BOTH_NAMED = 2, 4
 _FEW_CLASSES = 20
 _SAMPLE = 100_000
 """Lines by which pairs are told from files with companions."""
@@ -271,14 +306,16 @@ def _two_files(table: _Words, files: Int32s) -> dict[str, Any]:
     cells, second = table.texts("first", "first_file"), table.texts("first_file+", "second_file")
     one, other = (set(texts.slice(0, _SAMPLE).to_pylist()) for texts in (cells, second))
     if len(one) < SHARE * min(len(cells), _SAMPLE) and not one.isdisjoint(other):
-        members = b"".join(
-            b"%s\n%s\n" % pair
-            for pair in zip(*(text_of(texts).split(b"\n")[:-1] for texts in (cells, second)), strict=True)
-        )
-        read = table.read("pairs", cells_of(members), pairs=True)
-        [pairs] = read["lists"]
-        return read | {"lists": (replace(pairs, lines=np.repeat(pairs.lines, 2)),)}
+        members = zip(cells.to_pylist(), second.to_pylist(), strict=True)
+        return _paired(table, "".join(f"{one}\n{other}\n" for one, other in members))
     return table.read("two files", cells, companions=normalised(text_of(second)))
+
+
+def _paired(table: _Words, members: str, **columns: Any) -> dict[str, Any]:
+    """Return both members of each pair, which share their line."""
+    read = table.read("pairs", cells_of(members.encode()), pairs=True, **columns)
+    [pairs] = read["lists"]
+    return read | {"lists": (replace(pairs, lines=np.repeat(pairs.lines, 2)),)}
 
 
 def _flags(table: _Words, after: Int32s) -> dict[str, Any]:
@@ -296,7 +333,7 @@ def _numbered(table: _Words) -> dict[str, Any]:
 
 
 def _labels(column: Column) -> Int32s:
-    values = [int(one) if len(one) <= LABEL_DIGITS and one.lstrip("-").isdigit() else NO_LABEL for one in column.values]
+    values = [int(one) if _LABEL.fullmatch(one) else NO_LABEL for one in column.values]
     return np.array([*values, NO_LABEL], np.int32)[column.of]
 
 
@@ -331,7 +368,7 @@ def _fields(table: _Words, label: Column) -> dict[str, Column]:
     """Return what stands before the files if it is a column, and no part of a path that holds blanks."""
     cells, files = table.texts("first", "file-"), len(table.texts("file").unique())
     before = encoded(cells)
-    if len(before.values) < 2 or matches(cells, ANY_FOLDER).any():
+    if len(before.values) < 2 or holding(cells, _SLASHES).any():
         return {}
     if files < len(before.of) and files < len(table.texts("first", "file").unique()):
         return {}
@@ -357,7 +394,7 @@ def _both(one: Column, other: Column) -> Int64s:
 
 
 def read_names(lines: Lines) -> dict[str, Any] | None:
-    """Return a list of frames of sequences, whose lines name no file; None where they are no such."""
+    """Return a list of frames of sequences, or of pairs, whose lines name no file; None where they are no such."""
     table = _Words(lines)
     if table.files.any():
         return None
@@ -374,7 +411,28 @@ def read_names(lines: Lines) -> dict[str, Any] | None:
         if are_sides if width == 3 else are_frames(folders, cells):
             table.leave_out(~table.rows, "it has other columns than the other lines")
             return table.read("frames", cells, by_columns=True, columns=columns)
-    return None
+    return _named_pairs(table)
+
+
+def _named_pairs(table: _Words) -> dict[str, Any] | None:
+    lines = [text.split() for text in table.lines.cells.to_pylist()]
+    members = [*map(_pair, lines)]
+    table.rows = np.array([*map(bool, members)])
+    others, header = ~table.rows, len(lines[0]) < _HEADER + 1 and all(map(str.isdecimal, lines[0]))
+    others[0] &= not header
+    named = header or any(pair and len(line) == _BOTH_NAMED for pair, line in zip(members, lines, strict=True))
+    if not named or table.rows.sum() < max(SHARE * (len(lines) - header), 1):
+        return None
+    table.leave_out(others, "it is no pair")
+    return _paired(table, "".join(members), by_columns=True)
+
+
+def _pair(words: list[str]) -> str:
+    """Return both photos of a pair of LFW, ``NAME 1 4`` or ``NAME 1 NAME2 3``, a line each; else an empty text."""
+    if len(words) == _BOTH_NAMED - 1 and words[1] != words[2]:
+        words = [*words[:2], words[0], words[2]]
+    fits = len(words) == _BOTH_NAMED and [word.isdecimal() for word in words] == [False, True, False, True]
+    return "{} {}\n{} {}\n".format(*words) if fits else ""
 
 
 def are_frames(folders: Column, entries: Any) -> bool:
