@@ -343,7 +343,7 @@ def coco_decided_by_order(truth: GroundTruth, detections: Detections) -> int:
     equal score, where one may be right, are taken for undecided.
     """
     truth, detections = labelled(truth, detections)
-    if len(np.unique(detections.scores)) == len(detections):
+    if not (np.diff(np.sort(detections.scores)) == 0).any():
         return 0
     pairs = overlapping_pairs(truth, detections, same_class=True, mask=~truth.crowd, iou_threshold=0.5, strict=False)
     best = np.zeros(len(detections))

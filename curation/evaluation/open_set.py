@@ -148,9 +148,7 @@ class Outcomes:
     def ranked(self) -> list[tuple[int, Int64s]]:
         """Each class with its detections by falling score, ties in input order."""
         order = np.argsort(-self.scores, kind="stable")
-        # Numbers of 16 bits are sorted digit by digit, the others by comparison.
-        kind = np.int16 if len(self.n_positive) < 1 << 15 else np.int32
-        found = rows_by_class(self.label[order].astype(kind), len(self.n_positive))
+        found = rows_by_class(self.label[order], len(self.n_positive))
         return [(number, order[places]) for number, places in found]
 
     @cached_property

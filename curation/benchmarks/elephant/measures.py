@@ -12,8 +12,9 @@ of its columns.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
+from itertools import compress, repeat
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -356,8 +357,10 @@ def _errors(classes: Sequence[str], hits: Hits, limit: Floats) -> tuple[Int64s, 
     counts, objects = np.zeros(len(classes), np.int64), 0
     for detections, pairs in hits:
         kept = detections.scores[pairs.row] >= limit[detections.label[pairs.row]]
-        counts += np.bincount(detections.label[np.unique(pairs.row[kept])], minlength=len(classes))
-        objects += len(np.unique(pairs.position[kept]))
+        # Pairs go by detection.
+        rows = pairs.row[kept]
+        counts += np.bincount(detections.label[rows[np.diff(rows, prepend=-1) > 0]], minlength=len(classes))
+        objects += int(np.count_nonzero(np.bincount(pairs.position[kept])))
     return counts, objects
 
 
@@ -365,7 +368,7 @@ def _outcomes(parts: Parts, hits: Hits) -> open_set.Outcomes:
     """Return what became of the detections of all parts under the rules of the OWOD code."""
     matches = [assign(truth, detections, OWOD) for truth, detections in parts]
     outcome = np.concatenate([one.outcome for one in matches])
-    on_unknown = np.concatenate([np.isin(np.arange(len(found)), pairs.row) for found, pairs in hits])
+    on_unknown = np.concatenate([np.bincount(pairs.row, minlength=len(found)) > 0 for found, pairs in hits])
     everything = input_order.joined(*(detections for _, detections in parts))
     claim = np.where(on_unknown, -1, input_order.joined_claims(*(one.claim for one in matches)))
     kinds = input_order.kinds(outcome, on_unknown)
@@ -557,7 +560,8 @@ def overlaps(scene: Scene, points: OperatingPoints) -> list[Record]:
 
     def true_classes(truth: GroundTruth, detections: Detections) -> Int64s:
         # The last column is the background, which position -1 leads to.
-        names = np.array([*(number[name] for name in _object_names(truth)), len(columns)], np.int64)
+        names = np.append(truth.label, len(columns)).astype(np.int64)
+        names[:-1][truth.label < 0] = [number[name] for name in _unknown_names(truth)]
         return names[_objects_under(truth, detections)]
 
     cells = [true_classes(*part) for part in scene.parts]
@@ -631,15 +635,16 @@ def _objects_under(truth: GroundTruth, detections: Detections) -> Int64s:
 
 def column_names(scene: Scene) -> tuple[str, ...]:
     """Return the true classes: the known ones in their order, then all others by code point."""
-    others = {name for truth, _ in scene.parts for name in _object_names(truth)}
+    others = {name for truth, _ in scene.parts for name in _unknown_names(truth)}
     return scene.closed.classes + tuple(sorted(others.difference(scene.closed.classes)))
 
 
-def _object_names(truth: GroundTruth) -> Iterator[str]:
-    """Yield the class of each object; `UNKNOWN` for an unknown one whose own class the file does not say."""
-    original = truth.original or ("",) * len(truth.label)
-    for label, name in zip(truth.label.tolist(), original, strict=True):
-        yield truth.classes[label] if label >= 0 else name or UNKNOWN
+def _unknown_names(truth: GroundTruth) -> Iterable[str]:
+    """Return the class of each unknown object; `UNKNOWN` where the file does not say its own."""
+    unknown = truth.label < 0
+    if truth.original is None:
+        return repeat(UNKNOWN, np.count_nonzero(unknown))
+    return (name or UNKNOWN for name in compress(truth.original, unknown.tolist()))
 
 
 EDGES: Floats = np.arange(-10, 11) / 10
