@@ -23,6 +23,7 @@ from curation.benchmarks.facts import fact
 from curation.errors import EvaluationError, UsageError
 from curation.evaluation import input_order, matching, open_set
 from curation.evaluation.curves import (
+    Curve,
     Pool,
     Ranking,
     average_precision_by_level,
@@ -460,26 +461,32 @@ def fbeta_operating_points(
                 found=str(wilderness.n_images),
                 hint="give a larger wilderness part, or smaller ratios",
             )
-    # A wilderness image is a level of its own: a ratio takes those below its size.
-    enters = np.append(np.full(len(inside), -1), outside.image)
-    rankings = Pool.of(inside, matches, outside).rankings(enters, 1, empty=True)
+    levels = sorted({*sizes.values()})
+    enters = np.append(np.zeros(len(inside), np.int64), np.searchsorted(levels, outside.image, side="right"))
+    rankings = Pool.of(inside, matches, outside).rankings(enters, len(levels), empty=True)
     return [
         {"class": closed.classes[number], "ratio": ratio, **point}
         for number, ranking in rankings
+        for curve in [ranking.curve()]
         for ratio, size in sizes.items()
-        for point in _best_points(ranking, size, betas, formula)
+        for point in _best_points(ranking, curve, levels.index(size), betas, formula)
     ]
 
 
-def _best_points(ranking: Ranking, size: int, betas: Sequence[str], formula: Formula) -> Iterator[Record]:
-    """Yield the operating point of highest F for each beta, with the first `size` wilderness images."""
-    n, entered = int(ranking.n_positive), ranking.level < size
+def _best_points(
+    ranking: Ranking, curve: Curve, level: int, betas: Sequence[str], formula: Formula
+) -> Iterator[Record]:
+    """Yield the operating point of highest F for each beta at a level; F rises at true positives alone."""
+    n, entered = int(ranking.n_positive), ranking.level <= level
     if not n or not entered.any():
         reason = "the class has no detections" if n else "the class has no ground truth"
         nothing = dict.fromkeys(("F", "precision", "recall", "threshold"))
         yield from ({"beta": beta, **nothing, "TP": 0, "FP": 0, "n": n, "undefined": reason} for beta in betas)
         return
-    scores, tps, kept = distinct_points(ranking.scores[entered], ranking.correct[entered])
+    tps, kept, scores = curve.tp[level], curve.kept[level], ranking.scores[ranking.correct]
+    scores = scores[np.diff(scores, prepend=np.inf) != 0]
+    if not len(scores):
+        scores, tps, kept = (one[:1] for one in distinct_points(ranking.scores[entered], ranking.correct[entered]))
     for beta in betas:
         p, q = (Fraction(beta) ** 2).as_integer_ratio()
         # Integers below 2^53 make numerator and denominator exact, so equal F are equal floats.
