@@ -249,12 +249,12 @@ def other_numbering(used: Collection[int], other: Collection[int], *, from_truth
 def check_values(columns: RawColumns, policy: Policy) -> int:
     """Raise `PredictionError` at the first unusable box or score; return how many negative sizes were set to 0."""
     boxes, scores = columns.boxes, columns.scores
-    usable = (np.abs(boxes) <= MAX_COORDINATE).all(axis=1)
-    negative: Bools = np.asarray((boxes[:, 2:] < 0).any(axis=1))
+    usable = np.abs(boxes) <= MAX_COORDINATE
+    negative: Bools = np.asarray((boxes[:, 2] < 0) | (boxes[:, 3] < 0))
     if policy.negative_sizes == "error":
-        usable &= ~negative
+        usable[:, 2] &= ~negative
     if not usable.all():
-        row = int(np.argmin(usable))
+        row = int(np.argmin(usable.all(axis=1)))
         raise PredictionError(
             "A detection has an impossible box",
             where=columns.place(row),
@@ -356,6 +356,8 @@ def _positions(names: Iterable[Name]) -> dict[Name, int]:
 def take_rows(columns: RawColumns, position: Int32s, label: Int32s, rows: Bools) -> Detections:
     """Return the detections of some rows, given the image and class positions of all."""
     background = columns.background
+    if rows.all():
+        return Detections(position, label, columns.boxes, columns.scores, background)
     return Detections(
         position[rows],
         label[rows],
