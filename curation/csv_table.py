@@ -12,12 +12,13 @@ import csv
 import io
 import re
 from collections.abc import Iterable, Sequence
+from types import SimpleNamespace
 from typing import Any
 
 from curation.errors import CurationError
 
-_ACTIVE = ("=", "+", "-", "@", "\t", "\r")
 _MARK = "'"
+_MARKED = (_MARK, "=", "+", "-", "@", "\t", "\r")
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|-inf|-nan")
 
 
@@ -29,19 +30,12 @@ def as_csv(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     >>> as_csv(("class", "n"), [("=1+2", -3), ("cat", None)])
     "class,n\n'=1+2,-3\ncat,\n"
     """
-    lines = _Lines()
+    lines: list[str] = []
     # Only with this terminator does every version of Python quote a cell that holds a carriage return.
-    writer = csv.writer(lines, lineterminator="\r\n")
+    writer = csv.writer(SimpleNamespace(write=lines.append), lineterminator="\r\n")
     writer.writerow(map(inert_cell, header))
-    writer.writerows(map(inert_cell, row) for row in rows)
-    return "".join(lines)
-
-
-class _Lines(list[str]):
-    """Takes the rows of a writer, and ends each with a line feed."""
-
-    def write(self, row: str) -> None:
-        self.append(f"{row[:-2]}\n")
+    writer.writerows([inert_cell(cell) if isinstance(cell, str) else cell for cell in row] for row in rows)
+    return "".join([f"{line[:-2]}\n" for line in lines])
 
 
 def csv_rows(
@@ -74,13 +68,13 @@ def csv_header(line: bytes, error: type[CurationError], *, where: str, delimiter
 
 def inert_cell(value: Any) -> Any:
     """Return a cell so that a spreadsheet shows it and does not run it."""
-    if isinstance(value, str) and value.startswith((_MARK, *_ACTIVE)) and not _NUMBER.fullmatch(value):
+    if isinstance(value, str) and value.startswith(_MARKED) and not _NUMBER.fullmatch(value):
         return f"{_MARK}{value}"
     return value
 
 
 def cell_text(cell: str) -> str:
     """Return the text that `inert_cell` made a cell of; a cell that it did not make stays as it is."""
-    if cell[:1] == _MARK and cell[1:].startswith((_MARK, *_ACTIVE)):
+    if cell[:1] == _MARK and cell[1:].startswith(_MARKED):
         return cell[1:]
     return cell

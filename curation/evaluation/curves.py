@@ -71,7 +71,8 @@ class Ranking:
             rank = np.cumsum(np.diff(self.scores, prepend=self.scores[:1]) != 0)
         else:
             rank = np.arange(len(self.scores))
-        points = np.unique(rank[self.correct])
+        found = rank[self.correct]
+        points = found[np.diff(found, prepend=-1) > 0]
         column = np.searchsorted(points, rank)
         counted = (column < len(points)) & (self.level < self.n_levels)
         shape = (self.n_levels, len(points))

@@ -55,10 +55,15 @@ def count_tie_sensitive(
     shared = np.zeros(len(values), bool)
     shared[rank[told]] = True
     rows = np.flatnonzero(shared[rank] if counted is None else shared[rank] & counted)
-    if not len(rows):
-        return 0
     group = label[rows].astype(np.int64) * len(values) + rank[rows]
-    order = np.lexsort((image[rows], group)) if free else np.argsort(group)
+    order = np.argsort(group)
+    again = np.diff(group[order]) == 0
+    # Few have an equal: the rest is asked of these alone.
+    order = order[np.append(again, False)[: len(order)] | np.append(False, again)[: len(order)]]
+    if not len(order):
+        return 0
+    if free:
+        order = order[np.lexsort((image[rows[order]], group[order]))]
     rows, group = rows[order], group[order]
     begins = np.append(True, np.diff(group) != 0)
     starts = np.flatnonzero(begins)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from curation.evaluation.problem import Bools, Detections, Floats, GroundTruth, Int32s, Int64s
 from curation.evaluation.variants import IOU, Rules
 
-_PAIRS_AT_ONCE = 1 << 20
+_PAIRS_AT_ONCE = 1 << 17
 _LARGEST_TABLE = 1 << 22
 
 
@@ -117,9 +117,11 @@ def assign(
     candidates = np.flatnonzero(claims if competing is None else claims & competing)
     if rules.order == "score":
         candidates = candidates[np.argsort(-detections.scores[candidates], kind="stable")]
-    _, first = np.unique(position[candidates], return_index=True)
+    # Written from the last to the first: of an object's candidates the first one stays.
+    first = np.full(len(truth.label), -1, np.int64)
+    first[position[candidates[::-1]]] = candidates[::-1]
     outcome = np.zeros(len(detections), np.int8)
-    outcome[candidates[first]] = 1
+    outcome[first[first >= 0]] = 1
     outcome[ignored] = -1
     return Matches(outcome, position, overlap, counts, np.where(claims, position, -1).astype(np.int32))
 
@@ -220,8 +222,9 @@ def rows_by_class(
     empty : bool
         Whether classes without rows are yielded.
     """
-    order = np.argsort(label, kind="stable")
-    edges = np.searchsorted(label[order], np.arange(n_classes + 1))
+    # Numbers of 16 bits are sorted digit by digit, the others by comparison.
+    order = np.argsort(label.astype(np.int16) if n_classes < 1 << 15 else label, kind="stable")
+    edges = np.cumsum(np.bincount(label + 1, minlength=n_classes + 1))
     for number in range(n_classes) if empty else np.flatnonzero(np.diff(edges)).tolist():
         yield number, order[edges[number] : edges[number + 1]]
 

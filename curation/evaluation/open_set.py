@@ -148,9 +148,7 @@ class Outcomes:
     def ranked(self) -> list[tuple[int, Int64s]]:
         """Each class with its detections by falling score, ties in input order."""
         order = np.argsort(-self.scores, kind="stable")
-        # Numbers of 16 bits are sorted digit by digit, the others by comparison.
-        kind = np.int16 if len(self.n_positive) < 1 << 15 else np.int32
-        found = rows_by_class(self.label[order].astype(kind), len(self.n_positive))
+        found = rows_by_class(self.label[order], len(self.n_positive))
         return [(number, order[places]) for number, places in found]
 
     @cached_property
@@ -191,10 +189,13 @@ class RecallPoints:
     tp: int
     n_positive: int
 
-    def nearest(self, recall: float) -> int:
-        """Return the first position whose recall is nearest; the first of all where there is no recall."""
+    def nearest(self, recall: float | Floats) -> Any:
+        """Return the first position whose recall is nearest to each; the first of all where there is no recall."""
+        above = np.minimum(np.searchsorted(self.recall, recall), len(self.recall) - 1)
+        below = np.maximum(above - 1, 0)
         # In floats, as the official code does: at a midpoint the nearer one is what it takes for nearer.
-        return int(np.argmin(np.abs(self.recall - recall)))
+        is_below = np.abs(self.recall[below] - recall) <= np.abs(self.recall[above] - recall)
+        return np.searchsorted(self.recall, self.recall[np.where(is_below, below, above)])
 
     def as_lists(self) -> dict[str, list[Any]]:
         """Return the columns as equally long lists, by name."""
@@ -253,8 +254,9 @@ def impact_at_recalls(by_class: dict[int, RecallPoints], classes: Sequence[str])
     """
     sums = np.zeros((3, len(HUNDREDTHS)), np.int64)
     never: list[list[str]] = [[] for _ in HUNDREDTHS]
+    recalls = np.array(HUNDREDTHS) / 100
     for number, one in by_class.items():
-        places = np.array([one.nearest(level / 100) for level in HUNDREDTHS])
+        places = one.nearest(recalls)
         sums += np.stack([one.on_unknown[places], one.kept[places], one.kept_closed[places]])
         for level, names in zip(HUNDREDTHS, never, strict=True):
             if not one.n_positive or 100 * one.tp < level * one.n_positive:
@@ -357,7 +359,9 @@ def unknown_by_class(truth: TaskTruth, found: Outcomes, one: Targets) -> dict[st
     originals = truth.truth.original
     if originals is None or not all(originals[place] for place in one.position.tolist()):
         return None
-    names, kind = np.unique(np.array(originals, object), return_inverse=True)
+    names = sorted(set(originals))
+    place = {name: number for number, name in enumerate(names)}
+    kind = np.array([place[name] for name in originals], np.int64)
     detections = _kinds_hit(found, kind, len(names))
     return {
         names[number]: {**unknown_counts(one, kind[one.position] == number), "AOSE": int(detections[number])}
@@ -385,25 +389,25 @@ def operating_curve(one: Targets, found: Outcomes, unknown: int) -> dict[str, li
     both = _at_least(np.minimum(one.called_at, one.found_at), one.copies, limits)
     tp = _at_least(one.found_at, np.ones_like(one.copies), limits)
     kept = _at_least(counted, np.ones(len(counted), np.int64), limits)
-    star = [a - b for a, b in zip(called, both, strict=True)]
+    star = called - both
+    objects = [n + one.added if n else 0] * len(limits)
     return {
         "score": limits.tolist(),
-        "TP_u": tp,
-        "unknown_detections": kept,
-        "UR": [one.recall(a, n) for a in tp],
-        "P_unknown": [_percent(a, b) for a, b in zip(tp, kept, strict=True)],
-        "FN_u_star": star,
-        "UDR": [one.recall(a + b, n) for a, b in zip(tp, star, strict=True)],
-        "UDP": [_percent(a, a + b) if n else None for a, b in zip(tp, star, strict=True)],
+        "TP_u": tp.tolist(),
+        "unknown_detections": kept.tolist(),
+        "UR": _ratios((100 * tp).tolist(), objects),
+        "P_unknown": _ratios((100 * tp).tolist(), kept.tolist()),
+        "FN_u_star": star.tolist(),
+        "UDR": _ratios((100 * (tp + star)).tolist(), objects),
+        "UDP": _ratios((100 * tp).tolist(), ((tp + star) * bool(n)).tolist()),
     }
 
 
-def _at_least(scores: Floats, weights: Int64s, limits: Floats) -> list[int]:
-    """Return the summed weight of the entries with score >= each limit."""
-    order = np.argsort(scores, kind="stable")
+def _at_least(scores: Floats, weights: Int64s, limits: Floats) -> Int64s:
+    """Return the summed weight of the entries with score >= each limit, which fall."""
+    order = np.argsort(scores)
     total = np.append(0, np.cumsum(weights[order]))
-    counts: list[int] = (total[-1] - total[np.searchsorted(scores[order], limits)]).tolist()
-    return counts
+    return np.asarray(total[-1] - total[np.searchsorted(scores[order], limits[::-1])[::-1]])
 
 
 def _kinds_hit(found: Outcomes, kind: Int64s, n_kinds: int) -> Int64s:
@@ -561,5 +565,5 @@ def readings(tp: Int64s, kept: Int64s, opened: Int64s) -> dict[str, Floats]:
     }
 
 
-def _ratios(above: Sequence[int], below: Sequence[int]) -> list[float | None]:
+def _ratios(above: Sequence[int], below: Sequence[float]) -> Values:
     return [a / b if b else None for a, b in zip(above, below, strict=True)]

@@ -349,12 +349,12 @@ def check_values(columns: RawColumns, policy: Policy, *, scoreless: bool = False
         Whether a detection may be without a score.
     """
     boxes, scores = columns.boxes, columns.scores
-    usable = (np.abs(boxes) <= MAX_COORDINATE).all(axis=1)
-    negative: Bools = np.asarray((boxes[:, 2:] < 0).any(axis=1))
+    usable = np.abs(boxes) <= MAX_COORDINATE
+    negative: Bools = np.asarray((boxes[:, 2] < 0) | (boxes[:, 3] < 0))
     if policy.negative_sizes == "error":
-        usable &= ~negative
+        usable[:, 2] &= ~negative
     if not usable.all():
-        row = int(np.argmin(usable))
+        row = int(np.argmin(usable.all(axis=1)))
         raise PredictionError(
             "A detection has an impossible box",
             where=columns.place(row),
@@ -461,6 +461,8 @@ def _positions(names: Iterable[Name]) -> dict[Name, int]:
 def take_rows(columns: RawColumns, position: Int32s, label: Int32s, rows: Bools) -> Detections:
     """Return the detections of some rows, given the image and class positions of all."""
     background = columns.background
+    if rows.all():
+        return Detections(position, label, columns.boxes, columns.scores, background)
     return Detections(
         position[rows],
         label[rows],

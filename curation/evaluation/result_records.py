@@ -120,7 +120,7 @@ class Records:
     def used_ids(self) -> set[int]:
         """All category ids of the file."""
         ids = self.category_ids
-        return set(ids.tolist() if isinstance(ids, np.ndarray) else [one for one in ids if one is not None])
+        return set(np.unique(ids).tolist() if isinstance(ids, np.ndarray) else [one for one in ids if one is not None])
 
     def labels(self, table: Mapping[int | str | None, int]) -> Int32s:
         """Return the label that each row's category, category id, or both name, shape (n,), by a table of both.

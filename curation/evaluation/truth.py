@@ -201,10 +201,15 @@ def _files(part: Part) -> str:
 
 
 def _stems(source: Source) -> list[str]:
-    return [
-        PurePosixPath(name.replace("\\", "/")).stem if name else str(native)
-        for name, native in zip(source.images.file_names.tolist(), source.images.native.tolist(), strict=True)
-    ]
+    pairs = zip(source.images.file_names.tolist(), source.images.native.tolist(), strict=True)
+    return [_stem(name.replace("\\", "/")) if name else str(native) for name, native in pairs]
+
+
+def _stem(name: str) -> str:
+    """Return the stem of a path; a path object for each of many images would take longer than all else."""
+    last = name.rpartition("/")[2]
+    stem, _, suffix = last.rpartition(".")
+    return PurePosixPath(name).stem if last in ("", ".") else stem if stem and suffix else last
 
 
 def _named_by_texts(source: Source) -> bool:

@@ -159,11 +159,13 @@ def round_decimal(values: Floats, places: int) -> Floats:
     # Of the magnitude: the fraction of a number that is not negative is exact, that of a negative one is not.
     size = np.abs(values)
     product = size * factor
-    # Veltkamp's split: both halves times the factor are exact, hence so is the error of the product.
+    floor = np.floor(product)
+    beyond_half = product - floor - 0.5
+    up, half = beyond_half > 0, beyond_half == 0
+    # Where the product is a half, its error decides. Veltkamp's split: both halves times the factor are exact.
+    size, product = size[half], product[half]
     split = size * 134217729.0
     high = split - (split - size)
     error = (high * factor - product) + (size - high) * factor
-    floor = np.floor(product)
-    beyond_half = product - floor - 0.5
-    up = (beyond_half > 0) | ((beyond_half == 0) & ((error > 0) | ((error == 0) & (floor % 2 == 1))))
+    up[half] = (error > 0) | ((error == 0) & (floor[half] % 2 == 1))
     return np.asarray(np.copysign((floor + up) / factor, values), np.float64)

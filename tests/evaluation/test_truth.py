@@ -1,12 +1,13 @@
+import itertools
 import json
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import pytest
 
 from curation.errors import EvaluationError, PresenceOnlyError
 from curation.evaluation.problem import KnownClasses, classes_of_file, classes_of_source
-from curation.evaluation.truth import check_closed, check_wilderness, ground_truth
+from curation.evaluation.truth import _stem, check_closed, check_wilderness, ground_truth
 from curation.sources.coco import read_coco
 from curation.sources.source import Source
 
@@ -149,3 +150,9 @@ def test_a_stem_of_two_files_is_no_name(tmp_path: Path) -> None:
     with pytest.raises(EvaluationError, match="Two images of the truth") as caught:
         ground_truth(found, known, ["coco:x"])
     assert "a/x.jpg and b/x.jpg" in str(caught.value)
+
+
+@pytest.mark.parametrize("length", range(1, 6))
+def test_a_stem_is_what_pathlib_says(length):
+    for path in map("".join, itertools.product("a./", repeat=length)):
+        assert _stem(path) == PurePosixPath(path).stem, path

@@ -12,8 +12,9 @@ of its columns.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
+from itertools import compress, repeat
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -22,6 +23,7 @@ from curation.benchmarks.facts import fact
 from curation.errors import EvaluationError, UsageError
 from curation.evaluation import input_order, matching, open_set
 from curation.evaluation.curves import (
+    Curve,
     Pool,
     Ranking,
     average_precision_by_level,
@@ -356,8 +358,10 @@ def _errors(classes: Sequence[str], hits: Hits, limit: Floats) -> tuple[Int64s, 
     counts, objects = np.zeros(len(classes), np.int64), 0
     for detections, pairs in hits:
         kept = detections.scores[pairs.row] >= limit[detections.label[pairs.row]]
-        counts += np.bincount(detections.label[np.unique(pairs.row[kept])], minlength=len(classes))
-        objects += len(np.unique(pairs.position[kept]))
+        # Pairs go by detection.
+        rows = pairs.row[kept]
+        counts += np.bincount(detections.label[rows[np.diff(rows, prepend=-1) > 0]], minlength=len(classes))
+        objects += int(np.count_nonzero(np.bincount(pairs.position[kept])))
     return counts, objects
 
 
@@ -365,7 +369,7 @@ def _outcomes(parts: Parts, hits: Hits) -> open_set.Outcomes:
     """Return what became of the detections of all parts under the rules of the OWOD code."""
     matches = [assign(truth, detections, OWOD) for truth, detections in parts]
     outcome = np.concatenate([one.outcome for one in matches])
-    on_unknown = np.concatenate([np.isin(np.arange(len(found)), pairs.row) for found, pairs in hits])
+    on_unknown = np.concatenate([np.bincount(pairs.row, minlength=len(found)) > 0 for found, pairs in hits])
     everything = input_order.joined(*(detections for _, detections in parts))
     claim = np.where(on_unknown, -1, input_order.joined_claims(*(one.claim for one in matches)))
     kinds = input_order.kinds(outcome, on_unknown)
@@ -457,26 +461,32 @@ def fbeta_operating_points(
                 found=str(wilderness.n_images),
                 hint="give a larger wilderness part, or smaller ratios",
             )
-    # A wilderness image is a level of its own: a ratio takes those below its size.
-    enters = np.append(np.full(len(inside), -1), outside.image)
-    rankings = Pool.of(inside, matches, outside).rankings(enters, 1, empty=True)
+    levels = sorted({*sizes.values()})
+    enters = np.append(np.zeros(len(inside), np.int64), np.searchsorted(levels, outside.image, side="right"))
+    rankings = Pool.of(inside, matches, outside).rankings(enters, len(levels), empty=True)
     return [
         {"class": closed.classes[number], "ratio": ratio, **point}
         for number, ranking in rankings
+        for curve in [ranking.curve()]
         for ratio, size in sizes.items()
-        for point in _best_points(ranking, size, betas, formula)
+        for point in _best_points(ranking, curve, levels.index(size), betas, formula)
     ]
 
 
-def _best_points(ranking: Ranking, size: int, betas: Sequence[str], formula: Formula) -> Iterator[Record]:
-    """Yield the operating point of highest F for each beta, with the first `size` wilderness images."""
-    n, entered = int(ranking.n_positive), ranking.level < size
+def _best_points(
+    ranking: Ranking, curve: Curve, level: int, betas: Sequence[str], formula: Formula
+) -> Iterator[Record]:
+    """Yield the operating point of highest F for each beta at a level; F rises at true positives alone."""
+    n, entered = int(ranking.n_positive), ranking.level <= level
     if not n or not entered.any():
         reason = "the class has no detections" if n else "the class has no ground truth"
         nothing = dict.fromkeys(("F", "precision", "recall", "threshold"))
         yield from ({"beta": beta, **nothing, "TP": 0, "FP": 0, "n": n, "undefined": reason} for beta in betas)
         return
-    scores, tps, kept = distinct_points(ranking.scores[entered], ranking.correct[entered])
+    tps, kept, scores = curve.tp[level], curve.kept[level], ranking.scores[ranking.correct]
+    scores = scores[np.diff(scores, prepend=np.inf) != 0]
+    if not len(scores):
+        scores, tps, kept = (one[:1] for one in distinct_points(ranking.scores[entered], ranking.correct[entered]))
     for beta in betas:
         p, q = (Fraction(beta) ** 2).as_integer_ratio()
         # Integers below 2^53 make numerator and denominator exact, so equal F are equal floats.
@@ -557,7 +567,8 @@ def overlaps(scene: Scene, points: OperatingPoints) -> list[Record]:
 
     def true_classes(truth: GroundTruth, detections: Detections) -> Int64s:
         # The last column is the background, which position -1 leads to.
-        names = np.array([*(number[name] for name in _object_names(truth)), len(columns)], np.int64)
+        names = np.append(truth.label, len(columns)).astype(np.int64)
+        names[:-1][truth.label < 0] = [number[name] for name in _unknown_names(truth)]
         return names[_objects_under(truth, detections)]
 
     cells = [true_classes(*part) for part in scene.parts]
@@ -631,15 +642,16 @@ def _objects_under(truth: GroundTruth, detections: Detections) -> Int64s:
 
 def column_names(scene: Scene) -> tuple[str, ...]:
     """Return the true classes: the known ones in their order, then all others by code point."""
-    others = {name for truth, _ in scene.parts for name in _object_names(truth)}
+    others = {name for truth, _ in scene.parts for name in _unknown_names(truth)}
     return scene.closed.classes + tuple(sorted(others.difference(scene.closed.classes)))
 
 
-def _object_names(truth: GroundTruth) -> Iterator[str]:
-    """Yield the class of each object; `UNKNOWN` for an unknown one whose own class the file does not say."""
-    original = truth.original or ("",) * len(truth.label)
-    for label, name in zip(truth.label.tolist(), original, strict=True):
-        yield truth.classes[label] if label >= 0 else name or UNKNOWN
+def _unknown_names(truth: GroundTruth) -> Iterable[str]:
+    """Return the class of each unknown object; `UNKNOWN` where the file does not say its own."""
+    unknown = truth.label < 0
+    if truth.original is None:
+        return repeat(UNKNOWN, np.count_nonzero(unknown))
+    return (name or UNKNOWN for name in compress(truth.original, unknown.tolist()))
 
 
 EDGES: Floats = np.arange(-10, 11) / 10
