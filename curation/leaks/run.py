@@ -109,7 +109,7 @@ def leaks(
     blocks = chain.from_iterable(corpus_blocks(place, root=root) for place in places)
     # A missing corpus is reported before the benchmark is read.
     first = list(islice(blocks, 1))
-    paths = find_photos(sorted(images), photos, loaded.open_sources(sources))
+    paths = find_photos(sorted(images), photos, loaded.sources_of_photos(sources))
     found, broken = _read(paths)
     if not found:
         raise MissingFileError(

@@ -17,7 +17,14 @@ import msgspec
 
 from curation.arguments import checked, shown
 from curation.canonical import canonical_json, sha256_of_bytes
-from curation.errors import DigestMismatchError, ManifestError, MissingFileError, MissingListError, UsageError
+from curation.errors import (
+    DigestMismatchError,
+    ManifestError,
+    MissingFileError,
+    MissingListError,
+    SourceError,
+    UsageError,
+)
 from curation.input_files import utf8_text
 from curation.manifest.built_from import BUILT_FROM_FILE, BuiltFrom, open_remembered, read_built_from
 from curation.manifest.header import OVERLAY_FILE, SCHEMA_VERSION, Header, PartEntry, header_as_data
@@ -207,7 +214,7 @@ class Manifest:
         ----------
         root : Path, or mapping of str to Path
         sources : mapping of str to path or annotations, optional
-            The raw datasets, where photos are not named by id.
+            The raw datasets, where photos are not named by id and the build's are not at hand.
 
         Raises
         ------
@@ -216,13 +223,17 @@ class Manifest:
         """
         from curation.sources.photos import photos_of_ids
 
-        return photos_of_ids(self.ids(name), root, self.open_sources(sources))
+        return photos_of_ids(self.ids(name), root, self.sources_of_photos(sources))
 
-    def open_sources(self, sources: Sources | None) -> tuple[Source, ...]:
-        """Return raw datasets that are given by their names in the manifest (see `open_slots`)."""
-        from curation.sources.coerce import open_slots
-
-        return tuple(open_slots(sources, self.slots).values()) if sources else ()
+    def sources_of_photos(self, sources: Sources | None) -> tuple[Source, ...]:
+        """Return the raw datasets that state file names: those that are given, else those that the build remembered."""
+        try:
+            return tuple(self.open_sources(sources or {}).values())
+        except SourceError:
+            # Photos that are named by id need none.
+            if sources:
+                raise
+            return ()
 
     @checked
     def dataset(

@@ -650,7 +650,7 @@ def _unknown_names(truth: GroundTruth) -> Iterable[str]:
     """Return the class of each unknown object; `UNKNOWN` where the file does not say its own."""
     unknown = truth.label < 0
     if truth.original is None:
-        return repeat(UNKNOWN, np.count_nonzero(unknown))
+        return repeat(UNKNOWN, int(np.count_nonzero(unknown)))
     return (name or UNKNOWN for name in compress(truth.original, unknown.tolist()))
 
 
