@@ -474,7 +474,12 @@ def _sources_behind(figure: str, declared: Header) -> tuple[str, ...]:
     if any(entry.name == subject for entry in declared.sources):
         return (subject,)
     parts = [part for part in declared.parts if part.name == subject]
-    named = dict.fromkeys(name for part in parts for name in part.sources)
+    # A selection that is no part, such as t2-selection, is drawn from what the task trains or tests on.
+    role = "test" if "test" in subject else "train"
+    of_task = [part for part in declared.parts if part.task and subject.startswith(f"{part.task}-")]
+    named = dict.fromkeys(
+        name for part in parts or [one for one in of_task if one.role == role] for name in part.sources
+    )
     return tuple(named) or tuple(entry.name for entry in declared.sources)
 
 

@@ -41,6 +41,7 @@ from curation.memory import require_memory
 from curation.progress import stage
 from curation.sources.integrity import MAX_COORDINATE
 from curation.sources.source import FEDERATED
+from curation.wording import counted as counted_words
 
 Variant = Literal[
     "coco", "coco-federated", "lvis", "lvis-fixed", "score-free", "score-free-best", "score-free-in-order", "lmms-eval",
@@ -257,8 +258,8 @@ def _scored(given: OnePart, name: str, limit: Limit | None, engine: Engine | Non
     frequency = [given.frequencies.get(one, "") for one in truth.classes]
     found = federated_average_precision(truth, detections, limit, frequency, engine=engine)
     left_out = len(detections) - len(of_classes)
-    notes = [f"{left_out} detections of classes that the truth lacks took a place under the limit and were dropped, as "
-             "LVIS does"] * bool(left_out)  # fmt: skip
+    dropped = f"{counted_words(left_out, 'detection')} of classes that the truth lacks took places under the limit"
+    notes = [f"{dropped} and then counted for nothing, as in LVIS"] * bool(left_out)
     measured = _measured(found, KEYS)
     steps = {"step": list(found["steps"]), "n": list(found["steps"].values())}
     measured = measured._replace(notes=notes, tables={**measured.tables, "steps": steps})

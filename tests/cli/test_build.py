@@ -192,12 +192,3 @@ def test_unmet_figures_of_a_header_say_which_source_is_missing(
     assert "(from " in missed["t1-test.list"]
     assert "coco-val2017: instances_train2017.json" in missed["t1-test.list"]
     assert not (tmp_path / "m").exists()
-
-
-def test_a_wordnet_that_nltk_lacks_is_named_with_the_command_that_installs_it(
-    nltk_corpora: Path, tmp_path: Path, shell: Shell
-) -> None:
-    given = ["build", "imagenet", "--set", "wordnet=nltk:wordnet31", "--set", "hierarchy=dag"]
-    assert "python -m nltk.downloader wordnet31" in shell.err(
-        *given, "--source", f"imagenet-train={tmp_path}", "--out", tmp_path / "out"
-    )

@@ -278,8 +278,8 @@ def _sizes(groups: Sequence[Sequence[str]], images: Mapping[str, Collection[obje
     return [
         f"# Validation images a task: a tenth of the {min(of_tasks):,} of the smallest task, at most {most}; 0: none.",
         f"validation = {validation}",
-        f"# Finetuning images a class: of the {rarest:,} that show the rarest class, half of those that validation leaves, "
-        f"at most {usual}; 0: no such lists.",
+        f"# Finetuning images a class: half of what validation leaves of the {rarest:,} that show the rarest class, at "
+        f"most {usual}; 0: no such lists.",
         f"exemplars = {exemplars}",
     ]
 
