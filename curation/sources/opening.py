@@ -86,7 +86,7 @@ def open_source(
 def _is_list(path: Path, dataset: str) -> bool:
     """Return whether a file names images alone: any text, and tables and JSON of datasets that are known by lists."""
     suffix = Path(path.name.lower().removesuffix(".gz")).suffix
-    if family(dataset) == "imagenet" or not path.is_file():
+    if not path.is_file() or (family(dataset) == "imagenet" and not is_listed(dataset)):
         return False
     return suffix == ".txt" or (is_listed(dataset) and family(dataset) != "openimages" and suffix in (".csv", ".json"))
 

@@ -220,7 +220,7 @@ EXPORT = "export shapes --part t2-test --format"
     ("line", "hint", "prepare"),
     [
         ("init --out new.toml --source coco", "annotation file itself, such as coco/train.json", coco),
-        ("init --out new.toml --source yolo", "a YOLO data set", yolo),
+        ("init --out new.toml --source yolo", "no data.yaml", yolo),
         ("init --out new.toml --source shapes", "annotations that the manifest was made from", None),
         ("init --out new.toml --source none.json", "lists no categories", no_categories),
         ("init --out new.toml --source https://example.com/a.json", "where: https://example.com/a.json", None),

@@ -158,7 +158,7 @@ def test_todays_numbers_of_a_federated_truth_keep_a_name(tmp_path: Path, capsys:
     words = ["--truth", str(tmp_path / "truth.json"), "--detections", str(tmp_path / "results.json")]
     words += ["--variant", "lvis-fixed", "--variant", "coco", "--set", "class_limit=3"]
     assert main(["evaluate", "coco", *words]) == 0
-    assert re.search(r"measure +unit +lvis-fixed +coco\n", capsys.readouterr().out)
+    assert re.search(r"measure +unit +lvis-fixed +coco +meaning", capsys.readouterr().out)
 
 
 def test_a_truth_without_frequencies_has_no_apr_and_says_why(tmp_path: Path) -> None:
