@@ -89,7 +89,7 @@ def test_the_atlas_tells_five_stories_with_what_was_found() -> None:
     said = (
         "no image of COCO",
         "9,600 of 49,000 images: 19.6%",
-        "names 'Dog', an ID class",
+        "Dog same n02084071 dog",
         "textures-ninco-minus-72",
         "RE-OWOD",
     )
