@@ -368,7 +368,7 @@ def test_the_working_folder_stays_the_one_it_is(given: str, tmp_path: Path, monk
         (new / "manifest.json").write_bytes(b"2")
     assert held(Path()) == {"ids/train.txt": b"1", "manifest.json": b"2"}
     assert Path().stat().st_ino == before
-    with pytest.raises(UsageError, match="exists already"), publishing_folder(Path(given)):
+    with pytest.raises(UsageError, match="that of a manifest"), publishing_folder(Path(given)):
         pass
 
 
@@ -573,7 +573,8 @@ def test_the_lists_of_a_manifest_stay_alone(tmp_path: Path) -> None:
     with command(force=True), pytest.raises(UsageError, match="id lists of a manifest"):
         write_text(tmp_path / "ids/results.json", "{}")
     assert list((tmp_path / "ids").iterdir()) == []
-    write_text(tmp_path / "results.json", "{}")
+    with pytest.raises(UsageError, match="holds a manifest, which no other file may join"):
+        write_text(tmp_path / "results.json", "{}")
 
 
 def test_names_of_the_system_are_not_replaced(tmp_path: Path) -> None:

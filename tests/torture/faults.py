@@ -151,7 +151,7 @@ class Case:
             return f"lost: {lost[0]}"
         for folder in self.verb.whole:
             found = {name for name in now if name.startswith(f"{folder}/")}
-            if found and found != {name for name in self.new if name.startswith(f"{folder}/")}:
+            if found and found != {name for name in visible(self.new) if name.startswith(f"{folder}/")}:
                 return f"{folder} is not whole: {len(found)} files"
         return ""
 
