@@ -203,7 +203,8 @@ _SEGMENT = 1000
 @lru_cache(_NAMES)
 def _role_in_task(name: str) -> tuple[ListRole, int, str] | None:
     """Return the role that a name says, its task, and the word beside them; None where it says no role in tasks."""
-    guess = read_role(name.rpartition("/")[2].lower())
+    stem = name.rpartition("/")[2].lower()
+    guess = read_role(stem)
     words = list(guess.family)
     if words[:1] in (["t"], ["task"], ["all"]):
         words[:2] = ["".join(words[:2])]
@@ -212,7 +213,8 @@ def _role_in_task(name: str) -> tuple[ListRole, int, str] | None:
         role = "finetune"
         words.pop()
     match = _TASK.fullmatch(words[0]) if words else None
-    if role and match and tuple(words[1:]) in _BESIDE:
+    # imgIds_task_1_train is a list of another field, whose tasks need no order.
+    if role and match and stem.startswith("t") and tuple(words[1:]) in _BESIDE:
         return role, int(match[1]), " ".join(words[1:])
     if role in _ORDER and words in ([], ["alltask"], ["alltasks"]):
         return role, ALL_TASKS, ""

@@ -16,6 +16,7 @@ from curation.engines.shards import Shards
 from curation.engines.step import Block, Step
 from curation.errors import AnnotationFormatError, UsageError
 from curation.input_files import GZIP
+from curation.parquet_limits import largest_text, text_columns
 from curation.sources.coco import decode_instances
 
 if TYPE_CHECKING:
@@ -229,6 +230,15 @@ class _RowGroup:
                 most = f"row groups of at most {_LARGEST_GROUP:,} bytes"
                 raise AnnotationFormatError(
                     "A row group is too large", where=self.name, expected=most, found=f"{size:,}"
+                )
+            texts = [path for path in text_columns(file) if path in (image, label)]
+            # A repeated text takes little room in the file, and all of it in memory.
+            folded = parquet.ParquetFile(stream, read_dictionary=texts)
+            unfolded, _ = largest_text(folded, self.group, texts)
+            if unfolded > _LARGEST_GROUP:
+                most = f"a column of at most {_LARGEST_GROUP:,} bytes"
+                raise AnnotationFormatError(
+                    "A column unpacks to more than is read", where=self.name, expected=most, found=f"{unfolded:,}"
                 )
             table = file.read_row_group(self.group, columns=[image, label]).select([image, label])
         columns = [column.cast(string()) for column in table.columns]

@@ -209,7 +209,7 @@ def test_a_file_of_somebody_else_is_replaced_by_force_alone(
     assert target.read_bytes() == written + b" "
 
 
-@pytest.mark.parametrize(("name", "link"), zip(CASES, cycle([os.link, os.symlink, None]), strict=False))
+@pytest.mark.parametrize(("name", "link"), list(zip(CASES, cycle([os.link, os.symlink, None]), strict=False)))
 def test_an_input_is_never_replaced(
     name: str,
     link: Callable[[Path, Path], None] | None,
@@ -301,7 +301,7 @@ def test_an_output_that_is_no_regular_file_is_refused(
     assert not target.is_file()
 
 
-@pytest.mark.parametrize(("name", "place"), zip(CASES, cycle(["pipe", "/dev/zero"]), strict=False))
+@pytest.mark.parametrize(("name", "place"), list(zip(CASES, cycle(["pipe", "/dev/zero"]), strict=False)))
 def test_an_input_that_is_a_pipe_or_a_device_is_refused(
     name: str, place: str, world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -15,6 +15,7 @@ from curation.cli import main
 from curation.errors import EvaluationError, PredictionError, UsageError
 from curation.evaluation.federated import KEYS
 from tests.evaluation.lvis_reference import numbers
+from tests.real_files import real_files
 
 VARIANTS = {"lvis": ("image_id", "image_limit"), "lvis-fixed": ("category_id", "class_limit")}
 
@@ -72,9 +73,10 @@ def assert_numbers(result: Any, variant: str, expected: dict[str, Any], names: d
         assert found[name] == pytest.approx(np.nan if value is None else 100 * value, abs=1e-9, nan_ok=True)
 
 
+@real_files("held")
 @pytest.mark.parametrize("engine", ["hotcoco", "pycocotools"])
 @pytest.mark.parametrize(("variant", "limit"), [("lvis", 300), ("lvis", 4), ("lvis-fixed", 10_000), ("lvis-fixed", 5)])
-def test_the_numbers_of_lvis_api(variant: str, limit: int, engine: str, shared: Path) -> None:
+def check_the_numbers_of_lvis_api(variant: str, limit: int, engine: str, shared: Path) -> None:
     pytest.importorskip("hotcoco" if engine == "hotcoco" else "pycocotools")
     folder = shared / "golden" / "lvis"
     whole = json.loads((folder / "expected.json").read_text(encoding="utf-8"))
@@ -93,7 +95,8 @@ def test_the_numbers_of_lvis_api(variant: str, limit: int, engine: str, shared: 
     assert any("took places under the limit" in note for note in result.notes)
 
 
-def test_the_worked_example(shared: Path, tmp_path: Path) -> None:
+@real_files("held")
+def check_the_worked_example(shared: Path, tmp_path: Path) -> None:
     worked = json.loads((shared / "golden" / "lvis" / "worked.json").read_text(encoding="utf-8"))
     quartered = [one | {"score": one["score"] / (4 if one["category_id"] == 2 else 1)} for one in worked["results"]]
     cases = {

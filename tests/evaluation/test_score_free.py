@@ -15,6 +15,7 @@ from curation.evaluation import score_free
 from curation.evaluation.coco_engine import coco_average_precision
 from curation.evaluation.problem import Detections, GroundTruth
 from curation.evaluation.readers import Policy
+from tests.real_files import real_files
 
 RULES = {"greedy": "score-free", "best": "score-free-best", "in order": "score-free-in-order"}
 CLASSES = ({"id": 1, "name": "cat"}, {"id": 2, "name": "dog"})
@@ -41,8 +42,9 @@ def box_of(box: list[float], image: int = 1, category: int = 1, **more: Any) -> 
     return {"image_id": image, "category_id": category, "bbox": box, **more}
 
 
+@real_files("held")
 @pytest.mark.parametrize("rule", RULES)
-def test_the_golden_numbers_of_each_rule(rule: str, shared: Path) -> None:
+def check_the_golden_numbers_of_each_rule(rule: str, shared: Path) -> None:
     folder = shared / "golden" / "score_free"
     whole = json.loads((folder / "prf_expected.json").read_text(encoding="utf-8"))
     expected = whole[rule]
@@ -67,7 +69,8 @@ def test_the_golden_numbers_of_each_rule(rule: str, shared: Path) -> None:
     assert settings["matching"].startswith(rule)
 
 
-def test_the_golden_numbers_of_lmms_eval(shared: Path, tmp_path: Path) -> None:
+@real_files("held")
+def check_the_golden_numbers_of_lmms_eval(shared: Path, tmp_path: Path) -> None:
     folder = shared / "golden" / "score_free"
     given = json.loads((folder / "lmms_input.json").read_text(encoding="utf-8"))
     expected = json.loads((folder / "lmms_expected.json").read_text(encoding="utf-8"))

@@ -14,7 +14,7 @@ import pytest
 from curation.errors import ManifestError
 from curation.manifest import header as header_module
 from curation.manifest.header import DIGEST, Header, header_as_data
-from curation.manifest.manifest import Manifest, _StoredHeader, manifest_files
+from curation.manifest.manifest import Manifest, StoredHeader, manifest_files
 from curation.manifest.validation import check_header
 
 SCHEMA = json.loads(Path(header_module.__file__).with_name("schema.json").read_text(encoding="utf-8"))
@@ -68,7 +68,7 @@ def full(manifest: Manifest) -> dict[str, Any]:
 def is_accepted_by_reader(data: dict[str, Any]) -> bool:
     """Return whether types, structure and field rules accept the data, and no default had to be filled in."""
     try:
-        stored = msgspec.json.decode(json.dumps(data), type=_StoredHeader)
+        stored = msgspec.json.decode(json.dumps(data), type=StoredHeader)
         header = Header(**{name: getattr(stored, name) for name in Header.__struct_fields__})
         again = {"digest": stored.digest, **header_as_data(header)}
         if json.dumps(again, sort_keys=True) != json.dumps(data, sort_keys=True):
@@ -181,7 +181,7 @@ def test_no_field_drifts(record: str, definition: str) -> None:
 
 
 def test_no_field_of_the_header_drifts() -> None:
-    generated = msgspec.json.schema(_StoredHeader)["$defs"]["_StoredHeader"]
+    generated = msgspec.json.schema(StoredHeader)["$defs"]["StoredHeader"]
     assert set(SCHEMA["properties"]) == set(generated["properties"]) == set(SCHEMA["required"]) | {"tasks", "overlay"}
     for name, kind in (("paper", "Paper"), ("rule", "Rule")):
         assert list(SCHEMA["properties"][name]["properties"]) == list(getattr(header_module, kind).__struct_fields__)

@@ -15,7 +15,8 @@ from curation.evaluation.post_hoc.scores import energy, generalized_entropy, max
 from curation.evaluation.problem import LARGEST_SCORE, Bools, Floats, GroundTruth, Int32s
 from curation.evaluation.readers import Policy, RawColumns, check_values, locate, report, stray_error
 from curation.evaluation.result_records import Int64, decoding
-from curation.input_files import InputFile, json_rows
+from curation.input_files import InputFile, is_json_lines, json_rows
+from curation.json_keys import refuse_repeated_keys
 
 UNNAMED = "ood_score"
 """Name of a score that a file gives without one."""
@@ -24,14 +25,14 @@ _MOST_METHODS = 64
 _Box = tuple[float, float, float, float]
 _FORM = (
     '[{"image_id", "bbox": [x, y, w, h] or "bbox_xyxy", "score" or "logits", "ood_score" or "scores": {NAME: number}}],'
-    " or one record a line; JSON knows no NaN or Infinity"
+    ' or one record a line, or {"images": {IMAGE_ID: [records]}}; JSON knows no NaN or Infinity'
 )
 
 
 class Record(msgspec.Struct, gc=False):
     """One detection as the file has it; fields that are not declared are passed over."""
 
-    image_id: Int64 | str
+    image_id: Int64 | str = ""
     bbox: _Box | None = None
     bbox_xyxy: _Box | None = None
     score: float | None = None
@@ -39,6 +40,10 @@ class Record(msgspec.Struct, gc=False):
     ood_score: float | None = None
     scores: dict[str, float] | None = None
     logits: list[float] | None = None
+
+
+class _ByImage(msgspec.Struct):
+    images: dict[str, list[Record]]
 
 
 class RecordFile(NamedTuple):
@@ -82,8 +87,34 @@ def read_records(path: Path, given: InputFile | None = None) -> RecordFile:
     See `read_ood_detections` for the form and the errors.
     """
     given = given or InputFile(path, kind="detections file")
+    data = given.data
     with decoding(given, path, _FORM):
-        return RecordFile(json_rows(given.data, Record), path.name, given.sha256, str(path))
+        if data.lstrip()[:1] == b"{" and not is_json_lines(data):
+            records = _of_images(msgspec.json.decode(data, type=_ByImage).images, data, str(path))
+        else:
+            records = json_rows(data, Record)
+    file = RecordFile(records, path.name, given.sha256, str(path))
+    if any(record.image_id == "" for record in records):
+        row = next(row for row, record in enumerate(records) if record.image_id == "")
+        raise PredictionError("A detection names no image", where=file.place(row), expected="image_id")
+    return file
+
+
+def _of_images(images: Mapping[str, list[Record]], data: bytes, where: str) -> list[Record]:
+    """Return the records of all images, each with its image's id."""
+    # A decoder keeps the last of two equal keys: detections would vanish without a word.
+    refuse_repeated_keys(data, where, PredictionError, everywhere=True)
+    for image, found in images.items():
+        for record in found:
+            if record.image_id != "" and image_key(record.image_id) != image_key(image):
+                raise PredictionError(
+                    "The image_id of a detection disagrees with its key",
+                    where=f"{where}: images[{image[:80]!r}]",
+                    expected=f"image_id {image[:80]}, or none",
+                    found=str(record.image_id)[:80],
+                )
+            record.image_id = image
+    return [record for found in images.values() for record in found]
 
 
 def image_key(identity: int | str) -> str:
@@ -304,10 +335,10 @@ def read_ood_detections(
     Parameters
     ----------
     path : Path
-        A JSON list of records, or one a line. A record has ``image_id``; ``bbox`` (``x, y, w, h``)
-        or ``bbox_xyxy``; ``score`` (the confidence) or ``logits``, whose highest softmax is the confidence then; and
-        ``ood_score`` or ``scores``, one number a method. All records name the same methods. MSP, energy and GEN follow
-        from logits where a file does not give them.
+        A JSON list of records, one a line, or ``{"images": {id: [records]}}``. A record has ``image_id``; ``bbox``
+        (``x, y, w, h``) or ``bbox_xyxy``; ``score`` (the confidence) or ``logits``, whose highest softmax is the
+        confidence then; and ``ood_score`` or ``scores``, one number a method. All records name the same methods. MSP,
+        energy and GEN follow from logits where a file does not give them.
     truth : GroundTruth
         The images of the split; ids may be integers or texts.
     policy : Policy, optional
