@@ -132,7 +132,7 @@ def test_an_id_is_one_text_however_it_is_written(number: int | str, text: str) -
         ('[{"image_id": 99999999999999999999}]', "cannot be read"),
         ("[" * 100_000, "cannot be read"),
         (json.dumps({"images": [], "annotations": [], "categories": []}), "ground-truth file"),
-        ([{"bbox": [1, 2, 3, 4]}], "cannot be read"),
+        ([{"bbox": [1, 2, 3, 4]}], "names no image"),
         ('[{"image_id": 1}]\xff'.encode("latin-1"), "cannot be read"),
     ],
 )
