@@ -34,7 +34,7 @@ def served(world: ReviewWorld, review_environment: dict[str, str], tmp_path: Pat
     (tmp_path / "voc").mkdir()
     Image.new("RGB", (320, 200), (180, 40, 200)).save(tmp_path / "voc" / "2008_000008.jpg")
     (world.photos / "000000000003.jpg").write_bytes(b"")
-    looks = Evidence(kind="image_image", detail=f"looks like {NEAREST}#2", score="0.8123", threshold="0.7012")
+    looks = Evidence(kind="image_image", detail=f"looks like {NEAREST}", score="0.8123", threshold="0.7012")
     made = tuple(msgspec.structs.replace(one, evidence=(*one.evidence, looks)) for one in world.proposals())
     proposed = ProposalSet(id_classes=("person",), thresholds={}, inputs=(), proposals=made)
     write_proposals(tmp_path / "proposals.jsonl", proposed)
