@@ -6,7 +6,6 @@
 import sys
 
 from curation.benchmarks.registry import report_of
-from curation.evaluation.measures import Measure
 from tests.docs.pages import ROOT, kept, with_tables
 
 PAGE = ROOT / "docs/measures.md"
@@ -17,25 +16,26 @@ BEGIN = "<!-- made by `python -m tests.docs.measure_tables --write` of the decla
 def table(protocol: str) -> str:
     """Return the section of one benchmark: ranked measures in bold; measures of which the same is said share a row."""
     shared = report_of("owod").measures if protocol == "rwd" else ()
-    measures = [one for one in report_of(protocol).measures if one not in shared]
-    usual = max((one.undefined for one in measures), key=[one.undefined for one in measures].count)
+    measures = [measure for measure in report_of(protocol).measures if measure not in shared]
     lines = [f"## {protocol}", ""]
     lines += ["Also the measures of [owod](#owod).", ""] if shared else []
-
-    def row(one: Measure) -> tuple[str, str]:
-        special = f" (undefined if {one.undefined})" if one.undefined and one.undefined != usual else ""
-        unit = f"{one.unit}, {one.better}" if one.better else one.unit
-        return f"{one.formula}{special}".replace("*", "\\*"), unit
-
-    rows: dict[tuple[str, str], list[Measure]] = {}
-    for one in measures:
-        rows.setdefault(row(one), []).append(one)
-    for said, group in rows.items():
-        keys = ", ".join(f"**`{one.key}`**" if one.ranked else f"`{one.key}`" for one in group)
-        lines.append(f"* {keys} ({said[1]}): {said[0]}")
-    sources = dict.fromkeys(one.source for one in measures if one.source)
-    otherwise = f"Otherwise undefined if {usual}. " if usual else ""
-    return "\n".join([*lines, "", f"{otherwise}Sources: {'; '.join(sources)}.", ""])
+    rows: dict[str, list[str]] = {}
+    reasons: dict[str, list[str]] = {}
+    for measure in measures:
+        unit = measure.unit + {"higher": "↑", "lower": "↓", "": ""}[measure.better or ""]
+        key = f"`{measure.key}`"
+        rows.setdefault(f"({unit}): {measure.formula}".replace("*", "\\*"), []).append(
+            f"**{key}**" if measure.ranked else key
+        )
+        if measure.undefined:
+            reasons.setdefault(measure.undefined, []).append(key)
+    lines += [f"* {', '.join(keys)} {text}" for text, keys in rows.items()]
+    usual = max(reasons, key=lambda reason: len(reasons[reason]), default="")
+    undefined = [f"{', '.join(keys)} if {reason}" for reason, keys in reasons.items() if reason != usual]
+    undefined += [f"{'others' if undefined else ''} if {usual}".strip()] if usual else []
+    lines += ["", f"Undefined: {'; '.join(undefined)}."] if undefined else []
+    sources = dict.fromkeys(part for measure in measures for part in measure.source.split("; ") if part)
+    return "\n".join([*lines, "", f"Sources: {'; '.join(sources)}.", ""])
 
 
 def tables() -> str:
