@@ -96,8 +96,12 @@ def tables() -> str:
             "",
             *([f"See [{page[:-3]}]({page}).", ""] if (PAGE.parent / page).is_file() else []),
         ]
-        for (found, kind), files in alike.items():
-            lines.append(f"* {', '.join(filter(None, files))}: {found} ({kind})".replace("* : ", "* "))
+        for files, found in groupby(alike, key=lambda key: ", ".join(filter(None, alike[key]))):
+            said = [f"{text} ({kind})" for text, kind in found]
+            if files and len(said) > 1:
+                lines += [f"* {files}:", *(f"    * {text}" for text in said)]
+            else:
+                lines += [f"* {files}: {text}" if files else f"* {text}" for text in said]
         lines.append("")
     return "\n".join(lines)
 
