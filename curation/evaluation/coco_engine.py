@@ -12,7 +12,6 @@ import contextlib
 import importlib.util
 import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, get_args
@@ -94,9 +93,9 @@ _AREA_WORDS = {"s": "below 32^2 pixels", "m": "of 32^2 to 96^2 pixels", "l": "ab
 _TOLERANCE = 1e-9
 _MOST = 100
 _RULES = Rules(name="coco", taken="best_free", crowd="cover", difficult="count")
-_BYTES_OF_A_CLASS = {"hotcoco": 400_000, "pycocotools": 220_000, "both": 400_000}
-"""Measured: 10 IoUs, 101 recalls, 4 ranges of area and 3 cuts, of precision and of score, and copies of them."""
-_LEAN = "; --engine pycocotools takes half of that, and longer"
+_BYTES_OF_A_CLASS = {"hotcoco": 150_000, "pycocotools": 110_000, "both": 180_000}
+"""Measured: 10 IoUs, 101 recalls and 4 ranges of area, of precision and of score, and copies of them."""
+_LEAN = "; --engine pycocotools takes three quarters of that, and longer"
 _FACTS = (
     "engine", "difficult", "n_images", "n_objects", "n_detections", "left_out", "n_detections_not_labelled",
     "largest_difference",
@@ -385,16 +384,14 @@ def coco_average_precision(
     if truth.federated is not None:
         truth, detections = labelled(truth, detections)
         result["n_detections_not_labelled"] = result["n_detections"] - len(detections)
-    # hotcoco leaves the interpreter to others while it works.
-    with ThreadPoolExecutor(1) as executor:
-        by_order = executor.submit(coco_decided_by_order, truth, detections)
-        found = _run(chosen, truth, detections)
+    by_order = coco_decided_by_order(truth, detections)
+    found = _run(chosen, truth, detections)
     if found.difference is not None:
         result["largest_difference"] = found.difference
     result |= {name: _defined(value) for name, value in zip(STATISTICS, found.statistics, strict=True)}
     result["per_class"] = per_class = _per_class(truth.classes, found)
     result["undefined"] = _reasons(result, per_class)
-    result["decided_by_order"] = by_order.result()
+    result["decided_by_order"] = by_order
     return result
 
 
@@ -542,19 +539,35 @@ def _engine_numbers(
     """Return the numbers, and the precision at each IoU, recall and class, -1 where undefined."""
     with contextlib.redirect_stdout(io.StringIO()):
         evaluation = (_in_hotcoco if engine == "hotcoco" else _in_pycocotools)(truth, detections)
+        parameters = evaluation.params
         if summary:
-            evaluation.params.maxDets = [max(1, len(detections))]
+            parameters.maxDets = [max(1, len(detections))]
         evaluation.evaluate()
-        evaluation.accumulate()
         if not summary:
-            evaluation.summarize()
-    # precision: IoU threshold, recall, class, area range (0: all), detections an image (-1: the most).
-    every = np.asarray(evaluation.eval["precision"])[..., -1]
+            # The summary needs six of twelve pairs of area range and limit: all would take twice the memory.
+            areas, limits = parameters.areaRng, parameters.maxDets
+            parameters.areaRng, parameters.maxDets = areas[:1], limits[:-1]
+            evaluation.accumulate()
+            below = np.moveaxis(_curves(evaluation)[1], -1, 0)
+            parameters.areaRng, parameters.maxDets = areas, limits[-1:]
+        evaluation.accumulate()
+    # precision: IoU threshold, recall, class, area range (0: all); recall the same without recall.
+    precision, recall = (one[..., -1] for one in _curves(evaluation))
     if summary:
-        numbers = summary((every, np.asarray(evaluation.eval["recall"])[..., -1]), places)
-    else:
-        numbers = np.asarray(evaluation.stats, np.float64)[:12]
-    return numbers, every[..., 0]
+        return summary((precision, recall), places), precision[..., 0]
+    every, *of_sizes = np.moveaxis(precision, -1, 0)
+    numbers = (every, every[0], every[5], *of_sizes, *below, *np.moveaxis(recall, -1, 0))
+    return np.array([*map(_mean, numbers)]), every
+
+
+def _curves(evaluation: Any) -> tuple[Floats, Floats]:
+    return np.asarray(evaluation.eval["precision"]), np.asarray(evaluation.eval["recall"])
+
+
+def _mean(values: Floats) -> float:
+    """Return the mean of what is defined, as pycocotools sums it; -1 where nothing is."""
+    defined = values[values > -1]
+    return float(defined.mean()) if len(defined) else -1.0
 
 
 def _in_hotcoco(truth: GroundTruth, detections: Detections) -> Any:

@@ -75,7 +75,7 @@ def test_engines_are_given_the_classes_in_use(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(coco_engine, "require_memory", lambda needed, *_, **__: asked.append(needed))
     truth, found = world(500)
     curation.evaluate("coco", truth=truth, detections=found, engine="hotcoco")
-    assert asked == [USED * 400_000]
+    assert asked == [USED * 150_000]
 
 
 def test_of_many_classes_those_in_use_are_listed_and_the_others_counted(monkeypatch: pytest.MonkeyPatch) -> None:
