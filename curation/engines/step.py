@@ -131,7 +131,11 @@ def _add(digest: Any, column: Any, name: str) -> None:
         lengths = compute.fill_null(compute.binary_length(column), 0).to_numpy(zero_copy_only=False)
         digest.update(lengths.astype("<i8").tobytes())
         # Bytes of null cells, and those outside a slice, lie in the buffer too: what is left after dropping counts.
-        digest.update(b"".join(column.drop_null().to_pylist()))
+        filled = column.drop_null()
+        if len(filled):
+            _, offsets, data = filled.buffers()
+            edges = np.frombuffer(offsets, np.int64)[filled.offset :]
+            digest.update(memoryview(data or b"")[edges[0] : edges[len(filled)]])
     elif types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
         digest.update(b"list\n")
         lengths = compute.fill_null(compute.list_value_length(column), 0).to_numpy(zero_copy_only=False)

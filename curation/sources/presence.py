@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
+import numpy as np
+
 from curation.arguments import checked
 from curation.csv_table import csv_header
 from curation.engines.places import files_below, last_name, opened, size_and_stamp
@@ -21,6 +23,8 @@ from curation.sources.coco import decode_instances
 
 if TYPE_CHECKING:
     import pyarrow
+
+    from curation.sources.source import Int64s
 
 PART = 8 << 20
 """Bytes of a CSV file that make a block, about."""
@@ -47,9 +51,20 @@ class ScanPresence(Step):
 
         if self.classes:
             table = table.filter(compute.is_in(table.column("class"), pyarrow.array(self.classes, pyarrow.string())))
-        counted = table.group_by(["image", "class"]).aggregate([([], "count_all")])
-        ordered = counted.sort_by([("image", "ascending"), ("class", "ascending")])
-        return ordered.select(["image", "class", "count_all"]).rename_columns(["image", "class", "boxes"])
+        (images, image), (classes, kind) = (_ranked(table.column(name)) for name in ("image", "class"))
+        # Pairs of positions are counted: to hash and sort the texts of all boxes takes twice the time.
+        pairs, boxes = np.unique(image * np.int64(len(classes) or 1) + kind, return_counts=True)
+        image, kind = np.divmod(pairs, len(classes) or 1)
+        return pyarrow.table({"image": images.take(image), "class": classes.take(kind), "boxes": boxes})
+
+
+def _ranked(column: pyarrow.ChunkedArray) -> tuple[pyarrow.Array, Int64s]:
+    """Return the values of a column each once, sorted, nulls last, and the position of each row's among them."""
+    from pyarrow import compute
+
+    encoded = column.dictionary_encode(null_encoding="encode").combine_chunks()
+    order = compute.array_sort_indices(encoded.dictionary).to_numpy()
+    return encoded.dictionary.take(order), np.argsort(order)[encoded.indices.to_numpy()]
 
 
 @dataclass(frozen=True)
