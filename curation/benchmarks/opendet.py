@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from curation.benchmarks.facts import fact
-from curation.benchmarks.parameters import salt
 from curation.benchmarks.parts import (
     Part,
     Selection,
@@ -31,7 +30,6 @@ from curation.errors import ProtocolError
 from curation.manifest.header import ClassEntry, LabelView, Paper, PartRole
 from curation.manifest.manifest import Manifest
 from curation.sources.source import Int64s, Source
-from curation.sources.source_specs import SourceSlot
 
 _ROOM = __name__
 ALGORITHM_VERSION = 1
@@ -40,11 +38,6 @@ PAPER = fact(_ROOM, "paper", Paper)
 RANGES = {int(count): size for count, size in fact(_ROOM, "ranges", dict[str, int]).items()}
 WILDERNESS = fact(_ROOM, "wilderness", tuple[int, ...])
 OTHERS = fact(_ROOM, "others", tuple[str, ...])
-SLOTS = (
-    SourceSlot("voc2007-test", "voc2007", "test", True, "closed test set: VOC root, or COCO JSON with difficult flags"),
-    SourceSlot("coco", "coco", "", True, "COCO instances JSON, or a root", usual_part="train2017"),
-)
-PARAMETERS = (salt("voc-coco", "salt of the hash rank"),)
 RECIPES = drafts(_ROOM, classes=voc_classes())
 """The lists as their authors published them."""
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from curation.benchmarks.facts import facts_of
 from curation.errors import UsageError
 from curation.evaluation.curves import average_precision, weighted_auroc
 from curation.evaluation.input_order import count_tie_sensitive
@@ -115,33 +116,7 @@ def threshold_of(id_scores: Floats, rule: str) -> float | None:
     return value
 
 
-VARIANTS: dict[str, Rules] = {
-    one.name: one
-    for one in (
-        Rules(
-            name="official",
-            meaning="FMIYC's code: confidence to 3 and corners to 1 decimal with x1 + 1, y1 + 1, inclusive pixels, IoU "
-            "> 0.5; unknown detections on images without annotation are left out; nOSE counts detections and may "
-            "exceed 100",
-            overlap=">",
-            objects="all",
-            difficult="count",
-            crowd="ordinary",
-            text=True,
-            nothing="zero",
-        ),
-        Rules(
-            name="paper",
-            meaning="Appendix D of the paper: continuous boxes, IoU >= 0.5; unknown detections on images without "
-            "annotation are false positives; nOSE counts objects that no unknown detection found",
-            objects="all",
-            difficult="count",
-            crowd="ordinary",
-            nothing="zero",
-            errors="objects",
-        ),
-    )
-}
+VARIANTS = {stated["name"]: Rules(**stated) for stated in facts_of(__package__)["variants"]}
 
 
 RATES = ("nOSE", "AP_U", "P_U", "R_U")
