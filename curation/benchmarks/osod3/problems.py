@@ -29,7 +29,6 @@ _ROOM = __package__
 FACTS = facts_of(_ROOM)
 PAPER = fact(_ROOM, "paper", Paper)
 TRAIN_VIEW, TEST_VIEW = fact(_ROOM, "views", dict[str, LabelView]).values()
-CASES = tuple(FACTS["cases"])
 CUB_IMAGES = fact(_ROOM, "cub_images", dict[str, int])
 CUB_CLASSES, PARTS = 200, 4
 MTSD_CLUSTERS = tuple(FACTS["mtsd_clusters"])
@@ -57,11 +56,6 @@ SELECTED: dict[PartRole, Selected] = {name: Selected(**one) for name, one in FAC
 
 Convention = Literal["part_known", "part_unknown"]
 Generator = Literal["hash", "python", "numpy"]
-GENERATORS: dict[str, str] = {
-    "hash": 'classes in the order of sha256("{seed}:{class}")',
-    "python": "random.Random(seed).shuffle of the sorted classes",
-    "numpy": "numpy.random.RandomState(seed).permutation of the sorted classes",
-}
 AUTHORS_SEED = 100
 _FILE = re.compile(r"category_t([1-9])\.txt")
 _LARGEST = 1 << 20
@@ -243,6 +237,9 @@ def split_classes(
 
     Parameters
     ----------
+    generator : {"hash", "python", "numpy"}
+        Classes in the order of ``sha256("{seed}:{class}")``; ``random.Random(seed).shuffle``, or
+        ``numpy.random.RandomState(seed).permutation``, of the sorted classes.
     uneven : {"refuse", "first"}
         A number of classes that the parts do not divide: refused, or the first parts get one more each.
 
