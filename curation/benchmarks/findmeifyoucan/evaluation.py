@@ -16,7 +16,6 @@ from msgspec import Meta
 from curation.arguments import Replicates, Seed
 from curation.benchmarks.facts import fact
 from curation.benchmarks.findmeifyoucan.measures import (
-    DEFINITION,
     FPR_KEYS,
     THRESHOLD_RULES,
     VARIANTS,
@@ -77,15 +76,7 @@ ONLY = "ood"
 """Name of a split that nothing names."""
 MEASURES = fact(__package__, "measures", tuple[Measure, ...])
 UNKNOWN_IF = "score < threshold (strict)"
-DEFINITIONS = definitions(
-    MEASURES,
-    population="all detections on the ID test set against all detections on the OOD split, pooled over images, "
-    "whatever they overlap",
-    unknown=f"a detection is called unknown where its {UNKNOWN_IF}",
-    pct_images_without_predictions="100 * images of the split without any detection / images of the split, images "
-    "absent from the detections file included; 2 decimals",
-    wilderness_impact="left out: it has no meaning where no image shows a known class",
-)
+DEFINITIONS = definitions(MEASURES, **fact(__package__, "definitions", dict[str, str]))
 _SHOWN_DETAILS = (
     "threshold", "id_share_at_least_threshold", "images", "pct_images_without_predictions", "id_detections",
     "ood_detections", "unknown_detections",
@@ -411,7 +402,7 @@ def _about(
         "bootstrap": None
         if not options.bootstrap
         else {
-            "definition": DEFINITION,
+            "definition": fact(__package__, "bootstrap", str),
             "generator": GENERATOR.format("image count"),
             "replicates": options.bootstrap,
             "seed": options.seed,

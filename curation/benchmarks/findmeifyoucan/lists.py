@@ -60,14 +60,7 @@ AUTHORS_DECISIONS = fact(_ROOM, "authors_decisions", str)
 
 
 ALGORITHM_VERSION = 1
-_RULES = {
-    "rule": "Images of {start} with no annotation, crowd included, of an ID class; images without annotation too.",
-    "start": "The published start list {published}: what was left of the rule's images, or chosen without one.",
-    "near": "Start images by category ({near}) and decision that are near the ID classes, and accepted candidates.",
-    "far": "Start images that are neither removed nor near, and accepted candidates.",
-    "farther": "Start images that are not removed.",
-    "candidates": "Proposed to a reviewer for {part}: a wanted category, no ID class ({scan}).",
-}
+_RULES, _PLACE = (fact(_ROOM, key, dict[str, str]) for key in ("rules", "places"))
 
 
 def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manifest:
@@ -605,13 +598,6 @@ def slots_of(parameters: Mapping[str, Any]) -> tuple[SourceSlot, ...]:
 
 
 _SHOWN = 3
-_PLACE = {
-    "images": "Table 3",
-    "kept_images": "Table 3, by arithmetic: the images that are not added ones",
-    "added_images": "recorded decisions, FROM_CANDIDATES without repeats",
-    "required_images": "recorded decisions: added, and kept as near",
-    "excluded_images": "recorded decisions: removed, or moved to the other split",
-}
 
 
 def figures_of(pair: Pair, splits: Sequence[Splits], parameters: Mapping[str, Any]) -> list[Figure]:
