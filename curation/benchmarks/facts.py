@@ -9,6 +9,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from curation.sources.source_specs import SourceSlot
+
 Kind = TypeVar("Kind")
 
 
@@ -36,3 +38,13 @@ def fact(room: str, key: str, kind: type[Kind]) -> Kind:
         The facts of the room are wrong: a mistake in the package that holds it.
     """
     return msgspec.convert(facts_of(room)[key], kind)
+
+
+def slots_of(room: str) -> tuple[SourceSlot, ...]:
+    """Return the sources that the file of a benchmark declares."""
+    return msgspec.convert(facts_of(room)["benchmark"].get("slots", ()), tuple[SourceSlot, ...])
+
+
+def within(room: str, name: str) -> str:
+    """Return ``MODULE:NAME`` of what a benchmark's file calls ``NAME``, or ``MODULE:NAME`` in a package."""
+    return f"{room}.{name}" if ":" in name else f"{room}:{name}"

@@ -17,14 +17,14 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import combinations, cycle
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 import numpy as np
 from msgspec import Meta
 
 from curation.benchmarks.facts import fact, facts_of
-from curation.benchmarks.parameters import LARGEST_SEED, Parameter, choice, declared, whole
+from curation.benchmarks.parameters import declared
 from curation.benchmarks.parts import Part, Selection, compared, make_part, manifest_of, source_entry, unread_entry
 from curation.canonical import canonical_json, sha256_of_lines
 from curation.errors import ExportError, ProtocolError
@@ -39,7 +39,6 @@ from curation.publishing.exporting import Format
 from curation.publishing.formats.plan import Plan, PlannedFile, safe_name
 from curation.sources.imagenet import NO_NAMES, class_of_images
 from curation.sources.source import Int64s, Source
-from curation.sources.source_specs import SourceSlot
 
 if TYPE_CHECKING:
     from curation.hierarchy.hierarchy import Graph
@@ -155,18 +154,6 @@ def partition(rule: ClassRule, hierarchy: Graph, leaves: Collection[str], *, ove
     return Partition(known, negative, unknown)
 
 
-HIERARCHIES = {
-    "published": "the one-parent tree of the published protocols",
-    "dag": "all hypernyms of WordNet 3.0: 118 dogs",
-}
-MISSING = {
-    "refuse": "a class of the protocol that the data set lacks is an error",
-    "report": "it is left out and the notes say so; all other classes keep role and label",
-    "restrict": "the classes are restricted to those of the training source before they are cut, as the authors' code "
-    "does: classes change sides and labels",
-}
-
-
 def read_protocol(text: str) -> str:
     """Return ``p1``, ``p2``, ``p3``, or the canonical JSON of what a TOML or JSON file declares.
 
@@ -203,24 +190,6 @@ def declaration_of(text: str) -> Declaration:
     return msgspec.json.decode(text, type=Declaration)
 
 
-PARAMETERS = (
-    Parameter(
-        "protocol",
-        "p1",
-        read_protocol,
-        "p1, p2, p3, or a TOML or JSON file with name, known, negative, unknown (superclasses) and cut",
-    ),
-    choice("hierarchy", HIERARCHIES),
-    whole("seed", 42, "of the split in train and val; published: 42", most=LARGEST_SEED),
-    choice(
-        "formula",
-        get_args(Formula),
-        "order of two floating-point operations in the split: that of scikit-learn 1.0 and later, or of 0.24",
-    ),
-    choice("missing", MISSING),
-)
-
-
 _ROOM = __name__
 _FACTS = facts_of(_ROOM)
 PAPER = fact(_ROOM, "paper", Paper)
@@ -233,17 +202,6 @@ PUBLISHED_NOTE: str = _FACTS["published_note"]
 
 ALGORITHM_VERSION = 1
 TRAIN, VAL = "imagenet-train", "imagenet-val"
-_LAYOUTS = "a folder of class folders, a list of names, or JSON of names or counts by wnid"
-SLOTS = (
-    SourceSlot(TRAIN, "imagenet", "train", False, f"ILSVRC-2012 train: {_LAYOUTS}"),
-    SourceSlot(
-        VAL,
-        "imagenet",
-        "val",
-        False,
-        "ILSVRC-2012 val: a folder (a flat one with LOC_val_solution.csv or val.txt beside it), or such a file",
-    ),
-)
 VIEW = LabelView()
 _RULES: dict[str, tuple[PartRole, str, str]] = {
     "train": ("train", TRAIN, TRAIN_RULE),
@@ -424,7 +382,7 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
         ``imagenet-train``, ``imagenet-val``, or both. A part whose source is not given, or states counts alone, is
         declared: it has a rule and expected figures, and no list.
     parameters : mapping
-        By the names in `PARAMETERS`.
+        As ``imagenet.toml`` declares them.
 
     Raises
     ------

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from curation.benchmarks.facts import fact
-from curation.benchmarks.parameters import salt
 from curation.benchmarks.parts import (
     Part,
     Selection,
@@ -31,7 +30,6 @@ from curation.errors import ProtocolError
 from curation.manifest.header import ClassEntry, LabelView, Paper, PartRole
 from curation.manifest.manifest import Manifest
 from curation.sources.source import Int64s, Source
-from curation.sources.source_specs import SourceSlot
 
 _ROOM = __name__
 ALGORITHM_VERSION = 1
@@ -40,20 +38,10 @@ PAPER = fact(_ROOM, "paper", Paper)
 RANGES = {int(count): size for count, size in fact(_ROOM, "ranges", dict[str, int]).items()}
 WILDERNESS = fact(_ROOM, "wilderness", tuple[int, ...])
 OTHERS = fact(_ROOM, "others", tuple[str, ...])
-SLOTS = (
-    SourceSlot("voc2007-test", "voc2007", "test", True, "closed test set: VOC root, or COCO JSON with difficult flags"),
-    SourceSlot("coco", "coco", "", True, "COCO instances JSON, or a root", usual_part="train2017"),
-)
-PARAMETERS = (salt("voc-coco", "salt of the hash rank"),)
 RECIPES = drafts(_ROOM, classes=voc_classes())
 """The lists as their authors published them."""
 
-_RANGE_RULE = (
-    "Images with a class among the first {count} of the 60 others (order of the open-world tasks), none of the later "
-    "ones, and no person; VOC's other classes may be there."
-)
-_WILDERNESS_RULE = "Images with annotations, none of them of the 20 VOC classes."
-_DRAWN = "The first {size} of {pool} by hash rank (salt {salt}). The authors drew theirs at random, without a seed."
+_RULES = fact(_ROOM, "rules", dict[str, str])
 
 
 def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manifest:
@@ -97,13 +85,13 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
     figures = []
     for name, (pool, sizes) in pools.items():
         count = name.removeprefix("range-")
-        parts.append(part(name, pool, _RANGE_RULE.format(count=count) if count != name else _WILDERNESS_RULE))
+        parts.append(part(name, pool, _RULES["range" if count != name else "wilderness"].format(count=count)))
         salt = f"{parameters['salt']}/{name}/"
         ranked = pool[hash_rank(coco.image_ids[pool].tolist(), salt)]
         for size in sizes:
             fits = size <= len(pool)
             if fits:
-                drawn = _DRAWN.format(size=size, pool=name, salt=salt)
+                drawn = _RULES["drawn"].format(size=size, pool=name, salt=salt)
                 parts.append(part(f"{name}-{size}", ranked[:size], drawn, subset_of=name))
             figures.append(
                 compared(

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from curation.benchmarks.facts import fact, facts_of
+from curation.benchmarks.facts import fact, facts_of, slots_of
 from curation.benchmarks.parts import Part, Selection, all_images, make_part, manifest_of, source_entry
 from curation.canonical import sha256_of_lines
 from curation.errors import ExportError, ProtocolError
@@ -25,22 +25,9 @@ from curation.publishing.exporting import Format
 from curation.publishing.formats.plan import Plan, PlannedFile, lines
 from curation.sources.imagenet import class_of_images
 from curation.sources.source import Source
-from curation.sources.source_specs import SourceSlot
 from curation.sources.stems import stems
 
-SLOTS = tuple(
-    SourceSlot(name, dataset, part, False, meaning)
-    for name, dataset, part, meaning in (
-        ("imagenet-val", "imagenet", "val", "ILSVRC-2012 validation images with their classes"),
-        ("val_imagenet", "imagenet", "val", "OpenOOD's val_imagenet.txt: the rest is imagenet"),
-        ("ssb", "imagenet21k", "winter21", "SSB's imagenet_21k_val_files.json"),
-        ("ninco", "ninco", "classes", "NINCO_OOD_classes.csv"),
-        ("inaturalist", "inat_mos", "images", "MOS's names: OOD_iNaturalist_MOS_labels.csv of NINCO"),
-        ("textures", "dtd", "images", "ViM's texture.txt"),
-        ("openimage_o", "openimages", "test", "ViM's openimage_o.txt"),
-        ("val_openimage_o", "openimages", "test", "OpenOOD's val_openimage_o.txt: the rest is openimage_o"),
-    )
-)
+SLOTS = slots_of(__name__)
 _CUT = {"imagenet": ("imagenet-val", "val_imagenet"), "openimage_o": ("openimage_o", "val_openimage_o")}
 """The source of a set and of what is cut off from it."""
 _HARD = "curation.benchmarks.ssb"

@@ -31,16 +31,10 @@ from curation.manifest.manifest import Manifest
 from curation.progress import stage
 from curation.sources.datasets import COCO_CATEGORIES
 from curation.sources.source import Source
-from curation.sources.source_specs import SourceSlot
 
 _ROOM = __name__
 PAPER = fact(_ROOM, "paper", Paper)
-SLOTS = (
-    SourceSlot("val", "coco", "val2017", True, "COCO instances JSON, or a root", usual_part="val2017"),
-    SourceSlot("train", "coco", "train2017", False, "the same of train2017: its images with a base class"),
-    SourceSlot("seen-file", "coco", "train2017", False, "a training file of base classes: refused where it has others"),
-)
-VAL, TRAIN, SEEN_FILE = (slot.name for slot in SLOTS)
+VAL, TRAIN, SEEN_FILE = "val", "train", "seen-file"
 BASE, NOVEL = (tuple(fact(_ROOM, "classes", dict[str, list[str]])[group]) for group in ("base", "novel"))
 LEFT_OUT = tuple(name for _, name, _ in COCO_CATEGORIES if name not in (*BASE, *NOVEL))
 """The 15 classes of COCO that are neither base nor novel."""
@@ -149,24 +143,7 @@ SETTINGS = {"generalized": ("all",), "constrained": ("seen", "unseen")}
 """The lists that are scored in each setting, each with its classes."""
 VARIANTS = fact(_ROOM, "evaluation", dict[str, Any])["variants"]
 OUTSIDE = "left out: detections of the 15 classes that are neither base nor novel"
-_MEANS = {
-    "AP50_novel": (NOVEL, "17 novel classes", "no novel class has an object; detic: one has none"),
-    "AP50_base": (BASE, "48 base classes", "no base class has an object; detic: one has none"),
-    "AP50_all": (GROUPS["all"], "65 classes", "no class has an object; detic: one has none"),
-}
-MEASURES = tuple(
-    Measure(
-        key,
-        f"average precision at IoU 0.50, {classes}",
-        f"mean over {classes} of COCO's AP at IoU 0.5",
-        unit="%",
-        better="higher",
-        source="Zareian et al., CVPR 2021; Bansal et al., ECCV 2018",
-        undefined=undefined,
-        ranked=True,
-    )
-    for key, (_, classes, undefined) in _MEANS.items()
-)
+MEASURES = fact(_ROOM, "measures", tuple[Measure, ...])
 REPORT = Report(
     "ovcoco",
     MEASURES,
@@ -373,7 +350,7 @@ def _restricted(
 def _means(setting: str, variant: str, table: Mapping[str, list[Any]]) -> Iterator[Value]:
     """Yield the means of one variant, with the reasons of those that are undefined."""
     values = dict(zip(table["class"], table["AP50"], strict=True))
-    for key, (names, *_) in _MEANS.items():
+    for key, names in {"AP50_novel": NOVEL, "AP50_base": BASE, "AP50_all": GROUPS["all"]}.items():
         if key == "AP50_all" and setting == "constrained":
             continue
         known = [values[name] for name in names if values[name] is not None]

@@ -1,4 +1,4 @@
-"""`Parameter`: what ``--set KEY=VALUE`` may say to a benchmark's rule, and the readers of its values.
+"""What ``--set KEY=VALUE`` may say to a benchmark's rule: parameters as its file declares them, and readers of values.
 
 Every reader takes the text of a value and returns the value, or raises `ProtocolError` with what it expected.
 """
@@ -8,58 +8,82 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any, TypeVar
 
 import msgspec
 
+from curation.benchmarks.facts import facts_of, within
 from curation.errors import ProtocolError
 from curation.input_files import read_declaration
 
 MOST_IMAGES = 1_000_000
 """Largest number of images that a list may be asked for."""
-LARGEST_SEED = 2**32 - 1
 Record = TypeVar("Record", bound=msgspec.Struct)
 
 
-@dataclass(frozen=True, slots=True)
-class Parameter:
-    """One ``--set KEY=VALUE``; `read` turns the text into the value or raises `ProtocolError`.
+class Parameter(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One ``--set KEY=VALUE``, as a table ``[[benchmark.parameters]]`` declares it; any text where no rule is given.
 
-    One that is `later` came when manifests had been published: a manifest states it only where it is not the default.
+    Attributes
+    ----------
+    default, meaning : str
+    choices : tuple of str
+        The words that it may be.
+    least, most : int
+        Where `most` is given: the whole numbers that it may be.
+    pattern, expected : str
+        Of its text, and in words.
+    longest : int, optional
+        Printable texts of up to so many characters.
+    reader : str
+        ``MODULE:NAME`` of what makes a value of the text.
+    later : bool
+        Whether it came when manifests had been published: these state it only where it is not the default.
     """
 
     name: str
-    default: str
-    read: Callable[[str], Any]
+    default: str = ""
     meaning: str
+    choices: tuple[str, ...] = ()
+    least: int = 0
+    most: int | None = None
+    pattern: str = ""
+    expected: str = ""
+    longest: int | None = None
+    reader: str = ""
     later: bool = False
 
+    def read(self, text: str) -> Any:
+        """Return the value that a text is; one that does not fit is a `ProtocolError`."""
+        if self.reader:
+            return resolve_name(self.reader)(text)
+        fits, expected = True, self.expected
+        if self.choices:
+            fits, expected = text in self.choices, ", ".join(self.choices)
+        elif self.pattern:
+            fits = re.fullmatch(self.pattern, text) is not None
+        elif self.longest is not None:
+            fits = 0 < len(text) <= self.longest and text.isprintable()
+            expected = f"1 to {self.longest} printable characters"
+        elif self.most is not None:
+            fits = re.fullmatch("[0-9]{1,12}", text) is not None and self.least <= int(text) <= self.most
+            expected = f"a whole number from {self.least} to {self.most}"
+        if not fits:
+            what, where = f"Invalid value of {self.name}", f"--set {self.name}"
+            raise ProtocolError(what, where=where, expected=expected, found=repr(text[:40]))
+        return text if self.most is None else int(text)
 
-def _parameter(
-    name: str, default: str, fits: Callable[[str], bool], expected: str, meaning: str, kind: Callable[[str], Any] = str
-) -> Parameter:
-    def read(text: str) -> Any:
-        if not fits(text):
-            raise ProtocolError(
-                f"Invalid value of {name}", where=f"--set {name}", expected=expected, found=repr(text[:40])
-            )
-        return kind(text)
 
-    return Parameter(name, default, read, meaning)
+def parameters_of(room: str) -> tuple[Parameter, ...]:
+    """Return the parameters that the file of a benchmark declares."""
+    stated = msgspec.convert(facts_of(room)["benchmark"].get("parameters", ()), tuple[Parameter, ...])
+    return tuple(msgspec.structs.replace(one, reader=within(room, one.reader)) if one.reader else one for one in stated)
 
 
-def choice(name: str, choices: Sequence[str] | Mapping[str, str], meaning: str = "", default: str = "") -> Parameter:
-    """Return a parameter that is one of some words; their meanings are its own unless another is given."""
-    if isinstance(choices, Mapping) and not meaning:
-        meaning = "; ".join(f"{word}: {text}" for word, text in choices.items())
-    expected = ", ".join(choices)
-    return _parameter(name, default or next(iter(choices)), lambda text: text in choices, expected, meaning)
-
-
-def several(name: str, default: str, read: Callable[[str], Any], meaning: str, expected: str) -> Parameter:
-    """Return a parameter of different values, with commas between them.
+def several(name: str, read: Callable[[str], Any], expected: str) -> Callable[[str], tuple[Any, ...]]:
+    """Return the reader of a parameter of different values, with commas between them.
 
     Parameters
     ----------
@@ -80,34 +104,7 @@ def several(name: str, default: str, read: Callable[[str], Any], meaning: str, e
                 )
         return values
 
-    return Parameter(name, default, read_all, meaning)
-
-
-def whole(name: str, default: int, meaning: str, *, least: int = 0, most: int = MOST_IMAGES) -> Parameter:
-    """Return a parameter that is a whole number of a range."""
-
-    def fits(text: str) -> bool:
-        return text.isascii() and text.isdigit() and len(text) <= 12 and least <= int(text) <= most
-
-    return _parameter(name, str(default), fits, f"a whole number from {least} to {most}", meaning, int)
-
-
-def share(name: str, default: str, meaning: str) -> Parameter:
-    """Return a parameter that is a share from 0 to 0.5 with at most three decimals, kept as text."""
-
-    def fits(text: str) -> bool:
-        return re.fullmatch(r"0(\.[0-9]{1,3})?", text) is not None and float(text) <= 0.5
-
-    return _parameter(name, default, fits, "0 to 0.5, at most 3 decimals", meaning)
-
-
-def salt(default: str, meaning: str) -> Parameter:
-    """Return the parameter ``salt``: a short printable text that hash ranks begin with."""
-
-    def fits(text: str) -> bool:
-        return 0 < len(text) <= 100 and text.isprintable()
-
-    return _parameter("salt", default, fits, "1 to 100 printable characters", meaning)
+    return read_all
 
 
 def declared(text: str, record: type[Record], name: str, missing: str, expected: str) -> tuple[Record, str]:

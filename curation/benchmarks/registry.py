@@ -24,9 +24,11 @@ import msgspec
 
 from curation.arguments import checked
 from curation.benchmarks.benchmark import Benchmark
-from curation.benchmarks.facts import facts_of
+from curation.benchmarks.facts import facts_of, within
+from curation.benchmarks.parameters import Parameter, parameters_of
 from curation.errors import UsageError
 from curation.manifest.header import Header, Paper
+from curation.sources.source_specs import SourceSlot
 
 if TYPE_CHECKING:
     from curation.evaluation.measures import Measure
@@ -62,6 +64,8 @@ class _Stated(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     parts: tuple[tuple[str, str], ...]
     code: dict[str, str] = {}
     name: str = ""
+    slots: tuple[SourceSlot, ...] = ()
+    parameters: tuple[Parameter, ...] = ()
 
 
 class _Evaluation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -155,9 +159,8 @@ def declared(name: str) -> Benchmark:
     module = _module(name)
     facts = facts_of(module)
     stated = msgspec.convert(facts["benchmark"], _Stated)
-    code: dict[str, Any] = {
-        field: f"{module}.{name}" if ":" in name else f"{module}:{name}" for field, name in stated.code.items()
-    }
+    code: dict[str, Any] = {"slots": stated.slots, "parameters": parameters_of(module)}
+    code |= {field: within(module, name) for field, name in stated.code.items()}
     if "recipes" not in code and "published" in facts:
         code["recipes"] = partial(_recipes, name)
     paper = facts["paper"] if "paper" in facts else next(iter(facts["papers"].values()))

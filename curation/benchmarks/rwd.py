@@ -14,8 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from curation.benchmarks.facts import fact
-from curation.benchmarks.parameters import choice
+from curation.benchmarks.facts import fact, slots_of
 from curation.benchmarks.parts import Selection, make_part, manifest_of, source_entry
 from curation.benchmarks.published import task_classes, tasks_of
 from curation.errors import ProtocolError
@@ -28,11 +27,7 @@ _ROOM = __name__
 ALIASES = fact(_ROOM, "aliases", dict[str, str])
 VIEWS = fact(_ROOM, "views", dict[str, LabelView])
 TASKS = tasks_of(_ROOM)
-PARAMETERS = (choice("problem", ("aquatic", "medical"), "data set"),)
-SLOTS = (
-    SourceSlot("train", "rwd", "train", True, "COCO JSON of the training images, after `curation inspect --renumber`"),
-    SourceSlot("test", "rwd", "test", False, "the same of the test images"),
-)
+SLOTS = slots_of(_ROOM)
 
 
 def choose_slots(parameters: Mapping[str, Any]) -> tuple[SourceSlot, ...]:

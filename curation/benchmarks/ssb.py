@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 from msgspec import structs
 
-from curation.benchmarks.facts import fact, facts_of
-from curation.benchmarks.parameters import choice, stated
+from curation.benchmarks.facts import fact, facts_of, slots_of
+from curation.benchmarks.parameters import parameters_of, stated
 from curation.benchmarks.parts import Part, Selection, compared, make_part, manifest_of, source_entry, unread_entry
 from curation.benchmarks.selection import images_with
 from curation.errors import ProtocolError
@@ -34,31 +34,9 @@ from curation.sources.source_specs import SourceSlot
 
 PAPER = fact(__name__, "paper", Paper)
 PROBLEMS: Mapping[str, Any] = facts_of(__name__)["problems"]
-SLOTS = tuple(
-    SourceSlot(name, dataset, part, False, meaning)
-    for name, dataset, part, meaning in (
-        ("cub-train", "cub200", "train", "CUB-200-2011, official training images"),
-        ("cub-test", "cub200", "test", "CUB-200-2011, official test images"),
-        ("imagenet-val", "imagenet", "val", "ILSVRC-2012 validation images: the known ones"),
-        ("imagenet-21k", "imagenet", "train", "unknown classes: folders of them, or imagenet_21k_val_files.json"),
-    )
-)
+SLOTS = slots_of(__name__)
 SLOTS_OF = {"cub": ("cub-train", "cub-test"), "imagenet": ("imagenet-val", "imagenet-21k")}
 """Sources of each data set: that of the known images first."""
-PARAMETERS = (
-    choice("problem", ("cub", "imagenet", "aircraft", "scars"), "data set"),
-    replace(
-        choice(
-            "without_kin",
-            {
-                "none": "all classes",
-                "descendants": "imagenet: hard classes alone, without those below a known one in WordNet 3.0",
-                "all": "also without those above one",
-            },
-        ),
-        later=True,
-    ),
-)
 _VARIANTS = {"descendants": ("hard-without-descendants", "below"), "all": ("hard-without-kin", "below or above")}
 """Name of the manifest without some kin, and what that kin is."""
 _MEDIUM = "Medium unknown classes count as hard in benchmarking: part test-hard holds both."
@@ -144,7 +122,7 @@ def _manifest(
         taxonomy="OSC",
         protocol="ssb",
         algorithm_version=1,
-        parameters=stated(parameters, PARAMETERS),
+        parameters=stated(parameters, parameters_of(__name__)),
         **more,
     )
 

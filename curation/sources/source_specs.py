@@ -40,9 +40,9 @@ class SourceSlot:
 
     name: str
     dataset: str
-    part: str
-    required: bool
-    meaning: str
+    part: str = ""
+    required: bool = False
+    meaning: str = ""
     usual_part: str = ""
 
 

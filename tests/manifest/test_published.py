@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from curation.errors import CurationError, ManifestError, MissingFileError
-from curation.manifest.importing import namespaced_by_form, read_published, read_published_file
+from curation.manifest.importing import PublishedFile, namespaced_by_form, read_published
 
 COCO = ["coco:000000000009", "coco:000000397133"]
 VOC = ["voc2007:000012", "voc2007:009963"]
@@ -100,13 +100,13 @@ def test_name_space_by_form(text: str, namespaces: list[str], expected: str | No
 def test_a_file_as_it_is(tmp_path: Path) -> None:
     path = tmp_path / "list.txt"
     path.write_bytes(b"b\r\na\nb")
-    published = read_published_file(path)
+    published = PublishedFile(path)
     assert published.lines() == ("b", "a", "b")
     assert published.sha256 == "sha256:" + hashlib.sha256(path.read_bytes()).hexdigest()
     path.write_bytes(b"")
-    assert read_published_file(path).lines() == ()
+    assert PublishedFile(path).lines() == ()
     path.write_bytes(b"a\n\nb\n")
     with pytest.raises(ManifestError, match="empty lines"):
-        read_published_file(path).lines()
+        PublishedFile(path).lines()
     with pytest.raises(MissingFileError):
-        read_published_file(tmp_path)
+        PublishedFile(tmp_path)

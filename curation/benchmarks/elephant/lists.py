@@ -23,7 +23,7 @@ import numpy as np
 
 from curation.benchmarks import parts
 from curation.benchmarks.facts import fact, facts_of
-from curation.benchmarks.parameters import salt, several
+from curation.benchmarks.parameters import parameters_of, several
 from curation.benchmarks.parts import Part, Selection, all_images, compared, source_entry, voc_classes
 from curation.benchmarks.published import drafts
 from curation.benchmarks.selection import hash_rank
@@ -32,29 +32,11 @@ from curation.manifest.header import ClassEntry, Figure, LabelView, Paper, PartE
 from curation.manifest.manifest import Manifest
 from curation.manifest.views import class_positions
 from curation.sources.source import Bools, Int64s, Source
-from curation.sources.source_specs import SourceSlot
 
 _FACTS = facts_of(__package__)
 PAPER = fact(__package__, "paper", Paper)
 CLOSED, COCO = "voc2007-test", "coco"
 TRAINING = ("voc2007-train", "voc2007-val", "voc2012-train", "voc2012-val")
-_VOC = "VOC root, or COCO JSON with difficult flags"
-SLOTS = (
-    SourceSlot(CLOSED, "voc2007", "test", True, f"closed test set: {_VOC}"),
-    SourceSlot(
-        COCO,
-        "coco",
-        "",
-        True,
-        "wilderness: COCO instances JSON, or a root; train2017 as in the paper, or another part",
-        usual_part="train2017",
-    ),
-    *(
-        SourceSlot(f"{year}-{part}", year, part, False, f"training part: {_VOC}")
-        for year in ("voc2007", "voc2012")
-        for part in ("train", "val")
-    ),
-)
 TEST_VIEW = LabelView()
 # The notebook deletes the difficult flag, so the paper's detectors were trained on difficult objects too.
 TRAINING_VIEW = LabelView(difficult="keep")
@@ -82,24 +64,8 @@ def _ratio(word: str) -> str | None:
     return f"{int(matched[1])}.{decimals}" if decimals else str(int(matched[1]))
 
 
-PARAMETERS = (
-    several(
-        "ratios",
-        "1.0",
-        _ratio,
-        "wilderness ratios, comma-separated decimals: parts wr1, wr0.5, … of floor(ratio * closed images)",
-        "positive decimal numbers, for example 0.5,1.0,2",
-    ),
-    several(
-        "orders",
-        "cpython_set,hash",
-        lambda word: word if word in ORDER_RULES else None,
-        "orders the ratios are taken in: cpython_set (the notebook's; part wr1), hash (wr1-hash), id (wr1-id), "
-        "cpython_set_as_listed (wr1-as-listed)",
-        f"some of {', '.join(ORDER_RULES)}",
-    ),
-    salt("elephant/wilderness-ratio", "salt of the hash order"),
-)
+read_ratios = several("ratios", _ratio, "positive decimal numbers, for example 0.5,1.0,2")
+read_orders = several("orders", lambda word: word if word in ORDER_RULES else None, f"some of {', '.join(ORDER_RULES)}")
 
 _manifest_of = partial(parts.manifest_of, paper=PAPER, taxonomy="OSOD-I", protocol="elephant", algorithm_version=1)
 
@@ -259,7 +225,7 @@ def declare(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Man
     UsageError
         A parameter is another.
     """
-    if parameters != {parameter.name: parameter.read(parameter.default) for parameter in PARAMETERS}:
+    if parameters != {parameter.name: parameter.read(parameter.default) for parameter in parameters_of(__package__)}:
         raise UsageError("--header-only writes the paper's own version", where="--set", expected="no parameters")
     stated = _FACTS["header_only"]
     classes = voc_classes()

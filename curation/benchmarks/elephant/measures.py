@@ -41,15 +41,7 @@ from curation.evaluation.variants import IOU, Rules, round_as_text
 Record = dict[str, Any]
 """A row of a table."""
 ALL_CLASSES = "all classes"
-KINDS: dict[str, str] = {
-    "correct": "true positive",
-    "localization": "closed image, IoU at or above the limit with an object of the same class (duplicates included)",
-    "similar": "closed image, … with an object of a similar class",
-    "other": "closed image, … with an object of any other known class",
-    "unknown_unknown": "wilderness image, … with any labelled object",
-    "mixed_unknown": "anywhere, no object at that IoU: background, labelled or not",
-    "ignored": "matched to a difficult or crowd object; outside the total",
-}
+KINDS = fact(__package__, "kinds", dict[str, str])
 """What each kind of detection is; on a closed image the first that applies, in this order."""
 CORRECT, LOCALIZATION, SIMILAR, OTHER, UNKNOWN_UNKNOWN, MIXED_UNKNOWN, IGNORED = range(len(KINDS))
 
@@ -388,10 +380,7 @@ def _outcomes(parts: Parts, hits: Hits) -> open_set.Outcomes:
 
 
 Formula = Literal["correct", "published"]
-FORMULAS: dict[str, str] = {
-    "correct": "F = (1 + b^2) TP / ((TP + FP) + b^2 n), which is (1 + b^2) P R / (b^2 P + R)",
-    "published": "F = (1 + b^2) P R: what Table 4 prints for b = 0.5; the denominator is missing",
-}
+FORMULAS = fact(__package__, "formulas", dict[str, str])
 TABLE_4_BETAS = ("0.5", "1.0", "1.5")
 TABLE_4_RATIOS = tuple(f"{quarters / 4}" for quarters in range(18))
 
@@ -505,12 +494,7 @@ def _best_points(
         }
 
 
-HOIEM_SIMILAR: tuple[tuple[str, ...], ...] = (
-    ("bird", "cat", "cow", "dog", "horse", "person", "sheep"),
-    ("aeroplane", "bicycle", "boat", "bus", "car", "motorbike", "train"),
-    ("chair", "diningtable", "sofa"),
-    ("aeroplane", "bird"),
-)
+HOIEM_SIMILAR = fact(__package__, "hoiem_similar", tuple[tuple[str, ...], ...])
 """Similar VOC classes of Hoiem, Chodpathumwan and Dai, "Diagnosing Error in Object Detectors" (ECCV 2012)."""
 
 LEAST_IOU = 0.1

@@ -14,8 +14,8 @@ import numpy as np
 from msgspec import Meta
 
 from curation.arguments import Replicates, Seed
+from curation.benchmarks.facts import fact
 from curation.benchmarks.findmeifyoucan.measures import (
-    DEFINITION,
     FPR_KEYS,
     THRESHOLD_RULES,
     VARIANTS,
@@ -74,109 +74,9 @@ PLACES = 3
 NO_OBJECTS = "N_U is 0: the split has no objects"
 ONLY = "ood"
 """Name of a split that nothing names."""
-_share = partial(Measure, unit="share", undefined="there are no ID detections, or no OOD detections")
-_rate = partial(
-    Measure,
-    unit="%",
-    better="higher",
-    source="Montoya et al., Find Me If You Can, appendix D",
-    undefined="the split has no object, or nothing is called unknown",
-    ranked=True,
-)
-_count = partial(Measure, unit="count")
-
-MEASURES = (
-    _share(
-        "AUROC",
-        "area under the ROC curve",
-        "P(s_id > s_ood) + P(s_id = s_ood) / 2 over all pairs; ID positive; never inverted",
-        better="higher",
-        ranked=True,
-    ),
-    _share(
-        "AUPR_trapezoid",
-        "area under precision and recall, by trapezoids",
-        "area by trapezoids under precision over recall, ID positive, from (0, 1); one point a distinct score "
-        "(torchmetrics 0.10 with sklearn's auc, which FMIYC logs)",
-        better="higher",
-        ranked=True,
-    ),
-    _share(
-        "FPR95",
-        "false positive rate at 95 % true positive rate",
-        "under the rule that was chosen",
-        better="lower",
-        ranked=True,
-    ),
-    _rate(
-        "nOSE",
-        "normalised open-set error, in %",
-        "official: 100 * AOSE / N_U; paper: 100 * objects_misclassified / N_U",
-        better="lower",
-        bounds=(0, math.inf),  # Several detections may lie on one object.
-    ),
-    _count(
-        "AOSE",
-        "absolute open-set error",
-        "detections of known classes whose best object they overlap, in both variants",
-        better="lower",
-        ranked=True,
-    ),
-    _rate(
-        "AP_U",
-        "average precision of unknown",
-        "area under the precision envelope of unknown detections by falling confidence (not OOD score), ties by "
-        "image id and then file order, in %",
-    ),
-    _rate("P_U", "precision of unknown", "TP_U / (TP_U + FP_U), in %"),
-    _rate("R_U", "recall of unknown", "TP_U / N_U, in %"),
-    _share(
-        "AUPR_step",
-        "average precision of the scores",
-        "average precision: sum of recall gained * precision, one point a distinct score, ID positive",
-        better="higher",
-    ),
-    _share(
-        "FPR95_first",
-        "FPR at 95 % TPR, first threshold",
-        "ID positive: share of OOD scores >= tau, tau the largest score with 20 * TP >= 19 * n_id (FMIYC's code)",
-        better="lower",
-    ),
-    _share(
-        "FPR95_nearest_vos",
-        "FPR at 95 % TPR, nearest threshold",
-        "ID positive: share of OOD scores >= tau, tau the score whose TPR is nearest to 0.95, be it below; of equal "
-        "TPR the lowest (VOS's code)",
-        better="lower",
-    ),
-    _share(
-        "FPR95_ood_positive",
-        "FPR at 95 % TPR, OOD positive",
-        "OOD positive: share of ID scores <= tau, tau the smallest score with 20 * (OOD scores <= tau) >= 19 * n_ood "
-        "(OpenOOD, pytorch-ood)",
-        better="lower",
-    ),
-    _count("n_unknown_gt", "objects", "N_U: all annotations of the split, crowd and group regions included"),
-    _count("TP_U", "unknown detections that found an object", "unknown detections that found an object"),
-    _count("FP_U", "unknown detections that found none", "unknown detections that found none"),
-    _count(
-        "objects_misclassified",
-        "objects called known",
-        "objects that no unknown detection found, and that are the best object of a known detection",
-        better="lower",
-    ),
-    _count("objects_ignored", "objects that were not found", "N_U - TP_U - objects_misclassified", better="lower"),
-)
+MEASURES = fact(__package__, "measures", tuple[Measure, ...])
 UNKNOWN_IF = "score < threshold (strict)"
-DEFINITIONS = definitions(
-    MEASURES,
-    population="all detections on the ID test set against all detections on the OOD split, pooled over images, "
-    "whatever they overlap",
-    unknown=f"a detection is called unknown where its {UNKNOWN_IF}",
-    pct_images_without_predictions="100 * images of the split without any detection / images of the split, images "
-    "absent from the detections file included; 2 decimals",
-    wilderness_impact="left out: it has no meaning where no image shows a known class",
-)
+DEFINITIONS = definitions(MEASURES, **fact(__package__, "definitions", dict[str, str]))
 _SHOWN_DETAILS = (
     "threshold", "id_share_at_least_threshold", "images", "pct_images_without_predictions", "id_detections",
     "ood_detections", "unknown_detections",
@@ -502,7 +402,7 @@ def _about(
         "bootstrap": None
         if not options.bootstrap
         else {
-            "definition": DEFINITION,
+            "definition": fact(__package__, "bootstrap", str),
             "generator": GENERATOR.format("image count"),
             "replicates": options.bootstrap,
             "seed": options.seed,

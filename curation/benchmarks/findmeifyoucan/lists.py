@@ -26,11 +26,8 @@ from curation.benchmarks.findmeifyoucan.pairs import (
     is_pinned_only,
     overlaps,
     pair_of,
-    read_pair,
-    read_recorded,
     unmatched_datasets,
 )
-from curation.benchmarks.parameters import Parameter, choice, salt, whole
 from curation.benchmarks.parts import (
     Part,
     Selection,
@@ -62,58 +59,8 @@ REQUIRED, SHARED = (fact(_ROOM, key, dict[str, int]) for key in ("required", "sh
 AUTHORS_DECISIONS = fact(_ROOM, "authors_decisions", str)
 
 
-SCANS = {
-    "whole_image": "every annotation of an image is looked at; the first by hash rank",
-    "official_scan": "annotations in file order until there are so many candidates: one whose ID class is annotated "
-    "later in the file is still among them",
-}
-
-
-START_LISTS = {
-    "published": "the published start list, where the pair has one; else the rule",
-    "rule": "all that the rule lets in, a superset of the published list",
-}
-ID_OBJECTS = {
-    "unknown": "objects of an ID class that are left in a split are unknown, as published",
-    "ignore": "they are neither right nor wrong",
-}
-
-PARAMETERS = (
-    Parameter(
-        "pair",
-        "voc",
-        read_pair,
-        "ID classes and OOD sources: voc (near and far), bdd (farther), or your own TOML or JSON file",
-    ),
-    Parameter(
-        "decisions",
-        "",
-        read_recorded,
-        "file of recorded decisions (jsonl, csv, authors' manual_selection); empty for the automatic stage alone",
-    ),
-    Parameter("pools", "", str, "OOD sources to build, separated by commas; empty for all of the pair"),
-    choice("start", START_LISTS),
-    choice(
-        "shared",
-        ("report", "refuse"),
-        "an image that decisions put into the near and into the far split: report, or refuse",
-    ),
-    choice("id_objects", ID_OBJECTS),
-    whole("candidates", 0, "images a split to show to a reviewer; 0 for no such lists"),
-    choice("scan", SCANS, default="whole_image"),
-    salt("findmeifyoucan", "salt of the hash ranks of candidates"),
-)
-
-
 ALGORITHM_VERSION = 1
-_RULES = {
-    "rule": "Images of {start} with no annotation, crowd included, of an ID class; images without annotation too.",
-    "start": "The published start list {published}: what was left of the rule's images, or chosen without one.",
-    "near": "Start images by category ({near}) and decision that are near the ID classes, and accepted candidates.",
-    "far": "Start images that are neither removed nor near, and accepted candidates.",
-    "farther": "Start images that are not removed.",
-    "candidates": "Proposed to a reviewer for {part}: a wanted category, no ID class ({scan}).",
-}
+_RULES, _PLACE = (fact(_ROOM, key, dict[str, str]) for key in ("rules", "places"))
 
 
 def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manifest:
@@ -125,7 +72,7 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
         See `Pair.slots`; a pool's start source, its published start list where it has one, and the source of its
         candidates where the decisions add any.
     parameters : mapping
-        By the names in `PARAMETERS`.
+        As ``findmeifyoucan.toml`` declares them.
 
     Raises
     ------
@@ -499,7 +446,8 @@ def candidates(
     most : int
         How many at most.
     scan : {"whole_image", "official_scan"}
-        See `SCANS`.
+        Every annotation of an image is looked at; or annotations in file order until there are so many candidates: one
+        whose refused category is annotated later in the file is still among them.
     salt : str
         Of the hash ranks under ``whole_image``.
 
@@ -650,13 +598,6 @@ def slots_of(parameters: Mapping[str, Any]) -> tuple[SourceSlot, ...]:
 
 
 _SHOWN = 3
-_PLACE = {
-    "images": "Table 3",
-    "kept_images": "Table 3, by arithmetic: the images that are not added ones",
-    "added_images": "recorded decisions, FROM_CANDIDATES without repeats",
-    "required_images": "recorded decisions: added, and kept as near",
-    "excluded_images": "recorded decisions: removed, or moved to the other split",
-}
 
 
 def figures_of(pair: Pair, splits: Sequence[Splits], parameters: Mapping[str, Any]) -> list[Figure]:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from curation.benchmarks.facts import fact, facts_of
 from curation.errors import UsageError
 from curation.evaluation.curves import average_precision, weighted_auroc
 from curation.evaluation.input_order import count_tie_sensitive
@@ -58,13 +59,7 @@ def separability(id_scores: Floats, ood_scores: Floats) -> dict[str, float | Non
     return {name: function(ranked) for name, function in SEPARABILITY.items()}
 
 
-THRESHOLD_RULES: dict[str, str] = {
-    "zscore": "mean - 1.645 * population standard deviation of the ID scores (FMIYC's code; normal assumption, not "
-    "invariant under monotone changes of the score)",
-    "quantile": "the ID score of rank floor(n / 20) counted from 0, ascending: at least 95 % of ID scores are >= it "
-    "(the paper's text)",
-    "given": "a number given by the user",
-}
+THRESHOLD_RULES = fact(__package__, "thresholds", dict[str, str])
 
 
 def zscore_threshold(id_scores: Floats) -> float | None:
@@ -115,33 +110,7 @@ def threshold_of(id_scores: Floats, rule: str) -> float | None:
     return value
 
 
-VARIANTS: dict[str, Rules] = {
-    one.name: one
-    for one in (
-        Rules(
-            name="official",
-            meaning="FMIYC's code: confidence to 3 and corners to 1 decimal with x1 + 1, y1 + 1, inclusive pixels, IoU "
-            "> 0.5; unknown detections on images without annotation are left out; nOSE counts detections and may "
-            "exceed 100",
-            overlap=">",
-            objects="all",
-            difficult="count",
-            crowd="ordinary",
-            text=True,
-            nothing="zero",
-        ),
-        Rules(
-            name="paper",
-            meaning="Appendix D of the paper: continuous boxes, IoU >= 0.5; unknown detections on images without "
-            "annotation are false positives; nOSE counts objects that no unknown detection found",
-            objects="all",
-            difficult="count",
-            crowd="ordinary",
-            nothing="zero",
-            errors="objects",
-        ),
-    )
-}
+VARIANTS = {stated["name"]: Rules(**stated) for stated in facts_of(__package__)["variants"]}
 
 
 RATES = ("nOSE", "AP_U", "P_U", "R_U")
@@ -285,12 +254,6 @@ def _marked(positions: Int32s, n: int) -> Bools:
     return marked
 
 
-DEFINITION = (
-    "Percentile bootstrap, 95 %, over images. Each replicate draws as many OOD images, and as many ID images, as there "
-    "are, with replacement, the two apart; an image drawn twice counts twice. ID images are those with detections; "
-    "where the ID file names no images its detections are drawn one by one: intervals are too narrow. The threshold "
-    "stays that of the data, and a detection keeps its outcome, for matching is per image. AP_U is not resampled."
-)
 _TAIL = 0.025
 
 
@@ -362,7 +325,7 @@ class ImageSample:
 
 
 def bootstrap_intervals(sample: ImageSample, *, replicates: int, seed: int = 0) -> dict[str, dict[str, Any]]:
-    """Return 95 % intervals: ``{"estimate", "low", "high", "undefined"}`` by metric; `DEFINITION` says what is drawn.
+    """Return 95 % intervals: ``{"estimate", "low", "high", "undefined"}`` by metric.
 
     Metrics of a variant are called ``variant.nOSE``. The same seed gives the same intervals on every machine; replicate
     i is the same whatever their number.

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 
-from curation.benchmarks.facts import fact
+from curation.benchmarks.facts import fact, facts_of
 from curation.errors import EvaluationError, UsageError
 from curation.evaluation.coco_engine import Engine, coco_decided_by_order, coco_precision
 from curation.evaluation.input_order import count_tie_sensitive
@@ -80,11 +80,7 @@ TABLES = (
 """What a result has beside its measures, a row a threshold, a class, a count."""
 
 Crowd = Literal["ignore", "keep", "drop"]
-CROWD: dict[Crowd, str] = {
-    "ignore": "group boxes are ignored regions",
-    "keep": "group boxes are ordinary objects",
-    "drop": "group boxes are removed",
-}
+CROWD, OUTSIDE, _TAXONOMY_NOTES = (fact(__package__, key, dict[str, str]) for key in ("crowd", "outside", "taxonomies"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,40 +112,14 @@ def truth_view(manifest: Manifest, part: str) -> TruthView:
 
 
 Outside = Literal["delete", "ignore"]
-OUTSIDE: dict[str, str] = {
-    "delete": "objects of other classes are removed: a detection on one is a false positive (the paper's code)",
-    "ignore": "objects of other classes are ignored regions of unknown: an unknown detection on one is neither right "
-    "nor wrong",
-}
 TAXONOMIES = ("OSOD-I", "OSOD-II", "OSOD-III")
 
 
 Variant = Literal["clean", "voc"]
 ONLY = "test"
 """Name of the only case."""
-VARIANTS: dict[str, Rules] = {
-    one.name: one
-    for one in (
-        Rules(
-            name="clean",
-            meaning="a detection takes the best object of its class that is still free, IoU >= 0.5; crowd regions are "
-            "ignored",
-            taken="best_free",
-            crowd="cover",
-        ),
-        Rules(
-            name="voc",
-            meaning="a detection is compared with its best object of the class, free or not, IoU >= 0.5; crowd is "
-            "ignored",
-        ),
-    )
-}
+VARIANTS = {stated["name"]: Rules(**stated) for stated in facts_of(__package__)["variants"]}
 THETAS = tuple(f"{step / 20:.2f}" for step in range(21))
-_TAXONOMY_NOTES = {
-    "OSOD-I": "OSOD-I detects known classes alone: AP_unk is not defined",
-    "OSOD-II": "OSOD-II does not define which unknown objects must be found: unannotated ones count as false positives "
-    "in AP_unk",
-}
 
 
 def thresholds_of(thetas: Sequence[str]) -> list[float]:

@@ -25,6 +25,7 @@ import msgspec
 import numpy as np
 
 from curation.benchmarks.benchmark import SourceSlot
+from curation.benchmarks.facts import slots_of
 from curation.benchmarks.osod3.problems import (
     CUB_CLASSES,
     CUB_IMAGES,
@@ -71,15 +72,7 @@ _PAPER_CLASSES = {"animal": 96, "vehicle": 24}
 _CLUSTERS = ("known", "unknown1", "unknown2")
 _Settings = Mapping[str, Any]
 ALGORITHM_VERSION = 1
-SLOTS = (
-    SourceSlot("openimages-train", "openimages", "train", False, "Open Images boxes, training images"),
-    SourceSlot("openimages-validation", "openimages", "validation", False, "Open Images boxes, validation images"),
-    SourceSlot("openimages-test", "openimages", "test", False, "Open Images boxes, test images"),
-    SourceSlot("cub-train", "cub200", "train", False, "CUB-200-2011, official training images"),
-    SourceSlot("cub-test", "cub200", "test", False, "CUB-200-2011, official test images"),
-    SourceSlot("mtsd-train", "mtsd", "train", False, "MTSD fully annotated, training images"),
-    SourceSlot("mtsd-val", "mtsd", "val", False, "MTSD fully annotated, validation images (the annotated test set)"),
-)
+SLOTS = slots_of(__package__)
 _DATASETS = {"openimages": "openimages", "cub": "cub200", "mtsd": "mtsd"}
 
 

@@ -18,9 +18,8 @@ import numpy as np
 from msgspec import Meta
 
 from curation.benchmarks.facts import fact, facts_of
-from curation.benchmarks.parameters import LARGEST_SEED, Parameter, choice, share, whole
+from curation.benchmarks.parameters import parameters_of
 from curation.canonical import canonical_json, sha256_of_bytes
-from curation.cooccurrence.graph import WEIGHTINGS
 from curation.errors import MissingFileError, ProtocolError
 from curation.hierarchy.class_trees import SUPERCLASS_RULES, superclass
 from curation.manifest.header import LabelView, Paper, PartRole
@@ -30,7 +29,6 @@ _ROOM = __package__
 FACTS = facts_of(_ROOM)
 PAPER = fact(_ROOM, "paper", Paper)
 TRAIN_VIEW, TEST_VIEW = fact(_ROOM, "views", dict[str, LabelView]).values()
-CASES = tuple(FACTS["cases"])
 CUB_IMAGES = fact(_ROOM, "cub_images", dict[str, int])
 CUB_CLASSES, PARTS = 200, 4
 MTSD_CLUSTERS = tuple(FACTS["mtsd_clusters"])
@@ -58,11 +56,6 @@ SELECTED: dict[PartRole, Selected] = {name: Selected(**one) for name, one in FAC
 
 Convention = Literal["part_known", "part_unknown"]
 Generator = Literal["hash", "python", "numpy"]
-GENERATORS: dict[str, str] = {
-    "hash": 'classes in the order of sha256("{seed}:{class}")',
-    "python": "random.Random(seed).shuffle of the sorted classes",
-    "numpy": "numpy.random.RandomState(seed).permutation of the sorted classes",
-}
 AUTHORS_SEED = 100
 _FILE = re.compile(r"category_t([1-9])\.txt")
 _LARGEST = 1 << 20
@@ -196,60 +189,6 @@ def _read_folder(folder: Path) -> PublishedParts:
     return PublishedParts(tuple(lists), tuple(digests))
 
 
-PARAMETERS = (
-    choice("problem", ("openimages", "cub", "mtsd"), "data set: openimages, cub or mtsd"),
-    Parameter("superclass", "animal", read_superclass, "openimages: animal, vehicle, or FILE#LABEL of a class tree"),
-    whole("rotation", 1, "openimages: the known part; cub: the unknown part", least=1, most=4),
-    choice("case", CASES, "mtsd: which clusters are unknown", default="unknown12"),
-    whole("seed", 100, "of the class split and of validation images", most=LARGEST_SEED),
-    choice(
-        "generator",
-        tuple(GENERATORS),
-        "order of the classes before they are cut: hash, python (random.Random) or numpy (RandomState)",
-    ),
-    choice("uneven", ("refuse", "first"), "classes that do not divide by four"),
-    choice(
-        "inner_nodes",
-        ("drop", "ignore"),
-        "openimages: boxes of inner nodes such as plain Car: dropped as in the paper, or ignored regions",
-    ),
-    choice(
-        "group_of",
-        ("keep", "ignore", "drop"),
-        "openimages: boxes around groups: ordinary as in the authors' code, ignored regions, or dropped",
-    ),
-    choice(
-        "depiction",
-        ("keep", "ignore", "drop"),
-        "openimages: drawings of an object: ordinary as in the authors' code, ignored regions, or dropped",
-    ),
-    Parameter(
-        "published",
-        "",
-        read_published,
-        "folder with the authors' category_t1.txt, category_t2.txt, …: their classes in place of a split or cut",
-    ),
-    share("val_fraction", "0.1", "cub, mtsd: share of training images that validate"),
-    share("test_fraction", "0.2", "cub, with cub_source=train_only: share of training images that test"),
-    choice(
-        "graph_images",
-        ("all", "train"),
-        "mtsd: images whose signs are counted for the cut: all annotated ones, or training images",
-    ),
-    choice("weighting", tuple(WEIGHTINGS), "mtsd: what an edge of the graph weighs", default="counts"),
-    choice(
-        "components",
-        ("error", "giant", "cut"),
-        "mtsd: a graph that falls apart: refused, its largest component cut and the rest added to the largest cluster, "
-        "or cut as it is",
-    ),
-    choice(
-        "cub_source",
-        ("train_and_test", "train_only"),
-        "cub: the official test images test, or a share of the official training images does",
-    ),
-)
-
 _CONCERNS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("superclass", "uneven", "inner_nodes", "group_of", "depiction"), ("openimages",)),
     **dict.fromkeys(("rotation", "generator"), ("openimages", "cub")),
@@ -273,7 +212,7 @@ def check_effects(parameters: Mapping[str, Any]) -> None:
     if parameters["published"]:
         drawn = ("generator", "uneven", "graph_images", "weighting", "components")
         unused |= dict.fromkeys(drawn, "published alone: with the authors' lists nothing is split or cut")
-    for one in PARAMETERS:
+    for one in parameters_of(_ROOM):
         if one.name in unused and parameters[one.name] != one.read(one.default):
             raise ProtocolError(
                 f"{one.name} has no effect on this problem",
@@ -298,6 +237,9 @@ def split_classes(
 
     Parameters
     ----------
+    generator : {"hash", "python", "numpy"}
+        Classes in the order of ``sha256("{seed}:{class}")``; ``random.Random(seed).shuffle``, or
+        ``numpy.random.RandomState(seed).permutation``, of the sorted classes.
     uneven : {"refuse", "first"}
         A number of classes that the parts do not divide: refused, or the first parts get one more each.
 

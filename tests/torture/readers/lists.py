@@ -54,7 +54,7 @@ def targets() -> list[Target]:
         Target(
             "list of a command",
             {"l.txt": b"000000000009\n000000000025\n"},
-            reads("manifest.importing:read_published_file", "l.txt"),
+            reads("manifest.importing:PublishedFile", "l.txt"),
         ),
         Target(
             "image list", {"l.txt": b"000000000009\n000000000025\n"}, reads("evaluation.truth:read_image_list", "l.txt")
