@@ -223,7 +223,11 @@ def class_rates(data: ClassScores, curve: OscrCurve | None, place: int | None) -
     """
     if curve is None or place is None:
         return [None] * len(data.classes)
-    return shares_by_class(data, passing(data, float(curve.thresholds[place]), curve.variant))
+    right, threshold = data.right, curve.thresholds[place]
+    if curve.variant == "table2" and data.background is not None:
+        right = right & (data.highest >= data.background)
+    above = data.highest >= threshold if curve.variant == "comparison" else data.highest > threshold
+    return shares_by_class(data, right & above)
 
 
 def shares_by_class(data: ClassScores, passed: Bools) -> list[float | None]:
@@ -231,15 +235,6 @@ def shares_by_class(data: ClassScores, passed: Bools) -> list[float | None]:
     counts = np.bincount(data.labels[data.known], minlength=len(data.classes))
     hits = np.bincount(data.labels[data.known & passed], minlength=len(data.classes))
     return [hit / n if n else None for hit, n in zip(hits.tolist(), counts.tolist(), strict=True)]
-
-
-def passing(data: ClassScores, threshold: float, variant: Variant) -> Bools:
-    """Return which samples are answered right above a threshold, by the comparison of the variant, shape (N,)."""
-    right = data.right
-    if variant == "table2" and data.background is not None:
-        right = right & (data.highest >= data.background)
-    above = data.highest >= threshold if variant == "comparison" else data.highest > threshold
-    return np.asarray(right & above)
 
 
 def auroc_of(data: ClassScores, group: str) -> dict[str, float | None]:
@@ -387,10 +382,10 @@ def oscr_figure(
     if not curves:
         raise EvaluationError("A curve needs known and other samples", where=str(stem))
     rows = [
-        (group, name, threshold, ccr, fpr)
+        (group, name, *point)
         for group, found in curves.items()
         for name, curve in found.items()
-        for threshold, ccr, fpr in _every_point(curve)
+        for point in np.column_stack([curve.thresholds, curve.ccr, curve.fpr])[::-1].tolist()
     ]
 
     def draw() -> Figure:
@@ -449,12 +444,6 @@ def score_histograms(classifiers: Mapping[str, ClassScores], stem: Path, *, note
 def curve_of(data: ClassScores, group: str, variant: Variant) -> OscrCurve | None:
     """Return the curve of a classifier on a variant; None where a group is empty or the variant holds no threshold."""
     return oscr_curve(margins_of(data, group, with_background=variant == "table2"), variant)
-
-
-def _every_point(curve: OscrCurve) -> list[list[float]]:
-    """Return threshold, CCR and FPR of every point by falling threshold."""
-    points: list[list[float]] = np.column_stack([curve.thresholds, curve.ccr, curve.fpr])[::-1].tolist()
-    return points
 
 
 def _drawn_points(curve: OscrCurve) -> Floats:
