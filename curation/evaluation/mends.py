@@ -141,7 +141,7 @@ class Objects:
             crowd=none,
             difficult=none,
             areas=np.zeros(len(self.image)),
-            sizes=np.nan_to_num(self.sizes).astype(np.int32),
+            sizes=np.nan_to_num(self.sizes).clip(0, 2**31 - 1).astype(np.int32),
         )
 
     def places(self, images: Sequence[Id]) -> Int64s:
