@@ -460,25 +460,19 @@ def _by_group(
     samples: str, data: ClassScores, variant: Variant, queries: tuple[str, ...]
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Return a row a group, and a row a group and false positive rate."""
-    groups, rates = [], []
+    place = {"samples": samples}
+    groups, rates = list[dict[str, Any]](), list[dict[str, Any]]()
     for group in GROUPS:
-        curve = oscr(data, group, variant=variant, queries=queries)
+        rows = oscr(data, group, variant=variant, queries=queries)
         confidence = confidences.confidence(data, group)
+        defined = [row["CCR"] for row in rows if row["CCR"] is not None]
         groups.append({
-            "samples": samples, "group": group, "n": curve["n"], "n_known": int(data.known.sum()),
-            **auroc_of(data, group), **confidence, "sum_ccr": curve["sum_ccr"]["value"],
-            "summed": curve["sum_ccr"]["of"], "smallest_fpr": curve["smallest_fpr"],
+            **place, "group": group, "n": int(data.group(group).sum()), "n_known": int(data.known.sum()),
+            **auroc_of(data, group), **confidence, "sum_ccr": sum(defined) if defined else None,
+            "summed": len(defined), "smallest_fpr": rows[0]["smallest_fpr"],
             "undefined": confidence.get("reason", ""),
         })  # fmt: skip
-        rates += [
-            {
-                "samples": samples, "group": group, "fpr": query, "CCR": curve["ccr_at_fpr"][query],
-                "macro_CCR": curve["macro_ccr_at_fpr"][query], "threshold": curve["points"][query]["threshold"],
-                "reached_fpr": curve["points"][query]["fpr"], "undefined": curve["reason"].get(query, ""),
-                "by_class": curve["by_class"][query],
-            }
-            for query in queries
-        ]  # fmt: skip
+        rates += [{**place, "group": group, **row} for row in rows]
     return groups, rates
 
 

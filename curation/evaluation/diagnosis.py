@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
-from typing import Annotated, Any, overload
+from typing import Annotated, Any, NamedTuple, overload
 
 import msgspec
 import numpy as np
 
 from curation.arguments import checked
 from curation.errors import PredictionError, UsageError
-from curation.evaluation.mends import Columns, Id, Objects, apply_mends, best_overlaps, image_map, mend_records, parse
+from curation.evaluation.detection_files import read_other_form
+from curation.evaluation.mends import (
+    Columns,
+    Id,
+    Objects,
+    apply_mends,
+    best_overlaps,
+    image_map,
+    mend_records,
+    parse,
+    unique,
+)
 from curation.evaluation.mistakes import Finding, explain, ids_are, image_mends
-from curation.evaluation.problem import GroundTruth, Int32s
+from curation.evaluation.problem import GroundTruth, Int32s, Int64s
 from curation.evaluation.result_records import Records
-from curation.input_files import InputFile
+from curation.input_files import InputFile, is_json_lines, json_rows
 from curation.short_repr import short_repr
 from curation.sources.inspection import Inspection, inspect_annotations
 from curation.text_table import Table, table_lines
@@ -27,6 +38,7 @@ _SEEN = 5_000
 _SOUND, _NEXT_TO_NONE = 0.25, 0.02
 _FEWEST = 20
 _ASK = "curation inspect TRUTH --detections FILE looks for a mistake"
+_NO_BOX = [math.nan] * 4
 
 
 class _Image(msgspec.Struct, gc=False):
@@ -41,19 +53,9 @@ class _Class(msgspec.Struct, gc=False):
     name: str = ""
 
 
-class _Object(msgspec.Struct, gc=False):
-    image_id: int | str
-    category_id: int | str
-    bbox: list[float | None] | None = None
-
-
-class _Truth(msgspec.Struct):
-    images: list[_Image]
-    categories: list[_Class] = []
-    annotations: list[_Object] = []
-
-
 class _Row(msgspec.Struct, gc=False):
+    """An annotation, or a detection; nothing of it is checked."""
+
     image_id: int | str | float = ""
     category_id: int | str | float | None = None
     category: str | None = None
@@ -62,8 +64,9 @@ class _Row(msgspec.Struct, gc=False):
 
 
 class _Annotated(msgspec.Struct):
-    annotations: list[_Row]
     images: list[_Image]
+    annotations: list[_Row]
+    categories: list[_Class] = []
 
 
 @dataclass(frozen=True)
@@ -109,33 +112,27 @@ class Diagnosis:
         return [*lines, "all at once:", f"   {self.command}"] if self.command else lines
 
 
-def read_objects(path: Path) -> Objects:
-    """Read the images, classes and boxes of COCO JSON that other commands may refuse.
-
-    Raises
-    ------
-    MissingFileError
-        There is no such file.
-    UsageError
-        It is not COCO JSON.
-    """
-    data = InputFile(path, kind="ground truth").data
+def _read(path: Path) -> _Annotated | list[_Row]:
+    """Return COCO JSON, or records of results, of any convention."""
+    data = InputFile(path).data
     try:
-        held = msgspec.json.decode(data, type=_Truth)
+        if data.lstrip()[:1] == b"[" or is_json_lines(data):
+            return json_rows(data, _Row)
+        return msgspec.json.decode(data, type=_Annotated)
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
-        raise UsageError(
-            "Detections can be explained only beside COCO JSON",
+        raise PredictionError(
+            "The file holds neither annotations nor detections",
             where=str(path),
-            expected="images, annotations and categories",
+            expected="COCO JSON: images, annotations and categories; or COCO results: a JSON list (or one a line) of "
+            "records with image_id, bbox and a class",
             found=str(error)[:200],
-            hint="curation export writes any truth as COCO JSON",
+            hint="curation export writes any truth as COCO JSON; detections may be .csv or a folder of YOLO too",
         ) from None
-    return _objects(held)
 
 
-def _objects(held: _Truth) -> Objects:
-    place = {one.id: row for row, one in reversed([*enumerate(held.images)])}
-    classes = {one.id: row for row, one in enumerate(held.categories)}
+def _objects(held: _Annotated) -> Objects:
+    place: dict[Any, int] = {one.id: row for row, one in reversed([*enumerate(held.images)])}
+    classes: dict[Any, int] = {one.id: row for row, one in enumerate(held.categories)}
     kept = [
         (place[one.image_id], classes[one.category_id], one.bbox)
         for one in held.annotations
@@ -159,23 +156,64 @@ def _is_box(box: Sequence[Any] | None) -> bool:
     return box is not None and len(box) == 4 and all(isinstance(one, int | float) for one in box)
 
 
-def _columns(rows: Sequence[_Row]) -> Columns:
-    def whole(one: Any) -> Any:
-        return (
-            int(one) if isinstance(one, float) and one.is_integer() else one if isinstance(one, int | str) else str(one)
-        )
+class _Given(NamedTuple):
+    """Detections of a file, and its records, to be mended: a file of another form has those of its columns."""
 
-    nothing = [math.nan] * 4
+    columns: Columns
+    records: Callable[[], list[dict[str, Any]]]
+    annotated: bool = False
+
+
+def _detections(path: Path, truth: Objects) -> _Given:
+    """Return what a file holds that `evaluate` reads, or JSON of any convention."""
+    files = zip(truth.images, truth.files, strict=True)
+    stems = tuple(PurePosixPath(file).stem if file else str(one) for one, file in files)
+    images: Any = tuple(truth.images)
+    if (other := read_other_form(path, replace(truth.truth, image_names=images, image_stems=stems))) is not None:
+        columns = _taken(other.records, np.arange(len(other.records)), truth)
+        own = {str(one): one for one in truth.images}
+        columns = replace(columns, images=[own.get(str(one), one) for one in columns.images])
+        return _Given(columns, lambda: _records(columns))
+    held, data = _read(path), InputFile(path).data
+    if isinstance(held, list):
+        return _Given(_columns(held, truth), lambda: json_rows(data, dict))
+    return _Given(_columns(held.annotations, truth), lambda: msgspec.json.decode(data)["annotations"], True)
+
+
+def _records(columns: Columns) -> list[dict[str, Any]]:
+    rows = zip(columns.images, columns.classes, columns.boxes.tolist(), columns.scores.tolist(), strict=True)
+    return [
+        {"image_id": image, "category" if isinstance(of, str) else "category_id": of, "bbox": box, "score": score}
+        for image, of, box, score in rows
+    ]
+
+
+def _columns(rows: Sequence[_Row], truth: Objects) -> Columns:
+    own = unique(truth.names, truth.categories)
+    boxes = [one.bbox if one.bbox is not None and len(one.bbox) == 4 else _NO_BOX for one in rows]
     return Columns(
-        [whole(one.image_id) for one in rows],
-        [one.category if one.category_id is None else whole(one.category_id) for one in rows],
-        np.array(
-            [[_float(v) for v in one.bbox or nothing] if len(one.bbox or nothing) == 4 else nothing for one in rows]
-        )
-        .astype(np.float64)
-        .reshape(-1, 4),
+        [_id(one.image_id) for one in rows],
+        [own.get(one.category, one.category) if one.category_id is None else _id(one.category_id) for one in rows],
+        np.array([[_float(value) for value in box] for box in boxes], np.float64).reshape(-1, 4),
         np.array([_float(one.score) for one in rows], np.float64),
     )
+
+
+def _taken(records: Records, rows: Int64s, truth: Objects) -> Columns:
+    """Return some of the records that readers have checked."""
+    own, places = unique(truth.names, truth.categories), rows.tolist()
+    ids, numbers, names = (
+        one.tolist() if isinstance(one, np.ndarray) else one
+        for one in (records.image_ids, records.category_ids, records.categories or [None] * len(records))
+    )
+    classes = [own.get(names[row], names[row]) if numbers[row] is None else numbers[row] for row in places]
+    return Columns([ids[row] for row in places], classes, records.boxes[rows], records.scores[rows])
+
+
+def _id(value: Any) -> Any:
+    if isinstance(value, float):
+        return int(value) if value.is_integer() else str(value)
+    return value
 
 
 def _float(value: Any) -> float:
@@ -183,21 +221,6 @@ def _float(value: Any) -> float:
         return math.nan if value is None else float(value)
     except ValueError:
         return math.nan
-
-
-def _decoded(path: Path, kind: Any) -> Any:
-    data = InputFile(path, kind="detections file").data
-    try:
-        if data.lstrip()[:1] == b"{" and kind != _Annotated:
-            return msgspec.json.decode(b"[" + b",".join(data.split(b"\n")).rstrip(b",") + b"]", type=list[kind])
-        return msgspec.json.decode(data, type=kind if kind is _Annotated else list[kind])
-    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
-        raise PredictionError(
-            "The detections cannot be inspected",
-            where=str(path),
-            expected="COCO results: a JSON list (or one a line) of records with image_id, bbox and a class",
-            found=str(error)[:200],
-        ) from None
 
 
 @overload
@@ -215,7 +238,7 @@ def inspect(
     path : Path or str
         COCO JSON, which may be broken in ways that every other command refuses: repeated ids, boxes without size
     detections : Path or str, optional
-        COCO results in any convention of boxes, ids and scores
+        COCO results in any convention of boxes, ids and scores; or a table (.csv) or YOLO's label files
 
     Returns
     -------
@@ -251,63 +274,56 @@ def diagnose(truth: Path, detections: Path) -> Diagnosis:
     truth : Path
         COCO JSON.
     detections : Path
-        COCO results in any convention: boxes, ids and scores are not checked.
+        COCO results in any convention: boxes, ids and scores are not checked. Or what else `evaluate` reads: a table,
+        or YOLO's label files.
 
     Raises
     ------
     MissingFileError, UsageError, PredictionError
         A file is not there, or holds neither truth nor detections.
     """
-    command = f"curation inspect {truth} --detections {detections}"
-    if _is_list(truth) and not _is_list(detections):
-        held = _decoded(detections, _Annotated)
-        found = diagnose(detections, truth)
+    held = _read(truth)
+    if isinstance(held, list) and isinstance(other := _read(detections), _Annotated):
         swapped = Finding(
             "Truth and detections are exchanged",
-            f"{truth} is a list of results, {detections} has {len(held.images):,} images with annotations",
+            f"{truth} is a list of results, {detections} has {len(other.images):,} images with annotations",
             None,
-            None,
-            "",
-            f"curation inspect {detections} --detections {truth}",
+            command=f"curation inspect {detections} --detections {truth}",
         )
+        found = diagnose(detections, truth)
         return replace(found, findings=(swapped, *found.findings))
-    objects = read_objects(truth)
-    findings: list[Finding] = []
-    if _is_list(detections) or _is_lines(detections):
-        columns = _columns(_decoded(detections, _Row))
-    else:
-        columns = _columns(_decoded(detections, _Annotated).annotations)
-        findings.append(
-            Finding(
-                "The detections are a file of annotations, not of results",
-                "records with a score",
-                float(np.isfinite(columns.scores).mean()) if len(columns) else 0.0,
-                None,
-                "",
-                "give the detector's results: a JSON list of image_id, category_id, bbox, score",
-            )
-        )
+    objects = _objects_in(held, truth)
+    columns, _, annotated = _detections(detections, objects)
     mistakes, counts = explain(columns, objects)
-    findings += [one._replace(command=_command(command, one.mend)) if one.mend else one for one in mistakes]
-    mends = " --mend ".join(one.mend for one in mistakes if one.mend)
-    return Diagnosis(str(detections), counts, tuple(findings), _command(command, mends) if " " in mends else "")
+    words = f"curation inspect {truth} --detections {detections} --mend {{}} --out mended.json"
+    findings = [one._replace(command=words.format(one.mend)) if one.mend else one for one in mistakes]
+    if annotated:
+        share = float(np.isfinite(columns.scores).mean()) if len(columns) else 0.0
+        what = "The detections are a file of annotations, not of results"
+        advice = "give the detector's results: a JSON list of image_id, category_id, bbox, score"
+        findings.insert(0, Finding(what, "records with a score", share, command=advice))
+    mends = [one.mend for one in mistakes if one.mend]
+    return Diagnosis(
+        str(detections), counts, tuple(findings), words.format(" --mend ".join(mends)) if len(mends) > 1 else ""
+    )
 
 
-def _is_list(path: Path) -> bool:
-    return InputFile(path, kind="file").data.lstrip()[:1] == b"["
-
-
-def _is_lines(path: Path) -> bool:
-    first = InputFile(path, kind="file").data.lstrip().partition(b"\n")[0].rstrip()
-    return first[:1] == b"{" and first[-1:] == b"}" and b'"bbox"' in first and b'"annotations"' not in first
-
-
-def _command(command: str, mend: str) -> str:
-    return f"{command} --mend {mend} --out mended.json"
+def _objects_in(held: _Annotated | list[_Row], path: Path) -> Objects:
+    if isinstance(held, list):
+        raise UsageError(
+            "Detections can be explained only beside COCO JSON",
+            where=str(path),
+            expected="images, annotations and categories",
+            found="a list of results",
+            hint="curation export writes any truth as COCO JSON",
+        )
+    return _objects(held)
 
 
 def mended(truth: Path, detections: Path, mends: Sequence[str]) -> list[dict[str, Any]]:
     """Return the records of a results file after mends, with all fields that these do not change.
+
+    Mends are written as JSON alone: of another form, records have the fields of COCO results.
 
     Parameters
     ----------
@@ -319,11 +335,10 @@ def mended(truth: Path, detections: Path, mends: Sequence[str]) -> list[dict[str
     MissingFileError, UsageError, PredictionError
         As `diagnose`; or there is no such mend.
     """
-    asked = parse(mends)
-    objects, records = read_objects(truth), _decoded(detections, dict[str, Any])
-    before = _columns(_decoded(detections, _Row))
+    asked, objects = parse(mends), _objects_in(_read(truth), truth)
+    before, records, _ = _detections(detections, objects)
     after, rows = apply_mends(before, asked, objects)
-    return mend_records(records, before, after, rows)
+    return mend_records(records(), before, after, rows)
 
 
 def doubt(records: Records, position: Int32s, label: Int32s, truth: GroundTruth) -> str:
@@ -351,19 +366,9 @@ def doubt(records: Records, position: Int32s, label: Int32s, truth: GroundTruth)
     right = (found == wanted)[wanted < len(truth.classes)]
     if not len(on) or (on.mean() >= _SOUND and (not len(right) or right.mean() >= _SOUND)):
         return ""
-    ids, numbers, names = records.image_ids, records.category_ids, records.categories
-    rows = np.sort(rows)
-    some = Columns(
-        [_plain(ids[row]) for row in rows.tolist()],
-        [names[row] if names and names[row] is not None else _plain(numbers[row]) for row in rows.tolist()],
-        records.boxes[rows],
-        records.scores[rows],
-    )
-    mistakes = [
-        one for one in explain(some, objects)[0] if one.mend.partition("=")[0] in ("boxes", "image_ids", "category_ids")
-    ]
-    if mistakes:
-        return f"{mistakes[0].what} ({mistakes[0].shown}); {_ASK}"
+    for one in explain(_taken(records, np.sort(rows), objects), objects)[0]:
+        if one.mend.partition("=")[0] in ("boxes", "image_ids", "category_ids"):
+            return f"{one.what} ({one.shown}); {_ASK}"
     if len(on) >= _FEWEST and on.mean() < _NEXT_TO_NONE:
         return f"{100 * on.mean():.1f} % of the best detections lie on an object (IoU >= 0.5); {_ASK}"
     return ""
@@ -372,17 +377,12 @@ def doubt(records: Records, position: Int32s, label: Int32s, truth: GroundTruth)
 def stray_hint(ids: Sequence[Id], truth: GroundTruth) -> str:
     """Return what image ids may be that a truth lacks: off by a constant, or names; else ``""``."""
     objects, distinct = objects_of(truth), [*dict.fromkeys(ids)]
-    some = Columns(distinct, [], np.empty((0, 4)), np.empty(0))
-    for name in image_mends(some, objects)[1:]:
+    for name in image_mends(distinct, objects)[1:]:
         known = image_map(name, objects)
         if all(known(one) in objects.place for one in distinct):
             return f"{ids_are(name)}? {_ASK}"
     stems = {PurePosixPath(str(one)).stem for one in distinct}
     return f"{ids_are('file_name')}? {_ASK}" if stems <= {*truth.image_stems} else ""
-
-
-def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
 
 
 def objects_of(truth: GroundTruth) -> Objects:

@@ -33,6 +33,10 @@ _SHOWN, _TRIED = 10, 100
 _TEXTS: dict[str, tuple[str, ...]] = {OUTCOMES: ("scored", "part", "image_id", "class", "outcome", "on_unknown"),
           OBJECTS: ("scored", "part", "image_id", "class", "unknown", "state")}  # fmt: skip
 _UNNAMED = (*PLACES, "class", "undefined", "reason")
+_NO_INTERVAL = (
+    " No intervals of {}: outcomes keep one matching of all objects, without what these need (of sizes, a matching of "
+    "the objects of each size)."
+)
 _BOX = ("image_id", "class", "score", *"xywh", "outcome")
 
 
@@ -381,7 +385,11 @@ def _paired(diff: ResultDiff) -> Paired:
             "score", ascending=False, kind="stable"
         )
         boxes = list(shown[["of", *_BOX]].itertuples(index=False, name=None))[:_SHOWN]
-    return Paired(PAIRED_DEFINITION, intervals, headline, images, boxes)
+    alone_keys = dict.fromkeys(
+        key.partition("[")[0] for of, key, *both in diff.rows if None not in both and (of, "", key) not in intervals
+    )
+    note = PAIRED_DEFINITION + _NO_INTERVAL.format(", ".join(alone_keys)) * bool(alone_keys)
+    return Paired(note, intervals, headline, images, boxes)
 
 
 def _same(one: float, other: Number | None) -> bool:

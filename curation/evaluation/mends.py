@@ -7,7 +7,8 @@ its other fields and its position in the file.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import PurePosixPath
@@ -16,7 +17,8 @@ from typing import Any
 import numpy as np
 
 from curation.errors import UsageError
-from curation.evaluation.problem import Floats, Int64s
+from curation.evaluation.matching import best_overlap
+from curation.evaluation.problem import MAX_COORDINATE, Detections, Floats, GroundTruth, Int64s
 
 Id = int | str
 Mapped = Callable[[Any], Id | None]
@@ -25,9 +27,18 @@ Mapped = Callable[[Any], Id | None]
 LAYOUTS = ("xywh", "xyxy", "cxcywh", "yxhw", "yxyx", "cycxhw")
 """Orders of the four numbers of a box: corner and size, two corners, centre and size; the last three with y first."""
 UNITS = ("", "0-1", "0-1000")
-_UNIT = re.compile(r"0-(?P<top>\d+(?:\.\d+)?)\Z|x(?P<factor>\d+(?:\.\d+)?(?:/\d+)?)\Z|(?P<x>[+-]\d+),(?P<y>[+-]\d+)\Z")
-_SHIFT = re.compile(r"[+-]\d{1,18}\Z")
-_PAIRS = re.compile(r"[^:,]+:-?\d{1,18}(?:,[^:,]+:-?\d{1,18})*\Z")
+_BOXES = re.compile(
+    rf"(?P<layout>{'|'.join(LAYOUTS)})(?::(?:0-(?P<top>[1-9]\d{{0,9}}(?:\.\d{{1,9}})?)"
+    r"|x(?P<factor>\d{1,9}(?:\.\d{1,9})?)(?:/(?P<part>[1-9]\d{0,9}))?|(?P<x>[+-]\d{1,9}),(?P<y>[+-]\d{1,9})))?"
+)
+_SHIFT = r"[+-]\d{1,18}"
+_FORMS = {
+    "image_ids": rf"{_SHIFT}|number|file_name|stem|(?:index|rank)[01]",
+    "boxes": _BOXES.pattern,
+    "category_ids": rf"{_SHIFT}|number|name|index[01]|coco91|matched|[^:,]+:-?\d{{1,18}}(?:,[^:,]+:-?\d{{1,18}})*",
+    "scores": "percent|logits|inverted",
+    "duplicates": "drop",
+}
 _NOT_IN_COCO = frozenset({12, 26, 29, 30, 45, 66, 68, 69, 71, 83, 91})
 """The numbers up to 91 that no class of COCO 2017 has."""
 
@@ -68,13 +79,8 @@ class Columns:
 
     def take(self, rows: Int64s) -> Columns:
         """Return some rows."""
-        places = rows.tolist()
-        return Columns(
-            [self.images[row] for row in places],
-            [self.classes[row] for row in places],
-            self.boxes[rows],
-            self.scores[rows],
-        )
+        images, classes = ([of[row] for row in rows.tolist()] for of in (self.images, self.classes))
+        return Columns(images, classes, self.boxes[rows], self.scores[rows])
 
 
 @dataclass(frozen=True)
@@ -109,21 +115,38 @@ class Objects:
     @cached_property
     def place(self) -> dict[Id, int]:
         """The position of each image id."""
-        return _first(self.images)
+        return {one: place for place, one in reversed([*enumerate(self.images)])}
 
     @cached_property
-    def category_place(self) -> dict[Id, int]:
+    def category_place(self) -> dict[Id | None, int]:
         """The position of each category id."""
-        return _first(self.categories)
+        return {one: place for place, one in reversed([*enumerate(self.categories)])}
 
     @cached_property
     def count(self) -> Int64s:
         """Objects of each image, shape (n,)."""
         return np.bincount(self.image, minlength=len(self.images)).astype(np.int64)
 
+    @cached_property
+    def truth(self) -> GroundTruth:
+        """The same as matching takes it: images go by position, no object is difficult or crowd."""
+        none = np.zeros(len(self.image), bool)
+        return GroundTruth(
+            image_numbers=np.arange(len(self.images)),
+            classes=tuple(self.names),
+            class_numbers=(None,) * len(self.names),
+            image=self.image.astype(np.int32),
+            label=self.category.astype(np.int32),
+            boxes=self.boxes,
+            crowd=none,
+            difficult=none,
+            areas=np.zeros(len(self.image)),
+            sizes=np.nan_to_num(self.sizes).clip(0, 2**31 - 1).astype(np.int32),
+        )
 
-def _first(keys: Sequence[Any]) -> dict[Any, int]:
-    return {key: place for place, key in reversed([*enumerate(keys)])}
+    def places(self, images: Sequence[Id]) -> Int64s:
+        """Return the position of each image; -1 where the truth lacks it."""
+        return np.array([self.place.get(one, -1) for one in images], np.int64)
 
 
 def parse(mends: Sequence[str]) -> dict[str, str]:
@@ -137,7 +160,7 @@ def parse(mends: Sequence[str]) -> dict[str, str]:
     found: dict[str, str] = {}
     for text in mends:
         key, _, value = text.partition("=")
-        if key not in VALUES or not value or key in found or not _is_value(key, value):
+        if key not in VALUES or key in found or not re.fullmatch(_FORMS[key], value):
             raise UsageError(
                 "A mend is given twice" if key in found else "There is no such mend",
                 where=f"--mend {text}"[:200],
@@ -147,80 +170,51 @@ def parse(mends: Sequence[str]) -> dict[str, str]:
     return {key: found[key] for key in VALUES if key in found}
 
 
-def _is_value(key: str, value: str) -> bool:
-    if key == "boxes":
-        return is_form(value)
-    if key in ("image_ids", "category_ids"):
-        words = VALUES[key].replace("(", " ").replace(",", " ").split()
-        named = value in {
-            "number",
-            "index0",
-            "index1",
-            "file_name",
-            "stem",
-            "rank0",
-            "rank1",
-            "name",
-            "coco91",
-            "matched",
-        }
-        return (named and value in words) or bool(_SHIFT.match(value)) or (key[0] == "c" and bool(_PAIRS.match(value)))
-    return value in VALUES[key].split(", ")
-
-
 def is_form(value: str) -> bool:
     """Return whether a text is a form of boxes, ``LAYOUT`` or ``LAYOUT:UNIT``."""
-    layout, _, unit = value.partition(":")
-    return layout in LAYOUTS and (not unit or bool(_UNIT.match(unit)))
+    return _BOXES.fullmatch(value) is not None
 
 
 def image_map(value: str, truth: Objects) -> Mapped:
     """Return what an image id becomes under a mend."""
     if value in ("file_name", "stem"):
-        names = list(truth.files) if value == "file_name" else [PurePosixPath(one).stem for one in truth.files]
-        return _unique(names, truth.images).get
-    return _number_map(value, truth.images, {"rank": sorted(truth.images, key=lambda one: (isinstance(one, str), one))})
+        names = truth.files if value == "file_name" else [PurePosixPath(one).stem for one in truth.files]
+        return unique(names, truth.images).get
+    is_ranked = value.startswith("rank")
+    ids = sorted(truth.images, key=lambda one: (isinstance(one, str), one)) if is_ranked else truth.images
+    return _number_map(value, ids)
 
 
 def category_map(value: str, truth: Objects) -> Mapped:
     """Return what a category id, or name, becomes under a mend other than ``matched``."""
     if value == "name":
-        return _unique(list(truth.names), truth.categories).get
+        return unique(truth.names, truth.categories).get
     if value == "coco91":
         numbers = [number for number in range(1, 91) if number not in _NOT_IN_COCO]
         return dict(zip(numbers, truth.categories, strict=False)).get
     if ":" in value:
         pairs = (one.split(":") for one in value.split(","))
-        return {_number(old) if _number(old) is not None else old: int(new) for old, new in pairs}.get
-    return _number_map(value, truth.categories, {})
+        return {old if (number := _number(old)) is None else number: int(new) for old, new in pairs}.get
+    return _number_map(value, truth.categories)
 
 
-def _unique(names: Sequence[str], ids: Sequence[Id]) -> dict[Any, Id]:
-    found = dict(zip(names, ids, strict=True))
-    if len(found) == len(names):
-        return found
-    twice = {name for name in found if names.count(name) > 1} if len(names) < 10_000 else _repeated(names)
-    return {name: one for name, one in found.items() if name not in twice}
+def unique(names: Sequence[str], ids: Sequence[Id]) -> dict[Any, Id]:
+    """Return the id of each name that one id alone has."""
+    counts = Counter(names)
+    return {name: one for name, one in zip(names, ids, strict=True) if counts[name] == 1}
 
 
-def _repeated(names: Sequence[str]) -> set[str]:
-    seen: set[str] = set()
-    return {name for name in names if name in seen or seen.add(name)}  # type: ignore[func-returns-value]
-
-
-def _number_map(value: str, ids: Sequence[Id], orders: Mapping[str, Sequence[Id]]) -> Mapped:
-    if value == "number":
-        return _number
-    if value[0] in "+-":
-        shift = int(value)
-        return lambda one: None if (number := _number(one)) is None else number + shift
-    order, first = orders.get(value[:-1], ids), int(value[-1])
-
-    def at(one: Any) -> Id | None:
+def _number_map(value: str, ids: Sequence[Id]) -> Mapped:
+    def known(one: Any) -> Id | None:
         number = _number(one)
-        return order[number - first] if number is not None and 0 <= number - first < len(order) else None
+        if number is None or value == "number":
+            return number
+        if value[0] in "+-":
+            return number + int(value)
+        place = number - int(value[-1])
+        return ids[place] if 0 <= place < len(ids) else None
 
-    return at
+    return known
 
 
 def _number(one: Any) -> int | None:
@@ -240,24 +234,22 @@ def boxes_in_pixels(boxes: Floats, value: str, sizes: Floats) -> Floats:
     sizes : ndarray of float64, shape (n, 2)
         Width and height of each box's image; used by units of the image's size alone.
     """
-    layout, _, unit = value.partition(":")
-    first, second, third, fourth = boxes.T
-    if layout in ("yxhw", "yxyx", "cycxhw"):
-        first, second, third, fourth = second, first, fourth, third
+    if (said := _BOXES.fullmatch(value)) is None:
+        raise ValueError(value)
+    layout = said["layout"]
+    if LAYOUTS.index(layout) >= 3:
+        boxes = boxes[:, [1, 0, 3, 2]]
+    corner, size = boxes[:, :2], boxes[:, 2:]
     if layout in ("xyxy", "yxyx"):
-        third, fourth = third - first, fourth - second
-    elif layout in ("cxcywh", "cycxhw"):
-        first, second = first - third / 2, second - fourth / 2
-    found = np.stack([first, second, third, fourth], axis=1)
-    said = _UNIT.match(unit) if unit else None
-    if said is None:
-        return found
+        size = size - corner
+    elif layout[0] == "c":
+        corner = corner - size / 2
+    found: Floats = np.concatenate([corner, size], axis=1)
     if said["top"]:
         return found * np.tile(sizes, 2) / float(said["top"])
     if said["factor"]:
-        above, _, below = said["factor"].partition("/")
-        return found * float(above) / float(below or 1)
-    return found + np.array([int(said["x"]), int(said["y"]), 0, 0], np.float64)
+        return found * float(said["factor"]) / float(said["part"] or 1)
+    return found + np.array([int(said["x"]), int(said["y"]), 0, 0], np.float64) if said["x"] else found
 
 
 def apply_mends(columns: Columns, mends: Mapping[str, str], truth: Objects) -> tuple[Columns, Int64s]:
@@ -270,7 +262,9 @@ def apply_mends(columns: Columns, mends: Mapping[str, str], truth: Objects) -> t
         if key == "image_ids":
             columns = replace(columns, images=_mapped(columns.images, image_map(value, truth)))
         elif key == "boxes":
-            columns = replace(columns, boxes=boxes_in_pixels(columns.boxes, value, sizes_of(columns, truth)))
+            # Of an image that is not there 1, 1.
+            sizes = np.concatenate([truth.sizes, [[1, 1]]])[truth.places(columns.images)]
+            columns = replace(columns, boxes=boxes_in_pixels(columns.boxes, value, sizes))
         elif key == "category_ids":
             known = matched_classes(columns, truth).get if value == "matched" else category_map(value, truth)
             columns = replace(columns, classes=_mapped(columns.classes, known))
@@ -307,15 +301,6 @@ def _mapped(ids: Sequence[Any], known: Mapped) -> list[Any]:
     return [one if table[one] is None else table[one] for one in ids]
 
 
-def sizes_of(columns: Columns, truth: Objects) -> Floats:
-    """Return width and height of the image of each detection, shape (n, 2); of an image that is not there 1, 1."""
-    places = np.array([truth.place.get(one, -1) for one in columns.images], np.int64)
-    sizes = np.ones((len(columns), 2))
-    known = places >= 0
-    sizes[known] = truth.sizes[places[known]]
-    return sizes
-
-
 def _scores(scores: Floats, value: str) -> Floats:
     if value == "percent":
         return scores / 100
@@ -326,11 +311,10 @@ def _scores(scores: Floats, value: str) -> Floats:
 
 def first_of_each(columns: Columns) -> Int64s:
     """Return the rows that repeat no earlier one in image, class, box and score, ascending."""
-    boxes, scores = columns.boxes.tolist(), columns.scores.tolist()
-    keys: dict[Hashable, int] = {}
-    for row, (image, number, box, score) in enumerate(zip(columns.images, columns.classes, boxes, scores, strict=True)):
-        keys.setdefault((image, number, *map(str, box), str(score)), row)
-    return np.array([*keys.values()], np.int64)
+    import pandas as pd
+
+    named: dict[str, Any] = {"image": columns.images, "label": columns.classes, "score": columns.scores}
+    return np.flatnonzero(~pd.DataFrame(named | dict(zip("xywh", columns.boxes.T, strict=True))).duplicated())
 
 
 def best_overlaps(boxes: Floats, places: Int64s, truth: Objects) -> tuple[Floats, Int64s]:
@@ -339,30 +323,19 @@ def best_overlaps(boxes: Floats, places: Int64s, truth: Objects) -> tuple[Floats
     Parameters
     ----------
     boxes : ndarray of float64, shape (n, 4)
-        ``x, y, w, h`` in pixels.
+        ``x, y, w, h`` in pixels; such that are no boxes overlap nothing.
     places : ndarray of int64, shape (n,)
         Position of the image of each box; -1 where the truth lacks it.
     """
     best, partner = np.zeros(len(boxes)), np.full(len(boxes), -1, np.int64)
-    counts = np.where(places >= 0, truth.count[places], 0)
-    rows = np.repeat(np.arange(len(boxes)), counts)
-    if not len(rows):
-        return best, partner
-    begins = np.concatenate([[0], np.cumsum(truth.count)[:-1]])
-    within = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
-    objects = begins[places[rows]] + within
-    with np.errstate(invalid="ignore", over="ignore"):
-        low = np.maximum(boxes[rows, :2], truth.boxes[objects, :2])
-        high = np.minimum(boxes[rows, :2] + boxes[rows, 2:], truth.boxes[objects, :2] + truth.boxes[objects, 2:])
-        shared = np.prod(np.maximum(high - low, 0), axis=1)
-        sides = np.maximum(boxes[rows, 2:], 0)
-        union = sides.prod(axis=1) + truth.boxes[objects, 2:].prod(axis=1) - shared
-        iou = np.nan_to_num(np.where(union > 0, shared / np.where(union > 0, union, 1), 0))
-    order = np.lexsort((-objects, iou, rows))
-    last = np.flatnonzero(np.diff(rows[order], append=-1))
-    top = order[last]
-    touching = top[iou[top] > 0]
-    best[rows[touching]], partner[rows[touching]] = iou[touching], objects[touching]
+    rows = np.flatnonzero(
+        (places >= 0) & (np.abs(boxes) <= MAX_COORDINATE).all(axis=1) & (boxes[:, 2:] > 0).all(axis=1)
+    )
+    label = np.zeros(len(rows), np.int32)
+    found = Detections(places[rows].astype(np.int32), label, boxes[rows], np.zeros(len(rows)))
+    with np.errstate(over="ignore", invalid="ignore"):  # Nobody has checked the truth.
+        position, iou = best_overlap(truth.truth, found, same_class=False)
+    best[rows], partner[rows] = iou, np.where(iou > 0, position, -1)
     return best, partner
 
 
@@ -372,18 +345,14 @@ def matched_classes(columns: Columns, truth: Objects) -> dict[Id | None, Id]:
     The class is that of most of these objects, at least three and six of ten; ids of which that is not so are left
     out, and so are ids of which two would become one class.
     """
-    places = np.array([truth.place.get(one, -1) for one in columns.images], np.int64)
-    best, partner = best_overlaps(columns.boxes, places, truth)
-    votes: dict[Id | None, dict[int, int]] = {}
-    for row, place in zip(
-        np.flatnonzero(best >= 0.5).tolist(), truth.category[partner[best >= 0.5]].tolist(), strict=True
-    ):
-        tally = votes.setdefault(columns.classes[row], {})
-        tally[place] = tally.get(place, 0) + 1
+    best, partner = best_overlaps(columns.boxes, truth.places(columns.images), truth)
+    votes: defaultdict[Id | None, Counter[int]] = defaultdict(Counter)
+    for row in np.flatnonzero(best >= 0.5).tolist():
+        votes[columns.classes[row]][int(truth.category[partner[row]])] += 1
     found: dict[Id | None, Id] = {}
     for number, tally in votes.items():
-        place, most = max(tally.items(), key=lambda item: (item[1], -item[0]))
-        if most >= 3 and most >= 0.6 * sum(tally.values()):
+        place, most = min(tally.items(), key=lambda item: (-item[1], item[0]))
+        if most >= max(3, 0.6 * tally.total()):
             found[number] = truth.categories[place]
-    wanted = [*found.values()]
-    return {number: one for number, one in found.items() if wanted.count(one) == 1}
+    wanted = Counter(found.values())
+    return {number: one for number, one in found.items() if wanted[one] == 1}

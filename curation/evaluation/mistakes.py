@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -21,6 +21,7 @@ from curation.evaluation.mends import (
     UNITS,
     Columns,
     Id,
+    Mapped,
     Objects,
     apply_mends,
     best_overlaps,
@@ -95,33 +96,28 @@ def explain(columns: Columns, truth: Objects) -> tuple[list[Finding], dict[str, 
     some = columns.take(_sample(columns))
     for test in (_geometry, _classes, _scored, _repeated, _thin):
         held = columns if test in (_repeated, _thin) else some
-        for one in test(apply_mends(held, mends, truth)[0], truth):
-            findings.append(one)
-            if one.mend:
-                key, _, value = one.mend.partition("=")
-                mends[key] = value
+        found = [*test(apply_mends(held, mends, truth)[0], truth)]
+        findings += found
+        mends |= dict(one.mend.split("=", 1) for one in found if one.mend)
     best, _ = _overlaps(apply_mends(some, mends, truth)[0], truth)
     return findings, counts | {"looked_at": len(some), "on_objects": int((best >= 0.5).sum())}
 
 
-def _places(images: Sequence[Id], truth: Objects) -> Int64s:
-    return np.array([truth.place.get(one, -1) for one in images], np.int64)
-
-
 def _sample(columns: Columns) -> Int64s:
     """Return rows to look at, ascending: of an image those with the best and the worst scores, of many every k-th."""
-    table = {one: number for number, one in enumerate(dict.fromkeys(columns.images))}
-    image = np.array([table[one] for one in columns.images], np.int64)
-    rows = np.lexsort((np.arange(len(image)), columns.scores, image))
-    counts = np.bincount(image)
-    rank = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
-    rows = rows[(rank < _OF_IMAGE) | (rank >= np.repeat(counts, counts) - _OF_IMAGE)]
-    step = math.ceil(len(rows) / _ROWS)
-    return np.sort(rows if step < 2 else rows[image[rows] % step == 0])
+    import pandas as pd
+
+    image: Int64s = pd.factorize(np.array(columns.images, object))[0]
+    frame = pd.DataFrame({"image": image, "score": columns.scores}).sort_values("score", kind="stable")
+    of_image = frame.groupby("image", sort=False)
+    ends = np.minimum(of_image.cumcount(), of_image.cumcount(ascending=False)) < _OF_IMAGE
+    kept = np.sort(frame.index[ends].to_numpy(np.int64))
+    rows: Int64s = kept[image[kept] % max(1, math.ceil(len(kept) / _ROWS)) == 0]
+    return rows
 
 
 def _overlaps(columns: Columns, truth: Objects) -> tuple[Floats, Int64s]:
-    return best_overlaps(columns.boxes, _places(columns.images, truth), truth)
+    return best_overlaps(columns.boxes, truth.places(columns.images), truth)
 
 
 def _multiplies(now: int, then: int, n: int, *, low: float = 0.0) -> bool:
@@ -135,64 +131,61 @@ def _multiplies(now: int, then: int, n: int, *, low: float = 0.0) -> bool:
 
 def _geometry(columns: Columns, truth: Objects) -> Iterator[Finding]:
     """Find image ids and boxes of another convention; each is only sound together with the other."""
-    names = image_mends(columns, truth)
-    readings: list[_Reading] = []
-    for name in names:
-        readings += _readings(columns if not name else _with_ids(columns, name, truth), truth, name)
+    names = image_mends([*dict.fromkeys(columns.images)], truth)
+    by_ids = {name: _placed(_with_ids(columns, name, truth), truth) for name in names}
+    usual = [f"{layout}:{unit}".rstrip(":") for unit in UNITS for layout in LAYOUTS]
+    readings = [_reading(*one, truth, name, form) for name, one in by_ids.items() for form in usual]
     now = readings[0]
     best = max(readings, key=lambda one: one.hits)
     if not _multiplies(now.hits, best.hits, best.looked_at):
-        for name in names:
-            fitted = _fitted(columns if not name else _with_ids(columns, name, truth), truth, name)
-            readings += [one for one in fitted if one.hits > best.hits]
+        fitted = [_reading(*one, truth, name, form) for name, one in by_ids.items() for form in _fitted(*one, truth)]
+        readings += [one for one in fitted if one.hits > best.hits]
         best = max(readings, key=lambda one: one.hits)
     # Of readings that are as good, the plainest.
     best = next(one for one in readings if one.hits >= 0.95 * best.hits)
-    is_fitted = best.boxes.partition(":")[2] not in UNITS
-    holds = _multiplies(now.hits, best.hits, best.looked_at, low=0.1 if is_fitted else 0.0)
-    if holds and best is not now and _fits_own_images(columns, truth, best):
-        if best.ids:
-            alone = next(one for one in readings if one.ids == best.ids and one.boxes == "xywh")
-            yield _ids_finding(columns, truth, best.ids, now, best if best.boxes == "xywh" else alone)
-        if best.boxes != "xywh":
-            before = next(one for one in readings if one.ids == best.ids and one.boxes == "xywh")
-            yield _boxes_finding(best, before)
+    holds = _multiplies(now.hits, best.hits, best.looked_at, low=0.0 if best.boxes in usual else 0.1)
+    if not holds or best is now or not _fits_own_images(*by_ids[best.ids], truth, best):
+        yield from _strays(columns, truth, names)
         return
-    yield from _strays(columns, truth, names)
+    # With the boxes as they are.
+    before = next(one for one in readings if one.ids == best.ids and one.boxes == "xywh")
+    if best.ids and before.hits:
+        shares = (one.hits / len(columns) for one in (now, before))
+        yield _ids_finding(best.ids, "detections on an object of their image (IoU >= 0.5)", *shares)
+    elif best.ids:
+        yield _strange_ids(columns, truth, best.ids)
+    if best.boxes != "xywh":
+        layout, _, unit = best.boxes.partition(":")
+        said = {"": "pixels", "0": f"parts of the image's size ({unit})", "x": f"pixels of another scale ({unit})"}
+        kind = said.get(unit[:1], f"pixels off by {unit}")
+        what = f"Boxes are {_BOXES[layout]} in {kind}; expected x, y, width, height in pixels"
+        evidence = "detections on an object (IoU >= 0.5)"
+        yield Finding(what, evidence, before.share, best.share, f"boxes={best.boxes}")
 
 
 def _with_ids(columns: Columns, name: str, truth: Objects) -> Columns:
     return apply_mends(columns, {"image_ids": name} if name else {}, truth)[0]
 
 
-def _readings(columns: Columns, truth: Objects, ids: str) -> list[_Reading]:
-    places = _places(columns.images, truth)
-    boxes, places = columns.boxes[places >= 0], places[places >= 0]
-    found = []
-    for unit in UNITS:
-        for layout in LAYOUTS:
-            value = f"{layout}:{unit}" if unit else layout
-            found.append(_reading(boxes, places, truth, ids, value))
-    return found
+def _placed(columns: Columns, truth: Objects) -> tuple[Floats, Int64s]:
+    """Return the boxes on images of the truth, and the positions of these images."""
+    places = truth.places(columns.images)
+    return columns.boxes[places >= 0], places[places >= 0]
 
 
-def _reading(boxes: Floats, places: Int64s, truth: Objects, ids: str, value: str) -> _Reading:
-    known = truth.sizes[places] if len(places) else np.zeros((0, 2))
-    best, _ = best_overlaps(boxes_in_pixels(boxes, value, known), places, truth)
-    return _Reading(ids, value, int((best >= 0.5).sum()), len(places))
+def _reading(boxes: Floats, places: Int64s, truth: Objects, ids: str, form: str) -> _Reading:
+    best, _ = best_overlaps(boxes_in_pixels(boxes, form, truth.sizes[places]), places, truth)
+    return _Reading(ids, form, int((best >= 0.5).sum()), len(places))
 
 
-def _fits_own_images(columns: Columns, truth: Objects, best: _Reading) -> bool:
+def _fits_own_images(given: Floats, own: Int64s, truth: Objects, best: _Reading) -> bool:
     """Return whether boxes under a mend lie on objects of their own images, and less on those of other ones."""
-    held = _with_ids(columns, best.ids, truth)
-    own = _places(held.images, truth)
-    rows, own = np.flatnonzero(own >= 0), own[own >= 0]
-    shown = np.flatnonzero(truth.count)
-    if len(shown) < 2:
+    there = np.flatnonzero(truth.count)
+    if len(there) < 2:
         return best.share >= 0.5 and best.hits >= _MANY
-    boxes = boxes_in_pixels(held.boxes[rows], best.boxes, truth.sizes[own])
+    boxes = boxes_in_pixels(given, best.boxes, truth.sizes[own])
     # Each image is exchanged with the next one that shows objects, its boxes scaled to that image's size.
-    other = shown[(np.searchsorted(shown, own, side="right")) % len(shown)]
+    other = there[np.searchsorted(there, own, side="right") % len(there)]
     scale = np.nan_to_num(truth.sizes[other] / truth.sizes[own], nan=1.0)
     by_chance, _ = best_overlaps(boxes * np.tile(scale, 2), other, truth)
     return best.hits >= 2 * int((by_chance >= 0.5).sum())
@@ -206,19 +199,6 @@ _BOXES = {
     "yxyx": "y1, x1, y2, x2",
     "cycxhw": "centre y, centre x, height, width",
 }
-
-
-def _boxes_finding(best: _Reading, now: _Reading) -> Finding:
-    layout, _, unit = best.boxes.partition(":")
-    said = {"": "pixels", "0": f"parts of the image's size ({unit})", "x": f"pixels of another scale ({unit})"}
-    kind = said.get(unit[:1], f"pixels off by {unit}")
-    return Finding(
-        f"Boxes are {_BOXES[layout]} in {kind}; expected x, y, width, height in pixels",
-        "detections on an object (IoU >= 0.5)",
-        now.share,
-        best.share,
-        f"boxes={best.boxes}",
-    )
 
 
 _NAMED_IDS = {
@@ -237,58 +217,53 @@ def ids_are(name: str) -> str:
     return _NAMED_IDS.get(name) or f"Image ids are off by {-int(name)}"
 
 
-def _ids_finding(columns: Columns, truth: Objects, name: str, now: _Reading | None, best: _Reading | None) -> Finding:
-    what = ids_are(name)
-    if now is None or best is None or not best.hits:
-        after = _with_ids(columns, name, truth)
-        shares = (_located(columns, truth), _located(after, truth))
-        return Finding(what, "detections on images of the truth", *shares, f"image_ids={name}")
-    shares = (now.hits / len(columns), best.hits / len(columns))
-    return Finding(what, "detections on an object of their image (IoU >= 0.5)", *shares, f"image_ids={name}")
+def _ids_finding(name: str, evidence: str, now: float, mended: float) -> Finding:
+    return Finding(ids_are(name), evidence, now, mended, f"image_ids={name}")
+
+
+def _strange_ids(columns: Columns, truth: Objects, name: str) -> Finding:
+    shares = (_located(one, truth) for one in (columns, _with_ids(columns, name, truth)))
+    return _ids_finding(name, "detections on images of the truth", *shares)
 
 
 def _located(columns: Columns, truth: Objects) -> float:
-    return float((_places(columns.images, truth) >= 0).mean())
+    return float((truth.places(columns.images) >= 0).mean())
 
 
 def _strays(columns: Columns, truth: Objects, names: Sequence[str]) -> Iterator[Finding]:
     """Find ids that the truth lacks, where no boxes bear a mend out: by all ids at once, or not at all."""
-    now = _located(columns, truth)
-    if now >= 0.99:
+    if (now := _located(columns, truth)) >= 0.5:
         return
+    numbers = [one for one in truth.images if isinstance(one, int)]
+    is_sparse = len(numbers) > 1 and len(numbers) < 0.5 * (max(numbers) - min(numbers) + 1)
     for name in names[1:]:
-        after = _with_ids(columns, name, truth)
-        distinct = len(set(after.images))
-        numbers = [one for one in truth.images if isinstance(one, int)]
-        is_sparse = len(numbers) > 1 and len(numbers) < 0.5 * (max(numbers) - min(numbers) + 1)
-        sure = name in ("number", "file_name", "stem") or (name[0] in "+-" and is_sparse and distinct >= 5)
-        if sure and now < 0.5 and _located(after, truth) >= 0.99:
-            yield _ids_finding(columns, truth, name, None, None)
+        found = _strange_ids(columns, truth, name)
+        is_sure = name[0] in "+-" and is_sparse and len(set(columns.images)) >= 5
+        if found.mended is not None and found.mended >= 0.99 and (is_sure or name in ("number", "file_name", "stem")):
+            yield found
             return
-    if now < 0.5:
-        shown = sorted({str(one) for one in columns.images if one not in truth.place})[:3]
-        yield Finding(
-            f"Detections are of other images than the truth: of another split? ({', '.join(shown)[:80]}, …)",
-            "detections on images of the truth",
-            now,
-            command="score them on the truth of the images that the detector was given",
-        )
+    strange = sorted({str(one) for one in columns.images if one not in truth.place})[:3]
+    yield Finding(
+        f"Detections are of other images than the truth: of another split? ({', '.join(strange)[:80]}, …)",
+        "detections on images of the truth",
+        now,
+        command="score them on the truth of the images that the detector was given",
+    )
 
 
-def image_mends(columns: Columns, truth: Objects) -> list[str]:
-    """Return mends of image ids under which nearly all are in the truth; first none, ``""``."""
-    ids = [*dict.fromkeys(columns.images)]
+def image_mends(ids: Sequence[Id], truth: Objects) -> list[str]:
+    """Return mends of image ids, of which none repeats, under which nearly all are in the truth; first none, ``""``."""
     numbers = np.array([one for one in ids if isinstance(one, int)], np.int64)
     there = np.array(sorted(one for one in truth.images if isinstance(one, int)), np.int64)
-    names = ["number", "file_name", "stem"] if len(numbers) < len(ids) else []
-    if len(numbers) == len(ids) and len(there):
-        some = numbers[:: max(1, len(numbers) // 50)][:50]
-        shifts, counts = np.unique(there[None, :] - some[:, None], return_counts=True)
-        likely = shifts[np.argsort(-counts, kind="stable")[:3]].tolist()
-        likely += [int(there[0] - numbers.min()), int(there[-1] - numbers.max()), 1, -1]
-        names += [f"{shift:+d}" for shift in dict.fromkeys(likely) if shift]
+    names = ["number", "file_name", "stem"]
     if len(numbers) == len(ids):
-        names += ["index0", "index1", "rank0", "rank1"]
+        names = ["index0", "index1", "rank0", "rank1"]
+        if len(there):
+            some = numbers[:: max(1, len(numbers) // 50)][:50]
+            shifts, counts = np.unique(there[None, :] - some[:, None], return_counts=True)
+            likely = shifts[np.argsort(-counts, kind="stable")[:3]].tolist()
+            likely += [int(there[0] - numbers.min()), int(there[-1] - numbers.max()), 1, -1]
+            names = [f"{shift:+d}" for shift in dict.fromkeys(likely) if shift] + names
 
     def fits(name: str) -> bool:
         known = image_map(name, truth)
@@ -297,29 +272,24 @@ def image_mends(columns: Columns, truth: Objects) -> list[str]:
     return ["", *(name for name in names if fits(name))]
 
 
-def _fitted(columns: Columns, truth: Objects, ids: str) -> Iterator[_Reading]:
-    """Return readings of boxes by a factor, a network's input size, or an offset that pairs of boxes vote for."""
-    places = _places(columns.images, truth)
-    given, places = columns.boxes[places >= 0], places[places >= 0]
-    for layout in LAYOUTS[:3]:
-        boxes = boxes_in_pixels(given, layout, np.ones((len(given), 2)))
-        for unit in _votes(boxes, places, truth):
-            yield _reading(given, places, truth, ids, f"{layout}:{unit}")
+def _fitted(boxes: Floats, places: Int64s, truth: Objects) -> Iterator[str]:
+    """Return forms of boxes by a factor, a network's input size, or an offset that pairs of boxes vote for."""
+    import pandas as pd
+
+    kept = places[np.cumsum(truth.count[places]) <= 20 * _ROWS]
+    rows, objects = (pd.DataFrame({"image": of, "row": range(len(of))}) for of in (kept, truth.image))
+    pairs = rows.merge(objects, on="image", suffixes=("", "_of_object"))
+    given, wanted, sizes = boxes[pairs["row"]], truth.boxes[pairs["row_of_object"]], truth.sizes[pairs["image"]]
+    for layout in LAYOUTS[:3] if len(pairs) else ():
+        found = boxes_in_pixels(given, layout, sizes)
+        for unit in _votes(found, wanted, sizes):
+            yield f"{layout}:{unit}"
 
 
-def _votes(boxes: Floats, places: Int64s, truth: Objects) -> Iterator[str]:
-    if not len(places):
-        return
-    counts = truth.count[places]
-    keep = np.cumsum(counts) <= 20 * _ROWS
-    boxes, places, counts = boxes[keep], places[keep], counts[keep]
-    rows = np.repeat(np.arange(len(places)), counts)
-    begins = np.concatenate([[0], np.cumsum(truth.count)[:-1]])
-    objects = begins[places[rows]] + np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
+def _votes(found: Floats, wanted: Floats, sizes: Floats) -> Iterator[str]:
     with np.errstate(divide="ignore", invalid="ignore"):
-        found, wanted = boxes[rows], truth.boxes[objects]
         usable = (found[:, 2:] > 0).all(axis=1) & (wanted[:, 2:] > 0).all(axis=1)
-        found, wanted, sizes = found[usable], wanted[usable], truth.sizes[places[rows]][usable]
+        found, wanted, sizes = found[usable], wanted[usable], sizes[usable]
         yield from _factor(found, wanted, "x{}")
         relative = wanted / np.tile(sizes, 2)
         known = np.isfinite(relative).all(axis=1)
@@ -359,42 +329,33 @@ def _classes(columns: Columns, truth: Objects) -> Iterator[Finding]:
     """Find category ids of another numbering, by the classes of the objects that boxes lie on."""
     best, partner = _overlaps(columns, truth)
     on = np.flatnonzero(best >= 0.5)
-    wanted = truth.category[partner[on]]
-    ids = [columns.classes[row] for row in on.tolist()]
+    wanted = truth.category[partner[on]].tolist()
+    votes = Counter(zip([columns.classes[row] for row in on.tolist()], wanted, strict=True))
+    used, n = [*dict.fromkeys(columns.classes)], len(on)
 
-    def right(known: Mapping[Any, Any]) -> int:
-        return sum(
-            truth.category_place.get(known[one], -1) == want for one, want in zip(ids, wanted.tolist(), strict=True)
-        )
+    def right(known: Mapped) -> int:
+        return sum(count for (one, want), count in votes.items() if truth.category_place.get(known(one), -1) == want)
 
-    used = [*dict.fromkeys(columns.classes)]
-    now = right({one: one for one in used})
-    found: list[tuple[int, str]] = []
-    for name in _category_mends(used, truth):
-        known = category_map(name, truth)
-        found.append((right({one: known(one) for one in used}), name))
-    n = len(ids)
-    best_of = max(found, default=(0, ""))
-    named = next((name for count, name in found if count >= 0.95 * best_of[0]), "")
-    lacking = [one for one in used if one not in truth.category_place]
-    moved = _moved(columns, truth, ids, wanted)
-    learnt = right({one: moved.get(one, one) for one in used}) if moved else now
-    is_mended = _multiplies(now, best_of[0], n, low=0.2) or (bool(lacking) and best_of[0] > 1.2 * now + _FEW)
-    if named and is_mended and best_of[0] >= 0.9 * learnt:
-        what = _NUMBERINGS.get(named, f"Category ids are off by {-int(named)}" if named[0] in "+-" else "")
-        yield _classes_finding(what, now / n, best_of[0] / n, named)
+    now = right(lambda one: one)
+    found = {name: right(category_map(name, truth)) for name in _category_mends(used, truth)}
+    most = max(found.values(), default=0)
+    named = next((name for name, count in found.items() if count >= 0.95 * most), "")
+    moved = _moved(columns, truth, votes)
+    learnt = right(lambda one: moved.get(one, one))
+    is_lacking = any(one not in truth.category_place for one in used)
+    is_mended = _multiplies(now, most, n, low=0.2) or (is_lacking and most > 1.2 * now + _FEW)
+    evidence = "detections on objects whose class is right"
+    if named and is_mended and most >= 0.9 * learnt:
+        what = _NUMBERINGS.get(named) or f"Category ids are off by {-int(named)}"
+        yield Finding(what, evidence, now / n, most / n, f"category_ids={named}")
     elif len(used) == 1 and len(truth.categories) > 1:
-        if n >= _MANY and now <= 0.7 * n and len(np.unique(wanted)) > 1:
-            yield Finding(
-                f"All detections are of one class, {used[0]!s:.40}, on objects of {len(np.unique(wanted))} classes",
-                "detections on objects whose class is right",
-                now / n,
-                command="write each detection's own category_id",
-            )
+        if n >= _MANY and now <= 0.7 * n and len(set(wanted)) > 1:
+            what = f"All detections are of one class, {used[0]!s:.40}, on objects of {len(set(wanted))} classes"
+            yield Finding(what, evidence, now / n, command="write each detection's own category_id")
     elif learnt >= now + _MANY:
         pairs = ",".join(f"{old}:{new}" for old, new in sorted(moved.items(), key=lambda item: str(item[0])))
         what = f"{len(moved)} category ids stand for other classes: the numbering of another file"
-        yield _classes_finding(what, now / n, learnt / n, pairs if len(moved) <= 12 else "matched")
+        yield Finding(what, evidence, now / n, learnt / n, f"category_ids={pairs if len(moved) <= 12 else 'matched'}")
 
 
 _NUMBERINGS = {
@@ -404,11 +365,6 @@ _NUMBERINGS = {
     "name": "Category ids are names of classes",
     "number": "Category ids are texts of digits",
 }
-
-
-def _classes_finding(what: str, now: float, then: float, value: str) -> Finding:
-    evidence = "detections on objects whose class is right"
-    return Finding(what, evidence, now, then, f"category_ids={value}")
 
 
 def _category_mends(used: Sequence[Id | None], truth: Objects) -> list[str]:
@@ -425,25 +381,23 @@ def _category_mends(used: Sequence[Id | None], truth: Objects) -> list[str]:
     return names
 
 
-def _moved(columns: Columns, truth: Objects, ids: Sequence[Any], wanted: Int64s) -> dict[Id | None, Id]:
+def _moved(columns: Columns, truth: Objects, votes: Counter[Any]) -> dict[Id | None, Id]:
     """Return ids that stand for other classes: each lies on objects of another class, which lies on others too.
 
     Where one class is taken for another that does lie on its own objects, the detector is poor and the file sound.
     """
     learnt = matched_classes(columns, truth)
-    tallies = Counter(zip(ids, wanted.tolist(), strict=True))
     moved = {
         old: new
         for old, new in learnt.items()
         if old != new
-        and tallies[old, -1 if old is None else truth.category_place.get(old, -1)]
-        <= 0.1 * tallies[old, truth.category_place[new]]
+        and votes[old, truth.category_place.get(old, -1)] <= 0.1 * votes[old, truth.category_place[new]]
         and learnt.get(new) != new
     }
     # One id of a cycle may be too rare to tell: what is left over is its class.
     left = [one for one in dict.fromkeys(columns.classes) if one not in moved and one in moved.values()]
     free = [one for one in moved if one not in moved.values() and one in truth.category_place]
-    if len(left) == len(free) == 1:
+    if len(left) == len(free) == 1 and free[0] is not None:
         moved[left[0]] = free[0]
     is_strange = any(one not in truth.category_place for one in moved)
     return moved if len(moved) >= 2 or is_strange else {}
@@ -451,36 +405,36 @@ def _moved(columns: Columns, truth: Objects, ids: Sequence[Any], wanted: Int64s)
 
 def _scored(columns: Columns, truth: Objects) -> Iterator[Finding]:
     """Find scores that are missing, equal, in percent, logits, or low where a detection is right."""
-    scores = columns.scores
-    given = np.isfinite(scores)
-    share = float(given.mean())
+    given = np.flatnonzero(np.isfinite(columns.scores))
+    scores, share = columns.scores[given], len(given) / len(columns)
     free = "curation evaluate coco --variant score-free measures precision, recall and the range of AP"
     if share < 1:
         yield Finding("Scores are missing or no numbers", "detections with a score", share, command=free)
-        if not given.any():
-            return
-    if len(scores) >= _MANY and len(np.unique(scores[given])) == 1:
+    if not len(given):
+        return
+    if len(columns) >= _MANY and np.ptp(scores) == 0:
         yield Finding("All scores are equal: AP rests on the order of the file", "distinct scores", 0.0, command=free)
         return
-    within = float(((scores[given] >= 0) & (scores[given] <= 1)).mean())
-    evidence = "scores from 0 to 1"
-    unit = ""
-    if within < 1 and scores[given].min() >= 0 and scores[given].max() <= 100 and np.quantile(scores[given], 0.9) > 1:
-        unit = "percent"
-        yield Finding("Scores are in percent", evidence, within, 1.0, "scores=percent")
-    elif within < 1:
-        unit = "logits"
-        yield Finding("Scores are logits or margins", evidence, within, 1.0, "scores=logits")
-    rows = np.flatnonzero(given)
-    best, partner = _overlaps(columns.take(rows), truth)
-    named = np.array([truth.category_place.get(columns.classes[row], -1) for row in rows.tolist()], np.int64)  # type: ignore[arg-type]
+    within = float(((scores >= 0) & (scores <= 1)).mean())
+    if within < 1:
+        is_percent = scores.min() >= 0 and scores.max() <= 100 and np.quantile(scores, 0.9) > 1
+        what, mend = ("in percent", "percent") if is_percent else ("logits or margins", "logits")
+        yield Finding(f"Scores are {what}", "scores from 0 to 1", within, 1.0, f"scores={mend}")
+        return
+    best, partner = _overlaps(columns.take(given), truth)
+    named = np.array([truth.category_place.get(columns.classes[row], -1) for row in given.tolist()], np.int64)
     good: Bools = best >= 0.5
     with_class = good & (named == truth.category[partner]) if len(truth.category) else good
-    area, n = _area(scores[rows], with_class if with_class.sum() >= _MANY else good)
+    good = with_class if with_class.sum() >= _MANY else good
+    right, wrong = int(good.sum()), int((~good).sum())
+    if min(right, wrong) < _MANY:
+        return
+    # The share of pairs in which the right detection has the higher score; equal ones count half.
+    order = np.sort(scores)
+    ahead = (np.searchsorted(order, scores[good]) + np.searchsorted(order, scores[good], side="right") + 1).sum() / 2
+    area = float((ahead - right * (right + 1) / 2) / (right * wrong))
     # Ten standard deviations of the area of chance, and far below it.
-    if n and area < 0.3 and (0.5 - area) > 10 * math.sqrt((len(rows) + 1) / (12 * n * (len(rows) - n))):
-        if unit:
-            return
+    if area < 0.3 and (0.5 - area) > 10 * math.sqrt((len(given) + 1) / (12 * right * wrong)):
         yield Finding(
             "Scores are low where detections are right: a distance or a loss?",
             "pairs of a right and a wrong detection with the right one ahead",
@@ -488,16 +442,6 @@ def _scored(columns: Columns, truth: Objects) -> Iterator[Finding]:
             1 - area,
             "scores=inverted",
         )
-
-
-def _area(scores: Floats, good: Bools) -> tuple[float, int]:
-    """Return the share of pairs in which the right detection has the higher score, and how many are right."""
-    n = int(good.sum())
-    if n < _MANY or len(good) - n < _MANY:
-        return 0.5, 0
-    order = np.sort(scores)
-    ranks = (np.searchsorted(order, scores) + np.searchsorted(order, scores, side="right") + 1) / 2
-    return float((ranks[good].sum() - n * (n + 1) / 2) / (n * (len(good) - n))), n
 
 
 def _repeated(columns: Columns, truth: Objects) -> Iterator[Finding]:

@@ -534,6 +534,7 @@ def report_as(benchmark: str, *, more: tuple[Measure, ...] = (), algorithm: int 
         files=("measures", *(one.name for one in TABLES)),
         figures=("wilderness_impact_*", "unknown_recall_precision_*"),
         tidy=TABLES,
+        printed=("mAP_both", "mAP_prev", "mAP_cur", "UR", "AOSE_objects", "AOSE", "WI"),
     )
 
 

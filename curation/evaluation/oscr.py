@@ -184,33 +184,34 @@ def read_query(text: str) -> Fraction:
 
 def oscr(
     data: ClassScores, group: str, *, variant: Variant = "exact", queries: tuple[str, ...] = QUERIES
-) -> dict[str, Any]:
-    """Return CCR@FPR of one group with what belongs to it.
+) -> list[dict[str, Any]]:
+    """Return a row a query: CCR at a false positive rate, of one group, with what belongs to it.
 
     Returns
     -------
-    dict
-        ``n``; ``ccr_at_fpr`` by query; ``macro_ccr_at_fpr``, the mean over known classes of each class's own CCR at the
-        same threshold, and ``by_class``, these; ``points``, threshold and FPR of each query (the threshold is None
-        where every sample passes); ``sum_ccr``, the sum over the queries that are defined, with their number;
-        ``smallest_fpr`` above zero that any threshold reaches. Undefined is None, with a ``reason`` by query.
+    list of dict
+        ``fpr``, the query; ``CCR``; ``by_class``, each known class's own CCR at the same threshold, and ``macro_CCR``,
+        their mean; ``threshold`` (None where every sample passes) and ``reached_fpr``; ``undefined``, why there is no
+        CCR; ``smallest_fpr`` above zero that any threshold reaches.
     """
     margins = margins_of(data, group, with_background=variant == "table2")
     curve = oscr_curve(margins, variant)
-    places = {query: None if curve is None else point_at_fpr(curve, query) for query in queries}
-    rates = {query: None if curve is None else ccr_at_fpr(curve, query) for query in queries}
-    defined = [rate for rate in rates.values() if rate is not None]
-    by_class = {query: class_rates(data, curve, places[query]) for query in queries}
-    return {
-        "n": len(margins.other),
-        "ccr_at_fpr": rates,
-        "macro_ccr_at_fpr": {query: _mean(found) for query, found in by_class.items()},
-        "by_class": by_class,
-        "points": {query: _point(curve, place) for query, place in places.items()},
-        "sum_ccr": {"value": sum(defined) if defined else None, "of": len(defined)},
-        "smallest_fpr": _smallest_fpr(margins),
-        "reason": {query: _reason(margins, curve, group) for query, rate in rates.items() if rate is None},
-    }
+    smallest = float((margins.other == margins.other[-1]).mean()) if len(margins.other) else None
+    rows = []
+    for query in queries:
+        place = None if curve is None else point_at_fpr(curve, query)
+        by_class = class_rates(data, curve, place)
+        row = {"fpr": query, "by_class": by_class, "macro_CCR": _mean(by_class), "smallest_fpr": smallest}
+        row |= {"CCR": None, "threshold": None, "reached_fpr": None, "undefined": ""}
+        if curve is None or place is None:
+            missing = "the variant has no threshold" if curve is None else "no threshold of the variant reaches it"
+            row["undefined"] = _empty(margins, group) or missing
+        else:
+            row["CCR"] = float(curve.correct[place] / curve.n_known)
+            row["threshold"] = _finite(float(curve.thresholds[place]))
+            row["reached_fpr"] = float(curve.other[place] / curve.n_other)
+        rows.append(row)
+    return rows
 
 
 def class_rates(data: ClassScores, curve: OscrCurve | None, place: int | None) -> list[float | None]:
@@ -222,7 +223,11 @@ def class_rates(data: ClassScores, curve: OscrCurve | None, place: int | None) -
     """
     if curve is None or place is None:
         return [None] * len(data.classes)
-    return shares_by_class(data, passing(data, float(curve.thresholds[place]), curve.variant))
+    right, threshold = data.right, curve.thresholds[place]
+    if curve.variant == "table2" and data.background is not None:
+        right = right & (data.highest >= data.background)
+    above = data.highest >= threshold if curve.variant == "comparison" else data.highest > threshold
+    return shares_by_class(data, right & above)
 
 
 def shares_by_class(data: ClassScores, passed: Bools) -> list[float | None]:
@@ -230,15 +235,6 @@ def shares_by_class(data: ClassScores, passed: Bools) -> list[float | None]:
     counts = np.bincount(data.labels[data.known], minlength=len(data.classes))
     hits = np.bincount(data.labels[data.known & passed], minlength=len(data.classes))
     return [hit / n if n else None for hit, n in zip(hits.tolist(), counts.tolist(), strict=True)]
-
-
-def passing(data: ClassScores, threshold: float, variant: Variant) -> Bools:
-    """Return which samples are answered right above a threshold, by the comparison of the variant, shape (N,)."""
-    right = data.right
-    if variant == "table2" and data.background is not None:
-        right = right & (data.highest >= data.background)
-    above = data.highest >= threshold if variant == "comparison" else data.highest > threshold
-    return np.asarray(right & above)
 
 
 def auroc_of(data: ClassScores, group: str) -> dict[str, float | None]:
@@ -265,29 +261,11 @@ def _thresholds(margins: Margins, variant: Variant) -> Floats:
     return np.concatenate([[-np.inf], np.union1d(margins.correct, margins.other)])
 
 
-def _point(curve: OscrCurve | None, place: int | None) -> dict[str, float | None]:
-    if curve is None or place is None:
-        return {"threshold": None, "fpr": None}
-    threshold = float(curve.thresholds[place])
-    return {
-        "threshold": threshold if np.isfinite(threshold) else None,
-        "fpr": float(curve.other[place] / curve.n_other),
-    }
-
-
-def _smallest_fpr(margins: Margins) -> float | None:
-    """Return the share of the other samples that reach the highest score among them."""
-    if not len(margins.other):
-        return None
-    return float(np.count_nonzero(margins.other == margins.other[-1]) / len(margins.other))
-
-
-def _reason(margins: Margins, curve: OscrCurve | None, group: str) -> str:
+def _empty(margins: Margins, group: str) -> str:
+    """Return which samples there are none of; "" where there are both known ones and others."""
     if not margins.n_known:
         return "no sample of a known class"
-    if not len(margins.other):
-        return f"no {group} sample"
-    return "no threshold of the variant reaches it" if curve is not None else "the variant has no threshold"
+    return "" if len(margins.other) else f"no {group} sample"
 
 
 def _mean(values: list[float | None]) -> float | None:
@@ -327,13 +305,11 @@ def openset_accuracy(
         ``iosa`` with ``iosa_threshold``; ``oosa`` with ``oosa_threshold``; undefined is None, with ``reason``.
     """
     margins = margins_of(test, group)
-    chosen = None if validation is None else best_threshold(margins_of(validation, "negative"), rule)
     result: dict[str, Any] = dict.fromkeys(("iosa", "iosa_threshold", "oosa", "oosa_threshold"))
-    if not margins.n_known or not len(margins.other):
-        return result | {"reason": "no sample of a known class" if not margins.n_known else f"no {group} sample"}
-    best = best_threshold(margins, rule)
-    if best is not None:
-        result |= {"iosa": accuracy_at(margins, best, rule), "iosa_threshold": _finite(best)}
+    if (best := best_threshold(margins, rule)) is None:
+        return result | {"reason": _empty(margins, group)}
+    chosen = None if validation is None else best_threshold(margins_of(validation, "negative"), rule)
+    result |= {"iosa": accuracy_at(margins, best, rule), "iosa_threshold": _finite(best)}
     if chosen is None:
         missing = "no validation scores" if validation is None else "no known or no negative sample in validation"
         return result | {"reason": f"oosa: {missing}"}
@@ -344,10 +320,8 @@ def best_threshold(margins: Margins, rule: Rule = "strict") -> float | None:
     """Return the lowest of the thresholds with the highest OSA; None where a group is empty."""
     if not margins.n_known or not len(margins.other):
         return None
-    if rule == "strict":
-        thresholds = np.concatenate([[-np.inf], np.union1d(margins.correct, margins.other)])
-    else:
-        thresholds = np.union1d(margins.target, margins.other)
+    strict = rule == "strict"
+    thresholds = _thresholds(margins, "exact") if strict else np.union1d(margins.target, margins.other)
     return float(thresholds[np.argmax(_hits(margins, thresholds, rule))])
 
 
@@ -408,10 +382,10 @@ def oscr_figure(
     if not curves:
         raise EvaluationError("A curve needs known and other samples", where=str(stem))
     rows = [
-        (group, name, threshold, ccr, fpr)
+        (group, name, *point)
         for group, found in curves.items()
         for name, curve in found.items()
-        for threshold, ccr, fpr in _every_point(curve)
+        for point in np.column_stack([curve.thresholds, curve.ccr, curve.fpr])[::-1].tolist()
     ]
 
     def draw() -> Figure:
@@ -470,12 +444,6 @@ def score_histograms(classifiers: Mapping[str, ClassScores], stem: Path, *, note
 def curve_of(data: ClassScores, group: str, variant: Variant) -> OscrCurve | None:
     """Return the curve of a classifier on a variant; None where a group is empty or the variant holds no threshold."""
     return oscr_curve(margins_of(data, group, with_background=variant == "table2"), variant)
-
-
-def _every_point(curve: OscrCurve) -> list[list[float]]:
-    """Return threshold, CCR and FPR of every point by falling threshold."""
-    points: list[list[float]] = np.column_stack([curve.thresholds, curve.ccr, curve.fpr])[::-1].tolist()
-    return points
 
 
 def _drawn_points(curve: OscrCurve) -> Floats:

@@ -9,9 +9,9 @@ from typing import Any
 from curation.arguments import shown
 from curation.errors import EvaluationError
 from curation.evaluation.measures import percent
-from curation.evaluation.score_files import open_columns
 from curation.input_files import InputFile
 from curation.json_keys import decode_json
+from curation.sources.table import read_texts
 
 SUMMARY = ("AP", "AP50", "AP75", "APs", "APm", "APl", "AR1", "AR10", "AR100", "ARs", "ARm", "ARl")
 """Keys of COCO's twelve numbers, in its order."""
@@ -114,13 +114,7 @@ def _read(path: Path) -> tuple[Any, dict[str, Any]]:
         form: Any = dict[str, Any] | list[Any]
         title = "The numbers of another evaluator cannot be read"
         return decode_json(file.data, form, EvaluationError, title, where=str(path)), record
-    columns = open_columns(path, (".csv",))
-    numbers = [name for name in columns.names if name in NAMES or name in SUMMARY or name == _OF_CLASS]
-    texts = [name for name in columns.names if name == _CLASS]
-    read = columns.read(numbers, texts)
-    rest = {name: "" for name in columns.names if name not in read}
-    lists = [list(map(float, read[name])) if name in numbers else read[name] for name in read]
-    return [{**rest, **dict(zip(read, row, strict=True))} for row in zip(*lists, strict=True)], record
+    return read_texts(file, EvaluationError).to_dict("records"), record
 
 
 def _numbers(given: Any, where: str) -> tuple[dict[str, Any], dict[Any, Any], list[str]]:
@@ -179,11 +173,16 @@ def _share(value: Any, where: str, key: str) -> float | None:
     value = value.tolist() if hasattr(value, "tolist") else value
     # DataFrame.to_json() of one row.
     value = next(iter(value.values())) if isinstance(value, Mapping) and len(value) == 1 else value
-    if value is None or value == _UNDEFINED:
+    if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+    try:
+        # Cells of a table are texts.
+        share = float(value) if isinstance(value, int | float | str) and not isinstance(value, bool) else -2
+    except (ValueError, OverflowError):
+        share = -2
+    if share != _UNDEFINED and not 0 <= share <= 1:
         raise _no_numbers("A number of another evaluator is no share", f"{where}: {key[:_LARGEST_KEY]}", shown(value))
-    return float(value)
+    return None if share == _UNDEFINED else share
 
 
 def _no_numbers(what: str, where: str, found: str) -> EvaluationError:

@@ -391,12 +391,18 @@ class ImageOutcomes:
         self, classes: Sequence[str], positives: Int64s, unknown: Int64s, detections: Detections, outcome: Any
     ) -> None:
         self.classes, self.positives, self.unknown, n = classes, positives, unknown, len(detections)
+        self._detections = detections
         ordered = replace(detections, scores=np.empty(n))
         ordered.scores[np.lexsort((np.arange(n), detections.image, -detections.scores))] = -np.arange(n)
         self._curves: list[tuple[Callable[..., Any], tuple[str, ...], list[_Cuts]]] = []
         self._levels: _Levels | None = None
         if len(outcome) > 1:
             self._levels = _Levels([cuts for one in outcome for cuts in self._cuts(ordered, one)])
+            rows = np.lexsort((-ordered.scores, ordered.label, ordered.image))
+            cell = ordered.image[rows].astype(np.int64) * len(classes) + ordered.label[rows]
+            rank, times = np.empty(n, np.int64), (outcome == 1).sum(axis=0)
+            rank[rows] = np.arange(n) - np.searchsorted(cell, cell)
+            self._recalls = {f"AR{most}": np.where(rank < most, times, 0) for most in (1, 10, 100)}
         else:
             self._curves = [
                 (_average_precisions, ("AP11", "AP_area"), self._cuts(detections, outcome[0])),
@@ -411,8 +417,9 @@ class ImageOutcomes:
     def measures(self, weights: Int64s) -> dict[MeasureKey, float]:
         """Return measures in %, or numbers, of images that count `weights` times each; NaN where undefined.
 
-        Of ten IoUs the AP of 101 recalls, as COCO has them; else ``AP`` (``mAP_both``), area under a curve of a point a
-        detection, ``AP11`` and ``AP_area``, where equal scores are one point; and ``UR`` and ``AOSE``.
+        Of ten IoUs the AP of 101 recalls and the AR of 1, 10 and 100 detections, as COCO has them; else ``AP``
+        (``mAP_both``), area under a curve of a point a detection, ``AP11`` and ``AP_area``, where equal scores are one
+        point; and ``UR`` and ``AOSE``.
         """
         counts = (self.positives @ weights).tolist()
         hit, there, errors = (self.unknown @ weights).tolist()
@@ -426,6 +433,10 @@ class ImageOutcomes:
         if self._levels is not None:
             levels = 100 * self._levels.average_precisions(weights, np.array(counts))
             by_key = {f"AP{50 + 5 * level}": one for level, one in enumerate(levels)} | {"AP": levels.mean(axis=0)}
+            drawn, possible = weights[self._detections.image], len(levels) * np.maximum(counts, 1)
+            for key, times in self._recalls.items():
+                found_of_class = np.bincount(self._detections.label, drawn * times, len(counts))
+                by_key[key] = 100 * found_of_class / possible
         defined = np.array(counts, np.bool_)
         found = {
             ("", key if self._levels else _MEANS[key]): _ratio(one[defined].sum(), defined.sum())

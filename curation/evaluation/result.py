@@ -108,6 +108,8 @@ class Report:
         Further tables of each thing scored.
     places : tuple of str
         What tells the things scored apart in those tables, of `PLACES`.
+    printed : tuple of str
+        Keys of the ranked measures that a terminal shows unless all are asked for; by default every one.
     """
 
     protocol: str
@@ -119,6 +121,7 @@ class Report:
     figures: tuple[str, ...] = ()
     tidy: tuple[Tidy, ...] = ()
     places: tuple[str, ...] = ("task", "variant")
+    printed: tuple[str, ...] = ()
 
 
 class Result:
@@ -370,7 +373,8 @@ class Result:
 
     def lines(self, width: int | None = None, *, whole: bool = True) -> list[str]:
         """Return the tables for a terminal; unless `whole`, of a report without own tables the ranked measures."""
-        chosen = ranked(self.report.measures)
+        printed = self.report.printed
+        chosen = [one for one in ranked(self.report.measures) if not printed or one.key in printed]
         if whole or not chosen or self.report.tables is not None:
             return [line for table in self.tables if table.title for line in table.lines(width)]
         inputs = inputs_table(self.data)

@@ -16,6 +16,7 @@ from curation.evaluation.problem import ClassRoles, Detections, GroundTruth
 from curation.evaluation.truth import Part, TaskTruth
 from tests.evaluation.open_world_rows import of_measured
 from tests.evaluation.owod_reference import Case
+from tests.evaluation.worlds import detections_of_rows, truth_of_rows
 from tests.worlds.boxes import UNKNOWN, Guess, Thing
 
 PROFILES = ("clean", "ore", "owdetr")
@@ -66,18 +67,14 @@ def truth_of(case: Case, *, repeats: str = "keep", originals: Sequence[str] | No
     images = sorted({*case.listed, *(thing.image for thing in case.objects)})
     classes = (*case.previous, *case.current, UNKNOWN)
     things = sorted(enumerate(case.objects), key=lambda pair: pair[1].image)
-    n = len(things)
-    boxes = np.array([[float(v) for v in thing.box] for _, thing in things], np.float64).reshape(n, 4)
-    truth = GroundTruth(
+    truth = truth_of_rows(
+        [(images.index(thing.image), classes.index(thing.label), list(map(float, thing.box))) for _, thing in things],
+        len(images),
+        classes,
         image_numbers=np.array(images, np.int64),
-        classes=classes,
         class_numbers=tuple(range(len(classes))),
-        image=np.array([images.index(thing.image) for _, thing in things], np.int32),
-        label=np.array([classes.index(thing.label) for _, thing in things], np.int32),
-        boxes=boxes,
         crowd=np.array([thing.crowd for _, thing in things], bool),
         difficult=np.array([thing.difficult for _, thing in things], bool),
-        areas=boxes[:, 2] * boxes[:, 3],
         original=None if originals is None else tuple(originals[k] for k, _ in things),
         image_stems=tuple(f"{image:012d}" for image in images),
     )
@@ -89,12 +86,11 @@ def truth_of(case: Case, *, repeats: str = "keep", originals: Sequence[str] | No
 
 def detections_of(case: Case, truth: TaskTruth) -> Detections:
     images, classes = truth.truth.image_numbers.tolist(), truth.truth.classes
-    n = len(case.guesses)
-    return Detections(
-        image=np.array([images.index(guess.image) for guess in case.guesses], np.int32),
-        label=np.array([classes.index(guess.label) for guess in case.guesses], np.int32),
-        boxes=np.array([[float(v) for v in g.box] for g in case.guesses], np.float64).reshape(n, 4),
-        scores=np.array([float(guess.score) for guess in case.guesses], np.float64),
+    return detections_of_rows(
+        [
+            (images.index(one.image), classes.index(one.label), list(map(float, one.box)), float(one.score))
+            for one in case.guesses
+        ]
     )
 
 

@@ -1,6 +1,7 @@
 """Background gap: bins with exact edges, spreads by the statistics module, and a hand-checked case."""
 
 import statistics
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from curation.benchmarks.elephant.measures import EDGES, background_gap
 from curation.evaluation.problem import Detections, GroundTruth
 from tests.evaluation import elephant_rows
-from tests.evaluation.worlds import match
+from tests.evaluation.worlds import detections_of_rows, match, truth_of_rows
 
 BOX = [100.0, 100.0, 100.0, 100.0]
 
@@ -22,26 +23,10 @@ def case(
 ) -> tuple[GroundTruth, Detections]:
     """One image an object of class cat, found exactly with each score; a class dog without anything."""
     n = len(scores) if n_objects is None else n_objects
-    truth = GroundTruth(
-        image_numbers=np.arange(max(n, len(scores)), dtype=np.int64),
-        classes=("cat", "dog"),
-        class_numbers=(1, 2),
-        image=np.arange(n, dtype=np.int32),
-        label=np.zeros(n, np.int32),
-        boxes=np.tile(BOX, (n, 1)).reshape(n, 4),
-        crowd=np.zeros(n, bool),
-        difficult=np.zeros(n, bool),
-        areas=np.full(n, 10000.0),
-    )
-    d = len(scores)
-    detections = Detections(
-        image=np.arange(d, dtype=np.int32),
-        label=np.zeros(d, np.int32),
-        boxes=np.tile(BOX, (d, 1)).reshape(d, 4),
-        scores=np.array(scores, float),
-        background_scores=None if background is None else np.array(background, float),
-    )
-    return truth, detections
+    truth = truth_of_rows([(image, 0, BOX) for image in range(n)], max(n, len(scores)), ("cat", "dog"))
+    detections = detections_of_rows([(image, 0, BOX, score) for image, score in enumerate(scores)])
+    given = None if background is None else np.array(background, float)
+    return truth, replace(detections, background_scores=given)
 
 
 def spread(truth: GroundTruth, detections: Detections) -> dict[str, Any]:

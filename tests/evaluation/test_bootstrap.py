@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -14,7 +15,7 @@ from curation.evaluation.open_set import READINGS
 from curation.evaluation.problem import Detections, GroundTruth
 from curation.evaluation.resample import draw_units
 from tests.evaluation import elephant_rows
-from tests.evaluation.worlds import match
+from tests.evaluation.worlds import detections_of_rows, match, truth_of_rows
 
 CLASSES = ("a", "b", "c")
 SQUARE = [0.0, 0.0, 10.0, 10.0]
@@ -27,43 +28,28 @@ def wilderness_intervals(*parts: Any, **options: Any) -> dict[str, Any]:
 
 def random_part(rng: np.random.Generator, n_images: int, *, wild: bool) -> tuple[GroundTruth, Detections]:
     """Objects on a grid, so that overlaps and equal scores are frequent."""
-    m = 2 * n_images
-    image = np.sort(rng.integers(0, n_images, m)).astype(np.int32)
-    boxes = np.column_stack([rng.integers(0, 4, m) * 10, np.zeros(m), np.full(m, 20), np.full(m, 20)]).astype(float)
-    truth = GroundTruth(
-        image_numbers=np.arange(n_images, dtype=np.int64),
-        classes=CLASSES,
-        class_numbers=(1, 2, 3),
-        image=image,
-        # The third class has no objects: it must be left out everywhere.
-        label=np.full(m, -1, np.int32) if wild else rng.integers(0, 2, m).astype(np.int32),
-        boxes=boxes,
-        crowd=rng.random(m) < 0.1,
-        difficult=(rng.random(m) < 0.2) & (not wild),
-        areas=np.full(m, 400.0),
-    )
-    d = 7 * n_images
-    detections = Detections(
-        image=rng.integers(0, n_images, d).astype(np.int32),
-        label=rng.integers(0, 3, d).astype(np.int32),
-        boxes=np.column_stack([rng.integers(0, 4, d) * 10, np.zeros(d), np.full(d, 20), np.full(d, 20)]).astype(float),
-        scores=rng.integers(1, 9, d) / 10,
-    )
-    return truth, detections
+    m, d = 2 * n_images, 7 * n_images
+
+    def boxes(n: int) -> Any:
+        return np.column_stack([rng.integers(0, 4, n) * 10, np.zeros(n), np.full(n, 20), np.full(n, 20)])
+
+    image, places = np.sort(rng.integers(0, n_images, m)), boxes(m)
+    # The third class has no objects: it must be left out everywhere.
+    label = np.full(m, -1) if wild else rng.integers(0, 2, m)
+    flags = {"crowd": rng.random(m) < 0.1, "difficult": (rng.random(m) < 0.2) & (not wild)}
+    truth = truth_of_rows(list(zip(image, label, places, strict=True)), n_images, CLASSES, **flags)
+    found = rng.integers(0, n_images, d), rng.integers(0, 3, d), boxes(d), rng.integers(1, 9, d) / 10
+    return truth, detections_of_rows(list(zip(*found, strict=True)))
 
 
 def single_class(n_images: int, n_objects: int) -> GroundTruth:
     """The same object in each of the first images."""
-    flat, no = np.zeros(n_objects, np.int32), np.zeros(n_objects, bool)
-    image, boxes = np.arange(n_objects, dtype=np.int32), np.tile(SQUARE, (n_objects, 1)).reshape(-1, 4)
-    return GroundTruth(np.arange(n_images), ("a",), (1,), image, flat, boxes, no, no, np.full(n_objects, 100.0))
+    return truth_of_rows([(image, 0, SQUARE) for image in range(n_objects)], n_images, ("a",))
 
 
 def same_score(images: Any) -> Detections:
     """One detection of the object of `single_class` in each of some images, all with one score."""
-    n = len(images)
-    boxes = np.tile(SQUARE, (n, 1)).reshape(-1, 4)
-    return Detections(images.astype(np.int32), np.zeros(n, np.int32), boxes, np.full(n, 0.5))
+    return detections_of_rows([(image, 0, SQUARE, 0.5) for image in images])
 
 
 def duplicated(truth: GroundTruth, detections: Detections, drawn: list[int]) -> tuple[GroundTruth, Detections]:
@@ -71,19 +57,15 @@ def duplicated(truth: GroundTruth, detections: Detections, drawn: list[int]) -> 
     objects = [(slot, row) for slot, image in enumerate(drawn) for row in np.flatnonzero(truth.image == image)]
     found = [(slot, row) for slot, image in enumerate(drawn) for row in np.flatnonzero(detections.image == image)]
     o, f = (np.array([row for _, row in pairs], np.int64) for pairs in (objects, found))
-    copy = GroundTruth(
-        image_numbers=np.arange(len(drawn), dtype=np.int64),
-        classes=truth.classes,
-        class_numbers=truth.class_numbers,
-        image=np.array([slot for slot, _ in objects], np.int32),
-        label=truth.label[o],
-        boxes=truth.boxes[o],
+    copy = truth_of_rows(
+        [(slot, truth.label[row], truth.boxes[row]) for slot, row in objects],
+        len(drawn),
+        truth.classes,
         crowd=truth.crowd[o],
         difficult=truth.difficult[o],
-        areas=truth.areas[o],
     )
     slots = np.array([slot for slot, _ in found], np.int32)
-    return copy, Detections(slots, detections.label[f], detections.boxes[f], detections.scores[f])
+    return copy, replace(detections.take(f), image=slots)
 
 
 def slow_average_precisions(hits: list[tuple[float, int]], n: int) -> tuple[Fraction, Fraction]:

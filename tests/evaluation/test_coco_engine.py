@@ -20,33 +20,23 @@ from curation.evaluation.coco_engine import STATISTICS, coco_average_precision, 
 from curation.evaluation.problem import Detections, GroundTruth, classes_of_source
 from curation.evaluation.truth import ground_truth
 from curation.sources.coco import read_coco
+from tests.evaluation.worlds import detections_of_rows as detections_of
+from tests.evaluation.worlds import truth_of_rows
 from tests.real_files import real_files
 
 
 def truth_of(
     objects: list[tuple[int, int, list[float], bool]], *, n_images: int, classes: tuple[str, ...]
 ) -> GroundTruth:
-    objects = sorted(objects, key=lambda row: row[0])
-    boxes = np.array([row[2] for row in objects], float).reshape(-1, 4)
-    return GroundTruth(
+    """Rows of (image, label, box, crowd)."""
+    rows = sorted(objects, key=lambda row: row[0])
+    return truth_of_rows(
+        rows,
+        n_images,
+        classes,
         image_numbers=np.arange(n_images, dtype=np.int64) * 7,
-        classes=classes,
         class_numbers=tuple(range(3, 3 + len(classes))),
-        image=np.array([row[0] for row in objects], np.int32),
-        label=np.array([row[1] for row in objects], np.int32),
-        boxes=boxes,
-        crowd=np.array([row[3] for row in objects], bool),
-        difficult=np.zeros(len(objects), bool),
-        areas=boxes[:, 2] * boxes[:, 3],
-    )
-
-
-def detections_of(rows: list[tuple[int, int, list[float], float]]) -> Detections:
-    return Detections(
-        image=np.array([row[0] for row in rows], np.int32),
-        label=np.array([row[1] for row in rows], np.int32),
-        boxes=np.array([row[2] for row in rows], float).reshape(-1, 4),
-        scores=np.array([row[3] for row in rows], float),
+        crowd=np.array([row[3] for row in rows], bool),
     )
 
 
@@ -99,10 +89,7 @@ def test_no_objects_leave_everything_undefined(engine: Any) -> None:
 
 
 def test_missing_area_is_width_times_height_and_first_object_can_match() -> None:
-    areas = np.full(3, np.nan)
-    without = GroundTruth(
-        **{name: getattr(HAND_TRUTH, name) for name in GroundTruth.__slots__ if name != "areas"}, areas=areas
-    )
+    without = replace(HAND_TRUTH, areas=np.full(3, np.nan))
     detections = detections_of([(0, 0, BOX, 0.8)])
     with_areas = coco_average_precision(HAND_TRUTH, detections, engine="both")
     assert coco_average_precision(without, detections, engine="both") == with_areas

@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 from curation.benchmarks.elephant.measures import column_names, diagnose, overlaps
 from curation.evaluation.matching import OperatingPoints
-from curation.evaluation.problem import Detections, GroundTruth, Scene
+from curation.evaluation.problem import GroundTruth, Scene
 from tests.evaluation import elephant_rows
-from tests.evaluation.worlds import match
+from tests.evaluation.worlds import detections_of_rows as detections_of
+from tests.evaluation.worlds import match, truth_of_rows
 
 CLASSES = ("cat", "dog")
 BOX = (100.0, 100.0, 100.0, 100.0)
@@ -22,29 +23,9 @@ FAR = (300.0, 300.0, 50.0, 50.0)
 def truth_of(rows: list[Any], n_images: int, *, named: bool = True) -> GroundTruth:
     """Rows of (image, label, box, original class, flag); the flag sets crowd and difficult."""
     rows = sorted(rows, key=lambda row: row[0])
-    boxes = np.array([row[2] for row in rows], float).reshape(-1, 4)
     flags = np.array([row[4] for row in rows], bool)
-    return GroundTruth(
-        image_numbers=np.arange(n_images, dtype=np.int64),
-        classes=CLASSES,
-        class_numbers=(1, 2),
-        image=np.array([row[0] for row in rows], np.int32),
-        label=np.array([row[1] for row in rows], np.int32),
-        boxes=boxes,
-        crowd=flags,
-        difficult=flags,
-        areas=boxes[:, 2] * boxes[:, 3],
-        original=tuple(row[3] for row in rows) if named else None,
-    )
-
-
-def detections_of(rows: list[Any]) -> Detections:
-    return Detections(
-        image=np.array([row[0] for row in rows], np.int32),
-        label=np.array([row[1] for row in rows], np.int32),
-        boxes=np.array([row[2] for row in rows], float).reshape(-1, 4),
-        scores=np.array([row[3] for row in rows], float),
-    )
+    original = tuple(row[3] for row in rows) if named else None
+    return truth_of_rows(rows, n_images, CLASSES, crowd=flags, difficult=flags, original=original)
 
 
 def points_at(*limits: float) -> OperatingPoints:

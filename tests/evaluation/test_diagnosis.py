@@ -11,7 +11,8 @@ from curation.benchmarks.elephant.measures import HOIEM_SIMILAR, KINDS, diagnose
 from curation.evaluation.matching import thresholds
 from curation.evaluation.problem import Detections, GroundTruth, Scene
 from tests.evaluation import elephant_rows
-from tests.evaluation.worlds import match
+from tests.evaluation.worlds import detections_of_rows as detections_of
+from tests.evaluation.worlds import match, truth_of_rows
 
 CLASSES = ("cat", "dog", "sofa", "tvmonitor")
 CAT, DOG, SOFA, MONITOR = range(4)
@@ -21,31 +22,11 @@ LESS = (100.0, 100.0, 100.0, 9.0)
 FAR = (300.0, 300.0, 50.0, 50.0)
 
 
-def truth_of(rows: list[Any], n_images: int, *, classes: tuple[str, ...] = CLASSES) -> GroundTruth:
+def truth_of(rows: list[Any], n_images: int) -> GroundTruth:
     """Rows of (image, label, box[, difficult])."""
     rows = sorted(rows, key=lambda row: row[0])
-    boxes = np.array([row[2] for row in rows], float).reshape(-1, 4)
-    return GroundTruth(
-        image_numbers=np.arange(n_images, dtype=np.int64) * 2,
-        classes=classes,
-        class_numbers=tuple(range(1, len(classes) + 1)),
-        image=np.array([row[0] for row in rows], np.int32),
-        label=np.array([row[1] for row in rows], np.int32),
-        boxes=boxes,
-        crowd=np.zeros(len(rows), bool),
-        difficult=np.array([len(row) > 3 and row[3] for row in rows], bool),
-        areas=boxes[:, 2] * boxes[:, 3],
-    )
-
-
-def detections_of(rows: list[Any]) -> Detections:
-    """Rows of (image, label, box, score)."""
-    return Detections(
-        image=np.array([row[0] for row in rows], np.int32),
-        label=np.array([row[1] for row in rows], np.int32),
-        boxes=np.array([row[2] for row in rows], float).reshape(-1, 4),
-        scores=np.array([row[3] for row in rows], float),
-    )
+    difficult = np.array([len(row) > 3 and row[3] for row in rows], bool)
+    return truth_of_rows(rows, n_images, CLASSES, difficult=difficult)
 
 
 def run(

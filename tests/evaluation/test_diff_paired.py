@@ -70,7 +70,7 @@ def test_intervals_are_those_of_evaluations_of_the_images_drawn(name: str) -> No
     found = [drawn(seed, ties=name == "voc") for seed in (1, 2)]
     results = [evaluated(name, one) for one in found]
     difference = compared(*results)
-    keys = {"voc": ("mAP11", "mAP_area"), "coco": ("AP", "AP50", "AP75")}[name]
+    keys = {"voc": ("mAP11", "mAP_area"), "coco": ("AP", "AP50", "AP75", "AR1", "AR10", "AR100")}[name]
     values: dict[str, list[float]] = {key: [] for key in keys}
     for replicate in range(200):
         words = np.random.Philox(key=np.array([0, replicate], np.uint64)).random_raw(IMAGES)
@@ -93,6 +93,7 @@ def test_intervals_are_those_of_evaluations_of_the_images_drawn(name: str) -> No
         low, high = np.quantile(values[key], [0.025, 0.975])
         assert (frame.loc[key, "low"], frame.loc[key, "high"]) == pytest.approx((low, high), abs=1e-9), key
         assert low < high
+    assert ("No intervals of APs" in difference.paired.note) == (name == "coco")
 
 
 @pytest.mark.parametrize("name", ["voc", "coco", "owod"])

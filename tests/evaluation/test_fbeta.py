@@ -5,7 +5,6 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,36 +13,20 @@ from curation.benchmarks.elephant.measures import TABLE_4_RATIOS, f_beta, fbeta_
 from curation.errors import EvaluationError, UsageError
 from curation.evaluation.problem import Detections, GroundTruth, Scene
 from tests.evaluation import elephant_rows
-from tests.evaluation.worlds import match
+from tests.evaluation.worlds import detections_of_rows, match, truth_of_rows
 from tests.real_files import provided, real_files
 
 BOX = [100.0, 100.0, 100.0, 100.0]
 
 
-def truth_of(objects: list[tuple[int, int]], n_images: int, classes: tuple[str, ...] = ("cat", "dog")) -> GroundTruth:
+def truth_of(objects: list[tuple[int, int]], n_images: int) -> GroundTruth:
     """Objects as (image, label), all with the same box."""
-    n = len(objects)
-    return GroundTruth(
-        image_numbers=np.arange(n_images, dtype=np.int64),
-        classes=classes,
-        class_numbers=tuple(range(1, len(classes) + 1)),
-        image=np.array([image for image, _ in objects], np.int32),
-        label=np.array([label for _, label in objects], np.int32),
-        boxes=np.tile(BOX, (n, 1)).reshape(n, 4),
-        crowd=np.zeros(n, bool),
-        difficult=np.zeros(n, bool),
-        areas=np.full(n, 10000.0),
-    )
+    return truth_of_rows([(*one, BOX) for one in objects], n_images, ("cat", "dog"))
 
 
 def detections_of(rows: list[tuple[int, int, float]]) -> Detections:
     """Detections as (image, label, score), all with the box of the objects."""
-    return Detections(
-        image=np.array([row[0] for row in rows], np.int32),
-        label=np.array([row[1] for row in rows], np.int32),
-        boxes=np.tile(BOX, (len(rows), 1)).reshape(-1, 4),
-        scores=np.array([row[2] for row in rows], float),
-    )
+    return detections_of_rows([(image, label, BOX, score) for image, label, score in rows])
 
 
 def points(

@@ -45,12 +45,8 @@ def example(*, background: bool = False) -> ClassScores:
 )
 def test_the_worked_example(background: bool, group: str, grid: str, expected: tuple[float | None, ...]) -> None:
     result = oscr(example(background=background), group, variant=grid, queries=FPR)  # type: ignore[arg-type]
-    assert tuple(result["ccr_at_fpr"].values()) == expected
-    assert set(result["reason"]) == {q for q, rate in zip(FPR, expected, strict=True) if rate is None}
-    assert result["sum_ccr"] == {
-        "value": sum(rate for rate in expected if rate is not None),
-        "of": sum(rate is not None for rate in expected),
-    }
+    assert [(row["fpr"], row["CCR"]) for row in result] == list(zip(FPR, expected, strict=True))
+    assert all((row["CCR"] is None) == bool(row["undefined"]) for row in result)
 
 
 def test_the_worked_example_by_the_comparison_code() -> None:
@@ -97,9 +93,9 @@ def test_rates_in_whole_samples() -> None:
 def test_saturated_scores_tell_the_smallest_rate() -> None:
     data = class_scores([0] * 4 + [-2] * 4, [[1.0], [1.0], [0.5], [0.2], [1.0], [1.0], [1.0], [0.1]])
     result = oscr(data, "unknown", queries=("0.1", "0.75", "1"))
-    assert result["ccr_at_fpr"] == {"0.1": 0.0, "0.75": 1.0, "1": 1.0}
-    assert result["smallest_fpr"] == 0.75
-    assert result["points"]["1"] == {"threshold": None, "fpr": 1.0}
+    assert [row["CCR"] for row in result] == [0.0, 1.0, 1.0]
+    assert {row["smallest_fpr"] for row in result} == {0.75}
+    assert (result[-1]["threshold"], result[-1]["reached_fpr"]) == (None, 1.0)
 
 
 def test_macro_and_class_rates() -> None:
@@ -110,8 +106,8 @@ def test_macro_and_class_rates() -> None:
     assert curve is not None
     assert class_rates(data, curve, point_at_fpr(curve, "0")) == [0.5, 0.0, None]
     result = oscr(data, "unknown", queries=("0", "1"))
-    assert result["macro_ccr_at_fpr"] == {"0": 0.25, "1": 0.5}
-    assert result["ccr_at_fpr"] == {"0": 1 / 3, "1": 2 / 3}
+    assert [row["macro_CCR"] for row in result] == [0.25, 0.5]
+    assert [row["CCR"] for row in result] == [1 / 3, 2 / 3]
 
 
 @pytest.mark.parametrize(
@@ -121,15 +117,13 @@ def test_an_empty_group_is_undefined_with_a_reason(labels: list[int], reason: st
     data = class_scores(labels, [[1.0], [2.0]])
     for grid in (*VARIANTS, "table2"):
         result = oscr(data, "unknown", variant=grid)  # type: ignore[arg-type]
-        assert set(result["ccr_at_fpr"].values()) == {None}
-        assert set(result["reason"].values()) == {reason}
-        assert result["sum_ccr"] == {"value": None, "of": 0}
+        assert {(row["CCR"], row["undefined"]) for row in result} == {(None, reason)}
     assert auroc_of(data, "unknown")["AUROC"] is None
 
 
 def test_one_distinct_target_score_leaves_the_papers_grid_empty() -> None:
     result = oscr(class_scores([0, -2], [[1.0], [0.5]]), "unknown", variant="paper")
-    assert set(result["reason"].values()) == {"the variant has no threshold"}
+    assert {row["undefined"] for row in result} == {"the variant has no threshold"}
 
 
 @pytest.mark.parametrize(
@@ -214,8 +208,8 @@ def test_increasing_transforms_change_no_rate(case: list[tuple[int, list[float]]
             oscr(read(each), group, variant=grid, queries=FPR)  # type: ignore[arg-type]
             for each in (case, moved)
         )
-        for result in (one, other):
-            result.pop("points")
+        for row in (*one, *other):
+            del row["threshold"]
         assert one == other
 
 

@@ -15,6 +15,7 @@ from curation.evaluation.problem import Detections, GroundTruth
 from curation.evaluation.variants import select
 from tests.evaluation.owod_cases import cases, detections_of, match_free, truth_of
 from tests.evaluation.owod_reference import Case
+from tests.evaluation.worlds import detections_of_rows, truth_of_rows
 from tests.worlds.boxes import Guess, Thing
 
 PROFILES = {one.name: one for one in variants_of("owod")}
@@ -22,20 +23,10 @@ PROFILES = {one.name: one for one in variants_of("owod")}
 
 def one_class(objects: list[Any], boxes: list[Any], scores: list[float]) -> tuple[GroundTruth, Detections]:
     """One image, one class; objects are boxes, or boxes and ``crowd``."""
-    n, d = len(objects), len(boxes)
-    truth = GroundTruth(
-        image_numbers=np.array([1]),
-        classes=("a",),
-        class_numbers=(1,),
-        image=np.zeros(n, np.int32),
-        label=np.zeros(n, np.int32),
-        boxes=np.array([box[:4] for box in objects], np.float64).reshape(n, 4),
-        crowd=np.array([len(box) > 4 for box in objects], bool),
-        difficult=np.zeros(n, bool),
-        areas=np.ones(n),
+    truth = truth_of_rows(
+        [(0, 0, box[:4]) for box in objects], 1, ("a",), crowd=np.array([len(box) > 4 for box in objects], bool)
     )
-    zeros = np.zeros(d, np.int32)
-    return truth, Detections(zeros, zeros, np.array(boxes, np.float64).reshape(d, 4), np.array(scores))
+    return truth, detections_of_rows([(0, 0, *one) for one in zip(boxes, scores, strict=True)])
 
 
 def test_a_taken_object_leaves_the_next_best_one() -> None:

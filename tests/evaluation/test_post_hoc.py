@@ -1,4 +1,7 @@
+"""Post-hoc OOD scores by hand: of logits, of features, of a last layer; and which of them are possible."""
+
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -6,9 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curation.errors import EvaluationError
+from curation.benchmarks.findmeifyoucan.measures import separability
+from curation.errors import EvaluationError, UsageError
+from curation.evaluation.post_hoc.methods import METHODS, PostHocInputs, compute, possible
 from curation.evaluation.post_hoc.scores import (
+    LastLayer,
+    ash_s,
     cholesky_factors,
+    clipped,
+    dice,
+    dice_react,
     energy,
     gaussian_density,
     generalized_entropy,
@@ -16,8 +26,12 @@ from curation.evaluation.post_hoc.scores import (
     log_sum_exp,
     mahalanobis,
     max_softmax,
+    react,
     softmax,
+    sparse_layer,
     unit_rows,
+    vim,
+    virtual_logit,
 )
 from tests.evaluation.post_hoc_cases import drawn
 
@@ -95,3 +109,122 @@ def test_a_flat_class_gets_the_smallest_jitter() -> None:
 def test_a_class_of_one_sample_has_no_covariance() -> None:
     with pytest.raises(EvaluationError, match="too few"):
         gaussian_density(np.eye(3), np.eye(3), np.array([0, 0, 1]))
+
+
+IDENTITY = LastLayer(np.eye(2), np.zeros(2))
+
+
+def test_ash_by_hand() -> None:
+    # Of 3 and 1 the top half stays: S1 = 4, S2 = 3.
+    found = ash_s(np.array([[3.0, 1.0]]), IDENTITY, percentile=50)
+    assert found[0] == pytest.approx(math.log(math.exp(3 * math.exp(4 / 3)) + 1))
+
+
+def test_ash_refuses_what_it_cannot_divide_by() -> None:
+    with pytest.raises(EvaluationError, match="ASH divides"):
+        ash_s(np.zeros((1, 2)), IDENTITY, percentile=50)
+    # One of a thousand equal activations stays: S1 / S2 = 1000.
+    with pytest.raises(EvaluationError, match="overflows"):
+        ash_s(np.ones((1, 1000)), LastLayer(np.ones((1, 1000)), np.zeros(1)), percentile=99.9)
+
+
+def test_ash_names_the_cause() -> None:
+    # 90 % of 4 features is 3.6, rounded 4: nothing is left to divide by, whatever the features are.
+    with pytest.raises(EvaluationError, match=r"keeps no activation: 90 % of 4 features") as none_kept:
+        ash_s(np.ones((1, 4)), LastLayer(np.ones((1, 4)), np.zeros(1)))
+    assert "below 87.5" in str(none_kept.value.expected)
+    with pytest.raises(EvaluationError, match="ASH divides") as zeros:
+        ash_s(np.array([[1.0, 2.0], [0.0, 0.0]]), IDENTITY, percentile=50)
+    assert (zeros.value.where, zeros.value.found) == ("row 1 of 2", "a row of 2 zeros")
+    with pytest.raises(EvaluationError, match="exp") as factor:
+        ash_s(np.full((1, 1000), 2.0), LastLayer(np.ones((1, 1000)), np.zeros(1)), percentile=99.9)
+    assert "S1 = 2000, S2 = 2" in str(factor.value.found)
+
+
+def test_react_by_hand() -> None:
+    # The 50th percentile of all activations 0, 2, 4, 6 is 3.
+    train, features = np.array([[0.0, 2.0], [4.0, 6.0]]), np.array([[9.0, 1.0]])
+    assert clipped(features, train, 50).tolist() == [[3, 1]]
+    assert react(features, train, IDENTITY, percentile=50)[0] == pytest.approx(math.log(math.exp(3) + math.e))
+
+
+def test_dice_by_hand() -> None:
+    # Mean activations 1 and 2, weights 1, 2, 3, 4: contributions 1, 4, 3, 8; their median is 3.5.
+    layer = LastLayer(np.array([[1.0, 2.0], [3.0, 4.0]]), np.zeros(2))
+    train = np.array([[1.0, 2.0]])
+    assert sparse_layer(train, layer, 50).weight.tolist() == [[0, 2], [0, 4]]
+    assert dice(np.array([[5.0, 0.5]]), train, layer, percentile=50)[0] == pytest.approx(math.log(math.e + math.exp(2)))
+
+
+def test_dice_and_react_compose() -> None:
+    case = drawn()
+    assert case.features is not None
+    assert case.train is not None
+    assert case.layer is not None
+    both = dice_react(case.features, case.train, case.layer, percentile=80)
+    ceiling = np.percentile(case.train, 80)
+    sparse = dice(np.minimum(case.features, ceiling), case.train, case.layer, percentile=80)
+    assert both == pytest.approx(sparse)
+
+
+def test_vim_by_hand() -> None:
+    # No bias: the origin is 0. Training features lie mainly on the first axis; the residual is the second.
+    train = np.array([[4.0, 1.0], [-4.0, 1.0], [4.0, -1.0], [-4.0, -1.0]])
+    virtual, features = virtual_logit(train, IDENTITY, dimension=1), np.array([[3.0, -5.0]])
+    assert np.abs(virtual.residual[:, 0]) == pytest.approx([0, 1], abs=1e-12)
+    # Highest logits 4, 1, 4, -1: mean 2; residual norms 1.
+    assert virtual.alpha == pytest.approx(2)
+    assert vim(features, train, IDENTITY, dimension=1)[0] == pytest.approx(energy(features)[0] - 10)
+
+
+def test_vim_needs_a_residual() -> None:
+    with pytest.raises(EvaluationError, match="leaves no residual"):
+        virtual_logit(np.eye(2), IDENTITY, dimension=2)
+    with pytest.raises(EvaluationError, match="have no residual"):
+        virtual_logit(np.zeros((3, 2)), IDENTITY, dimension=1)
+
+
+@pytest.mark.parametrize(("d", "size"), [(4, 2), (767, 383), (768, 512), (2048, 1000)])
+def test_the_code_chooses_the_dimension(d: int, size: int) -> None:
+    train, layer = np.random.default_rng(0).random((3, d)), LastLayer(np.ones((1, d)), np.zeros(1))
+    assert virtual_logit(train, layer).residual.shape == (d, d - size)
+
+
+CASE = drawn()
+
+
+def test_what_is_at_hand_decides_what_is_possible() -> None:
+    assert possible(CASE) == tuple(METHODS)
+    assert possible(PostHocInputs(logits=CASE.logits)) == ("msp", "energy", "gen")
+    assert "mahalanobis" not in possible(replace(CASE, labels=None))
+    assert "knn" in possible(replace(CASE, labels=None, layer=None))
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_score_is_one_finite_number_a_row(name: str) -> None:
+    scores = compute(CASE, name)
+    assert scores.shape == (len(CASE),)
+    assert np.isfinite(scores).all()
+
+
+@pytest.mark.parametrize("name", ["knn", "mahalanobis", "ddu", "vim"])
+def test_what_lies_far_from_training_is_less_in_distribution(name: str) -> None:
+    near = replace(CASE, features=CASE.train, logits=None)
+    far = replace(CASE, features=CASE.train[:, ::-1] * np.array([1, 3] * 4), logits=None)  # type: ignore[index]
+    assert separability(compute(near, name), compute(far, name))["AUROC"] > 0.9
+
+
+def test_what_overflows_is_told() -> None:
+    with pytest.raises(EvaluationError, match="not finite"):
+        compute(replace(CASE, features=CASE.features * 1e200), "mahalanobis")  # type: ignore[operator]
+
+
+def test_missing_inputs_are_named() -> None:
+    with pytest.raises(EvaluationError, match="ddu needs") as caught:
+        compute(replace(CASE, labels=None), "ddu")
+    assert "labels" in str(caught.value)
+
+
+def test_unknown_names_are_refused() -> None:
+    with pytest.raises(UsageError, match="Unknown method"):
+        compute(CASE, "odin")

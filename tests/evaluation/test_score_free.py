@@ -15,6 +15,7 @@ from curation.evaluation import score_free
 from curation.evaluation.coco_engine import coco_average_precision
 from curation.evaluation.problem import Detections, GroundTruth
 from curation.evaluation.readers import Policy
+from tests.evaluation.worlds import truth_of_rows
 from tests.real_files import real_files
 
 RULES = {"greedy": "score-free", "best": "score-free-best", "in order": "score-free-in-order"}
@@ -125,10 +126,7 @@ def drawn(seed: int, n_boxes: int = 5) -> tuple[GroundTruth, Detections]:
     n = int(rng.integers(1, 5))
     image = np.sort(rng.integers(0, 2, n)).astype(np.int32)
     boxes = np.column_stack([rng.integers(0, 60, n), np.zeros(n), np.full(n, 100), np.full(n, 100)]).astype(float)
-    nothing = np.zeros(n, bool)
-    truth = GroundTruth(
-        np.arange(2), ("cat",), (1,), image, np.zeros(n, np.int32), boxes, nothing, nothing, boxes[:, 2] * boxes[:, 3]
-    )
+    truth = truth_of_rows([(place, 0, box) for place, box in zip(image, boxes, strict=True)], 2, ("cat",))
     moved = np.column_stack([rng.integers(-30, 110, n_boxes), np.zeros(n_boxes), np.full(n_boxes, 100),
                              rng.integers(60, 101, n_boxes)]).astype(float)  # fmt: skip
     places = rng.integers(0, 2, n_boxes).astype(np.int32)

@@ -1,6 +1,8 @@
 """Random small evaluations for property tests, and their conversion to the package's columns."""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
@@ -55,30 +57,47 @@ def worlds(
     return World(n_classes, n_closed, n_wild, tuple(closed), tuple(wild), tuple(inside), tuple(outside))
 
 
-def truth_of(things: Sequence[Thing], n_images: int, n_classes: int, first_number: int = 1) -> GroundTruth:
-    n = len(things)
-    boxes = np.array([thing.box for thing in things], np.float64).reshape(n, 4)
-    return GroundTruth(
-        image_numbers=np.arange(first_number, first_number + n_images, dtype=np.int64),
-        classes=tuple("abcdefgh"[:n_classes]),
-        class_numbers=tuple(range(1, n_classes + 1)),
-        image=np.array([thing.image for thing in things], np.int32),
-        label=np.array([thing.label for thing in things], np.int32),
+def truth_of_rows(rows: Sequence[Any], n_images: int, classes: Sequence[str], **columns: Any) -> GroundTruth:
+    """Return objects of rows that begin with image, label and box; `columns` stand in place of the usual ones."""
+    n = len(rows)
+    boxes = np.array([row[2] for row in rows], np.float64).reshape(n, 4)
+    truth = GroundTruth(
+        image_numbers=np.arange(n_images, dtype=np.int64),
+        classes=tuple(classes),
+        class_numbers=tuple(range(1, len(classes) + 1)),
+        image=np.array([row[0] for row in rows], np.int32),
+        label=np.array([row[1] for row in rows], np.int32),
         boxes=boxes,
+        crowd=np.zeros(n, bool),
+        difficult=np.zeros(n, bool),
+        areas=boxes[:, 2] * boxes[:, 3],
+    )
+    return replace(truth, **columns)
+
+
+def detections_of_rows(rows: Sequence[Any]) -> Detections:
+    """Return detections of rows of image, label, box and score."""
+    return Detections(
+        image=np.array([row[0] for row in rows], np.int32),
+        label=np.array([row[1] for row in rows], np.int32),
+        boxes=np.array([row[2] for row in rows], np.float64).reshape(len(rows), 4),
+        scores=np.array([row[3] for row in rows], np.float64),
+    )
+
+
+def truth_of(things: Sequence[Thing], n_images: int, n_classes: int, first_number: int = 1) -> GroundTruth:
+    return truth_of_rows(
+        [(thing.image, thing.label, thing.box) for thing in things],
+        n_images,
+        "abcdefgh"[:n_classes],
+        image_numbers=np.arange(first_number, first_number + n_images, dtype=np.int64),
         crowd=np.array([thing.crowd for thing in things], bool),
         difficult=np.array([thing.difficult for thing in things], bool),
-        areas=boxes[:, 2] * boxes[:, 3],
     )
 
 
 def detections_of(guesses: Sequence[Guess]) -> Detections:
-    n = len(guesses)
-    return Detections(
-        image=np.array([guess.image for guess in guesses], np.int32),
-        label=np.array([guess.label for guess in guesses], np.int32),
-        boxes=np.array([guess.box for guess in guesses], np.float64).reshape(n, 4),
-        scores=np.array([guess.score / 1000 for guess in guesses], np.float64),
-    )
+    return detections_of_rows([(one.image, one.label, one.box, one.score / 1000) for one in guesses])
 
 
 def columns_of(world: World) -> Scene:

@@ -44,12 +44,12 @@ def run(
     renumber
         write the file with new ids of images and annotations: mends files that were joined with repeated ids
     detections
-        COCO results in any convention: which mistakes were made in boxes, ids and scores, with the command that mends
-        each
+        COCO results in any convention, a table (.csv), or a folder of YOLO's label files: which mistakes were made in
+        boxes, ids and scores, with the command that mends each
     mend
         with --detections and --out: KEY=VALUE (image_ids, boxes, category_ids, scores, duplicates; repeatable)
     out
-        the results file to write, mended by --mend
+        the results file to write, mended by --mend: COCO results (.json), whatever the detections are in
     engine
         of --presence: processes of this machine, or Ray (RAY_ADDRESS names a cluster); the same digest
     workers
@@ -77,6 +77,10 @@ def run(
 def _mended(truth: Path, detections: Path, mends: tuple[str, ...], out: Path) -> Answer:
     from curation.evaluation.diagnosis import mended
 
+    if out.suffix.lower() != ".json":
+        raise UsageError(
+            "Mended detections are written as COCO results alone", where=str(out), expected="--out FILE.json"
+        )
     records = mended(truth, detections, mends)
     write_bytes(out, msgspec.json.encode(records))
     return Answer({"file": str(out), "records": len(records)}, [f"{len(records):,} detections written to {out}"])
