@@ -76,7 +76,7 @@ def changed_files(target: Target, rng: Random) -> Files:
     """Return the files of an input: those of the target, one or two of them changed."""
     files = dict(target.files)
     for _ in range(rng.choice((1, 1, 1, 2))):
-        name = rng.choice(target.changeable)
+        name = rng.choice(tuple(target.files))
         files[name] = mutated(name, files[name], rng)
     if target.seal is not None and rng.random() < 0.7:
         try:
