@@ -21,6 +21,12 @@ settings.register_profile("curation", deadline=None, derandomize=True, suppress_
 settings.load_profile("curation")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run the sets of real files first, the longest of all tests, then what needs Ray: one worker then starts it."""
+    first = ("shared", "ray_session")
+    items.sort(key=lambda item: [name not in getattr(item, "fixturenames", ()) for name in first])
+
+
 @pytest.fixture(scope="session")
 def shared() -> Path:
     """Folder of real annotation files and golden results; the test skips where it is absent."""

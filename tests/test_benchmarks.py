@@ -6,9 +6,6 @@ from pathlib import Path
 
 import pytest
 
-GIB = 1 << 30
-
-
 BENCHMARKS = sorted((Path(__file__).parent / "benchmarks").glob("*.py"))
 
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
+from itertools import chain, groupby
 from pathlib import Path
 
 import pytest
@@ -221,6 +222,8 @@ NEEDS = {
 
 WITH_DATABASE = ("docs/fiftyone.md",)
 """Pages whose blocks use FiftyOne's database."""
+EACH_ALONE = "import sys\nfor text in sys.argv[1:]: exec(compile(text, text, 'exec'), {'__name__': '__main__'})"
+"""Runs blocks that follow each other in one process: no name of one is known to the next."""
 
 
 def test_every_page_that_runs_has_a_world() -> None:
@@ -244,13 +247,13 @@ def test_every_block_that_runs_does(
     monkeypatch.setenv("HF_HOME", str(tmp_path / "hub"))
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     lay(page, tmp_path)
-    for block in blocks_of(page):
-        if block.language == "python":
+    for language, blocks in groupby(blocks_of(page), key=lambda block: block.language):
+        if language == "python":
             # FiftyOne warns of much that is its own.
             strict = [] if own else ["-W", "error"]
-            program = [sys.executable, *strict, "-c", block.text]
+            program = [sys.executable, *strict, "-c", EACH_ALONE, *(block.text for block in blocks)]
             subprocess.run(program, check=True, env={**os.environ, **own, "PYTHONPATH": str(ROOT)})
-        for command in commands_of(block) if block.language == "bash" else ():
+        for command in chain.from_iterable(map(commands_of, blocks)) if language == "bash" else ():
             draw_detections(command.text, tmp_path)
             status = main(command.words()[1:])
             assert status == (1 if command.text.startswith(FAILS) else 0), command.text

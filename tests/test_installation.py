@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tarfile
 import tomllib
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -109,6 +110,9 @@ def test_names_work_in_an_empty_folder(installed: Path, tmp_path: Path) -> None:
     assert sorted(one.name for one in tmp_path.iterdir() if one.name != "cache") == [LEDGER, "ids.txt", "published"]
 
 
+distributions_of_modules = cache(importlib.metadata.packages_distributions)
+
+
 def canonical(name: str) -> str:
     """Return the name of a distribution in the one form that an index knows it by."""
     return re.sub(r"[-_.]+", "-", name).lower()
@@ -120,7 +124,7 @@ def test_every_extra_is_used() -> None:
     words = {node for path in modules() for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))}
     used |= {one.value for one in words if isinstance(one, ast.Constant) and isinstance(one.value, str)}
     modules_of: dict[str, set[str]] = {}
-    for module, distributions in importlib.metadata.packages_distributions().items():
+    for module, distributions in distributions_of_modules().items():
         for one in distributions:
             modules_of.setdefault(canonical(one), set()).add(module)
     extras = PROJECT["optional-dependencies"]
@@ -141,7 +145,7 @@ def test_every_import_is_declared() -> None:
     extras = PROJECT["optional-dependencies"]
     requirements = [*PROJECT["dependencies"], *(one for name in extras if name != "dev" for one in extras[name])]
     declared = {canonical(re.split(r"[^A-Za-z0-9._-]", one, maxsplit=1)[0]) for one in requirements}
-    distributions = importlib.metadata.packages_distributions()
+    distributions = distributions_of_modules()
     used = {name.split(".")[0] for path in modules() for name in imports(path)}
     foreign = used - set(sys.stdlib_module_names) - {"curation"}
     names = {

@@ -2,6 +2,7 @@
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -64,6 +65,7 @@ HEAVY = {"torch", "fiftyone", "open_clip", "nltk", "sklearn", "matplotlib", "pan
 HEAVY |= {"pyarrow", "datasets", "huggingface_hub", "mlcroissant", "jinja2"}
 
 
+@cache
 def imports(path: Path, *, top_level_only: bool = False) -> set[str]:
     tree = ast.parse(path.read_text(encoding="utf-8"))
     nodes = tree.body if top_level_only else list(ast.walk(tree))

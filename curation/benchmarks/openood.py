@@ -170,7 +170,9 @@ def _lines(manifest: Manifest, part: str, sources: Mapping[str, Source]) -> list
     folders = [
         f"{FOLDERS[part]}/{native.partition('_')[0]}" if part == "ssb_hard" else FOLDERS[part] for native in natives
     ]
-    suffixes = [_suffix(name) for name in source.images.file_names[located.position].tolist()]
+    names = [path.rpartition("/")[2] for path in source.images.file_names[located.position].tolist()]
+    bare = stems("".join(f"{name}\n" for name in names).encode()).decode().split("\n")[:-1]
+    suffixes = [name[len(stem) :] for name, stem in zip(names, bare, strict=True)]
     labels = _labels(part, natives, source, located.position)
     return [
         f"{folder}/{native}{suffix} {label}"
@@ -186,11 +188,6 @@ def _labels(part: str, natives: Sequence[str], source: Source, positions: Any) -
     if part not in ("imagenet", "val_imagenet"):
         return [-1] * len(natives)
     return [place[source.categories.names[one]] for one in class_of_images(source)[positions].tolist()]
-
-
-def _suffix(path: str) -> str:
-    name = path.rpartition("/")[2]
-    return name[len(stems(f"{name}\n".encode()).decode()) - 1 :]
 
 
 FORMATS = (Format("openood-imglist", lambda one: plan_imglists(one.manifest, one.parts, one.sources)),)

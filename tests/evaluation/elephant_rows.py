@@ -8,7 +8,6 @@ from curation.benchmarks.elephant.measures import ALL_CLASSES, INTERPOLATED, KIN
 from curation.evaluation.measures import Measured, Value
 
 Row = Mapping[str, Any]
-PERCENT = ("mAP11", "mAP_area", "mAP11_ties_in_input_order", "mAP", "AP11", "AP_area")
 
 
 def fraction(value: float | None) -> float | None:

@@ -68,7 +68,11 @@ def _field(name: str, change: Callable[[Any], Any]) -> Callable[[Rows, Truth], R
 
 
 def _listed(name: str, table: Callable[[Truth], dict[Any, Any]]) -> Callable[[Rows, Truth], Rows]:
-    return lambda rows, truth: [row | {name: table(truth)[row[name]]} for row in rows]
+    def changed(rows: Rows, truth: Truth) -> Rows:
+        known = table(truth)
+        return [row | {name: known[row[name]]} for row in rows]
+
+    return changed
 
 
 def _cycle(truth: Truth) -> dict[int, int]:

@@ -130,10 +130,6 @@ def test_every_benchmark_reads_them(tmp_path: Path, capsys: pytest.CaptureFixtur
         assert told[0] == told[1] == told[2]
 
 
-def wrong_table(text: str) -> Any:
-    return lambda folder: (folder / "found.csv").write_text(text) and folder / "found.csv"
-
-
 HEADER = "image_id,category_id,x,y,w,h,score\n"
 
 

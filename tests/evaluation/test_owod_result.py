@@ -252,7 +252,6 @@ def test_wi_is_read_from_the_points_of_the_classes(case: Case) -> None:
 
 
 BOX = Decimal(0), Decimal(0), Decimal(50), Decimal(50)
-AWAY = Decimal(200), *BOX[1:]
 
 
 def impact_of_the_authors(tp: list[list[int]], fp: list[list[int]], on: list[list[int]], n: list[int]) -> Any:

@@ -1,10 +1,7 @@
 """WordNet database files drawn small, as a corpus of NLTK's data holds them."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-
-from curation.hierarchy.noun_table import embedded_sense_keys
-from curation.hierarchy.wordnet import wnid, wordnet
 
 Rows = Sequence[tuple[int, tuple[tuple[str, int], ...], tuple[tuple[str, int], ...]]]
 HEAD = "  1 WordNet 3.1 Copyright 2011 by Princeton University.\n"
@@ -52,23 +49,3 @@ def written(folder: Path, files: tuple[str, str]) -> None:
     folder.mkdir(parents=True)
     for name, text in zip(("data.noun", "index.noun"), files, strict=True):
         (folder / name).write_text(text, encoding="utf-8")
-
-
-def rows_above(leaves: Collection[str]) -> Rows:
-    """Return the built-in nouns above some leaves as rows: a corpus of other offsets and the same sense keys."""
-    graph = wordnet(above=leaves, instances=True)
-    keys: dict[str, list[str]] = {}
-    for key, offset in embedded_sense_keys().items():
-        keys.setdefault(wnid(offset), []).append(key)
-    place = {node: number for number, node in enumerate(graph)}
-    return [
-        (
-            int(keys[node][0].split(":")[1]),
-            tuple(
-                (lemma, int(key.split(":")[2]))
-                for lemma, key in zip(str(graph.nodes[node]["lemmas"]).split(" "), keys[node], strict=True)
-            ),
-            tuple(("@", place[parent]) for parent in graph.adj[node]),
-        )
-        for node in graph
-    ]

@@ -5,15 +5,7 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
-from curation.manifest.header import (
-    ClassEntry,
-    LabelView,
-    PartEntry,
-    TaskEntry,
-    classes_in,
-    header_as_data,
-    unknown_index,
-)
+from curation.manifest.header import ClassEntry, LabelView, TaskEntry, classes_in, header_as_data, unknown_index
 from curation.manifest.manifest import Manifest
 from curation.manifest.views import view_objects
 from curation.sources.source import Source
@@ -44,10 +36,6 @@ def with_tasks(make_manifest: Make) -> Manifest:
         for part in base.header.parts
     )
     return Manifest(header=msgspec.structs.replace(base.header, parts=parts), lists=lists)
-
-
-def part_of(manifest: Manifest, name: str) -> PartEntry:
-    return manifest.part(name)
 
 
 def test_roles_by_task(with_tasks: Manifest) -> None:

@@ -14,8 +14,8 @@ from tests.notebooks.execution import FOLDER, LARGEST, NOT_SAVED, REAL_DATA, exe
 LONGEST_CELL = 25
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
 SMALLER = {
-    "elephant": {'run_demo(work / "demo")': 'run_demo(work / "demo", sizes=(60, 50, 120))', '"abcdef"': '"ab"'},
-    "fifteen_lines": {'run_demo(Path("demo"))': 'run_demo(Path("demo"), sizes=(60, 50, 120))'},
+    "elephant": {'run_demo(work / "demo")': 'run_demo(work / "demo", sizes=(24, 20, 40))', '"abcdef"': '"ab"'},
+    "fifteen_lines": {'run_demo(Path("demo"))': 'run_demo(Path("demo"), sizes=(24, 20, 40))'},
     "imagenet": {
         "EPOCHS = len(protocol.known), 30": "EPOCHS = len(protocol.known), 2",
         "bootstrap=500": "bootstrap=20",

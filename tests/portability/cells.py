@@ -1,5 +1,6 @@
 """The cells of the matrix: what each sets, whether this machine can run it, and the environment it runs in."""
 
+import importlib.util
 import os
 import re
 import shutil
@@ -200,6 +201,22 @@ def floors() -> dict[str, str]:
 def floor_constraints() -> str:
     """Return a constraints file that holds every direct dependency at its lower bound."""
     return "".join(f"{name}=={version}\n" for name, version in floors().items())
+
+
+def kernels() -> dict[str, str]:
+    """Return what the libraries really compute with here: the environment only asks for it."""
+    from numpy._core import _multiarray_umath as umath
+    from threadpoolctl import threadpool_info
+
+    found = {"NumPy": " ".join(name for name in umath.__cpu_dispatch__ if umath.__cpu_features__[name]) or "baseline"}
+    for library in threadpool_info():
+        if library["internal_api"] == "openblas":
+            found["OpenBLAS"] = f"{library['architecture']}, {library['num_threads']} threads"
+    if importlib.util.find_spec("torch"):
+        import torch
+
+        found["torch"] = f"{torch.backends.cpu.get_cpu_capability()}, {torch.get_num_threads()} threads"
+    return found
 
 
 def _project() -> dict[str, dict[str, list[str]]]:

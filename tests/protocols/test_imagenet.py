@@ -16,7 +16,7 @@ from curation.ilsvrc2012 import ilsvrc2012_classes
 from curation.manifest.manifest import Manifest, read_manifest, write_manifest
 from curation.sources.imagenet import read_imagenet
 from curation.sources.source import Source
-from tests.real_files import real_files
+from tests.real_files import provided, real_files
 
 Given = Callable[..., dict[str, Source]]
 
@@ -176,16 +176,20 @@ def test_superclasses_that_the_published_tree_emptied_are_refused(tmp_path: Path
     assert getattr(class_partition(parameters(protocol=path, hierarchy="dag")), role)
 
 
-@real_files("imagenet")
-@pytest.mark.parametrize("name", TABLE_1)
-@pytest.mark.parametrize("seed", [42, 4242, 7])
-def check_table_1_follows_from_the_class_sizes(shared: Path, name: str, seed: int) -> None:
+@provided
+def counts_and_val(shared: Path) -> dict[str, Source]:
     folder = shared / "data/imagenet"
-    sources = {
+    return {
         TRAIN: read_imagenet(folder / "train_counts.json", part="train"),
         VAL: read_imagenet(folder / "val.txt", part="val"),
     }
-    manifest = build(sources, parameters(protocol=name, seed=seed))
+
+
+@real_files("imagenet")
+@pytest.mark.parametrize("name", TABLE_1)
+@pytest.mark.parametrize("seed", [42, 4242, 7])
+def check_table_1_follows_from_the_class_sizes(counts_and_val: dict[str, Source], name: str, seed: int) -> None:
+    manifest = build(counts_and_val, parameters(protocol=name, seed=seed))
     assert figures(manifest) == dict(zip(FIGURES, TABLE_1[name], strict=True))
     assert manifest.header.origin == "declared"
 

@@ -53,11 +53,6 @@ class Forks:
         """End the process."""
         self._process.communicate()
 
-    @property
-    def pid(self) -> int:
-        """What the process that forks is called."""
-        return self._process.pid
-
     def run(self, *requests: Mapping[str, Any]) -> list[int]:
         """Run children side by side, and return their statuses."""
         assert self._process.stdin is not None

@@ -76,7 +76,7 @@ def changed_files(target: Target, rng: Random) -> Files:
     """Return the files of an input: those of the target, one or two of them changed."""
     files = dict(target.files)
     for _ in range(rng.choice((1, 1, 1, 2))):
-        name = rng.choice(target.changeable)
+        name = rng.choice(tuple(target.files))
         files[name] = mutated(name, files[name], rng)
     if target.seal is not None and rng.random() < 0.7:
         try:
@@ -205,16 +205,8 @@ def _run(name: str, seed: str, numbers: list[int], tally: Tally) -> list[int]:
         progress = Path(folder, "progress")
         progress.write_text(f"{numbers[0]:>12}")
         (Path(folder) / "held").mkdir()
-        command = [
-            sys.executable,
-            "-m",
-            "tests.torture.fuzzing",
-            name,
-            seed,
-            str(numbers[0]),
-            str(len(numbers)),
-            folder,
-        ]
+        worker = (name, seed, str(numbers[0]), str(len(numbers)), folder)
+        command = [sys.executable, "-m", "tests.torture.fuzzing", *worker]
         environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "CURATION_CACHE": f"{folder}/held/input/cache"}
         done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
         rows = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
@@ -255,9 +247,7 @@ def fuzz_all(seed: str, count: int, *, only: str = "", workers: int = 2) -> dict
     shares = {name: -(-count * one.weight // weights) for name, one in chosen.items()}
     with ThreadPoolExecutor(workers) as pool:
         tallies = {}
-        for name, tally in zip(
-            shares, pool.map(lambda item: fuzz(item[0], seed, item[1]), shares.items()), strict=True
-        ):
+        for name, tally in pool.map(lambda name: (name, fuzz(name, seed, shares[name])), shares):
             tallies[name] = tally
             print(line_of(name, tally), flush=True)
             for crash in tally.crashes[:3]:

@@ -63,17 +63,6 @@ class Case:
     told: str = ""
 
 
-def _coco(n: int = 3) -> dict[str, Any]:
-    return {
-        "images": [{"id": k, "file_name": f"{k:012d}.jpg", "width": 64, "height": 48} for k in range(1, n + 1)],
-        "annotations": [
-            {"id": k, "image_id": 1 + k % n, "category_id": 1 + k % 2, "bbox": [1, 1, 9, 9], "area": 81, "iscrowd": 0}
-            for k in range(2 * n)
-        ],
-        "categories": [{"id": 1, "name": "cat"}, {"id": 2, "name": "dog"}],
-    }
-
-
 def _gzip_bomb(folder: Path) -> None:
     with gzip.open(folder / "coco.json.gz", "wb", 9) as stream:
         stream.write(b'{"images": [')
@@ -115,27 +104,15 @@ def _png_bomb(folder: Path) -> None:
     (folder / "photos/b.png").write_bytes(data[:33] + held + data[33:])
 
 
-def _parquet(folder: Path, **columns: Any) -> Path:
+def _parquet_bomb(folder: Path) -> None:
+    """Write 12 GB of one long text, held once, beside classes and scores."""
     import pyarrow as pa
     from pyarrow import parquet
 
-    path = folder / "t.parquet"
-    parquet.write_table(pa.table(columns), path)
-    return path
-
-
-def _parquet_bomb(folder: Path) -> None:
-    import pyarrow as pa
-
     text = pa.DictionaryArray.from_arrays(pa.array(np.zeros(40_000, np.int32)), pa.array(["x" * 300_000]))
-    _parquet(folder, **{"image": text, "class": ["cat"] * 40_000})
-
-
-def _score_bomb(folder: Path) -> None:
-    import pyarrow as pa
-
-    text = pa.DictionaryArray.from_arrays(pa.array(np.zeros(40_000, np.int32)), pa.array(["x" * 300_000]))
-    _parquet(folder, image=text, label=[0] * 40_000, score_0=[0.5] * 40_000, score_1=[0.5] * 40_000)
+    rest = {"class": "cat", "label": 0, "score_0": 0.5, "score_1": 0.5}
+    columns = {"image": text, **{name: [one] * 40_000 for name, one in rest.items()}}
+    parquet.write_table(pa.table(columns), folder / "t.parquet")
 
 
 def _xml(folder: Path, head: str, body: str = "", listed: str = "000001") -> None:
@@ -212,7 +189,7 @@ CASES: tuple[Case, ...] = (
     Case("pickle called npy", _pickled, "evaluate imagenet --scores {in}/s.npy", told="cannot be read"),
     Case("PNG bomb", _png_bomb, _EMBED, told="million pixels"),
     Case("Parquet bomb", _parquet_bomb, "inspect {in}/t.parquet --presence {in}/out", told="unpacks to more"),
-    Case("Parquet bomb of scores", _score_bomb, "evaluate imagenet --scores {in}/t.parquet",
+    Case("Parquet bomb of scores", _parquet_bomb, "evaluate imagenet --scores {in}/t.parquet",
          told="12,000,000,000 bytes of texts"),
     Case("XML entities", lambda f: _xml(f, f"{_LAUGHS}]>", "&j;"), _VOC, told="document type"),
     Case("XML of a file", lambda f: _xml(f, '<!DOCTYPE a [<!ENTITY e SYSTEM "file:///etc/passwd">]>', "&e;"), _VOC,

@@ -10,8 +10,7 @@ from typing import Any
 from tests.sources.openimages_files import DESCRIPTIONS, HEADER, ROWS
 from tests.sources.test_cub200 import TEXTS as CUB
 from tests.sources.test_mtsd import PHOTOS as MTSD
-from tests.torture.readers.content import json_bytes
-from tests.torture.readers.target import Files, Target, call, reads
+from tests.torture.readers.target import Files, Target, call, json_bytes, opened, reader
 
 COCO = {
     "info": {"year": 2017},
@@ -58,89 +57,38 @@ def _mtsd() -> Files:
 
 
 _WNIDS = b"n02119022/n02119022_1.JPEG\nn02119022/n02119022_10.JPEG\nn02114367/n02114367_5.JPEG\n"
+_FILES_OF_WNIDS = {"n02119022": ["n02119022_1.JPEG"], "n02114367": ["n02114367_5.JPEG"]}
+_SOLUTION = b"""ImageId,PredictionString
+ILSVRC2012_val_00000001,n02119022 1 2 3 4 
+ILSVRC2012_val_00000002,n02114367 1 2 3 4 
+"""  # noqa: W291
+_ROTATIONS = """ImageID,Subset,OriginalURL,OriginalLandingURL,License,AuthorProfileURL,Author,Title,\
+OriginalSize,OriginalMD5,Thumbnail300KURL,Rotation
+000002b66c9c498e,train,u,u,l,a,A,T,1,m,t,0.0
+00166893b16a03ab,train,u,u,l,a,A,T,1,m,t,
+"""
 
 
 def targets() -> list[Target]:
     """Return the targets of this module."""
-    coco = json_bytes(COCO)
+    coco = {"t.json": json_bytes(COCO)}
+    voc = {"Annotations/000001.xml": VOC, "Annotations/000002.xml": VOC}
+    listed = {"ImageSets/Main/test.txt": b"000001\n000002 -1\n"}
+    birds = {name: text.encode() for name, text in CUB.items()}
+    rows = b"image,split,classes\na.jpg,train,cat;dog\nb.jpg,train,\n"
+    read_coco, imagenet = "sources.coco:read_coco", "sources.imagenet:read_imagenet"
     return [
-        Target(
-            "coco",
-            {"t.json": coco},
-            reads("sources.coco:read_coco", "t.json", dataset="coco", part="val2017"),
-            weight=5,
-        ),
-        Target(
-            "coco, boxes dropped",
-            {"t.json": coco},
-            reads("sources.coco:read_coco", "t.json", dataset="custom", part="x", bad_boxes="drop"),
-        ),
-        Target("coco, renumbered", {"t.json": coco}, reads("sources.renumbering:renumber", "t.json")),
-        Target(
-            "voc",
-            {
-                "Annotations/000001.xml": VOC,
-                "Annotations/000002.xml": VOC,
-                "ImageSets/Main/test.txt": b"000001\n000002 -1\n",
-            },
-            reads("sources.voc:read_voc", "", "voc2007", "test"),
-            weight=5,
-        ),
-        Target(
-            "open images",
-            _openimages(),
-            reads("sources.opening:open_source", dataset="openimages", part="train", cache=False),
-            weight=5,
-        ),
-        Target(
-            "open images, with lists",
-            _openimages(
-                **{
-                    "image_ids_and_rotation.csv": (
-                        "ImageID,Subset,OriginalURL,OriginalLandingURL,License,AuthorProfileURL,Author,Title,O"
-                        "riginalSize,OriginalMD5,Thumbnail300KURL,Rotation\n"
-                        "000002b66c9c498e,train,u,u,l,a,A,T,1,m,t,0.0\n00166893b16a03ab,train,u,u,l,a,A,T,1,m,t,\n"
-                    )
-                }
-            ),
-            reads("sources.opening:open_source", dataset="openimages", part="train", cache=False),
-        ),
-        Target(
-            "mtsd", _mtsd(), reads("sources.opening:open_source", dataset="mtsd", part="train", cache=False), weight=3
-        ),
-        Target(
-            "cub200",
-            {name: text.encode() for name, text in CUB.items()},
-            reads("sources.opening:open_source", dataset="cub200", part="train", cache=False),
-            weight=3,
-        ),
-        Target(
-            "imagenet, list", {"train.txt": _WNIDS}, reads("sources.imagenet:read_imagenet", "train.txt", part="train")
-        ),
-        Target(
-            "imagenet, json",
-            {"train.json": json_bytes({"n02119022": ["n02119022_1.JPEG"], "n02114367": ["n02114367_5.JPEG"]})},
-            reads("sources.imagenet:read_imagenet", "train.json", part="train"),
-        ),
-        Target(
-            "imagenet, solution",
-            {
-                "LOC_val_solution.csv": (
-                    b"ImageId,PredictionString\n"
-                    b"ILSVRC2012_val_00000001,n02119022 1 2 3 4 \n"
-                    b"ILSVRC2012_val_00000002,n02114367 1 2 3 4 \n"
-                )
-            },
-            reads("sources.imagenet:read_imagenet", "LOC_val_solution.csv", part="val"),
-        ),
-        Target(
-            "table, csv",
-            {"t.csv": b"image,split,classes\na.jpg,train,cat;dog\nb.jpg,train,\n"},
-            reads("sources.opening:open_source", "t.csv", dataset="custom", part="train", cache=False),
-        ),
-        Target(
-            "table, numbers",
-            {"t.tsv": b"image_id\tcategory_ids\n9\t1 18\n25\t22\n"},
-            reads("sources.opening:open_source", "t.tsv", dataset="coco", part="train2017", cache=False),
-        ),
+        reader("coco", coco, read_coco, dataset="coco", part="val2017", weight=5),
+        reader("coco, boxes dropped", coco, read_coco, dataset="custom", part="x", bad_boxes="drop"),
+        reader("coco, renumbered", coco, "sources.renumbering:renumber"),
+        reader("voc", voc | listed, "sources.voc:read_voc", "voc2007", "test", weight=5),
+        opened("open images", _openimages(), "openimages", weight=5),
+        opened("open images, with lists", _openimages(**{"image_ids_and_rotation.csv": _ROTATIONS}), "openimages"),
+        opened("mtsd", _mtsd(), "mtsd", weight=3),
+        opened("cub200", birds, "cub200", weight=3),
+        reader("imagenet, list", {"train.txt": _WNIDS}, imagenet, part="train"),
+        reader("imagenet, json", {"train.json": json_bytes(_FILES_OF_WNIDS)}, imagenet, part="train"),
+        reader("imagenet, solution", {"LOC_val_solution.csv": _SOLUTION}, imagenet, part="val"),
+        opened("table, csv", {"t.csv": rows}, "custom"),
+        opened("table, numbers", {"t.tsv": b"image_id\tcategory_ids\n9\t1 18\n25\t22\n"}, "coco", "train2017"),
     ]

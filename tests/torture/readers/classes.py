@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.torture.readers.annotations import COCO, source
-from tests.torture.readers.content import json_bytes
 from tests.torture.readers.predictions import RESULTS
-from tests.torture.readers.target import Files, Target, call, reads
+from tests.torture.readers.target import Files, Target, call, json_bytes, reader
 
 
 def _seal_nouns(files: Files) -> Files:
@@ -74,101 +73,51 @@ def _read_nouns(folder: Path) -> Any:
     return noun_table.table_from(lines, [line.offset for line in lines], senses, str(folder))
 
 
+def _id_class() -> Any:
+    return (call("proposals.id_classes:IdClass")("dog", ()),)
+
+
+_ROLES = [
+    {"name": "t1", "prev": [], "cur": ["person"], "rest": ["dog"]},
+    {"name": "t2", "prev": ["person"], "cur": ["dog"]},
+]
+_SETTINGS = {"name": "my/benchmark", "dataset": "coco", "tasks": [{"name": "t1", "classes": ["person"]}]}
+_EDITS = b"""name = "mine"
+version = "1"
+reason = "r"
+new = ["cat"]
+[parents]
+dog = ["thing"]
+cat = ["entity"]
+"""
+
+
 def targets() -> list[Target]:
     """Return the targets of this module."""
-    coco = json_bytes(COCO)
+    edges = {"e.txt": b"entity thing\nthing dog\nthing cat\n", "n.txt": b"dog\thound, Canis\ncat\tfeline\n"}
+    roles = {"known_classes": ["dog", "cat"], "unknown_classes": {"Easy": ["zebra"]}}
+    known, tasks = {"known": ["person", "dog"], "unknown": ["elephant"]}, {"tasks": _ROLES}
+    settings, results = _SETTINGS | {"unknown": ["dog"]}, {"r.json": json_bytes(RESULTS)}
+    named = {"c.toml": b'known = ["dog", "cat"]\n[aliases]\ndog = ["hound"]\n'}
+    synsets = {"s.csv": b"name,synset\ndog,n02084071\ncat,n02121620\nnone,\n"}
+    read_tasks, read_id = "benchmarks.owod.tasks:read_task_settings", "proposals.id_classes:read_id_classes"
+    read_classes, overlap = "hierarchy.class_lists:read_classes", "proposals.evidence:detector_evidence"
+    pool = {"threshold": Decimal("0.1"), "pool": "p"}
     return [
-        Target(
-            "class file",
-            {"c.json": json_bytes({"known": ["person", "dog"], "unknown": ["elephant"]})},
-            lambda f: call("evaluation.problem:classes_of_file")(f / "c.json", source()),
-        ),
-        Target(
-            "task roles",
-            {
-                "t.json": json_bytes(
-                    {
-                        "tasks": [
-                            {"name": "t1", "prev": [], "cur": ["person"], "rest": ["dog"]},
-                            {"name": "t2", "prev": ["person"], "cur": ["dog"]},
-                        ]
-                    }
-                )
-            },
-            reads("evaluation.problem:tasks_of_file", "t.json"),
-        ),
-        Target(
-            "task file, toml", {"t.toml": TASKS}, reads("benchmarks.owod.tasks:read_task_settings", "t.toml"), weight=4
-        ),
-        Target(
-            "task file, json",
-            {
-                "t.json": json_bytes(
-                    {
-                        "name": "my/benchmark",
-                        "dataset": "coco",
-                        "tasks": [{"name": "t1", "classes": ["person"]}],
-                        "unknown": ["dog"],
-                    }
-                )
-            },
-            reads("benchmarks.owod.tasks:read_task_settings", "t.json"),
-        ),
-        Target(
-            "id classes, toml",
-            {"c.toml": b'known = ["dog", "cat"]\n[aliases]\ndog = ["hound"]\n'},
-            reads("proposals.id_classes:read_id_classes", "c.toml"),
-        ),
-        Target(
-            "id classes, text",
-            {"c.txt": b"dog = hound\ncat\n# no\nnaive\n"},
-            reads("proposals.id_classes:read_id_classes", "c.txt"),
-        ),
-        Target(
-            "synset map",
-            {"s.csv": b"name,synset\ndog,n02084071\ncat,n02121620\nnone,\n"},
-            reads("proposals.id_classes:read_synset_map", "s.csv"),
-        ),
-        Target("proposals", {"p.jsonl": _proposals()}, reads("proposals.proposal:read_proposals", "p.jsonl"), weight=3),
-        Target(
-            "detector categories",
-            {"c.json": coco},
-            lambda f: call("proposals.evidence:read_categories")(
-                f / "c.json", (call("proposals.id_classes:IdClass")("dog", ()),)
-            ),
-        ),
-        Target(
-            "detector overlap",
-            {"r.json": json_bytes(RESULTS)},
-            lambda f: call("proposals.evidence:detector_evidence")(
-                f / "r.json", source(), {18: "dog", 1: "person"}, threshold=Decimal("0.1"), pool="p"
-            ),
-        ),
-        Target(
-            "class lists", {"c.txt": b"n02119022\nn02114367\n"}, reads("hierarchy.class_lists:read_classes", "c.txt")
-        ),
-        Target(
-            "class lists, roles",
-            {"c.json": json_bytes({"known_classes": ["dog", "cat"], "unknown_classes": {"Easy": ["zebra"]}})},
-            reads("hierarchy.class_lists:read_classes", "c.json"),
-        ),
-        Target(
-            "edge list",
-            {"e.txt": b"entity thing\nthing dog\nthing cat\n", "n.txt": b"dog\thound, Canis\ncat\tfeline\n"},
-            lambda f: call("hierarchy.class_trees:read_edge_list")(f / "e.txt", f / "n.txt"),
-        ),
-        Target(
-            "open images tree",
-            {"t.json": json_bytes(_TREE)},
-            lambda f: call("hierarchy.class_trees:read_open_images")(f / "t.json", parts=True),
-        ),
-        Target(
-            "hierarchy edits",
-            {
-                "e.toml": b'name = "mine"\nversion = "1"\nreason = "r"\nnew = ["cat"]\n'
-                b'[parents]\ndog = ["thing"]\ncat = ["entity"]\n'
-            },
-            reads("hierarchy.hierarchy:read_edits", "e.toml"),
-        ),
-        Target("wordnet", {"data.noun": _NOUNS, "index.noun": _INDEX}, _read_nouns, seal=_seal_nouns),
+        reader("class file", {"c.json": json_bytes(known)}, "evaluation.problem:classes_of_file", source),
+        reader("task roles", {"t.json": json_bytes(tasks)}, "evaluation.problem:tasks_of_file"),
+        reader("task file, toml", {"t.toml": TASKS}, read_tasks, weight=4),
+        reader("task file, json", {"t.json": json_bytes(settings)}, read_tasks),
+        reader("id classes, toml", named, read_id),
+        reader("id classes, text", {"c.txt": b"dog = hound\ncat\n# no\nnaive\n"}, read_id),
+        reader("synset map", synsets, "proposals.id_classes:read_synset_map"),
+        reader("proposals", {"p.jsonl": _proposals()}, "proposals.proposal:read_proposals", weight=3),
+        reader("detector categories", {"c.json": json_bytes(COCO)}, "proposals.evidence:read_categories", _id_class),
+        reader("detector overlap", results, overlap, source, {18: "dog", 1: "person"}, **pool),
+        reader("class lists", {"c.txt": b"n02119022\nn02114367\n"}, read_classes),
+        reader("class lists, roles", {"c.json": json_bytes(roles)}, read_classes),
+        Target("edge list", edges, lambda f: call("hierarchy.class_trees:read_edge_list")(f / "e.txt", f / "n.txt")),
+        reader("open images tree", {"t.json": json_bytes(_TREE)}, "hierarchy.class_trees:read_open_images", parts=True),
+        reader("hierarchy edits", {"e.toml": _EDITS}, "hierarchy.hierarchy:read_edits"),
+        Target("wordnet", {"data.noun": _NOUNS, "index.noun": _INDEX}, _read_nouns, _seal_nouns),
     ]

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tests.torture.readers.content import json_bytes, json_lines
-from tests.torture.readers.target import Target, call, command, reads
+from tests.torture.readers.target import Target, call, command, json_bytes, json_lines, reader
 
 _DECISIONS = [
     {"image_id": "coco:000000000009", "dataset": "coco", "stage": "manual", "action": "remove", "reason": "a dog",
@@ -49,44 +48,23 @@ def _read_verdicts(path: Path) -> Any:
     return call("decisions.verdict_tables:read_verdicts")([path], options, _namespace)
 
 
+_CSV = b"""image_id,dataset,stage,action,reason,reviewer,date,manifest,batch
+coco:000000000009,coco,manual,remove,why,Ann,2025-03-01,,
+"""
+_VERDICTS = b"""index,image_location,decision
+0,t/images/banded/banded_0001.jpg,o
+1,t/images/banded/banded_0002.jpg,i
+"""
+
+
 def targets() -> list[Target]:
     """Return the targets of this module."""
+    read, lines = "decisions.files:read_decisions", {"d.jsonl": json_lines(*_DECISIONS)}
     return [
-        Target(
-            "decisions, jsonl",
-            {"d.jsonl": json_lines(*_DECISIONS)},
-            reads("decisions.files:read_decisions", "d.jsonl"),
-            weight=4,
-        ),
-        Target(
-            "decisions, csv",
-            {
-                "d.csv": (
-                    b"image_id,dataset,stage,action,reason,reviewer,date,manifest,batch\n"
-                    b"coco:000000000009,coco,manual,remove,why,Ann,2025-03-01,,\n"
-                )
-            },
-            reads("decisions.files:read_decisions", "d.csv"),
-            weight=3,
-        ),
-        Target("decisions, counted", {"d.jsonl": json_lines(*_DECISIONS)}, command("decisions", "@d.jsonl"), weight=1),
-        Target("selection, yaml", {"m.yaml": _YAML}, reads("decisions.files:read_decisions", "m.yaml"), weight=3),
-        Target(
-            "selection, json",
-            {"m.json": json_bytes(_SELECTION)},
-            reads("decisions.files:read_decisions", "m.json"),
-            weight=3,
-        ),
-        Target(
-            "verdict table",
-            {
-                "textures.csv": (
-                    b"index,image_location,decision\n"
-                    b"0,t/images/banded/banded_0001.jpg,o\n"
-                    b"1,t/images/banded/banded_0002.jpg,i\n"
-                )
-            },
-            lambda f: _read_verdicts(f / "textures.csv"),
-            weight=3,
-        ),
+        reader("decisions, jsonl", lines, read, weight=4),
+        reader("decisions, csv", {"d.csv": _CSV}, read, weight=3),
+        command("decisions, counted", lines, "review summary @d.jsonl"),
+        reader("selection, yaml", {"m.yaml": _YAML}, read, weight=3),
+        reader("selection, json", {"m.json": json_bytes(_SELECTION)}, read, weight=3),
+        Target("verdict table", {"textures.csv": _VERDICTS}, lambda f: _read_verdicts(f / "textures.csv"), weight=3),
     ]

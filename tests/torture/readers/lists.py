@@ -7,8 +7,18 @@ import tempfile
 from pathlib import Path
 
 from tests.torture.readers.annotations import COCO
-from tests.torture.readers.content import json_bytes
-from tests.torture.readers.target import Target, command, reads
+from tests.torture.readers.target import Target, command, json_bytes, reader
+
+_PUBLISHED = "sources.published_list:read_published"
+_NUMBERS = b"000000000009\n000000000025\n"
+_DECLARATION = b"""manifests = []
+[[source]]
+name = "a"
+benchmark = "B"
+[[source.lists]]
+file = "a.txt"
+defects = ["x"]
+"""
 
 
 def _index() -> bytes:
@@ -25,58 +35,19 @@ def _index() -> bytes:
 
 def targets() -> list[Target]:
     """Return the targets of this module."""
-    coco = json_bytes(COCO)
+    imglist = b"cifar10/test/a/1.png 0\ncifar10/test/b/2.png -1\n"
+    sets = json_bytes({"near": ["000000000009", "25"], "far": [30]})
+    folder = {"train.txt": _NUMBERS, "test.txt": b"000000000030\n", "ids.json": json_bytes({"near": [139], "far": [9]})}
+    prefixed = b"coco:000000000009\ncoco:000000000025\n"
     return [
-        Target(
-            "published list, text",
-            {"l.txt": b"000000000009\n000000000025\n000000000030\n"},
-            reads("sources.published_list:read_published", "l.txt"),
-            weight=3,
-        ),
-        Target(
-            "published list, imglist",
-            {"l.txt": b"cifar10/test/a/1.png 0\ncifar10/test/b/2.png -1\n"},
-            reads("sources.published_list:read_published", "l.txt"),
-            weight=3,
-        ),
-        Target(
-            "published list, json",
-            {"l.json": json_bytes({"near": ["000000000009", "25"], "far": [30]})},
-            reads("sources.published_list:read_published", "l.json"),
-            weight=3,
-        ),
-        Target("published list, coco", {"l.json": coco}, reads("sources.published_list:read_published", "l.json")),
-        Target(
-            "listed source",
-            {"l.txt": b"coco:000000000009\ncoco:000000000025\n"},
-            reads("sources.published_list:read_listed", "l.txt", dataset="coco", part="x"),
-        ),
-        Target(
-            "list of a command",
-            {"l.txt": b"000000000009\n000000000025\n"},
-            reads("manifest.importing:PublishedFile", "l.txt"),
-        ),
-        Target(
-            "image list", {"l.txt": b"000000000009\n000000000025\n"}, reads("evaluation.truth:read_image_list", "l.txt")
-        ),
-        Target("index of lists", {"i.index": _index()}, reads("identify.index:read_index", "i.index")),
-        Target(
-            "declaration of lists",
-            {
-                "lists.toml": b'manifests = []\n[[source]]\nname = "a"\nbenchmark = "B"\n'
-                b'[[source.lists]]\nfile = "a.txt"\ndefects = ["x"]\n',
-                "a.txt": b"000000000009\n000000000025\n",
-            },
-            reads("identify.index:make_index", ""),
-        ),
-        Target(
-            "folder of lists, audited",
-            {
-                "train.txt": b"000000000009\n000000000025\n",
-                "test.txt": b"000000000030\n",
-                "ids.json": json_bytes({"near": [139], "far": [9]}),
-            },
-            command("audit", "@"),
-            weight=1,
-        ),
+        reader("published list, text", {"l.txt": _NUMBERS + b"000000000030\n"}, _PUBLISHED, weight=3),
+        reader("published list, imglist", {"l.txt": imglist}, _PUBLISHED, weight=3),
+        reader("published list, json", {"l.json": sets}, _PUBLISHED, weight=3),
+        reader("published list, coco", {"l.json": json_bytes(COCO)}, _PUBLISHED),
+        reader("listed source", {"l.txt": prefixed}, "sources.published_list:read_listed", dataset="coco", part="x"),
+        reader("list of a command", {"l.txt": _NUMBERS}, "manifest.importing:PublishedFile"),
+        reader("image list", {"l.txt": _NUMBERS}, "evaluation.truth:read_image_list"),
+        reader("index of lists", {"i.index": _index()}, "identify.index:read_index"),
+        reader("declaration of lists", {"lists.toml": _DECLARATION, "a.txt": _NUMBERS}, "identify.index:make_index"),
+        command("folder of lists, audited", folder, "audit @"),
     ]

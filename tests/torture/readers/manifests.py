@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from tests.torture.readers.annotations import COCO
 from tests.torture.readers.classes import TASKS
-from tests.torture.readers.content import json_bytes, parquet
-from tests.torture.readers.target import Files, Target, call, command, reads
+from tests.torture.readers.target import Files, Target, call, command, json_bytes, parquet, reader
 
 
 def _manifest() -> Files:
@@ -76,86 +76,44 @@ def _seal_publication(files: Files) -> Files:
     return {"publication.json": publication.record_bytes(made)}
 
 
+_REVIEW = {
+    "version": 1, "dataset": "d", "stage": "manual", "manifest": "", "inputs": "sha256:" + "0" * 64,
+    "batches": {"b": 2}, "left_out": {"x": 1},
+}  # fmt: skip
+_OVERLAY = (
+    b'{"boxes":[{"box":["10.5","20","30","12.25"],"label":"unknown","reviewers":["anna"]}],'
+    b'"exhaustive":true,"image_id":"coco:000000000139"}\n'
+)
+_STATEMENTS = b'dataUseCases = "by hand"\nhasSyntheticData = false\ndataBiases = ["few", "old"]\n'
+
+
+def _content(folder: Path) -> Any:
+    read, schema = call("publishing.parquet:read_parquet"), call("publishing.parquet:schema_of")
+    return call("publishing.parquet:content_digest")(read(folder / "p.parquet"), schema(folder / "p.parquet"))
+
+
+def _added_boxes(folder: Path) -> Any:
+    return call("manifest.added_boxes:parse_added_boxes")((folder / "overlay.jsonl").read_bytes(), where="overlay")
+
+
 def targets() -> list[Target]:
     """Return the targets of this module."""
-    coco = json_bytes(COCO)
-    manifest = _manifest()
+    manifest, publication, coco = _manifest(), {"publication.json": _publication()}, json_bytes(COCO)
+    other = coco
+    for old, new in ((b"139", b"140"), (b"25", b"26"), (b"30", b"31"), (b": 9", b": 10")):
+        other = other.replace(old, new)
+    published = parquet(image_id=["coco:1", "coco:2"], n=[1, 2], labels=[[{"a": "x"}], []])
+    read, seal = "publishing.publication:read_publication", _seal_publication
+    sources = {"t.json": coco, "v.json": other, "tasks.toml": TASKS}
+    build = "build owod --source train=@t.json --source test=@v.json --tasks @tasks.toml --no-cache --out @out"
     return [
-        Target("manifest", manifest, reads("manifest.manifest:read_manifest", ""), seal=_seal_manifest, weight=6),
-        Target("manifest, shown", manifest, command("show", "@"), seal=_seal_manifest, weight=1),
-        Target("manifest, audited", manifest, command("audit", "@"), seal=_seal_manifest, weight=1),
-        Target(
-            "publication",
-            {"publication.json": _publication()},
-            reads("publishing.publication:read_publication", ""),
-            seal=_seal_publication,
-            weight=3,
-        ),
-        Target(
-            "published parquet",
-            {"p.parquet": parquet(image_id=["coco:1", "coco:2"], n=[1, 2], labels=[[{"a": "x"}], []])},
-            lambda f: call("publishing.parquet:content_digest")(
-                call("publishing.parquet:read_parquet")(f / "p.parquet"),
-                call("publishing.parquet:schema_of")(f / "p.parquet"),
-            ),
-        ),
-        Target(
-            "review record",
-            {
-                "review.json": json_bytes(
-                    {
-                        "version": 1,
-                        "dataset": "d",
-                        "stage": "manual",
-                        "manifest": "",
-                        "inputs": "sha256:" + "0" * 64,
-                        "batches": {"b": 2},
-                        "left_out": {"x": 1},
-                    }
-                )
-            },
-            reads("review.review_folder:read_record", ""),
-        ),
-        Target(
-            "overlay",
-            {
-                "overlay.jsonl": b'{"boxes":[{"box":["10.5","20","30","12.25"],'
-                b'"label":"unknown","reviewers":["anna"]}],'
-                b'"exhaustive":true,"image_id":"coco:000000000139"}\n'
-            },
-            lambda f: call("manifest.added_boxes:parse_added_boxes")(
-                (f / "overlay.jsonl").read_bytes(), where="overlay"
-            ),
-            weight=3,
-        ),
-        Target(
-            "statements",
-            {"r.toml": b'dataUseCases = "by hand"\nhasSyntheticData = false\ndataBiases = ["few", "old"]\n'},
-            reads("publishing.croissant:read_statements", "r.toml"),
-        ),
-        Target(
-            "built",
-            {
-                "t.json": coco,
-                "v.json": coco.replace(b"139", b"140")
-                .replace(b"25", b"26")
-                .replace(b"30", b"31")
-                .replace(b": 9", b": 10"),
-                "tasks.toml": TASKS,
-            },
-            command(
-                "build",
-                "owod",
-                "--source",
-                "train=@t.json",
-                "--source",
-                "test=@v.json",
-                "--tasks",
-                "@tasks.toml",
-                "--no-cache",
-                "--out",
-                "@out",
-            ),
-            weight=1,
-        ),
+        reader("manifest", manifest, "manifest.manifest:read_manifest", seal=_seal_manifest, weight=6),
+        command("manifest, shown", manifest, "show @", seal=_seal_manifest),
+        command("manifest, audited", manifest, "audit @", seal=_seal_manifest),
+        reader("publication", publication, read, seal=seal, weight=3, folder=True),
+        Target("published parquet", {"p.parquet": published}, _content),
+        reader("review record", {"review.json": json_bytes(_REVIEW)}, "review.review_folder:read_record", folder=True),
+        Target("overlay", {"overlay.jsonl": _OVERLAY}, _added_boxes, weight=3),
+        reader("statements", {"r.toml": _STATEMENTS}, "publishing.croissant:read_statements"),
+        command("built", sources, build),
     ]

@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.torture.readers.content import jpeg, parquet, png
-from tests.torture.readers.target import Files, Target, call, reads
+from tests.torture.readers.target import Files, Target, call, parquet, picture, reader
 
 
 def _store() -> Files:
@@ -41,24 +40,26 @@ def _seal_store(files: Files) -> Files:
     return {**others, f"vectors-{embeddings._name(rows)}.npy": files[name], "rows.json": json.dumps(listing).encode()}
 
 
-def _photo(path: Path) -> Any:
+def _photo(folder: Path) -> Any:
     """Decode a photo; what cannot be is told by an error that its callers count."""
     from curation.sources import photos
 
+    (path,) = folder.iterdir()
     try:
         return photos.decode_photo(photos.read_photo(path))
     except photos.BrokenPhotoError:
         return None
 
 
-def _corpus(path: Path) -> Any:
+def _corpus(folder: Path) -> Any:
+    (path,) = folder.iterdir()
     return [list(block.tables()) for block in call("sources.corpus:corpus_blocks")(path)]
 
 
 def _tar() -> bytes:
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w") as archive:
-        for name, data in (("a.png", png()), ("a.json", b"{}"), ("b.jpg", jpeg())):
+        for name, data in (("a.png", picture("PNG")), ("a.json", b"{}"), ("b.jpg", picture("JPEG"))):
             member = tarfile.TarInfo(name)
             member.size = len(data)
             archive.addfile(member, io.BytesIO(data))
@@ -67,16 +68,11 @@ def _tar() -> bytes:
 
 def targets() -> list[Target]:
     """Return the targets of this module."""
+    corpora = ("tar", _tar(), 3), ("parquet", parquet(id=["a", "b"], path=["x/a.jpg", "b.jpg"]), 2)
+    pictures = ("png", picture("PNG"), 3), ("png of 16 bits", picture("PNG", "I;16"), 1), ("jpeg", picture("JPEG"), 2)
     return [
-        Target("embeddings", _store(), reads("similarity.embeddings:open_embeddings", ""), seal=_seal_store, weight=3),
-        Target("texts", {"t.txt": b"a dog\na cat\n"}, reads("similarity.from_files:_texts", "t.txt")),
-        Target("corpus, tar", {"c.tar": _tar()}, lambda f: _corpus(f / "c.tar"), weight=3),
-        Target(
-            "corpus, parquet",
-            {"c.parquet": parquet(id=["a", "b"], path=["x/a.jpg", "b.jpg"])},
-            lambda f: _corpus(f / "c.parquet"),
-        ),
-        Target("photo, png", {"p.png": png()}, lambda f: _photo(f / "p.png"), weight=3),
-        Target("photo, png of 16 bits", {"p.png": png("I;16")}, lambda f: _photo(f / "p.png"), weight=1),
-        Target("photo, jpeg", {"p.jpg": jpeg()}, lambda f: _photo(f / "p.jpg"), weight=2),
+        reader("embeddings", _store(), "similarity.embeddings:open_embeddings", seal=_seal_store, weight=3),
+        reader("texts", {"t.txt": b"a dog\na cat\n"}, "similarity.from_files:_texts"),
+        *(Target(f"corpus, {form}", {f"c.{form}": data}, _corpus, weight=n) for form, data, n in corpora),
+        *(Target(f"photo, {form}", {f"p.{form.split()[0]}": data}, _photo, weight=n) for form, data, n in pictures),
     ]
