@@ -285,8 +285,8 @@ class _State:
         ratios = self.inside / self.volumes
         with np.errstate(divide="ignore", invalid="ignore"):
             leaving = (self.inside[self.labels] - 2 * own) / left - ratios[self.labels]
-        gains = self.inside[:, None] + 2 * self.links
-        gains = gains / (self.volumes[:, None] + self.degrees) - ratios[:, None] + leaving
+        inside = self.inside[:, None] + 2 * self.links
+        gains = inside / (self.volumes[:, None] + self.degrees) - ratios[:, None] + leaving
         gains[self.labels, vertex] = -np.inf
         # Of equal gains the first vertex, and of its clusters the first.
         highest = np.where(held | (left <= 0) | (self.sizes[self.labels] == 1), -np.inf, gains.max(axis=0))
