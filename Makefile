@@ -39,7 +39,7 @@ test: lint
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 bench: $(STAMP)
-	$(BIN)/python -m tests.benchmarks --out bench-output
+	$(BIN)/python -m tests.benchmarks --out bench-output --write
 
 # Faults in every writing verb, 100,000 hostile inputs, bombs: python -m tests.torture KIND --only NAME runs a part.
 torture: $(STAMP)

@@ -248,6 +248,8 @@ _MOST_PASSES = 60
 
 @dataclass
 class _State:
+    """A labelling and what its moves cost: `links` holds each cluster's weights to the vertices, shape (k, n)."""
+
     weights: Int64s
     degrees: Int64s
     labels: Int64s
@@ -258,9 +260,9 @@ class _State:
 
     @classmethod
     def of(cls, weights: Int64s, labels: Int64s, k: int) -> _State:
-        links = np.stack([weights[:, labels == c].sum(axis=1) for c in range(k)], axis=1)
+        links = np.stack([weights[labels == c].sum(axis=0) for c in range(k)])
         degrees = weights.sum(axis=1)
-        own = links[np.arange(len(labels)), labels]
+        own = links[labels, np.arange(len(labels))]
         return cls(
             weights,
             degrees,
@@ -275,31 +277,33 @@ class _State:
         """Return the sum of inside / volume: k minus the normalized cut."""
         return float((self.inside / self.volumes).sum())
 
-    def gains(self) -> npt.NDArray[np.float64]:
-        """Return what each move of a vertex to a cluster gains, shape (n, k); -inf where there is none."""
-        row = np.arange(len(self.labels))
-        own = self.links[row, self.labels]
+    def best_move(self, held: npt.NDArray[np.bool_]) -> tuple[float, int, int]:
+        """Return what the best move of a vertex that is not held gains (-inf where there is none), vertex, cluster."""
+        vertex = np.arange(len(self.labels))
+        own = self.links[self.labels, vertex]
         left = self.volumes[self.labels] - self.degrees
         ratios = self.inside / self.volumes
         with np.errstate(divide="ignore", invalid="ignore"):
             leaving = (self.inside[self.labels] - 2 * own) / left - ratios[self.labels]
-        arriving = (self.inside + 2 * self.links) / (self.volumes + self.degrees[:, None]) - ratios
-        gains = leaving[:, None] + arriving
-        gains[row, self.labels] = -np.inf
-        gains[(left <= 0) | (self.sizes[self.labels] == 1)] = -np.inf
-        return gains
+        inside = self.inside[:, None] + 2 * self.links
+        gains = inside / (self.volumes[:, None] + self.degrees) - ratios[:, None] + leaving
+        gains[self.labels, vertex] = -np.inf
+        # Of equal gains the first vertex, and of its clusters the first.
+        highest = np.where(held | (left <= 0) | (self.sizes[self.labels] == 1), -np.inf, gains.max(axis=0))
+        best = int(highest.argmax())
+        return float(highest[best]), best, int(gains[:, best].argmax())
 
     def move(self, vertex: int, target: int) -> None:
         source = int(self.labels[vertex])
-        degree, column = self.degrees[vertex], self.weights[:, vertex]
-        self.inside[source] -= 2 * self.links[vertex, source]
-        self.inside[target] += 2 * self.links[vertex, target]
+        degree, row = self.degrees[vertex], self.weights[vertex]
+        self.inside[source] -= 2 * self.links[source, vertex]
+        self.inside[target] += 2 * self.links[target, vertex]
         self.volumes[source] -= degree
         self.volumes[target] += degree
         self.sizes[source] -= 1
         self.sizes[target] += 1
-        self.links[:, source] -= column
-        self.links[:, target] += column
+        self.links[source] -= row
+        self.links[target] += row
         self.labels[vertex] = target
 
 
@@ -324,32 +328,29 @@ def refine(weights: Int64s, labels: Int64s, k: int) -> Int64s:
 
 def _climb(state: _State) -> None:
     """Make the best move as long as it gains."""
-    for _ in range(8 * len(state.labels)):
-        gains = state.gains()
-        best = int(gains.argmax())
-        if not gains.flat[best] > _LEAST_GAIN:
+    held = np.zeros(len(state.labels), bool)
+    for _ in range(8 * len(held)):
+        gain, vertex, target = state.best_move(held)
+        if not gain > _LEAST_GAIN:
             return
-        state.move(*divmod(best, gains.shape[1]))
+        state.move(vertex, target)
 
 
 def _pass(state: _State) -> bool:
     """Move vertices one by one, each once, and take back all after the best prefix; True where it gained."""
     n = len(state.labels)
     patience = max(60, n // 8)
-    free = np.ones(n, bool)
+    held = np.zeros(n, bool)
     undo: list[tuple[int, int]] = []
     before = best = state.quality()
     kept = 0
     for _ in range(n):
-        gains = state.gains()
-        gains[~free] = -np.inf
-        place = int(gains.argmax())
-        if not np.isfinite(gains.flat[place]):
+        gain, vertex, target = state.best_move(held)
+        if not np.isfinite(gain):
             break
-        vertex, target = divmod(place, gains.shape[1])
         undo.append((vertex, int(state.labels[vertex])))
         state.move(vertex, target)
-        free[vertex] = False
+        held[vertex] = True
         if (quality := state.quality()) > best + _LEAST_GAIN:
             best, kept = quality, len(undo)
         elif len(undo) - kept > patience:

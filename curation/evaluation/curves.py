@@ -251,23 +251,6 @@ def _named(
     }
 
 
-def auroc(positive: Floats, negative: Floats) -> float | None:
-    """Return the area under the ROC curve, a higher score more positive, ties half; None where a group is empty.
-
-    Parameters
-    ----------
-    positive, negative : ndarray
-        Scores in any order.
-    """
-    if not len(positive) or not len(negative):
-        return None
-    others = np.sort(negative)
-    # Twice the pairs that are won, in whole numbers: no sum of rounded areas.
-    lower = int(np.searchsorted(others, positive, side="left").sum())
-    not_higher = int(np.searchsorted(others, positive, side="right").sum())
-    return (lower + not_higher) / (2 * len(positive) * len(negative))
-
-
 def weighted_auroc(weights: Any, others: Any, lower: Int64s, not_higher: Int64s) -> float:
     """Return the AUROC of weighted scores, NaN where a group has no weight.
 

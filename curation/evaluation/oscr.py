@@ -19,7 +19,7 @@ import numpy as np
 
 from curation.errors import EvaluationError, UsageError
 from curation.evaluation.class_scores import GROUPS, ClassScores
-from curation.evaluation.curves import auroc
+from curation.evaluation.ood.separability import RankedScores, auroc
 from curation.evaluation.problem import Bools, Floats, Int64s
 from curation.figure_style import SERIES, SMALL, add_key, label_outer, plain, save_figure, set_title, small_multiples
 
@@ -247,9 +247,10 @@ def auroc_of(data: ClassScores, group: str) -> dict[str, float | None]:
         outside the group count as known, the negatives among them, as openset-imagenet computes it.
     """
     other = data.group(group)
+    readings = {"AUROC": data.known, "AUROC_rest_as_known": ~other}
     return {
-        "AUROC": auroc(data.highest[data.known], data.highest[other]),
-        "AUROC_rest_as_known": auroc(data.highest[~other], data.highest[other]),
+        name: auroc(RankedScores.of(data.highest[known], data.highest[other])) if known.any() and other.any() else None
+        for name, known in readings.items()
     }
 
 

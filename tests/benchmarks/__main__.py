@@ -1,67 +1,141 @@
-"""Run benchmarks: ``python -m tests.benchmarks --out DIR [NAME …]``; exit status 1 where a requirement is not met."""
+"""Run benchmarks: ``python -m tests.benchmarks --out DIR [NAME …]``; exit status 1 where a bar is not met.
+
+Works of a row take turns, each in a fresh process; medians of the rounds' ratios count, and of the peaks of memory.
+"""
 
 from __future__ import annotations
 
 import argparse
-import csv
-import importlib
-import io
 import json
 import platform
 import sys
+import time
 from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from statistics import median
 
 from curation.storage import make_folder, write_text
+from tests.benchmarks.own_process import Spent
+from tests.benchmarks.rows import ROWS, Row
 
-COLUMNS = ("benchmark", "what", "value", "unit", "required", "met", "note")
+PAGE = Path(__file__).parents[2] / "docs" / "scale.md"
+BEGIN, END = "<!-- make bench writes this table -->\n", "<!-- end of the table -->\n"
 
 
-def names() -> list[str]:
-    """Return the benchmarks: modules of this folder that have a function ``run(out) -> rows``."""
-    folder = Path(__file__).parent
-    return sorted(path.stem for path in folder.glob("*.py") if "\ndef run(" in path.read_text(encoding="utf-8"))
+@dataclass(frozen=True)
+class Result:
+    """What a row has measured: ratio or seconds beside its bar, memory beside its bar, and which is missed."""
+
+    name: str
+    what: str
+    peer: str
+    time: str
+    bar: str
+    memory: str
+    missed: tuple[str, ...]
+    rounds: dict[str, list[tuple[float, float, float]]]
+
+
+def measure(name: str, row: Row, folder: Path, *, cores: bool = False) -> Result:
+    """Return what a row measures.
+
+    Parameters
+    ----------
+    cores : bool
+        Whether seconds of all cores are compared in every row, which other work on the machine disturbs less.
+
+    Raises
+    ------
+    AssertionError
+        The works found different numbers: a ratio of two different things would mean nothing.
+    """
+    if row.draw:
+        row.draw.spent(folder)
+    works = {"": row.ours} | {peer: work for peer, work in row.peers.items() if work.possible}
+    rounds: dict[str, list[Spent]] = {peer: [] for peer in works}
+    for _ in range(row.repeats):
+        for peer, work in works.items():
+            rounds[peer].append(work.spent(folder))
+            if not row.agree(rounds[""][-1].found, rounds[peer][-1].found) and peer:
+                raise AssertionError(f"{name}: we found {rounds[''][-1].found}, {peer} {rounds[peer][-1].found}")
+    taken = {
+        peer: [spent.cores if cores or row.cores else spent.seconds for spent in many] for peer, many in rounds.items()
+    }
+    peaks = {peer: median(spent.mib for spent in many) for peer, many in rounds.items()}
+    peers = [peer for peer in works if peer]
+    fastest = min(peers, key=lambda peer: median(taken[peer]), default="")
+    missed, seconds = [], median(taken[""])
+    if fastest:
+        ratios = [ours / other / row.scale for ours, other in zip(taken[""], taken[fastest], strict=True)]
+        value = 1 / median(ratios) if row.least is not None else median(ratios)
+        told = f"{value:.2f} ({seconds:.2f} s)"
+    else:
+        value = seconds / row.scale
+        told = f"{value:.3g} s"
+    bar = f"≥ {row.least:g}" if row.least is not None else f"≤ {row.most:g}" if row.most is not None else ""
+    if (row.most is not None and value > row.most) or (row.least is not None and value < row.least):
+        missed.append(f"{value:.2f}, the bar is {bar}")
+    memory = f"{peaks['']:.0f} MiB"
+    if row.memory is not None and peers:
+        share = peaks[""] / min(peaks[peer] for peer in peers)
+        memory += f", {share:.2f} (≤ {row.memory:g})"
+        if share > row.memory:
+            missed.append(f"{share:.2f} of the leanest peer's memory, the bar is ≤ {row.memory:g}")
+    if row.mib is not None:
+        memory += f" (≤ {row.mib:g})"
+        if peaks[""] > row.mib:
+            missed.append(f"{peaks['']:.0f} MiB, the bar is ≤ {row.mib:g}")
+    if not works[""].possible or (row.peers and not peers):
+        missed.append("a package is not installed")
+    numbers = {peer or "ours": [spent[:3] for spent in many] for peer, many in rounds.items()}
+    return Result(name, row.what, fastest, told, bar, memory, tuple(missed), numbers)
+
+
+def table(results: Sequence[Result]) -> str:
+    """Return results as a Markdown table."""
+    lines = ["| work | beside | ratio (time) | bar | peak memory |", "|---|---|---|---|---|"]
+    for result in results:
+        mark = " **missed**" if result.missed else ""
+        lines.append(f"| {result.what} | {result.peer} | {result.time} | {result.bar}{mark} | {result.memory} |")
+    return "\n".join(lines) + "\n"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the named benchmarks, or all; print a table and write it as CSV and JSON."""
+    """Run the named rows, or all; print each, what falls short, and write JSON."""
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description=__doc__)
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"one of {', '.join(names())}; default all")
-    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="generated files and results")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="rows; default all")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="generated files and results")
+    parser.add_argument("--list", action="store_true", help="print the rows with their bars, and measure nothing")
+    parser.add_argument("--cores", action="store_true", help="compare seconds of all cores: the machine is not quiet")
+    parser.add_argument("--write", action="store_true", help=f"put the table into {PAGE.name}; needs all rows")
     options = parser.parse_args(arguments)
-    if strangers := sorted(set(options.names) - set(names())):
-        parser.error(f"no benchmark is called {', '.join(strangers)}: there are {', '.join(names())}")
-    make_folder(options.out)
-    rows: list[dict[str, Any]] = []
-    for name in options.names or names():
-        found = importlib.import_module(f"tests.benchmarks.{name}").run(options.out)
-        rows += [{"benchmark": name} | row for row in found]
-        print("\n".join(_lines(name, found)), flush=True)
-    write_text(options.out / "benchmarks.csv", _csv(rows))
+    if options.list:
+        print("\n".join(f"{name:16} {row.what}" for name, row in ROWS.items()))
+        return 0
+    if strangers := [name for name in options.names if name not in ROWS]:
+        parser.error(f"no row is called {', '.join(strangers)}: there are {', '.join(ROWS)}")
+    if options.out is None or (options.write and options.names):
+        parser.error("--out is missing" if options.out is None else "--write needs all rows")
+    folder = options.out.resolve()
+    make_folder(folder)
+    began, results = time.monotonic(), list[Result]()
+    for name in options.names or ROWS:
+        result = measure(name, ROWS[name], folder, cores=options.cores)
+        results.append(result)
+        minutes = (time.monotonic() - began) / 60
+        print(f"{minutes:5.1f} min  {name:16} {result.time:>18} {result.bar:8} {result.memory}", flush=True)
     machine = {"python": platform.python_version(), "machine": platform.machine(), "system": platform.system()}
-    write_text(options.out / "benchmarks.json", json.dumps({"machine": machine, "rows": rows}, indent=1) + "\n")
-    print(f"written: {options.out / 'benchmarks.csv'}, {options.out / 'benchmarks.json'}")
-    return 1 if any(row["met"] is False for row in rows) else 0
-
-
-def _lines(name: str, rows: Sequence[dict[str, Any]]) -> list[str]:
-    width = max(len(row["what"]) for row in rows)
-    lines = [name]
-    for row in rows:
-        verdict = {True: "met", False: "NOT MET", None: ""}[row["met"]]
-        lines.append(
-            f"  {row['what']:<{width}}  {row['value']:>10.3f} {row['unit']:<5}  {row['required']:<12} {verdict}"
-        )
-    return lines
-
-
-def _csv(rows: Sequence[dict[str, Any]]) -> str:
-    text = io.StringIO()
-    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()
+    content = {"machine": machine, "rows": [asdict(result) for result in results]}
+    write_text(folder / "benchmarks.json", json.dumps(content, indent=1) + "\n")
+    if options.write:
+        before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
+        write_text(PAGE, f"{before}{BEGIN}{table(results)}{END}{rest.partition(END)[2]}")
+    short = [result for result in results if result.missed]
+    print(
+        "\n".join(f"falls short: {result.what}: {'; '.join(result.missed)}" for result in short) or "every bar is met"
+    )
+    return 1 if short else 0
 
 
 if __name__ == "__main__":

@@ -1,62 +1,92 @@
-"""A piece of work in a process of its own, with the peak memory of that process alone.
+"""A piece of work in a process of its own: seconds, seconds of all cores, peak memory, and what it found.
 
-``getrusage`` hands a child the peak of its parent: between ``fork`` and ``exec`` the child *is* the parent, and Linux
-keeps the highest of both. So a benchmark that drew gibibytes of input told of each part that it took as much. Here the
+A work is a function ``(folder, clock, *arguments)``: what it imports and prepares stands before ``with clock:``, what
+is measured below it. It returns numbers that other works on the same input must find as well, or None.
+
+``getrusage`` hands a child the peak of its parent: between ``fork`` and ``exec`` the child *is* the parent. So the
 high-water mark (``VmHWM``) is read, which belongs to the memory of the program that runs and begins with it.
 """
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
+import json
 import os
 import resource
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, NamedTuple
 
 _ROOT = Path(__file__).parents[2]
 _STATUS = Path("/proc/self/status")
-_BEFORE = """
-import subprocess, sys, time, numpy; from pathlib import Path; folder = Path(sys.argv[1])
-def clocks(): return numpy.array([time.perf_counter(), time.process_time()])
-"""
-_AFTER = """
-from tests.benchmarks.own_process import peak_gib
-print(*spent, peak_gib(), count)
-"""
 
 
-@dataclass(frozen=True, slots=True)
-class Spent:
-    """What a piece of work took: seconds, seconds of all cores together, GiB of memory at its peak; and a count."""
+class Clock:
+    """Seconds inside its ``with`` blocks, and seconds of all cores, those of child processes included."""
+
+    def __init__(self) -> None:
+        self.seconds = self.cores = 0.0
+
+    def __enter__(self) -> None:
+        self._began = time.perf_counter(), sum(os.times()[:4])
+
+    def __exit__(self, *error: object) -> None:
+        self.seconds += time.perf_counter() - self._began[0]
+        self.cores += sum(os.times()[:4]) - self._began[1]
+
+
+class Spent(NamedTuple):
+    """What a work took: seconds, seconds of all cores, MiB at its peak; and what it found."""
 
     seconds: float
     cores: float
-    gib: float
-    count: int
+    mib: float
+    found: Any
 
 
-def peak_gib() -> float:
-    """Return the most memory that this program has held at a time, in GiB."""
+@dataclass(frozen=True)
+class Work:
+    """A function of this package with its arguments; `needs` names a package without which it is left out."""
+
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...] = ()
+    needs: str = ""
+
+    @property
+    def possible(self) -> bool:
+        """Whether what it needs is installed."""
+        return not self.needs or importlib.util.find_spec(self.needs) is not None
+
+    def spent(self, folder: Path) -> Spent:
+        """Return what it takes in a fresh process."""
+        name = f"{self.function.__module__}:{self.function.__name__}"
+        command = [sys.executable, "-m", __name__, name, str(folder), json.dumps(self.arguments)]
+        environment = os.environ | {"PYTHONPATH": str(_ROOT)}
+        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, env=environment, cwd=_ROOT, check=True)
+        return Spent(*json.loads(done.stdout.splitlines()[-1]))
+
+
+def peak_mib() -> float:
+    """Return the most memory that this program has held at a time, in MiB."""
     if _STATUS.exists():
-        line = next(one for one in _STATUS.read_text().splitlines() if one.startswith("VmHWM:"))
-        return int(line.split()[1]) / 2**20
+        return int(_STATUS.read_text().split("VmHWM:")[1].split()[0]) / 2**10
     # Elsewhere the parent's peak may shine through. macOS counts in bytes, others in KiB.
-    unit = 2**30 if sys.platform == "darwin" else 2**20
+    unit = 2**20 if sys.platform == "darwin" else 2**10
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
 
 
-def spent_by(code: str, folder: Path) -> Spent:
-    """Return what a piece of work takes in a process of its own.
+def main(name: str, folder: str, arguments: str) -> None:
+    """Do a work and print what it took as JSON."""
+    module, _, function = name.partition(":")
+    clock = Clock()
+    found = getattr(importlib.import_module(module), function)(Path(folder), clock, *json.loads(arguments))
+    print(json.dumps(Spent(clock.seconds, clock.cores, peak_mib(), found)))
 
-    Parameters
-    ----------
-    code : str
-        Python that sets ``spent`` (a difference of two ``clocks()``) and ``count``; it may use ``folder``, ``numpy``,
-        ``Path``, ``subprocess`` and ``sys``.
-    """
-    environment = os.environ | {"PYTHONPATH": str(_ROOT)}
-    command = [sys.executable, "-c", _BEFORE + code + _AFTER, str(folder)]
-    done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
-    seconds, cores, gib, count = map(float, done.stdout.split())
-    return Spent(seconds, cores, gib, int(count))
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,83 @@
+"""Lists of ids: a million lines audited and identified, names of ImageNet's training images selected."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from curation.storage import write_text
+from tests.benchmarks.own_process import Clock
+
+LISTS, LINES, IMAGES = 40, 25_000, 120_000
+IMAGENET = 1_281_167
+
+
+def audit(folder: Path, clock: Clock) -> None:
+    """Read lists of a million lines and judge them by the audit's rules."""
+    from curation.audit.folder_target import folder_target
+    from curation.audit.lists import read_lists
+    from curation.audit.run import run_audit
+
+    with clock:
+        judged = run_audit(folder_target(read_lists(folder / "lists")))
+    failed = {result.rule.name for result in judged.results if result.outcome.verdict == "fail"}
+    assert {"DS1", "DS2", "DS4"} <= failed, "the lists are drawn to break these rules"
+
+
+def identify(folder: Path, clock: Clock) -> None:
+    """Look a list of a million lines up that is in no index, as a command."""
+    command = [sys.executable, "-m", "curation", "identify", str(folder / "long.txt")]
+    with clock:
+        subprocess.run(command, check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def imagenet(folder: Path, clock: Clock) -> None:
+    """Make the lists of P1, P2 and P3 with their digests, from names in no order."""
+    from curation.benchmarks.imagenet import TRAIN, build
+    from curation.benchmarks.registry import declared
+    from curation.sources.imagenet import read_imagenet
+
+    source = read_imagenet(folder / "imagenet.txt", part="train")
+    parameters = declared("imagenet").parameters
+    with clock:
+        for protocol in ("p1", "p2", "p3"):
+            values = {one.name: one.read(protocol if one.name == "protocol" else one.default) for one in parameters}
+            assert build({TRAIN: source}, values).lists
+
+
+def imagenet_sorted(folder: Path, clock: Clock) -> None:
+    """Sort the same names once."""
+    names = (folder / "imagenet.txt").read_text(encoding="ascii").split()
+    with clock:
+        sorted(names)
+
+
+def draw(folder: Path, clock: Clock) -> None:
+    """Write 40 lists of 25,000 COCO ids, some with VOC's among them or with repeats; one of a million paths; names."""
+    from curation.ilsvrc2012 import ilsvrc2012_classes
+
+    if (folder / "imagenet.txt").exists():
+        return
+    generator = np.random.default_rng(40)
+    numbers = np.sort(generator.choice(581_929, IMAGES, replace=False) + 1)
+    for count in range(LISTS):
+        lines = [f"{n:012}" for n in generator.choice(numbers, LINES, replace=count % 8 == 7).tolist()]
+        if count % 5 == 4:
+            lines[: LINES // 5] = [f"{n + 1:06}" for n in generator.choice(9_963, LINES // 5, replace=False).tolist()]
+        name = f"t{count // 4 + 1}_{('train', 'val', 'ft', 'test')[count % 4]}.txt"
+        write_text(folder / "lists" / name, "".join(f"{line}\n" for line in lines))
+    ids = generator.permutation(10_000_000)[: LISTS * LINES].tolist()
+    lines = [f"imagenet/train/n{k % 1000:08d}/n{k:08d}_{k}.JPEG {k % 1000}\n" for k in ids]
+    write_text(folder / "long.txt", "".join(lines))
+    # 895 classes of 1,300 images and the rest spread between 732 and 1,299, as in the real set.
+    sizes = [1300] * 895 + [732 + place * 5 for place in range(105)]
+    sizes[-1] += IMAGENET - sum(sizes)
+    chance = random.Random(2012)
+    drawn = zip(ilsvrc2012_classes(), sizes, strict=True)
+    names = [f"{wnid}_{n}.JPEG\n" for wnid, size in drawn for n in chance.sample(range(30_000), size)]
+    chance.shuffle(names)
+    write_text(folder / "imagenet.txt", "".join(names))

@@ -1,0 +1,235 @@
+"""What `make bench` measures, in one table: our work, those that it is compared with, and the bar."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from tests.benchmarks import builds, coco_ap, lists, open_set, scores, signals, steps
+from tests.benchmarks.own_process import Work
+
+
+def same(ours: Any, theirs: Any) -> bool:
+    """Return whether both found the same numbers; a work that tells none agrees."""
+    return ours is None or theirs is None or bool(np.allclose(ours, theirs, rtol=1e-6, atol=1e-9))
+
+
+def never_above(ours: Any, theirs: Any) -> bool:
+    """Return whether ours is at most theirs: a value that is minimised."""
+    return bool(ours <= theirs + 1e-12)
+
+
+@dataclass(frozen=True)
+class Row:
+    """A comparison and its bar.
+
+    Attributes
+    ----------
+    what : str
+        Our work; a name of the peers says with what it is compared.
+    peers : mapping of str to Work
+        The fastest of those that can run counts. Without any, the bar is of seconds.
+    most, least : float, optional
+        What our time over the peer's may be; or the peer's over ours.
+    memory : float, optional
+        What our peak over that of the leanest peer may be.
+    mib : float, optional
+        What our peak may be.
+    cores : bool
+        Whether seconds of all cores are compared, not those that pass.
+    scale : float
+        The peer does this share of our work; without a peer, ours is that often what the bar is of.
+    draw : Work, optional
+        Writes the input files, on first use.
+    """
+
+    what: str
+    ours: Work
+    peers: Mapping[str, Work] = field(default_factory=dict)
+    most: float | None = None
+    least: float | None = None
+    memory: float | None = None
+    mib: float | None = None
+    cores: bool = False
+    scale: float = 1.0
+    repeats: int = 3
+    draw: Work | None = None
+    agree: Callable[[Any, Any], bool] = same
+
+
+def _coco(size: str, what: str, most: float, **bars: Any) -> Row:
+    peers = {
+        "hotcoco": Work(coco_ap.hotcoco, (size,), "hotcoco"),
+        "ultrafast-pycocotools": Work(coco_ap.ultrafast, (size,), "ultrafast_pycocotools"),
+    }
+    return Row(what, Work(coco_ap.ours, (size,)), peers, most, draw=Work(coco_ap.draw, (size,)), **bars)
+
+
+def _build(benchmark: str, what: str, most: float) -> Row:
+    work = Work(builds.build, (benchmark, False))
+    return Row(what, work, {"typed decode": Work(builds.decode)}, most, mib=1536, draw=Work(builds.draw))
+
+
+def _presence(rows: int, workers: int, engine: str = "local") -> Work:
+    return Work(steps.presence, (rows, workers, engine), "ray" if engine == "ray" else "")
+
+
+_LOADED = {
+    "hotcoco": Work(coco_ap.loaded_by_hotcoco, (), "hotcoco"),
+    "ultrafast-pycocotools": Work(coco_ap.loaded_by_ultrafast, (), "ultrafast_pycocotools"),
+}
+_STEPS = Work(steps.draw)
+_LISTS = Work(lists.draw)
+
+ROWS: dict[str, Row] = {
+    "coco-small": _coco("small", "COCO AP from files, 36,781 objects, 144,000 boxes", 1.1, mib=150, repeats=7),
+    "coco-large": _coco("large", "COCO AP from files, 1.44 M boxes", 1.2, memory=1.2),
+    "coco-lvis": _coco("lvis", "COCO AP from files, 1,203 classes, 600,000 boxes", 1.2, memory=1.2),
+    "reading": Row(
+        "reading 1.44 M detections",
+        Work(coco_ap.read_detections),
+        _LOADED,
+        most=1.8,
+        draw=Work(coco_ap.draw, ("large",)),
+    ),
+    "elephant": Row(
+        "command `evaluate elephant`, 1.05 M detections",
+        Work(open_set.elephant),
+        {"reading and one matching": Work(open_set.elephant_least)},
+        most=2.5,
+        draw=Work(open_set.draw),
+    ),
+    "owod": Row(
+        "OWOD's measures, 500,000 detections",
+        Work(open_set.owod),
+        {"plain evaluator": Work(open_set.owod_plain)},
+        least=15,
+        repeats=2,
+    ),
+    "first-build": _build("elephant", "first build of Elephant, 436 MB of JSON and VOC's XML", 1.5),
+    "four-tasks": _build("owod", "first build of OWOD's four tasks", 1.7),
+    "cached-build": Row(
+        "build of Elephant from the cache",
+        Work(builds.build, ("elephant", True)),
+        {"first build": Work(builds.build, ("elephant", False))},
+        least=8,
+        repeats=1,
+        draw=Work(builds.draw),
+    ),
+    "cut": Row(
+        "normalized cut of 2,000 classes, value never worse",
+        Work(signals.cut),
+        {"scikit-learn's cluster_qr": Work(signals.cut_cluster_qr, (), "sklearn")},
+        most=2.3,
+        cores=True,
+        draw=Work(signals.draw_graph),
+        agree=never_above,
+    ),
+    "small-cuts": Row(
+        "exact cut of 9 classes, seconds of one", Work(signals.small_cuts, (50,)), most=0.005, scale=50, cores=True
+    ),
+    **{
+        f"auroc-{dtype}": Row(
+            f"AUROC of 10 M scores, {dtype}",
+            Work(scores.auroc, (dtype,)),
+            {"one np.sort": Work(scores.one_sort, (dtype,))},
+            most=2.5,
+            repeats=7,
+        )
+        for dtype in ("float64", "float32")
+    },
+    "oscr": Row(
+        "OSCR of 100,000 samples, 1,000 classes",
+        Work(scores.oscr),
+        {"argmax and one sort": Work(scores.argmax_and_sort)},
+        most=2.0,
+    ),
+    "image-ood": Row(
+        "OpenOOD's numbers of 94,000 images",
+        Work(scores.image_ood),
+        {"scikit-learn's route": Work(scores.image_ood_sklearn, (), "sklearn")},
+        least=5,
+    ),
+    "presence": Row(
+        "presence of 10 M rows, two workers",
+        _presence(steps.ROWS, 2),
+        {"one worker": _presence(steps.ROWS, 1)},
+        most=0.6,
+        draw=_STEPS,
+    ),
+    "presence-memory": Row(
+        "presence of 10 M rows: memory",
+        _presence(steps.ROWS, 1),
+        {"1 M rows": _presence(steps.TENTH, 1)},
+        memory=1.2,
+        scale=10,
+        repeats=1,
+        draw=_STEPS,
+        agree=lambda ours, theirs: ours == 10 * theirs,
+    ),
+    "ray": Row(
+        "presence of 10 M rows, Ray on this machine",
+        _presence(steps.ROWS, 2, "ray"),
+        {"two workers": _presence(steps.ROWS, 2)},
+        most=2.0,
+        repeats=1,
+        draw=_STEPS,
+    ),
+    "open-images": Row(
+        "reading 4 M box rows of Open Images, with digest",
+        Work(steps.open_images),
+        {"pandas, read_csv and groupby": Work(steps.open_images_pandas)},
+        least=2,
+        memory=1,
+        repeats=1,
+        draw=_STEPS,
+    ),
+    "list": Row(
+        "command `list`",
+        Work(builds.command, ("list",)),
+        {"`--help`": Work(builds.command, ("--help",))},
+        most=4,
+        repeats=5,
+    ),
+    "exhaustive": Row(
+        "whether each of 80,000 images is boxed exhaustively",
+        Work(builds.exhaustive, (80_000,)),
+        {"8,000 images": Work(builds.exhaustive, (8_000,))},
+        most=1.5,
+        scale=10,
+    ),
+    "audit": Row("audit of 1 M lines, seconds", Work(lists.audit), most=1.0, draw=_LISTS),
+    "identify": Row("command `identify`, 1 M lines, seconds", Work(lists.identify), most=2.0, draw=_LISTS),
+    "imagenet": Row(
+        "ImageNet's P1, P2 and P3 from 1.28 M names",
+        Work(lists.imagenet),
+        {"one sort of the names": Work(lists.imagenet_sorted)},
+        most=1.3,
+        draw=_LISTS,
+    ),
+    "neighbors": Row(
+        "50 nearest of 2,000 among 60,000",
+        Work(signals.neighbors),
+        {"faiss, exact": Work(signals.neighbors_faiss, (), "faiss")},
+        most=2.5,
+        agree=lambda ours, theirs: abs(ours - theirs) < 1e-5,
+    ),
+    "wu-palmer": Row(
+        "Wu-Palmer of all pairs of 1,000 classes",
+        Work(signals.wu_palmer),
+        {"NLTK, pair by pair": Work(signals.wu_palmer_nltk, (), "nltk")},
+        least=50,
+        scale=1_000_000 / signals.PAIRS,
+        repeats=1,
+    ),
+    "embed": Row(
+        "embedding 320 photos on two cores",
+        Work(signals.embed, (), "open_clip"),
+        {"the same work on one": Work(signals.embed_on_one_core, (), "open_clip")},
+        most=0.6,
+        draw=Work(signals.draw),
+    ),
+}
