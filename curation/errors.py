@@ -32,31 +32,17 @@ class CurationError(Exception):
         found: str | None = None,
         hint: str | None = None,
     ) -> None:
-        self.what = what
-        self.where = where
-        self.expected = expected
-        self.found = found
-        self.hint = hint
+        self.what, self.where, self.expected, self.found, self.hint = what, where, expected, found, hint
         super().__init__(what)
 
     def __str__(self) -> str:
-        lines = [self.what]
-        lines += [f"  {label}: {text}" for label, text in self._details() if text]
-        return "\n".join(lines)
-
-    def _details(self) -> list[tuple[str, str | None]]:
-        return [("where", self.where), ("expected", self.expected), ("found", self.found), ("try", self.hint)]
+        details = {"where": self.where, "expected": self.expected, "found": self.found, "try": self.hint}
+        return "\n".join([self.what, *(f"  {label}: {text}" for label, text in details.items() if text)])
 
     def as_dict(self) -> dict[str, Any]:
         """Return the error as plain data for ``--json``: class name, what, where, expected, found, hint."""
-        return {
-            "error": type(self).__name__,
-            "what": self.what,
-            "where": self.where,
-            "expected": self.expected,
-            "found": self.found,
-            "hint": self.hint,
-        }
+        fields = ("what", "where", "expected", "found", "hint")
+        return {"error": type(self).__name__, **{name: getattr(self, name) for name in fields}}
 
 
 def of_the_machine(error: OSError | MemoryError | RecursionError | UnicodeError) -> CurationError:

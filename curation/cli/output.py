@@ -14,28 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from curation.errors import CurationWarning
-from curation.progress import stage, steps
-from curation.text_table import Table, printable, table_lines
+from curation.text_table import Table as Table
+from curation.text_table import printable, table_lines
 from curation.wording import examples
-
-__all__ = [
-    "Amount",
-    "Answer",
-    "Line",
-    "Table",
-    "counted_examples",
-    "emit",
-    "first_rows",
-    "next_command",
-    "note",
-    "source_words",
-    "stage",
-    "steps",
-    "table_lines",
-    "warn",
-    "warnings_told",
-]
-
 
 Data = Mapping[str, Any] | Sequence[Any]
 Line = str | Table

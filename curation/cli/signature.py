@@ -35,7 +35,7 @@ a dataclass                      its fields, each as an option of this command, 
 ``Annotated[X, "FILE"]``         FILE stands for the value in the help; ``[[KEY=]WORD]``: the value may be left out;
                                  ``--source NAME=PATH``: an option of this name rather than the parameter's; a second
                                  text is help that goes before what the docstring says
-``Annotated[Path, OutputFile()]``  an output (see `curation.cli.outputs`)
+``Annotated[Path, OUTPUT_FILE]``  an output (see `curation.cli.outputs`)
 ``Annotated[Any, Path]``         a parameter that takes more in Python: on the command line, a path
 ===============================  ==================================================================================
 

@@ -23,9 +23,9 @@ def _announced(monkeypatch: pytest.MonkeyPatch) -> None:
         with original(parser, options):
             yield
         for kind, path in given:
-            if isinstance(kind, outputs.OutputFolder):
+            if kind.patterns:
                 written = {name for name, _ in entries_of(path) - before[path]}
-                surprises = {name for name in written if not any(fnmatch(name, one) for one in kind.patterns)}
+                surprises = {name for name in written if not any(fnmatch(name, one) for one in kind.patterns())}
                 assert not surprises
 
     monkeypatch.setattr(outputs, "guarded", observed)

@@ -12,7 +12,7 @@ from curation.audit.report import Report
 from curation.audit.run import audit
 from curation.audit.statement import SHOWN_EXAMPLES, Gravity, Statement, by_need
 from curation.cli.output import Amount, Answer, Line, Table, first_rows, warn
-from curation.cli.outputs import FileOrNewFolder, Kept
+from curation.cli.outputs import FILE_OR_NEW_FOLDER, KEPT
 from curation.storage import write_text
 from curation.wording import counted
 
@@ -33,7 +33,7 @@ def run(
     /,
     *,
     amount: Amount,
-    out: tuple[Annotated[Path, FileOrNewFolder(), "DIR|FILE.html"], ...] = (),
+    out: tuple[Annotated[Path, FILE_OR_NEW_FOLDER, "DIR|FILE.html"], ...] = (),
     each: bool = False,
 ) -> Answer:
     """Check a manifest, or any folder of lists, against the rules of a sound benchmark.
@@ -61,7 +61,7 @@ def run(
     return Answer(made.data, lines, made.exit_status)
 
 
-def run_each(*, out: Annotated[Path, Kept(), "DIR"], each: bool = False, found: Annotated[Audits, audits]) -> Answer:
+def run_each(*, out: Annotated[Path, KEPT, "DIR"], each: bool = False, found: Annotated[Audits, audits]) -> Answer:
     """Audit every folder of lists below a folder, many at once.
 
     0 when no rule is broken anywhere, else 1.

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 from curation.cli.output import Answer, Line, Table, first_rows
-from curation.cli.outputs import OutputFile
+from curation.cli.outputs import OUTPUT_FILE
 from curation.csv_table import as_csv
 from curation.errors import UsageError
 from curation.hierarchy.questions import Hierarchy, Nearness, Subtree, View, losses, nearness, nodes_of, subtree
@@ -97,7 +97,7 @@ def dropped(nodes: tuple[Annotated[str, "NODE"], ...] = (), /, *, view: View) ->
 
 
 def related(
-    found: Annotated[tuple[ClassKin, ...], kin_of], /, *, out: Annotated[Path | None, OutputFile()] = None
+    found: Annotated[tuple[ClassKin, ...], kin_of], /, *, out: Annotated[Path | None, OUTPUT_FILE] = None
 ) -> Answer:
     """Print which unknown classes are, are below, or are above an in-distribution class; 1 where one is such a class.
 

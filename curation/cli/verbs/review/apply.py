@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 from curation.cli.output import Answer, Line, Table, counted_examples
-from curation.cli.outputs import NEW_MANIFEST, OutputFile
+from curation.cli.outputs import NEW_MANIFEST, OUTPUT_FILE
 from curation.cli.verbs.review.summary import conflict_table, coverage_table, note_table
 from curation.decisions.from_files import AppliedDecisions, apply_from_files
 from curation.manifest.manifest import write_manifest
@@ -18,7 +18,7 @@ def apply(
     /,
     *,
     out: Annotated[Path, NEW_MANIFEST, "DIR"],
-    lines: Annotated[Path | None, OutputFile()] = None,
+    lines: Annotated[Path | None, OUTPUT_FILE] = None,
 ) -> Answer:
     """Apply recorded decisions and boxes to a manifest: a new version that names their digests.
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated
 
 from curation.cli.output import Answer, Line, Table, counted_examples
-from curation.cli.outputs import OutputFile
+from curation.cli.outputs import OUTPUT_FILE
 from curation.decisions.agreement import Kappa, ListCount, StageAgreement
 from curation.decisions.cleaned_lists import UNJUDGED, Coverage
 from curation.decisions.files import DecisionFile
@@ -22,7 +22,7 @@ def summary(
     report: Annotated[DecisionReport, report_decisions],
     /,
     *,
-    out: Annotated[Path | None, OutputFile()] = None,
+    out: Annotated[Path | None, OUTPUT_FILE] = None,
     strict: bool = False,
 ) -> Answer:
     """Summarise recorded decisions: counts, repeats, conflicts, agreement of reviewers, staleness.
