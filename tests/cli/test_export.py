@@ -98,13 +98,6 @@ def test_unknown_objects_in_voc_layout_are_read_back(world: SmallWorld, manifest
     assert found == [expected[native] for native in again.images.native.tolist()]
 
 
-def test_a_dataset_root_serves_as_well_as_its_file(world: SmallWorld, manifest: Path, tmp_path: Path) -> None:
-    command = ["export", str(manifest), "--part", "wr1", "--format", "elephant-json"]
-    for name, path in {"file": world.coco_json, "root": world.coco_json.parents[1]}.items():
-        assert main([*command, "--source", f"coco={path}", "--out", str(tmp_path / f"{name}.json")]) == 0
-    assert (tmp_path / "file.json").read_bytes() == (tmp_path / "root.json").read_bytes()
-
-
 def test_yolo_and_lists_and_authors(world: SmallWorld, manifest: Path, tmp_path: Path) -> None:
     for form in ("yolo", "txt", "elephant-json"):
         assert main([*arguments(world, manifest, form, "closed", "wr1"), "--out", str(tmp_path / form)]) == 0

@@ -13,12 +13,12 @@ import pytest
 
 from curation.cli import main
 from curation.manifest.locate import load_manifest, manifest_folders
-from curation.manifest.manifest import read_manifest, write_manifest
-from curation.publishing.publication import read_publication, verify_repository
+from curation.manifest.manifest import read_manifest
+from curation.publishing.publication import verify_repository
 from curation.review.images import part_images
 from curation.sources.photos import PhotoFolder
 from tests.fake_hub import WRITER, FakeHub
-from tests.publishing.published_world import changed, files_below, tiny
+from tests.publishing.published_world import files_below
 from tests.real_files import real_files
 from tests.shell import Shell
 from tests.small_world import SmallWorld, write_elephant, write_small_world
@@ -101,20 +101,6 @@ def test_a_pulled_manifest_does_what_any_manifest_does(
     assert images.ids == found.ids("closed")
 
 
-def test_tables_hold_the_boxes_that_the_header_counts(world: SmallWorld, manifest: Path, tmp_path: Path) -> None:
-    from pyarrow import parquet
-
-    out = tmp_path / "dry"
-    assert main(["publish", str(manifest), "--repo", "lab/x", *given(world), "--dry-run", str(out)]) == 0
-    header = read_manifest(manifest).header
-    for one in read_publication(out).manifests[0].parts:
-        boxes = dict(next(part.boxes for part in header.parts if part.name == one.name))
-        objects = [row for rows in parquet.read_table(out / one.table)["objects"].to_pylist() for row in rows]
-        for role in ("known", "unknown"):
-            assert sum(row["role"] == role for row in objects) == boxes.get(role, 0)
-        assert sum(row["difficult"] for row in objects) == boxes["difficult"]
-
-
 @pytest.mark.parametrize("name", COMMITTED)
 def test_every_committed_manifest_publishes(name: str, tmp_path: Path) -> None:
     out = tmp_path / "out"
@@ -149,27 +135,6 @@ def test_a_request_that_cannot_be_met_writes_nothing(
     out = tmp_path / "out"
     assert told in shell.err("publish", manifest, *options, "--dry-run", out)
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_folder_that_holds_something_is_left_alone(
-    hub: FakeHub, manifest: Path, tmp_path: Path, shell: Shell
-) -> None:
-    (tmp_path / "mine").write_text("mine")
-    told = "exists already"
-    assert told in shell.err("publish", manifest, "--repo", "lab/x", "--dry-run", tmp_path)
-    assert told in shell.err("pull", "lab/x@1.0.0", "--out", tmp_path)
-    assert hub.requests == []
-    assert [path.name for path in tmp_path.iterdir()] == ["mine"]
-
-
-def test_a_conflicting_version_and_a_missing_one_are_told(hub: FakeHub, tmp_path: Path, shell: Shell) -> None:
-    for number, title in enumerate(("One", "Another")):
-        write_manifest(changed(tiny()[0], title=title), tmp_path / str(number))
-    assert main(["publish", str(tmp_path / "0"), "--repo", "lab/x"]) == 0
-    assert "a version is never edited" in shell.err("publish", tmp_path / "1", "--repo", "lab/x")
-    assert "HTTP 404" in shell.err("pull", "lab/x@2.0.0", "--out", tmp_path / "out")
-    assert "Which version" in shell.err("pull", "lab/x", "--out", tmp_path / "out")
-    assert not (tmp_path / "out").exists()
 
 
 def test_decisions_are_published_with_the_manifest_that_they_made(
