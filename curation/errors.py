@@ -48,8 +48,8 @@ class CurationError(Exception):
 def of_the_machine(error: OSError | MemoryError | RecursionError | UnicodeError) -> CurationError:
     """Return what the machine refused, or could not hold, as an error of the tree: a full disk, memory, nesting."""
     if isinstance(error, OSError):
-        place = None if error.filename is None else str(error.filename)
-        return CurationError(f"Operating-system error: {error.strerror or error}", where=place)
+        path = None if error.filename is None else str(error.filename)
+        return CurationError(f"Operating-system error: {error.strerror or error}", where=path)
     if isinstance(error, UnicodeError):
         return CurationError(f"A text cannot be read or written in this encoding: {error}")
     nested = isinstance(error, RecursionError)

@@ -254,8 +254,8 @@ def _benchmark_function(name: str) -> Callable[..., Result]:
         if record is None or not all(field.kw_only for field in dataclasses.fields(record)):
             parameters.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=kind))
             continue
-        told = [inspect.cleandoc(one.__doc__) for one in reversed(record.__mro__[:-1]) if one.__doc__]  # type: ignore[union-attr]
-        sections += [f"Arguments that `{key}` holds too.", *told]
+        texts = [inspect.cleandoc(one.__doc__) for one in reversed(record.__mro__[:-1]) if one.__doc__]  # type: ignore[union-attr]
+        sections += [f"Arguments that `{key}` holds too.", *texts]
         for field_name, one in inspect.signature(record).parameters.items():  # type: ignore[arg-type]
             own = annotations_of(record).get(field_name, Any)  # type: ignore[arg-type]
             parameters.append(one.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=own))
@@ -344,7 +344,7 @@ def _usable(key: str, value: Any, folder: Path, bad_boxes: BadBoxes) -> Any:
 
         if isinstance(value, Mapping) and not {"bbox", "boxes"} & value.keys() and not is_by_image(value):
             parts = enumerate(value.items())
-            return {part: _usable(key, one, folder / str(place), bad_boxes) for place, (part, one) in parts}
+            return {part: _usable(key, one, folder / str(number), bad_boxes) for number, (part, one) in parts}
         return _written(value, folder)
     return value
 

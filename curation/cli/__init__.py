@@ -152,10 +152,10 @@ def _run(options: argparse.Namespace) -> int:
     if not hasattr(options, COMMAND):
         written: int = options.run(options)
         return written
-    from curation.cli.output import Answer, emit, warnings_told
+    from curation.cli.output import Answer, emit, warnings_shown
     from curation.cli.signature import call
 
-    with warnings_told():
+    with warnings_shown():
         answer: Answer = call(options.command, options)
     lines = chain(answer.lines, (f"wrote {path}" for path in answer.written))
     leads_on = options.verb in ("verify", "audit", "export") and not getattr(options, "quiet", False)

@@ -268,11 +268,11 @@ def _wave(ray: Any, work: _Work, wave: list[Block], workers: int | None) -> Iter
     def run(batch: Any) -> Any:
         import pyarrow
 
-        outcomes = [msgspec.json.encode(_counted(work, wave[place])) for place in batch.column("id").to_pylist()]
+        outcomes = [msgspec.json.encode(_counted(work, wave[number])) for number in batch.column("id").to_pylist()]
         return pyarrow.table({"outcome": pyarrow.array(outcomes, pyarrow.binary())})
 
-    places = ray.data.range(len(wave), override_num_blocks=len(wave))
-    done = places.map_batches(run, batch_size=1, batch_format="pyarrow", concurrency=workers)
+    numbers = ray.data.range(len(wave), override_num_blocks=len(wave))
+    done = numbers.map_batches(run, batch_size=1, batch_format="pyarrow", concurrency=workers)
     try:
         for batch in done.iter_batches(batch_size=None, batch_format="pyarrow", prefetch_batches=0):
             for text in batch.column("outcome").to_pylist():

@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -21,10 +20,10 @@ from tests.fake_hub import WRITER, FakeHub
 from tests.publishing.published_world import files_below
 from tests.real_files import real_files
 from tests.shell import Shell
-from tests.small_world import SmallWorld, write_elephant, write_small_world
+from tests.small_world import SmallWorld, write_elephant
 
 pytest.importorskip("mlcroissant")
-pytestmark = pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning")
+pytestmark = [pytest.mark.usefixtures("cache"), pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning")]
 
 ROOT = Path(__file__).parents[2] / "manifests"
 COMMITTED = manifest_folders([ROOT])
@@ -32,30 +31,14 @@ PARAMETERS = {"ratios": ("1",), "orders": ("hash",), "salt": "test"}
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> SmallWorld:
-    return write_small_world(tmp_path_factory.mktemp("world"))
-
-
-@pytest.fixture(scope="module")
 def manifest(world: SmallWorld) -> Path:
     return write_elephant(world, PARAMETERS)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("CURATION_CACHE", str(tmp_path_factory.mktemp("cache")))
-        yield
-
-
-def given(world: SmallWorld) -> list[str]:
-    return ["--source", f"voc2007-test={world.voc_root}", "--source", f"coco={world.coco_json}"]
 
 
 def test_a_dry_run_is_what_is_pushed_and_what_is_pulled_byte_for_byte(
     hub: FakeHub, world: SmallWorld, manifest: Path, tmp_path: Path, shell: Shell
 ) -> None:
-    command = ["publish", str(manifest), "--repo", "lab/elephant", *given(world), "--json"]
+    command = ["publish", str(manifest), "--repo", "lab/elephant", *world.arguments(), "--json"]
     dry, pulled = tmp_path / "dry", tmp_path / "pulled"
     planned = shell.data(*command, "--dry-run", dry)
     assert hub.requests == []
@@ -85,8 +68,8 @@ def test_a_pulled_manifest_does_what_any_manifest_does(
     pulled = tmp_path / "pulled"
     assert main(["publish", str(manifest), "--repo", "lab/elephant"]) == 0
     assert main(["pull", "lab/elephant@1.0.0", "--out", str(pulled)]) == 0
-    assert main(["verify", str(pulled), *given(world), "--rebuild"]) == 0
-    export = ["--part", "closed", "--format", "coco", *given(world), "--out"]
+    assert main(["verify", str(pulled), *world.arguments(), "--rebuild"]) == 0
+    export = ["--part", "closed", "--format", "coco", *world.arguments(), "--out"]
     assert main(["export", str(manifest), *export, str(tmp_path / "own.json")]) == 0
     assert main(["export", str(pulled), *export, str(tmp_path / "theirs.json")]) == 0
     assert (tmp_path / "theirs.json").read_bytes() == (tmp_path / "own.json").read_bytes()

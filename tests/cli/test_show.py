@@ -16,7 +16,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     base = tmp_path_factory.mktemp("show")
     world = write_small_world(base)
     out = base / "manifests/elephant/small/1.0.0"
-    sources = ["--source", f"voc2007-test={world.voc_root}", "--source", f"coco={world.coco_json}"]
+    sources = world.arguments()
     assert main(["build", "elephant", *sources, "--out", str(out), "--name", "elephant/small", "--no-cache"]) == 0
     return out
 

@@ -141,15 +141,15 @@ def _related_lines(found: tuple[ClassKin, ...]) -> list[Line]:
         title = f"{one.name}: names of one list that are one synset"
         lines += [Table(title, ("names", "synset"), doubled)] if doubled else []
         for relation, meaning in RELATIONS.items():
-            told = [row for row in one.rows if row["relation"] == relation and row["class"] not in one.renamed]
+            shown = [row for row in one.rows if row["relation"] == relation and row["class"] not in one.renamed]
             heads = ("class", "nearest known", "edges", "known related", "images")
             cells = (
                 (row["label"], row["nearest"], *(_text(row[key]) for key in ("edges", "known_related", "images")))
-                for row in told
+                for row in shown
             )
-            if told:
-                title, rest = f"{one.name}: {len(told)} {meaning}", "--json or --out FILE has all"
-                lines += first_rows(title, heads, cells, len(told), _FIRST, rest)
+            if shown:
+                title, rest = f"{one.name}: {len(shown)} {meaning}", "--json or --out FILE has all"
+                lines += first_rows(title, heads, cells, len(shown), _FIRST, rest)
         absent = [f"{name}: {why}" for name, why in (*one.unknown.absent.items(), *one.known.absent.items())]
         lines += [f"{one.name}: of {len(absent)} classes nothing is said, first {absent[0]}", ""] if absent else []
     return [*lines, *(f"note: {text}" for text in _notes(found))]

@@ -61,7 +61,7 @@ def _lines(reviewed: AppliedDecisions, out: Path) -> list[Line]:
     if applied.coverage:
         tables.append(coverage_table(applied.coverage))
     lines: list[Line] = [table for table in tables if table.rows]
-    told = [f"decisions: {len(resolution.decisions)}, {resolution.digest}"] if resolution.decisions else []
+    summary = [f"decisions: {len(resolution.decisions)}, {resolution.digest}"] if resolution.decisions else []
     if (overlay := made.header.overlay) is not None and reviewed.added is not None:
-        told.append(f"boxes: {overlay.summary}, {overlay.sha256}")
-    return [*lines, f"{made.header.name} {made.header.version}  {made.digest}", *told, f"written to {out}"]
+        summary.append(f"boxes: {overlay.summary}, {overlay.sha256}")
+    return [*lines, f"{made.header.name} {made.header.version}  {made.digest}", *summary, f"written to {out}"]
