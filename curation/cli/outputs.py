@@ -146,8 +146,10 @@ def guarded(parser: argparse.ArgumentParser, options: argparse.Namespace) -> Ite
 def outputs_of(parser: argparse.ArgumentParser, options: argparse.Namespace) -> Iterator[tuple[Output, Path]]:
     """Yield what a command line says is to be written."""
     for action in _chosen_actions(parser, options):
-        given = getattr(options, action.dest, None) if isinstance(action.type, Output) else None
-        yield from ((action.type, path) for path in (given if isinstance(given, list) else [given]) if path is not None)
+        output = action.type
+        if isinstance(output, Output):
+            given = getattr(options, action.dest, None)
+            yield from ((output, path) for path in (given if isinstance(given, list) else [given]) if path is not None)
 
 
 def _chosen_actions(parser: argparse.ArgumentParser, options: argparse.Namespace) -> Iterator[argparse.Action]:
