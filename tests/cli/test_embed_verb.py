@@ -92,13 +92,20 @@ def test_images_and_texts_of_one_model_can_be_compared(
         (["--photos", "nowhere", "--encoder", "colour"], "does not exist"),
         (["--texts", "nowhere", "--encoder", "colour"], "does not exist"),
         (["--source", "coco=nowhere", "--encoder", "colour"], "does not exist"),
-        (["--source", "coco=nowhere", "--photos", "voc=b", "--encoder", "colour"], "names an unknown source"),
     ],
 )
 def test_wrong_use_is_told(arguments: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["similarity", "embed", *arguments, "--out", str(tmp_path / "s")]) == 2
     assert said in capsys.readouterr().err
     assert not (tmp_path / "s").exists()
+
+
+def test_photos_of_a_source_that_is_not_embedded_are_refused(
+    coco: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = ["--source", f"coco@val2017={coco}", "--encoder", "colour", "--no-cache", "--out", str(tmp_path / "s")]
+    assert main(["similarity", "embed", *source, "--photos", f"voc={coco}"]) == 2
+    assert "names an unknown source" in capsys.readouterr().err
 
 
 @real_files("coco_table")
