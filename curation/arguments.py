@@ -88,7 +88,7 @@ def checked(
         except TypeError as error:
             raise UsageError(
                 f"{called} is called with other arguments",
-                expected=", ".join(one for one in signature.parameters if one != "self"),
+                expected=", ".join(name for name in signature.parameters if name != "self"),
                 found=str(error)[:300],
                 hint=hint,
             ) from None
@@ -98,13 +98,13 @@ def checked(
             if key not in kinds:
                 continue
             parameter = signature.parameters[key]
-            one = functools.partial(fitted, kind=kinds[key], called=called, hint=hint, default=parameter.default)
+            fit_value = functools.partial(fitted, kind=kinds[key], called=called, hint=hint, default=parameter.default)
             if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
-                bound.arguments[key] = tuple(one(each, key) for each in value)
+                bound.arguments[key] = tuple(fit_value(each, key) for each in value)
             elif parameter.kind is inspect.Parameter.VAR_KEYWORD:
-                bound.arguments[key] = {name: one(each, name) for name, each in value.items()}
+                bound.arguments[key] = {name: fit_value(each, name) for name, each in value.items()}
             else:
-                bound.arguments[key] = one(value, key)
+                bound.arguments[key] = fit_value(value, key)
         return bound
 
     @functools.wraps(function)
@@ -391,8 +391,8 @@ def annotations_of(function: Callable[..., Any], *, extras: bool = False) -> dic
 
 
 def _resolved(annotations: Mapping[str, Any], space: dict[str, Any], extras: bool) -> dict[str, Any]:
-    told = {name: one for name, one in annotations.items() if name != "return"}
-    holder: Any = types.SimpleNamespace(__annotations__=told)
+    annotated = {name: one for name, one in annotations.items() if name != "return"}
+    holder: Any = types.SimpleNamespace(__annotations__=annotated)
     return typing.get_type_hints(holder, space, _Names(space), include_extras=extras)
 
 

@@ -32,38 +32,24 @@ class CurationError(Exception):
         found: str | None = None,
         hint: str | None = None,
     ) -> None:
-        self.what = what
-        self.where = where
-        self.expected = expected
-        self.found = found
-        self.hint = hint
+        self.what, self.where, self.expected, self.found, self.hint = what, where, expected, found, hint
         super().__init__(what)
 
     def __str__(self) -> str:
-        lines = [self.what]
-        lines += [f"  {label}: {text}" for label, text in self._details() if text]
-        return "\n".join(lines)
-
-    def _details(self) -> list[tuple[str, str | None]]:
-        return [("where", self.where), ("expected", self.expected), ("found", self.found), ("try", self.hint)]
+        details = {"where": self.where, "expected": self.expected, "found": self.found, "try": self.hint}
+        return "\n".join([self.what, *(f"  {label}: {text}" for label, text in details.items() if text)])
 
     def as_dict(self) -> dict[str, Any]:
         """Return the error as plain data for ``--json``: class name, what, where, expected, found, hint."""
-        return {
-            "error": type(self).__name__,
-            "what": self.what,
-            "where": self.where,
-            "expected": self.expected,
-            "found": self.found,
-            "hint": self.hint,
-        }
+        fields = ("what", "where", "expected", "found", "hint")
+        return {"error": type(self).__name__, **{name: getattr(self, name) for name in fields}}
 
 
 def of_the_machine(error: OSError | MemoryError | RecursionError | UnicodeError) -> CurationError:
     """Return what the machine refused, or could not hold, as an error of the tree: a full disk, memory, nesting."""
     if isinstance(error, OSError):
-        place = None if error.filename is None else str(error.filename)
-        return CurationError(f"Operating-system error: {error.strerror or error}", where=place)
+        path = None if error.filename is None else str(error.filename)
+        return CurationError(f"Operating-system error: {error.strerror or error}", where=path)
     if isinstance(error, UnicodeError):
         return CurationError(f"A text cannot be read or written in this encoding: {error}")
     nested = isinstance(error, RecursionError)

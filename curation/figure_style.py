@@ -254,7 +254,7 @@ def add_key(figure: Figure, axes: Sequence[Axes]) -> None:
 def _key_width(labels: Sequence[str], columns: int) -> float:
     """Return about how wide a key is, in inches; it is filled column by column."""
     lines = -(-len(labels) // columns)
-    longest = (max(map(len, labels[place : place + lines])) for place in range(0, len(labels), lines))
+    longest = (max(map(len, labels[start : start + lines])) for start in range(0, len(labels), lines))
     return sum(0.55 + 0.067 * letters for letters in longest)
 
 
@@ -262,9 +262,9 @@ def whole_numbers(axis: Axes, *, along: Literal["x", "y"] = "y", most: int = 6) 
     """Let the ticks of a count be whole numbers, each once."""
     from matplotlib.ticker import MaxNLocator
 
-    one = axis.yaxis if along == "y" else axis.xaxis
-    one.set_major_locator(MaxNLocator(nbins=most, steps=[1, 2, 5, 10], integer=True, min_n_ticks=1))
-    one.set_major_formatter(lambda value, _: f"{value:,.0f}")
+    ticked = axis.yaxis if along == "y" else axis.xaxis
+    ticked.set_major_locator(MaxNLocator(nbins=most, steps=[1, 2, 5, 10], integer=True, min_n_ticks=1))
+    ticked.set_major_formatter(lambda value, _: f"{value:,.0f}")
 
 
 def bins_of(n: int, most: int) -> int:
@@ -305,13 +305,13 @@ def new_matrix(
         axis.set_xticks(range(across), heads, rotation=90, fontsize=SMALL)
         axis.set_xlabel(below)
     else:
-        axis.set_xticks([place for place in range(across) if place == 0 or place % 5 == 4])
+        axis.set_xticks([number for number in range(across) if number == 0 or number % 5 == 4])
         axis.xaxis.set_major_formatter(lambda value, _: f"{value + 1:.0f}")
         axis.set_xlabel(f"{below} (numbered as the rows)".strip())
-        names = [f"{name}  {place}" for place, name in enumerate(names, 1)]
+        names = [f"{name}  {number}" for number, name in enumerate(names, 1)]
     axis.set_yticks(range(len(names)), names, fontsize=SMALL)
-    for one, count in ((axis.xaxis, across), (axis.yaxis, n)):
-        one.set_minor_locator(FixedLocator([place - 0.5 for place in range(count + 1)]))
+    for ruled, count in ((axis.xaxis, across), (axis.yaxis, n)):
+        ruled.set_minor_locator(FixedLocator([number - 0.5 for number in range(count + 1)]))
     axis.grid(visible=False)
     axis.grid(visible=True, which="minor", color=GRID, linewidth=0.4)
     axis.tick_params(which="both", length=0)

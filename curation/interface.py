@@ -254,8 +254,8 @@ def _benchmark_function(name: str) -> Callable[..., Result]:
         if record is None or not all(field.kw_only for field in dataclasses.fields(record)):
             parameters.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=kind))
             continue
-        told = [inspect.cleandoc(one.__doc__) for one in reversed(record.__mro__[:-1]) if one.__doc__]  # type: ignore[union-attr]
-        sections += [f"Arguments that `{key}` holds too.", *told]
+        texts = [inspect.cleandoc(one.__doc__) for one in reversed(record.__mro__[:-1]) if one.__doc__]  # type: ignore[union-attr]
+        sections += [f"Arguments that `{key}` holds too.", *texts]
         for field_name, one in inspect.signature(record).parameters.items():  # type: ignore[arg-type]
             own = annotations_of(record).get(field_name, Any)  # type: ignore[arg-type]
             parameters.append(one.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=own))
@@ -344,7 +344,7 @@ def _usable(key: str, value: Any, folder: Path, bad_boxes: BadBoxes) -> Any:
 
         if isinstance(value, Mapping) and not {"bbox", "boxes"} & value.keys() and not is_by_image(value):
             parts = enumerate(value.items())
-            return {part: _usable(key, one, folder / str(place), bad_boxes) for place, (part, one) in parts}
+            return {part: _usable(key, one, folder / str(number), bad_boxes) for number, (part, one) in parts}
         return _written(value, folder)
     return value
 
@@ -388,22 +388,19 @@ def _grouped(function: Callable[..., Any], inputs: Mapping[str, Any], name: str)
     """Return inputs with the fields of a record of options put into that record."""
     parameters = inspect.signature(function).parameters
     hints = annotations_of(function)
+    records = {key: annotations_of(hints[key]) for key in parameters if dataclasses.is_dataclass(hints.get(key))}
     given = {key: _in_text(value, hints[key]) for key, value in inputs.items() if key in parameters}
     loose = {key: value for key, value in inputs.items() if key not in parameters}
-    for key in parameters:
-        if key in given or not dataclasses.is_dataclass(hints.get(key)):
-            continue
-        kinds = annotations_of(hints[key])
-        if own := {one: loose.pop(one) for one in kinds.keys() & loose.keys()}:
-            given[key] = hints[key](**{one: _in_text(value, kinds[one]) for one, value in own.items()})
+    for key, kinds in records.items():
+        if key not in given and (own := kinds.keys() & loose.keys()):
+            given[key] = hints[key](**{field: _in_text(loose.pop(field), kinds[field]) for field in own})
     if loose:
-        fields = [one.name for key in parameters if dataclasses.is_dataclass(hints.get(key)) for one in
-                  dataclasses.fields(hints[key])]  # fmt: skip
-        near = get_close_matches(min(loose), [*parameters, *fields], 1)
+        known = [*parameters, *(field for kinds in records.values() for field in kinds)]
+        near = get_close_matches(min(loose), known, 1)
         raise UsageError(
             f"The evaluation {name} takes no input of this name",
             found=", ".join(sorted(loose)),
-            expected=", ".join([*parameters, *fields]),
+            expected=", ".join(known),
             hint=f"did you mean {near[0]}?" if near else f"help(curation.evaluate.{name})",
         )
     missing = [key for key, one in parameters.items() if one.default is one.empty and key not in given]

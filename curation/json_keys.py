@@ -69,20 +69,20 @@ def repeated_at_the_top(data: bytes) -> str | None:
         values = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
-    place, seen = data.index(b"{") + 1, set[str]()
-    while (found := _KEY.match(data, place)) is not None:
+    position, seen = data.index(b"{") + 1, set[str]()
+    while (found := _KEY.match(data, position)) is not None:
         key = msgspec.json.decode(found[1], type=str)
         value = memoryview(values[key])
         # The decoder kept the last value of each key: where another one stands here, the key comes again.
         if key in seen or not data.startswith(value, found.end()):
             return key
-        place = found.end() + len(value)
+        position = found.end() + len(value)
         seen.add(key)
-        comma = _NEXT.match(data, place)
+        comma = _NEXT.match(data, position)
         if comma is None:
             # The object ends here, unless the kept value is only the beginning of the one that stands here.
-            return key if data[place:].lstrip()[:1] != b"}" else None
-        place = comma.end()
+            return key if data[position:].lstrip()[:1] != b"}" else None
+        position = comma.end()
     return None
 
 

@@ -145,25 +145,28 @@ def check_output(path: Path) -> None:
         What stands there is an input of this command; or it is not what this tool wrote, and there is no ``--force``;
         or it is no regular file.
     """
-    check_place(path)
+    check_target(path)
     if not (path.exists() or path.is_symlink()) or is_own(path):
         return
+    listed = any(name == path.name for name, _ in entries_of(path.parent))
+    foreign = "a file that was changed since" if listed else "a file not created by curation"
     if _lies_in_an_input(path):
-        raise OverwriteError(
-            "The output would replace a file in a folder that this command reads",
-            where=str(path),
-            expected="a new name, or a folder elsewhere; --force does not replace inputs",
-            found=_how_foreign(path),
-            hint="choose another name",
-        )
+        what = "The output would replace a file in a folder that this command reads"
+        raise _refusal(what, path, foreign, "a new name, or a folder elsewhere; --force does not replace inputs")
     if _running is None or not _running.force:
-        raise OverwriteError(
-            "The output would replace a file that this tool did not write, or that was changed since",
-            where=str(path),
-            expected=f"a new name, or a file as {LEDGER} beside it lists it",
-            found=_how_foreign(path),
-            hint="choose another name, or --force to replace it",
-        )
+        what = "The output would replace a file that this tool did not write, or that was changed since"
+        expected = f"a new name, or a file as {LEDGER} beside it lists it"
+        raise _refusal(what, path, foreign, expected, "choose another name, or --force to replace it")
+
+
+def _refusal(
+    what: str,
+    path: Path,
+    found: str,
+    expected: str = "another name; --force does not replace inputs",
+    hint: str = "choose another name",
+) -> OverwriteError:
+    return OverwriteError(what, where=str(path), expected=expected, found=found, hint=hint)
 
 
 def refuse_input(path: Path, *, guarded: bool = True) -> None:
@@ -176,13 +179,7 @@ def refuse_input(path: Path, *, guarded: bool = True) -> None:
         return
     key = found.st_dev, found.st_ino
     if key in _running.files or (guarded and key in _running.read):
-        raise OverwriteError(
-            "The output would replace an input of the same command",
-            where=str(path),
-            expected="another name; --force does not replace inputs",
-            found="a file that this command reads",
-            hint="choose another name",
-        )
+        raise _refusal("The output would replace an input of the same command", path, "a file that this command reads")
 
 
 def require_new_folder(folder: Path) -> None:
@@ -200,16 +197,12 @@ def require_new_folder(folder: Path) -> None:
 
 def refuse_review(path: Path) -> None:
     """Raise `OverwriteError` for a file or folder of a review's own, be it there or not, by any name or link."""
-    place = path.resolve()
-    for one in (place, *place.parents):
+    real = path.resolve()
+    for one in (real, *real.parents):
         if one.name.lower() in REVIEW_FILES and is_review(one.parent / REVIEW):
-            raise OverwriteError(
-                "The output is a file of a review, which the review alone writes",
-                where=str(path),
-                expected="another name; --force does not replace the files of a review",
-                found=f"{one.name} of the review in {one.parent}",
-                hint="choose another name",
-            )
+            found = f"{one.name} of the review in {one.parent}"
+            expected = "another name; --force does not replace the files of a review"
+            raise _refusal("The output is a file of a review, which the review alone writes", path, found, expected)
 
 
 def is_review(path: Path) -> bool:
@@ -246,7 +239,7 @@ def require_regular_mode(mode: int, path: Path | str, kind: str) -> None:
         )
 
 
-def check_place(path: Path, *, guarded: bool = True) -> None:
+def check_target(path: Path, *, guarded: bool = True) -> None:
     """Raise where no file may be written whatever stands there, be it this tool's own: see `check_output`."""
     if not path.name or path.is_dir():
         raise UsageError("Expected a file, found a folder", where=str(path), expected="a file name")
@@ -285,17 +278,12 @@ def is_own(path: Path) -> bool:
     return bool(listed) and path.is_file() and sha256_of(path) in listed
 
 
-def _how_foreign(path: Path) -> str:
-    listed = any(name == path.name for name, _ in entries_of(path.parent))
-    return "a file that was changed since" if listed else "a file not created by curation"
-
-
 def _lies_in_an_input(path: Path) -> bool:
     """Return whether a file lies below a folder that the command reads, under its own name or by a link."""
     if _running is None or not _running.folders:
         return False
-    place, found = Path(os.path.realpath(path)), _found(path)
-    if any(place.is_relative_to(one) for one in _running.folders):
+    real, found = Path(os.path.realpath(path)), _found(path)
+    if any(real.is_relative_to(one) for one in _running.folders):
         return True
     # Only asked of somebody else's file where --force is given: a walk through a data set takes a second.
     return (

@@ -13,27 +13,27 @@ if TYPE_CHECKING:
     from pyarrow import parquet
 
 
-def checked_group(file: parquet.ParquetFile, number: int, places: Sequence[int]) -> parquet.RowGroupMetaData:
+def checked_group(file: parquet.ParquetFile, number: int, columns: Sequence[int]) -> parquet.RowGroupMetaData:
     """Return what a file says of a row group, of which the columns at some places may be asked; damage is an error.
 
     Arrow (26) ends the process where `RowGroupMetaData.column` meets damage. A reader of no rows meets it first, and
     raises; it divides by its number of rows where it has no columns.
     """
-    if places:
-        next(file.reader.iter_batches(0, [number], list(places), False), None)
+    if columns:
+        next(file.reader.iter_batches(0, [number], list(columns), False), None)
     return file.metadata.row_group(number)
 
 
 def text_columns(file: parquet.ParquetFile) -> list[str]:
     """Return the paths of the columns of texts and bytes, to be given as ``read_dictionary``."""
-    columns = (file.metadata.schema.column(place) for place in range(file.metadata.num_columns))
+    columns = (file.metadata.schema.column(index) for index in range(file.metadata.num_columns))
     return [column.path for column in columns if column.physical_type == "BYTE_ARRAY"]
 
 
 def values_in(file: parquet.ParquetFile, number: int) -> int:
     """Return the values of the longest column of a row group, or all of its columns together where that is more."""
     group = checked_group(file, number, range(file.metadata.num_columns))
-    values = sum(group.column(place).num_values for place in range(group.num_columns))
+    values = sum(group.column(index).num_values for index in range(group.num_columns))
     return max(int(values), int(group.num_rows))
 
 

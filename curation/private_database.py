@@ -127,14 +127,14 @@ def _starting(folder: Path) -> Iterator[None]:
 
 def _running(clients: int) -> str | None:
     """Return the address of the database that another process of this user started, None where none answers."""
-    place = _named(clients)
-    if place is None:
+    private = _named(clients)
+    if private is None:
         return None
     try:
-        address = _address(place, (place / _KEY).read_text(encoding="ascii"))
+        address = _address(private, (private / _KEY).read_text(encoding="ascii"))
         # Nobody listens any more: said at once.
         with socket.socket(socket.AF_UNIX) as one:
-            one.connect(str(place / _SOCKET))
+            one.connect(str(private / _SOCKET))
     except (OSError, UnicodeDecodeError):
         return None
     return address if _answers(address) else None
@@ -143,58 +143,58 @@ def _running(clients: int) -> str | None:
 def _named(clients: int) -> Path | None:
     """Return the folder of key and socket that the last start named, where it is one that this user alone can enter."""
     text = os.pread(clients, 4096, 0).decode("utf-8", "replace")
-    place = Path(text)
+    private = Path(text)
     try:
-        found = place.lstat()
+        found = private.lstat()
     except (OSError, ValueError):
         return None
     is_private = stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o077
-    return place if is_private and place.name.startswith(_PREFIX) else None
+    return private if is_private and private.name.startswith(_PREFIX) else None
 
 
 def _started(folder: Path, clients: int, program: Path) -> str:
     _refuse_in_use(folder)
-    before, place = _named(clients), _private_folder()
+    before, private = _named(clients), _private_folder()
     key = secrets.token_hex(32)
     try:
-        handle = os.open(place / _KEY, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        handle = os.open(private / _KEY, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(handle, "w") as stream:
             stream.write(key)
         make_folder((folder / MONGO_LOG).parent)
         # Ctrl-C is for the App: the database ends after whoever writes to it.
         process = subprocess.Popen(
-            _command(folder, place, program),
+            _command(folder, private, program),
             cwd="/",
             start_new_session=True,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
-        address = _address(place, key)
-        _wait_for(process, place, address, folder)
+        address = _address(private, key)
+        _wait_for(process, private, address, folder)
     except BaseException:
-        shutil.rmtree(place, ignore_errors=True)
+        shutil.rmtree(private, ignore_errors=True)
         raise
     os.ftruncate(clients, 0)
-    os.pwrite(clients, os.fsencode(place), 0)
+    os.pwrite(clients, os.fsencode(private), 0)
     if before is not None:
         shutil.rmtree(before, ignore_errors=True)
     return address
 
 
-def _command(folder: Path, place: Path, program: Path) -> list[str]:
+def _command(folder: Path, private: Path, program: Path) -> list[str]:
     files = {
         "--dbpath": folder,
         "--logpath": folder / MONGO_LOG,
-        "--keyFile": place / _KEY,
-        "--bind_ip": place / _SOCKET,
+        "--keyFile": private / _KEY,
+        "--bind_ip": private / _SOCKET,
     }
     settings = {
         # Else whoever comes first to a database without accounts may make one.
         "enableLocalhostAuthBypass": "false",
         "diagnosticDataCollectionEnabled": "false",
     }
-    command = [sys.executable, "-I", "-S", database_keeper.__file__, str(folder / CLIENTS), str(place), str(program)]
+    command = [sys.executable, "-I", "-S", database_keeper.__file__, str(folder / CLIENTS), str(private), str(program)]
     command += [word for name, path in files.items() for word in (name, str(path))]
     command += [word for name, value in settings.items() for word in ("--setParameter", f"{name}={value}")]
     # Of sockets only that which is named, and none besides in the folder for temporary files.
@@ -219,10 +219,10 @@ def _private_folder() -> Path:
     """Return a new folder that this user alone can enter, by a path that is short enough for the name of a socket."""
     for parent in (tempfile.gettempdir(), "/tmp"):  # noqa: S108  (mkdtemp makes a folder that nobody else can enter)
         with suppress(OSError):
-            place = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=parent)).resolve()
-            if len(os.fsencode(place / _SOCKET)) <= _LONGEST_SOCKET:
-                return place
-            place.rmdir()
+            private = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=parent)).resolve()
+            if len(os.fsencode(private / _SOCKET)) <= _LONGEST_SOCKET:
+                return private
+            private.rmdir()
     raise ReviewError(
         "There is no folder for the socket of the database",
         where=tempfile.gettempdir(),
@@ -231,10 +231,10 @@ def _private_folder() -> Path:
     )
 
 
-def _address(place: Path, key: str) -> str:
+def _address(private: Path, key: str) -> str:
     limits = f"serverSelectionTimeoutMS={_TIMEOUT_MS}&connectTimeoutMS={_TIMEOUT_MS}&socketTimeoutMS={_LONGEST_MS}"
     # What bears the key is the account that members of a cluster know each other by; it is stored nowhere.
-    return f"mongodb://__system:{key}@{quote(str(place / _SOCKET), safe='')}/?authSource=local&{limits}"
+    return f"mongodb://__system:{key}@{quote(str(private / _SOCKET), safe='')}/?authSource=local&{limits}"
 
 
 def _answers(address: str, within_ms: int = _TIMEOUT_MS) -> bool:
@@ -249,11 +249,11 @@ def _answers(address: str, within_ms: int = _TIMEOUT_MS) -> bool:
     return True
 
 
-def _wait_for(process: subprocess.Popen[bytes], place: Path, address: str, folder: Path) -> None:
+def _wait_for(process: subprocess.Popen[bytes], private: Path, address: str, folder: Path) -> None:
     end = time.monotonic() + _PATIENCE
     while time.monotonic() < end and process.poll() is None:
         # It listens before it answers.
-        if (place / _SOCKET).exists() and _answers(address, _SOON_MS):
+        if (private / _SOCKET).exists() and _answers(address, _SOON_MS):
             return
         time.sleep(_STEP)
     found = "no answer within a minute" if process.poll() is None else f"exit status {process.returncode}"

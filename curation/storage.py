@@ -25,7 +25,7 @@ from curation.ledger import (
     PARTIAL,
     Entries,
     check_output,
-    check_place,
+    check_target,
     entries_of,
     is_own,
     ledger_text,
@@ -76,7 +76,7 @@ def replacing(path: Path, *, guarded: bool = True) -> Iterator[Path]:
     CurationError
         The disk is full, or refuses for another reason.
     """
-    check_place(path, guarded=guarded)
+    check_target(path, guarded=guarded)
     partial = path.with_name(f".{path.stem}{PARTIAL}{os.getpid()}-{secrets.token_hex(6)}{path.suffix}")
     with _new_parents(path, partial):
         if guarded:
@@ -107,13 +107,13 @@ def publishing_folder(folder: Path) -> Iterator[Path]:
         The disk is full, or refuses for another reason.
     """
     require_new_folder(folder)
-    with _staged(folder) as (partial, place):
+    with _staged(folder) as (partial, target):
         # A folder that holds what a killed run left, and nothing else, counts as empty.
-        remove_abandoned(place)
+        remove_abandoned(target)
         yield partial
         _sync_tree(partial)
-        _put_folder(partial, place)
-        _sync_names(partial, place)
+        _put_folder(partial, target)
+        _sync_names(partial, target)
 
 
 @contextmanager
@@ -142,32 +142,32 @@ def publishing_files(folder: Path, stale: Iterable[str] = ()) -> Iterator[Path]:
     """
     if folder.exists() and not folder.is_dir():
         raise UsageError("Results go into a folder", where=str(folder), expected="a folder", found="a file")
-    with _staged(folder) as (partial, place):
+    with _staged(folder) as (partial, target):
         yield partial
         new = _files_below(partial)
-        for top in {one.parent for one in new} if place.is_dir() else ():
-            remove_abandoned(place / top)
+        for top in {one.parent for one in new} if target.is_dir() else ():
+            remove_abandoned(target / top)
         for top in {one.parent for one in new}:
             written = frozenset((one.name, sha256_of(partial / one)) for one in new if one.parent == top)
             _store(partial / top, frozenset(one for one in written if may_be_listed(one[0])))
         _sync_tree(partial)
-        if not _is_new_name(partial, place):
-            _join(partial, place, new, frozenset(map(Path, stale)) - new)
-        _sync_names(partial, place)
+        if not _is_new_name(partial, target):
+            _join(partial, target, new, frozenset(map(Path, stale)) - new)
+        _sync_names(partial, target)
 
 
 @contextmanager
 def _staged(folder: Path) -> Iterator[tuple[Path, Path]]:
     """Yield a temporary folder, and what `folder` leads to: beside it, or in it where it cannot be replaced."""
-    place = Path(os.path.realpath(folder)) if folder.is_symlink() or folder.name in ("", "..") else folder
-    home = place if _is_fixed(place) else place.parent
-    partial = home / f".{place.name}{PARTIAL}{os.getpid()}-{secrets.token_hex(6)}"
+    target = Path(os.path.realpath(folder)) if folder.is_symlink() or folder.name in ("", "..") else folder
+    home = target if _is_fixed(target) else target.parent
+    partial = home / f".{target.name}{PARTIAL}{os.getpid()}-{secrets.token_hex(6)}"
     with _new_parents(folder, partial):
-        remove_abandoned(home, place.name)
+        remove_abandoned(home, target.name)
         make_folder(home)
         partial.mkdir()
         try:
-            yield partial, place
+            yield partial, target
         except CurationError as error:
             # A file of it was refused: it is known by the name that it would have got.
             error.where = error.where and error.where.replace(str(partial), str(folder))

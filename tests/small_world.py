@@ -28,6 +28,10 @@ class SmallWorld:
     wilderness: list[int]
     with_known: list[int]
 
+    def arguments(self) -> list[str]:
+        """Return the options that name both as sources."""
+        return ["--source", f"voc2007-test={self.voc_root}", "--source", f"coco={self.coco_json}"]
+
 
 def write_small_world(folder: Path, *, n_closed: int = 40, n_wilderness: int = 60, seed: int = 7) -> SmallWorld:
     """Write both datasets; every fifth wilderness image has no annotation, every seventh VOC object is difficult."""

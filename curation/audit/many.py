@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from curation.arguments import Workers, checked
 from curation.audit.run import audit
 from curation.canonical import sha256_of_lines
-from curation.engines.places import files_below
+from curation.engines.addresses import files_below
 from curation.engines.running import EngineName, run_step
 from curation.engines.shards import Shards
 from curation.engines.step import Block, Step

@@ -110,11 +110,11 @@ def read_score_vectors(path: Path, *, n_classes: int | None = None) -> ScoreVect
     with decoding(given, path, _EXAMPLE, "The score vectors"):
         rows = json_rows(given.data, _Row)
     width = n_classes if n_classes is not None else len(rows[0].scores) if rows else 0
-    for place, row in enumerate(rows):
+    for number, row in enumerate(rows):
         if len(row.scores) != width:
             raise PredictionError(
                 "Wrong number of scores in a record",
-                where=f"{path}: record {place}",
+                where=f"{path}: record {number}",
                 expected=f"{width} scores, one a known class, the background apart",
                 found=str(len(row.scores)),
             )
@@ -134,7 +134,7 @@ def read_score_vectors(path: Path, *, n_classes: int | None = None) -> ScoreVect
 
 def image_positions(ids: Sequence[int | str]) -> Int64s:
     """Return the position of each image among the different ids, in order of first appearance, shape (n,)."""
-    number = {image: place for place, image in enumerate(dict.fromkeys(ids))}
+    number = {image: position for position, image in enumerate(dict.fromkeys(ids))}
     return np.array([number[image] for image in ids], np.int64)
 
 
@@ -201,7 +201,7 @@ def read_labelled(
         not known, or a box or score that is not usable.
     """
     given, rows = read_rows(path)
-    names: dict[str | None, int] = {name: place for place, name in enumerate((*known, UNKNOWN))}
+    names: dict[str | None, int] = {name: number for number, name in enumerate((*known, UNKNOWN))}
     numbers: dict[int | None, int] = {} if ids is None else {ids[name]: names[name] for name in (*known, UNKNOWN)}
 
     def label_of(row: Row) -> int:
@@ -216,12 +216,12 @@ def read_labelled(
     usable = (np.abs(boxes) <= MAX_COORDINATE).all(axis=1) & (boxes[:, 2:] >= 0).all(axis=1)
     usable &= np.isfinite(scores) & (np.array(labels, np.int64) >= 0)
     if not usable.all():
-        place = int(np.argmin(usable))
+        number = int(np.argmin(usable))
         raise PredictionError(
             "Invalid class, box or score of a record",
-            where=f"{path}: record {place}",
+            where=f"{path}: record {number}",
             expected=f"unknown, or one of: {', '.join(known)[:200]}; finite x, y, w, h and score",
-            found=f"category {rows[place].category!r:.80}, id {rows[place].category_id}, {rows[place].bbox}"[:200],
+            found=f"category {rows[number].category!r:.80}, id {rows[number].category_id}, {rows[number].bbox}"[:200],
             hint="category ids need the argument ids, and must agree with category",
         )
     image_ids = tuple(row.image_id for row in rows)

@@ -70,8 +70,8 @@ def best_of_each(image: Int64s, scores: Floats, most: int) -> Int64s:
     rows = np.arange(len(image))
     order = np.lexsort((rows, -scores, image))
     starts = np.flatnonzero(np.r_[True, np.diff(image[order]) != 0]) if len(order) else np.empty(0, np.int64)
-    place = np.arange(len(order)) - np.repeat(starts, np.diff(np.append(starts, len(order))))
-    return np.sort(order[place < most])
+    rank = np.arange(len(order)) - np.repeat(starts, np.diff(np.append(starts, len(order))))
+    return np.sort(order[rank < most])
 
 
 def _first_of_equal(image: Int64s, boxes: Floats, ranks: Floats) -> Int64s:

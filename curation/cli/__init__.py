@@ -80,10 +80,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     verb, command = [*(word for word in given if not word.startswith("-")), "", ""][:2]
     parser = _parser(verb, command, each="--each" in given)
-    if (answer := _correction(parser, given)) is not None:
-        print(f"error: {printable(answer)}", file=sys.stderr)
-        return 2
     try:
+        _require_known(parser, given)
         options = parser.parse_args(given)
     except WrongWordsError as error:
         print(f"error: {error}", file=sys.stderr)
@@ -99,18 +97,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return edge.outcome(work, lambda error: _report(error, as_json=getattr(options, "json", False)))
 
 
-def _correction(parser: argparse.ArgumentParser, given: Sequence[str]) -> str | None:
-    """Return what to type instead of a verb, command or option that there is not; None where all are known."""
+def _require_known(parser: argparse.ArgumentParser, given: Sequence[str]) -> None:
+    """Raise `WrongWordsError` for a verb, command or option that there is not, and say what to type instead."""
     words = list(takewhile(lambda word: not word.startswith("-"), given))
     for old in (" ".join(words[:2]), *words[:1]):
         if old in GONE:
-            return f"`curation {old}` is now `curation {GONE[old]}`"
+            raise WrongWordsError(f"`curation {old}` is now `curation {GONE[old]}`")
     for word in words:
         below = next((one for one in parser._actions if isinstance(one, argparse._SubParsersAction)), None)
         if below is None:
             break
         if word not in below.choices:
-            return f"There is no `{parser.prog} {word[:80]}`{_nearest(word, below.choices, parser)}"
+            raise WrongWordsError(f"There is no `{parser.prog} {word[:80]}`{_nearest(word, below.choices, parser)}")
         parser = below.choices[word]
     if words[:1] == ["build"] and len(words) > 1 and not Path(words[1]).exists():
         from curation.benchmarks.registry import benchmarks
@@ -119,16 +117,14 @@ def _correction(parser: argparse.ArgumentParser, given: Sequence[str]) -> str | 
         near = [] if words[1] in benchmarks() else get_close_matches(words[1], benchmarks(), 1)
         # A manifest without lists is built too: by NAME or NAME@VERSION.
         if near and not any(words[1] in (name, name.rpartition("@")[0]) for name in manifest_folders()):
-            return f"There is no benchmark {words[1]!r}; did you mean {near[0]}?"
+            raise WrongWordsError(f"There is no benchmark {words[1]!r}; did you mean {near[0]}?")
     known = parser._option_string_actions
     for word in given[: given.index("--")] if "--" in given else given:
         option = word.partition("=")[0]
         if option.startswith("--") and option not in known:
             now = renamed(option[2:], known)
-            return f"{option[:80]} of `{parser.prog}` " + (
-                f"is now {now}" if now else f"does not exist{_nearest(option, known, parser)}"
-            )
-    return None
+            answer = f"is now {now}" if now else f"does not exist{_nearest(option, known, parser)}"
+            raise WrongWordsError(f"{option[:80]} of `{parser.prog}` {answer}")
 
 
 def _nearest(word: str, known: Iterable[str], parser: argparse.ArgumentParser) -> str:
@@ -141,11 +137,14 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Raise what is wrong."""
-        raise WrongWordsError(f"{printable(message)}: see `{self.prog} --help`")
+        raise WrongWordsError(f"{message}: see `{self.prog} --help`")
 
 
 class WrongWordsError(Exception):
     """A command line that no parser takes."""
+
+    def __str__(self) -> str:
+        return printable(super().__str__())
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -153,10 +152,10 @@ def _run(options: argparse.Namespace) -> int:
     if not hasattr(options, COMMAND):
         written: int = options.run(options)
         return written
-    from curation.cli.output import Answer, emit, warnings_told
+    from curation.cli.output import Answer, emit, warnings_shown
     from curation.cli.signature import call
 
-    with warnings_told():
+    with warnings_shown():
         answer: Answer = call(options.command, options)
     lines = chain(answer.lines, (f"wrote {path}" for path in answer.written))
     leads_on = options.verb in ("verify", "audit", "export") and not getattr(options, "quiet", False)
@@ -195,17 +194,17 @@ def _parser(verb: str | None, command: str = "", *, every: bool = False, each: b
     below = parser.add_subparsers(dest="verb", metavar="VERB", help="what to do", prog="curation")
     for name, summary in VERBS.items():
         subparser = below.add_parser(
-            name, help=summary, description=_sentence(summary), formatter_class=Help, allow_abbrev=False
+            name,
+            help=summary,
+            description=f"{summary[0].upper()}{summary[1:]}.",
+            formatter_class=Help,
+            allow_abbrev=False,
         )
         if every or name == verb:
             module = importlib.import_module(f"curation.cli.verbs.{name}{'_' * iskeyword(name)}")
             _declare(subparser, module, command, each=each)
             outputs.add_force(subparser)
     return parser
-
-
-def _sentence(summary: str) -> str:
-    return f"{summary[0].upper()}{summary[1:]}."
 
 
 class _TopHelp(argparse.RawDescriptionHelpFormatter):
@@ -228,21 +227,15 @@ class _Completion(argparse.Action):
 def whole_parser() -> argparse.ArgumentParser:
     """Return the parser of every verb, for completion at a shell and for the page of all commands."""
     parser = _parser(None, every=True)
-    _complete_files(parser)
+    for command in outputs.commands_of(parser):
+        for action in command._actions:
+            if action.type is Path or isinstance(action.type, outputs.Output):
+                action.complete = _FILES  # type: ignore[attr-defined]
     return parser
 
 
 _FILES = {"bash": "_shtab_compgen_files", "zsh": "_files", "tcsh": "f"}
 """How shtab names the completion of files."""
-
-
-def _complete_files(parser: argparse.ArgumentParser) -> None:
-    for action in parser._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            for command in dict.fromkeys(action.choices.values()):
-                _complete_files(command)
-        elif action.type is Path or isinstance(action.type, outputs.Output):
-            action.complete = _FILES  # type: ignore[attr-defined]
 
 
 def _declare(parser: argparse.ArgumentParser, module: Any, command: str, *, each: bool) -> None:
@@ -263,16 +256,8 @@ def _declare(parser: argparse.ArgumentParser, module: Any, command: str, *, each
         run = module.run_each if each and hasattr(module, "run_each") else module.run
         add_arguments(parser, run)
         parser.set_defaults(command=run)
-    _add_json(parser)
-
-
-def _add_json(parser: argparse.ArgumentParser) -> None:
-    """Declare ``--json`` for a verb, or for each of its commands."""
-    below = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
-    for command in (one for action in below for one in dict.fromkeys(action.choices.values())):
-        _add_json(command)
-    if not below:
-        parser.add_argument("--json", action="store_true", help="print the answer as JSON")
+    for one in outputs.commands_of(parser):
+        one.add_argument("--json", action="store_true", help="print the answer as JSON")
 
 
 def _report(error: CurationError, *, as_json: bool) -> None:

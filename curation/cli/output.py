@@ -14,28 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from curation.errors import CurationWarning
-from curation.progress import stage, steps
-from curation.text_table import Table, printable, table_lines
+from curation.text_table import Table as Table
+from curation.text_table import printable, table_lines
 from curation.wording import examples
-
-__all__ = [
-    "Amount",
-    "Answer",
-    "Line",
-    "Table",
-    "counted_examples",
-    "emit",
-    "first_rows",
-    "next_command",
-    "note",
-    "source_words",
-    "stage",
-    "steps",
-    "table_lines",
-    "warn",
-    "warnings_told",
-]
-
 
 Data = Mapping[str, Any] | Sequence[Any]
 Line = str | Table
@@ -105,7 +86,7 @@ def note(text: str) -> None:
 
 
 @contextmanager
-def warnings_told() -> Iterator[None]:
+def warnings_shown() -> Iterator[None]:
     """Print the warnings of the package as they come; those of others as Python does."""
     with warnings.catch_warnings():
         warnings.simplefilter("always", CurationWarning)
@@ -113,7 +94,7 @@ def warnings_told() -> Iterator[None]:
 
         said = set[str]()
 
-        def told(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+        def show(message: Warning | str, category: type[Warning], *location: Any, **more: Any) -> None:
             # One truth may be read for several tasks.
             if issubclass(category, CurationWarning) and str(message) in said:
                 return
@@ -121,9 +102,9 @@ def warnings_told() -> Iterator[None]:
                 said.add(str(message))
                 warn(str(message))
             else:
-                usual(message, category, *place, **more)
+                usual(message, category, *location, **more)
 
-        warnings.showwarning = told
+        warnings.showwarning = show
         yield
 
 

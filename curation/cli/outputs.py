@@ -1,16 +1,16 @@
 """What a verb writes, declared as the type of its options: one rule guards all outputs, before long work and after.
 
-An option whose type is one of these classes is an output; every other path on the command line is an input. `guarded`
-refuses at once what may not be written (see `curation.ledger.check_output`), and `add_force` offers ``--force``
-wherever there is an output.
+An option whose type is an `Output` is one; every other path on the command line is an input. `guarded` refuses at once
+what may not be written (see `curation.ledger.check_output`), and `add_force` offers ``--force`` wherever there is an
+output.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,35 +26,27 @@ class Output:
 
     Attributes
     ----------
+    check : callable
+        Raises a `curation.errors.CurationError` where the output may not be written.
     replaces : bool
         Whether files may be replaced there, so that ``--force`` is offered.
+    patterns : callable, optional
+        Of a folder that may hold other files: returns patterns of the names of all files that may be written.
     """
 
-    replaces: bool = field(default=True, kw_only=True)
+    check: Callable[[Path], None]
+    replaces: bool = True
+    patterns: Callable[[], tuple[str, ...]] | None = None
 
     def __call__(self, text: str) -> Path:
         """Return the path that an argument names."""
         return Path(text)
 
-    def check(self, path: Path) -> None:
-        """Raise a `curation.errors.CurationError` where the output may not be written."""
-        raise NotImplementedError
 
+def output_folder(files: tuple[str, ...] = (), figures: tuple[str, ...] = (), *, benchmark: str = "") -> Output:
+    """Return the output of a folder that may hold other files.
 
-@dataclass(frozen=True, slots=True)
-class OutputFile(Output):
-    """One file."""
-
-    def check(self, path: Path) -> None:
-        """Check the file."""
-        ledger.check_output(path)
-
-
-@dataclass(frozen=True, slots=True)
-class OutputFolder(Output):
-    """A folder that may hold other files.
-
-    Attributes
+    Parameters
     ----------
     files : tuple of str
         What may be written there, as patterns of file names.
@@ -64,91 +56,67 @@ class OutputFolder(Output):
         The report of this benchmark says what may be written there; it is read only when that is needed.
     """
 
-    files: tuple[str, ...] = ()
-    figures: tuple[str, ...] = ()
-    benchmark: str = ""
+    def patterns() -> tuple[str, ...]:
+        if not benchmark:
+            return (*files, *(f"{stem}{suffix}" for stem in figures for suffix in FIGURE_SUFFIXES))
+        from curation.benchmarks.registry import report_of
 
-    @property
-    def patterns(self) -> tuple[str, ...]:
-        """Return the patterns of all file names."""
-        files, figures = self.files, self.figures
-        if self.benchmark:
-            from curation.benchmarks.registry import report_of
+        report = report_of(benchmark)
+        tables = (f"{stem}.csv" for stem in ("measures", "outcomes", "objects", *report.files))
+        return ("results.json", *tables, *(f"{stem}{suffix}" for stem in report.figures for suffix in FIGURE_SUFFIXES))
 
-            report = report_of(self.benchmark)
-            always = ("measures", "outcomes", "objects")
-            files = ("results.json", *(f"{stem}.csv" for stem in (*always, *report.files)))
-            figures = report.figures
-        return (*files, *(f"{stem}{suffix}" for stem in figures for suffix in FIGURE_SUFFIXES))
-
-    def check(self, path: Path) -> None:
-        """Check that it can be a folder, and each file there whose name is one that may be written."""
+    def check(path: Path) -> None:
         ledger.refuse_review(path)
         ledger.refuse_in_manifest(path / "measures.csv")
         if path.exists() and not path.is_dir():
             raise UsageError("Results go into a folder", where=str(path), expected="a folder", found="a file")
-        for pattern in self.patterns if path.is_dir() else ():
+        for pattern in patterns() if path.is_dir() else ():
             for file in sorted(path.glob(pattern)):
                 # What a killed run left half written has a hidden name: it is removed when the file is written.
                 if not file.name.startswith("."):
                     ledger.check_output(file)
 
-
-@dataclass(frozen=True, slots=True)
-class NewFolder(Output):
-    """A folder that appears whole, and is never replaced.
-
-    Attributes
-    ----------
-    unless : str
-        A folder that holds a file of this name is compared later with what would be written.
-    """
-
-    unless: str = ""
-
-    def check(self, path: Path) -> None:
-        """Check that there is nothing yet."""
-        if not (self.unless and (path / self.unless).is_file()):
-            ledger.require_new_folder(path)
+    return Output(check, patterns=patterns)
 
 
-@dataclass(frozen=True, slots=True)
-class FileOrNewFolder(Output):
-    """One file, or a folder that appears whole."""
-
-    def check(self, path: Path) -> None:
-        """Check the file or folder that is there."""
-        (ledger.require_new_folder if path.is_dir() else ledger.check_output)(path)
+def _check_new_manifest(path: Path) -> None:
+    if not (path / ledger.HEADER).is_file():
+        ledger.require_new_folder(path)
 
 
-@dataclass(frozen=True, slots=True)
-class Kept(Output):
-    """A file that lines are added to, or a folder that the verb recognises: embeddings, a review, a result's rows."""
-
-    replaces: bool = field(default=False, kw_only=True)
-
-    def check(self, path: Path) -> None:
-        """Check that the command does not read it, and that no review keeps it for itself."""
-        ledger.refuse_input(path)
-        ledger.refuse_review(path)
+def _check_kept(path: Path) -> None:
+    ledger.refuse_input(path)
+    ledger.refuse_review(path)
 
 
-NEW_MANIFEST = NewFolder(unless="manifest.json")
-"""A manifest that is there already is accepted where it is the very same."""
+OUTPUT_FILE = Output(ledger.check_output)
+NEW_FOLDER = Output(ledger.require_new_folder)
+"""A folder that appears whole, and is never replaced."""
+NEW_MANIFEST = Output(_check_new_manifest)
+"""Likewise; a manifest that is there already is compared later, and accepted where it is the very same."""
+FILE_OR_NEW_FOLDER = Output(lambda path: (ledger.require_new_folder if path.is_dir() else ledger.check_output)(path))
+KEPT = Output(_check_kept, replaces=False)
+"""A file that lines are added to, or a folder that the verb recognises: embeddings, a review, a result's rows."""
 
 
 def add_force(parser: argparse.ArgumentParser) -> None:
     """Add ``--force`` to a verb, or to each of its sub-commands, that has an output."""
-    for action in list(parser._actions):
-        if isinstance(action, argparse._SubParsersAction):
-            for command in dict.fromkeys(action.choices.values()):
-                add_force(command)
-    if any(isinstance(action.type, Output) and action.type.replaces for action in parser._actions):
-        parser.add_argument(
-            "--force",
-            action="store_true",
-            help="replace files that curation did not write; never an input of the command, never a whole folder",
-        )
+    for command in commands_of(parser):
+        if any(isinstance(action.type, Output) and action.type.replaces for action in command._actions):
+            command.add_argument(
+                "--force",
+                action="store_true",
+                help="replace files that curation did not write; never an input of the command, never a whole folder",
+            )
+
+
+def commands_of(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
+    """Yield the parsers of the commands of a verb, or of all verbs: those that have no further commands."""
+    below = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
+    for command in dict.fromkeys(one for action in below for one in action.choices.values()):
+        yield from commands_of(command)
+    if not below:
+        yield parser
 
 
 @contextmanager
@@ -170,19 +138,18 @@ def guarded(parser: argparse.ArgumentParser, options: argparse.Namespace) -> Ite
         for path in _paths(value)
     ]
     with ledger.command(inputs=inputs, force=getattr(options, "force", False)):
-        for action, path in outputs_of(parser, options):
-            action.check(path)
+        for output, path in outputs_of(parser, options):
+            output.check(path)
         yield
 
 
 def outputs_of(parser: argparse.ArgumentParser, options: argparse.Namespace) -> Iterator[tuple[Output, Path]]:
     """Yield what a command line says is to be written."""
     for action in _chosen_actions(parser, options):
-        if isinstance(action.type, Output):
+        output = action.type
+        if isinstance(output, Output):
             given = getattr(options, action.dest, None)
-            for path in given if isinstance(given, list) else [given]:
-                if isinstance(path, Path):
-                    yield action.type, path
+            yield from ((output, path) for path in (given if isinstance(given, list) else [given]) if path is not None)
 
 
 def _chosen_actions(parser: argparse.ArgumentParser, options: argparse.Namespace) -> Iterator[argparse.Action]:

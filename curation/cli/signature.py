@@ -35,7 +35,7 @@ a dataclass                      its fields, each as an option of this command, 
 ``Annotated[X, "FILE"]``         FILE stands for the value in the help; ``[[KEY=]WORD]``: the value may be left out;
                                  ``--source NAME=PATH``: an option of this name rather than the parameter's; a second
                                  text is help that goes before what the docstring says
-``Annotated[Path, OutputFile()]``  an output (see `curation.cli.outputs`)
+``Annotated[Path, OUTPUT_FILE]``  an output (see `curation.cli.outputs`)
 ``Annotated[Any, Path]``         a parameter that takes more in Python: on the command line, a path
 ===============================  ==================================================================================
 
@@ -75,7 +75,6 @@ _KEY = re.compile(r"[\w.-]+")
 class _Option:
     """One parameter as the command line knows it."""
 
-    parameter: str
     called: OptionName
     kind: Literal["flag", "one", "many", "pairs"]
     word: Any
@@ -293,7 +292,6 @@ def _option(function: Callable[..., Any], parameter: inspect.Parameter, hint: An
         usual = "FILE" if isinstance(word, Output) else _METAVARS.get(word, called.option.replace("-", "_").upper())
         metavar = usual if kind != "pairs" else "NAME=PATH" if word is Path else "NAME=VALUE"
     return _Option(
-        parameter=parameter.name,
         called=called,
         kind=kind,
         word=str if choices else word,

@@ -40,8 +40,8 @@ class ClassGroups:
     def save(self, folder: Path, *, figures: bool = False) -> list[Path]:
         """Write ``cut.json``, ``clusters.csv`` and ``matrix.csv`` together, with `figures` the matrix drawn too."""
         rows = [
-            (place, name, self.facts["class_images"][name])
-            for place, names in enumerate(self.facts["clusters"], 1)
+            (number, name, self.facts["class_images"][name])
+            for number, names in enumerate(self.facts["clusters"], 1)
             for name in names
         ]
         with publishing_files(folder) as new, tables_alone(alone=not figures):

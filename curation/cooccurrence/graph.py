@@ -54,8 +54,8 @@ def count_cooccurrence(source: Source, classes: Sequence[str] | None = None) -> 
     CutError
         A class is named twice or unknown to the source, or the source has two categories of one name.
     """
-    place = _places(source, classes)
-    names = tuple(sorted(place))
+    position = _positions(source, classes)
+    names = tuple(sorted(position))
     if len(names) > MOST_CLASSES:
         raise CutError(
             "There are too many classes for a table of pairs",
@@ -65,14 +65,14 @@ def count_cooccurrence(source: Source, classes: Sequence[str] | None = None) -> 
         )
     number = np.full(len(source.categories), -1, np.int64)
     for index, name in enumerate(names):
-        number[place[name]] = index
+        number[position[name]] = index
     image, category = source.class_pairs()
     shown = number[category]
     keys = np.unique(image[shown >= 0].astype(np.int64) * max(len(names), 1) + shown[shown >= 0])
     return _counted(names, keys // max(len(names), 1), keys % max(len(names), 1), len(source.images))
 
 
-def _places(source: Source, classes: Sequence[str] | None) -> dict[str, int]:
+def _positions(source: Source, classes: Sequence[str] | None) -> dict[str, int]:
     index = source.categories.index()
     if len(index) < len(source.categories):
         twice = next(name for name in index if source.categories.names.count(name) > 1)
@@ -162,16 +162,16 @@ class ClassGraph:
             while frontier.any():
                 frontier = (self.weights[frontier] > 0).any(axis=0) & ~reached
                 reached = reached | frontier
-            found.append(tuple(self.names[place] for place in np.flatnonzero(reached).tolist()))
+            found.append(tuple(self.names[position] for position in np.flatnonzero(reached).tolist()))
             left &= ~reached
         return sorted(found, key=lambda one: (-len(one), one[0]))
 
     def restricted(self, names: Sequence[str]) -> ClassGraph:
         """Return the graph on some of its vertices."""
         chosen = set(names)
-        places = [place for place, name in enumerate(self.names) if name in chosen]
+        kept = [position for position, name in enumerate(self.names) if name in chosen]
         return ClassGraph(
-            tuple(self.names[place] for place in places), self.weights[np.ix_(places, places)], self.weighting
+            tuple(self.names[position] for position in kept), self.weights[np.ix_(kept, kept)], self.weighting
         )
 
 

@@ -39,8 +39,8 @@ def matched_pairs(first: Sequence[BoxState], second: Sequence[BoxState]) -> list
     one, other = (np.array([box.box for box in boxes], np.float64) for boxes in (first, second))
     iou = mask.iou(one, other, [0] * len(other))
     pairs, rows, columns = [], set[int](), set[int]()
-    for place in np.argsort(-iou, axis=None, kind="stable").tolist():
-        row, column = divmod(place, len(other))
+    for pair in np.argsort(-iou, axis=None, kind="stable").tolist():
+        row, column = divmod(pair, len(other))
         if iou[row, column] >= IOU and row not in rows and column not in columns:
             rows.add(row)
             columns.add(column)

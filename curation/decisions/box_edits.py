@@ -274,16 +274,16 @@ class Replay:
         # An edit's outcome stands behind it, perhaps behind rows of others: the last edit of a number has it.
         outcomes: dict[int, str] = {}
         waiting: dict[tuple[str, int], int] = {}
-        for place, row in enumerate(listed):
+        for position, row in enumerate(listed):
             if row.row == "edit":
-                waiting[row.reviewer, row.number] = place
+                waiting[row.reviewer, row.number] = position
             elif row.row == "outcome" and (row.reviewer, row.number) in waiting:
                 outcomes[waiting.pop((row.reviewer, row.number))] = row.outcome
         found = cls()
-        for place, row in enumerate(listed):
+        for position, row in enumerate(listed):
             found.last[row.reviewer] = max(found.last.get(row.reviewer, 0), row.number)
             owner = row.image_id, row.reviewer
-            match row.row, outcomes.get(place):
+            match row.row, outcomes.get(position):
                 case "complete", _:
                     found.complete.add(owner)
                     found.boxes.setdefault(owner, {})
@@ -314,7 +314,7 @@ class Replay:
 
     def reviewers_of(self, image: str) -> list[str]:
         """Return who drew on an image or declared it complete, sorted."""
-        return sorted(reviewer for one, reviewer in self.boxes if one == image)
+        return sorted(reviewer for drawn_on, reviewer in self.boxes if drawn_on == image)
 
     @property
     def digest(self) -> str:

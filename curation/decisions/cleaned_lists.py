@@ -234,10 +234,10 @@ def manifest_of_list(path: Path, decisions: Sequence[Decision]) -> Manifest:
         See `curation.sources.published_list.only_list` and `natives_of`.
     """
     file = read_published(path)
-    one = only_list(file)
+    listed = only_list(file)
     part = slug(path.name.removesuffix(".gz").rpartition(".")[0].removeprefix("test_"), "_") or "list"
     namespace, dataset = _dataset_of(part, decisions, path)
-    ids, facts = tuple(ids_of(one, namespace, str(path))), facts_of(namespace)
+    ids, facts = tuple(ids_of(listed, namespace, str(path))), facts_of(namespace)
     source = SourceEntry(
         name=part,
         dataset=dataset,
@@ -245,7 +245,7 @@ def manifest_of_list(path: Path, decisions: Sequence[Decision]) -> Manifest:
         namespace=namespace,
         licence=facts.licence,
         media_redistributable=facts.media_redistributable,
-        files=(FileEntry(name=path.name, sha256=f"sha256:{file.sha256}", size=file.size, rows=len(one)),),
+        files=(FileEntry(name=path.name, sha256=f"sha256:{file.sha256}", size=file.size, rows=len(listed)),),
     )
     entry = PartEntry(
         name=part,
@@ -301,13 +301,13 @@ def lines_left(path: Path, made: Manifest) -> bytes:
         The list is JSON.
     """
     file = read_published(path)
-    one = only_list(file)
+    listed = only_list(file)
     if file.form.startswith(("json", "coco")):
         raise UsageError("Only a list of lines can be rewritten", where=str(path), found=file.form)
     (entry,) = made.header.parts
     (source,) = made.header.sources
     kept = set(made.ids(entry.name))
-    ids = ids_of(one, source.namespace, str(path))
-    gone = {line for line, image in zip(one.lines.tolist(), ids, strict=True) if image not in kept}
+    ids = ids_of(listed, source.namespace, str(path))
+    gone = {line for line, image in zip(listed.lines.tolist(), ids, strict=True) if image not in kept}
     lines = io.BytesIO(InputFile(path, kind="list").data)
     return b"".join(line for number, line in enumerate(lines, start=1) if number not in gone)

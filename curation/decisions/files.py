@@ -126,8 +126,8 @@ def parse_jsonl(data: bytes, name: str) -> tuple[list[Decision], str]:
         A line is too long, not a JSON object, or not a decision.
     """
     lines, torn = filled_lines(data.removeprefix(b"\xef\xbb\xbf"))
-    places = [(f"{name}, line {number}", text) for number, text in lines]
-    return [checked_decision(parsed_line(text, DecisionError, where), where) for where, text in places], torn
+    located = [(f"{name}, line {number}", text) for number, text in lines]
+    return [checked_decision(parsed_line(text, DecisionError, where), where) for where, text in located], torn
 
 
 def parse_csv(data: bytes, name: str) -> list[Decision]:

@@ -188,8 +188,8 @@ def _mapped_rows(data: bytes, name: str, columns: Mapping[str, str]) -> list[tup
             what = "The table names a column twice" if column in head else "The table has no such column"
             found = ascii(", ".join(head))[:200]
             raise DecisionError(what, where=f"{name}, line 1", expected=ascii(column)[:60], found=found)
-    places = {field: head.index(column) for field, column in columns.items()}
-    found_rows = [(line, {field: cells[place] for field, place in places.items()}) for line, cells in rows]
+    indices = {field: head.index(column) for field, column in columns.items()}
+    found_rows = [(line, {field: cells[index] for field, index in indices.items()}) for line, cells in rows]
     if not found_rows:
         raise DecisionError("The table has no rows", where=name)
     for _, fields in found_rows:
@@ -233,25 +233,25 @@ def _stable_ids(rows: Sequence[tuple[int, dict[str, str]]], name: str, namespace
     """Return the stable id of the image of each row: one that is such already, or that of a path."""
     ids = [fields["image_id"] for _, fields in rows]
     paths: dict[str, list[int]] = defaultdict(list)
-    for place, (line, fields) in enumerate(rows):
-        image, where = ids[place], f"{name}, line {line}"
+    for position, (line, fields) in enumerate(rows):
+        image, where = ids[position], f"{name}, line {line}"
         if not image or not image.isprintable():
             raise DecisionError(
                 "A row names no image", where=where, expected="a path or an id", found=ascii(image)[:60]
             )
         refuse_number(image, "image_id", where)
         if not _STABLE_ID.match(image):
-            paths[fields["dataset"]].append(place)
-    for dataset, places in paths.items():
+            paths[fields["dataset"]].append(position)
+    for dataset, positions in paths.items():
         try:
             namespace = namespaces(dataset)
         except CurationError as error:
             what, where = "The name of the data set cannot be a namespace of ids", f"{name}: {dataset[:60]!r}"
             raise UsageError(what, where=where, expected=error.expected, hint="--dataset NAME") from None
-        texts = "".join(f"{ids[place]}\n" for place in places)
-        listed = PublishedList("", texts.encode(), np.array([rows[place][0] for place in places], np.int32))
-        for place, image in zip(places, ids_of(listed, namespace, name), strict=True):
-            ids[place] = image
+        texts = "".join(f"{ids[position]}\n" for position in positions)
+        listed = PublishedList("", texts.encode(), np.array([rows[position][0] for position in positions], np.int32))
+        for position, image in zip(positions, ids_of(listed, namespace, name), strict=True):
+            ids[position] = image
     return ids
 
 

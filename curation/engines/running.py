@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 import warnings
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
@@ -92,10 +92,9 @@ def run_step(
     make_folder(out)
     with locked(out):
         done = begin(out, step)
-        listed: list[tuple[str, str]] = []
-        reused: set[str] = set()
+        keys: dict[str, str] = {}
         new: dict[str, Entry] = {}
-        pending = _pending(blocks, done, listed, reused, step)
+        pending = (block for block in _listed(blocks, keys, step) if (block.name, block.key) not in done)
         run = _on_ray if engine == "ray" else _in_processes
         # Closed at once where a block fails, and not when the error is forgotten: processes and clusters hang on it.
         with closing(run(_Work(step, out), pending, workers)) as outcomes:
@@ -104,31 +103,20 @@ def run_step(
                     raise outcome.error()
                 append_lines(out / JOURNAL, msgspec.json.encode(outcome) + b"\n", kind="journal")
                 new[outcome.block] = outcome
-        entries = (new.get(name) or done[name, key] for name, key in listed)
-        return finish(out, step, entries, computed=len(new), reused=len(reused))
+        entries = (new.get(name) or done[name, key] for name, key in keys.items())
+        return finish(out, step, entries, computed=len(new), reused=len(keys) - len(new))
 
 
-def _pending(
-    blocks: Iterable[Block],
-    done: Mapping[tuple[str, str], Entry],
-    listed: list[tuple[str, str]],
-    reused: set[str],
-    step: Step,
-) -> Iterator[Block]:
-    """Yield the blocks that are not done, while all are listed, and shown on standard error where it is a terminal."""
+def _listed(blocks: Iterable[Block], keys: dict[str, str], step: Step) -> Iterator[Block]:
+    """Yield blocks while their keys are listed by name, and shown on standard error where it is a terminal."""
     from tqdm import tqdm
 
-    seen: set[str] = set()
     for block in tqdm(blocks, desc=step.name, unit=" blocks", disable=None, leave=False):
-        name = block.name
-        if name in seen:
-            raise EngineError("Two blocks share a name", where=name[:200], hint="give every part of the corpus once")
-        seen.add(name)
-        listed.append((name, block.key))
-        if (name, block.key) in done:
-            reused.add(name)
-        else:
-            yield block
+        if block.name in keys:
+            where, hint = block.name[:200], "give every part of the corpus once"
+            raise EngineError("Two blocks share a name", where=where, hint=hint)
+        keys[block.name] = block.key
+        yield block
 
 
 @dataclass(frozen=True)
@@ -284,11 +272,11 @@ def _wave(ray: Any, work: _Work, wave: list[Block], workers: int | None) -> Iter
     def run(batch: Any) -> Any:
         import pyarrow
 
-        outcomes = [msgspec.json.encode(_counted(work, wave[place])) for place in batch.column("id").to_pylist()]
+        outcomes = [msgspec.json.encode(_counted(work, wave[number])) for number in batch.column("id").to_pylist()]
         return pyarrow.table({"outcome": pyarrow.array(outcomes, pyarrow.binary())})
 
-    places = ray.data.range(len(wave), override_num_blocks=len(wave))
-    done = places.map_batches(run, batch_size=1, batch_format="pyarrow", concurrency=workers)
+    numbers = ray.data.range(len(wave), override_num_blocks=len(wave))
+    done = numbers.map_batches(run, batch_size=1, batch_format="pyarrow", concurrency=workers)
     try:
         for batch in done.iter_batches(batch_size=None, batch_format="pyarrow", prefetch_batches=0):
             for text in batch.column("outcome").to_pylist():

@@ -181,13 +181,13 @@ def _refuse(where: str, expected: str, found: str) -> NoReturn:
 
 
 def with_added_boxes(
-    source: Source, added: AddedBoxes, places: Int32s | Int64s, classes: Sequence[ClassEntry] = ()
+    source: Source, added: AddedBoxes, positions: Int32s | Int64s, classes: Sequence[ClassEntry] = ()
 ) -> tuple[Source, int]:
     """Return a source with added boxes behind its own, and how many were there already.
 
     Parameters
     ----------
-    places : ndarray of int, shape (images of `added`,)
+    positions : ndarray of int, shape (images of `added`,)
         Where the source holds each image, -1 where it does not.
     classes : sequence of ClassEntry
         Whose names the labels are, with their aliases in the source. A class that the source has no category for is its
@@ -200,39 +200,39 @@ def with_added_boxes(
     """
     if source.objects is None:
         return source, 0
-    placed = _placed(added, places)
+    placed = _placed(added, positions)
     held = _held(source, source.objects, placed)
     fresh = [one for one, row in zip(placed, held, strict=True) if row < 0]
-    _require_pixels(source, [place for place, _ in fresh])
+    _require_pixels(source, [position for position, _ in fresh])
     files = (*source.files, added.record())
     if not fresh:
         return replace(source, files=files), len(placed)
     labels = [box.label for _, box in fresh]
     categories, numbers = _categories(source.categories, labels, classes)
-    more = _objects([place for place, _ in fresh], [box.numbers for _, box in fresh], labels, numbers, categories)
+    more = _objects([position for position, _ in fresh], [box.numbers for _, box in fresh], labels, numbers, categories)
     objects = source.objects.followed_by(more)
     return replace(source, categories=categories, objects=objects, files=files), len(placed) - len(fresh)
 
 
-def _placed(added: AddedBoxes, places: Int32s | Int64s) -> list[tuple[int, AddedBox]]:
+def _placed(added: AddedBoxes, positions: Int32s | Int64s) -> list[tuple[int, AddedBox]]:
     """Return the boxes of those images that a source holds, each with the place of its image there."""
-    found = zip(places.tolist(), added.images, strict=True)
-    return [(int(place), box) for place, one in found for box in one.boxes if place >= 0]
+    found = zip(positions.tolist(), added.images, strict=True)
+    return [(int(position), box) for position, one in found for box in one.boxes if position >= 0]
 
 
 def _held(source: Source, objects: Objects, placed: Sequence[tuple[int, AddedBox]]) -> list[int]:
     """Return the object that each added box is, -1 where the source does not hold it; no object is two boxes."""
-    rows: dict[int, list[int]] = {place: [] for place, _ in placed}
+    rows: dict[int, list[int]] = {position: [] for position, _ in placed}
     for row in np.flatnonzero(np.isin(objects.image, list(rows))).tolist():
         rows[int(objects.image[row])].append(row)
     # VOC holds whole pixels: an exported box lies within one of the box that was drawn.
     near = 1 + _SAME if family(source.dataset) == "voc" else _SAME
     found = []
-    for place, box in placed:
-        corners = _corners(objects.boxes[rows[place]])
+    for position, box in placed:
+        corners = _corners(objects.boxes[rows[position]])
         distance = np.abs(corners - _corners(np.array([box.numbers]))).max(axis=1, initial=0)
         best = int(distance.argmin()) if len(distance) else -1
-        found.append(rows[place].pop(best) if best >= 0 and distance[best] <= near else -1)
+        found.append(rows[position].pop(best) if best >= 0 and distance[best] <= near else -1)
     return found
 
 
@@ -240,8 +240,8 @@ def _corners(boxes: Floats) -> Floats:
     return np.hstack([boxes[:, :2], boxes[:, :2] + boxes[:, 2:]])
 
 
-def _require_pixels(source: Source, places: Sequence[int]) -> None:
-    unsized = [place for place in places if source.unit_boxes and source.images.widths[place] == 0]
+def _require_pixels(source: Source, positions: Sequence[int]) -> None:
+    unsized = [position for position in positions if source.unit_boxes and source.images.widths[position] == 0]
     if unsized:
         raise UnitBoxesError(
             "Added boxes need boxes in pixels",
@@ -255,11 +255,13 @@ def _require_pixels(source: Source, places: Sequence[int]) -> None:
 def _categories(own: Categories, labels: Sequence[str], classes: Sequence[ClassEntry]) -> tuple[Categories, list[int]]:
     """Return the categories of a source with those that labels add, and the position of each label's."""
     aliases = {one.name: one.aliases for one in classes}
-    place = {name: position for position, name in reversed(list(enumerate(own.names)))}
-    place |= {key: position for position, key in enumerate(own.keys)}
+    position_of = {name: position for position, name in reversed(list(enumerate(own.names)))}
+    position_of |= {key: position for position, key in enumerate(own.keys)}
     names, numbers, found = list(own.names), list(own.numbers), dict[str, int]()
     for label in dict.fromkeys(labels):
-        position = next((place[one] for one in (label, *aliases.get(label, ()), UNNAMED) if one in place), -1)
+        position = next(
+            (position_of[one] for one in (label, *aliases.get(label, ()), UNNAMED) if one in position_of), -1
+        )
         if position < 0:
             position = len(names)
             names.append(label)

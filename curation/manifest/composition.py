@@ -147,7 +147,7 @@ def _statements(part: PartEntry, classes: Sequence[ClassEntry], images: PartImag
     image, label = stated_pairs(classes, images)
     pairs = pd.DataFrame({"image": image, "label": label}).query("label >= 0")
     roles = pairs.label.map(dict(enumerate(ROLES.index(entry.role) for entry in classes))).astype(int)
-    dropped = [place for place, name in enumerate(ROLES) if getattr(part.view, name) == "drop"]
+    dropped = [number for number, name in enumerate(ROLES) if getattr(part.view, name) == "drop"]
     return pairs.assign(role=roles, hidden=roles.isin(dropped), crowd=False)
 
 
@@ -250,8 +250,8 @@ def _part_data(one: PartComposition) -> dict[str, Any]:
 
 def _part_table(header: Header, compositions: Sequence[PartComposition]) -> Table:
     def seen(*kinds: str) -> list[str]:
-        told = [getattr(one, kind) or {} for one in compositions for kind in kinds]
-        return [role for role in _ROLES_SHOWN if any(counts.get(role) for counts in told)]
+        found = [getattr(one, kind) or {} for one in compositions for kind in kinds]
+        return [role for role in _ROLES_SHOWN if any(counts.get(role) for counts in found)]
 
     shown, hidden = seen("labelled"), seen("hidden", "hidden_images")
     columns = [*shown, *(name for role in hidden for name in (f"hidden {role}", "in images")), "crowd"]

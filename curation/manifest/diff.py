@@ -160,9 +160,9 @@ def _compare_entries(subject: str, before: PartEntry, after: PartEntry, *, at_ha
         yield Change("major", subject, "its list is gone")
     elif before.sha256 != after.sha256 and not at_hand:
         yield Change("major", subject, "its list is another; not available, only its digest")
-    for field, told in (("role", "role {} became {}"), ("order", "order {} became {}")):
+    for field, wording in (("role", "role {} became {}"), ("order", "order {} became {}")):
         if (one := getattr(before, field)) != (other := getattr(after, field)):
-            yield Change("major", subject, told.format(one, other))
+            yield Change("major", subject, wording.format(one, other))
     if before.view != after.view:
         yield Change("major", subject, f"label view: {_fields_changed(before.view, after.view)}")
     words = [name for name in PartEntry.__struct_fields__ if name not in ("sha256", "images", "role", "view", "order")]
@@ -191,9 +191,9 @@ def _compare_header(old: Header, new: Header) -> Iterator[Change]:
         yield Change("major", "tasks", "the classes that a task introduces, or their order, are others")
     if old.overlay != new.overlay:
         # Boxes of reviewers are truth: a score against others is another score.
-        told = ["none" if one is None else one.summary for one in (old.overlay, new.overlay)]
+        summaries = ["none" if one is None else one.summary for one in (old.overlay, new.overlay)]
         same = old.overlay is not None and new.overlay is not None and old.overlay.sha256 == new.overlay.sha256
-        yield Change("patch" if same else "major", "overlay", f"{told[0]} became {told[1]}")
+        yield Change("patch" if same else "major", "overlay", f"{summaries[0]} became {summaries[1]}")
     for name in sorted({*Header.__struct_fields__} - {"parts", "classes", "overlay", "tasks"}):
         before, after = getattr(old, name), getattr(new, name)
         if before == after:

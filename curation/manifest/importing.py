@@ -252,17 +252,17 @@ def _read_all(header: Header, folder: Path, pinned: Mapping[str, FileEntry | Non
 def _mismatch(header: Header, entry: FileEntry, files: Sequence[PublishedFile]) -> DigestMismatchError:
     """Return the error about files of which none has the stated bytes; another file of the header is named."""
     called = {file.sha256: f": this is {file.name}" for file in _lists_source(header).files}
-    told = []
+    described = []
     for file in files[:_SHOWN]:
         remark = called.get(file.sha256, "")
         if sha256_of_bytes(file.data.replace(b"\r\n", b"\n")) == entry.sha256:
             remark = ": the right list with CRLF line ends, as git's autocrlf makes them"
-        told.append(f"{file.sha256}, {len(file.data)} bytes{remark}")
+        described.append(f"{file.sha256}, {len(file.data)} bytes{remark}")
     return DigestMismatchError(
         f"This {entry.name} is not the {entry.name} of {_title(header)}",
         where=", ".join(str(file.path) for file in files[:_SHOWN]),
         expected=f"{entry.sha256}, {entry.rows} lines, {entry.size} bytes",
-        found="; ".join(told),
+        found="; ".join(described),
         hint=f"the lists are those of {_lists_source(header).note}; `curation identify FILE` says what a list is",
     )
 
@@ -274,12 +274,12 @@ def _part_ids(
     read: dict[tuple[str, str], Sequence[str]] = {}
     lists = {}
     for part in header.parts:
-        one = slices[part.name]
+        piece = slices[part.name]
         spaces = sorted({namespaces[name] for name in part.sources if name in namespaces})
-        key = (one.file, spaces[0] if _any_form(spaces) else "")
+        key = (piece.file, spaces[0] if _any_form(spaces) else "")
         if key not in read:
-            read[key] = files[one.file].natives(key[1]) if key[1] else files[one.file].lines()
-        lists[part.name] = _sliced(header, part, one, read[key], spaces)
+            read[key] = files[piece.file].natives(key[1]) if key[1] else files[piece.file].lines()
+        lists[part.name] = _sliced(header, part, piece, read[key], spaces)
     return lists
 
 

@@ -180,8 +180,8 @@ def available_manifests(folders: Sequence[Path] = ()) -> list[dict[str, Any]]:
             what, found = "The folder of manifests does not exist", "a file" if folder.exists() else None
             raise UsageError(what, where=str(folder), expected="a folder of manifests", found=found)
     at_hand: dict[str, tuple[str, Header]] = {}
-    places = manifest_folders(manifest_roots(folders))
-    for name, folder in places.items():
+    folder_of = manifest_folders(manifest_roots(folders))
+    for name, folder in folder_of.items():
         try:
             stated = read_stated(folder)
             at_hand[name] = stated.digest, stated
@@ -194,8 +194,8 @@ def available_manifests(folders: Sequence[Path] = ()) -> list[dict[str, Any]]:
             "protocol": header.rule.protocol,
             "origin": header.origin,
             "parts": ", ".join(part.name for part in header.parts),
-            "folder": str(places[name]),
-            "packaged": places[name].is_relative_to(packaged_manifests()),
+            "folder": str(folder_of[name]),
+            "packaged": folder_of[name].is_relative_to(packaged_manifests()),
             "digest": digest,
             "supersedes": [
                 {"version": one.version, "digest": one.digest, "at_hand": one.at_hand}

@@ -37,8 +37,8 @@ def figure_table(figures: Sequence[Figure], title: str = "Figures") -> Table:
     rows, last = [], ""
     for one in figures:
         remark = one.explanation or ("same" if one.paper == one.obtained else "")
-        told = "as above" if remark == last not in ("", "same") else remark
-        rows.append((one.name, counted(one.paper), counted(one.obtained), told))
+        shown = "as above" if remark == last not in ("", "same") else remark
+        rows.append((one.name, counted(one.paper), counted(one.obtained), shown))
         last = remark
     return Table(title, ("figure", "paper", "obtained", "remark"), tuple(rows))
 

@@ -120,11 +120,11 @@ def check_lists(header: Header, lists: Lists, *, where: str) -> None:
     if not needs_every_list(header, lists) <= set(lists) <= set(pinned):
         raise _inconsistent(f"{where}: lists", ", ".join(sorted(pinned)) or "none", sorted(lists))
     for name, ids in lists.items():
-        part, place = pinned[name], f"{where}: ids/{name}.txt"
-        check_ids(ids, part, where=place)
+        part, file = pinned[name], f"{where}: ids/{name}.txt"
+        check_ids(ids, part, where=file)
         if (digest := sha256_of_lines(ids)) != part.sha256:
             what = "A list is not the one whose digest its manifest states"
-            raise DigestMismatchError(what, where=place, expected=part.sha256, found=digest)
+            raise DigestMismatchError(what, where=file, expected=part.sha256, found=digest)
         if part.subset_of in lists and (outside := set(ids) - set(lists[part.subset_of])):
             what = f"Part {name!r} is not inside part {part.subset_of!r} as its entry says"
             raise ManifestError(what, where=where, found=f"{len(outside)} ids outside, first {min(outside)}")

@@ -143,9 +143,9 @@ def _verify_added_boxes(manifest: Manifest) -> list[Finding]:
 def _verify_files(entry: SourceEntry, source: Source, *, strict: bool) -> list[Finding]:
     same = not entry.files or same_bytes(entry, source)
     outcome: Outcome = "ok" if same else "failure" if strict else "note"
-    told = ["; ".join(f"{file.name} {file.sha256}" for file in files) for files in (entry.files, source.files)]
+    digests = ["; ".join(f"{file.name} {file.sha256}" for file in files) for files in (entry.files, source.files)]
     namespace = _equal("namespace", entry.name, entry.namespace, source.namespace)
-    return [*([namespace] if namespace.outcome != "ok" else []), Finding("files", entry.name, outcome, *told)]
+    return [*([namespace] if namespace.outcome != "ok" else []), Finding("files", entry.name, outcome, *digests)]
 
 
 def same_bytes(entry: SourceEntry, source: Source) -> bool:

@@ -150,8 +150,8 @@ def _with_added(manifest: Manifest, source: Source) -> Source:
     added = manifest.require_added_boxes()
     if added is None or source.objects is None:
         return source
-    _, places = positions_of([one.image_id for one in added.images], [source])
-    return with_added_boxes(source, added, places, manifest.header.classes)[0]
+    _, positions = positions_of([one.image_id for one in added.images], [source])
+    return with_added_boxes(source, added, positions, manifest.header.classes)[0]
 
 
 def positions_of(ids: Sequence[str], sources: Sequence[Source]) -> tuple[Int32s, Int32s]:
@@ -159,8 +159,8 @@ def positions_of(ids: Sequence[str], sources: Sequence[Source]) -> tuple[Int32s,
     source = np.full(len(ids), -1, np.int32)
     position = np.full(len(ids), -1, np.int32)
     for number, one in enumerate(sources):
-        place = {f"{one.namespace}:{native}": index for index, native in enumerate(one.images.native.tolist())}
-        found = np.array([place.get(text, -1) for text in ids], np.int32)
+        position_of = {f"{one.namespace}:{native}": index for index, native in enumerate(one.images.native.tolist())}
+        found = np.array([position_of.get(text, -1) for text in ids], np.int32)
         fresh = (found >= 0) & (position < 0)
         source[fresh] = number
         position[fresh] = found[fresh]
@@ -205,8 +205,8 @@ def stated_pairs(classes: Sequence[ClassEntry], images: PartImages) -> tuple[Int
     pairs = []
     for number, source in enumerate(images.sources):
         image, category = source.class_pairs()
-        place = _first_lines(images, number)[image]
-        pairs.append((place[place >= 0], class_positions(classes, source)[category[place >= 0]]))
+        line = _first_lines(images, number)[image]
+        pairs.append((line[line >= 0], class_positions(classes, source)[category[line >= 0]]))
     image, label = (np.concatenate(column) for column in zip(*pairs, strict=True))
     return image, label
 
@@ -221,18 +221,20 @@ def class_positions(classes: Sequence[ClassEntry], source: Source) -> Int32s:
 
     A source whose classes have keys (Open Images' label names) is matched by these first: names differ between copies.
     """
-    place = {alias: position for position, entry in enumerate(classes) for alias in entry.aliases}
-    place |= {entry.name: position for position, entry in enumerate(classes)}
+    position_of = {alias: position for position, entry in enumerate(classes) for alias in entry.aliases}
+    position_of |= {entry.name: position for position, entry in enumerate(classes)}
     names, keys = source.categories.names, source.categories.keys or source.categories.names
-    return np.array([place.get(key, place.get(name, -1)) for key, name in zip(keys, names, strict=True)], np.int32)
+    return np.array(
+        [position_of.get(key, position_of.get(name, -1)) for key, name in zip(keys, names, strict=True)], np.int32
+    )
 
 
 def _first_lines(images: PartImages, number: int) -> Int32s:
     """Return where the list names each image of a source first, -1 where it does not."""
     listed = np.flatnonzero(images.source == number)[::-1]
-    place = np.full(len(images.sources[number].images), -1, np.int32)
-    place[images.position[listed]] = listed  # Of repeated indices the last one wins.
-    return place
+    line_of = np.full(len(images.sources[number].images), -1, np.int32)
+    line_of[images.position[listed]] = listed  # Of repeated indices the last one wins.
+    return line_of
 
 
 def _objects_of(classes: Sequence[ClassEntry], images: PartImages, number: int) -> dict[str, npt.NDArray[Any]]:

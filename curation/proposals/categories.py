@@ -333,7 +333,7 @@ def _decisive(pairs: list[tuple[int, int]], judged: Sequence[Judged]) -> list[tu
         return unjudged
 
     def closeness(pair: tuple[int, int]) -> tuple[float, str]:
-        one = judged[pair[0]]
-        return (one.nearest.score if one.nearest else 0.0, one.category)
+        judgement = judged[pair[0]]
+        return (judgement.nearest.score if judgement.nearest else 0.0, judgement.category)
 
     return [max(pairs, key=closeness)] if pairs else []

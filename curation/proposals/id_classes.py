@@ -97,7 +97,7 @@ def checked_classes(classes: Iterable[IdClass], where: str) -> tuple[IdClass, ..
         )
     owner: dict[str, str] = {}
     for one in found:
-        for place, name in enumerate((one.name, *one.aliases)):
+        for position, name in enumerate((one.name, *one.aliases)):
             key = name_key(name)
             if not key or len(name) > _LONGEST_NAME or not name.isprintable():
                 raise ProposalError(
@@ -108,7 +108,7 @@ def checked_classes(classes: Iterable[IdClass], where: str) -> tuple[IdClass, ..
                     hint=_HINT,
                 )
             # An alias may repeat its own class (Bird of bird); a class may not be listed twice.
-            if key in owner and (owner[key] != one.name or place == 0):
+            if key in owner and (owner[key] != one.name or position == 0):
                 found_names = f"{name!r}: {owner[key]!r} and {one.name!r}"
                 raise ProposalError("Two ID classes share a name", where=where, found=found_names)
             owner[key] = one.name

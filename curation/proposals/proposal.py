@@ -129,7 +129,7 @@ KINDS: dict[str, str] = {
 }
 """Every kind of evidence, the strongest first: the order in which evidence is listed and ranks are given."""
 Kind = Annotated[str, msgspec.Meta(pattern=rf"^(?:{'|'.join(KINDS)})\Z")]
-STRENGTH: dict[str, int] = {kind: place for place, kind in enumerate(KINDS)}
+STRENGTH: dict[str, int] = {kind: number for number, kind in enumerate(KINDS)}
 
 OVERLAPS = ("label_name", "label_alias", "label_synonym", "label_kind")
 """Kinds of which one is enough to propose that an image be removed."""
@@ -369,20 +369,22 @@ def read_proposals(path: Path) -> ProposalSet:
     proposals, seen = [], set[str]()
     for rank, row in enumerate(rows[:-1], 1):
         where = f"{path}: line {rank + 1}"
-        one = _decoded(row, Proposal, "Malformed proposal", where)
+        proposal = _decoded(row, Proposal, "Malformed proposal", where)
         try:
-            parse_image_id(one.image_id)
+            parse_image_id(proposal.image_id)
         except ImageIdError as error:
             raise ProposalError(error.what, where=where, expected=error.expected, found=error.found) from None
-        if one.image_id in seen or one.rank != rank:
+        if proposal.image_id in seen or proposal.rank != rank:
             raise ProposalError(
-                "The image already has a proposal" if one.image_id in seen else "The proposals are not sorted by rank",
+                "The image already has a proposal"
+                if proposal.image_id in seen
+                else "The proposals are not sorted by rank",
                 where=where,
                 expected=f"rank {rank}, each image once",
-                found=f"rank {one.rank}, {one.image_id}",
+                found=f"rank {proposal.rank}, {proposal.image_id}",
             )
-        seen.add(one.image_id)
-        proposals.append(one)
+        seen.add(proposal.image_id)
+        proposals.append(proposal)
     return ProposalSet(proposals=tuple(proposals), **{name: getattr(head, name) for name in _Made.__struct_fields__})
 
 

@@ -128,10 +128,10 @@ def card_data(repository: str, members: Sequence[Member], configs: Configs) -> d
         "configs": [
             {
                 "config_name": name,
-                **({"default": True} if place == 0 else {}),
+                **({"default": True} if position == 0 else {}),
                 "data_files": [{"split": split, "path": path} for split, path in splits.items()],
             }
-            for place, (name, splits) in enumerate(configs.items())
+            for position, (name, splits) in enumerate(configs.items())
         ],
     }
     return {key: value for key, value in data.items() if value or key in ("task_categories", "configs")}

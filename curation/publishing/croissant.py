@@ -164,7 +164,7 @@ def _entities(members: Sequence[Member]) -> list[dict[str, Any]]:
     for member in members:
         for entry in member.manifest.header.sources:
             terms, label = member.terms()[entry.name], f"{entry.dataset} {entry.part}".strip()
-            one = found.setdefault(
+            entity = found.setdefault(
                 terms.url or label,
                 {
                     "@type": "prov:Entity",
@@ -175,11 +175,11 @@ def _entities(members: Sequence[Member]) -> list[dict[str, Any]]:
                     "identifier": [],
                 },
             )
-            one["prov:label"].append(label)
-            one["identifier"] += [file.sha256 for file in entry.files]
-    for one in found.values():
-        one["prov:label"] = ", ".join(dict.fromkeys(one["prov:label"]))
-        one["identifier"] = list(dict.fromkeys(one["identifier"]))
+            entity["prov:label"].append(label)
+            entity["identifier"] += [file.sha256 for file in entry.files]
+    for entity in found.values():
+        entity["prov:label"] = ", ".join(dict.fromkeys(entity["prov:label"]))
+        entity["identifier"] = list(dict.fromkeys(entity["identifier"]))
     return list(found.values())
 
 

@@ -16,7 +16,7 @@ from curation.manifest.manifest import Manifest
 from curation.publishing.formats.coco import plan_coco
 from curation.publishing.formats.id_lists import NEEDS_SOURCES, plan_lists
 from curation.publishing.formats.plan import FormatOptions as FormatOptions
-from curation.publishing.formats.plan import Plan, WrittenFile, as_data, joined_plans, write_plan
+from curation.publishing.formats.plan import Plan, WrittenFile, joined_plans, write_plan
 from curation.publishing.formats.voc import plan_voc
 from curation.publishing.formats.yolo import plan_yolo
 from curation.publishing.photos import photo_sizes
@@ -139,7 +139,7 @@ class Exported:
     @property
     def data(self) -> dict[str, Any]:
         """The summary with place and digests of the files, as plain data."""
-        return {**self.summary, "out": str(self.out), "files": [as_data(file) for file in self.files]}
+        return {**self.summary, "out": str(self.out), "files": [dataclasses.asdict(file) for file in self.files]}
 
 
 def export(

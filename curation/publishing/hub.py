@@ -57,7 +57,7 @@ class HubRepository:
         self.endpoint = os.environ.get("HF_ENDPOINT", "").rstrip("/") or PUBLIC_HUB
         if not re.match(r"https?://[^/]", self.endpoint):
             raise UsageError("Invalid hub address", where="HF_ENDPOINT", expected="https://HOST")
-        self.place = f"{shown_endpoint(self.endpoint)}: {name}"
+        self.where = f"{shown_endpoint(self.endpoint)}: {name}"
         try:
             from huggingface_hub import HfApi
         except ImportError:
@@ -70,19 +70,19 @@ class HubRepository:
         """Raise `PublishError` where no token is available."""
         from huggingface_hub import get_token
 
-        with translate_errors("looking for a token", self.place):
+        with translate_errors("looking for a token", self.where):
             token = get_token()
         if token is None:
             raise PublishError(
                 "Pushing needs a hub token, and none was found",
-                where=self.place,
+                where=self.where,
                 hint="set HF_TOKEN, or log in: hf auth login; --dry-run DIR needs neither",
             )
 
     def ask(self, doing: str, request: Callable[..., Any], *arguments: Any, size: int = 0, **options: Any) -> Any:
         """Return what the hub answers to a request about this repository (see `answer_of`)."""
         call = partial(request, self.name, *arguments, repo_type=KIND, **options)
-        return answer_of(call, doing, self.place, size)
+        return answer_of(call, doing, self.where, size)
 
     def info(self, revision: str | None = None) -> Any:
         """Return what the hub says of a revision: ``sha``, ``private``, and ``siblings``, its files with sizes.
@@ -123,7 +123,7 @@ class HubRepository:
         PublicationMismatchError
             The commit has none, or one that cannot be trusted.
         """
-        where, sizes = f"{self.place}, {RECORD_FILE}", sizes_of(info)
+        where, sizes = f"{self.where}, {RECORD_FILE}", sizes_of(info)
         if RECORD_FILE not in sizes:
             raise PublicationMismatchError(
                 "The repository holds no publication",
@@ -151,7 +151,7 @@ class HubRepository:
             if path not in sizes or sizes[path] not in (None, file.size):
                 raise PublicationMismatchError(
                     "A file of the publication is missing or has another size",
-                    where=f"{self.place}, commit {info.sha}, {path}",
+                    where=f"{self.where}, commit {info.sha}, {path}",
                     expected=f"{file.size} bytes",
                     found=f"{sizes[path]} bytes" if path in sizes else "nothing",
                 )
@@ -167,7 +167,7 @@ _LOGIN = "set HF_TOKEN, or log in: hf auth login"
 _SHORTEST_TOKEN = 8
 
 
-def answer_of(request: Callable[[], _Answer], doing: str, place: str, size: int = 0) -> _Answer:
+def answer_of(request: Callable[[], _Answer], doing: str, where: str, size: int = 0) -> _Answer:
     """Return what a request to the hub returns; the errors are those of `translate_errors`.
 
     The request runs beside, and is left behind where the time is over: limits of the client hold for the next byte
@@ -193,13 +193,13 @@ def answer_of(request: Callable[[], _Answer], doing: str, place: str, size: int 
 
     seconds = PATIENCE + size / SLOWEST
     Thread(target=work, daemon=True).start()
-    with translate_errors(doing, place):
+    with translate_errors(doing, where):
         try:
             answer, error = done.get(timeout=seconds)
         except Empty:
             raise PublishError(
                 f"The hub does not answer, or too slowly, while {doing}",
-                where=place,
+                where=where,
                 expected=f"an end within {seconds:.0f} s: {PATIENCE:.0f} s, and one more for each {SLOWEST >> 10} KiB",
                 hint="try again later; nothing was written here, and what is pushed is not pushed twice",
             ) from None
@@ -209,7 +209,7 @@ def answer_of(request: Callable[[], _Answer], doing: str, place: str, size: int 
 
 
 @contextmanager
-def translate_errors(doing: str, place: str) -> Iterator[None]:
+def translate_errors(doing: str, where: str) -> Iterator[None]:
     """Turn what the client raises into a `PublishError` that names what was done and where.
 
     Errors of this program pass through, and so does what neither the hub nor the network caused.
@@ -219,7 +219,7 @@ def translate_errors(doing: str, place: str) -> Iterator[None]:
     except CurationError:
         raise
     except Exception as error:
-        if (translated := _translated(error, doing, place)) is None:
+        if (translated := _translated(error, doing, where)) is None:
             raise
         raise translated from None
 
@@ -340,7 +340,7 @@ def push(hub: HubRepository, folder: Path, publication: Publication, *, public: 
         info = hub.info("main")
     if not info.private and not public:
         raise PublishError(
-            "The repository is public, and --public was not given", where=hub.place, hint="--public, or another --repo"
+            "The repository is public, and --public was not given", where=hub.where, hint="--public, or another --repo"
         )
     tags = hub.tags()
     tagged = tags.get(publication.tag)
@@ -366,7 +366,7 @@ def _require_latest(hub: HubRepository, tag: str, tags: Iterable[str]) -> None:
     if published and published[-1][0] > version_numbers(tag):
         raise PublishError(
             f"A later version than {tag} is published, and the main branch would fall behind it",
-            where=hub.place,
+            where=hub.where,
             expected=f"a version after {published[-1][1]}",
             found=tag,
             hint="choose a later --tag, or another --repo",
@@ -402,7 +402,7 @@ def _published_before(hub: HubRepository, there: set[str], commit: str) -> set[s
     if others := sorted(there - _OF_THE_HUB):
         raise PublishError(
             "The repository holds something other than a publication",
-            where=hub.place,
+            where=hub.where,
             expected=f"a new repository, or one with {RECORD_FILE}",
             found=ascii(", ".join(others[:5]))[1:-1],
             hint="choose another --repo",
@@ -418,7 +418,7 @@ def _require_same(hub: HubRepository, commit: str, publication: Publication) -> 
     if found != publication.digest:
         raise PublishError(
             f"Version {publication.tag} is published with different content, and a version is never edited",
-            where=f"{hub.place}@{publication.tag}",
+            where=f"{hub.where}@{publication.tag}",
             expected=publication.digest,
             found=found,
             hint="choose another --tag, or give the manifest a new version",
@@ -475,10 +475,10 @@ def pull(
             "Invalid digest", where="--digest", expected="sha256: and 64 hex digits", found=ascii(digest[:100])[1:-1]
         )
     info = hub.info(version)
-    place = f"{hub.place}@{version}"
+    source = f"{hub.where}@{version}"
     with publishing_folder(Path(out)) as new:
         record = hub.fetch_record(info, new)
-        _require_asked(record, version, digest, place)
+        _require_asked(record, version, digest, source)
         hub.require_files(record, info)
         for path, file in record.files.items():
             hub.fetch(path, info.sha, new, file.size)
@@ -487,12 +487,12 @@ def pull(
         return verify_repository(new)
 
 
-def _require_asked(publication: Publication, version: str, digest: str, place: str) -> None:
+def _require_asked(publication: Publication, version: str, digest: str, where: str) -> None:
     if re.fullmatch(VERSION, version) and publication.tag != version:
         raise PublicationMismatchError(
-            "The tag points to another version", where=place, expected=version, found=publication.tag
+            "The tag points to another version", where=where, expected=version, found=publication.tag
         )
     if digest and publication.digest != digest:
         raise PublicationMismatchError(
-            "The publication is not the one that was asked for", where=place, expected=digest, found=publication.digest
+            "The publication is not the one that was asked for", where=where, expected=digest, found=publication.digest
         )

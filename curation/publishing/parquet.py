@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -109,31 +110,32 @@ def read_parquet(path: Path, columns: Sequence[str] | None = None) -> Iterator[p
     PublicationMismatchError
         It is none, or a row group would unfold to more than `MAX_VALUES` or `MAX_BYTES`.
     """
-    import pyarrow as pa
     from pyarrow import parquet
 
-    try:
-        with parquet.ParquetFile(path) as file:
-            texts = text_columns(file)
-            with parquet.ParquetFile(path, read_dictionary=texts) as folded:
-                for number in range(file.num_row_groups):
-                    _require_bounded(folded, number, texts, path)
-                    piece = file.read_row_group(number, columns)
-                    piece.validate(full=True)
-                    yield piece
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise PublicationMismatchError(
-            "A table cannot be read as Parquet", where=str(path), found=" ".join(str(error).split())[:200]
-        ) from None
+    with _readable(path), parquet.ParquetFile(path) as file:
+        texts = text_columns(file)
+        with parquet.ParquetFile(path, read_dictionary=texts) as folded:
+            for number in range(file.num_row_groups):
+                _require_bounded(folded, number, texts, path)
+                piece = file.read_row_group(number, columns)
+                piece.validate(full=True)
+                yield piece
 
 
 def schema_of(path: Path) -> pa.Schema:
     """Return the columns of a Parquet file; what is none raises `PublicationMismatchError`."""
-    import pyarrow as pa
     from pyarrow import parquet
 
-    try:
+    with _readable(path):
         return parquet.read_schema(path)
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    import pyarrow as pa
+
+    try:
+        yield
     except (pa.ArrowException, OSError, ValueError) as error:
         raise PublicationMismatchError(
             "A table cannot be read as Parquet", where=str(path), found=" ".join(str(error).split())[:200]

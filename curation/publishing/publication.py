@@ -191,10 +191,10 @@ def verify_repository(folder: Path) -> Publication:
     """
     publication = read_publication(folder)
     for path, file in publication.files.items():
-        place = inside(folder, path)
-        if not place.is_file():
+        local = inside(folder, path)
+        if not local.is_file():
             _refuse("A file of the publication is missing", path, file.sha256, "nothing")
-        size, digest = place.stat().st_size, sha256_of_file(place)
+        size, digest = local.stat().st_size, sha256_of_file(local)
         if (size, digest) != (file.size, file.sha256):
             _refuse(
                 "A file is not the one that was published",
@@ -203,7 +203,7 @@ def verify_repository(folder: Path) -> Publication:
                 f"{size} bytes, {digest}",
             )
         if file.content and path.endswith(".parquet"):
-            found = content_digest(read_parquet(place), schema_of(place))
+            found = content_digest(read_parquet(local), schema_of(local))
             if found != file.content:
                 _refuse("The content of a table is not what was published", path, file.content, found)
     for manifest in publication.manifests:

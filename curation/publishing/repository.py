@@ -93,9 +93,9 @@ def write_repository(request: Request, folder: Path) -> Written:
     published: dict[str, PublishedFile] = {}
 
     def put(path: str, data: bytes, content: str = "") -> None:
-        place = folder / path
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_bytes(data)
+        target = folder / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(data)
         published[path] = PublishedFile(sha256=sha256_of_bytes(data), size=len(data), content=content)
 
     for table in tables:

@@ -166,20 +166,13 @@ def part_table(
     }
     if sources is not None:
         once = replace(manifest, lists={part: tuple(dict.fromkeys(ids))})
-        place = {image: row for row, image in enumerate(once.lists[part])}
-        rows = pa.array([place[image] for image in ids], pa.int64())
+        row_of = {image: row for row, image in enumerate(once.lists[part])}
+        rows = pa.array([row_of[image] for image in ids], pa.int64())
         found = _labelled(once, part, sources, schema)
         columns |= {name: column.take(rows) for name, column in found.items()}
     if evidence is not None:
         columns["decisions"] = _evidence(ids, evidence, entry)
-    arrays = [columns.get(field.name, [None] * len(ids)) for field in schema]
-    return pa.Table.from_arrays(
-        [
-            one if isinstance(one, pa.Array) else pa.array(one, field.type)
-            for one, field in zip(arrays, schema, strict=True)
-        ],
-        schema=schema,
-    )
+    return pa.table({name: columns.get(name, [None] * len(ids)) for name in schema.names}, schema)
 
 
 def _labelled(manifest: Manifest, part: str, sources: Mapping[str, Source], schema: pa.Schema) -> dict[str, pa.Array]:
@@ -247,10 +240,10 @@ def _labels(
     names = [UNKNOWN_NAME if new else one.name for new, one in zip(renamed, classes, strict=True)]
     numbers = [unknown if new else one.index for new, one in zip(renamed, classes, strict=True)]
     fields = {
-        "category": [names[place] for _, place in shown],
-        "category_id": [numbers[place] for _, place in shown],
-        "role": [classes[place].role for _, place in shown],
-        "ignore": [treatments[place] == "ignore" for _, place in shown],
+        "category": [names[position] for _, position in shown],
+        "category_id": [numbers[position] for _, position in shown],
+        "role": [classes[position].role for _, position in shown],
+        "ignore": [treatments[position] == "ignore" for _, position in shown],
     }
     return np.array([row for row, _ in shown], np.int64), fields
 

@@ -242,8 +242,8 @@ PARTS_OF_A_BOX = ("_cls", "_id", "bounding_box", "confidence", "id", "index", "l
 """What a drawn box may hold: nothing that names a file, as a mask may, and nothing that FiftyOne stores unchecked."""
 # FiftyOne follows a place through attributes of Python objects, `__globals__` included.
 _IN_A_BOX = rf"(/({'|'.join(PARTS_OF_A_BOX)})|/(bounding_box|tags)/[^/]+)?"
-_PLACE_IN_A_BOX = re.compile(_IN_A_BOX)
-_PLACE = re.compile(rf"/{MISSING}(/detections(/(-|[0-9]+){_IN_A_BOX})?)?")
+_PATH_IN_A_BOX = re.compile(_IN_A_BOX)
+_PATH = re.compile(rf"/{MISSING}(/detections(/(-|[0-9]+){_IN_A_BOX})?)?")
 _MOST_OPERATIONS = 1000
 
 
@@ -315,14 +315,14 @@ def read_edit(path: str, query: str, headers: Mapping[str, str], body: bytes, *,
     if not isinstance(operations, list) or not 0 < len(operations) <= _MOST_OPERATIONS:
         return Refusal("The edit is not a list of JSON Patch operations", status=400)
     label = parts.get("label", "")
-    place = _PLACE_IN_A_BOX if label else _PLACE
-    if not all(_is_operation(one, place) for one in operations):
+    allowed = _PATH_IN_A_BOX if label else _PATH
+    if not all(_is_operation(one, allowed) for one in operations):
         return _ELSEWHERE
     return EditRequest(parts["sample"], label, headers.get("if-match", "").strip('"'), tuple(operations))
 
 
-def _is_operation(one: Any, place: re.Pattern[str]) -> bool:
+def _is_operation(one: Any, allowed: re.Pattern[str]) -> bool:
     """Return whether this is an operation, and each place that it names one of a drawn box."""
     if not isinstance(one, dict) or one.get("op") not in _OPERATIONS or "path" not in one:
         return False
-    return all(isinstance(one[name], str) and place.fullmatch(one[name]) for name in ("path", "from") if name in one)
+    return all(isinstance(one[name], str) and allowed.fullmatch(one[name]) for name in ("path", "from") if name in one)

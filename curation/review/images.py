@@ -203,7 +203,7 @@ def arranged(
         roles = tuple("known" if name_key(label) in keys else "unknown" for label in images.boxes.labels)
         images = replace(images, boxes=replace(images.boxes, roles=roles))
     images = _with_nearest(_with_good_photos(images), id_photos or {})
-    return replace(images, batches=tuple(f"{place // batch_size + 1:04}" for place in range(len(images))))
+    return replace(images, batches=tuple(f"{row // batch_size + 1:04}" for row in range(len(images))))
 
 
 def known_names(proposals: ProposalSet) -> frozenset[str]:
@@ -233,14 +233,18 @@ def _with_nearest(images: ReviewImages, folders: Mapping[str, PhotoFolder]) -> R
     nearest: list[str] = []
     paths: list[Path | None] = []
     for image, proposal in zip(images.ids, images.proposals, strict=True):
-        one = "" if proposal is None else nearest_id_image(image, proposal.evidence)
-        namespace, _, native = one.partition(":")
+        nearest_id = "" if proposal is None else nearest_id_image(image, proposal.evidence)
+        namespace, _, native = nearest_id.partition(":")
         folder = folders.get(namespace, folders.get(""))
-        nearest.append(one)
+        nearest.append(nearest_id)
         paths.append(folder.find([native]) if folder is not None and native else None)
     different = list(dict.fromkeys(path for path in paths if path is not None))
     bad = {path for path, (bad, _) in zip(different, check_photos(different), strict=True) if bad}
-    return replace(images, nearest=tuple(nearest), nearest_paths=tuple(None if one in bad else one for one in paths))
+    return replace(
+        images,
+        nearest=tuple(nearest),
+        nearest_paths=tuple(None if nearest_id in bad else nearest_id for nearest_id in paths),
+    )
 
 
 def _part_group(manifest: Manifest, name: str, sources: Mapping[str, Source]) -> _Group:
@@ -349,9 +353,9 @@ def _gathered(groups: Sequence[_Group], photos: Mapping[str, PhotoFolder], pool:
 
 def pick_images(images: ReviewImages, rows: Sequence[int]) -> ReviewImages:
     """Return some rows of all columns, boxes regrouped by their image's new place."""
-    place = np.full(len(images), -1, np.int32)
-    place[np.asarray(rows, np.int64)] = np.arange(len(rows), dtype=np.int32)
-    image = place[images.boxes.image]
+    row_of = np.full(len(images), -1, np.int32)
+    row_of[np.asarray(rows, np.int64)] = np.arange(len(rows), dtype=np.int32)
+    image = row_of[images.boxes.image]
     kept = np.flatnonzero(image >= 0)
     kept = kept[np.argsort(image[kept], kind="stable")]
     boxes = replace(

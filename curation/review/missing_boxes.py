@@ -99,7 +99,7 @@ class MissingBoxes:
         rows = [
             self._row(
                 "edit",
-                number + place,
+                number + offset,
                 image_id=image,
                 operation=operation_of(before.get(one), after.get(one)),
                 box_id=one,
@@ -107,7 +107,7 @@ class MissingBoxes:
                 after=after.get(one),
                 size=sample["size"],
             )
-            for place, one in enumerate(changed)
+            for offset, one in enumerate(changed)
         ]
         try:
             self.log.extend(rows)
@@ -154,7 +154,7 @@ class MissingBoxes:
             images = [one for one in dict.fromkeys(images) if ((one, self.reviewer) in replay.complete) != complete]
             number = replay.next_number(self.reviewer)
             word = "complete" if complete else "reopen"
-            self.log.extend([self._row(word, number + place, image_id=image) for place, image in enumerate(images)])
+            self.log.extend([self._row(word, number + offset, image_id=image) for offset, image in enumerate(images)])
             self._bring(self.log.read(), found)
         count = counted(len(images), "image")
         return f"{count}: every unknown object is boxed" if complete else f"{count}: boxes are still missing"
@@ -174,11 +174,11 @@ class MissingBoxes:
         for (image, box), edits in grouped(rows, lambda one: (one.image_id, one.box_id)).items():
             state = shown.get(image, {}).get(box)
             # The last edit whose outcome the database shows was applied, and those before it.
-            reached = max((place for place, one in enumerate(edits) if one.after == state), default=-1)
+            reached = max((position for position, one in enumerate(edits) if one.after == state), default=-1)
             untouched = reached < 0 and edits[0].before == state
             otherwise: Outcome = "refused" if untouched or reached >= 0 else "unknown"
-            for place, one in enumerate(edits):
-                outcome = "applied" if place <= reached else otherwise
+            for position, one in enumerate(edits):
+                outcome = "applied" if position <= reached else otherwise
                 self._conclude([one], outcome, note=note)
                 counts[outcome] += 1
         return counts
@@ -298,10 +298,10 @@ def _patched(detections: Sequence[Mapping[str, Any]], request: EditRequest) -> l
     from jsonpatch import JsonPatchException, apply_patch
     from jsonpointer import JsonPointerException
 
-    places = {str(one["_id"]): number for number, one in enumerate(detections)}
-    if request.label and request.label not in places:
+    numbers = {str(one["_id"]): number for number, one in enumerate(detections)}
+    if request.label and request.label not in numbers:
         raise ReviewError("There is no such box", found=request.label[:40])
-    within = f"/{MISSING}/detections/{places[request.label]}" if request.label else ""
+    within = f"/{MISSING}/detections/{numbers[request.label]}" if request.label else ""
     if strange := [one["op"] for one in request.operations if one["op"] not in ("add", "replace", "remove", "test")]:
         raise ReviewError("An edit adds, replaces or removes", found=", ".join(strange)[:80])
     operations = [

@@ -184,17 +184,17 @@ def _open(port: int) -> socket.socket:
     if port:
         with suppress(OSError), socket.create_connection((LOOPBACK, port), timeout=_PATIENCE):
             raise _taken(port, "another program answers")
-    one = socket.socket()
+    listener = socket.socket()
     if os.name != "nt":
         # A port that somebody just left is free.
-        one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        one.bind((LOOPBACK, port))
-        one.listen(_WAITING)
+        listener.bind((LOOPBACK, port))
+        listener.listen(_WAITING)
     except OSError:
-        one.close()
+        listener.close()
         raise _taken(port, "nobody answers, but this user may not listen there") from None
-    return one
+    return listener
 
 
 def _taken(port: int, found: str) -> ReviewError:

@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from curation.canonical import sha256_of_lines
-from curation.engines.places import below, files_below, is_address, last_name, opened, size_and_stamp
+from curation.engines.addresses import below, files_below, is_address, last_name, opened, size_and_stamp
 from curation.engines.step import Block
 from curation.errors import MissingFileError, PathEscapeError, SourceError, UsageError
 from curation.parquet_limits import checked_group
@@ -50,7 +50,7 @@ def corpus_blocks(place: str | Path, *, root: str | None = None) -> Iterator[Blo
     Raises
     ------
     MissingFileError, MissingExtraError
-        See `curation.engines.places.opened`.
+        See `curation.engines.addresses.opened`.
     UsageError
         There is no photo.
     SourceError

@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from curation.engines.places import files_below
+from curation.engines.addresses import files_below
 from curation.errors import CurationError, DamagedFileError, MissingExtraError, MissingFileError
 from curation.storage import open_binary
 

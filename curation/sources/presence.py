@@ -12,7 +12,7 @@ import numpy as np
 
 from curation.arguments import checked
 from curation.csv_table import csv_header
-from curation.engines.places import files_below, last_name, opened, size_and_stamp
+from curation.engines.addresses import files_below, last_name, opened, size_and_stamp
 from curation.engines.running import EngineName, run_step
 from curation.engines.shards import Shards
 from curation.engines.step import Block, Step

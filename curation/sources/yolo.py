@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from curation.engines.places import files_below
+from curation.engines.addresses import files_below
 from curation.errors import AnnotationFormatError, CurationError, MissingFileError, PathEscapeError
 from curation.ids import native_of
 from curation.input_files import InputFile, filled_lines

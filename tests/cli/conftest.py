@@ -9,6 +9,21 @@ import pytest
 
 from curation.cli import outputs
 from curation.ledger import entries_of
+from tests.small_world import SmallWorld, write_small_world
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """A cache for the tests of a module alone."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CURATION_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> SmallWorld:
+    """A small pair of datasets; none of the tests changes it."""
+    return write_small_world(tmp_path_factory.mktemp("world"))
 
 
 @pytest.fixture(autouse=True)
@@ -23,9 +38,9 @@ def _announced(monkeypatch: pytest.MonkeyPatch) -> None:
         with original(parser, options):
             yield
         for kind, path in given:
-            if isinstance(kind, outputs.OutputFolder):
+            if kind.patterns:
                 written = {name for name, _ in entries_of(path) - before[path]}
-                surprises = {name for name in written if not any(fnmatch(name, one) for one in kind.patterns)}
+                surprises = {name for name in written if not any(fnmatch(name, one) for one in kind.patterns())}
                 assert not surprises
 
     monkeypatch.setattr(outputs, "guarded", observed)

@@ -19,8 +19,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> SmallWorld:
 
 
 def sources(world: SmallWorld) -> list[str]:
-    given = ["--source", f"voc2007-test={world.voc_root}", "--source", f"coco={world.coco_json}"]
-    return [*given, "--no-cache"]
+    return [*world.arguments(), "--no-cache"]
 
 
 @pytest.fixture(scope="module")

@@ -11,23 +11,13 @@ import pytest
 from curation.cli import main
 from curation.manifest.manifest import read_manifest
 from tests.shell import Shell
-from tests.small_world import SmallWorld, write_small_world
+from tests.small_world import SmallWorld
 
-
-@pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> SmallWorld:
-    return write_small_world(tmp_path_factory.mktemp("world"))
-
-
-@pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("CURATION_CACHE", str(tmp_path / "cache"))
-    return tmp_path / "cache"
+pytestmark = pytest.mark.usefixtures("cache")
 
 
 def arguments(world: SmallWorld, out: Path, *more: str) -> list[str]:
-    sources = ["--source", f"voc2007-test={world.voc_root}", "--source", f"coco={world.coco_json}"]
-    return ["build", "elephant", *sources, "--out", str(out), *more]
+    return ["build", "elephant", *world.arguments(), "--out", str(out), *more]
 
 
 def files_of(folder: Path) -> dict[str, bytes]:

@@ -206,7 +206,7 @@ def test_ids_are_those_of_a_truth_file_that_has_some(tmp_path: Path, shell: Shel
     from curation.benchmarks.parts import KNOWN_OF_VOC as KNOWN
 
     world = write_small_world(tmp_path, n_closed=20, n_wilderness=40)
-    sources = ["--source", f"voc2007-test={world.voc_root}", "--source", f"coco={world.coco_json}"]
+    sources = world.arguments()
     manifest = str(tmp_path / "manifest")
     assert main(["build", "elephant", "--no-cache", *sources, "--out", manifest]) == 0
     exported = ["export", manifest, "--format", "coco", "--part", "closed", *sources]
@@ -287,7 +287,7 @@ def test_voc_reads_a_results_folder(tmp_path: Path, shell: Shell) -> None:
 
 def test_a_manifest_chooses_images_and_classes_from_raw_files(tmp_path: Path, shell: Shell) -> None:
     world = write_small_world(tmp_path, n_closed=20, n_wilderness=40)
-    sources = ["--source", f"voc2007-test={world.voc_root}", "--source", f"coco={world.coco_json}"]
+    sources = world.arguments()
     assert main(["build", "elephant", "--no-cache", *sources, "--out", str(tmp_path / "manifest")]) == 0
     images = {"closed": [int(stem) for stem in world.closed], "wilderness": world.wilderness}
     given = ["evaluate", "elephant", "--no-cache", "--json", "--on-error", "stray=drop"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import numpy as np
@@ -18,7 +17,9 @@ from curation.manifest.manifest import Manifest, read_manifest, write_manifest
 from curation.sources.coco import read_coco
 from curation.sources.voc import read_voc
 from tests.real_files import real_files
-from tests.small_world import SmallWorld, write_elephant, write_small_world
+from tests.small_world import SmallWorld, write_elephant
+
+pytestmark = pytest.mark.usefixtures("cache")
 
 BENCHMARK = find_benchmark("elephant")
 
@@ -26,26 +27,13 @@ PARAMETERS = {"ratios": ("1",), "orders": ("cpython_set", "hash"), "salt": "test
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> SmallWorld:
-    return write_small_world(tmp_path_factory.mktemp("world"))
-
-
-@pytest.fixture(scope="module")
 def manifest(world: SmallWorld) -> Path:
     return write_elephant(world, PARAMETERS)
 
 
-@pytest.fixture(scope="module", autouse=True)
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("CURATION_CACHE", str(tmp_path_factory.mktemp("cache")))
-        yield
-
-
 def arguments(world: SmallWorld, manifest: Path, form: str, *parts: str) -> list[str]:
     chosen = [word for part in parts for word in ("--part", part)]
-    sources = ["--source", f"voc2007-test={world.voc_root}", "--source", f"coco={world.coco_json}"]
-    return ["export", str(manifest), "--format", form, *chosen, *sources]
+    return ["export", str(manifest), "--format", form, *chosen, *world.arguments()]
 
 
 def test_coco_of_both_parts_has_unique_ids_and_read_coco_reads_it(
@@ -96,13 +84,6 @@ def test_unknown_objects_in_voc_layout_are_read_back(world: SmallWorld, manifest
     expected = dict(zip(first.images.native.tolist(), counts.tolist(), strict=True))
     found = np.bincount(again.objects.image, minlength=60).tolist()
     assert found == [expected[native] for native in again.images.native.tolist()]
-
-
-def test_a_dataset_root_serves_as_well_as_its_file(world: SmallWorld, manifest: Path, tmp_path: Path) -> None:
-    command = ["export", str(manifest), "--part", "wr1", "--format", "elephant-json"]
-    for name, path in {"file": world.coco_json, "root": world.coco_json.parents[1]}.items():
-        assert main([*command, "--source", f"coco={path}", "--out", str(tmp_path / f"{name}.json")]) == 0
-    assert (tmp_path / "file.json").read_bytes() == (tmp_path / "root.json").read_bytes()
 
 
 def test_yolo_and_lists_and_authors(world: SmallWorld, manifest: Path, tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ import contextlib
 import io
 import json
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import numpy as np
@@ -24,6 +23,8 @@ from curation.sources.voc import read_voc
 from tests.real_files import real_files
 from tests.task_world import TASKS, TaskWorld, make_task_manifest, write_task_world
 
+pytestmark = pytest.mark.usefixtures("cache")
+
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> TaskWorld:
@@ -35,13 +36,6 @@ def folder(world: TaskWorld) -> Path:
     out = world.train_json.parent / "manifest"
     write_manifest(world.manifest, out)
     return out
-
-
-@pytest.fixture(scope="module", autouse=True)
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("CURATION_CACHE", str(tmp_path_factory.mktemp("cache")))
-        yield
 
 
 def command(world: TaskWorld, folder: Path, form: str, *more: str) -> list[str]:

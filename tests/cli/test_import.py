@@ -82,25 +82,12 @@ def test_the_report_tells_lines_and_repeats(lists: Path, tmp_path: Path, shell: 
     assert "another length" in text  # the drawn lists do not have the paper's
 
 
-def test_a_wrong_list_writes_nothing(header: Path, lists: Path, tmp_path: Path, shell: Shell) -> None:
-    shutil.copy(lists / "Main" / "t1_train.txt", lists / "Main" / "t2_train.txt")
-    error = shell.err("import", NAME, "--lists", lists, "--out", tmp_path / "out", status=1)
-    assert "This t2_train.txt is not the t2_train.txt" in error
-    assert "curation identify" in error
-    assert not (tmp_path / "out").exists()
-
-
 def test_a_damaged_neighbour_does_not_hide_the_answer(header: Path, lists: Path, tmp_path: Path, shell: Shell) -> None:
     damaged = tmp_path / "at-hand" / "toy" / "1.0.0"
     damaged.mkdir(parents=True)
     (damaged / "manifest.json").write_text("{")
     (lists / "Main" / "test.txt").write_text("000000000001\n")
     assert "This test.txt is not" in shell.err("import", NAME, "--lists", lists, "--out", tmp_path / "out", status=1)
-
-
-def test_a_missing_list(header: Path, lists: Path, tmp_path: Path, shell: Shell) -> None:
-    (lists / "Main" / "t3_ft.txt").unlink()
-    assert "t3_ft.txt" in shell.err("import", NAME, "--lists", lists, "--out", tmp_path / "out")
 
 
 def test_the_output_folder_is_taken(header: Path, lists: Path, tmp_path: Path) -> None:

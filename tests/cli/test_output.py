@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curation.cli.output import Table, counted_examples, emit, printable, table_lines, warn
+from curation.cli.output import counted_examples, emit, warn
+from curation.text_table import Table, printable, table_lines
 
 cells = st.text(st.characters(codec="ascii", categories=["L", "N", "Zs"]), max_size=60)
 

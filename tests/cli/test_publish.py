@@ -7,24 +7,23 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from curation.cli import main
 from curation.manifest.locate import load_manifest, manifest_folders
-from curation.manifest.manifest import read_manifest, write_manifest
-from curation.publishing.publication import read_publication, verify_repository
+from curation.manifest.manifest import read_manifest
+from curation.publishing.publication import verify_repository
 from curation.review.images import part_images
 from curation.sources.photos import PhotoFolder
 from tests.fake_hub import WRITER, FakeHub
-from tests.publishing.published_world import changed, files_below, tiny
+from tests.publishing.published_world import files_below
 from tests.real_files import real_files
 from tests.shell import Shell
-from tests.small_world import SmallWorld, write_elephant, write_small_world
+from tests.small_world import SmallWorld, write_elephant
 
 pytest.importorskip("mlcroissant")
-pytestmark = pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning")
+pytestmark = [pytest.mark.usefixtures("cache"), pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning")]
 
 ROOT = Path(__file__).parents[2] / "manifests"
 COMMITTED = manifest_folders([ROOT])
@@ -32,30 +31,14 @@ PARAMETERS = {"ratios": ("1",), "orders": ("hash",), "salt": "test"}
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> SmallWorld:
-    return write_small_world(tmp_path_factory.mktemp("world"))
-
-
-@pytest.fixture(scope="module")
 def manifest(world: SmallWorld) -> Path:
     return write_elephant(world, PARAMETERS)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("CURATION_CACHE", str(tmp_path_factory.mktemp("cache")))
-        yield
-
-
-def given(world: SmallWorld) -> list[str]:
-    return ["--source", f"voc2007-test={world.voc_root}", "--source", f"coco={world.coco_json}"]
 
 
 def test_a_dry_run_is_what_is_pushed_and_what_is_pulled_byte_for_byte(
     hub: FakeHub, world: SmallWorld, manifest: Path, tmp_path: Path, shell: Shell
 ) -> None:
-    command = ["publish", str(manifest), "--repo", "lab/elephant", *given(world), "--json"]
+    command = ["publish", str(manifest), "--repo", "lab/elephant", *world.arguments(), "--json"]
     dry, pulled = tmp_path / "dry", tmp_path / "pulled"
     planned = shell.data(*command, "--dry-run", dry)
     assert hub.requests == []
@@ -85,8 +68,8 @@ def test_a_pulled_manifest_does_what_any_manifest_does(
     pulled = tmp_path / "pulled"
     assert main(["publish", str(manifest), "--repo", "lab/elephant"]) == 0
     assert main(["pull", "lab/elephant@1.0.0", "--out", str(pulled)]) == 0
-    assert main(["verify", str(pulled), *given(world), "--rebuild"]) == 0
-    export = ["--part", "closed", "--format", "coco", *given(world), "--out"]
+    assert main(["verify", str(pulled), *world.arguments(), "--rebuild"]) == 0
+    export = ["--part", "closed", "--format", "coco", *world.arguments(), "--out"]
     assert main(["export", str(manifest), *export, str(tmp_path / "own.json")]) == 0
     assert main(["export", str(pulled), *export, str(tmp_path / "theirs.json")]) == 0
     assert (tmp_path / "theirs.json").read_bytes() == (tmp_path / "own.json").read_bytes()
@@ -99,20 +82,6 @@ def test_a_pulled_manifest_does_what_any_manifest_does(
         image.new("RGB", (8, 8)).save(photos / f"{one.partition(':')[2]}.png")
     images = part_images(found, ["closed"], {}, {"": PhotoFolder(photos)})
     assert images.ids == found.ids("closed")
-
-
-def test_tables_hold_the_boxes_that_the_header_counts(world: SmallWorld, manifest: Path, tmp_path: Path) -> None:
-    from pyarrow import parquet
-
-    out = tmp_path / "dry"
-    assert main(["publish", str(manifest), "--repo", "lab/x", *given(world), "--dry-run", str(out)]) == 0
-    header = read_manifest(manifest).header
-    for one in read_publication(out).manifests[0].parts:
-        boxes = dict(next(part.boxes for part in header.parts if part.name == one.name))
-        objects = [row for rows in parquet.read_table(out / one.table)["objects"].to_pylist() for row in rows]
-        for role in ("known", "unknown"):
-            assert sum(row["role"] == role for row in objects) == boxes.get(role, 0)
-        assert sum(row["difficult"] for row in objects) == boxes["difficult"]
 
 
 @pytest.mark.parametrize("name", COMMITTED)
@@ -149,27 +118,6 @@ def test_a_request_that_cannot_be_met_writes_nothing(
     out = tmp_path / "out"
     assert told in shell.err("publish", manifest, *options, "--dry-run", out)
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_folder_that_holds_something_is_left_alone(
-    hub: FakeHub, manifest: Path, tmp_path: Path, shell: Shell
-) -> None:
-    (tmp_path / "mine").write_text("mine")
-    told = "exists already"
-    assert told in shell.err("publish", manifest, "--repo", "lab/x", "--dry-run", tmp_path)
-    assert told in shell.err("pull", "lab/x@1.0.0", "--out", tmp_path)
-    assert hub.requests == []
-    assert [path.name for path in tmp_path.iterdir()] == ["mine"]
-
-
-def test_a_conflicting_version_and_a_missing_one_are_told(hub: FakeHub, tmp_path: Path, shell: Shell) -> None:
-    for number, title in enumerate(("One", "Another")):
-        write_manifest(changed(tiny()[0], title=title), tmp_path / str(number))
-    assert main(["publish", str(tmp_path / "0"), "--repo", "lab/x"]) == 0
-    assert "a version is never edited" in shell.err("publish", tmp_path / "1", "--repo", "lab/x")
-    assert "HTTP 404" in shell.err("pull", "lab/x@2.0.0", "--out", tmp_path / "out")
-    assert "Which version" in shell.err("pull", "lab/x", "--out", tmp_path / "out")
-    assert not (tmp_path / "out").exists()
 
 
 def test_decisions_are_published_with_the_manifest_that_they_made(

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from curation.cli import main
-from curation.cli.outputs import FileOrNewFolder, Kept, NewFolder, OutputFile, OutputFolder
+from curation.cli.outputs import FILE_OR_NEW_FOLDER, KEPT, NEW_FOLDER, OUTPUT_FILE, output_folder
 from curation.decisions.files import read_decisions
 from curation.errors import OverwriteError
 from curation.ledger import REVIEW_FILES
@@ -119,14 +119,7 @@ def test_no_output_is_a_file_of_a_review(folder: Path, tmp_path: Path, name: str
     assert contents(folder) == before
 
 
-OUTPUTS = (
-    OutputFile(),
-    OutputFolder(("*.csv",)),
-    OutputFolder(benchmark="voc"),
-    NewFolder(),
-    FileOrNewFolder(),
-    Kept(),
-)
+OUTPUTS = (OUTPUT_FILE, output_folder(("*.csv",)), output_folder(benchmark="voc"), NEW_FOLDER, FILE_OR_NEW_FOLDER, KEPT)
 
 
 def contents(folder: Path) -> dict[Path, bytes]:

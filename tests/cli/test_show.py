@@ -16,7 +16,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     base = tmp_path_factory.mktemp("show")
     world = write_small_world(base)
     out = base / "manifests/elephant/small/1.0.0"
-    sources = ["--source", f"voc2007-test={world.voc_root}", "--source", f"coco={world.coco_json}"]
+    sources = world.arguments()
     assert main(["build", "elephant", *sources, "--out", str(out), "--name", "elephant/small", "--no-cache"]) == 0
     return out
 
@@ -42,17 +42,3 @@ def test_by_name(folder: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch) ->
     for name in ("elephant/small@1.0.0", "elephant/small"):
         assert shell.data("show", name, "--json")["name"] == "elephant/small"
     assert "did you mean elephant/small@1.0.0 or " in shell.err("show", "elephant/smal")
-
-
-def test_hostile_text_cannot_steer_the_terminal(folder: Path, tmp_path: Path, shell: Shell) -> None:
-    import msgspec
-
-    from curation.manifest.manifest import Manifest, write_manifest
-
-    manifest = read_manifest(folder)
-    header = msgspec.structs.replace(manifest.header, notes=("\x1b[2Jgone\x07",))
-    write_manifest(Manifest(header=header, lists=manifest.lists), tmp_path / "m")
-    text = shell.out("show", tmp_path / "m")
-    assert "gone" in text
-    assert "\x1b" not in text
-    assert "\x07" not in text

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 import pytest
 
-from curation.cli.outputs import OutputFile
+from curation.cli.outputs import OUTPUT_FILE
 from curation.cli.signature import add_arguments, add_commands, call, pairs
 from curation.errors import UsageError
 
@@ -44,7 +44,7 @@ def command(
     every: bool = False,
     quiet: bool = False,
     truth: Annotated[Any, Path, "COCO"] = None,
-    out: Annotated[Path | None, OutputFile(), "DIR"] = None,
+    out: Annotated[Path | None, OUTPUT_FILE, "DIR"] = None,
 ) -> dict[str, Any]:
     """Do one thing, or 100 % of it.
 
@@ -136,7 +136,7 @@ def test_the_help_is_the_docstring(capsys: pytest.CaptureFixture[str]) -> None:
 def test_the_output_keeps_its_kind() -> None:
     parser = argparse.ArgumentParser()
     add_arguments(parser, command)
-    assert any(isinstance(action.type, OutputFile) for action in parser._actions)
+    assert any(action.type is OUTPUT_FILE for action in parser._actions)
 
 
 def test_parameters_share_an_option() -> None:

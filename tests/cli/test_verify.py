@@ -11,12 +11,7 @@ from curation.manifest.built_from import BUILT_FROM_FILE
 from curation.manifest.manifest import read_manifest
 from tests.real_files import real_files
 from tests.shell import Shell
-from tests.small_world import SmallWorld, write_small_world
-
-
-@pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> SmallWorld:
-    return write_small_world(tmp_path_factory.mktemp("world"))
+from tests.small_world import SmallWorld
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +24,7 @@ def folder(world: SmallWorld, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def sources_of(world: SmallWorld) -> list[str]:
-    return ["--source", f"voc2007-test={world.voc_root}", "--source", f"coco={world.coco_json}", "--no-cache"]
+    return [*world.arguments(), "--no-cache"]
 
 
 def verified(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, dict[str, Any]]:

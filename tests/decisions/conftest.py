@@ -19,7 +19,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> SmallWorld:
 @pytest.fixture(scope="session")
 def base_folder(world: SmallWorld, tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("base") / "m"
-    given = ["--source", f"voc2007-test={world.voc_root}", "--source", f"coco={world.coco_json}"]
+    given = world.arguments()
     assert main(["build", "elephant", *given, "--no-cache", "--out", str(out)]) == 0
     return out
 

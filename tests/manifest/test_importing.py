@@ -17,7 +17,7 @@ from curation.errors import (
     UsageError,
 )
 from curation.manifest.header import Figure, Header, PartEntry, Rule, SourceEntry
-from curation.manifest.importing import LISTS, ListSlice, import_lists, list_slices, pin_lists
+from curation.manifest.importing import LISTS, import_lists, list_slices, pin_lists
 from curation.manifest.manifest import Manifest, read_manifest, write_manifest
 
 MIXED = "000012\n2008_000008\n000000000012\n000012\n000000000009\n"
@@ -157,13 +157,6 @@ def test_other_lines_of_a_right_file(header: Header, folder: Path) -> None:
         import_lists(moved, folder)
 
 
-def test_swapped_lines_are_another_list(header: Header, folder: Path) -> None:
-    first, second, third = TRAIN.split()
-    train(folder).write_text(f"{second}\n{first}\n{third}\n")
-    with pytest.raises(DigestMismatchError):
-        import_lists(header, folder)
-
-
 @pytest.mark.parametrize(
     "text", ["", "../../etc/passwd", "/etc/passwd", "train.txt:0-2", "train.txt:2", "a/b.txt", 3, None]
 )
@@ -204,14 +197,6 @@ def test_a_header_without_parameters_or_pinned_files(draft: Header, header: Head
 def test_another_kind_of_manifest(manifest: Manifest, folder: Path) -> None:
     with pytest.raises(UsageError, match="not one of published lists"):
         list_slices(manifest.header)
-
-
-def test_slices(draft: Header) -> None:
-    assert list_slices(draft) == {
-        "test": ListSlice("test.txt"),
-        "train": ListSlice("train.txt"),
-        "val": ListSlice("train.txt", 2, 3),
-    }
 
 
 @pytest.mark.parametrize(

@@ -169,14 +169,6 @@ def test_lists_with_a_good_digest_and_bad_content(
         read_manifest(folder)
 
 
-def test_a_listed_order_is_kept(make_manifest: Make, tmp_path: Path) -> None:
-    base = make_manifest({"closed": ("toy:2", "toy:1")})
-    part = msgspec.structs.replace(base.header.parts[0], order="listed")
-    kept = Manifest(header=msgspec.structs.replace(base.header, parts=(part,)), lists=base.lists)
-    write_manifest(kept, tmp_path / "m")
-    assert read_manifest(tmp_path / "m").ids("closed") == ("toy:2", "toy:1")
-
-
 def test_a_list_without_final_line_feed_and_a_good_digest(make_manifest: Make, folder: Path) -> None:
     base = make_manifest({"closed": ("toy:1", "toy:2")})
     part = msgspec.structs.replace(base.header.parts[0], sha256=sha256_of_bytes(b"toy:1\ntoy:2"))

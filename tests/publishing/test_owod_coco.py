@@ -14,7 +14,6 @@ import msgspec
 import numpy as np
 import pytest
 
-from curation.benchmarks.elephant.layout import plan_elephant_json
 from curation.canonical import sha256_of_lines
 from curation.errors import ExportError
 from curation.manifest.manifest import Manifest
@@ -281,11 +280,6 @@ def test_a_repeated_line_is_written_once_and_told_but_kept_in_a_list(world: Task
         written = text.decode().split()
         assert len(written) == len(ids) + 3
         assert written[-3:] == [written[0], written[3], written[0]]
-
-
-def test_the_elephant_layout_knows_no_tasks(world: TaskWorld) -> None:
-    with pytest.raises(ExportError, match="has no tasks"):
-        plan_elephant_json(world.manifest, ["t1-test"], world.sources, {})
 
 
 def test_joined_plans_add_up_and_keep_the_parts_apart(world: TaskWorld) -> None:

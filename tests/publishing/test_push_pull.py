@@ -290,10 +290,10 @@ def test_what_is_not_there_cannot_be_pulled(
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("version", ["main", "../../x", "1.0", "1.0.0\x1b[2J", ""])
+@pytest.mark.parametrize("version", ["@main", "@../../x", "@1.0", "@1.0.0\x1b[2J", "@", ""])
 def test_a_version_is_a_tag_or_a_commit(hub: FakeHub, tmp_path: Path, version: str) -> None:
-    with pytest.raises(UsageError, match="Invalid version") as refused:
-        pull(f"{REPOSITORY}@{version}", tmp_path / "out")
+    with pytest.raises(UsageError, match="Invalid version" if version else "Which version") as refused:
+        pull(f"{REPOSITORY}{version}", tmp_path / "out")
     assert "\x1b" not in str(refused.value)
     assert hub.requests == []
 

@@ -240,16 +240,6 @@ def test_what_breaks_inside_is_not_told(caplog: pytest.LogCaptureFixture) -> Non
     assert "/values" in caplog.text
 
 
-def test_a_ticket_opens_once() -> None:
-    guard = guarded(answering())
-    query = f"token={guard.ticket}".encode()
-
-    def status() -> int:
-        return asyncio.run(ask(guard, "GET", "/", query=query, cookie="x=y"))[0]
-
-    assert [status(), status()] == [303, 401]
-
-
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.1:2", "localhost:1", "127.0.0.1:1, 127.0.0.1:1", ""])
 def test_a_host_is_named_exactly(host: str) -> None:
     assert asyncio.run(ask(guarded(answering()), "GET", "/fiftyone", host=host))[0] == 421

@@ -10,7 +10,7 @@ import pyarrow
 import pytest
 from pyarrow import parquet
 
-from curation.engines.places import below
+from curation.engines.addresses import below
 from curation.errors import CurationError, MissingExtraError, MissingFileError, PathEscapeError, SourceError, UsageError
 from curation.sources import corpus, photos
 from curation.sources.corpus import corpus_blocks, photo_data

@@ -12,7 +12,7 @@ from curation.audit.report import Report
 from curation.audit.run import audit
 from curation.audit.statement import SHOWN_EXAMPLES, Gravity, Statement, by_need
 from curation.cli.output import Amount, Answer, Line, Table, first_rows, warn
-from curation.cli.outputs import FileOrNewFolder, Kept
+from curation.cli.outputs import FILE_OR_NEW_FOLDER, KEPT
 from curation.storage import write_text
 from curation.wording import counted
 
@@ -33,7 +33,7 @@ def run(
     /,
     *,
     amount: Amount,
-    out: tuple[Annotated[Path, FileOrNewFolder(), "DIR|FILE.html"], ...] = (),
+    out: tuple[Annotated[Path, FILE_OR_NEW_FOLDER, "DIR|FILE.html"], ...] = (),
     each: bool = False,
 ) -> Answer:
     """Check a manifest, or any folder of lists, against the rules of a sound benchmark.
@@ -61,7 +61,7 @@ def run(
     return Answer(made.data, lines, made.exit_status)
 
 
-def run_each(*, out: Annotated[Path, Kept(), "DIR"], each: bool = False, found: Annotated[Audits, audits]) -> Answer:
+def run_each(*, out: Annotated[Path, KEPT, "DIR"], each: bool = False, found: Annotated[Audits, audits]) -> Answer:
     """Audit every folder of lists below a folder, many at once.
 
     0 when no rule is broken anywhere, else 1.
@@ -91,14 +91,14 @@ def report_lines(made: Report, *, whole: bool = False) -> Iterator[Line]:
     """
     yield made.verdict_text
     for gravity, title in _TITLES.items():
-        told = by_need(one for one in made.statements if one.gravity == gravity)
-        if told and (whole or gravity not in ("note", "pass")):
+        shown = by_need(one for one in made.statements if one.gravity == gravity)
+        if shown and (whole or gravity not in ("note", "pass")):
             yield ""
             yield f"{title}:"
-            for one in told if whole else told[:_SHOWN_STATEMENTS]:
+            for one in shown if whole else shown[:_SHOWN_STATEMENTS]:
                 yield from _statement(one)
-            if not whole and len(told) > _SHOWN_STATEMENTS:
-                yield f"  and {len(told) - _SHOWN_STATEMENTS} more: see --all"
+            if not whole and len(shown) > _SHOWN_STATEMENTS:
+                yield f"  and {len(shown) - _SHOWN_STATEMENTS} more: see --all"
     yield from _lists(made, whole=whole)
     if made.not_asked:
         yield ""
@@ -142,5 +142,5 @@ def _not_asked(names: Sequence[str]) -> str:
     about = {"DS3": "photos (--photos)", "DS5": "sources (--source)"}
     others = [f"{name} on {what}" for name, what in about.items() if name in names]
     on_tasks = [name for name in names if name not in about]
-    told = f"{counted(len(on_tasks), 'rule')} on tasks and labels (--tasks, --labels): {', '.join(on_tasks)}"
-    return "Not applied: " + "; ".join([*([told] if on_tasks else []), *others])
+    text = f"{counted(len(on_tasks), 'rule')} on tasks and labels (--tasks, --labels): {', '.join(on_tasks)}"
+    return "Not applied: " + "; ".join([*([text] if on_tasks else []), *others])

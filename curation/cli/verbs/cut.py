@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from curation.cli.output import Answer, Line, Table
-from curation.cli.outputs import OutputFolder
+from curation.cli.outputs import output_folder
 from curation.cooccurrence.from_file import ClassGroups, group_classes
 from curation.errors import UsageError
 
 _SHOWN = 60
-_FILES = OutputFolder(("cut.json", "clusters.csv"), ("matrix",))
+_FILES = output_folder(("cut.json", "clusters.csv"), ("matrix",))
 
 
 def run(

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from curation.benchmarks.registry import evaluation_of, protocols, report_of
 from curation.cli.option_names import Help
-from curation.cli.output import emit, next_command, stage, warn
-from curation.cli.outputs import Kept, OutputFolder
+from curation.cli.output import emit, next_command, warn
+from curation.cli.outputs import KEPT, output_folder
 from curation.cli.signature import add_arguments as declare_options
 from curation.cli.signature import call, options_of, summary_of
 from curation.errors import UsageError
 from curation.ledger import refuse_in_manifest
+from curation.progress import stage
 
 if TYPE_CHECKING:
     from curation.evaluation.result import Result
@@ -58,7 +59,7 @@ def _add_command(commands: Any, names: Sequence[str], *, whole: bool = True) -> 
 def _add_outputs(command: argparse.ArgumentParser, protocol: str) -> None:
     command.add_argument(
         "--append",
-        type=Kept(),
+        type=KEPT,
         metavar="FILE",
         help="add the ranked measures as rows to this .jsonl file, for `curation leaderboard`",
     )
@@ -69,7 +70,7 @@ def _add_outputs(command: argparse.ArgumentParser, protocol: str) -> None:
         command.add_argument("--all", action="store_true", help="print every measure and table, not the ranked alone")
     command.add_argument("--json", action="store_true", help="print the whole result as JSON")
     command.add_argument(
-        "--out", type=OutputFolder(benchmark=protocol), metavar="DIR", help="write results.json and CSV files"
+        "--out", type=output_folder(benchmark=protocol), metavar="DIR", help="write results.json and CSV files"
     )
     command.add_argument("--figures", action="store_true", help="with --out, draw the figures too, as PNG and SVG")
     command.add_argument(

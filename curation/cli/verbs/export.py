@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 from curation.cli.output import Answer, note
-from curation.cli.outputs import FileOrNewFolder
+from curation.cli.outputs import FILE_OR_NEW_FOLDER
 from curation.interface import export
 from curation.publishing.exporting import Exported
 from curation.publishing.formats.plan import Plan
@@ -16,7 +16,7 @@ from curation.publishing.formats.plan import Plan
 def run(
     *,
     part: tuple[str, ...] = (),
-    out: Annotated[Path, FileOrNewFolder(), "PATH"],
+    out: Annotated[Path, FILE_OR_NEW_FOLDER, "PATH"],
     exported: Annotated[Exported, export],
 ) -> Answer:
     """Write parts as COCO JSON, VOC XML, YOLO, id lists, or in the layout of the authors' files."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 from curation.cli.output import Answer, Line, Table, first_rows
-from curation.cli.outputs import OutputFile
+from curation.cli.outputs import OUTPUT_FILE
 from curation.csv_table import as_csv
 from curation.errors import UsageError
 from curation.hierarchy.questions import Hierarchy, Nearness, Subtree, View, losses, nearness, nodes_of, subtree
@@ -97,7 +97,7 @@ def dropped(nodes: tuple[Annotated[str, "NODE"], ...] = (), /, *, view: View) ->
 
 
 def related(
-    found: Annotated[tuple[ClassKin, ...], kin_of], /, *, out: Annotated[Path | None, OutputFile()] = None
+    found: Annotated[tuple[ClassKin, ...], kin_of], /, *, out: Annotated[Path | None, OUTPUT_FILE] = None
 ) -> Answer:
     """Print which unknown classes are, are below, or are above an in-distribution class; 1 where one is such a class.
 
@@ -141,15 +141,15 @@ def _related_lines(found: tuple[ClassKin, ...]) -> list[Line]:
         title = f"{one.name}: names of one list that are one synset"
         lines += [Table(title, ("names", "synset"), doubled)] if doubled else []
         for relation, meaning in RELATIONS.items():
-            told = [row for row in one.rows if row["relation"] == relation and row["class"] not in one.renamed]
+            shown = [row for row in one.rows if row["relation"] == relation and row["class"] not in one.renamed]
             heads = ("class", "nearest known", "edges", "known related", "images")
             cells = (
                 (row["label"], row["nearest"], *(_text(row[key]) for key in ("edges", "known_related", "images")))
-                for row in told
+                for row in shown
             )
-            if told:
-                title, rest = f"{one.name}: {len(told)} {meaning}", "--json or --out FILE has all"
-                lines += first_rows(title, heads, cells, len(told), _FIRST, rest)
+            if shown:
+                title, rest = f"{one.name}: {len(shown)} {meaning}", "--json or --out FILE has all"
+                lines += first_rows(title, heads, cells, len(shown), _FIRST, rest)
         absent = [f"{name}: {why}" for name, why in (*one.unknown.absent.items(), *one.known.absent.items())]
         lines += [f"{one.name}: of {len(absent)} classes nothing is said, first {absent[0]}", ""] if absent else []
     return [*lines, *(f"note: {text}" for text in _notes(found))]

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 from curation.cli.output import Answer, counted_examples
-from curation.cli.outputs import OutputFile
+from curation.cli.outputs import OUTPUT_FILE
 from curation.errors import UsageError
 
 
@@ -18,7 +18,7 @@ def run(
     index: Path | None = None,
     make_index: Annotated[Path | None, "DIR"] = None,
     declaration: Path | None = None,
-    out: tuple[Annotated[Path, OutputFile()], ...] = (),
+    out: tuple[Annotated[Path, OUTPUT_FILE], ...] = (),
 ) -> Answer:
     """Print what is known of each list; 1 where one is unknown, else 0.
 

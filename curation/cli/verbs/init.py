@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 from curation.benchmarks.owod.tasks import start_tasks
 from curation.cli.output import Answer, next_command
-from curation.cli.outputs import OutputFile
+from curation.cli.outputs import OUTPUT_FILE
 from curation.errors import UsageError
 from curation.storage import write_text
 
@@ -21,7 +21,7 @@ def run(
     /,
     *,
     source: Given,
-    out: Annotated[Path, OutputFile()] = Path("tasks.toml"),
+    out: Annotated[Path, OUTPUT_FILE] = Path("tasks.toml"),
     text: Annotated[str, start_tasks],
 ) -> Answer:
     """Write a first task file from your own annotations.

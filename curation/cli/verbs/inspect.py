@@ -9,7 +9,7 @@ import msgspec
 
 from curation.arguments import Workers
 from curation.cli.output import Answer, first_rows
-from curation.cli.outputs import Kept, OutputFile
+from curation.cli.outputs import KEPT, OUTPUT_FILE
 from curation.engines.running import EngineName
 from curation.errors import UsageError
 from curation.sources.presence import presence as scan
@@ -23,11 +23,11 @@ def run(
     file: Annotated[str, "FILE"],
     /,
     *,
-    presence: Annotated[Path | None, Kept(), "DIR"] = None,
-    renumber: Annotated[Path | None, OutputFile()] = None,
+    presence: Annotated[Path | None, KEPT, "DIR"] = None,
+    renumber: Annotated[Path | None, OUTPUT_FILE] = None,
     detections: Path | None = None,
     mend: tuple[Annotated[str, "KEY=VALUE"], ...] = (),
-    out: Annotated[Path | None, OutputFile()] = None,
+    out: Annotated[Path | None, OUTPUT_FILE] = None,
     engine: EngineName = "local",
     workers: Workers | None = None,
 ) -> Answer:

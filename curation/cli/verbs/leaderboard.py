@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from curation.benchmarks.leaderboard import FORMS, Leaderboard, leaderboard
 from curation.cli.output import Answer, warn
-from curation.cli.outputs import OutputFile
+from curation.cli.outputs import OUTPUT_FILE
 from curation.storage import write_text
 
 _FORMS = {".html": "html", ".md": "markdown", ".csv": "csv", ".tex": "latex"}
@@ -18,7 +18,7 @@ def run(
     /,
     *,
     form: Annotated[Literal["text", "html", "markdown", "csv", "latex"] | None, "--format"] = None,
-    out: Annotated[Path | None, OutputFile()] = None,
+    out: Annotated[Path | None, OUTPUT_FILE] = None,
 ) -> Answer:
     """Results of several methods, ranked where they are comparable.
 

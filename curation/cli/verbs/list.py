@@ -32,11 +32,11 @@ def run(
     from curation.benchmarks.registry import benchmarks, registry
     from curation.manifest.locate import available_manifests
 
-    one = _benchmark_named(what) if what not in (None, "benchmarks", "manifests") else None
-    chosen = [] if what == "manifests" else [one] if one else [*benchmarks().values()]
+    named = _benchmark_named(what) if what not in (None, "benchmarks", "manifests") else None
+    chosen = [] if what == "manifests" else [named] if named else [*benchmarks().values()]
     lines: list[Line] = []
-    if one:
-        lines += _benchmark_lines(one.as_data())
+    if named:
+        lines += _benchmark_lines(named.as_data())
     elif chosen:
         rows = tuple((each.name, each.summary, f"{each.paper.venue} {each.paper.year}") for each in chosen)
         lines += [Table("Benchmarks (curation list NAME: sources, parameters, parts)", ("", "", ""), rows)]
@@ -45,7 +45,7 @@ def run(
             warn(f"the package that offers benchmark {name} cannot be used: {reason}")
     manifests = []
     if what != "benchmarks":
-        manifests = [row for row in available_manifests(folder) if one is None or one.made(row)]
+        manifests = [row for row in available_manifests(folder) if named is None or named.made(row)]
         lines += _manifest_lines(manifests)
 
     def data() -> dict[str, Any]:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 from curation.cli.output import Answer, Line, Table, warn
-from curation.cli.outputs import NewFolder
+from curation.cli.outputs import NEW_FOLDER
 from curation.publishing.hub import pull
 from curation.publishing.publication import Publication
 
@@ -15,7 +15,7 @@ def run(
     publication: Annotated[str, "ORG/NAME@VERSION"],
     /,
     *,
-    out: Annotated[Path, NewFolder(), "DIR"],
+    out: Annotated[Path, NEW_FOLDER, "DIR"],
     made: Annotated[Publication, pull],
 ) -> Answer:
     """Bring a publication back from a hub, every file and every manifest checked.

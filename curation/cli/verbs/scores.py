@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Annotated
 
 from curation.cli.output import Answer, Table, warn
-from curation.cli.outputs import OutputFile
+from curation.cli.outputs import OUTPUT_FILE
 from curation.evaluation.post_hoc.methods import Scored, score_files
 
 
-def run(*, out: Annotated[Path, OutputFile()], made: Annotated[Scored, score_files]) -> Answer:
+def run(*, out: Annotated[Path, OUTPUT_FILE], made: Annotated[Scored, score_files]) -> Answer:
     """Post-hoc out-of-distribution scores from logits, features and a last layer.
 
     1 where a method that was asked for is impossible.

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 from curation.cli.output import Answer
-from curation.cli.outputs import OutputFile
+from curation.cli.outputs import OUTPUT_FILE
 from curation.errors import UsageError
 from curation.manifest.composition import Composition, compose
 from curation.manifest.locate import load_manifest
@@ -23,7 +23,7 @@ def run(
     composition: bool = False,
     sources: Sources | None = None,
     reading: Reading,
-    out: Annotated[Path | None, OutputFile()] = None,
+    out: Annotated[Path | None, OUTPUT_FILE] = None,
 ) -> Answer:
     """Print a manifest.
 

@@ -5,19 +5,20 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-from curation.cli.output import Answer, Line, Table, first_rows, stage, warn
-from curation.cli.outputs import Kept, OutputFolder
+from curation.cli.output import Answer, Line, Table, first_rows, warn
+from curation.cli.outputs import KEPT, output_folder
 from curation.leaks.report import FILES, Leaks, summary_lines
 from curation.leaks.run import leaks as find_leaks
+from curation.progress import stage
 from curation.similarity import from_files
 from curation.similarity.from_files import Embedded, Pairs, SetComparison
 
 _MOST_NEIGHBORS = 20
 _MOST_PAIRS = 30
-_NEIGHBOR_FILES = OutputFolder(("neighbors.csv", "similarity.csv", "statistics.json"), ("histograms",))
+_NEIGHBOR_FILES = output_folder(("neighbors.csv", "similarity.csv", "statistics.json"), ("histograms",))
 
 
-def embed(*, out: Annotated[Path, Kept(), "DIR"], made: Annotated[Embedded, from_files.embed]) -> Answer:
+def embed(*, out: Annotated[Path, KEPT, "DIR"], made: Annotated[Embedded, from_files.embed]) -> Answer:
     """Photos or texts as vectors of an encoder, kept in a store that resumes.
 
     0 when done, also where broken photos were left out.
@@ -95,7 +96,7 @@ def duplicates(
     found: Annotated[Pairs, from_files.duplicates],
     /,
     *,
-    out: Annotated[Path | None, OutputFolder(("duplicates.csv",)), "DIR"] = None,
+    out: Annotated[Path | None, output_folder(("duplicates.csv",)), "DIR"] = None,
 ) -> Answer:
     """Photos that are the same, or nearly, under different names.
 
@@ -115,7 +116,7 @@ def duplicates(
 
 
 def leaks(
-    found: Annotated[Leaks, find_leaks], /, *, out: Annotated[Path | None, OutputFolder(FILES), "DIR"] = None
+    found: Annotated[Leaks, find_leaks], /, *, out: Annotated[Path | None, output_folder(FILES), "DIR"] = None
 ) -> Answer:
     """Look for the images of a benchmark in a corpus: same pixels, nearly the same, mirrored, cropped.
 

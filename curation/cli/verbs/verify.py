@@ -31,8 +31,8 @@ def _lines(made: Verification, amount: Amount) -> list[Line]:
     last = f"{tally}: {verdict if made.ok else 'the check failed'}"
     if amount.quiet:
         return [last]
-    told = [one for one in findings if amount.all or one.outcome != "ok"]
-    rows = tuple((one.outcome, one.check, one.subject, _remark(one)) for one in told)
+    shown = [one for one in findings if amount.all or one.outcome != "ok"]
+    rows = tuple((one.outcome, one.check, one.subject, _remark(one)) for one in shown)
     title = f"{manifest.header.name} {manifest.header.version}  {manifest.digest}"
     lines: list[Line] = [Table(title, ("", "check", "of", "found") if rows else (), rows)]
     if comparison is not None:

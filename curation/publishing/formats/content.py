@@ -318,43 +318,21 @@ def _interleaved(columns: Sequence[Any], source: Int32s, position: Int32s) -> An
 def _concatenated_objects(viewed: Sequence[PartObjects], kept_crowd: Sequence[bool]) -> ContentObjects:
     starts = np.cumsum([0, *(len(one.images) for one in viewed)])
 
-    def own(field: str) -> Any:
-        return np.concatenate([getattr(one, field) for one in viewed])
-
-    def raw(read: Callable[[Source, Objects], Any]) -> Any:
-        return np.concatenate([raw_column(one, read) for one in viewed])
-
     return ContentObjects(
         image=np.concatenate(
             [one.image + np.int32(start) for one, start in zip(viewed, starts[:-1], strict=True)]
         ).astype(np.int32),
-        category_id=own("category_id"),
-        ignore=own("ignore"),
         crowd=np.concatenate(
             [one.crowd & ~(_is_open_images(one) & kept) for one, kept in zip(viewed, kept_crowd, strict=True)]
         ),
-        difficult=own("difficult"),
-        truncated=raw(lambda _, objects: objects.truncated),
-        occluded=raw(lambda _, objects: objects.occluded),
-        group=raw(lambda source, objects: objects.crowd & (source.dataset == OPEN_IMAGES)),
-        depiction=raw(lambda _, objects: _flag(objects.depiction, len(objects))),
-        inside=raw(lambda _, objects: _flag(objects.inside, len(objects))),
-        pose=raw(lambda _, objects: objects.pose),
-        boxes=raw(lambda _, objects: objects.boxes),
-        areas=raw(lambda _, objects: objects.areas),
-        numbers=raw(lambda _, objects: objects.numbers),
-        original=raw(_original_names),
-        original_number=raw(_category_numbers),
+        **{name: np.concatenate([getattr(one, name) for one in viewed]) for name in _VIEWED},
+        **{name: np.concatenate([raw_column(one, read) for one in viewed]) for name, read in _RAW.items()},
     )
 
 
 def _is_open_images(viewed: PartObjects) -> Bools:
     named = np.array([source.dataset == OPEN_IMAGES for source in viewed.images.sources], np.bool_)
     return np.asarray(named[viewed.source], np.bool_)
-
-
-def _flag(column: Bools | None, length: int) -> Bools:
-    return np.zeros(length, np.bool_) if column is None else column
 
 
 def raw_column(viewed: PartObjects, read: Callable[[Source, Objects], Any], what: str = "An export") -> Any:
@@ -375,5 +353,21 @@ def _original_names(source: Source, objects: Objects) -> Texts:
     return np.where(stated, objects.original, own)
 
 
-def _category_numbers(source: Source, objects: Objects) -> Int64s:
-    return np.array(source.categories.numbers, np.int64)[objects.category]
+def _stated(name: str) -> Callable[[Source, Objects], Any]:
+    """Return a reader of a column of the source's objects; of a flag that the source does not have, none is set."""
+
+    def read(_: Source, objects: Objects) -> Any:
+        column = getattr(objects, name)
+        return np.zeros(len(objects), np.bool_) if column is None else column
+
+    return read
+
+
+_VIEWED = ("category_id", "ignore", "difficult")
+_AS_STATED = ("truncated", "occluded", "depiction", "inside", "pose", "boxes", "areas", "numbers")
+_RAW: Mapping[str, Callable[[Source, Objects], Any]] = {
+    **{name: _stated(name) for name in _AS_STATED},
+    "group": lambda source, objects: objects.crowd & (source.dataset == OPEN_IMAGES),
+    "original": _original_names,
+    "original_number": lambda source, objects: np.array(source.categories.numbers, np.int64)[objects.category],
+}

@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, Literal
 
@@ -223,14 +223,9 @@ def write_plan(plan: Plan, out: Path, *, single: bool, summary: Mapping[str, Any
     with publishing_folder(out) as folder:
         with _progress(plan) as count:
             written = _written_all(plan.files, folder, count)
-        data = {**summary, "files": [as_data(file) for file in written]}
+        data = {**summary, "files": [asdict(file) for file in written]}
         (folder / SUMMARY_FILE).write_bytes(json_bytes(data))
     return written
-
-
-def as_data(file: WrittenFile) -> dict[str, Any]:
-    """Return a written file as plain data."""
-    return {"name": file.name, "sha256": file.sha256, "size": file.size, "files": file.files}
 
 
 def json_bytes(data: Any) -> bytes:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from curation.cli.output import Answer, Line, Table, warn
-from curation.cli.outputs import Kept, OutputFile
+from curation.cli.outputs import KEPT, OUTPUT_FILE
 from curation.cli.verbs.review.apply import apply
 from curation.cli.verbs.review.propose import propose
 from curation.cli.verbs.review.summary import summary
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _MOST_NAMED = 3
 
-Folder = Annotated[Path, Kept(), "DIR"]
+Folder = Annotated[Path, KEPT, "DIR"]
 
 
 def start(
@@ -164,7 +164,7 @@ def _status_lines(progress: Progress) -> list[Line]:
     return lines
 
 
-def export(*, folder: Folder, out: Annotated[Path, OutputFile()]) -> Answer:
+def export(*, folder: Folder, out: Annotated[Path, OUTPUT_FILE]) -> Answer:
     """Write the current decisions to a file.
 
     Parameters

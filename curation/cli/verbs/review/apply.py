@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 from curation.cli.output import Answer, Line, Table, counted_examples
-from curation.cli.outputs import NEW_MANIFEST, OutputFile
+from curation.cli.outputs import NEW_MANIFEST, OUTPUT_FILE
 from curation.cli.verbs.review.summary import conflict_table, coverage_table, note_table
 from curation.decisions.from_files import AppliedDecisions, apply_from_files
 from curation.manifest.manifest import write_manifest
@@ -18,7 +18,7 @@ def apply(
     /,
     *,
     out: Annotated[Path, NEW_MANIFEST, "DIR"],
-    lines: Annotated[Path | None, OutputFile()] = None,
+    lines: Annotated[Path | None, OUTPUT_FILE] = None,
 ) -> Answer:
     """Apply recorded decisions and boxes to a manifest: a new version that names their digests.
 
@@ -61,7 +61,7 @@ def _lines(reviewed: AppliedDecisions, out: Path) -> list[Line]:
     if applied.coverage:
         tables.append(coverage_table(applied.coverage))
     lines: list[Line] = [table for table in tables if table.rows]
-    told = [f"decisions: {len(resolution.decisions)}, {resolution.digest}"] if resolution.decisions else []
+    summary = [f"decisions: {len(resolution.decisions)}, {resolution.digest}"] if resolution.decisions else []
     if (overlay := made.header.overlay) is not None and reviewed.added is not None:
-        told.append(f"boxes: {overlay.summary}, {overlay.sha256}")
-    return [*lines, f"{made.header.name} {made.header.version}  {made.digest}", *told, f"written to {out}"]
+        summary.append(f"boxes: {overlay.summary}, {overlay.sha256}")
+    return [*lines, f"{made.header.name} {made.header.version}  {made.digest}", *summary, f"written to {out}"]

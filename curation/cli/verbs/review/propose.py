@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from curation.cli.output import Answer, Line, Table
-from curation.cli.outputs import OutputFile
+from curation.cli.outputs import OUTPUT_FILE
 from curation.proposals.from_files import propose_from_files
 from curation.proposals.proposal import ProposalSet, write_proposals
 
@@ -14,7 +14,7 @@ _SHOWN = 12
 
 
 def propose(
-    made: Annotated[ProposalSet, propose_from_files], /, *, out: Annotated[Path | None, OutputFile()] = None
+    made: Annotated[ProposalSet, propose_from_files], /, *, out: Annotated[Path | None, OUTPUT_FILE] = None
 ) -> Answer:
     """Rank the images of an OOD source that may hold an ID class; near, far and farther, as proposals.
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated
 
 from curation.cli.output import Answer, Line, Table, counted_examples
-from curation.cli.outputs import OutputFile
+from curation.cli.outputs import OUTPUT_FILE
 from curation.decisions.agreement import Kappa, ListCount, StageAgreement
 from curation.decisions.cleaned_lists import UNJUDGED, Coverage
 from curation.decisions.files import DecisionFile
@@ -22,7 +22,7 @@ def summary(
     report: Annotated[DecisionReport, report_decisions],
     /,
     *,
-    out: Annotated[Path | None, OutputFile()] = None,
+    out: Annotated[Path | None, OUTPUT_FILE] = None,
     strict: bool = False,
 ) -> Answer:
     """Summarise recorded decisions: counts, repeats, conflicts, agreement of reviewers, staleness.
@@ -83,8 +83,8 @@ def _code_table(files: Sequence[DecisionFile]) -> Table:
     rows = Counter[tuple[str, str]]()
     for one in files:
         rows.update({(code.code, code.action): code.rows for code in one.codes})
-    told = [(code or "(blank)", action, f"{n:,}") for (code, action), n in rows.most_common()]
-    return Table("Codes", ("code", "stands for", "rows"), (*told, ("all", "", f"{rows.total():,}")))
+    cells = [(code or "(blank)", action, f"{n:,}") for (code, action), n in rows.most_common()]
+    return Table("Codes", ("code", "stands for", "rows"), (*cells, ("all", "", f"{rows.total():,}")))
 
 
 def coverage_table(coverage: Sequence[Coverage]) -> Table:
@@ -126,8 +126,8 @@ def _agreement_table(one: StageAgreement) -> Table:
     rows = [(pair.first, pair.second, str(pair.images), str(pair.same), _kappa(pair.kappa)) for pair in one.pairs]
     if one.fleiss is not None:
         fewest, most = one.fleiss.raters
-        told = f"Fleiss, {fewest} to {most} verdicts an image" if fewest != most else "Fleiss"
-        rows.append(("all", told, str(one.fleiss.items), "-", _kappa(one.fleiss)))
+        raters = f"Fleiss, {fewest} to {most} verdicts an image" if fewest != most else "Fleiss"
+        rows.append(("all", raters, str(one.fleiss.items), "-", _kappa(one.fleiss)))
     title = f"Agreement at stage {one.stage} (Cohen's kappa of two, Fleiss' of all)"
     return Table(title, ("reviewer", "reviewer", "images of both", "same", "kappa"), tuple(rows))
 

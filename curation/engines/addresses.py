@@ -21,13 +21,13 @@ _STAMPS = ("ETag", "etag", "mtime", "LastModified", "last_modified", "updated", 
 """What file systems of fsspec call that which changes with a file, the most telling first."""
 
 
-def is_address(place: str) -> bool:
+def is_address(text: str) -> bool:
     """Return whether a text is an address rather than a path: ``s3://bucket/corpus``."""
-    return "://" in place
+    return "://" in text
 
 
 @contextmanager
-def opened(place: str, *, kind: str = "file") -> Iterator[BinaryIO]:
+def opened(address: str, *, kind: str = "file") -> Iterator[BinaryIO]:
     """Yield a file by path or address, open for reading.
 
     Raises
@@ -37,49 +37,49 @@ def opened(place: str, *, kind: str = "file") -> Iterator[BinaryIO]:
     MissingExtraError
         Its address needs a package that is not installed.
     """
-    with _translated_errors(place, kind), cast("BinaryIO", _open(place, kind)) as stream:
+    with _translated_errors(address, kind), cast("BinaryIO", _open(address, kind)) as stream:
         yield stream
 
 
-def _open(place: str, kind: str) -> IO[bytes]:
-    if not is_address(place):
-        return open_binary(Path(place), kind=kind)
-    system, path = _system(place)
+def _open(address: str, kind: str) -> IO[bytes]:
+    if not is_address(address):
+        return open_binary(Path(address), kind=kind)
+    system, path = _system(address)
     found: IO[bytes] = system.open(path, "rb")
     return found
 
 
 @contextmanager
-def _translated_errors(place: str, kind: str) -> Iterator[None]:
+def _translated_errors(address: str, kind: str) -> Iterator[None]:
     try:
         yield
     except FileNotFoundError:
-        raise MissingFileError(f"The {kind} does not exist", where=place) from None
+        raise MissingFileError(f"The {kind} does not exist", where=address) from None
     except IsADirectoryError:
-        raise MissingFileError(f"The {kind} is a folder", where=place, expected="a file") from None
+        raise MissingFileError(f"The {kind} is a folder", where=address, expected="a file") from None
     except ImportError as error:
         # fsspec says which package serves the protocol.
         hint = "pip install 'curation[ray]', and the package of fsspec that serves it"
         found = " ".join(str(error).split())[:200]
-        raise MissingExtraError("The address cannot be opened", where=place[:200], found=found, hint=hint) from None
+        raise MissingExtraError("The address cannot be opened", where=address[:200], found=found, hint=hint) from None
     except (OSError, ValueError) as error:
-        raise MissingFileError(f"The {kind} cannot be read", where=place, found=str(error)[:200]) from None
+        raise MissingFileError(f"The {kind} cannot be read", where=address, found=str(error)[:200]) from None
 
 
-def _system(place: str) -> tuple[Any, str]:
+def _system(address: str) -> tuple[Any, str]:
     import fsspec
 
-    system, path = fsspec.core.url_to_fs(place)
+    system, path = fsspec.core.url_to_fs(address)
     return system, str(path)
 
 
-def size_and_stamp(place: str, *, kind: str = "file") -> tuple[int, str]:
+def size_and_stamp(address: str, *, kind: str = "file") -> tuple[int, str]:
     """Return the bytes of a file, and a text that changes when it does (see `opened` for the errors)."""
-    with _translated_errors(place, kind):
-        if not is_address(place):
-            found = Path(place).stat()
+    with _translated_errors(address, kind):
+        if not is_address(address):
+            found = Path(address).stat()
             return found.st_size, f"{found.st_size} {found.st_mtime_ns}"
-        system, path = _system(place)
+        system, path = _system(address)
         return _of_info(system.info(path))
 
 
@@ -88,7 +88,7 @@ def _of_info(info: Any) -> tuple[int, str]:
     return size, f"{size} {next((info[name] for name in _STAMPS if info.get(name)), '')}"
 
 
-def files_below(place: str, suffixes: Collection[str]) -> Iterator[tuple[str, str, str]]:
+def files_below(address: str, suffixes: Collection[str]) -> Iterator[tuple[str, str, str]]:
     """Yield place, name below `place`, and stamp of every file of some suffixes, sorted by name.
 
     A link is followed to a file of the same folder tree alone. One that leads elsewhere, to nothing or in a circle is
@@ -100,27 +100,27 @@ def files_below(place: str, suffixes: Collection[str]) -> Iterator[tuple[str, st
     MissingFileError
         There is no such folder.
     """
-    if not is_address(place):
-        if not Path(place).is_dir():
-            raise MissingFileError("The folder does not exist", where=place, expected="a folder")
+    if not is_address(address):
+        if not Path(address).is_dir():
+            raise MissingFileError("The folder does not exist", where=address, expected="a folder")
         refused: list[str] = []
-        yield from _local_below(place, "", suffixes, os.path.realpath(place), refused)
+        yield from _local_below(address, "", suffixes, os.path.realpath(address), refused)
         if refused:
             warnings.warn(
-                f"{len(refused):,} links below {place} lead out of it, to nothing or in a circle: not followed: "
+                f"{len(refused):,} links below {address} lead out of it, to nothing or in a circle: not followed: "
                 f"{', '.join(refused[:_SHOWN])}{', …' if len(refused) > _SHOWN else ''}",
                 CurationWarning,
                 stacklevel=2,
             )
         return
-    with _translated_errors(place, "folder"):
-        system, root = _system(place)
+    with _translated_errors(address, "folder"):
+        system, root = _system(address)
         found = system.find(root, detail=True)
     prefix = root.rstrip("/") + "/"
     for path in sorted(found):
         name = path.removeprefix(prefix)
         if PurePosixPath(name).suffix.lower() in suffixes:
-            yield f"{place.rstrip('/')}/{name}", name, _of_info(found[path])[1]
+            yield f"{address.rstrip('/')}/{name}", name, _of_info(found[path])[1]
 
 
 def _local_below(
@@ -172,6 +172,6 @@ def below(root: str, name: str) -> str:
         raise PathEscapeError("Invalid path", where=root, found=f"{name[:100]!a}: {error}"[:200]) from None
 
 
-def last_name(place: str) -> str:
+def last_name(address: str) -> str:
     """Return the name of a file without its folder."""
-    return place.rstrip("/").rpartition("/")[2]
+    return address.rstrip("/").rpartition("/")[2]
