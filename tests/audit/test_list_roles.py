@@ -2,9 +2,9 @@
 
 import pytest
 
-from curation.audit.folder_target import read_view, role_option
 from curation.audit.roles import task_roles, tasks_by_name
 from curation.audit.target import PRINCIPLE
+from curation.audit.targets import read_view, role_option
 from curation.errors import UsageError
 from curation.manifest.header import LabelView
 

@@ -9,7 +9,6 @@ import pytest
 from curation.audit.report import Report
 from curation.audit.rules import RULES, chosen_rules
 from curation.audit.run import run_audit
-from curation.audit.target import PartPlayed
 from curation.errors import UsageError
 from curation.pages import clean
 from tests.audit.benchmark_world import World
@@ -86,9 +85,8 @@ def test_hostile_names_are_text_on_the_page(broken: Report) -> None:
     target = replace(
         broken.target,
         name=name,
-        parts=(PartPlayed(name, name, name, name),),
         files=tuple(replace(one, name=name, whole=name) for one in broken.target.files),
-        lists=tuple(replace(one, name=name) for one in broken.target.lists),
+        used=tuple(replace(one, name=name, whole=name, played=name, why=name) for one in broken.target.used),
         tasks=tuple(replace(one, name=name) for one in broken.target.tasks),
     )
     text = run_audit(target).html()

@@ -20,9 +20,9 @@ from typing import Any
 
 import numpy as np
 
-from curation.audit.folder_target import folder_target
 from curation.audit.lists import ListSet, read_lists
 from curation.audit.run import run_audit
+from curation.audit.targets import folder_target
 from curation.storage import write_text
 from tests.benchmarks.measured import measured
 
@@ -46,7 +46,7 @@ def run(out: Path) -> list[dict[str, Any]]:
     large_seconds, _ = _timed(lambda: _overlaps(large))
     large_rules, _ = _timed(lambda: run_audit(folder_target(read_lists(large))))
     large_note = f"{large_total:,} lines in {LARGE} files; best of {REPEATS}"
-    note = f"{total:,} lines in {LISTS} files, {len(lists.vocabulary):,} ids; best of {REPEATS}"
+    note = f"{total:,} lines in {LISTS} files, {len(lists.images):,} ids; best of {REPEATS}"
     return [
         measured("reading", reading, "s", note),
         measured("reading, images and overlaps", seconds, "s", note),
