@@ -303,7 +303,7 @@ def images_of(lists: Sequence[PublishedList], namespace: str = "") -> Images:
     encoded = cells.dictionary_encode().combine_chunks()
     rows = np.split(encoded.indices.to_numpy(), np.cumsum([len(one) for one in lists], dtype=np.int64))[:-1]
     named = _namings(encoded.dictionary, namespace)
-    members = [_named(one, own, named, namespace) for one, own in zip(lists, rows, strict=True)]
+    members: Sequence[Int32s] = [_named(one, own, named, namespace) for one, own in zip(lists, rows, strict=True)]
     texts, used = named.texts, distinct(np.concatenate([np.empty(0, np.int32), *members]))
     is_id = compute.match_substring_regex(texts.take(used), _ID).to_numpy(zero_copy_only=False)
     ids, paths = used[is_id], used[~is_id]
@@ -367,7 +367,7 @@ def _namings(paths: pa.StringArray, namespace: str) -> _Namings:
 
 def _named(one: PublishedList, rows: Int32s, found: _Namings, namespace: str) -> Int32s:
     """Return the image of each entry: its id where nearly all have the form of one, its whole path else."""
-    paths = found.images[0][rows]
+    paths: Int32s = found.images[0][rows]
     if one.by_columns:
         return paths
     # Integers of JSON are written without leading zeros: six of their digits are not VOC's.
@@ -380,7 +380,8 @@ def _named(one: PublishedList, rows: Int32s, found: _Namings, namespace: str) ->
     # Numbers that stand for many paths each are counters and no ids.
     if len(known) < SHARE * len(one) or (one.has_folders and len(distinct(known)) < SHARE**2 * len(distinct(paths))):
         return paths
-    return np.where(ids >= 0, ids, paths)
+    images: Int32s = np.where(ids >= 0, ids, paths)
+    return images
 
 
 def _twins(texts: pa.LargeStringArray, rows: Int32s, other: pa.LargeStringArray, places: Int32s) -> Int32s:

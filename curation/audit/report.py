@@ -100,10 +100,6 @@ class Sums:
     notes: int
     undecidable: Mapping[str, int]
 
-    def data(self) -> dict[str, Any]:
-        """Return it as plain data."""
-        return asdict(self)
-
 
 def statements(results: Iterable[RuleResult], folder: str = "") -> tuple[Statement, ...]:
     """Return what rules found, gravest first, in the order of the rules.
@@ -381,7 +377,7 @@ class Report:
             **({"digest": self.digest} if self.digest else {}),
             "verdict": self.verdict_text,
             "failed": self.failed,
-            "sums": self.sums.data(),
+            "sums": asdict(self.sums),
             "statements": [asdict(one) for one in self.statements],
             "lists": self.lists(),
             "unread": [dict(zip(("path", "first_line", "reason"), row, strict=True)) for row in self.unread],
