@@ -15,7 +15,7 @@ from typing import Any
 
 from PIL import Image
 
-from curation.leaks.recall_probe import ALTERATIONS, wilson
+from curation.leaks.run import ALTERATIONS, wilson
 from tests.benchmarks.measured import measured
 from tests.benchmarks.own_process import spent_by
 from tests.leaks.leak_world import jpeg, picture, write_benchmark, write_tar
