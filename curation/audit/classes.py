@@ -209,7 +209,9 @@ def _of_file(path: Path) -> tuple[TaskClasses, ...]:
             found=", ".join(task.name for task in named)[:200] or "none",
         )
     if all(task.cur is not None for task in named):
-        return tuple(_as_stated(task) for task in named)
+        return tuple(
+            TaskClasses(task.name, own := task.cur or (), (*task.prev, *own), task.rest or ()) for task in named
+        )
     entries = tuple(TaskEntry(name=task.name, introduced=_introduced(task, path)) for task in named)
     return tasks_of(entries, content.unknown)
 
@@ -221,7 +223,3 @@ def _introduced(task: _Task, path: Path) -> tuple[str, ...]:
             "A task must state once which classes it introduces", where=f"{path}: {task.name[:80]}", expected=_EXAMPLE
         )
     return stated[0]
-
-
-def _as_stated(task: _Task) -> TaskClasses:
-    return TaskClasses(task.name, task.cur or (), (*task.prev, *(task.cur or ())), task.rest or ())

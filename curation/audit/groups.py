@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from curation.audit.id_vocabulary import TEXT
 from curation.audit.identity import IMAGE_SUFFIX, Images
 from curation.errors import UsageError
 from curation.sources.entries import NO_LABEL
@@ -275,8 +274,8 @@ class Groups:
         from pyarrow import compute
 
         if (place, pattern) not in self._found:
-            vocabulary, unique = self.images.vocabulary, self.images.uniques[place]
-            ids = int(np.searchsorted(unique, np.searchsorted(vocabulary.forms, TEXT)))
+            unique = self.images.uniques[place]
+            ids = int(np.searchsorted(unique, self.images.n_ids))
             rows = unique[ids:]
             codes, names = np.full(len(unique), -1, np.int32), _texts(())
             # A look at some tells patterns that do not fit; those of the user are told to the last line.
@@ -300,7 +299,7 @@ class Groups:
         return self._found[place, pattern]
 
     def _paths(self, rows: Int32s) -> pa.LargeStringArray:
-        return self.images.vocabulary.texts.take(self.images.vocabulary.numbers[rows])
+        return self.images.texts.take(rows)
 
     def _doubt(self, pattern: _Pattern, sides: _Sides, found: GroupResult, pair: tuple[int, int]) -> str:
         """Return why groups by a pattern decide nothing; empty where they do."""

@@ -8,7 +8,7 @@ where there are none, what is `Images.alike` carries a warning if *likely*, a no
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
@@ -16,21 +16,12 @@ from os.path import commonprefix
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from curation.audit.id_vocabulary import (
-    BLOCK,
-    NAMESPACES,
-    TEXT,
-    VOC2007,
-    Named,
-    Vocabulary,
-    column_of,
-    keys_by_form,
-    named,
-    numbered_together,
-)
+from curation.ids import NATIVE_FORMS
 from curation.sources.entries import PublishedList
-from curation.sources.source import Int32s, Int64s
+from curation.sources.source import Bools, Int32s, Int64s
+from curation.sources.stems import cells_of, stems, text_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -48,6 +39,36 @@ MOST_HINTED = 500_000
 """Images of a folder in which hints are looked for: they are notes at most, and cost a look at every path."""
 _VOC_FOLDER = re.compile(rb"(?i)voc|jpegimages")
 _CLIMBS = re.compile(rb"(?m)(?:^|/)\.\.(?:/|$)")
+_PREFIX = "^[a-z][a-z0-9_]{0,31}:"
+_ID = f"^(?:{'|'.join(f'{space}:{form}' for space, form in NATIVE_FORMS.items())})$"
+_DIGITS = {"coco": 12, "voc2007": 6, "voc2012": 10}
+_BARE = {"coco": "[0-9]{1,12}", "voc2007": "[0-9]{1,6}", "voc2012": "[0-9]{10}"}
+"""Numbers that stand for an id of each dataset, where somebody says that they are of it."""
+_VOC2007_LAST = "voc2007:009963"
+"""Its last image: a longer list of six-digit numbers is of another dataset."""
+
+
+def ids_of(stems: pa.StringArray, patterns: Iterable[tuple[str, str]]) -> pa.StringArray:
+    """Return the id of each stem, ``coco:000000000139``, that one of some patterns fits, null of all others.
+
+    Parameters
+    ----------
+    patterns : iterable of (str, str)
+        Datasets, and how their ids are written; the first one that fits counts.
+    """
+    import pyarrow as pa
+    from pyarrow import compute
+
+    found = none = pa.nulls(len(stems), pa.string())
+    for space, pattern in patterns:
+        fits = compute.match_substring_regex(stems, f"^(?:{pattern})$")
+        digits = compute.replace_substring_regex(stems.filter(fits), f"^{space}:|_", "")
+        ids = compute.replace_substring_regex(
+            compute.utf8_lpad(digits, _DIGITS[space], "0"), "^(.{4})(.{6})$", r"\1_\2"
+        )
+        named = compute.binary_join_element_wise(space, ids, ":")
+        found = compute.coalesce(found, compute.replace_with_mask(none, fits, named))
+    return found
 
 
 class Alike(NamedTuple):
@@ -103,8 +124,13 @@ class Images:
 
     Attributes
     ----------
-    vocabulary : Vocabulary
-        The images: ids of COCO and VOC by their number, all others by their path below `root`.
+    texts : pyarrow.LargeStringArray, length u
+        The images by code point: first ids of COCO and VOC, ``coco:000000000139``, then all others, by their path below
+        `root`.
+    n_ids : int
+        How many of them are such ids.
+    namespace : str
+        Of images without a known form or a written namespace, ``""`` where nobody said.
     members : tuple of ndarray of int32
         Of each list, the position of each entry's image.
     lists : tuple of PublishedList
@@ -115,12 +141,57 @@ class Images:
         Entries with a part ``..``, which stays as it is written.
     """
 
-    vocabulary: Vocabulary
+    texts: pa.LargeStringArray
+    n_ids: int
+    namespace: str
     members: tuple[Int32s, ...]
     lists: tuple[PublishedList, ...]
     root: str = ""
     climbing: int = 0
     _codes: dict[_Sign, Int32s] = field(default_factory=dict, repr=False, compare=False)
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    @cached_property
+    def natives(self) -> pa.LargeStringArray:
+        """The images without namespace: a path, or what a source calls its images."""
+        from pyarrow import compute
+
+        return compute.replace_substring_regex(self.texts, _PREFIX, "")
+
+    def ids(self, rows: Int32s | Int64s | Sequence[int] | None = None) -> list[str]:
+        """Return images ``namespace:native`` at some positions, or all; bare where the namespace is not known."""
+        texts = (self.texts if rows is None else self.texts.take(np.asarray(rows, np.int64))).to_pylist()
+        own = f"{self.namespace}:" if self.namespace else ""
+        return [text if re.match(_PREFIX, text) else own + text for text in texts]
+
+    @cached_property
+    def namespaces(self) -> tuple[list[str], Int32s]:
+        """The namespaces, ``""`` for none, and that of each image as a position among them, shape (u,)."""
+        import pyarrow as pa
+        from pyarrow import compute
+
+        written = compute.replace_substring_regex(self.texts, f"(?s)^(?:({_PREFIX[1:-1]}):)?.*$", r"\1")
+        spaces = compute.if_else(compute.equal(written, ""), self.namespace, written)
+        names = list(dict.fromkeys([*NATIVE_FORMS, self.namespace, *sorted(spaces.unique().to_pylist())]))
+        return names, compute.index_in(spaces, pa.array(names, pa.large_string())).to_numpy()
+
+    def datasets(self, rows: Int32s) -> dict[str, int]:
+        """Return how many of some images each namespace has."""
+        names, codes = self.namespaces
+        counts = np.bincount(codes[rows], minlength=len(names)).tolist()
+        return {name: count for name, count in zip(names, counts, strict=True) if count}
+
+    def may_be_of(self, namespace: str) -> Bools:
+        """Return which images a source of some namespace may hold, shape (u,): its own, and those of no namespace.
+
+        Digits in COCO's or VOC's form may be another dataset's too, where the source is of neither.
+        """
+        names, codes = self.namespaces
+        spaces = {"", namespace} | (set() if namespace in NATIVE_FORMS else set(NATIVE_FORMS))
+        fits: Bools = np.isin(codes, [place for place, name in enumerate(names) if name in spaces])
+        return fits
 
     @cached_property
     def uniques(self) -> tuple[Int32s, ...]:
@@ -136,7 +207,7 @@ class Images:
         """Return the images of two lists, ascending, and the first row of each in either list."""
         hits = []
         for own, other in ((a, b), (b, a)):
-            mask = np.zeros(len(self.vocabulary), np.bool_)
+            mask = np.zeros(len(self), np.bool_)
             mask[self.uniques[other]] = True
             hits.append(mask[self.uniques[own]])
         return self.uniques[a][hits[0]], (self.first_rows[a][hits[0]], self.first_rows[b][hits[1]])
@@ -145,7 +216,7 @@ class Images:
     def overlaps(self) -> Int64s:
         """Distinct images that two lists share (exact), shape (lists, lists); on the diagonal, how many each has."""
         # One bit an image: two lists of 100,000 images are compared in microseconds.
-        words = -(-len(self.vocabulary) // 64)
+        words = -(-len(self) // 64)
         bits = np.zeros((len(self.uniques), words), np.uint64)
         for row, own in enumerate(self.uniques):
             mask = np.zeros(words * 64, np.bool_)
@@ -164,7 +235,7 @@ class Images:
         """
         own = self.uniques[a], self.uniques[b]
         # Two lists of ids share what they share.
-        if not all(map(len, own)) or all((self.vocabulary.forms[images] < TEXT).all() for images in own):
+        if not all(map(len, own)) or all((images < self.n_ids).all() for images in own):
             return None
         for sign in self._signs(own):
             codes = [self._coded(sign)[images] for images in own]
@@ -184,27 +255,19 @@ class Images:
         """Yield the signs to look for between two lists, the strongest first."""
         from pyarrow import compute
 
-        in_folders = [compute.any(compute.match_substring(self._natives.take(one), "/")).as_py() for one in own]
+        in_folders = [compute.any(compute.match_substring(self.natives.take(one), "/")).as_py() for one in own]
         if in_folders[0] != in_folders[1]:
             yield _LIKELY
-        if len(self.vocabulary) <= MOST_HINTED:
+        if len(self) <= MOST_HINTED:
             yield from _TAILS if all(in_folders) else ()
             yield from _OTHER_HINTS
-
-    @cached_property
-    def _natives(self) -> pa.LargeStringArray:
-        import pyarrow as pa
-
-        if len(self.vocabulary.texts) == len(self.vocabulary):
-            return self.vocabulary.texts
-        return pa.array(self.vocabulary.natives, pa.large_string())
 
     def _coded(self, sign: _Sign) -> Int32s:
         """Return an integer for each image, the same where a sign holds them for one."""
         from pyarrow import compute
 
         if sign not in self._codes:
-            texts = compute.replace_substring_regex(self._natives, sign.pattern, sign.kept)
+            texts = compute.replace_substring_regex(self.natives, sign.pattern, sign.kept)
             self._codes[sign] = texts.dictionary_encode().indices.to_numpy()
         return self._codes[sign]
 
@@ -233,15 +296,32 @@ def images_of(lists: Sequence[PublishedList], namespace: str = "") -> Images:
         Of ids whose form tells no dataset; ``coco`` makes bare numbers of any width COCO's. A namespace other than
         COCO's and VOC's holds for all entries that have none written.
     """
-    vocabulary, members = numbered_together([_named(one, namespace) for one in lists], namespace)
-    members = _across_suffixes(vocabulary, _across_forms(vocabulary, members))
-    used = np.bincount(np.concatenate([np.empty(0, np.int32), *members]), minlength=len(vocabulary)) > 0
-    rank = (np.cumsum(used) - 1).astype(np.int32)
-    is_text = vocabulary.forms == TEXT
-    root, texts = _below_root(vocabulary.texts.filter(used[is_text]))
-    keys = np.concatenate([vocabulary.keys[used & ~is_text], np.arange(len(texts)) + TEXT * BLOCK])
+    import pyarrow as pa
+    from pyarrow import compute
+
+    cells = pa.chunked_array([cells_of(one.images) for one in lists], pa.string())
+    encoded = cells.dictionary_encode().combine_chunks()
+    rows = np.split(encoded.indices.to_numpy(), np.cumsum([len(one) for one in lists], dtype=np.int64))[:-1]
+    named = _namings(encoded.dictionary, namespace)
+    members: Sequence[Int32s] = [_named(one, own, named, namespace) for one, own in zip(lists, rows, strict=True)]
+    texts, used = named.texts, distinct(np.concatenate([np.empty(0, np.int32), *members]))
+    is_id = compute.match_substring_regex(texts.take(used), _ID).to_numpy(zero_copy_only=False)
+    ids, paths = used[is_id], used[~is_id]
+    if namespace in ("", *NATIVE_FORMS):
+        # The number of an id, in a list of few such, is the image that it is in other lists.
+        image = _twins(texts, paths, compute.replace_substring_regex(texts.take(ids), _PREFIX, ""), ids)
+        members = [image[one] for one in members]
+    members = _across_suffixes(texts, paths, members)
+    used = distinct(np.concatenate([np.empty(0, np.int32), *members]))
+    kept = [one[np.isin(one, used)] for one in (ids, paths)]
+    ids, paths = (one[compute.sort_indices(texts.take(one))] for one in kept)
+    rank = np.empty(len(texts), np.int32)
+    rank[np.concatenate([ids, paths])] = np.arange(len(used))
+    root, below = _below_root(texts.take(paths))
     return Images(
-        Vocabulary(keys, texts, namespace),
+        pa.concat_arrays([texts.take(ids), below]),
+        len(ids),
+        namespace,
         tuple(rank[one] for one in members),
         tuple(lists),
         root,
@@ -249,61 +329,84 @@ def images_of(lists: Sequence[PublishedList], namespace: str = "") -> Images:
     )
 
 
-def _named(one: PublishedList, namespace: str) -> Named:
-    """Return the images of a list: ids where nearly all lines have the form of one, whole paths else."""
-    keys = np.full(len(one), -1, np.int64)
-    if not one.by_columns:
-        # Integers of JSON are written without leading zeros: six of their digits are not VOC's.
-        by_form = namespace in ("", *NAMESPACES) and not one.integers
-        keys = keys_by_form(one.stems, by_form=by_form, namespace=namespace)
-        six = keys // BLOCK == VOC2007
-        if one.has_folders and six.any() and not _VOC_FOLDER.search(one.images):
-            # Frames and patches are numbered with six digits too.
-            keys[six] = -1
-        known = keys >= 0
-        if known.sum() < SHARE * len(one) or (one.has_folders and _merges(keys[known], one.images)):
-            keys[:] = -1
-    return named(keys, one.images, namespace)
+class _Namings(NamedTuple):
+    """What each distinct path may be: rows of `images` are positions in `texts`, -1 where a path is none.
+
+    It is the path itself; an id that says its dataset or that somebody says is one; such or an id by its form, but for
+    VOC2007's; such or any id by its form. Where a list has a path `unlike_voc`, its six digits are not VOC2007's.
+    """
+
+    texts: pa.LargeStringArray
+    images: npt.NDArray[np.int32]
+    unlike_voc: Bools
 
 
-def _merges(keys: Int64s, paths: bytes) -> bool:
-    """Return whether numbers stand for so many paths each that they are counters and no ids."""
-    return len(np.unique(keys)) < SHARE**2 * len(column_of(paths).unique())
-
-
-def _across_forms(vocabulary: Vocabulary, members: Sequence[Int32s]) -> list[Int32s]:
-    """Return lists in which the text of an id, in a list of few such, is the image that it is in other lists."""
+def _namings(paths: pa.StringArray, namespace: str) -> _Namings:
+    import pyarrow as pa
     from pyarrow import compute
 
-    texts = np.flatnonzero(vocabulary.forms == TEXT)
-    digits = compute.match_substring_regex(vocabulary.texts, r"^(?:[a-z0-9]+:)?[0-9_]{6,12}$")
-    ids = np.flatnonzero(vocabulary.forms < TEXT)
-    if not len(ids) or not compute.any(digits).as_py():
-        return list(members)
-    image = np.arange(len(vocabulary), dtype=np.int32)
-    for written in (vocabulary.natives[ids], vocabulary.ids(ids)):
-        twin = compute.index_in(vocabulary.texts, column_of("".join(f"{one}\n" for one in written).encode()))
-        found = twin.is_valid().to_numpy(zero_copy_only=False)
-        image[texts[found]] = ids[twin.drop_null().to_numpy()]
-    return [image[one] for one in members]
+    stem = cells_of(stems(text_of(paths)))
+    written = [(space, f"{space}:(?:{form}|{_BARE[space]})") for space, form in NATIVE_FORMS.items()]
+    said = ids_of(stem, [*written, *((space, bare) for space, bare in _BARE.items() if space == namespace)])
+    formed = ids_of(stem, NATIVE_FORMS.items())
+    is_voc = compute.starts_with(formed, "voc2007:").fill_null(False)
+    # Six digits are VOC2007's unless some are too large for it, or other numbers have fewer digits.
+    too_large = compute.and_(is_voc, compute.greater(formed, _VOC2007_LAST).fill_null(False))
+    unlike_voc = compute.or_(too_large, compute.match_substring_regex(stem, "^[0-9]{1,5}$"))
+    bare = compute.replace_substring_regex(paths, f"^{namespace}:", "") if namespace else paths
+    columns = [
+        bare,
+        said,
+        compute.coalesce(compute.if_else(is_voc, None, formed), said),
+        compute.coalesce(formed, said),
+    ]
+    encoded = pa.concat_arrays([one.cast(pa.large_string()) for one in columns]).dictionary_encode()
+    images = encoded.indices.fill_null(-1).to_numpy().reshape(len(columns), -1)
+    return _Namings(encoded.dictionary, images, unlike_voc.to_numpy(zero_copy_only=False))
 
 
-def _across_suffixes(vocabulary: Vocabulary, members: Sequence[Int32s]) -> list[Int32s]:
+def _named(one: PublishedList, rows: Int32s, found: _Namings, namespace: str) -> Int32s:
+    """Return the image of each entry: its id where nearly all have the form of one, its whole path else."""
+    paths: Int32s = found.images[0][rows]
+    if one.by_columns:
+        return paths
+    # Integers of JSON are written without leading zeros: six of their digits are not VOC's.
+    by_form = namespace in ("", *NATIVE_FORMS) and not one.integers
+    # Frames and patches are numbered with six digits too.
+    in_folders = one.has_folders and not _VOC_FOLDER.search(one.images)
+    is_voc = not (in_folders or found.unlike_voc[rows].any())
+    ids = found.images[1 + by_form + (by_form and is_voc)][rows]
+    known = ids[ids >= 0]
+    # Numbers that stand for many paths each are counters and no ids.
+    if len(known) < SHARE * len(one) or (one.has_folders and len(distinct(known)) < SHARE**2 * len(distinct(paths))):
+        return paths
+    images: Int32s = np.where(ids >= 0, ids, paths)
+    return images
+
+
+def _twins(texts: pa.LargeStringArray, rows: Int32s, other: pa.LargeStringArray, places: Int32s) -> Int32s:
+    """Return for each text its own position, or of some rows, that of the other text which is the same."""
+    from pyarrow import compute
+
+    image = np.arange(len(texts), dtype=np.int32)
+    twin = compute.index_in(texts.take(rows), other).fill_null(-1).to_numpy()
+    image[rows[twin >= 0]] = places[twin[twin >= 0]]
+    return image
+
+
+def _across_suffixes(texts: pa.LargeStringArray, paths: Int32s, members: Sequence[Int32s]) -> Sequence[Int32s]:
     """Return lists whose lines carry no suffix with the images of other lists that differ from theirs in it alone."""
     from pyarrow import compute
 
-    ends = compute.match_substring_regex(vocabulary.texts, IMAGE_SUFFIX).to_numpy(zero_copy_only=False)
-    suffixed = np.zeros(len(vocabulary), np.bool_)
-    suffixed[vocabulary.forms == TEXT] = ends
-    without = [bool(len(one)) and not suffixed[one].any() for one in members]
+    ends = np.zeros(len(texts), np.bool_)
+    ends[paths] = compute.match_substring_regex(texts.take(paths), IMAGE_SUFFIX)
+    without = [bool(len(one)) and not ends[one].any() for one in members]
     if not ends.any() or not any(without):
-        return list(members)
+        return members
     # Of several suffixes, the first by code point stands for the image.
-    kept = compute.replace_substring_regex(vocabulary.texts.filter(ends), IMAGE_SUFFIX, "")
-    twin = compute.index_in(vocabulary.texts, kept).fill_null(-1).to_numpy()
-    own, others = np.flatnonzero(vocabulary.forms == TEXT), np.flatnonzero(suffixed)
-    image = np.arange(len(vocabulary), dtype=np.int32)
-    image[own[twin >= 0]] = others[twin[twin >= 0]]
+    others = np.flatnonzero(ends)
+    others = others[compute.sort_indices(texts.take(others))]
+    image = _twins(texts, paths, compute.replace_substring_regex(texts.take(others), IMAGE_SUFFIX, ""), others)
     return [image[one] if bare else one for one, bare in zip(members, without, strict=True)]
 
 

@@ -10,7 +10,6 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from curation.audit.id_vocabulary import Vocabulary
 from curation.audit.identity import Images, distinct, first_rows, images_of
 from curation.errors import AnnotationFormatError, DamagedFileError, MissingFileError, UsageError
 from curation.ids import ImageId
@@ -67,6 +66,12 @@ class AuditedList:
         ``sha256:<hex>`` of the bytes of the file or, in a manifest, of its lines; empty where that is not known.
     role : str
         ``""`` where the list plays none.
+    played : str
+        Its role and task in words.
+    family : str
+        What its name says beside the role: lists are compared within one family.
+    why : str
+        The words of the name that led to its role, or who said so.
     tasks : tuple of int
         Positions of the tasks in which it is used.
     view : LabelView or None
@@ -93,6 +98,9 @@ class AuditedList:
     file: str = ""
     sha256: str = ""
     role: ListRole = ""
+    played: str = ""
+    family: str = ""
+    why: str = ""
     tasks: tuple[int, ...] = ()
     view: LabelView | None = None
     view_declared: bool = False
@@ -164,11 +172,6 @@ class ListSet:
 
     def __len__(self) -> int:
         return len(self.lists)
-
-    @property
-    def vocabulary(self) -> Vocabulary:
-        """Every image once."""
-        return self.images.vocabulary
 
     @cached_property
     def place(self) -> dict[str, int]:

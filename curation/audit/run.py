@@ -12,15 +12,13 @@ from msgspec import Meta
 
 from curation.arguments import checked
 from curation.audit.classes import TaskClasses, read_tasks
-from curation.audit.folder_target import FolderOptions, folder_target, read_view
 from curation.audit.judgement import judged
 from curation.audit.lists import ListSet, read_lists
-from curation.audit.manifest_target import manifest_target
-from curation.audit.report import Report
+from curation.audit.report import Report, RuleResult
 from curation.audit.rule import NOTHING, Rule
 from curation.audit.rules import RULES, chosen_rules, rules_for
-from curation.audit.statement import RuleResult
 from curation.audit.target import DEFAULT_EXEMPLARS, PRINCIPLE, AuditTarget
+from curation.audit.targets import FolderOptions, folder_target, manifest_target, read_view
 from curation.errors import UsageError
 from curation.ids import ImageId
 from curation.manifest.header import LabelView

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from curation.audit.classes import ClassNames, TaskClasses
-from curation.audit.id_vocabulary import Vocabulary
-from curation.audit.identity import IMAGE_SUFFIX
+from curation.audit.identity import IMAGE_SUFFIX, Images
 from curation.audit.lists import AuditedList, ListSet
 from curation.manifest.header import ClassEntry, LabelView, SourceEntry
 from curation.short_repr import short_repr
@@ -81,28 +80,6 @@ class AuditedSource:
 
 
 @dataclass(frozen=True, slots=True)
-class PartPlayed:
-    """What a list, or some of its lines, is taken for.
-
-    Attributes
-    ----------
-    file : str
-        Name of the list.
-    played : str
-        Its role and task, ``""`` for none.
-    family : str
-        What its name says beside the role: lists are compared within one family.
-    why : str
-        The words of the name that led to it, or who said so.
-    """
-
-    file: str
-    played: str
-    family: str
-    why: str
-
-
-@dataclass(frozen=True, slots=True)
 class ComparedPair:
     """Two lists that are held together.
 
@@ -117,8 +94,6 @@ class ComparedPair:
         In which they are compared.
     unlabelled : bool
         Whether one of them is training without labels.
-    family : str
-        That both names share.
     """
 
     first: AuditedList
@@ -127,7 +102,12 @@ class ComparedPair:
     places: tuple[int, int] = (-1, -1)
     roles: tuple[str, str] = ("", "")
     unlabelled: bool = False
-    family: str = ""
+
+    @property
+    def family(self) -> str:
+        """That the names of a train and a test list share."""
+        is_one = self.first.family == self.second.family and len({*self.roles, "train", "test"}) == 2
+        return self.first.family if is_one else ""
 
     @property
     def names(self) -> tuple[str, str]:
@@ -156,8 +136,8 @@ class AuditTarget:
         Every id named by any list, once: namespaced in a manifest, as written in a folder.
     files : tuple of AuditedList
         Whole lists, for the rules that judge a list by itself; equal lists of a manifest occur once.
-    lists : tuple of AuditedList
-        Lists with a role, and slices of such.
+    used : tuple of AuditedList
+        Every list with the part that it plays, or slices of it with theirs.
     sources : tuple of AuditedSource
     positions : ndarray of int32, shape (sources, u)
         Position of each id among the images of each source, -1 where it has none.
@@ -167,8 +147,6 @@ class AuditTarget:
         The sources that a manifest's header names; they say what is exhaustive without the raw files.
     photos : mapping of str to Path
         Folder of photos of each source.
-    parts : tuple of PartPlayed
-        What each list is taken for, and by what.
     compared : tuple of ComparedPair or None
         Pairs by the families of their names; None where tasks and roles alone tell them.
     patterns : tuple of str
@@ -190,14 +168,13 @@ class AuditTarget:
     tasks: tuple[TaskClasses, ...]
     ids: Texts
     files: tuple[AuditedList, ...]
-    lists: tuple[AuditedList, ...]
+    used: tuple[AuditedList, ...]
     sources: tuple[AuditedSource, ...]
     positions: Int32s
     expects_tasks: bool = True
     entries: tuple[SourceEntry, ...] = ()
     exemplars: int = DEFAULT_EXEMPLARS
     photos: Mapping[str, Path] = field(default_factory=dict)
-    parts: tuple[PartPlayed, ...] = ()
     compared: tuple[ComparedPair, ...] | None = None
     patterns: tuple[str, ...] = ()
     column: str = ""
@@ -206,6 +183,11 @@ class AuditTarget:
     leaks: LeakFile | None = None
     cache: dict[tuple[str, str], Any] = field(default_factory=dict, init=False, compare=False, repr=False)
     """What one rule works out and the next one wants: raw labels by list, facts of COCO JSON."""
+
+    @cached_property
+    def lists(self) -> tuple[AuditedList, ...]:
+        """Lists with a role, and slices of such."""
+        return tuple(one for one in self.used if one.role)
 
     @cached_property
     def names(self) -> ClassNames:
@@ -225,7 +207,7 @@ class AuditTarget:
 
     @property
     def unknown_label(self) -> int:
-        """The label of unknown objects in `curation.audit.labels.Labels`: the number of classes."""
+        """The label of unknown objects in `curation.audit.judgement.Labels`: the number of classes."""
         return len(self.classes)
 
     def label_of(self, name: str) -> int:
@@ -399,17 +381,17 @@ def _in_classes(source: Source, classes: Sequence[ClassEntry]) -> Source:
     )
 
 
-def positions_of(vocabulary: Vocabulary, sources: Sequence[Source]) -> Int32s:
+def positions_of(images: Images, sources: Sequence[Source]) -> Int32s:
     """Return the position of each id among the images of each source, -1 where it has none.
 
     Returns
     -------
     ndarray of int32, shape (sources, ids)
     """
-    positions = np.full((len(sources), len(vocabulary)), -1, np.int32)
+    positions = np.full((len(sources), len(images)), -1, np.int32)
     for number, source in enumerate(sources):
-        rows = np.flatnonzero(vocabulary.may_be_of(source.namespace))
-        positions[number, rows] = positions_in(source, vocabulary.natives[rows].tolist())
+        rows = np.flatnonzero(images.may_be_of(source.namespace))
+        positions[number, rows] = positions_in(source, images.natives.take(rows).to_pylist())
     return positions
 
 

@@ -13,8 +13,18 @@ from curation.arguments import checked
 from curation.errors import MissingFileError, SourceError, UsageError
 from curation.identify.fingerprint import Fingerprint
 from curation.identify.index import ListIndex, packaged_index, read_index
-from curation.identify.matching import HINT, LEAST_IMAGES, LEVELS, Match, Relation, Union, matches, relations, union
-from curation.identify.references import References
+from curation.identify.matching import (
+    HINT,
+    LEAST_IMAGES,
+    LEVELS,
+    Match,
+    References,
+    Relation,
+    Union,
+    matches,
+    relations,
+    union,
+)
 from curation.short_repr import html_table
 from curation.sources.entries import ListDigests, OddLine, PublishedFile, PublishedList
 from curation.sources.published_list import list_files, read_published

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from curation.audit.lists import ListSet, read_lists
-from curation.audit.manifest_target import manifest_target
 from curation.audit.report import Report
 from curation.audit.rule import Finding
 from curation.audit.target import AuditTarget
+from curation.audit.targets import manifest_target
 from curation.canonical import sha256_of_lines
 from curation.manifest.header import (
     ClassEntry,

@@ -4,13 +4,13 @@ from functools import cache
 from pathlib import Path
 
 from curation.audit.classes import read_tasks
-from curation.audit.folder_target import FolderOptions, folder_target
 from curation.audit.lists import read_lists
 from curation.audit.report import Report
 from curation.audit.rule import Finding
 from curation.audit.rules import chosen_rules
 from curation.audit.run import run_audit
 from curation.audit.target import PRINCIPLE
+from curation.audit.targets import FolderOptions, folder_target
 from curation.sources.opening import open_source
 from curation.sources.source import Source
 from tests.audit.benchmark_world import count

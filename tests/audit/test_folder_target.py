@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from curation.audit.classes import tasks_of
-from curation.audit.folder_target import FolderOptions, folder_target
 from curation.audit.lists import read_lists
 from curation.audit.run import run_audit
 from curation.audit.target import PRINCIPLE, AuditTarget
+from curation.audit.targets import FolderOptions, folder_target
 from curation.errors import UsageError
 from curation.manifest.header import TaskEntry
 from curation.sources.source import Source
@@ -83,7 +83,7 @@ def test_roles_said_by_the_user_replace_guesses(tmp_path: Path) -> None:
         ("mine", "train", (0,)),
         ("second", "val", (1,)),
     ]
-    assert [(one.played, one.why) for one in target.parts if one.file == "t1_train"] == [("", "said with --role")]
+    assert [(one.played, one.why) for one in target.used if one.name == "t1_train"] == [("", "said with --role")]
 
 
 @pytest.mark.parametrize("said", [{"other": "train:1"}, {"t1_train[1-9]": "train:1"}])

@@ -1,13 +1,18 @@
 """What is one image: whole paths, shared roots, suffixes, ids by their form; and how surely two lists share images."""
 
 import random
+import re
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curation.audit.identity import Images, images_of
+from curation.audit.identity import Images, ids_of, images_of
+from curation.ids import NATIVE_FORMS
+from curation.manifest.importing import namespaced_by_form
 from curation.sources.entries import PublishedList
 from curation.sources.published_list import read_published
 
@@ -67,21 +72,21 @@ def test_what_seems_shared_is_shown_with_both_images(tmp_path: Path) -> None:
     found = images(tmp_path, ["k/p.jpg", "k/q.jpg"], ["k/r.png", "k/q.png"])
     hint = found.alike(0, 1)
     assert hint is not None
-    assert [found.vocabulary.ids(pair) for pair in hint.examples] == [["q.jpg", "q.png"]]
+    assert [found.ids(pair) for pair in hint.examples] == [["q.jpg", "q.png"]]
     assert hint.why == "apart from the suffix"
 
 
 def test_only_folders_that_all_lists_share_are_stripped(tmp_path: Path) -> None:
     found = images(tmp_path, ["/data/x/full/0/imgs_1.jpg", "/data/x/full/1/imgs_1.jpg"], ["/data/x/test/0/imgs_1.jpg"])
     assert found.root == "/data/x"
-    assert found.vocabulary.ids(found.members[0]) == ["full/0/imgs_1.jpg", "full/1/imgs_1.jpg"]
+    assert found.ids(found.members[0]) == ["full/0/imgs_1.jpg", "full/1/imgs_1.jpg"]
     assert found.overlaps.tolist() == [[2, 0], [0, 1]]
     assert images(tmp_path, ["ab/1.jpg"], ["ac/1.jpg"]).root == ""
 
 
 def test_parts_that_climb_stay_and_are_counted(tmp_path: Path) -> None:
     found = images(tmp_path, ["../x/a.jpg", "y/../x/a.jpg", "x/a..b.jpg"])
-    assert (found.climbing, len(found.vocabulary)) == (2, 3)
+    assert (found.climbing, len(found)) == (2, 3)
 
 
 @pytest.mark.parametrize(
@@ -97,7 +102,7 @@ def test_parts_that_climb_stay_and_are_counted(tmp_path: Path) -> None:
     ],
 )
 def test_an_id_is_told_by_its_form_where_lines_agree(lines: list[str], count: int, tmp_path: Path) -> None:
-    assert len(images(tmp_path, lines).vocabulary) == count
+    assert len(images(tmp_path, lines)) == count
 
 
 def test_an_id_among_other_names_is_the_image_that_it_is_in_a_list_of_ids(tmp_path: Path) -> None:
@@ -115,7 +120,7 @@ def test_numbers_of_uneven_width_are_coco_s_where_somebody_says_so(tmp_path: Pat
 def test_frames_of_several_columns_are_one_image_each(tmp_path: Path) -> None:
     lines = [f"2011_09_26/drive_{d:04}_sync {n} {side}" for d in range(3) for n in range(40) for side in "lr"]
     found = images(tmp_path, lines)
-    assert len(found.vocabulary) == len(lines)
+    assert len(found) == len(lines)
 
 
 PATHS = st.sampled_from([f"{a}/{b}{c}" for a in ("p", "q/r") for b in ("1", "01", "n") for c in (".jpg", ".png")])
@@ -131,3 +136,84 @@ def test_overlaps_are_those_of_sets_of_paths_whatever_the_order_and_the_root(
     assert found.overlaps.tolist() == expected
     shuffled = [chance.sample(one, len(one)) for one in lists]
     assert images(folder, *([f"/above/all/{path}" for path in one] for one in shuffled)).overlaps.tolist() == expected
+
+
+def ids(*lines: str) -> list[str | None]:
+    """The id of each line by its form, None where it has none."""
+    return ids_of(pa.array(lines), NATIVE_FORMS.items()).to_pylist()
+
+
+def of_lines(*lists: list[str], namespace: str = "") -> Images:
+    texts = ["".join(f"{line}\n" for line in one).encode() for one in lists]
+    lines = [np.arange(1, len(one) + 1, dtype=np.int32) for one in lists]
+    return images_of([PublishedList("", *one) for one in zip(texts, lines, strict=True)], namespace)
+
+
+def test_six_digits_are_voc_s_where_none_is_beyond_its_last_image_or_shorter() -> None:
+    assert of_lines(["000012", "009963"]).ids() == ["voc2007:000012", "voc2007:009963"]
+    assert of_lines(["009963", "009964"]).ids() == ["009963", "009964"]
+    assert of_lines(["000012", *(f"{n:06}" for n in range(50, 99)), "0042"]).ids()[:2] == ["000012", "000050"]
+
+
+@given(st.from_regex(r"\A([0-9]{12}|00[0-8][0-9]{3}|[0-9]{4}_[0-9]{6}|[0-9]{7,11}|[a-z_]{1,8})\Z"))
+def test_forms_are_those_that_published_lists_are_imported_by(text: str) -> None:
+    assert ids(text) == [namespaced_by_form(text, tuple(NATIVE_FORMS))]
+
+
+@pytest.mark.parametrize(
+    ("namespace", "text", "written"),
+    [
+        ("coco", "139", "coco:000000000139"),
+        ("coco", "coco:139", "coco:000000000139"),
+        ("voc2007", "12", "voc2007:000012"),
+        ("voc2012", "2008000008", "voc2012:2008_000008"),
+        ("openimages", "00166893b16a03ab", "openimages:00166893b16a03ab"),
+        ("openimages", "coco:000000000139", "coco:000000000139"),
+        ("coco", "mine:a", "mine:a"),
+        ("mine", "mine:img_7", "mine:img_7"),
+        ("", "mine:img_7", "mine:img_7"),
+    ],
+)
+def test_bare_ids_take_the_namespace_that_the_user_names(namespace: str, text: str, written: str) -> None:
+    found = of_lines([text], namespace=namespace)
+    assert found.ids() == [written]
+    assert found.natives.to_pylist() == [written.partition(":")[2]]
+
+
+def test_the_own_namespace_is_taken_off_where_it_is_written() -> None:
+    for text in ("7", "img_7", "x" * 14):
+        found = of_lines([text], [f"mine:{text}"], namespace="mine")
+        assert [one.tolist() for one in found.members] == [[0], [0]]
+        assert found.natives.to_pylist() == [text]
+
+
+def test_numbering_keeps_every_line_and_orders_ids_before_paths() -> None:
+    lists = [["b.jpg", "a.jpg", "b.jpg"], ["coco:000000000002", "000000000001"], ["a.jpg", "c.jpg"]]
+    found = of_lines(*lists)
+    assert [found.ids(one) for one in found.members] == [lists[0], ["coco:000000000002", "coco:000000000001"], lists[2]]
+    assert found.ids() == ["coco:000000000001", "coco:000000000002", "a.jpg", "b.jpg", "c.jpg"]
+
+
+def test_namespaces_say_which_source_may_hold_an_image() -> None:
+    found = of_lines(["000000000139"], ["a.jpg", "openimages:x.jpg"])
+    assert found.datasets(np.arange(3, dtype=np.int32)) == {"coco": 1, "": 1, "openimages": 1}
+    assert found.may_be_of("coco").tolist() == [True, True, False]
+    assert found.may_be_of("openimages").tolist() == [True, True, True]
+    assert of_lines(["a.jpg"], namespace="mine").may_be_of("mine").tolist() == [True]
+
+
+FORMS = st.one_of(
+    st.integers(0, 10**12 - 1).map(lambda n: f"{n:012}"),
+    st.integers(0, 9_999).map(lambda n: f"{n:06}"),
+    st.tuples(st.integers(0, 9999), st.integers(0, 999_999)).map(lambda p: f"{p[0]:04}_{p[1]:06}"),
+    st.integers(0, 99).map(lambda n: f"coco:{n:012}"),
+    st.text("0123456789", min_size=1, max_size=15),
+    st.text("abé_-:", min_size=1, max_size=6),
+)
+
+
+@given(st.lists(FORMS, min_size=1, max_size=30))
+def test_every_line_has_the_id_that_a_regular_expression_says(lines: list[str]) -> None:
+    forms = {"coco": "[0-9]{12}", "voc2007": "[0-9]{6}", "voc2012": "[0-9]{4}_[0-9]{6}"}
+    fitting = [[space for space, form in forms.items() if re.fullmatch(form, one)] for one in lines]
+    assert ids(*lines) == [f"{own[0]}:{one}" if own else None for own, one in zip(fitting, lines, strict=True)]

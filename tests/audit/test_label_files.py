@@ -143,7 +143,7 @@ def test_a_flagged_box_may_be_missing_from_a_file_whose_view_nobody_declared() -
     world.labels["t1-train"] = make_source(T1, dataset="labels")
     declared = world.target()
     assert run_audit(declared).verdict("AS1") == "fail"
-    silent = replace(declared, lists=tuple(replace(one, view_declared=False) for one in declared.lists))
+    silent = replace(declared, used=tuple(replace(one, view_declared=False) for one in declared.lists))
     [finding] = findings(run_audit(silent), "AS1", "t1-train: raw boxes")
     assert finding.verdict == "pass"
 

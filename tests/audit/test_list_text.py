@@ -25,7 +25,7 @@ def parsed(data: bytes) -> PublishedList:
 def ids(data: bytes | str) -> list[str]:
     one = parsed(data if isinstance(data, bytes) else data.encode())
     images = images_of([one])
-    return images.vocabulary.ids(images.members[0])
+    return images.ids(images.members[0])
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from tests.real_files import real_files
 
 
 def as_texts(found: ListSet) -> dict[str, list[str]]:
-    return {one.name: found.vocabulary.ids(one.members) for one in found.lists}
+    return {one.name: found.images.ids(one.members) for one in found.lists}
 
 
 def test_text_arrays_objects_of_arrays_and_coco_json_are_lists(tmp_path: Path) -> None:

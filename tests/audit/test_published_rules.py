@@ -229,7 +229,7 @@ def test_ten_million_lines_take_bounded_memory(tmp_path: Path) -> None:
     finally:
         tracemalloc.stop()
     assert len(lists.lists[0]) == 10_000_000
-    assert len(lists.vocabulary) == 1_000_000
+    assert len(lists.images) == 1_000_000
     # The file, and some columns of eight bytes a line.
     assert peak < 8 * len(million) * 10
 
@@ -378,7 +378,7 @@ def check_nuowodb_opendet_and_prob(shared: Path) -> None:
     overlap = lists.images.overlaps
     assert overlap.diagonal().tolist() == [53_850, 34_957, 25_682, 14_884]
     assert (overlap[0, 1], overlap[0, 2], overlap[1, 2]) == (30_007, 22_218, 15_547)
-    assert (overlap[3, :3].tolist(), len(lists.vocabulary) - 14_884) == ([0, 0, 0], 60_665)
+    assert (overlap[3, :3].tolist(), len(lists.images) - 14_884) == ([0, 0, 0], 60_665)
 
     folder = shared / "data"
     broken = folder / "owod/published/opendet/voc_coco_15000_test.txt"

@@ -1,18 +1,47 @@
-"""The report: data without loss, CSV that reads back, a page that is whole, escaped and free of other files."""
+"""`audit` and its report: tables for a notebook, data without loss, a page that is whole and free of other files."""
+
+from __future__ import annotations
 
 import json
 from dataclasses import replace
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
 
 from curation.audit.report import Report
 from curation.audit.rules import RULES, chosen_rules
-from curation.audit.run import run_audit
-from curation.audit.target import PartPlayed
+from curation.audit.run import audit, run_audit
 from curation.errors import UsageError
 from curation.pages import clean
-from tests.audit.benchmark_world import World
+from tests.audit.benchmark_world import LISTS, World, list_set
+
+
+def test_a_manifest_and_its_sources_in_memory() -> None:
+    world = World()
+    report = audit(world.manifest, world.sources(), exemplars=1)
+    assert not report.failed
+    assert report.exit_status == 0
+    assert report.digest == world.manifest.digest
+    assert {name: report.verdict(name) for name in ("CO1", "TI3", "DS3")} == {
+        "CO1": "pass",
+        "TI3": "pass",
+        "DS3": "undecidable",
+    }
+
+
+def test_a_report_is_tables_and_shows_itself_shortly(tmp_path: Path) -> None:
+    lists = {name.replace("-", "_"): ids for name, ids in LISTS.items()} | {"t1_train": ["a1", "a2", "a3", "v3"]}
+    list_set(tmp_path / "lists", lists)
+    report = audit(tmp_path / "lists", rules="DS")
+    assert repr(report) == "Report('lists': 1 fail, 2 undecidable, 2 pass)"
+    assert [one.rule.name for one in report.results] == [rule.name for rule in RULES if rule.name[:2] == "DS"]
+    broken = report.findings[report.findings["verdict"] == "fail"]
+    assert list(broken["about"]) == ["t3_val in t1_train"]
+    assert list(broken["count"]) == [1]
+    shown = report._repr_html_()
+    assert shown.startswith("<table")
+    assert "DS2" in shown
 
 
 @pytest.fixture
@@ -86,9 +115,8 @@ def test_hostile_names_are_text_on_the_page(broken: Report) -> None:
     target = replace(
         broken.target,
         name=name,
-        parts=(PartPlayed(name, name, name, name),),
         files=tuple(replace(one, name=name, whole=name) for one in broken.target.files),
-        lists=tuple(replace(one, name=name) for one in broken.target.lists),
+        used=tuple(replace(one, name=name, whole=name, played=name, why=name) for one in broken.target.used),
         tasks=tuple(replace(one, name=name) for one in broken.target.tasks),
     )
     text = run_audit(target).html()

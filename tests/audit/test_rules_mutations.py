@@ -174,7 +174,7 @@ def without_unknown(audit: Report) -> list[int]:
 def _without_views(world: World) -> AuditTarget:
     target = world.target()
     lists = tuple(replace(one, view_declared=False) for one in target.lists)
-    return replace(target, lists=lists)
+    return replace(target, used=lists)
 
 
 def _exhaustive_unknown(world: World) -> AuditTarget:
@@ -194,7 +194,7 @@ UNDECIDABLE: list[tuple[Callable[[World], AuditTarget], set[str]]] = [
     ),
     (_without_views, {"CO2", "AS1", "AS2", "AS3"}),
     (
-        lambda world: replace(world.target(), lists=()),
+        lambda world: replace(world.target(), used=()),
         {"CO2", "CO3", "CO4", "CO5", "TI3", "TI4", "TI5", "AS1", "AS2", "AS3"}
         | {"LI1", "LI2", "LI3", "LI4", "DS2", "DS4"},
     ),
@@ -257,7 +257,7 @@ def test_a_benchmark_without_tasks_is_not_asked_for_them() -> None:
         taxonomy="OSOD-I",
         parts=tuple(msgspec.structs.replace(part, task="") for part in manifest.header.parts),
     )
-    from curation.audit.manifest_target import manifest_target
+    from curation.audit.targets import manifest_target
 
     audit = run_audit(manifest_target(Manifest(header, manifest.lists), world.sources()))
     assert audit.verdict("TI1") == audit.verdict("CO2") == audit.verdict("LI1") == "not applicable"

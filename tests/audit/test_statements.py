@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from curation.audit.report import Report
+from curation.audit.report import Report, Statement
 from curation.audit.run import audit
-from curation.audit.statement import Statement
 from curation.cli import main
 from tests.audit.test_published_rules import laid
 from tests.real_files import real_files

@@ -24,11 +24,9 @@ from curation.cli import main
 from curation.errors import MissingFileError, UsageError
 from curation.evaluation.image_ood.images import LeftOut
 from curation.evaluation.result import schema_text
-from curation.leaks.fingerprints import VARIANTS, code_of, fingerprints, pictures_of
-from curation.leaks.recall_probe import ALTERATIONS, wilson
 from curation.leaks.report import Leaks
-from curation.leaks.run import leaks
-from curation.leaks.step import near_codes
+from curation.leaks.run import ALTERATIONS, leaks, wilson
+from curation.leaks.step import VARIANTS, code_of, fingerprints, near_codes, pictures_of
 from tests.leaks.leak_world import COPIES, copies_of, jpeg, picture, write_benchmark, write_tar
 from tests.real_files import real_files
 

@@ -5,27 +5,12 @@ from __future__ import annotations
 import difflib
 
 from curation.audit.rule import Check, Rule
-from curation.audit.rules import (
-    agreement,
-    annotation,
-    class_openness,
-    data,
-    files,
-    label_integrity,
-    optional,
-    published_lists,
-    relations,
-    task_increment,
-)
+from curation.audit.rules import files, images, lists, optional, tasks
 from curation.audit.target import AuditTarget
 from curation.benchmarks.facts import facts_of
 from curation.errors import UsageError
 
-_MODULES = (
-    class_openness, task_increment, annotation, label_integrity, data, published_lists, relations, agreement, files,
-    optional,
-)  # fmt: skip
-_CHECKS: dict[str, Check] = {name: check for module in _MODULES for name, check in module.CHECKS.items()}
+_CHECKS: dict[str, Check] = {**tasks.CHECKS, **images.CHECKS, **lists.CHECKS, **files.CHECKS, **optional.CHECKS}
 
 _ALL: tuple[Rule, ...] = tuple(
     Rule(name=name, check=_CHECKS[name], **facts | {"roles": tuple(facts.get("roles", ()))})

@@ -8,9 +8,8 @@ from typing import Annotated
 
 from curation.audit.judgement import label_warnings
 from curation.audit.many import Audits, audits
-from curation.audit.report import Report
+from curation.audit.report import SHOWN_EXAMPLES, Gravity, Report, Statement, by_need
 from curation.audit.run import audit
-from curation.audit.statement import SHOWN_EXAMPLES, Gravity, Statement, by_need
 from curation.cli.output import Amount, Answer, Line, Table, first_rows, warn
 from curation.cli.outputs import FILE_OR_NEW_FOLDER, KEPT
 from curation.storage import write_text

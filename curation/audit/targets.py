@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import get_args
 
 import msgspec
+import numpy as np
 
-from curation.audit.classes import TaskClasses, classes_of
-from curation.audit.lists import LIST_ROLES, AuditedList, LabelFile, ListSet
+from curation.audit.classes import ClassNames, TaskClasses, classes_of, tasks_of_header
+from curation.audit.lists import LIST_ROLES, AuditedList, LabelFile, ListRole, ListSet
 from curation.audit.roles import (
     ALL_TASKS,
     FINETUNE,
@@ -33,14 +34,17 @@ from curation.audit.target import (
     PRINCIPLE,
     AuditTarget,
     ComparedPair,
-    PartPlayed,
     audited_source,
+    known_exhaustive,
     positions_of,
 )
 from curation.errors import UsageError
 from curation.key_value import pairs
-from curation.manifest.header import LabelView, Treatment
-from curation.sources.source import Source
+from curation.manifest.header import Header, LabelView, PartEntry, Treatment
+from curation.manifest.manifest import Manifest
+from curation.manifest.views import positions_of as positions_of_ids
+from curation.sources.entries import PublishedList
+from curation.sources.source import Int32s, Source
 
 
 def role_option(text: str, task_names: Sequence[str], option: str) -> TaskRole:
@@ -159,7 +163,7 @@ def folder_target(
     said_of_tasks = any(":" in text or text in (*FINETUNE, "wilderness") for text in options.roles.values())
     by_task = bool(n_tasks or options.labels or said_of_tasks)
     guesses = [_guess(one.name, options) for one in lists.lists]
-    used, parts = list[AuditedList](), list[PartPlayed]()
+    used = list[AuditedList]()
     for one, guess in zip(lists.lists, guesses, strict=True):
         text = _said(one.name, options.roles)
         if text is not None:
@@ -168,24 +172,21 @@ def folder_target(
             roles = task_roles(one.name, len(one), n_tasks, names)
         else:
             roles = [TaskRole(guess.roles[0] if guess.roles else "", ALL_TASKS, guess.why)]
-        for role in roles:
-            used.append(_with_role(one, role, tasks, options))
-            parts.append(_played(used[-1], role, tasks, None if by_task else guess))
+        used += [_with_role(one, role, tasks, options, None if by_task else guess) for role in roles]
     return AuditTarget(
         name=lists.name,
         kind="folder",
         classes=classes,
         tasks=tasks,
-        ids=lists.vocabulary.natives,
+        ids=lists.images.natives.to_numpy(zero_copy_only=False),
         files=lists.lists,
-        lists=tuple(one for one in used if one.role),
+        used=tuple(used),
         sources=audited,
-        positions=positions_of(lists.vocabulary, [one.raw for one in audited]),
+        positions=positions_of(lists.images, [one.raw for one in audited]),
         expects_tasks=by_task,
         exemplars=options.exemplars,
         photos=options.photos,
         published=lists,
-        parts=tuple(parts),
         compared=None if by_task else tuple(_compared(lists, used, guesses, options)),
         patterns=tuple(options.patterns),
         column=options.column,
@@ -207,12 +208,8 @@ def _compared(
     """Yield the pairs of lists that names or the user say should share no image, then those of other kinds."""
     pairs = comparisons(guesses, [len(one) for one in lists.lists])
     for pair in (*pairs, *between_families(lists.images.overlaps, pairs)):
-        one, two = guesses[pair.a], guesses[pair.b]
-        is_family = one.family == two.family and len({*pair.roles, "train", "test"}) == 2
-        yield ComparedPair(
-            used[pair.a], used[pair.b], pair.kind, (pair.a, pair.b), pair.roles, one.unlabelled or two.unlabelled,
-            one.family_name if is_family else "",
-        )  # fmt: skip
+        unlabelled = guesses[pair.a].unlabelled or guesses[pair.b].unlabelled
+        yield ComparedPair(used[pair.a], used[pair.b], pair.kind, (pair.a, pair.b), pair.roles, unlabelled)
     # Lists whose roles the user says are held together, whatever else their names say.
     met = {place for pair in pairs if pair.kind == "family" for place in (pair.a, pair.b)}
     alone = [row for row, one in enumerate(used) if row not in met and _said(one.name, options.roles) is not None]
@@ -239,13 +236,22 @@ def _require_lists(options: FolderOptions, lists: ListSet) -> None:
                 raise UsageError("Unknown list", where=f"{option} {key[:120]}", expected=", ".join(lists.place)[:400])
 
 
-def _with_role(one: AuditedList, role: TaskRole, tasks: Sequence[TaskClasses], options: FolderOptions) -> AuditedList:
+def _with_role(
+    one: AuditedList, role: TaskRole, tasks: Sequence[TaskClasses], options: FolderOptions, guess: RoleGuess | None
+) -> AuditedList:
     numbers = range(len(tasks)) if role.task == ALL_TASKS else range(role.task - 1, min(role.task, len(tasks)))
+    # Without tasks a number still tells lists apart: validation lists of different tasks share no image.
+    used_in = tuple(numbers) if tasks else (() if role.task == ALL_TASKS else (role.task - 1,))
+    played = " and ".join(guess.roles) if guess and guess.roles else role.role
+    if used_in and played:
+        played += f" of {', '.join(tasks[n].name if n < len(tasks) else f'task {n + 1}' for n in used_in)}"
     found = replace(
         one,
         role=role.role,
-        # Without tasks a number still tells lists apart: validation lists of different tasks share no image.
-        tasks=tuple(numbers) if tasks else (() if role.task == ALL_TASKS else (role.task - 1,)),
+        played=f"unlabelled {played}" if guess and guess.unlabelled else played,
+        family=guess.family_name if guess else "",
+        why=role.why,
+        tasks=used_in,
         view=options.views.get(role.role, PRINCIPLE.get(role.role)),
         view_declared=role.role in options.views,
     )
@@ -254,7 +260,8 @@ def _with_role(one: AuditedList, role: TaskRole, tasks: Sequence[TaskClasses], o
     first, last = role.lines
     rows = (one.lines >= first) & (one.lines <= last)
     name = f"{one.name}[{first}-{last}]"
-    return replace(found, name=name, members=one.members[rows], lines=one.lines[rows], sha256="")
+    played = f"{found.played} (lines {first:,} to {last:,})"
+    return replace(found, name=name, members=one.members[rows], lines=one.lines[rows], sha256="", played=played)
 
 
 def _labels(
@@ -276,10 +283,121 @@ def _labels(
     return found
 
 
-def _played(one: AuditedList, role: TaskRole, tasks: Sequence[TaskClasses], guess: RoleGuess | None) -> PartPlayed:
-    lines = "" if role.lines is None else f" (lines {role.lines[0]:,} to {role.lines[1]:,})"
-    of_tasks = ", ".join(tasks[n].name if n < len(tasks) else f"task {n + 1}" for n in one.tasks)
-    played = " and ".join(guess.roles) if guess and guess.roles else role.role
-    unlabelled = "unlabelled " if guess and guess.unlabelled else ""
-    of = f" of {of_tasks}" if of_tasks and played else ""
-    return PartPlayed(one.whole, f"{unlabelled}{played}{of}{lines}", guess.family_name if guess else "", role.why)
+_OPEN_WORLD = "OWOD"
+
+
+def manifest_target(
+    manifest: Manifest,
+    sources: Mapping[str, Source],
+    *,
+    labels: Mapping[str, Source] | None = None,
+    complete: Collection[str] = (),
+    exemplars: int = DEFAULT_EXEMPLARS,
+    photos: Mapping[str, Path] | None = None,
+) -> AuditTarget:
+    """Return a manifest for an audit.
+
+    Parameters
+    ----------
+    sources : mapping of str to Source
+        By the names in the header; any may be absent.
+    labels : mapping of str to Source
+        Label files by part.
+    complete : collection of str
+        Sources that miss no object of any of their classes, as the user says.
+    exemplars : int
+        Images of each known class that a finetuning list should hold.
+
+    Raises
+    ------
+    UsageError
+        A label file is given for a part that the manifest lacks.
+    """
+    import pyarrow as pa
+
+    # Ignored classes are neither known nor unknown: no rule speaks of them.
+    kept = tuple(entry for entry in manifest.header.classes if entry.role != "ignored")
+    header = msgspec.structs.replace(manifest.header, classes=kept)
+    entries = tuple(
+        msgspec.structs.replace(entry, exhaustive=entry.exhaustive or known_exhaustive(entry.dataset))
+        for entry in header.sources
+    )
+    audited = tuple(
+        audited_source(entry.name, sources[entry.name], header.classes, stated=entry.exhaustive, complete=complete)
+        for entry in entries
+        if entry.name in sources
+    )
+    reads = [_read(part.name, manifest.lists.get(part.name, ())) for part in header.parts]
+    ids = [one for part in header.parts for one in manifest.lists.get(part.name, ())]
+    encoded = pa.array(ids, pa.large_string()).dictionary_encode()
+    texts = encoded.dictionary.to_pylist()
+    members = np.split(encoded.indices.to_numpy(), np.cumsum([len(one) for one in reads]))[:-1]
+    positions = [positions_of_ids(texts, [one.raw])[1] for one in audited]
+    tasks = tasks_of_header(header)
+    labels = labels or {}
+    parts = [part.name for part in header.parts]
+    if wrong := [name for name in labels if name not in parts]:
+        raise UsageError("Unknown part", where=f"--labels {wrong[0][:80]}", expected=", ".join(parts))
+    lists = tuple(
+        _list_of(part, header, own, read, labels.get(part.name), available=part.name in manifest.lists)
+        for part, own, read in zip(header.parts, members, reads, strict=True)
+    )
+    # The test list of four tasks is one list.
+    files: dict[str, AuditedList] = {}
+    for one in lists:
+        files.setdefault(one.sha256 or one.name, one)
+    ignored = [entry for entry in manifest.header.classes if entry.role == "ignored"]
+    names = ClassNames(manifest.header.classes)
+    return AuditTarget(
+        name=f"{header.name} {header.version}",
+        kind="manifest",
+        classes=header.classes,
+        tasks=tasks,
+        ids=np.asarray(texts, object),
+        files=tuple(files.values()),
+        used=lists,
+        sources=audited,
+        positions=np.array(positions, np.int32).reshape(len(audited), len(texts)),
+        expects_tasks=bool(tasks) or header.taxonomy == _OPEN_WORLD,
+        entries=entries,
+        exemplars=exemplars,
+        photos=photos or {},
+        ignored=frozenset(names.folded(name) for entry in ignored for name in (entry.name, *entry.aliases)),
+    )
+
+
+def _read(name: str, ids: Sequence[str]) -> PublishedList:
+    return PublishedList(name, "".join(f"{one}\n" for one in ids).encode(), np.arange(1, len(ids) + 1, dtype=np.int32))
+
+
+def _role(part: PartEntry, header: Header) -> ListRole:
+    """Return the role of a part; one beside the list of its task and role, such as a mixture of it, plays none."""
+    own = f"{part.task}-{part.role}"
+    if part.task and part.name != own and any(other.name == own for other in header.parts):
+        return ""
+    return part.role
+
+
+def _list_of(
+    part: PartEntry, header: Header, members: Int32s, read: PublishedList, labels: Source | None, *, available: bool
+) -> AuditedList:
+    numbers = tuple(number for number, task in enumerate(header.tasks) if task.name == part.task)
+    file, role = None if labels is None else LabelFile(labels.files[0].name, labels), _role(part, header)
+    return AuditedList(
+        name=part.name,
+        whole=part.name,
+        members=members,
+        lines=read.lines,
+        read=read,
+        sha256=part.sha256 or "",
+        role=role,
+        played=f"{role} of {part.task or 'all'}" if role else "",
+        why="the manifest says so" if role else f"{part.task}-{part.role} is the {part.role} list of {part.task}",
+        tasks=numbers,
+        view=part.view,
+        view_declared=True,
+        labels=dict.fromkeys(numbers, file) if file else {},
+        sources=part.sources,
+        available=available,
+        stated_repeats=part.repeats,
+    )
