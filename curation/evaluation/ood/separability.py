@@ -60,22 +60,22 @@ class RankedScores:
     @property
     def all_ids_differ(self) -> bool:
         """Whether no two ID scores are equal: each stands for one step."""
-        return self._steps.shape[1] == self.n_id
+        return bool(self._steps.shape[1] == self.n_id)
 
     @cached_property
     def id_at_least(self) -> Int64s:
         """ID scores >= each distinct ID score, from the highest score down, shape (k,)."""
-        return (len(self.ids) - self._steps[0])[::-1]
+        return _from_above(self.n_id, self._steps[0])
 
     @cached_property
     def ood_at_least(self) -> Int64s:
         """OOD scores >= each distinct ID score, from the highest score down, shape (k,)."""
-        return (len(self.oods) - self._steps[1])[::-1]
+        return _from_above(self.n_ood, self._steps[1])
 
     @cached_property
     def ood_above(self) -> Int64s:
         """OOD scores > each distinct ID score, from the highest score down, shape (k,)."""
-        return (len(self.oods) - self._steps[2])[::-1]
+        return _from_above(self.n_ood, self._steps[2])
 
 
 _BLOCK = 1 << 15
@@ -87,6 +87,10 @@ def _each(work: Callable[..., Any], given: Sequence[tuple[Any, ...]]) -> list[An
         return [work(*arguments) for arguments in given]
     with ThreadPoolExecutor(2) as pool:
         return list(pool.map(lambda arguments: work(*arguments), given))
+
+
+def _from_above(n: int, below: Int64s) -> Int64s:
+    return (n - below)[::-1]
 
 
 def _merged(all_ids: Floats, all_oods: Floats, low: int, high: int, start: int, stop: int) -> Int64s:

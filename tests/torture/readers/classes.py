@@ -102,7 +102,6 @@ def targets() -> list[Target]:
     synsets = {"s.csv": b"name,synset\ndog,n02084071\ncat,n02121620\nnone,\n"}
     read_tasks, read_id = "benchmarks.owod.tasks:read_task_settings", "proposals.id_classes:read_id_classes"
     read_classes, overlap = "hierarchy.class_lists:read_classes", "proposals.evidence:detector_evidence"
-    pool = {"threshold": Decimal("0.1"), "pool": "p"}
     return [
         reader("class file", {"c.json": json_bytes(known)}, "evaluation.problem:classes_of_file", source),
         reader("task roles", {"t.json": json_bytes(tasks)}, "evaluation.problem:tasks_of_file"),
@@ -113,7 +112,9 @@ def targets() -> list[Target]:
         reader("synset map", synsets, "proposals.id_classes:read_synset_map"),
         reader("proposals", {"p.jsonl": _proposals()}, "proposals.proposal:read_proposals", weight=3),
         reader("detector categories", {"c.json": json_bytes(COCO)}, "proposals.evidence:read_categories", _id_class),
-        reader("detector overlap", results, overlap, source, {18: "dog", 1: "person"}, **pool),
+        reader(
+            "detector overlap", results, overlap, source, {18: "dog", 1: "person"}, threshold=Decimal("0.1"), pool="p"
+        ),
         reader("class lists", {"c.txt": b"n02119022\nn02114367\n"}, read_classes),
         reader("class lists, roles", {"c.json": json_bytes(roles)}, read_classes),
         Target("edge list", edges, lambda f: call("hierarchy.class_trees:read_edge_list")(f / "e.txt", f / "n.txt")),
