@@ -1,9 +1,9 @@
 """Plain COCO average precision and recall by hotcoco, pycocotools, or both against each other.
 
 hotcoco gives the numbers of pycocotools to the last bit in a small part of its time and memory (``python -m
-tests.benchmarks coco_ap``). It has wheels for fewer machines (none for musl), so it stays an extra.
-ultrafast-pycocotools 0.1.14 is as exact, but has no wheel for musl either, one for each Python, and takes the truth by
-dicts or a path alone.
+tests.benchmarks coco-small``). It has wheels for fewer machines (none for musl), so it stays an extra.
+ultrafast-pycocotools 0.1.14 is as exact, and tests compare with it; but it has no wheel for musl either, one for each
+Python, and takes the truth by dicts or a path alone.
 """
 
 from __future__ import annotations

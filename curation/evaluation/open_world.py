@@ -692,6 +692,13 @@ def _tasks(
         tasks = tasks_of_file(classes)
     elif isinstance(truth, Mapping) or len(task) > 1:
         raise UsageError("Several tasks need a list of their classes", expected="--classes FILE or --manifest MANIFEST")
+    elif task and Path(task[0]).suffix in (".toml", ".json"):
+        raise UsageError(
+            "--task names a task, not a file",
+            expected="t1",
+            found=task[0],
+            hint="--manifest MANIFEST or --classes FILE says which classes each task knows",
+        )
     else:
         return (task_of_truth(opening(truth), (task or ("test",))[0]),)
     choose_tasks(tasks, task)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import json
 import platform
+import subprocess
 import sys
 import time
 from collections.abc import Sequence
@@ -121,7 +122,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     make_folder(folder)
     began, results = time.monotonic(), list[Result]()
     for name in options.names or ROWS:
-        result = measure(name, ROWS[name], folder, cores=options.cores)
+        try:
+            result = measure(name, ROWS[name], folder, cores=options.cores)
+        except (subprocess.CalledProcessError, AssertionError) as reason:
+            # One row that fails costs no other row its figure.
+            result = Result(name, ROWS[name].what, "", "failed", "", "", (f"failed: {reason}",), {})
         results.append(result)
         minutes = (time.monotonic() - began) / 60
         print(f"{minutes:5.1f} min  {name:16} {result.time:>18} {result.bar:8} {result.memory}", flush=True)

@@ -89,6 +89,7 @@ def test_the_worked_example_by_ids_by_names_and_as_an_exported_view(
     view = evaluate(files, shell, "--variant", "ore")
     assert view["test/ore"]["mAP_cur"] == pytest.approx(50)
     assert view["test/ore"]["undefined"]["mAP_prev"]
+    assert "names a task, not a file" in shell.err(*arguments(files, "--task", "tasks.toml"))
 
 
 def test_voc_results_folders_are_read_with_their_unknown_class(

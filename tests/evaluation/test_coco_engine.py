@@ -197,6 +197,41 @@ def test_hotcoco_has_the_arrays_of_pycocotools_to_the_last_bit(worlds: range) ->
             np.testing.assert_array_equal(ours, theirs, err_msg=f"world {seed}", strict=True)
 
 
+def test_the_twelve_numbers_are_those_that_ultrafast_pycocotools_finds_in_files(tmp_path: Path) -> None:
+    pytest.importorskip("ultrafast_pycocotools", reason="ultrafast-pycocotools has no wheel for this machine")
+    from ultrafast_pycocotools.coco import COCO
+    from ultrafast_pycocotools.cocoeval import COCOeval
+
+    for seed in range(40):
+        truth, detections = random_world(seed)
+        if not len(detections):
+            continue
+        keys = ("id", "image_id", "category_id", "bbox", "area", "iscrowd")
+        columns = (truth.image, truth.label, truth.boxes, truth.areas, truth.crowd.astype(int))
+        rows = zip(range(1, len(truth.image) + 1), *(column.tolist() for column in columns), strict=True)
+        content = {
+            "images": [{"id": number} for number in range(len(truth.image_numbers))],
+            "categories": [{"id": number, "name": name} for number, name in enumerate(truth.classes)],
+            "annotations": [dict(zip(keys, row, strict=True)) for row in rows],
+        }
+        found = (detections.image, detections.label, detections.boxes, detections.scores)
+        records = [
+            dict(zip(("image_id", "category_id", "bbox", "score"), row, strict=True))
+            for row in zip(*(column.tolist() for column in found), strict=True)
+        ]
+        (tmp_path / "truth.json").write_text(json.dumps(content))
+        (tmp_path / "results.json").write_text(json.dumps(records))
+        with contextlib.redirect_stdout(io.StringIO()):
+            annotated = COCO(str(tmp_path / "truth.json"))
+            evaluation = COCOeval(annotated, annotated.loadRes(str(tmp_path / "results.json")), "bbox")
+            evaluation.evaluate()
+            evaluation.accumulate()
+            evaluation.summarize()
+        ours = coco_average_precision(truth, detections)
+        numbers = [-1 if ours[name] is None else ours[name] for name in STATISTICS]
+        np.testing.assert_array_equal(numbers, evaluation.stats[:12], err_msg=f"world {seed}")
+
+
 @pytest.mark.parametrize("seed", [seed for seed in range(2, 60, 4) if seed % 7])
 def test_a_federated_truth_gives_the_arrays_of_lvis(seed: int, tmp_path: Path) -> None:
     """Against hotcoco's LVIS mode: what is found beyond the labelled classes costs nothing.
