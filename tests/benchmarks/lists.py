@@ -18,7 +18,7 @@ IMAGENET = 1_281_167
 
 def audit(folder: Path, clock: Clock) -> None:
     """Read lists of a million lines and judge them by the audit's rules."""
-    from curation.audit.folder_target import folder_target
+    from curation.audit.targets import folder_target
     from curation.audit.lists import read_lists
     from curation.audit.run import run_audit
 

@@ -72,9 +72,10 @@ class Work:
 
 
 def peak_mib() -> float:
-    """Return the most memory that this program has held at a time, in MiB."""
+    """Return the most memory that this program has held at a time, or the largest of those it has started, in MiB."""
     if _STATUS.exists():
-        return int(_STATUS.read_text().split("VmHWM:")[1].split()[0]) / 2**10
+        own = int(_STATUS.read_text().split("VmHWM:")[1].split()[0])
+        return max(own, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss) / 2**10
     # Elsewhere the parent's peak may shine through. macOS counts in bytes, others in KiB.
     unit = 2**20 if sys.platform == "darwin" else 2**10
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit

@@ -182,7 +182,7 @@ ROWS: dict[str, Row] = {
         "reading 4 M box rows of Open Images, with digest",
         Work(steps.open_images),
         {"pandas, read_csv and groupby": Work(steps.open_images_pandas)},
-        least=2,
+        least=1,
         memory=1,
         repeats=1,
         draw=_STEPS,
