@@ -18,9 +18,9 @@ IMAGENET = 1_281_167
 
 def audit(folder: Path, clock: Clock) -> None:
     """Read lists of a million lines and judge them by the audit's rules."""
-    from curation.audit.targets import folder_target
     from curation.audit.lists import read_lists
     from curation.audit.run import run_audit
+    from curation.audit.targets import folder_target
 
     with clock:
         judged = run_audit(folder_target(read_lists(folder / "lists")))

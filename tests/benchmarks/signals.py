@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 from typing import Any
@@ -130,15 +129,13 @@ def wu_palmer_nltk(folder: Path, clock: Clock) -> None:
 
 def _encoder(folder: Path) -> Encoder:
     from curation.similarity.open_clip import open_clip_encoder
+    from tests.similarity.clip_world import write_config
 
-    tiny = {
-        "embed_dim": 64,
-        "vision_cfg": {"image_size": 64, "layers": 2, "width": 64, "head_width": 32, "patch_size": 16},
-        "text_cfg": {"context_length": 77, "vocab_size": 49408, "width": 64, "heads": 2, "layers": 2},
-    }
-    path = folder / "photos" / "tiny.json"
-    path.write_text(json.dumps(tiny))
-    return open_clip_encoder(str(path), random_weights=0)
+    layers = {"layers": 2, "width": 64}
+    model = write_config(
+        folder / "tiny", vision_cfg=layers | {"image_size": 64, "head_width": 32, "patch_size": 16}, embed_dim=64
+    )
+    return open_clip_encoder(model, random_weights=0)
 
 
 def _photo_paths(folder: Path) -> list[Path]:
