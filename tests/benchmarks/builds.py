@@ -79,7 +79,7 @@ def build(folder: Path, clock: Clock, benchmark: str, cached: bool) -> list[int]
         }
         manifest = rule.build(sources, read_parameters(rule, {}))
         write_manifest(manifest, out)
-    return [len(manifest.header.parts), sum(len(manifest.ids(part)) for part in manifest.header.parts)]
+    return [len(manifest.header.parts), sum(len(manifest.ids(part)) for part in manifest.parts)]
 
 
 def command(folder: Path, clock: Clock, *arguments: str) -> None:

@@ -82,13 +82,8 @@ def test_a_protocol_that_is_not_known_has_no_measures() -> None:
         report_of("none")
 
 
-def test_the_page_of_leaderboards_names_every_number_and_every_field_of_a_row() -> None:
+def test_the_page_of_leaderboards_names_every_field_of_a_row() -> None:
     page = (Path(__file__).parents[2] / "docs/leaderboard.md").read_text(encoding="utf-8")
-    rows = {line.split("|")[1].strip(" `"): line for line in page.split("\n") if line.startswith("| `")}
-    for protocol in PROTOCOLS:
-        for one in measures_of(protocol):
-            start = one.key.partition("{")[0]
-            assert re.search(rf"`{re.escape(start)}[A-Z]?`", rows[protocol]), one.key
     assert all(f"`{field}`" in page for field in Row.__struct_fields__)
 
 
