@@ -135,7 +135,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     write_text(folder / "benchmarks.json", json.dumps(content, indent=1) + "\n")
     if options.write:
         before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
-        write_text(PAGE, f"{before}{BEGIN}{table(results)}{END}{rest.partition(END)[2]}")
+        PAGE.write_text(f"{before}{BEGIN}{table(results)}{END}{rest.partition(END)[2]}", encoding="utf-8")
     short = [result for result in results if result.missed]
     print(
         "\n".join(f"falls short: {result.what}: {'; '.join(result.missed)}" for result in short) or "every bar is met"
