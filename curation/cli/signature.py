@@ -75,6 +75,7 @@ _KEY = re.compile(r"[\w.-]+")
 class _Option:
     """One parameter as the command line knows it."""
 
+    parameter: str
     called: OptionName
     kind: Literal["flag", "one", "many", "pairs"]
     word: Any
@@ -292,6 +293,7 @@ def _option(function: Callable[..., Any], parameter: inspect.Parameter, hint: An
         usual = "FILE" if isinstance(word, Output) else _METAVARS.get(word, called.option.replace("-", "_").upper())
         metavar = usual if kind != "pairs" else "NAME=PATH" if word is Path else "NAME=VALUE"
     return _Option(
+        parameter=parameter.name,
         called=called,
         kind=kind,
         word=str if choices else word,

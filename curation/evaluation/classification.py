@@ -23,7 +23,7 @@ from curation.evaluation.class_scores import (
     protocol_classes,
 )
 from curation.evaluation.inputs import by_name, file_records, manifest_record
-from curation.evaluation.measures import Measure, Measured, Scored, Value, formulas
+from curation.evaluation.measures import Measure, Measured, Scored, Value, formulas, sum_in_order
 from curation.evaluation.oscr import (
     ACCURACY_DEFINITION,
     ACCURACY_RULES,
@@ -427,7 +427,7 @@ def _measured(
     ]
     values += [
         Value("accuracy", int((test.known & test.right).sum()) / n_known if n_known else None, n=n_known),
-        Value("macro_accuracy", sum(defined) / len(defined) if defined else None),
+        Value("macro_accuracy", sum_in_order(defined) / len(defined) if defined else None),
         *(Value(key, own[key], n=n) for key, n in (("AUROC", n_unknown), ("gamma", None), ("gamma_plus", n_known),
                                                     ("gamma_minus", n_unknown), ("sum_ccr", None))),
         *(Value(key, best[key]) for key in ("iosa", "oosa")),
@@ -468,7 +468,7 @@ def _by_group(
         defined = [row["CCR"] for row in rows if row["CCR"] is not None]
         groups.append({
             **place, "group": group, "n": int(data.group(group).sum()), "n_known": int(data.known.sum()),
-            **auroc_of(data, group), **confidence, "sum_ccr": sum(defined) if defined else None,
+            **auroc_of(data, group), **confidence, "sum_ccr": sum_in_order(defined) if defined else None,
             "summed": len(defined), "smallest_fpr": rows[0]["smallest_fpr"],
             "undefined": confidence.get("reason", ""),
         })  # fmt: skip

@@ -10,7 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 from math import inf
+from operator import add
 from typing import Any, Literal, NamedTuple
 
 Better = Literal["higher", "lower"]
@@ -139,6 +141,11 @@ class Measured(NamedTuple):
 def percent(value: Number | None) -> Number | None:
     """Return a fraction in percent, None for None."""
     return None if value is None else 100 * value
+
+
+def sum_in_order(values: Sequence[float]) -> float:
+    """Return numbers added one after the other: from Python 3.12 on `sum` compensates, and last digits would differ."""
+    return reduce(add, values, 0.0)
 
 
 def ranked(measures: Iterable[Measure]) -> tuple[Measure, ...]:

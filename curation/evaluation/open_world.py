@@ -31,7 +31,7 @@ from curation.evaluation.inputs import (
     require_manifest_for_ids,
 )
 from curation.evaluation.matching import assign, positives
-from curation.evaluation.measures import Better, Measure, Measured, Unit, Value
+from curation.evaluation.measures import Better, Measure, Measured, Unit, Value, sum_in_order
 from curation.evaluation.open_set import (
     Outcomes,
     Targets,
@@ -417,7 +417,7 @@ def _means(classes: Mapping[str, Sequence[Any]]) -> Iterator[Value]:
         }
         for key, each in numbers.items():
             undefined = _NO_UNKNOWN if key == "AP_unknown" else reason
-            yield Value(key, sum(each) / len(each) if each else None, undefined=undefined)
+            yield Value(key, sum_in_order(each) / len(each) if each else None, undefined=undefined)
 
 
 def _unknown(found: Outcomes, one: Targets, classes: Mapping[str, Any], nothing: float | None) -> Iterator[Value]:

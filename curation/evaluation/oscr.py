@@ -19,6 +19,7 @@ import numpy as np
 
 from curation.errors import EvaluationError, UsageError
 from curation.evaluation.class_scores import GROUPS, ClassScores
+from curation.evaluation.measures import sum_in_order
 from curation.evaluation.ood.separability import RankedScores, auroc
 from curation.evaluation.problem import Bools, Floats, Int64s
 from curation.figure_style import SERIES, SMALL, add_key, label_outer, plain, save_figure, set_title, small_multiples
@@ -271,7 +272,7 @@ def _empty(margins: Margins, group: str) -> str:
 
 def _mean(values: list[float | None]) -> float | None:
     defined = [value for value in values if value is not None]
-    return sum(defined) / len(defined) if defined else None
+    return sum_in_order(defined) / len(defined) if defined else None
 
 
 Rule = Literal["strict", "inclusive"]

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from curation.evaluation.matching import OverlappingPairs, covering, first_come, overlapping_pairs, rows_by_class
-from curation.evaluation.measures import Measure, Measured, Value, percent
+from curation.evaluation.measures import Measure, Measured, Value, percent, sum_in_order
 from curation.evaluation.problem import Bools, Detections, Floats, GroundTruth, Int64s
 from curation.evaluation.result import Column, Tidy
 
@@ -129,7 +129,7 @@ def score_free(truth: GroundTruth, boxes: Detections, variant: str) -> Measured:
 
 def _mean(values: Sequence[float | None]) -> float | None:
     defined = [value for value in values if value is not None]
-    return sum(defined) / len(defined) if defined and len(defined) == len(values) else None
+    return sum_in_order(defined) / len(defined) if defined and len(defined) == len(values) else None
 
 
 def _rates(tp: int, boxes: int, truths: int) -> dict[str, float | None]:
@@ -230,7 +230,7 @@ def _ranges(one: _Problem, n_truths: Int64s) -> list[_Range]:
         highest = _precision([0] * len(_most_pairs(wanted)), n)
         if len(boxes) <= _ENUMERATED:
             every = [_precision(_before(order, wanted), n) for order in permutations(boxes)]
-            found.append(_Range(min(every), sum(every) / len(every), highest, f"all {len(every)}"))
+            found.append(_Range(min(every), sum_in_order(every) / len(every), highest, f"all {len(every)}"))
             continue
         lowest, undecided = _lowest(wanted, len(boxes), n)
         reason = (
