@@ -114,7 +114,17 @@ def _read(path: Path) -> tuple[Any, dict[str, Any]]:
         form: Any = dict[str, Any] | list[Any]
         title = "The numbers of another evaluator cannot be read"
         return decode_json(file.data, form, EvaluationError, title, where=str(path)), record
-    return read_texts(file, EvaluationError).to_dict("records"), record
+    rows = read_texts(file, EvaluationError).to_dict("records")
+    return [
+        {name: cell if name.strip() == _CLASS else _cell(cell) for name, cell in row.items()} for row in rows
+    ], record
+
+
+def _cell(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text
 
 
 def _numbers(given: Any, where: str) -> tuple[dict[str, Any], dict[Any, Any], list[str]]:
@@ -173,16 +183,11 @@ def _share(value: Any, where: str, key: str) -> float | None:
     value = value.tolist() if hasattr(value, "tolist") else value
     # DataFrame.to_json() of one row.
     value = next(iter(value.values())) if isinstance(value, Mapping) and len(value) == 1 else value
-    if value is None:
+    if value is None or value == _UNDEFINED:
         return None
-    try:
-        # Cells of a table are texts.
-        share = float(value) if isinstance(value, int | float | str) and not isinstance(value, bool) else -2
-    except (ValueError, OverflowError):
-        share = -2
-    if share != _UNDEFINED and not 0 <= share <= 1:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
         raise _no_numbers("A number of another evaluator is no share", f"{where}: {key[:_LARGEST_KEY]}", shown(value))
-    return None if share == _UNDEFINED else share
+    return float(value)
 
 
 def _no_numbers(what: str, where: str, found: str) -> EvaluationError:

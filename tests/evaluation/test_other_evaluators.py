@@ -97,6 +97,7 @@ def test_one_class_and_no_classes_as_torchmetrics_squeezes_them() -> None:
         ({"map": 75.0}, "no share"),
         ({"map": -0.5}, "no share"),
         ({"map": "high"}, "no share"),
+        ({"map": "0.5"}, "no share"),
         ({"fitness": 0.5}, "no number of COCO's summary"),
         ([0.5] * 11, "not the twelve"),
         ({"map": 0.5, "map_per_class": [0.5, 0.4, 0.3], "classes": [3, 7]}, "not one number for each class"),
@@ -200,3 +201,13 @@ def test_a_table_of_epochs_and_a_result_with_a_file(tmp_path: Path) -> None:
     difference: Any = curation.diff(result, csv)
     assert difference.frame().set_index("measure")["difference"].to_dict() == pytest.approx({"AP50": -25, "AP": -50})
     assert difference.paired.note.startswith("no intervals")
+
+
+def test_in_a_table_classes_stay_texts_and_what_is_no_number_is_refused(tmp_path: Path) -> None:
+    (csv := tmp_path / "summary.csv").write_text("Class, mAP50-95\nowl,0.5\n1e1,0.25\n")
+    external = curation.evaluate("coco", truth=TRUTH, detections=FOUND, against=csv).json_data()
+    assert [row["theirs"] for row in external["against"]] == [50]
+    assert external["external"]["passed_over"] == ["class 1e1"]
+    csv.write_text("map\nhigh\n")
+    with pytest.raises(EvaluationError, match="no share"):
+        curation.evaluate("coco", truth=TRUTH, detections=FOUND, against=csv)
