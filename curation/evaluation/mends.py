@@ -28,8 +28,8 @@ LAYOUTS = ("xywh", "xyxy", "cxcywh", "yxhw", "yxyx", "cycxhw")
 """Orders of the four numbers of a box: corner and size, two corners, centre and size; the last three with y first."""
 UNITS = ("", "0-1", "0-1000")
 _BOXES = re.compile(
-    rf"(?P<layout>{'|'.join(LAYOUTS)})(?::(?:0-(?P<top>[1-9]\d{{0,9}}(?:\.\d{{1,9}})?)"
-    r"|x(?P<factor>\d{1,9}(?:\.\d{1,9})?)(?:/(?P<part>[1-9]\d{0,9}))?|(?P<x>[+-]\d{1,9}),(?P<y>[+-]\d{1,9})))?"
+    rf"(?P<layout>{'|'.join(LAYOUTS)})(?::(?:0-(?P<top>[1-9]\d{{0,17}}(?:\.\d{{1,9}})?)"
+    r"|x(?P<factor>\d{1,18}(?:\.\d{1,9})?)(?:/(?P<part>[1-9]\d{0,9}))?|(?P<x>[+-]\d{1,18}),(?P<y>[+-]\d{1,18})))?"
 )
 _SHIFT = r"[+-]\d{1,18}"
 _FORMS = {

@@ -29,6 +29,7 @@ from curation.evaluation.mends import (
     category_map,
     first_of_each,
     image_map,
+    is_form,
     matched_classes,
 )
 from curation.evaluation.problem import Bools, Floats, Int64s
@@ -40,6 +41,8 @@ _OF_IMAGE = 10
 _MULTIPLE = 2.0
 _FEW, _MANY = 3, 10
 _LOW = 0.05
+_BEYOND = 1e18
+"""Coordinates from here on, which no mend states, have no vote."""
 
 
 class Finding(NamedTuple):
@@ -282,13 +285,14 @@ def _fitted(boxes: Floats, places: Int64s, truth: Objects) -> Iterator[str]:
     given, wanted, sizes = boxes[pairs["row"]], truth.boxes[pairs["row_of_object"]], truth.sizes[pairs["image"]]
     for layout in LAYOUTS[:3] if len(pairs) else ():
         found = boxes_in_pixels(given, layout, sizes)
-        for unit in _votes(found, wanted, sizes):
-            yield f"{layout}:{unit}"
+        # Some vote for more digits than a mend takes.
+        yield from filter(is_form, (f"{layout}:{unit}" for unit in _votes(found, wanted, sizes)))
 
 
 def _votes(found: Floats, wanted: Floats, sizes: Floats) -> Iterator[str]:
     with np.errstate(divide="ignore", invalid="ignore"):
-        usable = (found[:, 2:] > 0).all(axis=1) & (wanted[:, 2:] > 0).all(axis=1)
+        usable = (np.abs(np.hstack([found, wanted])) < _BEYOND).all(axis=1)
+        usable &= (found[:, 2:] > 0).all(axis=1) & (wanted[:, 2:] > 0).all(axis=1)
         found, wanted, sizes = found[usable], wanted[usable], sizes[usable]
         yield from _factor(found, wanted, "x{}")
         relative = wanted / np.tile(sizes, 2)

@@ -4,6 +4,7 @@ import gzip
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -241,6 +242,15 @@ def check_a_real_detector_is_sound_and_its_mistakes_are_named(shared: Path, tmp_
             assert found.mends == same.get(name, (mend,)), name
         else:
             assert len(found.mends) == 1, name
+
+
+@pytest.mark.parametrize("corner", [None, "nan", "inf", 1e16, 1e300])
+def test_boxes_of_any_numbers_are_explained(corner: Any, tmp_path: Path) -> None:
+    truth, rows = world()
+    far = [one | {"bbox": [corner, corner, *one["bbox"][2:]]} for one in rows]
+    assert diagnose(*written(tmp_path, truth, far)).counts["on_objects"] == 0
+    huge = [one | {"bbox": [1e13 * side for side in one["bbox"]]} for one in rows]
+    assert diagnose(*written(tmp_path, truth, huge)).findings == ()
 
 
 @pytest.mark.parametrize(
