@@ -194,7 +194,7 @@ def category_map(value: str, truth: Objects) -> Mapped:
         return dict(zip(numbers, truth.categories, strict=False)).get
     if ":" in value:
         pairs = (one.split(":") for one in value.split(","))
-        return {old if (number := _number(old)) is None else number: int(new) for old, new in pairs}.get
+        return {old if (number := number_of(old)) is None else number: int(new) for old, new in pairs}.get
     return _number_map(value, truth.categories)
 
 
@@ -206,7 +206,7 @@ def unique(names: Sequence[str], ids: Sequence[Id]) -> dict[Any, Id]:
 
 def _number_map(value: str, ids: Sequence[Id]) -> Mapped:
     def known(one: Any) -> Id | None:
-        number = _number(one)
+        number = number_of(one)
         if number is None or value == "number":
             return number
         if value[0] in "+-":
@@ -217,7 +217,8 @@ def _number_map(value: str, ids: Sequence[Id]) -> Mapped:
     return known
 
 
-def _number(one: Any) -> int | None:
+def number_of(one: Any) -> int | None:
+    """Return an id as a whole number; None for a text of anything but digits."""
     if isinstance(one, int):
         return one
     return int(one) if isinstance(one, str) and re.fullmatch(r"-?\d{1,18}", one) else None

@@ -31,6 +31,7 @@ from curation.evaluation.mends import (
     image_map,
     is_form,
     matched_classes,
+    number_of,
 )
 from curation.evaluation.problem import Bools, Floats, Int64s
 
@@ -256,11 +257,11 @@ def _strays(columns: Columns, truth: Objects, names: Sequence[str]) -> Iterator[
 
 def image_mends(ids: Sequence[Id], truth: Objects) -> list[str]:
     """Return mends of image ids, of which none repeats, under which nearly all are in the truth; first none, ``""``."""
-    numbers = np.array([one for one in ids if isinstance(one, int)], np.int64)
+    numbers = np.array([number for one in ids if (number := number_of(one)) is not None], np.int64)
     there = np.array(sorted(one for one in truth.images if isinstance(one, int)), np.int64)
-    names = ["number", "file_name", "stem"]
+    names = ["number", "file_name", "stem"] if any(isinstance(one, str) for one in ids) else []
     if len(numbers) == len(ids):
-        names = ["index0", "index1", "rank0", "rank1"]
+        names += ["index0", "index1", "rank0", "rank1"]
         if len(there):
             some = numbers[:: max(1, len(numbers) // 50)][:50]
             shifts, counts = np.unique(there[None, :] - some[:, None], return_counts=True)

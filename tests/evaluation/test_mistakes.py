@@ -205,6 +205,16 @@ def test_other_forms_that_evaluate_reads_are_explained_and_mended(form: str, tmp
     assert alike(back, rows if form != "yolo" else sorted(rows, key=lambda one: one["image_id"]))
 
 
+@pytest.mark.parametrize("name", ["ids off by one", "ids off by a million", "positions", "stems"])
+def test_image_ids_that_are_texts_are_explained_as_numbers_are(name: str, tmp_path: Path) -> None:
+    mistake, mend = MISTAKES[name]
+    truth, rows = world()
+    texts = [one | {"image_id": str(one["image_id"])} for one in mistake(rows, truth)]
+    paths = written(tmp_path, truth, texts)
+    assert diagnose(*paths).mends == (mend,)
+    assert alike(mended(*paths, [mend]), rows)
+
+
 def test_detections_that_name_their_class_are_sound(tmp_path: Path) -> None:
     truth, rows = world()
     named = [{key: one[key] for key in one if key != "category_id"} | {"category": f"class {one['category_id']}"}
