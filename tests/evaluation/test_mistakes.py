@@ -3,6 +3,7 @@
 import gzip
 import json
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -38,10 +39,21 @@ def alike(found: Rows, wanted: Rows) -> bool:
     return ids[0] == ids[1] and np.allclose(*values, rtol=1e-9, atol=1e-9)
 
 
+@cache
+def sound_ap50(seed: int, folder: Path) -> float:
+    """Return AP50 of the honest detector of a world, of which a mended file has as much."""
+    truth, detections = written(folder, *world(seed=seed))
+    found: float = curation.evaluate("coco", truth=truth, detections=detections)["AP50"]
+    return found
+
+
 @pytest.mark.parametrize("name", MISTAKES)
-def test_a_planted_mistake_is_named_with_a_mend_that_works(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("seed", [7, 9])
+def test_a_planted_mistake_is_named_with_a_mend_that_works(
+    name: str, seed: int, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     mistake, mend = MISTAKES[name]
-    truth, rows = world(seed=9)
+    truth, rows = world(seed=seed)
     paths = written(tmp_path, truth, mistake(rows, truth))
     found = diagnose(*paths)
     assert len(found.findings) == 1
@@ -51,7 +63,7 @@ def test_a_planted_mistake_is_named_with_a_mend_that_works(name: str, tmp_path: 
     assert share is not None
     assert after is not None
     assert after > share
-    sound = curation.evaluate("coco", truth=paths[0], detections=written(tmp_path / "..", truth, rows)[1])["AP50"]
+    sound = sound_ap50(seed, tmp_path_factory.getbasetemp())
     again = tmp_path / "again.json"
     again.write_text(json.dumps(mended(*paths, found.mends)))
     assert not diagnose(paths[0], again).findings
@@ -60,9 +72,10 @@ def test_a_planted_mistake_is_named_with_a_mend_that_works(name: str, tmp_path: 
 
 
 @pytest.mark.parametrize("name", MISTAKES)
-def test_a_mend_undoes_its_mistake(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("seed", range(2))
+def test_a_mend_undoes_its_mistake(name: str, seed: int, tmp_path: Path) -> None:
     mistake, _ = MISTAKES[name]
-    truth, _ = world(seed=1)
+    truth, _ = world(seed=seed)
     rows = [row | {"note": number} for number, row in enumerate(perfect(truth))]
     paths = written(tmp_path, truth, mistake(rows, truth))
     back = mended(*paths, diagnose(*paths).mends)
@@ -227,7 +240,7 @@ def check_a_real_detector_is_sound_and_its_mistakes_are_named(shared: Path, tmp_
     data = shared / "data" / "voc2007"
     truth = json.loads((data / "test_with_difficult.json").read_bytes())
     number = {one["name"]: one["id"] for one in truth["categories"]}
-    truth["images"] = [one for one in truth["images"] if one["id"] % 16 == 1]
+    truth["images"] = [one for one in truth["images"] if one["id"] % 4 == 1]
     kept = {one["id"] for one in truth["images"]}
     truth["annotations"] = [one for one in truth["annotations"] if one["image_id"] in kept]
     rows = []
