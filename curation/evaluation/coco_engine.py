@@ -557,17 +557,11 @@ def _engine_numbers(
         return summary((precision, recall), places), precision[..., 0]
     every, *of_sizes = np.moveaxis(precision, -1, 0)
     numbers = (every, every[0], every[5], *of_sizes, *below, *np.moveaxis(recall, -1, 0))
-    return np.array([*map(_mean, numbers)]), every
+    return np.array([*map(federated.mean_of_defined, numbers)]), every
 
 
 def _curves(evaluation: Any) -> tuple[Floats, Floats]:
     return np.asarray(evaluation.eval["precision"]), np.asarray(evaluation.eval["recall"])
-
-
-def _mean(values: Floats) -> float:
-    """Return the mean of what is defined, as pycocotools sums it; -1 where nothing is."""
-    defined = values[values > -1]
-    return float(defined.mean()) if len(defined) else -1.0
 
 
 def _in_hotcoco(truth: GroundTruth, detections: Detections) -> Any:

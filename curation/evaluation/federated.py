@@ -157,6 +157,12 @@ def _objects(truth: GroundTruth, rows: Bools) -> GroundTruth:
     return replace(truth, **columns)
 
 
+def mean_of_defined(values: Floats) -> float:
+    """Return the mean of what is defined, as pycocotools sums it; -1 where nothing is."""
+    defined = values[values > -1]
+    return float(defined.mean()) if len(defined) else -1.0
+
+
 def thirteen(precision: Floats, recall: Floats, frequency: Sequence[str]) -> Floats:
     """Return the numbers of `KEYS`, -1 where undefined.
 
@@ -168,18 +174,13 @@ def thirteen(precision: Floats, recall: Floats, frequency: Sequence[str]) -> Flo
     frequency : sequence of str, length K
         ``r``, ``c``, ``f``, or ``""`` of each class.
     """
-
-    def mean(values: Any) -> float:
-        defined = values[values > -1]
-        return float(defined.mean()) if defined.size else -1.0
-
     letters = np.array(frequency, object)
     return np.array(
         [
-            mean(precision[..., 0]),
-            *(mean(precision[level, ..., 0]) for level in (0, 5)),
-            *(mean(precision[..., size]) for size in (1, 2, 3)),
-            *(mean(precision[:, :, letters == letter, 0]) for letter in GROUPS),
-            *(mean(recall[..., size]) for size in range(4)),
+            mean_of_defined(precision[..., 0]),
+            *(mean_of_defined(precision[level, ..., 0]) for level in (0, 5)),
+            *(mean_of_defined(precision[..., size]) for size in (1, 2, 3)),
+            *(mean_of_defined(precision[:, :, letters == letter, 0]) for letter in GROUPS),
+            *(mean_of_defined(recall[..., size]) for size in range(4)),
         ]
     )
