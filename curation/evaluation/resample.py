@@ -396,11 +396,13 @@ class ImageOutcomes:
         ordered.scores[np.lexsort((np.arange(n), detections.image, -detections.scores))] = -np.arange(n)
         self._curves: list[tuple[Callable[..., Any], tuple[str, ...], list[_Cuts]]] = []
         self._levels: _Levels | None = None
+        self._recalls: dict[str, Int64s] = {}
         if len(outcome) > 1:
             self._levels = _Levels([cuts for one in outcome for cuts in self._cuts(ordered, one)])
             rows = np.lexsort((-ordered.scores, ordered.label, ordered.image))
             cell = ordered.image[rows].astype(np.int64) * len(classes) + ordered.label[rows]
             rank, times = np.empty(n, np.int64), (outcome == 1).sum(axis=0)
+            # Among the detections of its image and class.
             rank[rows] = np.arange(n) - np.searchsorted(cell, cell)
             self._recalls = {f"AR{most}": np.where(rank < most, times, 0) for most in (1, 10, 100)}
         else:
