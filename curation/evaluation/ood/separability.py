@@ -5,11 +5,8 @@ A higher score means "more ID". ID is the positive class of every number here bu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -35,7 +32,7 @@ class RankedScores:
         scores = np.asarray(id_scores), np.asarray(ood_scores)
         # Single precision sorts in half the time, and its order is that of the same numbers as doubles.
         dtype = np.float32 if all(part.dtype == np.float32 for part in scores) else np.float64
-        return cls(*_each(np.sort, [(part.astype(dtype, copy=False),) for part in scores]))
+        return cls(*(np.sort(part.astype(dtype, copy=False)) for part in scores))
 
     @property
     def n_id(self) -> int:
@@ -54,8 +51,20 @@ class RankedScores:
         cuts = np.unique(np.searchsorted(self.ids, self.ids[::_BLOCK]))
         ends = np.searchsorted(self.oods, self.ids[cuts[1:]])
         ids, oods = np.append(cuts, self.n_id).tolist(), [0, *ends.tolist(), self.n_ood]
-        blocks = [(self.ids, self.oods, *ends) for ends in zip(ids, ids[1:], oods, oods[1:], strict=False)]
-        return np.concatenate(_each(_merged, blocks), axis=1)
+        blocks = zip(ids, ids[1:], oods, oods[1:], strict=False)
+        return np.concatenate([self._merged(*ends) for ends in blocks], axis=1)
+
+    def _merged(self, low: int, high: int, start: int, stop: int) -> Int64s:
+        """Return `_steps` of ID scores [low, high), whose OOD scores are those of [start, stop)."""
+        ids, oods = self.ids[low:high], self.oods[start:stop]
+        first, starts = (np.flatnonzero(np.append(True, run[1:] != run[:-1])[: len(run)]) for run in (ids, oods))
+        values, others = ids[first], oods[starts]
+        # Two ascending runs are merged in one pass, in a third of the time of a binary search for each score.
+        order = np.argsort(np.concatenate([values, others]), kind="stable")
+        below = np.flatnonzero(order < len(values)) - np.arange(len(values))
+        starts = np.append(starts, len(oods)) + start
+        up_to = below + (np.append(others, np.nan)[below] == values)
+        return np.stack([first + low, starts[below], starts[up_to]])
 
     @property
     def all_ids_differ(self) -> bool:
@@ -81,29 +90,8 @@ class RankedScores:
 _BLOCK = 1 << 15
 
 
-def _each(work: Callable[..., Any], given: Sequence[tuple[Any, ...]]) -> list[Any]:
-    """Return what some work finds in each of its inputs; on two cores where scores are many, as NumPy frees the GIL."""
-    if max(len(arguments[0]) for arguments in given) <= _BLOCK:
-        return [work(*arguments) for arguments in given]
-    with ThreadPoolExecutor(2) as pool:
-        return list(pool.map(lambda arguments: work(*arguments), given))
-
-
 def _from_above(n: int, below: Int64s) -> Int64s:
     return (n - below)[::-1]
-
-
-def _merged(all_ids: Floats, all_oods: Floats, low: int, high: int, start: int, stop: int) -> Int64s:
-    """Return `RankedScores._steps` of ID scores [low, high), whose OOD scores are those of [start, stop)."""
-    ids, oods = all_ids[low:high], all_oods[start:stop]
-    first, starts = (np.flatnonzero(np.append(True, run[1:] != run[:-1])[: len(run)]) for run in (ids, oods))
-    values, others = ids[first], oods[starts]
-    # Two ascending runs are merged in one pass, in a third of the time of a binary search for each score.
-    order = np.argsort(np.concatenate([values, others]), kind="stable")
-    below = np.flatnonzero(order < len(values)) - np.arange(len(values))
-    starts = np.append(starts, len(oods)) + start
-    up_to = below + (np.append(others, np.nan)[below] == values)
-    return np.stack([first + low, starts[below], starts[up_to]])
 
 
 @dataclass(frozen=True)
