@@ -116,7 +116,7 @@ def _read(path: Path) -> tuple[Any, dict[str, Any]]:
         return decode_json(file.data, form, EvaluationError, title, where=str(path)), record
     rows = read_texts(file, EvaluationError).to_dict("records")
     return [
-        {name: cell if name.strip() == _CLASS else _cell(cell) for name, cell in row.items()} for row in rows
+        {name: cell if str(name).strip() == _CLASS else _cell(cell) for name, cell in row.items()} for row in rows
     ], record
 
 
