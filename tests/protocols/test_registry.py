@@ -4,6 +4,7 @@ import re
 import subprocess
 import sys
 from dataclasses import fields, replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,12 @@ def test_a_name_that_cannot_be_imported_is_told() -> None:
     with pytest.raises(UsageError, match=r"cannot be used.*\n.*voc-coco: build") as caught:
         _ = wrong.build
     assert "No module named 'no_such'" in str(caught.value)
+
+
+def test_a_mistake_in_what_is_made_is_no_name_that_cannot_be_imported() -> None:
+    wrong = replace(find_benchmark("voc-coco"), recipes=partial(int, "no number"))
+    with pytest.raises(ValueError, match="no number"):
+        _ = wrong.recipes
 
 
 ROOT = Path(__file__).parents[2]
