@@ -40,7 +40,7 @@ def fact(room: str, key: str, kind: type[Kind]) -> Kind:
     return msgspec.convert(facts_of(room)[key], kind)
 
 
-def slots_of(room: str) -> tuple[SourceSlot, ...]:
+def declared_slots(room: str) -> tuple[SourceSlot, ...]:
     """Return the sources that the file of a benchmark declares."""
     return msgspec.convert(facts_of(room)["benchmark"].get("slots", ()), tuple[SourceSlot, ...])
 

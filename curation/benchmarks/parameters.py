@@ -76,7 +76,7 @@ class Parameter(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         return text if self.most is None else int(text)
 
 
-def parameters_of(room: str) -> tuple[Parameter, ...]:
+def declared_parameters(room: str) -> tuple[Parameter, ...]:
     """Return the parameters that the file of a benchmark declares."""
     stated = msgspec.convert(facts_of(room)["benchmark"].get("parameters", ()), tuple[Parameter, ...])
     return tuple(msgspec.structs.replace(one, reader=within(room, one.reader)) if one.reader else one for one in stated)

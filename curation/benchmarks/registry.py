@@ -25,7 +25,7 @@ import msgspec
 from curation.arguments import checked
 from curation.benchmarks.benchmark import Benchmark
 from curation.benchmarks.facts import facts_of, within
-from curation.benchmarks.parameters import Parameter, parameters_of
+from curation.benchmarks.parameters import Parameter, declared_parameters
 from curation.errors import UsageError
 from curation.manifest.header import Header, Paper
 from curation.sources.source_specs import SourceSlot
@@ -159,7 +159,7 @@ def declared(name: str) -> Benchmark:
     module = _module(name)
     facts = facts_of(module)
     stated = msgspec.convert(facts["benchmark"], _Stated)
-    code: dict[str, Any] = {"slots": stated.slots, "parameters": parameters_of(module)}
+    code: dict[str, Any] = {"slots": stated.slots, "parameters": declared_parameters(module)}
     code |= {field: within(module, name) for field, name in stated.code.items()}
     if "recipes" not in code and "published" in facts:
         code["recipes"] = partial(_recipes, name)

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from curation.benchmarks.facts import fact, slots_of
+from curation.benchmarks.facts import declared_slots, fact
 from curation.benchmarks.parts import Selection, make_part, manifest_of, source_entry
 from curation.benchmarks.published import task_classes, tasks_of
 from curation.errors import ProtocolError
@@ -27,7 +27,7 @@ _ROOM = __name__
 ALIASES = fact(_ROOM, "aliases", dict[str, str])
 VIEWS = fact(_ROOM, "views", dict[str, LabelView])
 TASKS = tasks_of(_ROOM)
-SLOTS = slots_of(_ROOM)
+SLOTS = declared_slots(_ROOM)
 
 
 def choose_slots(parameters: Mapping[str, Any]) -> tuple[SourceSlot, ...]:

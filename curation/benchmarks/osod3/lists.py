@@ -25,7 +25,7 @@ import msgspec
 import numpy as np
 
 from curation.benchmarks.benchmark import SourceSlot
-from curation.benchmarks.facts import slots_of
+from curation.benchmarks.facts import declared_slots
 from curation.benchmarks.osod3.problems import (
     CUB_CLASSES,
     CUB_IMAGES,
@@ -72,7 +72,7 @@ _PAPER_CLASSES = {"animal": 96, "vehicle": 24}
 _CLUSTERS = ("known", "unknown1", "unknown2")
 _Settings = Mapping[str, Any]
 ALGORITHM_VERSION = 1
-SLOTS = slots_of(__package__)
+SLOTS = declared_slots(__package__)
 _DATASETS = {"openimages": "openimages", "cub": "cub200", "mtsd": "mtsd"}
 
 
