@@ -37,7 +37,11 @@ def fact(room: str, key: str, kind: type[Kind]) -> Kind:
     msgspec.ValidationError, KeyError
         The facts of the room are wrong: a mistake in the package that holds it.
     """
-    return msgspec.convert(facts_of(room)[key], kind)
+    try:
+        return msgspec.convert(facts_of(room)[key], kind)
+    except msgspec.ValidationError as error:
+        error.add_note(f"in [{key}] of the file of {room}")
+        raise
 
 
 def declared_slots(room: str) -> tuple[SourceSlot, ...]:

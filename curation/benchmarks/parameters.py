@@ -55,6 +55,14 @@ class Parameter(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     reader: str = ""
     later: bool = False
 
+    def __post_init__(self) -> None:
+        """Refuse a rule that would not be applied, and a default that does not fit."""
+        rules = (self.choices, self.pattern, self.longest is not None, self.most is not None, self.reader)
+        if sum(map(bool, rules)) > 1 or (self.least and self.most is None) or bool(self.pattern) != bool(self.expected):
+            raise ValueError(f"{self.name}: one of choices, longest, reader, pattern with expected, most with least")
+        if not self.reader:
+            self.read(self.default)
+
     def read(self, text: str) -> Any:
         """Return the value that a text is; one that does not fit is a `ProtocolError`."""
         if self.reader:

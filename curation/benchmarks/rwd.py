@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from msgspec import structs
 
 from curation.benchmarks.facts import declared_slots, fact
 from curation.benchmarks.parts import Selection, make_part, manifest_of, source_entry
@@ -32,7 +32,7 @@ SLOTS = declared_slots(_ROOM)
 
 def choose_slots(parameters: Mapping[str, Any]) -> tuple[SourceSlot, ...]:
     """Return the sources of the data set."""
-    return tuple(replace(one, dataset=f"rwd_{parameters['problem']}") for one in SLOTS)
+    return tuple(structs.replace(one, dataset=f"rwd_{parameters['problem']}") for one in SLOTS)
 
 
 def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manifest:

@@ -14,7 +14,6 @@ them out, to show how much of a score rests on them: those below a known class, 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -47,7 +46,7 @@ LEVELS = {"easy": ("easy",), "hard": ("medium", "hard")}
 def choose_slots(parameters: Mapping[str, Any]) -> tuple[SourceSlot, ...]:
     """Return the sources of the data set, all of them needed."""
     wanted = SLOTS_OF.get(parameters["problem"], ())
-    return tuple(replace(one, required=True) for one in SLOTS if one.name in wanted)
+    return tuple(structs.replace(one, required=True) for one in SLOTS if one.name in wanted)
 
 
 def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manifest:

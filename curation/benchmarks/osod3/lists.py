@@ -16,7 +16,6 @@ class lists come in by the parameter ``published``.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -80,7 +79,7 @@ def choose_slots(parameters: Mapping[str, Any]) -> tuple[SourceSlot, ...]:
     """Return the sources of the chosen problem, all of them required."""
     check_effects(parameters)
     dataset = _DATASETS[parameters["problem"]]
-    return tuple(replace(slot, required=True) for slot in SLOTS if slot.dataset == dataset)
+    return tuple(msgspec.structs.replace(slot, required=True) for slot in SLOTS if slot.dataset == dataset)
 
 
 class ProblemClasses(NamedTuple):
