@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from curation.errors import UsageError
 from curation.sources.source_specs import SourceSlot as SourceSlot
@@ -20,7 +20,47 @@ if TYPE_CHECKING:
     from curation.publishing.exporting import Format
     from curation.sources.source import Source
 
-_TEXTS = ("name", "summary", "page")
+Kind = TypeVar("Kind")
+
+
+class Deferred(Generic[Kind]):
+    """A field that is given as itself, or as ``MODULE:NAME`` or a `functools.partial`, to be got when it is read.
+
+    A command that asks a benchmark for its name and paper alone does not import its rule.
+    """
+
+    def __init__(self, default: Kind) -> None:
+        self._default = default
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    @overload
+    def __get__(self, benchmark: None, owner: type) -> Deferred[Kind]: ...
+    @overload
+    def __get__(self, benchmark: Benchmark, owner: type) -> Kind: ...
+    def __get__(self, benchmark: Benchmark | None, owner: type) -> Deferred[Kind] | Kind:
+        if benchmark is None:
+            return self
+        given: Kind | str | partial[Kind] = vars(benchmark)[self._name]
+        if isinstance(given, partial):
+            return given()
+        if not isinstance(given, str):
+            return given
+        try:
+            found: Kind = resolve_name(given)
+        except (ImportError, AttributeError, ValueError) as error:
+            raise UsageError(
+                "The package that offers this benchmark cannot be used",
+                where=f"{benchmark.name}: {self._name}",
+                expected="MODULE:NAME of what can be imported",
+                found=f"{given}: {error}"[:300],
+            ) from error
+        return found
+
+    def __set__(self, benchmark: Benchmark, given: Deferred[Kind] | Kind | str | partial[Kind]) -> None:
+        # What the dataclass passes for a field that is left out is the descriptor itself.
+        vars(benchmark)[self._name] = self._default if isinstance(given, Deferred) else given
 
 
 @dataclass(frozen=True)
@@ -29,8 +69,7 @@ class Benchmark:
 
     Another package offers one by an entry point of the group ``curation.benchmarks``, under the benchmark's name. Its
     evaluation, where it has one, is in the module ``evaluation`` of the same package
-    (`curation.benchmarks.registry`). Whatever is code may be given as ``MODULE:NAME``, or as a `functools.partial` that
-    makes it, and is got when it is read: a command that asks for name and paper alone does not import a rule.
+    (`curation.benchmarks.registry`). What is `Deferred` may be given as ``MODULE:NAME``, imported when it is used.
 
     Attributes
     ----------
@@ -61,32 +100,17 @@ class Benchmark:
     name: str
     paper: Paper
     summary: str
-    slots: tuple[SourceSlot, ...] = ()
-    parameters: tuple[Parameter, ...] = ()
+    slots: Deferred[tuple[SourceSlot, ...]] = Deferred(())
+    parameters: Deferred[tuple[Parameter, ...]] = Deferred(())
     parts: tuple[tuple[str, str], ...] = ()
     page: str = ""
-    build: Callable[[Mapping[str, Source], Mapping[str, Any]], Manifest] | None = None
-    declare: Callable[[Mapping[str, Source], Mapping[str, Any]], Manifest] | None = None
-    choose_slots: Callable[[Mapping[str, Any]], tuple[SourceSlot, ...]] | None = None
-    task_settings: Callable[[Path], dict[str, str]] | None = None
-    recorded_decisions: Callable[[Path, bool], tuple[str, tuple[str, ...]]] | None = None
-    recipes: Mapping[str, Callable[[], Header]] = field(default_factory=dict)
-    formats: tuple[Format, ...] = ()
-
-    def __getattribute__(self, field: str) -> Any:
-        """Return a field, imported or made where it is given as a name or a partial."""
-        given = object.__getattribute__(self, field)
-        if not isinstance(given, str | partial) or field in _TEXTS or field.startswith("_"):
-            return given
-        try:
-            return given() if isinstance(given, partial) else resolve_name(given)
-        except (ImportError, AttributeError, ValueError) as error:
-            raise UsageError(
-                "The package that offers this benchmark cannot be used",
-                where=f"{self.name}: {field}",
-                expected="MODULE:NAME of what can be imported",
-                found=f"{given}: {error}"[:300],
-            ) from error
+    build: Deferred[Callable[[Mapping[str, Source], Mapping[str, Any]], Manifest] | None] = Deferred(None)
+    declare: Deferred[Callable[[Mapping[str, Source], Mapping[str, Any]], Manifest] | None] = Deferred(None)
+    choose_slots: Deferred[Callable[[Mapping[str, Any]], tuple[SourceSlot, ...]] | None] = Deferred(None)
+    task_settings: Deferred[Callable[[Path], dict[str, str]] | None] = Deferred(None)
+    recorded_decisions: Deferred[Callable[[Path, bool], tuple[str, tuple[str, ...]]] | None] = Deferred(None)
+    recipes: Deferred[Mapping[str, Callable[[], Header]]] = Deferred({})
+    formats: Deferred[tuple[Format, ...]] = Deferred(())
 
     def slots_for(self, parameters: Mapping[str, Any]) -> tuple[SourceSlot, ...]:
         """Return the sources that a build with these parameters reads."""

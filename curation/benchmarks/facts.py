@@ -37,10 +37,14 @@ def fact(room: str, key: str, kind: type[Kind]) -> Kind:
     msgspec.ValidationError, KeyError
         The facts of the room are wrong: a mistake in the package that holds it.
     """
-    return msgspec.convert(facts_of(room)[key], kind)
+    try:
+        return msgspec.convert(facts_of(room)[key], kind)
+    except msgspec.ValidationError as error:
+        error.add_note(f"in [{key}] of the file of {room}")
+        raise
 
 
-def slots_of(room: str) -> tuple[SourceSlot, ...]:
+def declared_slots(room: str) -> tuple[SourceSlot, ...]:
     """Return the sources that the file of a benchmark declares."""
     return msgspec.convert(facts_of(room)["benchmark"].get("slots", ()), tuple[SourceSlot, ...])
 

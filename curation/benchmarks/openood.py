@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from curation.benchmarks.facts import fact, facts_of, slots_of
+from curation.benchmarks.facts import declared_slots, fact, facts_of
 from curation.benchmarks.parts import Part, Selection, all_images, make_part, manifest_of, source_entry
 from curation.canonical import sha256_of_lines
 from curation.errors import ExportError, ProtocolError
@@ -27,7 +27,7 @@ from curation.sources.imagenet import class_of_images
 from curation.sources.source import Source
 from curation.sources.stems import stems
 
-SLOTS = slots_of(__name__)
+SLOTS = declared_slots(__name__)
 _CUT = {"imagenet": ("imagenet-val", "val_imagenet"), "openimage_o": ("openimage_o", "val_openimage_o")}
 """The source of a set and of what is cut off from it."""
 _HARD = "curation.benchmarks.ssb"

@@ -55,6 +55,14 @@ class Parameter(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     reader: str = ""
     later: bool = False
 
+    def __post_init__(self) -> None:
+        """Refuse a rule that would not be applied, and a default that does not fit."""
+        rules = (self.choices, self.pattern, self.longest is not None, self.most is not None, self.reader)
+        if sum(map(bool, rules)) > 1 or (self.least and self.most is None) or bool(self.pattern) != bool(self.expected):
+            raise ValueError(f"{self.name}: one of choices, longest, reader, pattern with expected, most with least")
+        if not self.reader:
+            self.read(self.default)
+
     def read(self, text: str) -> Any:
         """Return the value that a text is; one that does not fit is a `ProtocolError`."""
         if self.reader:
@@ -76,7 +84,7 @@ class Parameter(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         return text if self.most is None else int(text)
 
 
-def parameters_of(room: str) -> tuple[Parameter, ...]:
+def declared_parameters(room: str) -> tuple[Parameter, ...]:
     """Return the parameters that the file of a benchmark declares."""
     stated = msgspec.convert(facts_of(room)["benchmark"].get("parameters", ()), tuple[Parameter, ...])
     return tuple(msgspec.structs.replace(one, reader=within(room, one.reader)) if one.reader else one for one in stated)

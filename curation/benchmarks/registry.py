@@ -24,8 +24,8 @@ import msgspec
 
 from curation.arguments import checked
 from curation.benchmarks.benchmark import Benchmark
-from curation.benchmarks.facts import facts_of, within
-from curation.benchmarks.parameters import Parameter, parameters_of
+from curation.benchmarks.facts import fact, facts_of, within
+from curation.benchmarks.parameters import Parameter, declared_parameters
 from curation.errors import UsageError
 from curation.manifest.header import Header, Paper
 from curation.sources.source_specs import SourceSlot
@@ -158,8 +158,8 @@ def declared(name: str) -> Benchmark:
     """Return a benchmark as its file declares it; its rule is imported when it is used."""
     module = _module(name)
     facts = facts_of(module)
-    stated = msgspec.convert(facts["benchmark"], _Stated)
-    code: dict[str, Any] = {"slots": stated.slots, "parameters": parameters_of(module)}
+    stated = fact(module, "benchmark", _Stated)
+    code: dict[str, Any] = {"slots": stated.slots, "parameters": declared_parameters(module)}
     code |= {field: within(module, name) for field, name in stated.code.items()}
     if "recipes" not in code and "published" in facts:
         code["recipes"] = partial(_recipes, name)

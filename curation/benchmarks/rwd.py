@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from msgspec import structs
 
-from curation.benchmarks.facts import fact, slots_of
+from curation.benchmarks.facts import declared_slots, fact
 from curation.benchmarks.parts import Selection, make_part, manifest_of, source_entry
 from curation.benchmarks.published import task_classes, tasks_of
 from curation.errors import ProtocolError
@@ -27,12 +27,12 @@ _ROOM = __name__
 ALIASES = fact(_ROOM, "aliases", dict[str, str])
 VIEWS = fact(_ROOM, "views", dict[str, LabelView])
 TASKS = tasks_of(_ROOM)
-SLOTS = slots_of(_ROOM)
+SLOTS = declared_slots(_ROOM)
 
 
 def choose_slots(parameters: Mapping[str, Any]) -> tuple[SourceSlot, ...]:
     """Return the sources of the data set."""
-    return tuple(replace(one, dataset=f"rwd_{parameters['problem']}") for one in SLOTS)
+    return tuple(structs.replace(one, dataset=f"rwd_{parameters['problem']}") for one in SLOTS)
 
 
 def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manifest:

@@ -14,14 +14,13 @@ them out, to show how much of a score rests on them: those below a known class, 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from msgspec import structs
 
-from curation.benchmarks.facts import fact, facts_of, slots_of
-from curation.benchmarks.parameters import parameters_of, stated
+from curation.benchmarks.facts import declared_slots, fact, facts_of
+from curation.benchmarks.parameters import declared_parameters, stated
 from curation.benchmarks.parts import Part, Selection, compared, make_part, manifest_of, source_entry, unread_entry
 from curation.benchmarks.selection import images_with
 from curation.errors import ProtocolError
@@ -34,7 +33,7 @@ from curation.sources.source_specs import SourceSlot
 
 PAPER = fact(__name__, "paper", Paper)
 PROBLEMS: Mapping[str, Any] = facts_of(__name__)["problems"]
-SLOTS = slots_of(__name__)
+SLOTS = declared_slots(__name__)
 SLOTS_OF = {"cub": ("cub-train", "cub-test"), "imagenet": ("imagenet-val", "imagenet-21k")}
 """Sources of each data set: that of the known images first."""
 _VARIANTS = {"descendants": ("hard-without-descendants", "below"), "all": ("hard-without-kin", "below or above")}
@@ -47,7 +46,7 @@ LEVELS = {"easy": ("easy",), "hard": ("medium", "hard")}
 def choose_slots(parameters: Mapping[str, Any]) -> tuple[SourceSlot, ...]:
     """Return the sources of the data set, all of them needed."""
     wanted = SLOTS_OF.get(parameters["problem"], ())
-    return tuple(replace(one, required=True) for one in SLOTS if one.name in wanted)
+    return tuple(structs.replace(one, required=True) for one in SLOTS if one.name in wanted)
 
 
 def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manifest:
@@ -122,7 +121,7 @@ def _manifest(
         taxonomy="OSC",
         protocol="ssb",
         algorithm_version=1,
-        parameters=stated(parameters, parameters_of(__name__)),
+        parameters=stated(parameters, declared_parameters(__name__)),
         **more,
     )
 

@@ -89,7 +89,7 @@ def _of_info(info: Any) -> tuple[int, str]:
 
 
 def files_below(address: str, suffixes: Collection[str]) -> Iterator[tuple[str, str, str]]:
-    """Yield place, name below `place`, and stamp of every file of some suffixes, sorted by name.
+    """Yield address, name below the folder, and stamp of every file of some suffixes, sorted by name.
 
     A link is followed to a file of the same folder tree alone. One that leads elsewhere, to nothing or in a circle is
     passed over, and a `CurationWarning` counts them; links to folders of the tree are passed over, since these are met
@@ -150,7 +150,7 @@ def _stays_below(path: str, root: str) -> bool:
 
 
 def below(root: str, name: str) -> str:
-    """Return the place that a name from a file means: relative to a root, or an address or path that begins with it.
+    """Return the path or address that a name from a file means: relative to a root, or beginning with it.
 
     Raises
     ------

@@ -165,13 +165,13 @@ _work: _Work | None = None
 
 def _start(work: _Work) -> None:
     global _work
+    # Ctrl-C is the driver's: it takes the workers down.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    Thread(target=_end_with_driver, daemon=True).start()
     import pyarrow
 
     # A worker has one core: threads of its own would only wait for those of the others.
     pyarrow.set_cpu_count(1)
-    # Ctrl-C is the driver's: it takes the workers down.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    Thread(target=_end_with_driver, daemon=True).start()
     _work = work
 
 

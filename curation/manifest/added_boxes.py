@@ -215,7 +215,7 @@ def with_added_boxes(
 
 
 def _placed(added: AddedBoxes, positions: Int32s | Int64s) -> list[tuple[int, AddedBox]]:
-    """Return the boxes of those images that a source holds, each with the place of its image there."""
+    """Return the boxes of those images that a source holds, each with the position of its image there."""
     found = zip(positions.tolist(), added.images, strict=True)
     return [(int(position), box) for position, one in found for box in one.boxes if position >= 0]
 

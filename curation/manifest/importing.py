@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from msgspec.structs import replace
@@ -45,28 +45,29 @@ class ListSlice:
     last: int | None = None
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class PublishedFile:
-    """An authors' list as its file holds it: path, bytes, and their digest ``sha256:<hex>``.
-
-    Raises
-    ------
-    MissingFileError
-        There is no regular file of this name, or it cannot be read.
-    ManifestError
-        It is larger than any list of ids.
-    """
+    """An authors' list as its file holds it: path, bytes, and their digest ``sha256:<hex>``."""
 
     path: Path
-    data: bytes = field(init=False)
-    sha256: str = field(init=False)
+    data: bytes
+    sha256: str
 
-    def __post_init__(self) -> None:
-        """Read the file."""
-        if not self.path.is_file():
-            raise MissingFileError("The published list is not a file", where=str(self.path))
-        self.data = read_bytes(self.path, kind="published list", most=_MAX_BYTES, error=ManifestError)
-        self.sha256 = sha256_of_bytes(self.data)
+    @classmethod
+    def read(cls, path: Path) -> PublishedFile:
+        """Return the bytes and the digest of an authors' list.
+
+        Raises
+        ------
+        MissingFileError
+            There is no regular file of this name, or it cannot be read.
+        ManifestError
+            It is larger than any list of ids.
+        """
+        if not path.is_file():
+            raise MissingFileError("The published list is not a file", where=str(path))
+        data = read_bytes(path, kind="published list", most=_MAX_BYTES, error=ManifestError)
+        return cls(path, data, sha256_of_bytes(data))
 
     @property
     def rows(self) -> int:
@@ -231,12 +232,12 @@ def _read_all(header: Header, folder: Path, pinned: Mapping[str, FileEntry | Non
                 if not inside:
                     what = "A published list is a link that leads outside the folder"
                     raise PathEscapeError(what, where=str(path), expected=f"below {folder}")
-                found[path.name].append(PublishedFile(path))
+                found[path.name].append(PublishedFile.read(path))
             elif inside and path.is_file():
                 others.append(path)
     for name, entry in pinned.items():
         if entry is not None and all(file.sha256 != entry.sha256 for file in found[name]):
-            same_size = (PublishedFile(path) for path in others if path.stat().st_size == entry.size)
+            same_size = (PublishedFile.read(path) for path in others if path.stat().st_size == entry.size)
             found[name] += [file for file in same_size if file.sha256 == entry.sha256][:1]
     if missing := [name for name, files in found.items() if not files]:
         raise MissingFileError(

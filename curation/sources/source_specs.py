@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import msgspec
+
 from curation.errors import UsageError
 from curation.ids import ImageId
 
@@ -21,8 +23,7 @@ Sources = Annotated[
 """Raw datasets by name: paths, or annotations in memory (see `curation.sources.coerce.as_source`)."""
 
 
-@dataclass(frozen=True, slots=True)
-class SourceSlot:
+class SourceSlot(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One raw dataset part that a protocol reads, or that a manifest was made from.
 
     Attributes

@@ -100,13 +100,13 @@ def test_name_space_by_form(text: str, namespaces: list[str], expected: str | No
 def test_a_file_as_it_is(tmp_path: Path) -> None:
     path = tmp_path / "list.txt"
     path.write_bytes(b"b\r\na\nb")
-    published = PublishedFile(path)
+    published = PublishedFile.read(path)
     assert published.lines() == ("b", "a", "b")
     assert published.sha256 == "sha256:" + hashlib.sha256(path.read_bytes()).hexdigest()
     path.write_bytes(b"")
-    assert PublishedFile(path).lines() == ()
+    assert PublishedFile.read(path).lines() == ()
     path.write_bytes(b"a\n\nb\n")
     with pytest.raises(ManifestError, match="empty lines"):
-        PublishedFile(path).lines()
+        PublishedFile.read(path).lines()
     with pytest.raises(MissingFileError):
-        PublishedFile(tmp_path)
+        PublishedFile.read(tmp_path)

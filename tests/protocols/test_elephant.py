@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from curation.benchmarks.elephant.lists import FIGURES, TRAINING_FIGURES, build, default_name, level_count
-from curation.benchmarks.parameters import parameters_of
+from curation.benchmarks.parameters import declared_parameters
 from curation.benchmarks.parts import KNOWN_OF_VOC as KNOWN
 from curation.benchmarks.parts import UNKNOWN_TO_VOC as UNKNOWN
 from curation.benchmarks.parts import voc_classes as class_entries
@@ -289,7 +289,7 @@ def test_as_many_images_as_the_official_part_are_no_evidence_alone(draw: Draw) -
         assert build({"voc2007-test": closed, "coco": coco}, parameters()).header.name == name
 
 
-PARAMETERS = parameters_of("curation.benchmarks.elephant")
+PARAMETERS = declared_parameters("curation.benchmarks.elephant")
 read_ratios, read_orders = (one.read for one in PARAMETERS[:2])
 
 

@@ -3,15 +3,28 @@
 import re
 import subprocess
 import sys
+from collections.abc import Iterable, Mapping
 from dataclasses import fields, replace
+from functools import partial
 from pathlib import Path
+from typing import get_args, get_type_hints
 
+import msgspec
 import pytest
 
+from curation.benchmarks import imagenet
+from curation.benchmarks.findmeifyoucan import measures as findmeifyoucan
+from curation.benchmarks.osod3 import evaluation as osod3
+from curation.benchmarks.osod3 import problems
+from curation.benchmarks.owod import splits
+from curation.benchmarks.parameters import Parameter
 from curation.benchmarks.registry import benchmarks, find_benchmark
-from curation.errors import UsageError
+from curation.cooccurrence.graph import WEIGHTINGS
+from curation.errors import ProtocolError, UsageError
+from curation.evaluation.variants import Rules
 from curation.manifest.locate import manifest_folders
 from curation.manifest.manifest import read_manifest
+from curation.sources.source_specs import SourceSlot
 
 
 def test_names_and_near_names() -> None:
@@ -54,6 +67,57 @@ def test_a_name_that_cannot_be_imported_is_told() -> None:
     with pytest.raises(UsageError, match=r"cannot be used.*\n.*voc-coco: build") as caught:
         _ = wrong.build
     assert "No module named 'no_such'" in str(caught.value)
+
+
+def test_a_mistake_in_what_is_made_is_no_name_that_cannot_be_imported() -> None:
+    wrong = replace(find_benchmark("voc-coco"), recipes=partial(int, "no number"))
+    with pytest.raises(ValueError, match="no number"):
+        _ = wrong.recipes
+
+
+@pytest.mark.parametrize(
+    ("kind", "stated", "said"),
+    [
+        (SourceSlot, {"name": "test", "dataset": "coco", "requird": True}, "unknown field `requird`"),
+        (Parameter, {"name": "size", "meaning": "images", "mots": 9}, "unknown field `mots`"),
+        (Parameter, {"name": "size", "meaning": "images", "default": 9}, "Expected `str`"),
+        (Parameter, {"name": "size", "meaning": "images", "least": 1}, "size: one of .* most with least"),
+        (Parameter, {"name": "size", "meaning": "images", "pattern": "[0-9]"}, "pattern with expected"),
+        (Parameter, {"name": "order", "meaning": "of ids", "choices": ["id"], "longest": 3}, "order: one of choices"),
+    ],
+)
+def test_a_declaration_that_would_be_passed_over_is_refused(kind: type, stated: dict[str, object], said: str) -> None:
+    with pytest.raises(msgspec.ValidationError, match=said):
+        msgspec.convert(stated, kind)
+
+
+def test_a_default_is_one_of_the_choices() -> None:
+    with pytest.raises(ProtocolError, match=r"Invalid value of order[\s\S]*id, name"):
+        Parameter(name="order", meaning="of ids", choices=("id", "name"))
+
+
+@pytest.mark.parametrize(
+    ("name", "parameter", "known"),
+    [
+        ("owod", "split", (*splits.SPLITS, splits.CUSTOM)),
+        ("osod3", "generator", get_args(problems.Generator)),
+        ("osod3", "weighting", WEIGHTINGS),
+        ("imagenet", "formula", get_args(imagenet.Formula)),
+    ],
+)
+def test_the_choices_of_a_parameter_are_those_that_its_rule_knows(
+    name: str, parameter: str, known: Iterable[str]
+) -> None:
+    (choices,) = (one.choices for one in find_benchmark(name).parameters if one.name == parameter)
+    assert sorted(choices) == sorted(known)
+
+
+@pytest.mark.parametrize("variants", [osod3.VARIANTS, findmeifyoucan.VARIANTS])
+def test_variants_that_files_declare_follow_rules_that_there_are(variants: Mapping[str, Rules]) -> None:
+    for rules in variants.values():
+        for field, kind in get_type_hints(Rules).items():
+            if field != "dtype":
+                msgspec.convert(getattr(rules, field), kind)
 
 
 ROOT = Path(__file__).parents[2]

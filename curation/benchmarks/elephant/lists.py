@@ -23,7 +23,7 @@ import numpy as np
 
 from curation.benchmarks import parts
 from curation.benchmarks.facts import fact, facts_of
-from curation.benchmarks.parameters import parameters_of, several
+from curation.benchmarks.parameters import declared_parameters, several
 from curation.benchmarks.parts import Part, Selection, all_images, compared, source_entry, voc_classes
 from curation.benchmarks.published import drafts
 from curation.benchmarks.selection import hash_rank
@@ -225,7 +225,7 @@ def declare(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Man
     UsageError
         A parameter is another.
     """
-    if parameters != {parameter.name: parameter.read(parameter.default) for parameter in parameters_of(__package__)}:
+    if parameters != {one.name: one.read(one.default) for one in declared_parameters(__package__)}:
         raise UsageError("--header-only writes the paper's own version", where="--set", expected="no parameters")
     stated = _FACTS["header_only"]
     classes = voc_classes()

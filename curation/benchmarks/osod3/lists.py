@@ -16,7 +16,6 @@ class lists come in by the parameter ``published``.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -25,7 +24,7 @@ import msgspec
 import numpy as np
 
 from curation.benchmarks.benchmark import SourceSlot
-from curation.benchmarks.facts import slots_of
+from curation.benchmarks.facts import declared_slots
 from curation.benchmarks.osod3.problems import (
     CUB_CLASSES,
     CUB_IMAGES,
@@ -72,7 +71,7 @@ _PAPER_CLASSES = {"animal": 96, "vehicle": 24}
 _CLUSTERS = ("known", "unknown1", "unknown2")
 _Settings = Mapping[str, Any]
 ALGORITHM_VERSION = 1
-SLOTS = slots_of(__package__)
+SLOTS = declared_slots(__package__)
 _DATASETS = {"openimages": "openimages", "cub": "cub200", "mtsd": "mtsd"}
 
 
@@ -80,7 +79,7 @@ def choose_slots(parameters: Mapping[str, Any]) -> tuple[SourceSlot, ...]:
     """Return the sources of the chosen problem, all of them required."""
     check_effects(parameters)
     dataset = _DATASETS[parameters["problem"]]
-    return tuple(replace(slot, required=True) for slot in SLOTS if slot.dataset == dataset)
+    return tuple(msgspec.structs.replace(slot, required=True) for slot in SLOTS if slot.dataset == dataset)
 
 
 class ProblemClasses(NamedTuple):

@@ -18,7 +18,7 @@ import numpy as np
 from msgspec import Meta
 
 from curation.benchmarks.facts import fact, facts_of
-from curation.benchmarks.parameters import parameters_of
+from curation.benchmarks.parameters import declared_parameters
 from curation.canonical import canonical_json, sha256_of_bytes
 from curation.errors import MissingFileError, ProtocolError
 from curation.hierarchy.class_trees import SUPERCLASS_RULES, superclass
@@ -212,7 +212,7 @@ def check_effects(parameters: Mapping[str, Any]) -> None:
     if parameters["published"]:
         drawn = ("generator", "uneven", "graph_images", "weighting", "components")
         unused |= dict.fromkeys(drawn, "published alone: with the authors' lists nothing is split or cut")
-    for one in parameters_of(_ROOM):
+    for one in declared_parameters(_ROOM):
         if one.name in unused and parameters[one.name] != one.read(one.default):
             raise ProtocolError(
                 f"{one.name} has no effect on this problem",
