@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def checked_group(file: parquet.ParquetFile, number: int, columns: Sequence[int]) -> parquet.RowGroupMetaData:
-    """Return what a file says of a row group, of which the columns at some places may be asked; damage is an error.
+    """Return what a file says of a row group, of which the columns of these indices may be asked; damage is an error.
 
     Arrow (26) ends the process where `RowGroupMetaData.column` meets damage. A reader of no rows meets it first, and
     raises; it divides by its number of rows where it has no columns.

@@ -22,8 +22,8 @@ def short_repr(record: Any) -> str:
     ClassEntry(name='airplane', role='known', index=0, aliases=1 item)
     """
     shown = f"{type(record).__name__}("
-    for place, (name, value) in enumerate(_fields(record)):
-        text = f"{', ' if place else ''}{name}={_short(value)}"
+    for index, (name, value) in enumerate(_fields(record)):
+        text = f"{', ' if index else ''}{name}={_short(value)}"
         if len(shown) + len(text) > _LONGEST_LINE - 4:
             return f"{shown}, …)"
         shown += text

@@ -72,7 +72,7 @@ def latex_table(
     """
     columns = "".join("r" if one else "l" for one in numeric)
     body = [
-        [rf"\textbf{{{tex(cell)}}}" if (number, place) in bold else tex(cell) for place, cell in enumerate(row)]
+        [rf"\textbf{{{tex(cell)}}}" if (number, column) in bold else tex(cell) for column, cell in enumerate(row)]
         for number, row in enumerate(rows)
     ]
     head, *lines = (" & ".join(row) + r" \\" for row in ([tex(one) for one in heads], *body))

@@ -57,13 +57,14 @@ def output_folder(files: tuple[str, ...] = (), figures: tuple[str, ...] = (), *,
     """
 
     def patterns() -> tuple[str, ...]:
-        if not benchmark:
-            return (*files, *(f"{stem}{suffix}" for stem in figures for suffix in FIGURE_SUFFIXES))
-        from curation.benchmarks.registry import report_of
+        written, drawn = files, figures
+        if benchmark:
+            from curation.benchmarks.registry import report_of
 
-        report = report_of(benchmark)
-        tables = (f"{stem}.csv" for stem in ("measures", "outcomes", "objects", *report.files))
-        return ("results.json", *tables, *(f"{stem}{suffix}" for stem in report.figures for suffix in FIGURE_SUFFIXES))
+            report = report_of(benchmark)
+            stems = ("measures", "outcomes", "objects", *report.files)
+            written, drawn = ("results.json", *(f"{stem}.csv" for stem in stems)), report.figures
+        return (*written, *(f"{stem}{suffix}" for stem in drawn for suffix in FIGURE_SUFFIXES))
 
     def check(path: Path) -> None:
         ledger.refuse_review(path)

@@ -436,4 +436,4 @@ def _texts_in(docstring: str) -> dict[str, str]:
         else:
             for name in names:
                 texts.setdefault(name, []).append(line.strip())
-    return {name: " ".join(filter(None, told)).replace("``", "").removesuffix(".") for name, told in texts.items()}
+    return {name: " ".join(filter(None, lines)).replace("``", "").removesuffix(".") for name, lines in texts.items()}

@@ -135,9 +135,9 @@ def _objects(replay: Replay, image: str, people: Sequence[str]) -> list[tuple[Bo
     for name in people:
         boxes = _drawn(replay, image, name)
         pairs = {column: row for row, column in matched_pairs([one for one, _ in found], boxes)}
-        for place, one in enumerate(boxes):
-            if place in pairs:
-                found[pairs[place]][1][name] = one.label
+        for index, one in enumerate(boxes):
+            if index in pairs:
+                found[pairs[index]][1][name] = one.label
             else:
                 found.append((one, {name: one.label}))
     return found
@@ -209,10 +209,10 @@ def add_boxes(manifest: Manifest, resolution: BoxResolution, sources: Mapping[st
     made = Manifest(header, manifest.lists, overlay)
     touched = {one.image_id for one in (*kept, *(manifest.added_boxes.images if manifest.added_boxes else ()))}
     parts = list(header.parts)
-    for place, part in enumerate(parts):
+    for index, part in enumerate(parts):
         if touched.intersection(manifest.lists.get(part.name, ())):
             annotated, boxes = count_part(made, part, sources or {})
-            parts[place] = msgspec.structs.replace(part, annotated_images=annotated, boxes=boxes)
+            parts[index] = msgspec.structs.replace(part, annotated_images=annotated, boxes=boxes)
     uncounted = [old.name for old, new in zip(header.parts, parts, strict=True) if old.boxes and not new.boxes]
     made = Manifest(msgspec.structs.replace(header, parts=tuple(parts)), manifest.lists, overlay)
     return Added(made, resolution, left_out, tuple(uncounted), tuple(_doubts(made, resolution, left_out)))

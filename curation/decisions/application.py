@@ -467,12 +467,12 @@ def _reviewed(work: PartSets, changes: Sequence[Change], resolution: Resolution,
     changed = {one.part: one for one in changes}
     lists = {name: work.ordered(name) if name in changed else work.before[name] for name in work.entries}
     parts = list(work.entries.values())
-    for place, entry in enumerate(parts):
+    for index, entry in enumerate(parts):
         if entry.name in changed:
             change, ids = changed[entry.name], lists[entry.name]
             counted = Manifest(header, {entry.name: ids}, work.overlay)
             annotated, boxes = count_part(counted, entry, work.sources)
-            parts[place] = msgspec.structs.replace(
+            parts[index] = msgspec.structs.replace(
                 entry,
                 selection=f"{entry.selection} By decision {len(change.removed)} images left and "
                 f"{len(change.added)} joined.",

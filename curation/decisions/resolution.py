@@ -185,9 +185,9 @@ def standing_verdicts(decisions: Iterable[Decision]) -> tuple[Decision, ...]:
     """
     rows = list(dict.fromkeys(decisions))
     last: dict[Hashable, int] = {}
-    for place, one in sorted(enumerate(rows), key=lambda item: moment_of(item[1]) or _EARLIEST):
-        last[(one.dataset, one.image_id, one.stage, one.reviewer) if one.reviewer else place] = place
-    return tuple(rows[place] for place in sorted(last.values()))
+    for index, one in sorted(enumerate(rows), key=lambda item: moment_of(item[1]) or _EARLIEST):
+        last[(one.dataset, one.image_id, one.stage, one.reviewer) if one.reviewer else index] = index
+    return tuple(rows[index] for index in sorted(last.values()))
 
 
 def decisions_digest(decisions: Iterable[Decision]) -> str:

@@ -362,7 +362,7 @@ def _statistics(seen: _Seen, thresholds: Thresholds) -> list[SetStatistics]:
         if images:
             held = set(images)
             chosen = np.array([one in held for one in source.image_ids.tolist()], np.bool_)
-            shown = {source.categories.names[place] for place in np.unique(category[chosen[image]]).tolist()}
+            shown = {source.categories.names[index] for index in np.unique(category[chosen[image]]).tolist()}
             kinships = [scores[name] for name in sorted(shown) if name in scores]
             found.append(set_statistics(seen.pool.name, group, images, seen.look, kinships))
     return found

@@ -138,7 +138,7 @@ class Exported:
 
     @property
     def data(self) -> dict[str, Any]:
-        """The summary with place and digests of the files, as plain data."""
+        """The summary with the output and the digests of its files, as plain data."""
         return {**self.summary, "out": str(self.out), "files": [dataclasses.asdict(file) for file in self.files]}
 
 

@@ -39,7 +39,7 @@ class HubRepository:
     Attributes
     ----------
     name, endpoint : str
-    place : str
+    where : str
         Both, as messages show them.
     api : huggingface_hub.HfApi
 

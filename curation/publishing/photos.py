@@ -42,10 +42,10 @@ def photo_sizes(
     slots = slots_of_parts(manifest, parts)
     sizes, names = images.sizes, images.photos
     lacking = np.flatnonzero((sizes <= 0).any(axis=1)).tolist()
-    for place in tqdm(lacking, desc="photo sizes", unit=" photos", disable=None):
-        root = roots.get(slots[images.slot[place]], roots.get(""))
+    for row in tqdm(lacking, desc="photo sizes", unit=" photos", disable=None):
+        root = roots.get(slots[images.slot[row]], roots.get(""))
         if root is not None:
-            sizes[place] = size_of_photo(inside(root, names[place]), ExportError)
+            sizes[row] = size_of_photo(inside(root, names[row]), ExportError)
     return sizes
 
 

@@ -240,7 +240,7 @@ _PATCH_TYPE = "application/json-patch+json"
 _OPERATIONS = ("add", "remove", "replace", "move", "copy", "test")
 PARTS_OF_A_BOX = ("_cls", "_id", "bounding_box", "confidence", "id", "index", "label", "tags")
 """What a drawn box may hold: nothing that names a file, as a mask may, and nothing that FiftyOne stores unchecked."""
-# FiftyOne follows a place through attributes of Python objects, `__globals__` included.
+# FiftyOne follows a path through attributes of Python objects, `__globals__` included.
 _IN_A_BOX = rf"(/({'|'.join(PARTS_OF_A_BOX)})|/(bounding_box|tags)/[^/]+)?"
 _PATH_IN_A_BOX = re.compile(_IN_A_BOX)
 _PATH = re.compile(rf"/{MISSING}(/detections(/(-|[0-9]+){_IN_A_BOX})?)?")
@@ -322,7 +322,7 @@ def read_edit(path: str, query: str, headers: Mapping[str, str], body: bytes, *,
 
 
 def _is_operation(one: Any, allowed: re.Pattern[str]) -> bool:
-    """Return whether this is an operation, and each place that it names one of a drawn box."""
+    """Return whether this is an operation, and each path that it names one of a drawn box."""
     if not isinstance(one, dict) or one.get("op") not in _OPERATIONS or "path" not in one:
         return False
     return all(isinstance(one[name], str) and allowed.fullmatch(one[name]) for name in ("path", "from") if name in one)

@@ -240,11 +240,7 @@ def _with_nearest(images: ReviewImages, folders: Mapping[str, PhotoFolder]) -> R
         paths.append(folder.find([native]) if folder is not None and native else None)
     different = list(dict.fromkeys(path for path in paths if path is not None))
     bad = {path for path, (bad, _) in zip(different, check_photos(different), strict=True) if bad}
-    return replace(
-        images,
-        nearest=tuple(nearest),
-        nearest_paths=tuple(None if nearest_id in bad else nearest_id for nearest_id in paths),
-    )
+    return replace(images, nearest=tuple(nearest), nearest_paths=tuple(None if path in bad else path for path in paths))
 
 
 def _part_group(manifest: Manifest, name: str, sources: Mapping[str, Source]) -> _Group:
@@ -352,7 +348,7 @@ def _gathered(groups: Sequence[_Group], photos: Mapping[str, PhotoFolder], pool:
 
 
 def pick_images(images: ReviewImages, rows: Sequence[int]) -> ReviewImages:
-    """Return some rows of all columns, boxes regrouped by their image's new place."""
+    """Return some rows of all columns, boxes regrouped by their image's new row."""
     row_of = np.full(len(images), -1, np.int32)
     row_of[np.asarray(rows, np.int64)] = np.arange(len(rows), dtype=np.int32)
     image = row_of[images.boxes.image]

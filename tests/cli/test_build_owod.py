@@ -113,6 +113,47 @@ def test_from_task_file_to_scores(folder: Path, capsys: pytest.CaptureFixture[st
     assert (section["UR"], section["mAP_both"], section["AOSE"]) == (100.0, 100.0, 0)
 
 
+def test_a_detector_trained_on_ones_own_files_is_read_right(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Raw ids 1 to 5 against an export: no class is read as another, and indices never pass for raw ids."""
+    assert main(BUILD) == 0
+    given = ["--part", "t2-test", "--format", "coco", *SOURCES]
+    assert main(["export", "m", *given, "--out", "t2.json"]) == 0
+    assert main(["export", "m", *given, "--category-ids", "manifest", "--out", "index.json"]) == 0
+    raw = json.loads((folder / "test.json").read_text())
+    numbers = {one["file_name"]: one["id"] for one in json.loads((folder / "t2.json").read_text())["images"]}
+    # A detector of task 2 knows disc, square and triangle (2, 3, 4), and calls the rest unknown.
+    rows = [
+        {
+            "image_id": numbers[f"{one['image_id']}.png"],
+            "category_id": one["category_id"] if one["category_id"] in (2, 3, 4) else -1,
+            "bbox": one["bbox"],
+            "score": 0.9,
+        }
+        for one in raw["annotations"]
+        if f"{one['image_id']}.png" in numbers
+    ]
+    (folder / "raw.json").write_text(json.dumps(rows))
+    indices = {2: 0, 3: 1, 4: 2, -1: 5}
+    changed = [{**row, "category_id": indices[row["category_id"]]} for row in rows]
+    (folder / "indices.json").write_text(json.dumps(changed))
+    scored = ["evaluate", "owod", "--manifest", "m", "--task", "t2", "--json"]
+    capsys.readouterr()
+
+    def full(*given: str) -> None:
+        assert main([*scored, *given]) == 0
+        section = of_result(json.loads(capsys.readouterr().out))["t2/clean"]
+        assert (section["UR"], section["mAP_both"]) == (100.0, 100.0), given
+
+    full("--truth", "t2.json", "--detections", "raw.json")
+    full("--truth", "index.json", "--detections", "indices.json")
+    full("--truth", "t2.json", "--detections", "indices.json", "--category-ids", "manifest")
+    for truth, detections in (("t2.json", "indices.json"), ("index.json", "raw.json")):
+        for stray in ("error", "drop"):
+            command = [*scored, "--truth", truth, "--detections", detections, "--on-error", f"stray={stray}"]
+            assert main(command) == 2
+            assert ("--category-ids manifest" in capsys.readouterr().err) == (truth == "t2.json")
+
+
 def test_files_that_number_their_images_alike_keep_their_category_ids(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -2,7 +2,7 @@
 
 Of JSON every number, mark and short text is frozen, at its path; of CSV every cell, by its column; of exports, lists,
 manifests and all other files the bytes. Further keys and columns are no difference. Not frozen are prose, the look of
-pages and pictures, what is printed for people, and versions.
+pages and pictures, what is printed for people, versions, and the bytes of Parquet, whose content a publication states.
 """
 
 import csv
@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from tests.frozen.outputs import NUMBER, Written, verb_of, without_versions
+from tests.frozen.outputs import NUMBER, Written, verb_of, without_libraries
 from tests.rounding import cosine_error
 
 FOLDER = Path(__file__).resolve().parent / "expected"
@@ -48,35 +48,30 @@ def frozen(outputs: Iterable[Written]) -> Frozen:
 
 
 def _of(one: Written) -> Any:
-    verb = verb_of(one.command)
+    verb, content = verb_of(one.command), without_libraries(one.content)
     if not one.path:
-        text, _, status = one.content.decode("utf-8").rpartition("exit status ")
+        text, _, status = content.rpartition("exit status ")
         # The header that `build` prints is the file that it writes.
-        content = json.loads(text) if " --json" in one.command and verb != "build" else None
-        return {"exit status": int(status), "json": plain(content)}
+        printed = json.loads(text) if " --json" in one.command and verb != "build" else None
+        return {"exit status": int(status), "json": plain(printed)}
     if one.path.endswith(PAGES) or (Path(one.path).name in PRINTED and " --json" in one.command):
         return None
     if verb in TABLES and one.path.endswith((".json", ".jsonl")):
-        lines = one.content.decode("utf-8").splitlines() if one.path.endswith(".jsonl") else [one.content]
+        lines = content.splitlines() if one.path.endswith(".jsonl") else [content]
         return {"json": plain([json.loads(line) for line in lines])}
     if verb in TABLES and one.path.endswith(".csv"):
-        rows = list(csv.reader(io.StringIO(one.content.decode("utf-8"))))
+        rows = list(csv.reader(io.StringIO(content)))
         return {
             "rows": len(rows) - 1,
             "columns": dict(zip(rows[0], map(list, zip(*rows[1:], strict=True)), strict=False)),
         }
-    content = without_versions(one.content).encode("utf-8", "surrogateescape")
-    return {"sha256": hashlib.sha256(content).hexdigest()[:24]}
+    return {"sha256": hashlib.sha256(content.encode("utf-8", "surrogateescape")).hexdigest()[:24]}
 
 
 def plain(value: Any) -> Any:
-    """Return a JSON value without prose, versions, digests of Parquet that is drawn, and what is empty then.
-
-    The bytes of Parquet are those of the library that writes it, of another version other ones.
-    """
+    """Return a JSON value without prose, versions and what is empty then."""
     if isinstance(value, dict):
-        drawn = {"sha256"} if str(value.get("name")).endswith(".parquet") else set()
-        kept = {key: plain(one) for key, one in value.items() if key not in VERSIONS | drawn}
+        kept = {key: plain(one) for key, one in value.items() if key not in VERSIONS}
         return {key: one for key, one in kept.items() if one is not PROSE}
     if isinstance(value, list):
         return [None if (kept := plain(one)) is PROSE else kept for one in value]

@@ -59,8 +59,8 @@ def _lines(result: Mapping[str, Any]) -> list[Line]:
         "Clusters",
         ("cluster", "classes", "names"),
         tuple(
-            (str(place), str(len(names)), ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else ""))
-            for place, names in enumerate(result["clusters"], 1)
+            (str(number), str(len(names)), ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else ""))
+            for number, names in enumerate(result["clusters"], 1)
         ),
     )
     return [facts, clusters]

@@ -250,16 +250,16 @@ def _own_numbers(header: Header, content: Content, sources: Mapping[str, Source]
     found: dict[int, tuple[int, str]] = {}
     for slot in content.slots:
         numbers = sources[slot].categories.numbers
-        for place, position in enumerate(class_positions(header.classes, sources[slot]).tolist()):
+        for category, position in enumerate(class_positions(header.classes, sources[slot]).tolist()):
             if position < 0:
                 continue
             entry = header.classes[position]
-            number, earlier = found.setdefault(entry.index, (numbers[place], slot))
-            if number != numbers[place] and entry.index >= 0:
+            number, earlier = found.setdefault(entry.index, (numbers[category], slot))
+            if number != numbers[category] and entry.index >= 0:
                 raise ExportError(
                     f"Class {entry.name[:80]!r} has two category ids",
                     where=slot if slot == earlier else f"{earlier} and {slot}",
-                    found=f"{number} and {numbers[place]}",
+                    found=f"{number} and {numbers[category]}",
                     hint=_OTHER,
                 )
     missing = [entry.name for entry in content.classes if entry.index not in found]
@@ -334,15 +334,15 @@ def _categories(content: Content, numbering: Numbering) -> list[dict[str, Any]]:
 def _images(content: Content, numbers: Int64s, renumbered: bool) -> Iterator[dict[str, Any]]:
     images, several = content.images, len(content.parts) > 1
     rows = zip(numbers.tolist(), images.photos, images.sizes.tolist(), strict=True)
-    for place, (number, photo, (width, height)) in enumerate(rows):
+    for row, (number, photo, (width, height)) in enumerate(rows):
         record: dict[str, Any] = {"id": number, "file_name": photo}
         if width and height:
             record |= {"width": width, "height": height}
         if renumbered:
-            record["original_id"] = int(images.numbers[place])
-        record["curation_id"] = images.ids[place]
+            record["original_id"] = int(images.numbers[row])
+        record["curation_id"] = images.ids[row]
         if several:
-            record["part"] = content.parts[images.part[place]].name
+            record["part"] = content.parts[images.part[row]].name
         yield record
 
 

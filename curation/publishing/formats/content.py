@@ -68,8 +68,8 @@ class ContentImages:
 
     def of_part(self, number: int) -> list[int]:
         """Return the positions of the images of a part."""
-        places: list[int] = np.flatnonzero(self.part == number).tolist()
-        return places
+        rows: list[int] = np.flatnonzero(self.part == number).tolist()
+        return rows
 
 
 @dataclass(frozen=True, slots=True)

@@ -135,16 +135,16 @@ def voc_annotations(content: Content, stems: Sequence[str], corners: Int64s) -> 
     images, objects = content.images, content.objects
     names = {entry.index: entry.name for entry in content.classes} | {UNKNOWN_ID: UNKNOWN_NAME}
     bounds = np.searchsorted(objects.image, np.arange(len(stems) + 1)).tolist()
-    for place, (stem, photo) in enumerate(zip(stems, images.photos, strict=True)):
-        dataset = _text(content.datasets[images.slot[place]])
-        rows = range(bounds[place], bounds[place + 1])
+    for image, (stem, photo) in enumerate(zip(stems, images.photos, strict=True)):
+        dataset = _text(content.datasets[images.slot[image]])
+        rows = range(bounds[image], bounds[image + 1])
         shown = "".join(_object(content, row, names[int(objects.category_id[row])], corners[row]) for row in rows)
         text = (
             "<annotation>\n"
             f"\t<folder>{dataset}</folder>\n"
             f"\t<filename>{_text(photo)}</filename>\n"
-            f"\t<source><database>{dataset}</database><image>{_text(images.ids[place])}</image></source>\n"
-            f"\t<size><width>{images.widths[place]}</width><height>{images.heights[place]}</height>"
+            f"\t<source><database>{dataset}</database><image>{_text(images.ids[image])}</image></source>\n"
+            f"\t<size><width>{images.widths[image]}</width><height>{images.heights[image]}</height>"
             "<depth>3</depth></size>\n"
             "\t<segmented>0</segmented>\n"
             f"{shown}</annotation>\n"

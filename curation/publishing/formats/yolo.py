@@ -71,7 +71,7 @@ def plan_yolo(
     def files() -> Iterator[PlannedFile]:
         yield PlannedFile("data.yaml", whole(_yaml(content, classes)))
         for number, part in enumerate(content.parts):
-            chosen = [f"./images/{names[place]}" for place in content.images.of_part(number)]
+            chosen = [f"./images/{names[row]}" for row in content.images.of_part(number)]
             yield PlannedFile(f"{part.name}.txt", lines(chosen))
         numbers = [number_of[index] for index in objects.category_id[kept].tolist()]
         texts = [_line(*row) for row in zip(numbers, shares[kept].tolist(), strict=True)]
@@ -169,7 +169,7 @@ def _sizes(images: ContentImages, given: Int32s | None) -> Int32s:
     if lacking:
         raise ExportError(
             f"{len(lacking)} of {len(images)} images have no width and height in their source, and YOLO needs them",
-            found=", ".join(images.ids[place] for place in lacking[:3]),
+            found=", ".join(images.ids[row] for row in lacking[:3]),
             hint="--photos ROOT (or --photos SOURCE=ROOT) reads the sizes from the photos",
         )
     return sizes
