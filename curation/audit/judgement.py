@@ -1,4 +1,4 @@
-"""Labels of the images of a list: as the raw files have them, and as a task's view leaves them."""
+"""What rules share: the labels of a list, as the raw files have them and as a view leaves them; how a rule is judged."""
 
 from __future__ import annotations
 

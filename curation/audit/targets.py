@@ -1,6 +1,6 @@
-"""A folder of somebody's lists as the target of an audit.
+"""A folder of somebody's lists, or a manifest, as the target of an audit.
 
-What part a list plays is guessed from the names that open-world repositories use, or said by the user.
+What part a list of a folder plays is guessed from its name, or said by the user; a manifest says it itself.
 """
 
 from __future__ import annotations
