@@ -1,4 +1,4 @@
-"""What rules share: the labels of a list, as the raw files have them and as a view leaves them; how a rule is judged."""
+"""What rules share: how one is judged, a list in a task, its labels by the raw files and by a view, what is missing."""
 
 from __future__ import annotations
 
