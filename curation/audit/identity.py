@@ -310,7 +310,9 @@ def images_of(lists: Sequence[PublishedList], namespace: str = "") -> Images:
     named = _namings(encoded.dictionary, namespace)
     texts = named.texts
     own = [_ids_in(one, found, named, namespace) for one, found in zip(lists, rows, strict=True)]
-    members = [np.where(one >= 0, one, named.paths[found]) for one, found in zip(own, rows, strict=True)]
+    members: Sequence[Int32s] = [
+        np.where(one >= 0, one, named.paths[found]) for one, found in zip(own, rows, strict=True)
+    ]
     # A text that is an id in one list is this id in every list.
     ids = _joined(own)
     ids = distinct(ids[ids >= 0])
