@@ -16,7 +16,6 @@ from os.path import commonprefix
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from curation.ids import NATIVE_FORMS
 from curation.sources.entries import PublishedList
@@ -40,8 +39,11 @@ MOST_HINTED = 500_000
 _VOC_FOLDER = re.compile(rb"(?i)voc|jpegimages")
 _CLIMBS = re.compile(rb"(?m)(?:^|/)\.\.(?:/|$)")
 _PREFIX = "^[a-z][a-z0-9_]{0,31}:"
-_ID = f"^(?:{'|'.join(f'{space}:{form}' for space, form in NATIVE_FORMS.items())})$"
-_DIGITS = {"coco": 12, "voc2007": 6, "voc2012": 10}
+_WIDTH = {"coco": 12, "voc2007": 6, "voc2012": 11}
+_UNWRITTEN = {
+    "coco": ("^coco:", ""), "voc2007": ("^voc2007:", ""), "voc2012": ("^(?:voc2012:)?(.{4})_?(.{6})$", r"\1_\2"),
+}  # fmt: skip
+"""What becomes of an id as it is written, before zeros: its native form."""
 _BARE = {"coco": "[0-9]{1,12}", "voc2007": "[0-9]{1,6}", "voc2012": "[0-9]{10}"}
 """Numbers that stand for an id of each dataset, where somebody says that they are of it."""
 _VOC2007_LAST = "voc2007:009963"
@@ -62,10 +64,8 @@ def ids_of(stems: pa.StringArray, patterns: Iterable[tuple[str, str]]) -> pa.Str
     found = none = pa.nulls(len(stems), pa.string())
     for space, pattern in patterns:
         fits = compute.match_substring_regex(stems, f"^(?:{pattern})$")
-        digits = compute.replace_substring_regex(stems.filter(fits), f"^{space}:|_", "")
-        ids = compute.replace_substring_regex(
-            compute.utf8_lpad(digits, _DIGITS[space], "0"), "^(.{4})(.{6})$", r"\1_\2"
-        )
+        digits = compute.replace_substring_regex(stems.filter(fits), *_UNWRITTEN[space])
+        ids = compute.utf8_lpad(digits, _WIDTH[space], "0")
         named = compute.binary_join_element_wise(space, ids, ":")
         found = compute.coalesce(found, compute.replace_with_mask(none, fits, named))
     return found
@@ -255,19 +255,24 @@ class Images:
         """Yield the signs to look for between two lists, the strongest first."""
         from pyarrow import compute
 
-        in_folders = [compute.any(compute.match_substring(self.natives.take(one), "/")).as_py() for one in own]
+        in_folders = [compute.any(compute.match_substring(self._names.take(one), "/")).as_py() for one in own]
         if in_folders[0] != in_folders[1]:
             yield _LIKELY
         if len(self) <= MOST_HINTED:
             yield from _TAILS if all(in_folders) else ()
             yield from _OTHER_HINTS
 
+    @property
+    def _names(self) -> pa.LargeStringArray:
+        """The images as `alike` compares them: their namespaces do not count where some are ids of COCO or VOC."""
+        return self.natives if self.n_ids else self.texts
+
     def _coded(self, sign: _Sign) -> Int32s:
         """Return an integer for each image, the same where a sign holds them for one."""
         from pyarrow import compute
 
         if sign not in self._codes:
-            texts = compute.replace_substring_regex(self.natives, sign.pattern, sign.kept)
+            texts = compute.replace_substring_regex(self._names, sign.pattern, sign.kept)
             self._codes[sign] = texts.dictionary_encode().indices.to_numpy()
         return self._codes[sign]
 
@@ -303,20 +308,24 @@ def images_of(lists: Sequence[PublishedList], namespace: str = "") -> Images:
     encoded = cells.dictionary_encode().combine_chunks()
     rows = np.split(encoded.indices.to_numpy(), np.cumsum([len(one) for one in lists], dtype=np.int64))[:-1]
     named = _namings(encoded.dictionary, namespace)
-    members: Sequence[Int32s] = [_named(one, own, named, namespace) for one, own in zip(lists, rows, strict=True)]
-    texts, used = named.texts, distinct(np.concatenate([np.empty(0, np.int32), *members]))
-    is_id = compute.match_substring_regex(texts.take(used), _ID).to_numpy(zero_copy_only=False)
-    ids, paths = used[is_id], used[~is_id]
-    if namespace in ("", *NATIVE_FORMS):
-        # The number of an id, in a list of few such, is the image that it is in other lists.
+    texts = named.texts
+    own = [_ids_in(one, found, named, namespace) for one, found in zip(lists, rows, strict=True)]
+    members: Sequence[Int32s] = [
+        np.where(one >= 0, one, named.paths[found]) for one, found in zip(own, rows, strict=True)
+    ]
+    # A text that is an id in one list is this id in every list.
+    ids = _joined(own)
+    ids = distinct(ids[ids >= 0])
+    paths = np.setdiff1d(distinct(_joined(members)), ids, assume_unique=True)
+    if len(paths) and namespace in ("", *NATIVE_FORMS):
+        # So is its number, unless the user says that bare numbers are of another dataset.
         image = _twins(texts, paths, compute.replace_substring_regex(texts.take(ids), _PREFIX, ""), ids)
         members = [image[one] for one in members]
     members = _across_suffixes(texts, paths, members)
-    used = distinct(np.concatenate([np.empty(0, np.int32), *members]))
-    kept = [one[np.isin(one, used)] for one in (ids, paths)]
-    ids, paths = (one[compute.sort_indices(texts.take(one))] for one in kept)
+    used = np.isin(np.arange(len(texts)), _joined(members))
+    ids, paths = (one[compute.sort_indices(texts.take(one))] for one in (ids[used[ids]], paths[used[paths]]))
     rank = np.empty(len(texts), np.int32)
-    rank[np.concatenate([ids, paths])] = np.arange(len(used))
+    rank[np.concatenate([ids, paths])] = np.arange(used.sum())
     root, below = _below_root(texts.take(paths))
     return Images(
         pa.concat_arrays([texts.take(ids), below]),
@@ -329,59 +338,63 @@ def images_of(lists: Sequence[PublishedList], namespace: str = "") -> Images:
     )
 
 
-class _Namings(NamedTuple):
-    """What each distinct path may be: rows of `images` are positions in `texts`, -1 where a path is none.
+def _joined(rows: Sequence[Int32s]) -> Int32s:
+    return np.concatenate([np.empty(0, np.int32), *rows])
 
-    It is the path itself; an id that says its dataset or that somebody says is one; such or an id by its form, but for
-    VOC2007's; such or any id by its form. Where a list has a path `unlike_voc`, its six digits are not VOC2007's.
+
+class _Namings(NamedTuple):
+    """What each distinct path may be, as positions in `texts`; -1 where it is no such thing.
+
+    It is the path itself; an id that says its dataset, or of which somebody says it; an id by its form. Where a list
+    has a path `unlike_voc`, its six digits are not VOC2007's by their form; `is_voc` tells the texts that are such ids.
     """
 
     texts: pa.LargeStringArray
-    images: npt.NDArray[np.int32]
+    paths: Int32s
+    said: Int32s
+    formed: Int32s
     unlike_voc: Bools
+    is_voc: Bools
 
 
 def _namings(paths: pa.StringArray, namespace: str) -> _Namings:
     import pyarrow as pa
     from pyarrow import compute
 
-    stem = cells_of(stems(text_of(paths)))
+    names = stems(text_of(paths))
+    stem = cells_of(names)
     written = [(space, f"{space}:(?:{form}|{_BARE[space]})") for space, form in NATIVE_FORMS.items()]
-    said = ids_of(stem, [*written, *((space, bare) for space, bare in _BARE.items() if space == namespace)])
-    formed = ids_of(stem, NATIVE_FORMS.items())
-    is_voc = compute.starts_with(formed, "voc2007:").fill_null(False)
+    bare = [(space, digits) for space, digits in _BARE.items() if space == namespace]
+    said, formed = ids_of(stem, (written if b":" in names else []) + bare), ids_of(stem, NATIVE_FORMS.items())
     # Six digits are VOC2007's unless some are too large for it, or other numbers have fewer digits.
-    too_large = compute.and_(is_voc, compute.greater(formed, _VOC2007_LAST).fill_null(False))
-    unlike_voc = compute.or_(too_large, compute.match_substring_regex(stem, "^[0-9]{1,5}$"))
-    bare = compute.replace_substring_regex(paths, f"^{namespace}:", "") if namespace else paths
-    columns = [
-        bare,
-        said,
-        compute.coalesce(compute.if_else(is_voc, None, formed), said),
-        compute.coalesce(formed, said),
-    ]
-    encoded = pa.concat_arrays([one.cast(pa.large_string()) for one in columns]).dictionary_encode()
-    images = encoded.indices.fill_null(-1).to_numpy().reshape(len(columns), -1)
-    return _Namings(encoded.dictionary, images, unlike_voc.to_numpy(zero_copy_only=False))
+    too_large = compute.and_(compute.starts_with(formed, "voc2007:"), compute.greater(formed, _VOC2007_LAST))
+    unlike_voc = compute.or_(too_large.fill_null(False), compute.match_substring_regex(stem, "^[0-9]{1,5}$"))
+    own = compute.replace_substring_regex(paths, f"^{namespace}:", "") if namespace else paths
+    encoded = pa.concat_arrays([one.cast(pa.large_string()) for one in (own, said, formed)]).dictionary_encode()
+    images = encoded.indices.fill_null(-1).to_numpy().reshape(3, -1)
+    is_voc = compute.match_substring_regex(encoded.dictionary, f"^voc2007:{NATIVE_FORMS['voc2007']}$")
+    masks = [one.to_numpy(zero_copy_only=False) for one in (unlike_voc, is_voc)]
+    return _Namings(encoded.dictionary, *images, *masks)
 
 
-def _named(one: PublishedList, rows: Int32s, found: _Namings, namespace: str) -> Int32s:
-    """Return the image of each entry: its id where nearly all have the form of one, its whole path else."""
-    paths: Int32s = found.images[0][rows]
-    if one.by_columns:
-        return paths
+def _ids_in(one: PublishedList, rows: Int32s, found: _Namings, namespace: str) -> Int32s:
+    """Return the id of each entry where nearly all have the form of one; -1 of the others, or of all."""
+    ids, none = found.said[rows], np.full(len(one), -1, np.int32)
     # Integers of JSON are written without leading zeros: six of their digits are not VOC's.
-    by_form = namespace in ("", *NATIVE_FORMS) and not one.integers
-    # Frames and patches are numbered with six digits too.
-    in_folders = one.has_folders and not _VOC_FOLDER.search(one.images)
-    is_voc = not (in_folders or found.unlike_voc[rows].any())
-    ids = found.images[1 + by_form + (by_form and is_voc)][rows]
+    if namespace in ("", *NATIVE_FORMS) and not one.integers:
+        formed = found.formed[rows]
+        if found.unlike_voc[rows].any():
+            formed = np.where(found.is_voc[formed], -1, formed)
+        ids = np.where(formed >= 0, formed, ids)
+    if one.has_folders and found.is_voc[ids[ids >= 0]].any() and not _VOC_FOLDER.search(one.images):
+        # Frames and patches are numbered with six digits too.
+        ids = np.where(found.is_voc[ids], -1, ids)
     known = ids[ids >= 0]
+    if one.by_columns or len(known) < SHARE * len(one):
+        return none
     # Numbers that stand for many paths each are counters and no ids.
-    if len(known) < SHARE * len(one) or (one.has_folders and len(distinct(known)) < SHARE**2 * len(distinct(paths))):
-        return paths
-    images: Int32s = np.where(ids >= 0, ids, paths)
-    return images
+    paths = distinct(found.paths[rows]) if one.has_folders else none[:0]
+    return none if len(distinct(known)) < SHARE**2 * len(paths) else ids
 
 
 def _twins(texts: pa.LargeStringArray, rows: Int32s, other: pa.LargeStringArray, places: Int32s) -> Int32s:

@@ -1,4 +1,4 @@
-"""Labels of the images of a list: as the raw files have them, and as a task's view leaves them."""
+"""What rules share: how one is judged, a list in a task, its labels by the raw files and by a view, what is missing."""
 
 from __future__ import annotations
 

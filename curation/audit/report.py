@@ -1,4 +1,7 @@
-"""`Statement`: what an audit says in the end, each thing once, with its number, its base and what it does not show."""
+"""`Report`: what every rule found, as plain data, a table and one HTML page.
+
+It says each thing once, as a `Statement` with its number, its base and what it does not show.
+"""
 
 from __future__ import annotations
 

@@ -94,6 +94,8 @@ class ComparedPair:
         In which they are compared.
     unlabelled : bool
         Whether one of them is training without labels.
+    family : str
+        That the names of a train and a test list share.
     """
 
     first: AuditedList
@@ -102,12 +104,7 @@ class ComparedPair:
     places: tuple[int, int] = (-1, -1)
     roles: tuple[str, str] = ("", "")
     unlabelled: bool = False
-
-    @property
-    def family(self) -> str:
-        """That the names of a train and a test list share."""
-        is_one = self.first.family == self.second.family and len({*self.roles, "train", "test"}) == 2
-        return self.first.family if is_one else ""
+    family: str = ""
 
     @property
     def names(self) -> tuple[str, str]:

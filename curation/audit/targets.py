@@ -1,6 +1,6 @@
-"""A folder of somebody's lists as the target of an audit.
+"""A folder of somebody's lists, or a manifest, as the target of an audit.
 
-What part a list plays is guessed from the names that open-world repositories use, or said by the user.
+What part a list of a folder plays is guessed from its name, or said by the user; a manifest says it itself.
 """
 
 from __future__ import annotations
@@ -208,8 +208,12 @@ def _compared(
     """Yield the pairs of lists that names or the user say should share no image, then those of other kinds."""
     pairs = comparisons(guesses, [len(one) for one in lists.lists])
     for pair in (*pairs, *between_families(lists.images.overlaps, pairs)):
-        unlabelled = guesses[pair.a].unlabelled or guesses[pair.b].unlabelled
-        yield ComparedPair(used[pair.a], used[pair.b], pair.kind, (pair.a, pair.b), pair.roles, unlabelled)
+        one, two = guesses[pair.a], guesses[pair.b]
+        is_one = one.family == two.family and len({*pair.roles, "train", "test"}) == 2
+        yield ComparedPair(
+            used[pair.a], used[pair.b], pair.kind, (pair.a, pair.b), pair.roles, one.unlabelled or two.unlabelled,
+            one.family_name if is_one else "",
+        )  # fmt: skip
     # Lists whose roles the user says are held together, whatever else their names say.
     met = {place for pair in pairs if pair.kind == "family" for place in (pair.a, pair.b)}
     alone = [row for row, one in enumerate(used) if row not in met and _said(one.name, options.roles) is not None]

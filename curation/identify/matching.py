@@ -1,4 +1,7 @@
-"""Where known lists are available themselves, so that images can be counted: sets of bits, manifests, folders."""
+"""How a list is held against those of an index: the best level of equality, else how much they share.
+
+Where known lists are available themselves (`References`: sets of bits, manifests, folders), images are counted.
+"""
 
 from __future__ import annotations
 

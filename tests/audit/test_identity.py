@@ -155,6 +155,41 @@ def test_six_digits_are_voc_s_where_none_is_beyond_its_last_image_or_shorter() -
     assert of_lines(["000012", *(f"{n:06}" for n in range(50, 99)), "0042"]).ids()[:2] == ["000012", "000050"]
 
 
+@pytest.mark.parametrize("namespace", ["", "coco", "voc2007"])
+def test_six_digits_in_folders_are_frames_unless_the_path_says_voc(namespace: str) -> None:
+    frames = of_lines(["a/000001.jpg", "a/000002.jpg"], ["b/000001.jpg", "b/000002.jpg"], namespace=namespace)
+    assert frames.n_ids == 0
+    assert frames.overlaps.tolist() == [[2, 0], [0, 2]]
+    voc = of_lines(["VOC2007/JPEGImages/000001.jpg"], ["000001"], namespace=namespace)
+    assert voc.overlaps.tolist() == [[1, 1], [1, 1]]
+
+
+def test_an_id_is_the_same_with_and_without_its_namespace() -> None:
+    found = of_lines(["000000000139", "voc2012:2008_000008"], ["coco:000000000139", "2008_000008", "coco:139"])
+    assert [one.tolist() for one in found.members] == [[0, 1], [0, 1, 0]]
+    assert len(found) == 2
+
+
+def test_a_written_id_among_paths_is_that_of_a_list_of_ids_and_a_path_where_there_is_none() -> None:
+    few = [*(f"x/img_{n}.jpg" for n in range(9)), "coco:000000000139"]
+    assert of_lines(few, ["000000000139"]).overlaps[0, 1] == 1
+    alone = of_lines(few)
+    assert (alone.n_ids, alone.root) == (0, "")
+    assert "coco:000000000139" in alone.ids()
+
+
+def test_bare_numbers_of_a_dataset_that_the_user_names_are_no_ids_of_coco() -> None:
+    few = ["mine:a", "000000000139", "mine:000000000285"]
+    found = of_lines(few, ["coco:000000000139", "coco:000000000285"], namespace="mine")
+    assert found.overlaps[0, 1] == 0
+    assert found.ids(found.members[0]) == ["mine:a", "mine:000000000139", "mine:000000000285"]
+
+
+def test_namespaces_tell_names_of_two_datasets_apart() -> None:
+    assert of_lines(["mine:img_07"], ["other:img_7"]).alike(0, 1) is None
+    assert of_lines(["img_07"], ["img_7"]).alike(0, 1) is not None
+
+
 @given(st.from_regex(r"\A([0-9]{12}|00[0-8][0-9]{3}|[0-9]{4}_[0-9]{6}|[0-9]{7,11}|[a-z_]{1,8})\Z"))
 def test_forms_are_those_that_published_lists_are_imported_by(text: str) -> None:
     assert ids(text) == [namespaced_by_form(text, tuple(NATIVE_FORMS))]

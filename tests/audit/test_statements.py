@@ -123,6 +123,13 @@ def test_like_statements_are_one_with_a_table(tmp_path: Path) -> None:
     assert said(said_none, "error") == []
 
 
+def test_lists_of_one_family_in_other_folders_are_told_apart(tmp_path: Path) -> None:
+    lists = {f"{one}/x_list.txt": ["i/s.jpg", f"i/{one}1.jpg", f"i/{one}2.jpg"] for one in "abcd"}
+    roles = {"a/x_list": "train"} | {f"{one}/x_list": "test" for one in "bcd"}
+    [told] = [one.text for one in audit(laid(tmp_path, lists), roles=roles).statements if one.gravity == "error"]
+    assert told.endswith("b/x_list and a/x_list (1), c/x_list and a/x_list (1), d/x_list and a/x_list (1)")
+
+
 def test_val_in_train_names_the_list_to_use(tmp_path: Path) -> None:
     files = {"train.txt": [*TRAIN, *VAL], "train_small.txt": TRAIN, "val.txt": VAL}
     [error] = said(audit(laid(tmp_path, files), rules="DS4"), "error")

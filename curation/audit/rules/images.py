@@ -25,6 +25,14 @@ from curation.wording import counted
 SIZES = "the width and height of the images in the annotation file"
 _OUTSIDE = 1.0
 """Pixels by which a box may stick out of its image: annotation tools round up to one."""
+PHOTOS = "the photos of these images: --photos NAME=DIR"
+_GROUPS = ("train", "val", "test")
+_COUNTS = re.compile(r"[A-Za-z]{0,8}[ _-]?[0-9]{1,8}\.[A-Za-z]+")
+"""Names such as ``0007.jpg`` and ``frame_12.png``, which many folders have."""
+_WHOLE_DOMAINS = (
+    "remove one of them; if whole domains are trained and tested on in turn, nothing is wrong: --role LIST=none"
+)
+_BOTH = "remove the shared images from the train and finetune lists"
 
 
 def tests_are_annotated_exhaustively(target: AuditTarget) -> Outcome:
@@ -215,16 +223,6 @@ def _shares(case: ListInTask) -> list[Finding]:
             f"only unknown boxes on {alone:,} ({alone / len(judged):.1%})"
         )
     return [Finding("info", case.about, none, text + rest)]
-
-
-PHOTOS = "the photos of these images: --photos NAME=DIR"
-_GROUPS = ("train", "val", "test")
-_COUNTS = re.compile(r"[A-Za-z]{0,8}[ _-]?[0-9]{1,8}\.[A-Za-z]+")
-"""Names such as ``0007.jpg`` and ``frame_12.png``, which many folders have."""
-_WHOLE_DOMAINS = (
-    "remove one of them; if whole domains are trained and tested on in turn, nothing is wrong: --role LIST=none"
-)
-_BOTH = "remove the shared images from the train and finetune lists"
 
 
 def lists_name_images_once(target: AuditTarget) -> Iterator[Finding]:
