@@ -1,4 +1,4 @@
-"""What benchmarks say of memory is of the part that is measured, and not of the process that started it."""
+"""What benchmarks import is there."""
 
 import importlib
 import re
@@ -11,7 +11,7 @@ BENCHMARKS = sorted((Path(__file__).parent / "benchmarks").glob("*.py"))
 
 @pytest.mark.parametrize("path", BENCHMARKS, ids=lambda path: path.stem)
 def test_what_a_benchmark_imports_is_there(path: Path) -> None:
-    # Parts run in processes of their own as scripts in texts: neither the linter nor the type checker reads those.
+    # Works import inside of functions, which no test calls; the type checker does not read them.
     imports = re.findall(
         r"^ *from (curation\.[\w.]+) import ([\w, ]+)$", path.read_text(encoding="utf-8"), re.MULTILINE
     )

@@ -40,7 +40,6 @@ NO_COMMANDS = {
     "docs/audit.md": ("on: pull_request",),
     "docs/cut.md": ("W_ij  =",),
     "docs/oscr.md": ("CCR(t) =",),
-    "docs/osod3.md": ("AOSE(θ)",),
     "docs/scale.md": ("RAY_ADDRESS=",),
     "docs/similarity.md": ("s_j = max_i",),
 }

@@ -38,6 +38,12 @@ def draw(folder: Path, clock: Clock) -> None:
     write_text(path, json.dumps(content))
 
 
+def draw_cache(folder: Path, clock: Clock) -> None:
+    """Write the annotations, and the cache of a first build."""
+    draw(folder, clock)
+    build(folder, clock, "elephant", cached=False)
+
+
 def decode(folder: Path, clock: Clock) -> None:
     """Read the training file and decode its records with msgspec, masks skipped, and no more."""
     import msgspec

@@ -42,3 +42,17 @@ def test_by_name(folder: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch) ->
     for name in ("elephant/small@1.0.0", "elephant/small"):
         assert shell.data("show", name, "--json")["name"] == "elephant/small"
     assert "did you mean elephant/small@1.0.0 or " in shell.err("show", "elephant/smal")
+
+
+def test_hostile_text_cannot_steer_the_terminal(folder: Path, tmp_path: Path, shell: Shell) -> None:
+    import msgspec
+
+    from curation.manifest.manifest import Manifest, write_manifest
+
+    manifest = read_manifest(folder)
+    header = msgspec.structs.replace(manifest.header, notes=("\x1b[2Jgone\x07",))
+    write_manifest(Manifest(header=header, lists=manifest.lists), tmp_path / "m")
+    text = shell.out("show", tmp_path / "m")
+    assert "gone" in text
+    assert "\x1b" not in text
+    assert "\x07" not in text

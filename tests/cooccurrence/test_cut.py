@@ -88,6 +88,25 @@ def test_planted_groups_are_found() -> None:
     assert normalized_cut(noisy, 3).value <= normalized_cut_value(noisy, group)
 
 
+@pytest.mark.parametrize(
+    ("sizes", "images", "noise", "k"),
+    [((40, 10, 20), 2_000, 0.1, 3), ((40, 10, 20), 2_000, 0.4, 3), ((60,), 1_500, 0, 4)],
+)
+def test_no_cut_is_above_those_of_spectral_clustering(
+    sizes: tuple[int, ...], images: int, noise: float, k: int
+) -> None:
+    from sklearn.cluster import SpectralClustering
+
+    graph, _ = planted_graph(sizes, images, noise)
+    graph = graph.restricted(graph.components()[0])
+    ours = normalized_cut(graph, k).value
+    for assignment in ("kmeans", "discretize", "cluster_qr"):
+        model = SpectralClustering(k, affinity="precomputed", assign_labels=assignment, random_state=0)
+        labels = model.fit_predict(graph.weights.astype(float))
+        assert len(set(labels)) == k
+        assert ours <= normalized_cut_value(graph, labels), assignment
+
+
 @pytest.mark.slow
 def test_planted_groups_of_the_size_of_traffic_signs() -> None:
     graph, group = planted_graph((230, 55, 115), 30_000, 0.02)

@@ -19,17 +19,17 @@ def table(protocol: str) -> str:
     measures = [measure for measure in report_of(protocol).measures if measure not in shared]
     lines = [f"## {protocol}", ""]
     lines += ["Also the measures of [owod](#owod).", ""] if shared else []
+    units = [measure.unit + {"higher": "↑", "lower": "↓", "": ""}[measure.better or ""] for measure in measures]
+    lines += [f"Each in {units[0]}.", ""] if (alike := len(set(units)) == 1) else []
     rows: dict[str, list[str]] = {}
     reasons: dict[str, list[str]] = {}
-    for measure in measures:
-        unit = measure.unit + {"higher": "↑", "lower": "↓", "": ""}[measure.better or ""]
+    for measure, unit in zip(measures, units, strict=True):
         key = f"`{measure.key}`"
-        rows.setdefault(f"({unit}): {measure.formula}".replace("*", "\\*"), []).append(
-            f"**{key}**" if measure.ranked else key
-        )
+        text = ("" if alike else f" ({unit})") + f": {measure.formula}".replace("*", "\\*")
+        rows.setdefault(text, []).append(f"**{key}**" if measure.ranked else key)
         if measure.undefined:
             reasons.setdefault(measure.undefined, []).append(key)
-    lines += [f"* {', '.join(keys)} {text}" for text, keys in rows.items()]
+    lines += [f"* {', '.join(keys)}{text}" for text, keys in rows.items()]
     usual = max(reasons, key=lambda reason: len(reasons[reason]), default="")
     undefined = [f"{', '.join(keys)} if {reason}" for reason, keys in reasons.items() if reason != usual]
     undefined += [f"{'others' if undefined else ''} if {usual}".strip()] if usual else []
