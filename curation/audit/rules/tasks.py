@@ -18,17 +18,14 @@ from curation.audit.judgement import (
     COMPLETE,
     SOURCES,
     VIEWS,
-    Labels,
     ListInTask,
     cases,
     forbidden_labels,
     missing_lists,
-    raw_labels,
-    ruled_labels,
-    unit_of,
     unlocated,
     unlocated_need,
 )
+from curation.audit.labels import Labels, raw_labels, ruled_labels, unit_of
 from curation.audit.lists import AuditedList
 from curation.audit.rule import Check, Finding, joined, undecidable
 from curation.audit.target import SHOWN_EXAMPLES, AuditTarget
