@@ -165,6 +165,15 @@ def compare_files(old: Any, new: Any) -> ResultDiff | ScoresDiff | None:
         return diff_scores(Path(old), Path(new))
     if kinds == ("result", "other"):
         return _diff_external(_data(old), Path(new))
+    if any(kinds) and not all(kinds):
+        odd, kind = (new, kinds[0]) if kinds[0] else (old, kinds[1])
+        missing = isinstance(odd, str | Path) and not Path(odd).exists()
+        raise EvaluationError(
+            "There is no such result" if missing else "The two are not of one kind",
+            where=str(odd),
+            expected="what `curation evaluate` writes with --out" if kind == "result" else f"like the other, {kind}",
+            found="nothing" if missing else "no result",
+        )
     return diff_results(old, new) if all(kinds) else None
 
 

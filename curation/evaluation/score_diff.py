@@ -32,16 +32,20 @@ class ScoresDiff:
         Of each method that both have, or the only one of each: `_COLUMNS`.
     alone : tuple of (int, str)
         How many rows are of images that one file has more often, or alone, and the first of these.
+    methods_alone : tuple of tuple of str
+        Methods of each file that the other lacks.
     """
 
     names: tuple[str, str]
     rows: tuple[tuple[Any, ...], ...]
     alone: tuple[tuple[int, str], tuple[int, str]]
+    methods_alone: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
 
     @property
     def changed(self) -> int:
-        """How many methods differ, and rows of one file alone."""
-        return sum(bool(row[1] != "equal") for row in self.rows) + sum(count for count, _ in self.alone)
+        """How many methods differ or are of one file alone, and rows of one file alone."""
+        other = sum(bool(row[1] != "equal") for row in self.rows) + sum(map(len, self.methods_alone))
+        return other + sum(count for count, _ in self.alone)
 
     @property
     def table(self) -> Table:
@@ -50,15 +54,19 @@ class ScoresDiff:
 
     def lines(self) -> list[str]:
         """Return what a terminal shows."""
-        told = [f"{count} rows are of {name} alone, first {first}"
+        rows = [f"{count} rows are of {name} alone, first {first}"
                 for name, (count, first) in zip(self.names, self.alone, strict=True) if count]  # fmt: skip
-        return [*self.table.lines(), *told]
+        methods = [f"columns of {name} alone: {', '.join(methods)}"
+                   for name, methods in zip(self.names, self.methods_alone, strict=True) if methods]  # fmt: skip
+        return [*self.table.lines(), *rows, *methods]
 
     def data(self) -> dict[str, Any]:
         """Return what JSON holds."""
         names = [one.name for one in self.table.columns]
-        alone = [{"file": name, "rows": count, "first": first}
-                 for name, (count, first) in zip(self.names, self.alone, strict=True)]  # fmt: skip
+        alone = [
+            {"file": name, "rows": count, "first": first, "methods": list(methods)}
+            for name, (count, first), methods in zip(self.names, self.alone, self.methods_alone, strict=True)
+        ]
         return {
             "changed": self.changed,
             "alone": alone,
@@ -104,7 +112,9 @@ def diff_scores(old: Path, new: Path) -> ScoresDiff:
         (name if name == other else f"{name}, {other}", *_compared(mine[name][before], theirs[other][after]))
         for name, other in names.items()
     ]
-    return ScoresDiff((first.name, second.name), tuple(rows), alone)
+    unpaired = (tuple(name for name in mine if name not in names),
+                tuple(name for name in theirs if name not in names.values()))  # fmt: skip
+    return ScoresDiff((first.name, second.name), tuple(rows), alone, unpaired)
 
 
 def _pairs(first: IdScores, second: IdScores) -> tuple[Any, Any, Any]:

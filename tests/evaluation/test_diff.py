@@ -65,6 +65,14 @@ def test_what_cannot_be_compared(tmp_path: Path) -> None:
     )
     with pytest.raises(UsageError, match="two evaluations"):
         curation.diff(voc, coco)
+    for other, what in (
+        (tmp_path / "nowhere", "no such result"),
+        ("elephant/val2017", "no such result"),
+        (tmp_path, "one kind"),
+    ):
+        with pytest.raises(EvaluationError, match=what) as caught:
+            curation.diff(voc, other)
+        assert str(other) in str(caught.value)
     (tmp_path / "other.json").write_text('{"images": []}')
     with pytest.raises(EvaluationError, match="not a result"):
         curation.diff(voc, tmp_path / "other.json")

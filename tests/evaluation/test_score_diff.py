@@ -62,9 +62,11 @@ def test_rows_of_an_image_are_paired_and_those_of_one_file_alone_told(
     (row,) = data["scores"]
     # Images 2 and 4; image 3 has another number of rows, 1 and 5 are of one file.
     assert (row["method"], row["second is"], row["n"]) == ("energy", "the negative", 3)
-    assert [(one["rows"], one["first"]) for one in data["alone"]] == [(2, "1"), (3, "3")]
+    assert [(one["rows"], one["first"], one["methods"]) for one in data["alone"]] == [(2, "1", ["msp"]), (3, "3", [])]
     assert main(["diff", str(tmp_path / "a.csv"), str(tmp_path / "b.csv")]) == 0
-    assert "2 rows are of a.csv alone, first 1" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "2 rows are of a.csv alone, first 1" in said
+    assert "columns of a.csv alone: msp" in said
 
 
 def test_rows_that_cannot_be_paired_are_refused(tmp_path: Path) -> None:
