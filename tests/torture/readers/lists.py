@@ -45,7 +45,7 @@ def targets() -> list[Target]:
         reader("published list, json", {"l.json": sets}, _PUBLISHED, weight=3),
         reader("published list, coco", {"l.json": json_bytes(COCO)}, _PUBLISHED),
         reader("listed source", {"l.txt": prefixed}, "sources.published_list:read_listed", dataset="coco", part="x"),
-        reader("list of a command", {"l.txt": _NUMBERS}, "manifest.importing:PublishedFile"),
+        reader("list of a command", {"l.txt": _NUMBERS}, "manifest.importing:PublishedFile.read"),
         reader("image list", {"l.txt": _NUMBERS}, "evaluation.truth:read_image_list"),
         reader("index of lists", {"i.index": _index()}, "identify.index:read_index"),
         reader("declaration of lists", {"lists.toml": _DECLARATION, "a.txt": _NUMBERS}, "identify.index:make_index"),

@@ -8,6 +8,7 @@ import io
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +47,7 @@ def call(place: str) -> Callable[..., Any]:
     module, _, name = place.partition(":")
 
     def call(*arguments: Any, **named: Any) -> Any:
-        return getattr(importlib.import_module(f"curation.{module}"), name)(*arguments, **named)
+        return attrgetter(name)(importlib.import_module(f"curation.{module}"))(*arguments, **named)
 
     return call
 
