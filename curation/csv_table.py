@@ -12,6 +12,7 @@ import csv
 import io
 import re
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from types import SimpleNamespace
 from typing import Any
 
@@ -30,12 +31,21 @@ def as_csv(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     >>> as_csv(("class", "n"), [("=1+2", -3), ("cat", None)])
     "class,n\n'=1+2,-3\ncat,\n"
     """
-    lines: list[str] = []
+    written: list[str] = []
     # Only with this terminator does every version of Python quote a cell that holds a carriage return.
-    writer = csv.writer(SimpleNamespace(write=lines.append), lineterminator="\r\n")
-    writer.writerow(map(inert_cell, header))
-    writer.writerows([inert_cell(cell) if isinstance(cell, str) else cell for cell in row] for row in rows)
-    return "".join([f"{line[:-2]}\n" for line in lines])
+    writer = csv.writer(SimpleNamespace(write=written.append), lineterminator="\r\n")
+
+    # Tables of many rows repeat their names; what a cell needs is found out once.
+    @lru_cache(4096, typed=True)
+    def text(cell: Any) -> str:
+        writer.writerow((inert_cell(cell), None))
+        return written.pop().removesuffix(",\r\n")
+
+    # A line without a character would be no row.
+    lines = (
+        ",".join([repr(cell) if type(cell) is float else text(cell) for cell in row]) or '""' for row in (header, *rows)
+    )
+    return "\n".join([*lines, ""])
 
 
 def csv_rows(

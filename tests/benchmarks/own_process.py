@@ -66,7 +66,8 @@ class Work:
         """Return what it takes in a fresh process."""
         name = f"{self.function.__module__}:{self.function.__name__}"
         command = [sys.executable, "-m", __name__, name, str(folder), json.dumps(self.arguments)]
-        environment = os.environ | {"PYTHONPATH": str(_ROOT)}
+        # As a user's second run does: modules are compiled once.
+        environment = os.environ | {"PYTHONPATH": str(_ROOT), "PYTHONDONTWRITEBYTECODE": ""}
         done = subprocess.run(command, stdout=subprocess.PIPE, text=True, env=environment, cwd=_ROOT, check=True)
         return Spent(*json.loads(done.stdout.splitlines()[-1]))
 
