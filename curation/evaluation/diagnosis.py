@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 
 from curation.arguments import checked
-from curation.errors import PredictionError, UsageError
+from curation.errors import AnnotationFormatError, PredictionError
 from curation.evaluation.detection_files import read_other_form
 from curation.evaluation.mends import (
     Columns,
@@ -112,25 +112,26 @@ class Diagnosis:
         return [*lines, "all at once:", f"   {self.command}"] if self.command else lines
 
 
-def _read(path: Path) -> _Annotated | list[_Row]:
-    """Return COCO JSON, or records of results, of any convention."""
+def _held(path: Path) -> _Annotated | list[_Row] | str:
+    """Return COCO JSON, or records of results, of any convention; of a file that is neither, what is wrong with it."""
     data = InputFile(path).data
     try:
         if data.lstrip()[:1] == b"[" or is_json_lines(data):
             return json_rows(data, _Row)
         return msgspec.json.decode(data, type=_Annotated)
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
-        raise PredictionError(
-            "The file holds neither annotations nor detections",
+        return str(error)[:200]
+
+
+def _objects_in(held: _Annotated | list[_Row] | str, path: Path) -> Objects:
+    if not isinstance(held, _Annotated):
+        raise AnnotationFormatError(
+            "The truth that explains detections must be COCO JSON",
             where=str(path),
-            expected="COCO JSON: images, annotations and categories; or COCO results: a JSON list (or one a line) of "
-            "records with image_id, bbox and a class",
-            found=str(error)[:200],
-            hint="curation export writes any truth as COCO JSON; detections may be .csv or a folder of YOLO too",
-        ) from None
-
-
-def _objects(held: _Annotated) -> Objects:
+            expected="images, annotations and categories",
+            found=held if isinstance(held, str) else "a list of results",
+            hint="curation export writes any truth as COCO JSON; give results as --detections",
+        )
     images: dict[Any, int] = {image.id: row for row, image in reversed([*enumerate(held.images)])}
     classes: dict[Any, int] = {category.id: row for row, category in enumerate(held.categories)}
     kept = [
@@ -174,7 +175,16 @@ def _detections(path: Path, truth: Objects) -> _Given:
         own = {str(image): image for image in truth.images}
         columns = replace(columns, images=[own.get(str(image), image) for image in columns.images])
         return _Given(columns, lambda: _records(columns))
-    held, data = _read(path), InputFile(path).data
+    held, data = _held(path), InputFile(path).data
+    if isinstance(held, str):
+        raise PredictionError(
+            "The file holds neither annotations nor detections",
+            where=str(path),
+            expected="COCO JSON: images, annotations and categories; or COCO results: a JSON list (or one a line) of "
+            "records with image_id, bbox and a class",
+            found=held,
+            hint="detections may be .csv or a folder of YOLO too",
+        )
     if isinstance(held, list):
         return _Given(_columns(held, truth), lambda: json_rows(data, dict))
     return _Given(_columns(held.annotations, truth), lambda: msgspec.json.decode(data)["annotations"], True)
@@ -249,7 +259,7 @@ def inspect(
     ------
     MissingFileError
         A file is not there.
-    AnnotationFormatError, UsageError, PredictionError
+    AnnotationFormatError, PredictionError
         A file holds neither truth nor detections.
 
     Examples
@@ -279,11 +289,11 @@ def diagnose(truth: Path, detections: Path) -> Diagnosis:
 
     Raises
     ------
-    MissingFileError, UsageError, PredictionError
+    MissingFileError, AnnotationFormatError, PredictionError
         A file is not there, or holds neither truth nor detections.
     """
-    held = _read(truth)
-    if isinstance(held, list) and isinstance(other := _read(detections), _Annotated):
+    held = _held(truth)
+    if isinstance(held, list) and not detections.is_dir() and isinstance(other := _held(detections), _Annotated):
         swapped = Finding(
             "Truth and detections are exchanged",
             f"{truth} is a list of results, {detections} has {len(other.images):,} images with annotations",
@@ -308,18 +318,6 @@ def diagnose(truth: Path, detections: Path) -> Diagnosis:
     )
 
 
-def _objects_in(held: _Annotated | list[_Row], path: Path) -> Objects:
-    if isinstance(held, list):
-        raise UsageError(
-            "Detections can be explained only beside COCO JSON",
-            where=str(path),
-            expected="images, annotations and categories",
-            found="a list of results",
-            hint="curation export writes any truth as COCO JSON",
-        )
-    return _objects(held)
-
-
 def mended(truth: Path, detections: Path, mends: Sequence[str]) -> list[dict[str, Any]]:
     """Return the records of a results file after mends, with all fields that these do not change.
 
@@ -332,10 +330,10 @@ def mended(truth: Path, detections: Path, mends: Sequence[str]) -> list[dict[str
 
     Raises
     ------
-    MissingFileError, UsageError, PredictionError
+    MissingFileError, AnnotationFormatError, PredictionError, UsageError
         As `diagnose`; or there is no such mend.
     """
-    asked, objects = parse(mends), _objects_in(_read(truth), truth)
+    asked, objects = parse(mends), _objects_in(_held(truth), truth)
     before, records, _ = _detections(detections, objects)
     after, rows = apply_mends(before, asked, objects)
     return mend_records(records(), before, after, rows)
