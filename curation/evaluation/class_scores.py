@@ -187,10 +187,7 @@ def score_table(scores: npt.ArrayLike, where: str) -> Table:
 
 
 def _checked_labels(given: npt.NDArray[Any], n_classes: int, background: Background, where: str) -> tuple[Int64s, int]:
-    try:
-        numbers = given.astype(np.float64) if given.dtype.kind in "fiu" else np.full(given.shape, np.nan)
-    except (TypeError, ValueError):
-        numbers = np.full(given.shape, np.nan)
+    numbers = given.astype(np.float64) if given.dtype.kind in "fiu" else np.full(given.shape, np.nan)
     as_background = np.asarray((numbers == n_classes) & (background == "last"))
     numbers = np.where(as_background, NEGATIVE, numbers)
     wrong = ~((numbers == np.floor(numbers)) & (numbers >= UNKNOWN) & (numbers < n_classes))

@@ -244,10 +244,8 @@ def evaluation_as(report: Report) -> Callable[..., Result]:
         taken = load_manifest(manifest) if isinstance(manifest, str) else manifest
         classes = None if taken is None else protocol_classes(taken)
         keys = Keys(score_key, label_key, image_key)
-        kinds, backgrounds = (
-            _chosen(kind, "--kind", _KINDS, names),
-            _chosen(background, "--background", _BACKGROUNDS, names),
-        )
+        kinds = _chosen(kind, "--kind", _KINDS, names)
+        backgrounds = _chosen(background, "--background", _BACKGROUNDS, names)
         read = {
             what: {
                 name: read_scores(

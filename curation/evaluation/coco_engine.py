@@ -384,14 +384,13 @@ def coco_average_precision(
     if truth.federated is not None:
         truth, detections = labelled(truth, detections)
         result["n_detections_not_labelled"] = result["n_detections"] - len(detections)
-    by_order = coco_decided_by_order(truth, detections)
     found = _run(chosen, truth, detections)
     if found.difference is not None:
         result["largest_difference"] = found.difference
     result |= {name: _defined(value) for name, value in zip(STATISTICS, found.statistics, strict=True)}
     result["per_class"] = per_class = _per_class(truth.classes, found)
     result["undefined"] = _reasons(result, per_class)
-    result["decided_by_order"] = by_order
+    result["decided_by_order"] = coco_decided_by_order(truth, detections)
     return result
 
 

@@ -144,10 +144,7 @@ class ResultDiff:
 
     def data(self) -> dict[str, Any]:
         """Return what JSON holds."""
-        tables = {
-            table.name: [dict(zip([of.name for of in table.columns], row, strict=True)) for row in table.all_rows()]
-            for table in self.tables
-        }
+        tables = {table.name: table.records() for table in self.tables}
         facts = {"protocol": self.protocol, "changed": self.changed, "not_comparable": list(self.reasons)}
         return {**facts, "note": self.paired.note, "measures": tables.pop("difference"), **tables}
 
@@ -229,7 +226,9 @@ def diff_results(old: Result | Path | str, new: Result | Path | str) -> ResultDi
     rows = tuple((*key, first.get(key), second.get(key)) for key in {**first, **second})
     mine, theirs = (dict(_class_numbers(result)) for result in data)
     classes: Any = tuple((*key[:3], mine.get(key), theirs.get(key)) for key in {**mine, **theirs})
-    reasons = dict.fromkeys((*_reasons(before, after, named), *_other_counts(classes)))
+    counts = (f"other n of class {name}: {of} {n} and {other}" for of, name, key, n, other in classes
+              if key in ("n", "objects") and n != other)  # fmt: skip
+    reasons = dict.fromkeys((*_reasons(before, after, named), *counts))
     return ResultDiff(before.protocol, rows, classes, tuple(reasons), (old, new))
 
 
@@ -279,12 +278,6 @@ def _unlike(what: str, where: str, before: Any, after: Any) -> Iterator[str]:
             yield from _unlike(what, f"{where} {key}".strip(), before.get(key), after.get(key))
     elif before != after:
         yield f"{what}: {where}: {before} and {after}"[:300]
-
-
-def _other_counts(classes: Sequence[tuple[Any, ...]]) -> Iterator[str]:
-    for of, name, key, before, after in classes:
-        if key in ("n", "objects") and before != after:
-            yield f"other n of class {name}: {of} {before} and {after}"
 
 
 def _diff_external(data: dict[str, Any], path: Path) -> ResultDiff:

@@ -37,7 +37,7 @@ from curation.evaluation.readers import (
 from curation.evaluation.readers import Policy as Policy
 from curation.evaluation.result import stem_of, truth_digests
 from curation.evaluation.truth import Part, ground_truth, positions_of, viewed
-from curation.manifest.added_boxes import AddedBoxes, BoxedImage, read_added_boxes, with_added_boxes
+from curation.manifest.added_boxes import AddedBoxes, read_added_boxes, with_added_boxes
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
 from curation.progress import stage
@@ -143,15 +143,20 @@ class Reading:
         overlay = self.added(manifest)
         if overlay is None:
             return source, []
-        images = overlay.images if ids is None else _among(overlay, ids)
+        wanted = None if ids is None else set(ids)
+        images = [image for image in overlay.images if wanted is None or image.image_id in wanted]
         positions = positions_in(source, [image.image_id for image in images])
         chosen = AddedBoxes(tuple(compress(images, positions >= 0)))
         if not chosen.images:
             return source, []
         positions = positions[positions >= 0]
         boxed, _ = with_added_boxes(source, chosen, positions, manifest.header.classes if manifest else ())
-        n_images = len(source.images) if ids is None else len(set(ids))
-        return replace(boxed, files=(*source.files, overlay.record())), [_holds_on(chosen, n_images)]
+        n_boxes, n_images = sum(len(image.boxes) for image in chosen.images), len(wanted or source.images)
+        note = (
+            f"{n_boxes} boxes of reviewers count as truth; every unknown object is boxed on {len(chosen.exhaustive)} "
+            f"of {n_images} images, and unknown precision holds on these alone (--exhaustive-only)"
+        )
+        return replace(boxed, files=(*source.files, overlay.record())), [note]
 
     def opener(self) -> Callable[[Truth], Source]:
         """Return what opens the ground truth of several tasks or cases, the same truth once."""
@@ -164,11 +169,6 @@ class Reading:
             return opened[key]
 
         return open_once
-
-
-def _among(overlay: AddedBoxes, ids: Sequence[str]) -> tuple[BoxedImage, ...]:
-    wanted = set(ids)
-    return tuple(image for image in overlay.images if image.image_id in wanted)
 
 
 def _exhaustive(overlay: AddedBoxes, ids: Sequence[str], part: str) -> tuple[str, ...]:
@@ -216,14 +216,6 @@ def positions_in(source: Source, ids: Sequence[str]) -> Int64s:
         for row, image in zip(positions_of(source, ids), ids, strict=True)
     ]
     return np.array(found, np.int64)
-
-
-def _holds_on(overlay: AddedBoxes, n_images: int) -> str:
-    boxes = sum(len(image.boxes) for image in overlay.images)
-    return (
-        f"{boxes} boxes of reviewers count as truth; every unknown object is boxed on {len(overlay.exhaustive)} of "
-        f"{n_images} images, and unknown precision holds on these alone (--exhaustive-only)"
-    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -386,13 +386,10 @@ class Result:
 
     def json_data(self) -> dict[str, Any]:
         """Return what JSON holds: the data, with the schema's name and every declared number in one list."""
-        names = [column.name for column in self._measures.columns]
-        numbers = [dict(zip(names, row, strict=True)) for row in self._measures.all_rows()]
         data = {**self.data, "scored": [_record(scored) for scored in self.scored]}
         for table in self._tidy(lambda tidy: tidy.json):
-            keys = [column.name for column in table.columns]
-            data[table.name] = [dict(zip(keys, row, strict=True)) for row in table.all_rows()]
-        return {**data, "schema": SCHEMA, "measures": numbers}
+            data[table.name] = table.records()
+        return {**data, "schema": SCHEMA, "measures": self._measures.records()}
 
     def _tidy(self, wanted: Callable[[Tidy], bool]) -> list[Table]:
         return [tidy.table(self.scored, self.report.places) for tidy in self.report.tidy if wanted(tidy)]

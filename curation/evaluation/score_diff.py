@@ -62,16 +62,11 @@ class ScoresDiff:
 
     def data(self) -> dict[str, Any]:
         """Return what JSON holds."""
-        names = [column.name for column in self.table.columns]
         alone = [
             {"file": name, "rows": count, "first": first, "methods": list(methods)}
             for name, (count, first), methods in zip(self.names, self.alone, self.methods_alone, strict=True)
         ]
-        return {
-            "changed": self.changed,
-            "alone": alone,
-            "scores": [dict(zip(names, row, strict=True)) for row in self.rows],
-        }
+        return {"changed": self.changed, "alone": alone, "scores": self.table.records()}
 
     def frame(self) -> pd.DataFrame:
         """Return the table as a DataFrame."""

@@ -86,9 +86,8 @@ class Table:
 
     def cells(self) -> list[tuple[str, ...]]:
         """Return the rows for the eye, as texts."""
-        shown_columns = [number for number, column in enumerate(self.columns) if column.text]
+        columns = [(number, column) for number, column in enumerate(self.columns) if column.text]
         rows = self.all_rows() if self.printed is None else self.printed
-        columns = [(number, self.columns[number]) for number in shown_columns]
         return [tuple(shown(row[number], column.unit, column.show) for number, column in columns) for row in rows]
 
     @property
@@ -105,6 +104,11 @@ class Table:
         kept = [number for number, column in enumerate(self.columns) if column.file]
         names = [self.columns[number].name for number in kept]
         return as_csv(names, ([row[number] for number in kept] for row in self.all_rows()))
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return the rows by the names of the columns, as JSON holds them."""
+        names = [column.name for column in self.columns]
+        return [dict(zip(names, row, strict=True)) for row in self.all_rows()]
 
     def frame(self) -> pd.DataFrame:
         """Return the table as a DataFrame."""

@@ -189,7 +189,7 @@ def table_from(
     position = {line.offset: number for number, line in enumerate(lines)}
     try:
         parents = [position[offset] for line in lines for offset, _ in line.parents]
-        ranks = [_sense(line, senses) for line in lines]
+        ranks = [senses[line.lemmas[0].lower()].index(line.offset) + 1 for line in lines]
     except (KeyError, ValueError, IndexError) as error:
         raise HierarchyError(
             "The WordNet files do not belong together", where=where, found=f"no synset {error}"
@@ -203,10 +203,6 @@ def table_from(
         senses=np.array(ranks, np.uint8),
     )
     return table, [" ".join(line.lemmas) for line in lines]
-
-
-def _sense(line: NounLine, senses: dict[str, list[int]]) -> int:
-    return senses[line.lemmas[0].lower()].index(line.offset) + 1
 
 
 def structure_from(data: bytes) -> NounTable:
