@@ -492,7 +492,7 @@ def _per_class(classes: Sequence[str], found: _Found) -> dict[str, float | None]
 
 
 Summary = Callable[[tuple[Floats, Floats], list[int]], Floats]
-"""Makes numbers of precision and recall without a limit, as `federated.thirteen` does, and of the places of classes."""
+"""Makes numbers of precision and recall without a limit, as `federated.thirteen` does, and of the labels of classes."""
 
 
 class _Found(NamedTuple):
