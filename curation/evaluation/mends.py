@@ -325,7 +325,7 @@ def best_overlaps(boxes: Floats, positions: Int64s, truth: Objects) -> tuple[Flo
     ----------
     boxes : ndarray of float64, shape (n, 4)
         ``x, y, w, h`` in pixels; such that are no boxes overlap nothing.
-    places : ndarray of int64, shape (n,)
+    positions : ndarray of int64, shape (n,)
         Position of the image of each box; -1 where the truth lacks it.
     """
     best, partner = np.zeros(len(boxes)), np.full(len(boxes), -1, np.int64)
